@@ -1,0 +1,21 @@
+# What the build takes from the distribution.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+include(CheckIncludeFile)
+
+pkg_check_modules(VULKAN REQUIRED IMPORTED_TARGET vulkan)
+
+# xxHash is used as a header alone (XXH_INLINE_ALL): the layer links libc only.
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+
+# The chain's dispatch tables: Debian 12 has them with the validation layers' headers, newer
+# distributions with the Vulkan utility libraries.
+find_path(VULKAN_INCLUDE_DIR vulkan/vk_layer.h REQUIRED)
+if(EXISTS "${VULKAN_INCLUDE_DIR}/vulkan/vk_layer_dispatch_table.h")
+  set(WARMPIPE_DISPATCH_TABLE_HEADER "vulkan/vk_layer_dispatch_table.h")
+elseif(EXISTS "${VULKAN_INCLUDE_DIR}/vulkan/utility/vk_dispatch_table.h")
+  set(WARMPIPE_DISPATCH_TABLE_HEADER "vulkan/utility/vk_dispatch_table.h")
+else()
+  message(FATAL_ERROR "no dispatch table header: install vulkan-validationlayers-dev (Debian 12) "
+                      "or vulkan-utility-libraries-dev")
+endif()

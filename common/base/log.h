@@ -1,0 +1,26 @@
+/* The log: one line a message, "warmpipe: LEVEL: text", to standard error or to a file.
+ *
+ * Process-wide. log_configure takes effect once (the first instance decides); before it, messages
+ * of level warn and above go to standard error. Every function is thread-safe and async-fork-safe
+ * (a line is one write(2), no lock is held). errno is preserved. */
+#ifndef WARMPIPE_BASE_LOG_H
+#define WARMPIPE_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_LEVEL_OFF, LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+/* Sets the level and, if path is not NULL, the file appended to (made 0600, never following a
+ * symbolic link; if it cannot be opened that is said once on standard error, which is then used).
+ * The path is copied. Only the first call has an effect. */
+void log_configure(enum log_level level, const char *path);
+
+/* Whether a message of this level would be written: for arguments that cost something. */
+bool log_enabled(enum log_level level);
+
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,69 @@
+/* Counters of one device, and the line of JSON they are told in. */
+#ifndef WARMPIPE_BASE_STATS_H
+#define WARMPIPE_BASE_STATS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "bytes.h"
+#include "result.h"
+
+enum stats_field {
+#define STATS_FIELD(group, name) STATS_##group##_##name,
+#include "stats_fields.def"
+#undef STATS_FIELD
+    STATS_FIELD_COUNT
+};
+
+/* Zero-initialize. stats_add may be called from any thread at any time. */
+struct stats {
+    _Atomic uint64_t values[STATS_FIELD_COUNT];
+};
+
+static inline void stats_add(struct stats *stats, enum stats_field field, uint64_t amount)
+{
+    atomic_fetch_add_explicit(&stats->values[field], amount, memory_order_relaxed);
+}
+
+static inline uint64_t stats_get(const struct stats *stats, enum stats_field field)
+{
+    return atomic_load_explicit(&stats->values[field], memory_order_relaxed);
+}
+
+/* What stands in "cache":{"state":…}. */
+enum cache_state {
+    CACHE_STATE_COLD,
+    CACHE_STATE_LOADED,
+    CACHE_STATE_REJECTED,
+    CACHE_STATE_QUARANTINED,
+    CACHE_STATE_DENIED,
+    CACHE_STATE_INEFFECTIVE,
+    CACHE_STATE_OFF
+};
+
+/* The state's word in JSON. Static storage. */
+const char *cache_state_name(enum cache_state state);
+
+/* What a line tells besides the counters. Strings are borrowed for the call. */
+struct stats_line {
+    const char *event; /* "flush", "destroy", "exit" */
+    const char *app;
+    uint32_t device_index; /* "dev": counts the devices of this process from 0 */
+    const char *device;    /* VkPhysicalDeviceProperties.deviceName */
+    const char *driver;    /* driverName, "" where unknown */
+    const char *identity;  /* hex digest that names the cache file */
+    enum cache_state state;
+    enum reason reason;
+    uint64_t loaded_bytes;
+    uint64_t saved_bytes;
+};
+
+/* Appends one JSON object and a newline to `out`. Strings are escaped; bytes that are not UTF-8
+ * become U+FFFD. Thread-safe with regard to stats. */
+void stats_format(const struct stats *stats, const struct stats_line *line, struct bytes *out);
+
+/* Formats the line and appends it to the file at `path` with one write(2) of O_APPEND, so that lines
+ * of several processes do not mix; made 0600. A failure is logged once per process. */
+void stats_append(const char *path, const struct stats *stats, const struct stats_line *line);
+
+#endif

@@ -1,0 +1,85 @@
+/* The store: one program's folder, seen by one device. Loads and commits the driver's blob.
+ *
+ * Calling sequence (one store belongs to one injector, which calls from one thread at a time):
+ *
+ *     store_open                            nothing is made on disk
+ *     store_load → blob, or a reason        takes this process's marker if there is a blob
+ *     store_survived                        drops the marker: the driver has lived with the blob
+ *     store_begin → blobs that we lack      takes the lock
+ *     store_commit or store_abort           drops it
+ *     store_close
+ *
+ * What breaks us: a fork between begin and commit (the child must not touch the store: every function
+ * compares getpid with that of store_open and does nothing in a child); two stores of one identity in
+ * one process are fine; network file systems without flock answer `locked`, and the save becomes a
+ * part. Nothing here logs, and nothing calls Vulkan. */
+#ifndef WARMPIPE_DISK_STORE_H
+#define WARMPIPE_DISK_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/result.h"
+#include "driver/identity.h"
+
+struct store;
+
+struct store_options {
+    const char *root;     /* absolute path of the caches' root */
+    const char *app;      /* folder name, from paths_app_name */
+    uint64_t max_blob;    /* bytes; larger blobs are neither loaded nor saved (too_large) */
+    bool read_only;       /* never write: no markers, no locks, commits answer read_only */
+};
+
+/* Cache data as it came from disk, validated. Freed with store_blob_free. */
+struct store_blob {
+    uint8_t *memory; /* the whole file */
+    const uint8_t *data;
+    size_t size;
+};
+void store_blob_free(struct store_blob *blob);
+
+/* Strings and identity are copied. NULL: out of memory. Touches no file. */
+struct store *store_open(const struct store_options *options,
+                         const struct driver_identity *identity);
+
+/* Drops a marker and a lock that still stand; NULL is a no-op. */
+void store_close(struct store *store);
+
+/* Reads and validates the blob of this identity. REASON_ok: *ret_blob is the caller's, the marker
+ * stands (unless read_only). Otherwise why there is none; `suspect` and `quarantined` are told here. */
+enum reason store_load(struct store *store, struct store_blob *ret_blob);
+
+/* The driver has survived what store_load or store_begin gave it: removes the marker. Idempotent. */
+void store_survived(struct store *store);
+
+/* What a commit has to take up besides the caller's own data. */
+struct store_foreign {
+    struct store_blob *blobs; /* each validated; count may be 0 */
+    size_t count;
+};
+
+/* Begins a commit: makes the directory if need be, takes the lock within a bounded time, and gives
+ * every blob on disk that this store has neither loaded nor written (the file if its generation is
+ * not the known one, parts of other processes); the marker stands while they are loaded. REASON_ok:
+ * exactly one of store_commit and store_abort must follow. `locked`: use store_commit_part instead.
+ * The blobs stay the store's until then. */
+enum reason store_begin(struct store *store, struct store_foreign *ret_foreign);
+
+/* Replaces the file by this data, whole or not at all; parts taken up are removed; lock and marker
+ * are dropped, whatever the result. */
+enum reason store_commit(struct store *store, const void *data, size_t size);
+
+/* Ends a commit without writing. */
+void store_abort(struct store *store);
+
+/* Saves without a merge and without waiting, for moments when Vulkan may no longer be called or the
+ * lock is not to be had: in place of the file if the lock is free and the file still has the known
+ * generation (or still is missing), else as a part beside it that the next commit takes up. */
+enum reason store_commit_unmerged(struct store *store, const void *data, size_t size);
+
+/* Absolute path of the blob's file, for messages. Lives as long as the store. */
+const char *store_path(const struct store *store);
+
+#endif

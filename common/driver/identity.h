@@ -1,0 +1,59 @@
+/* Who the driver is: everything that its cache data may depend on, as far as Vulkan tells.
+ * Source: chapter "Devices and Queues" (VkPhysicalDeviceProperties, VkPhysicalDeviceDriverProperties)
+ * and "Pipeline Cache Header". deviceUUID is left out: it is no serializable, persistent id. */
+#ifndef WARMPIPE_DRIVER_IDENTITY_H
+#define WARMPIPE_DRIVER_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <vulkan/vulkan.h>
+
+#include "base/result.h"
+#include "codec/digest.h"
+
+struct driver_identity {
+    uint32_t vendor_id;
+    uint32_t device_id;
+    uint32_t api_version;    /* of the device */
+    uint32_t driver_version; /* encoded as its vendor does */
+    uint32_t driver_id;      /* VkDriverId; 0: unknown */
+    uint32_t pointer_size;   /* bytes, of this process */
+    uint8_t conformance[4];  /* major, minor, subminor, patch; zeros: unknown */
+    uint8_t pipeline_cache_uuid[VK_UUID_SIZE];
+    char device_name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE]; /* always terminated, zero-padded */
+    char driver_name[VK_MAX_DRIVER_NAME_SIZE];
+    char driver_info[VK_MAX_DRIVER_INFO_SIZE];
+};
+
+/* The commands that an identity is read with: the next layer's. The last two may be NULL; then, or
+ * where the device has neither Vulkan 1.2 nor VK_KHR_driver_properties, the driver's id, name and
+ * info stay empty. */
+struct identity_commands {
+    PFN_vkGetPhysicalDeviceProperties get_properties;
+    PFN_vkGetPhysicalDeviceProperties2 get_properties2;
+    PFN_vkEnumerateDeviceExtensionProperties enumerate_extensions;
+};
+
+/* Asks the driver. Calls down the chain; thread-safe as those commands are. */
+void identity_query(const struct identity_commands *commands, VkPhysicalDevice device,
+                    struct driver_identity *ret_identity);
+
+/* The digest that names this identity's files: over every field, in explicit little-endian. */
+struct digest identity_digest(const struct driver_identity *identity);
+
+/* The same in explicit little-endian, appended to `bytes` (IDENTITY_ENCODED_SIZE bytes), and back. */
+#define IDENTITY_ENCODED_SIZE (6 * 4 + 4 + VK_UUID_SIZE + 3 * 256)
+void identity_put(struct bytes *bytes, const struct driver_identity *identity);
+void identity_get(struct bytes_reader *reader, struct driver_identity *ret_identity);
+
+/* REASON_ok when both are equal in every field, else the reason that names the first difference
+ * (bad_pointer_size, other_vendor, other_device, other_driver, other_driver_version,
+ * other_api_version, other_cache_uuid). */
+enum reason identity_compare(const struct driver_identity *found,
+                             const struct driver_identity *expected);
+
+/* Whether `blob` starts with a VkPipelineCacheHeaderVersionOne of this very device: 32 bytes,
+ * version ONE, vendorID, deviceID, pipelineCacheUUID (chapter "Pipeline Cache Header"). */
+bool identity_matches_blob(const struct driver_identity *identity, const void *blob, size_t size);
+
+#endif
