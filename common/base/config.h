@@ -8,12 +8,7 @@
 
 #include "log.h"
 
-enum app_cache_mode {
-    APP_CACHE_AUTO,
-    APP_CACHE_SERVE,
-    APP_CACHE_HARVEST,
-    APP_CACHE_IGNORE
-};
+enum app_cache_mode { APP_CACHE_AUTO, APP_CACHE_SERVE, APP_CACHE_HARVEST, APP_CACHE_IGNORE };
 
 enum prewarm_mode { PREWARM_AUTO, PREWARM_ON, PREWARM_OFF };
 

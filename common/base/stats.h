@@ -2,7 +2,6 @@
 #ifndef WARMPIPE_BASE_STATS_H
 #define WARMPIPE_BASE_STATS_H
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "bytes.h"
@@ -15,19 +14,20 @@ enum stats_field {
     STATS_FIELD_COUNT
 };
 
-/* Zero-initialize. stats_add may be called from any thread at any time. */
+/* Zero-initialize; only the two functions below touch the values. stats_add may be called from any
+ * thread at any time. (The builtins, not stdatomic.h: C++17 tests include this header.) */
 struct stats {
-    _Atomic uint64_t values[STATS_FIELD_COUNT];
+    uint64_t values[STATS_FIELD_COUNT];
 };
 
 static inline void stats_add(struct stats *stats, enum stats_field field, uint64_t amount)
 {
-    atomic_fetch_add_explicit(&stats->values[field], amount, memory_order_relaxed);
+    __atomic_fetch_add(&stats->values[field], amount, __ATOMIC_RELAXED);
 }
 
 static inline uint64_t stats_get(const struct stats *stats, enum stats_field field)
 {
-    return atomic_load_explicit(&stats->values[field], memory_order_relaxed);
+    return __atomic_load_n(&stats->values[field], __ATOMIC_RELAXED);
 }
 
 /* What stands in "cache":{"state":…}. */
@@ -62,8 +62,8 @@ struct stats_line {
  * become U+FFFD. Thread-safe with regard to stats. */
 void stats_format(const struct stats *stats, const struct stats_line *line, struct bytes *out);
 
-/* Formats the line and appends it to the file at `path` with one write(2) of O_APPEND, so that lines
- * of several processes do not mix; made 0600. A failure is logged once per process. */
+/* Formats the line and appends it to the file at `path` with one write(2) of O_APPEND, so that
+ * lines of several processes do not mix; made 0600. A failure is logged once per process. */
 void stats_append(const char *path, const struct stats *stats, const struct stats_line *line);
 
 #endif
