@@ -1,0 +1,197 @@
+#include "identity.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The identity's digest and the envelope both rest on these sizes: Vulkan fixes them for good. */
+_Static_assert(VK_MAX_PHYSICAL_DEVICE_NAME_SIZE == 256, "encoded as 256 bytes");
+_Static_assert(VK_MAX_DRIVER_NAME_SIZE == 256, "encoded as 256 bytes");
+_Static_assert(VK_MAX_DRIVER_INFO_SIZE == 256, "encoded as 256 bytes");
+
+#define STRING_SIZE 256
+
+/* What follows a driver's terminator is not specified, and must not reach the digest. */
+static void copy_padded(char ret_text[STRING_SIZE], const char *source)
+{
+    size_t length = strnlen(source, STRING_SIZE - 1);
+    memcpy(ret_text, source, length);
+    memset(ret_text + length, 0, STRING_SIZE - length);
+}
+
+static bool lists_extension(const VkExtensionProperties *properties, uint32_t count,
+                            const char *name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(properties[i].extensionName, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_extension(const struct identity_commands *commands, VkPhysicalDevice device,
+                          const char *name)
+{
+    if (!commands->enumerate_extensions) {
+        return false;
+    }
+    uint32_t count = 0;
+    VkResult result = commands->enumerate_extensions(device, NULL, &count, NULL);
+    if (result != VK_SUCCESS || count == 0) {
+        return false;
+    }
+    VkExtensionProperties *properties = calloc(count, sizeof(*properties));
+    if (!properties) {
+        return false;
+    }
+    /* VK_INCOMPLETE still fills `count` elements; a device's list does not grow while it lives. */
+    result = commands->enumerate_extensions(device, NULL, &count, properties);
+    bool found = (result == VK_SUCCESS || result == VK_INCOMPLETE) &&
+                 lists_extension(properties, count, name);
+    free(properties);
+    return found;
+}
+
+static void query_driver(const struct identity_commands *commands, VkPhysicalDevice device,
+                         struct driver_identity *identity)
+{
+    VkPhysicalDeviceDriverProperties driver = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &driver};
+    commands->get_properties2(device, &properties);
+
+    identity->driver_id = (uint32_t)driver.driverID;
+    copy_padded(identity->driver_name, driver.driverName);
+    copy_padded(identity->driver_info, driver.driverInfo);
+    identity->conformance[0] = driver.conformanceVersion.major;
+    identity->conformance[1] = driver.conformanceVersion.minor;
+    identity->conformance[2] = driver.conformanceVersion.subminor;
+    identity->conformance[3] = driver.conformanceVersion.patch;
+}
+
+void identity_query(const struct identity_commands *commands, VkPhysicalDevice device,
+                    struct driver_identity *ret_identity)
+{
+    VkPhysicalDeviceProperties properties = {0};
+    commands->get_properties(device, &properties);
+
+    struct driver_identity identity = {
+        .vendor_id = properties.vendorID,
+        .device_id = properties.deviceID,
+        .api_version = properties.apiVersion,
+        .driver_version = properties.driverVersion,
+        .pointer_size = sizeof(void *),
+    };
+    memcpy(identity.pipeline_cache_uuid, properties.pipelineCacheUUID, VK_UUID_SIZE);
+    copy_padded(identity.device_name, properties.deviceName);
+
+    if (commands->get_properties2 &&
+        (properties.apiVersion >= VK_API_VERSION_1_2 ||
+         has_extension(commands, device, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME))) {
+        query_driver(commands, device, &identity);
+    }
+    *ret_identity = identity;
+}
+
+void identity_put(struct bytes *bytes, const struct driver_identity *identity)
+{
+    bytes_put_u32(bytes, identity->vendor_id);
+    bytes_put_u32(bytes, identity->device_id);
+    bytes_put_u32(bytes, identity->api_version);
+    bytes_put_u32(bytes, identity->driver_version);
+    bytes_put_u32(bytes, identity->driver_id);
+    bytes_put_u32(bytes, identity->pointer_size);
+    bytes_put(bytes, identity->conformance, sizeof(identity->conformance));
+    bytes_put(bytes, identity->pipeline_cache_uuid, sizeof(identity->pipeline_cache_uuid));
+    bytes_put(bytes, identity->device_name, sizeof(identity->device_name));
+    bytes_put(bytes, identity->driver_name, sizeof(identity->driver_name));
+    bytes_put(bytes, identity->driver_info, sizeof(identity->driver_info));
+}
+
+static void get_array(struct bytes_reader *reader, void *ret_data, size_t size)
+{
+    const uint8_t *data = bytes_get(reader, size);
+    if (data) {
+        memcpy(ret_data, data, size);
+    } else {
+        memset(ret_data, 0, size);
+    }
+}
+
+static void get_string(struct bytes_reader *reader, char ret_text[STRING_SIZE])
+{
+    get_array(reader, ret_text, STRING_SIZE);
+    ret_text[STRING_SIZE - 1] = '\0';
+}
+
+void identity_get(struct bytes_reader *reader, struct driver_identity *ret_identity)
+{
+    ret_identity->vendor_id = bytes_get_u32(reader);
+    ret_identity->device_id = bytes_get_u32(reader);
+    ret_identity->api_version = bytes_get_u32(reader);
+    ret_identity->driver_version = bytes_get_u32(reader);
+    ret_identity->driver_id = bytes_get_u32(reader);
+    ret_identity->pointer_size = bytes_get_u32(reader);
+    get_array(reader, ret_identity->conformance, sizeof(ret_identity->conformance));
+    get_array(reader, ret_identity->pipeline_cache_uuid, sizeof(ret_identity->pipeline_cache_uuid));
+    get_string(reader, ret_identity->device_name);
+    get_string(reader, ret_identity->driver_name);
+    get_string(reader, ret_identity->driver_info);
+}
+
+struct digest identity_digest(const struct driver_identity *identity)
+{
+    /* On the stack: naming a file must not fail for lack of memory. */
+    uint8_t memory[IDENTITY_ENCODED_SIZE];
+    struct bytes bytes = {.data = memory, .capacity = sizeof(memory)};
+    identity_put(&bytes, identity);
+    return digest_of(bytes.data, bytes.size);
+}
+
+enum reason identity_compare(const struct driver_identity *found,
+                             const struct driver_identity *expected)
+{
+    if (found->pointer_size != expected->pointer_size) {
+        return REASON_bad_pointer_size;
+    }
+    if (found->vendor_id != expected->vendor_id) {
+        return REASON_other_vendor;
+    }
+    if (found->device_id != expected->device_id ||
+        memcmp(found->device_name, expected->device_name, STRING_SIZE) != 0) {
+        return REASON_other_device;
+    }
+    if (found->driver_id != expected->driver_id ||
+        memcmp(found->driver_name, expected->driver_name, STRING_SIZE) != 0) {
+        return REASON_other_driver;
+    }
+    if (found->driver_version != expected->driver_version ||
+        memcmp(found->driver_info, expected->driver_info, STRING_SIZE) != 0 ||
+        memcmp(found->conformance, expected->conformance, sizeof(found->conformance)) != 0) {
+        return REASON_other_driver_version;
+    }
+    if (found->api_version != expected->api_version) {
+        return REASON_other_api_version;
+    }
+    if (memcmp(found->pipeline_cache_uuid, expected->pipeline_cache_uuid, VK_UUID_SIZE) != 0) {
+        return REASON_other_cache_uuid;
+    }
+    return REASON_ok;
+}
+
+bool identity_matches_blob(const struct driver_identity *identity, const void *blob, size_t size)
+{
+    struct bytes_reader reader = bytes_reader_over(blob, size);
+    uint32_t header_size = bytes_get_u32(&reader);
+    uint32_t header_version = bytes_get_u32(&reader);
+    uint32_t vendor_id = bytes_get_u32(&reader);
+    uint32_t device_id = bytes_get_u32(&reader);
+    const uint8_t *uuid = bytes_get(&reader, VK_UUID_SIZE);
+    /* VUID-VkPipelineCacheHeaderVersionOne-headerSize-04967, -headerVersion-04968 */
+    return !reader.overrun && header_size == sizeof(VkPipelineCacheHeaderVersionOne) &&
+           header_version == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+           vendor_id == identity->vendor_id && device_id == identity->device_id &&
+           memcmp(uuid, identity->pipeline_cache_uuid, VK_UUID_SIZE) == 0;
+}

@@ -1,0 +1,290 @@
+#include <cstring>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+extern "C" {
+#include "driver/policy.h"
+#include "driver/policy_rule.h"
+}
+
+namespace {
+
+constexpr uint64_t mib = 1 << 20;
+
+driver_identity identity_of(uint32_t vendor, uint32_t driver, uint32_t version)
+{
+    driver_identity identity = {};
+    identity.vendor_id = vendor;
+    identity.driver_id = driver;
+    identity.driver_version = version;
+    identity.api_version = VK_MAKE_API_VERSION(0, 1, 3, 0);
+    identity.pointer_size = 8;
+    std::strcpy(identity.device_name, "device");
+    return identity;
+}
+
+policy decide(const driver_identity &identity, bool use_table = true)
+{
+    struct policy policy;
+    policy_decide(&identity, use_table, &policy);
+    return policy;
+}
+
+driver_identity nvidia(uint32_t major, uint32_t minor, uint32_t secondary, uint32_t tertiary)
+{
+    return identity_of(0x10de, VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+                       (major << 22) | (minor << 14) | (secondary << 6) | tertiary);
+}
+
+driver_identity intel_windows(uint32_t branch, uint32_t build)
+{
+    return identity_of(0x8086, VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS, (branch << 14) | build);
+}
+
+driver_identity amd(uint32_t patch)
+{
+    return identity_of(0x1002, VK_DRIVER_ID_AMD_PROPRIETARY, VK_MAKE_API_VERSION(0, 2, 0, patch));
+}
+
+void expect_default(const policy &policy)
+{
+    EXPECT_TRUE(policy.persist);
+    EXPECT_TRUE(policy.inject);
+    EXPECT_TRUE(policy.serve);
+    EXPECT_TRUE(policy.deduplicate);
+    EXPECT_FALSE(policy.serialize);
+    EXPECT_FALSE(policy.single_cache);
+    EXPECT_STREQ(policy.rule, "default");
+    EXPECT_STREQ(policy.source, "");
+}
+
+TEST(Policy, GivesAnUnknownDriverEverything)
+{
+    policy policy = decide(identity_of(0x10005, VK_DRIVER_ID_MESA_LLVMPIPE, 1));
+    expect_default(policy);
+    EXPECT_EQ(policy.max_blob, 512 * mib);
+}
+
+TEST(Policy, GivesMesaDriversEverything)
+{
+    const uint32_t mesa = VK_MAKE_API_VERSION(0, 22, 3, 6);
+    expect_default(decide(identity_of(0x1002, VK_DRIVER_ID_MESA_RADV, mesa)));
+    expect_default(decide(identity_of(0x8086, VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, mesa)));
+    expect_default(decide(identity_of(0x5143, VK_DRIVER_ID_MESA_TURNIP, mesa)));
+    // NVK has NVIDIA's vendor id, but none of its driver's bugs.
+    expect_default(decide(identity_of(0x10de, 25, VK_MAKE_API_VERSION(0, 24, 1, 0))));
+}
+
+TEST(Policy, KeepsBlobsSmallIn32BitPrograms)
+{
+    driver_identity identity = identity_of(0x1002, VK_DRIVER_ID_MESA_RADV, 1);
+    identity.pointer_size = 4;
+    EXPECT_EQ(decide(identity).max_blob, 64 * mib);
+    EXPECT_EQ(decide(identity, false).max_blob, 64 * mib);
+}
+
+TEST(Policy, TheTableCanBeSwitchedOff)
+{
+    driver_identity identity = nvidia(470, 57, 2, 0);
+    ASSERT_TRUE(decide(identity).single_cache);
+    policy policy = decide(identity, false);
+    expect_default(policy);
+    EXPECT_EQ(policy.max_blob, 512 * mib);
+}
+
+TEST(PolicyTable, RowsAreComplete)
+{
+    std::set<std::string> ids;
+    for (size_t i = 0; i < policy_table_size; i++) {
+        const policy_rule &rule = policy_table[i];
+        EXPECT_TRUE(ids.insert(rule.id).second) << rule.id << " stands twice";
+        EXPECT_STRNE(rule.source, "") << rule.id;
+        EXPECT_NE(rule.vendor_id, 0u) << rule.id << " would match drivers of every vendor";
+        EXPECT_TRUE(rule.actions != 0 || rule.max_blob != 0) << rule.id << " does nothing";
+        EXPECT_TRUE(rule.version_below == 0 || rule.version_from < rule.version_below) << rule.id;
+    }
+    EXPECT_EQ(ids.count("default"), 0u);
+}
+
+TEST(PolicyTable, QualcommBeforeVulkan1066)
+{
+    driver_identity identity = identity_of(0x5143, 0, 1);
+    identity.api_version = VK_MAKE_API_VERSION(0, 1, 0, 65);
+    policy policy = decide(identity);
+    EXPECT_STREQ(policy.rule, "qualcomm-before-1.0.66");
+    EXPECT_STREQ(policy.source, "ncnn gpu.cpp");
+    EXPECT_FALSE(policy.inject);
+    EXPECT_FALSE(policy.persist);
+    EXPECT_FALSE(policy.serve);
+    EXPECT_FALSE(policy.deduplicate);
+
+    identity.api_version = VK_MAKE_API_VERSION(0, 1, 0, 66);
+    expect_default(decide(identity));
+}
+
+TEST(PolicyTable, ImaginationDxt48)
+{
+    driver_identity identity = identity_of(0x1010, VK_DRIVER_ID_IMAGINATION_PROPRIETARY, 1);
+    std::strcpy(identity.device_name, "PowerVR D-Series DXT-48-1536 MC1");
+    policy policy = decide(identity);
+    EXPECT_STREQ(policy.rule, "imagination-dxt-48");
+    EXPECT_FALSE(policy.persist);
+    EXPECT_TRUE(policy.inject);
+    EXPECT_TRUE(policy.serve);
+    EXPECT_TRUE(policy.deduplicate);
+
+    std::strcpy(identity.device_name, "PowerVR D-Series DXT-32-1024 MC1");
+    expect_default(decide(identity));
+    std::strcpy(identity.device_name, "PowerVR D-Series DXT-48-1536 MC1");
+    identity.vendor_id = 0x1002;
+    expect_default(decide(identity));
+}
+
+TEST(PolicyTable, NvidiaBefore441)
+{
+    policy policy = decide(nvidia(440, 255, 255, 63));
+    EXPECT_STREQ(policy.rule, "nvidia-before-441");
+    EXPECT_TRUE(policy.serialize);
+    EXPECT_FALSE(decide(nvidia(441, 0, 0, 0)).serialize);
+    EXPECT_TRUE(decide(nvidia(1, 0, 0, 0)).serialize);
+}
+
+TEST(PolicyTable, Nvidia470)
+{
+    EXPECT_FALSE(decide(nvidia(469, 255, 255, 63)).single_cache);
+    policy policy = decide(nvidia(470, 0, 0, 0));
+    EXPECT_STREQ(policy.rule, "nvidia-470-before-470.62.02");
+    EXPECT_TRUE(policy.single_cache);
+    EXPECT_TRUE(decide(nvidia(470, 62, 1, 63)).single_cache);
+    EXPECT_FALSE(decide(nvidia(470, 62, 2, 0)).single_cache);
+
+    EXPECT_FALSE(decide(nvidia(470, 63, 0, 63)).single_cache);
+    policy = decide(nvidia(470, 63, 1, 0));
+    EXPECT_STREQ(policy.rule, "nvidia-470.63.01");
+    EXPECT_TRUE(policy.single_cache);
+    EXPECT_TRUE(decide(nvidia(470, 63, 1, 63)).single_cache);
+    EXPECT_FALSE(decide(nvidia(470, 63, 2, 0)).single_cache);
+}
+
+TEST(PolicyTable, NvidiaLargeBlob)
+{
+    policy policy = decide(nvidia(550, 54, 14, 0));
+    EXPECT_STREQ(policy.rule, "nvidia-large-blob");
+    EXPECT_EQ(policy.max_blob, 256 * mib);
+    EXPECT_TRUE(policy.persist);
+    EXPECT_FALSE(policy.serialize);
+}
+
+TEST(PolicyTable, AmdProprietary2022)
+{
+    EXPECT_FALSE(decide(amd(219)).serialize);
+    policy policy = decide(amd(220));
+    EXPECT_STREQ(policy.rule, "amd-proprietary-2022");
+    EXPECT_TRUE(policy.serialize);
+    EXPECT_TRUE(decide(amd(226)).serialize);
+    EXPECT_TRUE(decide(amd(259)).serialize);
+    EXPECT_FALSE(decide(amd(260)).serialize);
+
+    driver_identity open = amd(226);
+    open.driver_id = VK_DRIVER_ID_AMD_OPEN_SOURCE;
+    expect_default(decide(open));
+}
+
+TEST(PolicyTable, IntelWindows)
+{
+    EXPECT_FALSE(decide(intel_windows(100, 9125)).serialize);
+    policy policy = decide(intel_windows(100, 9126));
+    EXPECT_STREQ(policy.rule, "intel-windows-100.9126");
+    EXPECT_TRUE(policy.serialize);
+    EXPECT_TRUE(decide(intel_windows(100, 9312)).serialize);
+    EXPECT_FALSE(decide(intel_windows(100, 9313)).serialize);
+    EXPECT_FALSE(decide(intel_windows(101, 9200)).serialize);
+}
+
+TEST(PolicyTable, SeveralRowsNarrowTogetherAndTheFirstIsNamed)
+{
+    policy policy = decide(nvidia(470, 57, 2, 0));
+    EXPECT_STREQ(policy.rule, "nvidia-470-before-470.62.02");
+    EXPECT_TRUE(policy.single_cache);
+    EXPECT_EQ(policy.max_blob, 256 * mib);
+
+    driver_identity small = nvidia(470, 57, 2, 0);
+    small.pointer_size = 4;
+    EXPECT_EQ(decide(small).max_blob, 64 * mib);
+}
+
+// An instance of Vulkan 1.0 cannot ask who the driver is.
+TEST(PolicyTable, ADriverThatCannotBeNamedGetsItsVendorsRules)
+{
+    driver_identity identity = nvidia(440, 82, 0, 0);
+    identity.driver_id = 0;
+    EXPECT_TRUE(decide(identity).serialize);
+    identity.vendor_id = 0x1002;
+    EXPECT_FALSE(decide(identity).serialize);
+
+    const uint32_t mesa = VK_MAKE_API_VERSION(0, 22, 3, 6);
+    expect_default(decide(identity_of(0x1002, 0, mesa)));
+    expect_default(decide(identity_of(0x8086, 0, mesa)));
+}
+
+TEST(PolicyRule, EveryActionNarrowsItsField)
+{
+    policy_rule rule = {};
+    rule.id = "rule";
+    rule.source = "source";
+    const policy whole = decide(identity_of(1, 0, 0));
+
+    rule.actions = POLICY_NO_PERSIST;
+    policy policy = whole;
+    policy_rule_apply(&rule, &policy);
+    EXPECT_FALSE(policy.persist);
+    EXPECT_TRUE(policy.inject && policy.serve && policy.deduplicate);
+
+    rule.actions = POLICY_NO_SERVE;
+    policy = whole;
+    policy_rule_apply(&rule, &policy);
+    EXPECT_FALSE(policy.serve);
+    EXPECT_TRUE(policy.inject && policy.persist && policy.deduplicate);
+
+    rule.actions = POLICY_NO_DEDUPLICATE;
+    policy = whole;
+    policy_rule_apply(&rule, &policy);
+    EXPECT_FALSE(policy.deduplicate);
+    EXPECT_TRUE(policy.inject && policy.persist && policy.serve);
+
+    rule.actions = POLICY_NO_INJECT;
+    policy = whole;
+    policy_rule_apply(&rule, &policy);
+    EXPECT_FALSE(policy.inject || policy.persist || policy.serve);
+    EXPECT_TRUE(policy.deduplicate);
+
+    rule.actions = 0;
+    rule.max_blob = 1024 * mib;
+    policy = whole;
+    policy_rule_apply(&rule, &policy);
+    EXPECT_EQ(policy.max_blob, 512 * mib) << "a rule never widens";
+}
+
+TEST(PolicyRule, ALaterRuleGivesNothingBack)
+{
+    policy_rule narrow = {};
+    narrow.id = "narrow";
+    narrow.source = "first";
+    narrow.actions = POLICY_SERIALIZE | POLICY_NO_PERSIST | POLICY_SINGLE_CACHE;
+    policy_rule wide = {};
+    wide.id = "wide";
+    wide.source = "second";
+    wide.actions = POLICY_NO_SERVE;
+
+    policy policy = decide(identity_of(1, 0, 0));
+    policy_rule_apply(&narrow, &policy);
+    policy_rule_apply(&wide, &policy);
+    EXPECT_TRUE(policy.serialize && policy.single_cache);
+    EXPECT_FALSE(policy.persist || policy.serve);
+    EXPECT_STREQ(policy.rule, "narrow");
+    EXPECT_STREQ(policy.source, "first");
+}
+
+} // namespace
