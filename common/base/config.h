@@ -1,5 +1,5 @@
-/* The settings: read once for each instance, from one table (settings.def) that also makes
- * docs/SETTINGS.md. Names, meanings and defaults are outward interface. */
+/* The settings: read once for each instance, by one table (settings.def) that docs/SETTINGS.md is
+ * checked against. Names, meanings and defaults are outward interface. */
 #ifndef WARMPIPE_BASE_CONFIG_H
 #define WARMPIPE_BASE_CONFIG_H
 
@@ -23,11 +23,11 @@ enum dedup_kind {
 };
 
 struct config {
-    char *root;        /* root of the caches, absolute; NULL: none, nothing is read or written */
+    char *root;        /* root of the caches; NULL: none, nothing is read or written */
     char *app;         /* WARMPIPE_APP as it was set, NULL if not */
     char *policy_path; /* user's policy file, NULL if not set */
     char *log_path;    /* NULL: standard error */
-    char *stats_path;  /* NULL: no statistics are written */
+    char *stats_path;  /* NULL: no statistics are written (every path is absolute) */
     bool policy_none;  /* WARMPIPE_POLICY=none: the built-in table is off */
     bool read_only;
     unsigned dedup; /* of enum dedup_kind */
@@ -42,18 +42,21 @@ struct config {
 /* A look-up of one variable: its value, or NULL. The layer passes secure_getenv. */
 typedef const char *(*config_lookup_fn)(const char *name);
 
-/* Reads every setting through `lookup`; a value that cannot be read is named in one log line and
- * its default used. A relative WARMPIPE_DIR or XDG_CACHE_HOME is unusable (the XDG base directory
- * specification asks for absolute paths) and named likewise. Calls log_configure first of all.
- * On a lack of memory the paths concerned are NULL (nothing is read or written). ret_config is
- * freed with config_free. */
+/* Reads every setting through `lookup`; an empty value counts as not set. A value that cannot be
+ * read is named in one log line (once a process, reason bad_setting) and its default used. A
+ * relative WARMPIPE_DIR, XDG_CACHE_HOME or HOME is unusable (the XDG base directory specification
+ * asks for absolute paths) and named likewise; other relative paths start at the working directory
+ * of this moment. Calls log_configure first of all. On a lack of memory the paths concerned are
+ * NULL (nothing is read or written). ret_config is freed with config_free. Thread-safe if `lookup`
+ * is. */
 void config_read(config_lookup_fn lookup, struct config *ret_config);
 
 /* Frees what config_read allocated and zeroes the struct. */
 void config_free(struct config *config);
 
-/* Parses "512M", "2G", "65536", "1.5G" is not a size. Binary multiples of K, M, G, T; a trailing
- * "iB" or "B" is allowed. False, and *ret_size untouched, for anything else or on overflow. */
+/* Parses a size in bytes: digits, then one of K, M, G, T (binary multiples) or nothing, then "iB"
+ * (after such a letter only), "B" or nothing: "65536", "512M", "2GiB". False, and *ret_size
+ * untouched, for anything else ("1.5G", "-1", "1 G", "1g") or on overflow. Thread-safe. */
 bool config_parse_size(const char *text, uint64_t *ret_size);
 
 #endif

@@ -2,7 +2,11 @@
  *
  * Process-wide. log_configure takes effect once (the first instance decides); before it, messages
  * of level warn and above go to standard error. Every function is thread-safe and async-fork-safe
- * (a line is one write(2), no lock is held). errno is preserved. */
+ * (a line is one write(2), no lock and no descriptor is held). errno is preserved.
+ *
+ * Text may come from outside: control characters, line separators and what is not UTF-8 are written
+ * as \n, \t or \xNN, so that no string can forge a line or steer a terminal. A line has at most
+ * 2048 bytes; a longer one is cut and ends in " [...]". */
 #ifndef WARMPIPE_BASE_LOG_H
 #define WARMPIPE_BASE_LOG_H
 
@@ -11,8 +15,8 @@
 enum log_level { LOG_LEVEL_OFF, LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
 /* Sets the level and, if path is not NULL, the file appended to (made 0600, never following a
- * symbolic link; if it cannot be opened that is said once on standard error, which is then used).
- * The path is copied. Only the first call has an effect. */
+ * symbolic link; if it cannot be opened, now or later, that is said once on standard error, which
+ * is then used). The path is absolute and copied. Only the first call has an effect. */
 void log_configure(enum log_level level, const char *path);
 
 /* Whether a message of this level would be written: for arguments that cost something. */

@@ -44,7 +44,7 @@ enum cache_state {
 /* The state's word in JSON. Static storage. */
 const char *cache_state_name(enum cache_state state);
 
-/* What a line tells besides the counters. Strings are borrowed for the call. */
+/* What a line tells besides the counters. Strings are borrowed for the call; NULL is "". */
 struct stats_line {
     const char *event; /* "flush", "destroy", "exit" */
     const char *app;
