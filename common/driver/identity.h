@@ -35,17 +35,17 @@ struct identity_commands {
     PFN_vkEnumerateDeviceExtensionProperties enumerate_extensions;
 };
 
-/* Asks the driver. Calls down the chain; thread-safe as those commands are. Cannot fail: where memory
- * is out, a driver below Vulkan 1.2 stays unnamed. */
+/* Asks the driver. Calls down the chain; thread-safe as those commands are. Cannot fail: where
+ * memory is out, a driver below Vulkan 1.2 stays unnamed. */
 void identity_query(const struct identity_commands *commands, VkPhysicalDevice device,
                     struct driver_identity *ret_identity);
 
 /* The digest that names this identity's files: over every field, in explicit little-endian. */
 struct digest identity_digest(const struct driver_identity *identity);
 
-/* The identity in explicit little-endian, IDENTITY_ENCODED_SIZE bytes appended to `bytes`, and back.
- * Strings that are read end within their array, whatever the bytes hold; the reader tells whether
- * there were enough of them. */
+/* The identity in explicit little-endian, IDENTITY_ENCODED_SIZE bytes appended to `bytes`, and
+ * back. Strings that are read end within their array, whatever the bytes hold; the reader tells
+ * whether there were enough of them. */
 #define IDENTITY_ENCODED_SIZE (6 * 4 + 4 + VK_UUID_SIZE + 3 * 256)
 void identity_put(struct bytes *bytes, const struct driver_identity *identity);
 void identity_get(struct bytes_reader *reader, struct driver_identity *ret_identity);

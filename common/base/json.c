@@ -1,0 +1,70 @@
+#include "json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "utf8.h"
+
+static void put_text(struct bytes *out, const char *text)
+{
+    bytes_put(out, text, strlen(text));
+}
+
+/* What precedes a member or an element shows in the last byte, for a string always ends in '"'. */
+static void put_key(struct bytes *out, const char *key)
+{
+    uint8_t last = out->size ? out->data[out->size - 1] : '\n';
+    if (last != '{' && last != '[' && last != '\n') {
+        bytes_put_u8(out, ',');
+    }
+    if (key) {
+        bytes_put_u8(out, '"');
+        put_text(out, key);
+        put_text(out, "\":");
+    }
+}
+
+void json_put_open(struct bytes *out, const char *key, char bracket)
+{
+    put_key(out, key);
+    bytes_put_u8(out, (uint8_t)bracket);
+}
+
+void json_put_close(struct bytes *out, char bracket)
+{
+    bytes_put_u8(out, (uint8_t)bracket);
+}
+
+void json_put_string(struct bytes *out, const char *key, const char *text)
+{
+    put_key(out, key);
+    bytes_put_u8(out, '"');
+    while (text && *text) {
+        size_t length = utf8_length(text);
+        unsigned char first = (unsigned char)*text;
+        if (length == 0) {
+            put_text(out, "\xef\xbf\xbd"); /* U+FFFD */
+            length = 1;
+        } else if (first == '"' || first == '\\') {
+            bytes_put_u8(out, '\\');
+            bytes_put_u8(out, first);
+        } else if (first < 0x20) {
+            char escape[7];
+            snprintf(escape, sizeof escape, "\\u%04x", first);
+            put_text(out, escape);
+        } else {
+            bytes_put(out, text, length);
+        }
+        text += length;
+    }
+    bytes_put_u8(out, '"');
+}
+
+void json_put_number(struct bytes *out, const char *key, uint64_t value)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, value);
+    put_key(out, key);
+    put_text(out, digits);
+}
