@@ -1,6 +1,6 @@
 #version 450
-// A mesh, optionally skinned with two joints a vertex.
-layout(constant_id = 0) const int SKINNED = 0;
+// A mesh, optionally moved by a joint a vertex.
+layout(constant_id = 0) const int JOINTED = 0;
 layout(constant_id = 1) const float SCALE = 1.0;
 layout(location = 0) in vec3 position;
 layout(location = 1) in vec3 normal;
@@ -14,13 +14,13 @@ layout(location = 2) out vec2 uv;
 
 void main()
 {
-    mat4 placing = model;
-    if (SKINNED != 0) {
-        placing *= joint[int(joints.x) & 31] * joints.z + joint[int(joints.y) & 31] * joints.w;
+    vec4 local = vec4(SCALE * position, 1.0);
+    if (JOINTED != 0) {
+        local = mix(local, joint[int(joints.x) & 31] * local, joints.y);
     }
-    vec4 placed = placing * vec4(SCALE * position, 1.0);
+    vec4 placed = model * local;
     world = placed.xyz;
-    world_normal = mat3(placing) * normal;
+    world_normal = mat3(model) * normal;
     uv = texture_coordinate;
     gl_Position = view_projection * placed;
 }

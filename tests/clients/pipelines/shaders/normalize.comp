@@ -1,4 +1,5 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 // Layer or root-mean-square normalization of one row per workgroup.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const int GROUP = 64;
@@ -23,7 +24,7 @@ void main()
     }
     partial[local] = moments;
     barrier();
-    for (int stride = GROUP / 2; stride > 0; stride /= 2) {
+    [[dont_unroll]] for (int stride = GROUP / 2; stride > 0; stride /= 2) {
         if (local < stride) {
             partial[local] += partial[local + stride];
         }

@@ -1,4 +1,5 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 // Bloom taps, tone mapping, vignette and dither in one pass.
 layout(constant_id = 2) const int TAPS = 4;
 layout(constant_id = 3) const int TONE_MAPPING = 0; // Reinhard, filmic, none
@@ -16,7 +17,7 @@ vec3 filmic(vec3 x)
 void main()
 {
     vec3 sum = texture(frame, uv).rgb;
-    for (int i = 0; i < TAPS; i++) {
+    [[dont_unroll]] for (int i = 0; i < TAPS; i++) {
         float angle = 6.2831853 * float(i) / float(TAPS);
         sum += 0.25 * max(texture(frame, uv + 0.01 * vec2(cos(angle), sin(angle))).rgb - 1.0, 0.0);
     }

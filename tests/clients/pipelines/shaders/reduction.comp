@@ -1,4 +1,5 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 // One value per workgroup: sum, maximum, minimum or Euclidean norm.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const int GROUP = 64;
@@ -31,7 +32,7 @@ void main()
     }
     partial[local] = value;
     barrier();
-    for (int stride = GROUP / 2; stride > 0; stride /= 2) {
+    [[dont_unroll]] for (int stride = GROUP / 2; stride > 0; stride /= 2) {
         if (local < stride) {
             partial[local] = combine(partial[local], partial[local + stride]);
         }

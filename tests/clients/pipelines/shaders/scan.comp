@@ -1,4 +1,5 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 // Inclusive or exclusive prefix sum within a workgroup (Hillis and Steele).
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const int GROUP = 64;
@@ -19,7 +20,7 @@ void main()
     float own = position < count ? GAIN * source[position] : 0.0;
     uint page = 0;
     values[local] = own;
-    for (int offset = 1; offset < GROUP; offset *= 2) {
+    [[dont_unroll]] for (int offset = 1; offset < GROUP; offset *= 2) {
         barrier();
         float value = values[page * GROUP + local];
         if (local >= offset) {

@@ -1,4 +1,5 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 // Softmax over rows, with an optional causal mask.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const int GROUP = 32;
@@ -17,7 +18,7 @@ float reduce(float value, bool maximum)
     barrier();
     partial[local] = value;
     barrier();
-    for (int stride = GROUP / 2; stride > 0; stride /= 2) {
+    [[dont_unroll]] for (int stride = GROUP / 2; stride > 0; stride /= 2) {
         if (local < stride) {
             float other = partial[local + stride];
             partial[local] = maximum ? max(partial[local], other) : partial[local] + other;
