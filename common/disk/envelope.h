@@ -1,10 +1,12 @@
 /* The envelope of a driver's cache data: the format of <identity>.wpcache. No I/O here.
  * docs/FORMAT.md is the normative description. Strict: one wrong byte anywhere and the whole file
  * is refused, for drivers crash on damaged data (VUID-VkPipelineCacheCreateInfo-initialDataSize-
- * 00768, -00769 make it the caller's duty). */
+ * 00768, -00769 make it the caller's duty). Canonical: what a header says has one encoding alone.
+ */
 #ifndef WARMPIPE_DISK_ENVELOPE_H
 #define WARMPIPE_DISK_ENVELOPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,10 +17,13 @@
 /* The file's extension, dot included. */
 #define ENVELOPE_SUFFIX ".wpcache"
 
+/* Bytes that precede the blob, in this format version. */
+#define ENVELOPE_HEADER_SIZE 960
+
 /* A validated file. Pointers lead into the memory that was validated. */
 struct envelope {
     struct driver_identity identity;
-    uint64_t generation; /* random, another one with every save */
+    uint64_t generation; /* random, another one with every save, never 0 */
     uint64_t saved_at;   /* seconds since the epoch, for people only */
     const uint8_t *blob; /* the driver's own cache data */
     size_t blob_size;
@@ -26,20 +31,31 @@ struct envelope {
 };
 
 /* Writes the header (everything that precedes the blob) for a blob that will follow it unchanged:
- * appended to `header`, which the caller then writes to disk before the blob. The blob is read once
- * (digest), never copied. identity, generation, saved_at, blob and blob_size of `envelope` are
- * used. False when memory is out. Thread-safe. */
+ * ENVELOPE_HEADER_SIZE bytes appended to `header`, which the caller then writes to disk before the
+ * blob. The blob is read once (digest), never copied. identity, generation, saved_at, blob and
+ * blob_size of `envelope` are used. False when memory is out (never, where `header` has the room).
+ * Thread-safe. */
 bool envelope_encode_header(const struct envelope *envelope, struct bytes *header);
 
 /* Checks everything there is to check in the `size` bytes at `data`. expected NULL: any identity.
  * REASON_ok and *ret_envelope filled, or the reason, with *ret_envelope untouched: nothing of a
- * refused file may be used. Never reads outside the bytes given, whatever they hold. Thread-safe. */
-enum reason envelope_validate(const void *data, size_t size,
-                              const struct driver_identity *expected,
+ * refused file may be used. The reason is the first of: truncated, bad_magic, bad_format_version,
+ * bad_endianness, bad_pointer_size, bad_header_digest, bad_section_table, the identity's
+ * difference, truncated or trailing_bytes, bad_section_digest, bad_blob_header. Never reads outside
+ * the bytes given, whatever they hold. Thread-safe. */
+enum reason envelope_validate(const void *data, size_t size, const struct driver_identity *expected,
                               struct envelope *ret_envelope);
 
-/* Parses and prints what a header says even where validation fails, for `warmpipe inspect`: fields
- * as found. False only if there are too few bytes for a header. Not to be trusted. */
+/* The same for the header alone, ENVELOPE_HEADER_SIZE bytes (fewer, if the file has no more) of a
+ * file of `file_size` bytes: everything but bad_section_digest and bad_blob_header. The blob of
+ * *ret_envelope is NULL; its size and digest are what the header says. Thread-safe. */
+enum reason envelope_validate_header(const void *data, size_t size, uint64_t file_size,
+                                     const struct driver_identity *expected,
+                                     struct envelope *ret_envelope);
+
+/* Parses what a header says even where validation fails, for `warmpipe inspect`: fields as found,
+ * blob NULL. False, with *ret_envelope untouched, only if there are too few bytes for a header or
+ * it is of another format. Not to be trusted. */
 bool envelope_peek(const void *data, size_t size, struct envelope *ret_envelope);
 
 #endif

@@ -1,0 +1,198 @@
+#include "envelope.h"
+
+#include <string.h>
+
+/* The layout, in the order of docs/FORMAT.md. The magic is made like PNG's: a text-mode transfer, a
+ * cut to seven bits or a "type FILE" each leave a trace in it or stop at it. */
+static const uint8_t magic[8] = {0x89, 'W', 'P', 'C', '\r', '\n', 0x1a, '\n'};
+
+#define FORMAT_VERSION     1
+#define PREAMBLE_SIZE      24 /* magic to pointer size: what is judged before the digest is */
+#define SECTION_TYPE_BLOB  1
+#define DIGEST_SIZE        16
+#define DIGEST_OFFSET      (ENVELOPE_HEADER_SIZE - DIGEST_SIZE)
+#define SECTION_ALIGNMENT  64
+#define SECTION_ENTRY_SIZE (4 + 4 + 8 + 8 + DIGEST_SIZE)
+
+_Static_assert(ENVELOPE_HEADER_SIZE % SECTION_ALIGNMENT == 0, "the blob follows, aligned");
+_Static_assert(PREAMBLE_SIZE + 2 * 8 + IDENTITY_ENCODED_SIZE + 4 + SECTION_ENTRY_SIZE <=
+                   DIGEST_OFFSET,
+               "all fields have room before the digest");
+
+/* The blob is in the byte order of the machine that made it, so this one number is written in that
+ * order too: read back as little-endian, it tells of what kind the writer was. */
+static uint32_t own_endian_marker(void)
+{
+    const uint32_t native = 0x01020304;
+    uint8_t memory[sizeof(native)];
+    memcpy(memory, &native, sizeof(native));
+    struct bytes_reader reader = bytes_reader_over(memory, sizeof(memory));
+    return bytes_get_u32(&reader);
+}
+
+static void put_header(const struct envelope *envelope, struct bytes *header)
+{
+    size_t start = header->size;
+    bytes_put(header, magic, sizeof(magic));
+    bytes_put_u32(header, FORMAT_VERSION);
+    bytes_put_u32(header, ENVELOPE_HEADER_SIZE);
+    bytes_put_u32(header, own_endian_marker());
+    bytes_put_u32(header, envelope->identity.pointer_size);
+    bytes_put_u64(header, envelope->generation);
+    bytes_put_u64(header, envelope->saved_at);
+    identity_put(header, &envelope->identity);
+    bytes_put_u32(header, 1); /* sections */
+    bytes_put_u32(header, SECTION_TYPE_BLOB);
+    bytes_put_u32(header, 0);
+    bytes_put_u64(header, ENVELOPE_HEADER_SIZE);
+    bytes_put_u64(header, envelope->blob_size);
+    digest_put(header, envelope->blob_digest);
+    bytes_put_zeros(header, start + DIGEST_OFFSET - header->size);
+    digest_put(header, digest_of(header->data + start, DIGEST_OFFSET));
+}
+
+bool envelope_encode_header(const struct envelope *envelope, struct bytes *header)
+{
+    if (!bytes_reserve(header, ENVELOPE_HEADER_SIZE)) {
+        return false;
+    }
+    struct envelope complete = *envelope;
+    complete.blob_digest = digest_of(envelope->blob, envelope->blob_size);
+    put_header(&complete, header);
+    return true;
+}
+
+struct preamble {
+    uint32_t format_version;
+    uint32_t header_size;
+    uint32_t endian_marker;
+    uint32_t pointer_size;
+};
+
+static struct preamble get_preamble(struct bytes_reader *reader)
+{
+    struct preamble preamble;
+    bytes_get(reader, sizeof(magic));
+    preamble.format_version = bytes_get_u32(reader);
+    preamble.header_size = bytes_get_u32(reader);
+    preamble.endian_marker = bytes_get_u32(reader);
+    preamble.pointer_size = bytes_get_u32(reader);
+    return preamble;
+}
+
+/* What has only one right value (sizes, counts, padding) is skipped here: is_canonical judges it.
+ */
+static struct envelope get_fields(const void *data)
+{
+    struct bytes_reader reader = bytes_reader_over(data, ENVELOPE_HEADER_SIZE);
+    get_preamble(&reader);
+    struct envelope envelope = {0};
+    envelope.generation = bytes_get_u64(&reader);
+    envelope.saved_at = bytes_get_u64(&reader);
+    identity_get(&reader, &envelope.identity);
+    bytes_get(&reader, 4 + 4 + 4 + 8);
+    envelope.blob_size = (size_t)bytes_get_u64(&reader);
+    envelope.blob_digest = digest_get(&reader);
+    return envelope;
+}
+
+/* Encoding what was read must give the same bytes: so no two files mean the same, and there is no
+ * unused byte that could hold anything. */
+static bool is_canonical(const void *data, const struct envelope *envelope)
+{
+    uint8_t memory[ENVELOPE_HEADER_SIZE];
+    struct bytes header = {.data = memory, .capacity = sizeof(memory)};
+    put_header(envelope, &header);
+    return envelope->generation != 0 && memcmp(data, memory, sizeof(memory)) == 0;
+}
+
+static bool header_digest_matches(const uint8_t *data)
+{
+    struct bytes_reader reader = bytes_reader_over(data + DIGEST_OFFSET, DIGEST_SIZE);
+    return digest_equal(digest_get(&reader), digest_of(data, DIGEST_OFFSET));
+}
+
+static enum reason check_preamble(const void *data, size_t size,
+                                  const struct driver_identity *expected)
+{
+    if (size > 0 && memcmp(data, magic, size < sizeof(magic) ? size : sizeof(magic)) != 0) {
+        return REASON_bad_magic;
+    }
+    if (size < PREAMBLE_SIZE) {
+        return REASON_truncated;
+    }
+    struct bytes_reader reader = bytes_reader_over(data, size);
+    struct preamble preamble = get_preamble(&reader);
+    if (preamble.format_version != FORMAT_VERSION) {
+        return REASON_bad_format_version;
+    }
+    if (preamble.endian_marker != own_endian_marker()) {
+        return REASON_bad_endianness;
+    }
+    if (expected && preamble.pointer_size != expected->pointer_size) {
+        return REASON_bad_pointer_size;
+    }
+    return REASON_ok;
+}
+
+enum reason envelope_validate_header(const void *data, size_t size, uint64_t file_size,
+                                     const struct driver_identity *expected,
+                                     struct envelope *ret_envelope)
+{
+    enum reason reason = check_preamble(data, size, expected);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    if (size < ENVELOPE_HEADER_SIZE) {
+        return REASON_truncated;
+    }
+    if (!header_digest_matches(data)) {
+        return REASON_bad_header_digest;
+    }
+    struct envelope envelope = get_fields(data);
+    if (!is_canonical(data, &envelope)) {
+        return REASON_bad_section_table;
+    }
+    if (expected) {
+        reason = identity_compare(&envelope.identity, expected);
+        if (reason != REASON_ok) {
+            return reason;
+        }
+    }
+    if (file_size - ENVELOPE_HEADER_SIZE != envelope.blob_size) {
+        return file_size - ENVELOPE_HEADER_SIZE < envelope.blob_size ? REASON_truncated
+                                                                     : REASON_trailing_bytes;
+    }
+    *ret_envelope = envelope;
+    return REASON_ok;
+}
+
+enum reason envelope_validate(const void *data, size_t size, const struct driver_identity *expected,
+                              struct envelope *ret_envelope)
+{
+    struct envelope envelope;
+    enum reason reason = envelope_validate_header(data, size, size, expected, &envelope);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    envelope.blob = (const uint8_t *)data + ENVELOPE_HEADER_SIZE;
+    if (!digest_equal(digest_of(envelope.blob, envelope.blob_size), envelope.blob_digest)) {
+        return REASON_bad_section_digest;
+    }
+    if (!identity_matches_blob(&envelope.identity, envelope.blob, envelope.blob_size)) {
+        return REASON_bad_blob_header;
+    }
+    *ret_envelope = envelope;
+    return REASON_ok;
+}
+
+bool envelope_peek(const void *data, size_t size, struct envelope *ret_envelope)
+{
+    enum reason reason = check_preamble(data, size, NULL);
+    if (size < ENVELOPE_HEADER_SIZE || reason == REASON_bad_magic ||
+        reason == REASON_bad_format_version) {
+        return false;
+    }
+    *ret_envelope = get_fields(data);
+    return true;
+}
