@@ -11,22 +11,44 @@
 
 #include "base/result.h"
 
-/* Opens the program folder `name` in `root` and checks that it belongs to the effective user or root
- * and that neither group nor others may write it (parents are not judged: volumes of containers are
- * often open to all). create: makes what is missing, root and its parents 0700 too. On success
- * *ret_fd is to be closed by the caller. no_file: it is not there and create is false. */
+/* Opens the program folder `name` in `root` and checks that it belongs to the effective user or
+ * root and that neither group nor others may write it (parents are not judged: volumes of
+ * containers are often open to all). create: makes what is missing, root and its parents 0700 too;
+ * what exists is left as it is. On success *ret_fd is to be closed by the caller. no_file: it is
+ * not there and create is false. */
 enum reason file_open_directory(const char *root, const char *name, bool create, int *ret_fd);
 
-/* Reads the whole regular file into malloc'ed memory (never mapped: a file cut by somebody else
- * would kill the program with SIGBUS). Refuses symbolic links, other types, foreign owners, files
- * that others can write, and sizes above `limit`. *ret_data is freed by the caller. */
+/* Opens the regular file `name` for reading. Refuses symbolic links, other types, foreign owners
+ * and files that others can write. *ret_fd is to be closed by the caller. */
+enum reason file_open(int directory_fd, const char *name, int *ret_fd, uint64_t *ret_size);
+
+/* Opens as file_open does and reads the whole file into malloc'ed memory, aligned at 64 (never
+ * mapped: a file cut by somebody else would kill the program with SIGBUS). Refuses sizes above
+ * `limit`. *ret_data is freed by the caller. A file that shrinks meanwhile gives what was read. */
 enum reason file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                       size_t *ret_size);
 
-/* Replaces `name` by the concatenation of the parts: temporary file in the same directory (0600),
- * write, fsync, rename, fsync of the directory. On any failure the old file stands as it was and no
- * temporary file is left. */
+/* The same for the first bytes only: at most `capacity` of them into `buffer`; *ret_read how many,
+ * *ret_size the size of the file. */
+enum reason file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,
+                           size_t *ret_read, uint64_t *ret_size);
+
+/* Replaces `name` by the concatenation of the parts (at most 8): temporary file in the same
+ * directory (0600), write, fsync, rename, fsync of the directory. On any failure the old file
+ * stands as it was and no temporary file is left (a killed process leaves one: see below).
+ * not_a_file: a directory stands there. */
 enum reason file_replace(int directory_fd, const char *name, const struct iovec *parts, int count);
+
+/* Whether this process may write a file of `size` bytes (RLIMIT_FSIZE): to be asked before a write,
+ * for a write beyond the limit does not just fail, SIGXFSZ kills the program. */
+bool file_size_allowed(uint64_t size);
+
+/* Every temporary file's name ends in this. */
+#define FILE_TEMPORARY_SUFFIX ".tmp"
+
+/* Removes the temporary file `name` if the process that made it is dead (it holds a lock on it
+ * while it lives). */
+void file_sweep_temporary(int directory_fd, const char *name);
 
 /* An exclusive flock(2) on `name`, created (0600) if missing, never removed. Tries for at most
  * `wait_ms` milliseconds; `locked` then. *ret_fd is released with file_unlock. */

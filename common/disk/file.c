@@ -1,0 +1,218 @@
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* O_NONBLOCK: opening a fifo that somebody has put there must not wait for its other end. */
+#define OPEN_FLAGS (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+
+static bool trusted_owner(const struct stat *status)
+{
+    return status->st_uid == geteuid() || status->st_uid == 0;
+}
+
+static bool writable_by_others(const struct stat *status)
+{
+    return (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+/* Makes every directory on the way to `path`, itself included. The text is put back as it was. */
+static bool make_directories(char *path)
+{
+    int first_error = 0;
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0700) != 0 && errno != EEXIST && first_error == 0) {
+            first_error = errno;
+        }
+        *slash = '/';
+    }
+    if (mkdir(path, 0700) == 0 || errno == EEXIST) {
+        return true;
+    }
+    /* What failed on the way matters only if the end could not be made for it. */
+    errno = errno == ENOENT && first_error ? first_error : errno;
+    return false;
+}
+
+static enum reason directory_reason(int error)
+{
+    switch (error) {
+    case ENOENT:
+        return REASON_no_file;
+    case ENOSPC:
+    case EDQUOT:
+    case EROFS:
+    case ENOMEM:
+        return reason_from_errno(error);
+    default:
+        return REASON_directory_unusable;
+    }
+}
+
+static int open_directory(const char *path)
+{
+    int fd;
+    do {
+        fd = open(path, O_RDONLY | O_DIRECTORY | OPEN_FLAGS);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static enum reason check_directory(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return REASON_directory_unusable;
+    }
+    if (!trusted_owner(&status)) {
+        return REASON_directory_owner;
+    }
+    return writable_by_others(&status) ? REASON_directory_mode : REASON_ok;
+}
+
+/* Why the directory at `path` could not be opened. */
+static enum reason open_reason(const char *path, int error)
+{
+    struct stat status;
+    enum reason reason = directory_reason(error);
+    /* With O_DIRECTORY a link gives ENOTDIR, not ELOOP. */
+    if (reason == REASON_directory_unusable && lstat(path, &status) == 0 &&
+        S_ISLNK(status.st_mode)) {
+        return REASON_symlink;
+    }
+    return reason;
+}
+
+enum reason file_open_directory(const char *root, const char *name, bool create, int *ret_fd)
+{
+    size_t size = strlen(root) + 1 + strlen(name) + 1;
+    char *path = malloc(size);
+    if (!path) {
+        return REASON_out_of_memory;
+    }
+    snprintf(path, size, "%s/%s", root, name);
+
+    enum reason reason = REASON_ok;
+    int fd = open_directory(path);
+    if (fd < 0 && errno == ENOENT && create) {
+        fd = make_directories(path) ? open_directory(path) : -1;
+        /* Made and gone again, or in /proc: it is not the file that is missing. */
+        reason = fd >= 0 || errno != ENOENT ? REASON_ok : REASON_directory_unusable;
+    }
+    if (fd < 0 && reason == REASON_ok) {
+        reason = open_reason(path, errno);
+    }
+    if (fd >= 0) {
+        reason = check_directory(fd);
+    }
+    if (reason == REASON_ok) {
+        *ret_fd = fd;
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    free(path);
+    return reason;
+}
+
+static enum reason check_file(const struct stat *status)
+{
+    if (!S_ISREG(status->st_mode)) {
+        return REASON_not_a_file;
+    }
+    if (!trusted_owner(status)) {
+        return REASON_file_owner;
+    }
+    return writable_by_others(status) ? REASON_file_mode : REASON_ok;
+}
+
+enum reason file_open(int directory_fd, const char *name, int *ret_fd, uint64_t *ret_size)
+{
+    int fd;
+    do {
+        fd = openat(directory_fd, name, O_RDONLY | OPEN_FLAGS);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        /* A socket, or a device without a driver. */
+        return errno == ENXIO ? REASON_not_a_file : reason_from_errno(errno);
+    }
+    struct stat status;
+    enum reason reason = fstat(fd, &status) == 0 ? check_file(&status) : REASON_io_error;
+    if (reason != REASON_ok) {
+        close(fd);
+        return reason;
+    }
+    *ret_fd = fd;
+    *ret_size = (uint64_t)status.st_size;
+    return REASON_ok;
+}
+
+/* Reads until `size` bytes are there or the file ends. */
+static enum reason read_fully(int fd, uint8_t *data, size_t size, size_t *ret_read)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t count = read(fd, data + done, size - done);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            return REASON_io_error;
+        }
+        if (count == 0) {
+            break;
+        }
+        done += (size_t)count;
+    }
+    *ret_read = done;
+    return REASON_ok;
+}
+
+enum reason file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
+                      size_t *ret_size)
+{
+    int fd;
+    uint64_t size;
+    enum reason reason = file_open(directory_fd, name, &fd, &size);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    /* At least one byte, and room to round up. */
+    const size_t alignment = 64;
+    uint8_t *data = NULL;
+    if (size > limit || size > SIZE_MAX - alignment) {
+        reason = REASON_too_large;
+    } else {
+        data = aligned_alloc(alignment, ((size_t)size / alignment + 1) * alignment);
+        reason = data ? read_fully(fd, data, (size_t)size, ret_size) : REASON_out_of_memory;
+    }
+    close(fd);
+    if (reason != REASON_ok) {
+        free(data);
+        return reason;
+    }
+    *ret_data = data;
+    return REASON_ok;
+}
+
+enum reason file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,
+                           size_t *ret_read, uint64_t *ret_size)
+{
+    int fd;
+    uint64_t size;
+    enum reason reason = file_open(directory_fd, name, &fd, &size);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    reason = read_fully(fd, buffer, capacity, ret_read);
+    close(fd);
+    if (reason == REASON_ok) {
+        *ret_size = size;
+    }
+    return reason;
+}

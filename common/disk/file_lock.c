@@ -1,0 +1,62 @@
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Polled: a blocking flock cannot be bounded without a signal, and signals are the program's. */
+static enum reason lock_within(int fd, unsigned wait_ms)
+{
+    const uint64_t deadline = now_ns() + (uint64_t)wait_ms * 1000000;
+    const uint64_t longest_pause = 4000000;
+    uint64_t pause = 250000;
+    for (;;) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            return REASON_ok;
+        }
+        if (errno == EINTR) {
+            continue;
+        }
+        /* A file system without locks: as good as held by somebody else. */
+        if (errno != EWOULDBLOCK || now_ns() >= deadline) {
+            return REASON_locked;
+        }
+        struct timespec delay = {.tv_nsec = (long)pause};
+        nanosleep(&delay, NULL);
+        pause = pause * 2 < longest_pause ? pause * 2 : longest_pause;
+    }
+}
+
+enum reason file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd)
+{
+    int fd;
+    do {
+        fd = openat(directory_fd, name,
+                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        return reason_from_errno(errno);
+    }
+    enum reason reason = lock_within(fd, wait_ms);
+    if (reason != REASON_ok) {
+        close(fd);
+        return reason;
+    }
+    *ret_fd = fd;
+    return REASON_ok;
+}
+
+void file_unlock(int fd)
+{
+    flock(fd, LOCK_UN);
+    close(fd);
+}
