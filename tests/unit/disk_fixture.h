@@ -1,0 +1,119 @@
+// What the tests of common/disk share: a driver, its blobs, and a folder that goes away again.
+#ifndef WARMPIPE_TESTS_UNIT_DISK_FIXTURE_H
+#define WARMPIPE_TESTS_UNIT_DISK_FIXTURE_H
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern "C" {
+#include "base/result.h"
+#include "disk/envelope.h"
+#include "driver/identity.h"
+}
+
+// GoogleTest would print a number.
+inline void PrintTo(enum reason reason, std::ostream *out)
+{
+    *out << (reason == REASON_ok ? "ok" : reason_id(reason));
+}
+
+inline driver_identity sample_identity()
+{
+    driver_identity identity = {};
+    identity.vendor_id = 0x1002;
+    identity.device_id = 0x7310;
+    identity.api_version = VK_API_VERSION_1_3;
+    identity.driver_version = 0x05803006;
+    identity.driver_id = VK_DRIVER_ID_MESA_RADV;
+    identity.pointer_size = 8;
+    identity.conformance[0] = 1;
+    identity.conformance[1] = 3;
+    for (uint8_t i = 0; i < VK_UUID_SIZE; i++) {
+        identity.pipeline_cache_uuid[i] = static_cast<uint8_t>(0xa0 + i);
+    }
+    std::strcpy(identity.device_name, "Sample device");
+    std::strcpy(identity.driver_name, "sample");
+    std::strcpy(identity.driver_info, "Sample 1.2.3");
+    return identity;
+}
+
+// A driver's blob whose payload is this text.
+inline std::string make_blob(const std::string &payload,
+                             const driver_identity &identity = sample_identity())
+{
+    struct bytes bytes = {};
+    bytes_put_u32(&bytes, 32);
+    bytes_put_u32(&bytes, VK_PIPELINE_CACHE_HEADER_VERSION_ONE);
+    bytes_put_u32(&bytes, identity.vendor_id);
+    bytes_put_u32(&bytes, identity.device_id);
+    bytes_put(&bytes, identity.pipeline_cache_uuid, VK_UUID_SIZE);
+    std::string blob(reinterpret_cast<char *>(bytes.data), bytes.size);
+    bytes_free(&bytes);
+    return blob + payload;
+}
+
+inline std::string payload_of(const void *data, size_t size)
+{
+    return std::string(static_cast<const char *>(data), size).substr(32);
+}
+
+inline std::string read_file(const std::string &path)
+{
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+inline void write_file(const std::string &path, const std::string &content)
+{
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+// A folder of the test's own, removed with all that is in it.
+class TemporaryFolder {
+  public:
+    TemporaryFolder()
+    {
+        std::string text = (std::filesystem::temp_directory_path() / "warmpipe-XXXXXX").string();
+        path = mkdtemp(text.data());
+    }
+    ~TemporaryFolder()
+    {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+    TemporaryFolder(const TemporaryFolder &) = delete;
+    TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+
+    std::string path;
+};
+
+// The names in a folder that end in `suffix`, sorted.
+inline std::vector<std::string> names_in(const std::string &folder, const std::string &suffix = "")
+{
+    std::set<std::string> names;
+    if (std::filesystem::is_directory(folder)) {
+        for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+            std::string name = entry.path().filename().string();
+            if (name.size() >= suffix.size() &&
+                name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0) {
+                names.insert(name);
+            }
+        }
+    }
+    return {names.begin(), names.end()};
+}
+
+#endif

@@ -1,0 +1,94 @@
+// A store whose cache data is a set of words: merging is the union.
+#ifndef WARMPIPE_TESTS_UNIT_STORE_FIXTURE_H
+#define WARMPIPE_TESTS_UNIT_STORE_FIXTURE_H
+
+#include <memory>
+#include <sstream>
+
+#include "disk_fixture.h"
+
+extern "C" {
+#include "disk/store.h"
+}
+
+using Words = std::set<std::string>;
+
+inline Words words_of(const std::string &text)
+{
+    std::istringstream in(text);
+    return {std::istream_iterator<std::string>(in), {}};
+}
+
+inline std::string text_of(const Words &words)
+{
+    std::string text;
+    for (const std::string &word : words) {
+        text += (text.empty() ? "" : " ") + word;
+    }
+    return text;
+}
+
+class Store {
+  public:
+    explicit Store(const std::string &root, store_options options = {},
+                   const driver_identity &identity = sample_identity())
+        : identity_(identity)
+    {
+        options.root = root.c_str();
+        options.app = options.app ? options.app : "app";
+        options.max_blob = options.max_blob ? options.max_blob : 1 << 20;
+        store_.reset(store_open(&options, &identity));
+    }
+
+    store *get()
+    {
+        return store_.get();
+    }
+
+    // The payload, or the reason's id in angle brackets. The marker stands afterwards.
+    std::string load()
+    {
+        store_blob blob;
+        enum reason reason = store_load(get(), &blob);
+        if (reason != REASON_ok) {
+            return "<" + std::string(reason_id(reason)) + ">";
+        }
+        std::string payload = payload_of(blob.data, blob.size);
+        store_blob_free(&blob);
+        return payload;
+    }
+
+    // What store_begin gives, merged with the words.
+    enum reason commit(const std::string &words)
+    {
+        store_foreign foreign;
+        enum reason reason = store_begin(get(), &foreign);
+        if (reason != REASON_ok) {
+            return reason;
+        }
+        Words merged = words_of(words);
+        for (size_t i = 0; i < foreign.count; i++) {
+            merged.merge(words_of(payload_of(foreign.blobs[i].data, foreign.blobs[i].size)));
+        }
+        std::string blob = make_blob(text_of(merged), identity_);
+        return store_commit(get(), blob.data(), blob.size());
+    }
+
+    enum reason commit_unmerged(const std::string &words)
+    {
+        std::string blob = make_blob(words, identity_);
+        return store_commit_unmerged(get(), blob.data(), blob.size());
+    }
+
+  private:
+    struct Close {
+        void operator()(store *store) const
+        {
+            store_close(store);
+        }
+    };
+    driver_identity identity_;
+    std::unique_ptr<store, Close> store_;
+};
+
+#endif
