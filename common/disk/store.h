@@ -39,6 +39,7 @@ struct store_blob {
     uint8_t *memory; /* the whole file */
     const uint8_t *data;
     size_t size;
+    struct digest digest; /* of the data */
 };
 
 /* Frees the memory and zeroes the struct. */

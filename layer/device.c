@@ -1,0 +1,218 @@
+#include "device.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app_caches.h"
+#include "base/log.h"
+#include "handle_map.h"
+#include "injector.h"
+#include "instance.h"
+
+static struct handle_map devices = HANDLE_MAP_INIT;
+static atomic_uint device_count; /* of this process, ever */
+
+/* As in instance.c: the vkCreateDevice that this thread is in. */
+struct creation {
+    const VkLayerDeviceLink *links;
+    PFN_vkGetDeviceProcAddr lower_next;
+};
+static _Thread_local struct creation current;
+
+PFN_vkGetDeviceProcAddr device_nested_next(void)
+{
+    return current.lower_next;
+}
+
+struct device *device_of(VkDevice device)
+{
+    return device ? handle_map_get(&devices, dispatch_key(device)) : NULL;
+}
+
+static bool is_lower_copy(const VkLayerDeviceLink *link)
+{
+    const VkLayerDeviceLink *below = current.links;
+    while (below && below != link) {
+        below = below->pNext;
+    }
+    return below;
+}
+
+static VkLayerDeviceCreateInfo *find_link(const VkDeviceCreateInfo *create_info)
+{
+    const VkLayerDeviceCreateInfo *info = create_info->pNext;
+    while (info && !(info->sType == VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO &&
+                     info->function == VK_LAYER_LINK_INFO)) {
+        info = info->pNext;
+    }
+    return (VkLayerDeviceCreateInfo *)(uintptr_t)info;
+}
+
+#define NEXT(member)                                                                               \
+    {                                                                                              \
+        "vk" #member, offsetof(device_table, member)                                               \
+    }
+
+/* The commands of the next layer that warmpipe calls. */
+static const struct {
+    const char *name;
+    size_t offset;
+} next_commands[] = {
+    NEXT(DestroyDevice),
+    NEXT(CreatePipelineCache),
+    NEXT(DestroyPipelineCache),
+    NEXT(GetPipelineCacheData),
+    NEXT(MergePipelineCaches),
+    NEXT(CreateComputePipelines),
+    NEXT(CreateGraphicsPipelines),
+    NEXT(CreateRayTracingPipelinesKHR),
+    NEXT(CreateRayTracingPipelinesNV),
+};
+
+static void take_commands(struct device *device, PFN_vkGetDeviceProcAddr next)
+{
+    device->table.GetDeviceProcAddr = next;
+    for (size_t i = 0; i < sizeof next_commands / sizeof next_commands[0]; ++i) {
+        PFN_vkVoidFunction function = next(device->handle, next_commands[i].name);
+        memcpy((char *)&device->table + next_commands[i].offset, &function, sizeof function);
+    }
+}
+
+static bool extension_enabled(const VkDeviceCreateInfo *create_info, const char *name)
+{
+    for (uint32_t i = 0; i < create_info->enabledExtensionCount; ++i) {
+        if (strcmp(create_info->ppEnabledExtensionNames[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_device_group(const VkDeviceCreateInfo *create_info)
+{
+    for (const VkBaseInStructure *next = create_info->pNext; next; next = next->pNext) {
+        if (next->sType == VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO &&
+            ((const VkDeviceGroupDeviceCreateInfo *)next)->physicalDeviceCount > 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void device_free(struct device *device)
+{
+    if (device) {
+        app_caches_delete(device->app_caches);
+        injector_delete(device->injector);
+        instance_release(device->instance);
+        free(device);
+    }
+}
+
+/* What makes a device more than a link in the chain. On a lack of memory it stays passive. */
+static void start_work(struct device *device, VkPhysicalDevice physical_device,
+                       const VkDeviceCreateInfo *create_info)
+{
+    struct instance *instance = device->instance;
+    struct identity_commands commands = {
+        .get_properties = instance->get_properties,
+        .get_properties2 = instance->get_properties2,
+        .enumerate_extensions = instance->enumerate_extensions,
+    };
+    struct driver_identity identity;
+    identity_query(&commands, physical_device, &identity);
+    /* A program may use what both the device and its own VkApplicationInfo::apiVersion offer. */
+    bool version_1_3 =
+        identity.api_version >= VK_API_VERSION_1_3 && instance->api_version >= VK_API_VERSION_1_3;
+    device->feedback =
+        version_1_3 ||
+        extension_enabled(create_info, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
+    device->injector =
+        injector_new(&(struct injector_setup){.device = device->handle,
+                                              .table = &device->table,
+                                              .config = &instance->config,
+                                              .app = instance->app,
+                                              .stats = &device->stats,
+                                              .device_index = atomic_fetch_add(&device_count, 1),
+                                              .device_group = is_device_group(create_info)},
+                     &identity);
+    device->app_caches = device->injector
+                             ? app_caches_new(device->handle, &device->table, device->injector,
+                                              instance->config.app_cache, &device->stats)
+                             : NULL;
+    device->passive = !device->app_caches;
+}
+
+static struct device *device_new(VkDevice handle, PFN_vkGetDeviceProcAddr next,
+                                 struct instance *instance)
+{
+    struct device *device = calloc(1, sizeof *device);
+    if (device) {
+        device->handle = handle;
+        device->instance = instance_reference(instance);
+        device->passive = true;
+        take_commands(device, next);
+    }
+    return device;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL device_create(VkPhysicalDevice physical_device,
+                                             const VkDeviceCreateInfo *create_info,
+                                             const VkAllocationCallbacks *allocator,
+                                             VkDevice *ret_device)
+{
+    VkLayerDeviceCreateInfo *link = find_link(create_info);
+    struct instance *instance = instance_of(physical_device);
+    if (!link || !link->u.pLayerInfo || !instance) {
+        return VK_ERROR_INITIALIZATION_FAILED;
+    }
+    PFN_vkGetInstanceProcAddr next_instance_proc = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+    PFN_vkGetDeviceProcAddr next_proc = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
+    bool lower_copy = is_lower_copy(link->u.pLayerInfo);
+    link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+    PFN_vkCreateDevice next_create =
+        (PFN_vkCreateDevice)next_instance_proc(instance->handle, "vkCreateDevice");
+    if (!next_create) {
+        return VK_ERROR_INITIALIZATION_FAILED;
+    }
+    if (lower_copy) {
+        current.lower_next = next_proc;
+        return next_create(physical_device, create_info, allocator, ret_device);
+    }
+
+    struct creation outer = current;
+    current = (struct creation){.links = link->u.pLayerInfo};
+    VkResult result = next_create(physical_device, create_info, allocator, ret_device);
+    if (result == VK_SUCCESS) {
+        struct device *device = device_new(*ret_device, next_proc, instance);
+        if (device && !instance->passive) {
+            start_work(device, physical_device, create_info);
+        }
+        if (!device || !handle_map_put(&devices, dispatch_key(*ret_device), device)) {
+            PFN_vkDestroyDevice destroy =
+                (PFN_vkDestroyDevice)next_proc(*ret_device, "vkDestroyDevice");
+            destroy(*ret_device, allocator);
+            *ret_device = VK_NULL_HANDLE;
+            device_free(device);
+            result = VK_ERROR_OUT_OF_HOST_MEMORY;
+        }
+    }
+    current = outer;
+    return result;
+}
+
+VKAPI_ATTR void VKAPI_CALL device_destroy(VkDevice device, const VkAllocationCallbacks *allocator)
+{
+    struct device *state = device_of(device);
+    if (!state) {
+        return;
+    }
+    handle_map_remove(&devices, dispatch_key(device));
+    if (!state->passive) {
+        app_caches_finish(state->app_caches);
+    }
+    state->table.DestroyDevice(device, allocator);
+    device_free(state);
+}

@@ -1,0 +1,40 @@
+/* The device chain: creation and destruction, and what the intercepted commands find of a device.
+ */
+#ifndef WARMPIPE_LAYER_DEVICE_H
+#define WARMPIPE_LAYER_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <vulkan/vulkan.h>
+
+#include "base/stats.h"
+#include "next.h"
+
+struct instance;
+struct injector;
+struct app_caches;
+
+struct device {
+    VkDevice handle;
+    struct instance *instance; /* referenced */
+    device_table table;        /* the next layer's commands */
+    bool passive;              /* pass everything through */
+    bool feedback; /* creation feedback may be chained: Vulkan 1.3 or its extension is enabled */
+    struct stats stats;
+    struct injector *injector;     /* NULL if passive */
+    struct app_caches *app_caches; /* NULL if passive */
+};
+
+VKAPI_ATTR VkResult VKAPI_CALL device_create(VkPhysicalDevice physical_device,
+                                             const VkDeviceCreateInfo *create_info,
+                                             const VkAllocationCallbacks *allocator,
+                                             VkDevice *ret_device);
+VKAPI_ATTR void VKAPI_CALL device_destroy(VkDevice device, const VkAllocationCallbacks *allocator);
+
+/* The state of a device that is known and not destroyed, else NULL. Lock-free. */
+struct device *device_of(VkDevice device);
+
+/* As instance_nested_next, while this thread is inside our own vkCreateDevice. */
+PFN_vkGetDeviceProcAddr device_nested_next(void);
+
+#endif

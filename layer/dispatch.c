@@ -1,0 +1,101 @@
+#include "dispatch.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "device.h"
+#include "instance.h"
+#include "intercept.h"
+
+enum scope {
+    SCOPE_CHAIN,    /* ours always: the chain cannot be linked without */
+    SCOPE_INSTANCE, /* ours for every instance that we know */
+    SCOPE_DEVICE,   /* ours for every device that we know */
+    SCOPE_WORK      /* ours only where the layer works, not where it passes everything through */
+};
+
+struct command {
+    const char *name;
+    PFN_vkVoidFunction function;
+    enum scope scope;
+};
+
+#define COMMAND(name, function, scope)                                                             \
+    {                                                                                              \
+        name, (PFN_vkVoidFunction)(function), scope                                                \
+    }
+
+static const struct command commands[] = {
+    COMMAND("vkGetInstanceProcAddr", dispatch_instance_proc, SCOPE_CHAIN),
+    COMMAND("vkCreateInstance", instance_create, SCOPE_CHAIN),
+    COMMAND("vkCreateDevice", device_create, SCOPE_CHAIN),
+    COMMAND("vkDestroyInstance", instance_destroy, SCOPE_INSTANCE),
+    COMMAND("vkGetDeviceProcAddr", dispatch_device_proc, SCOPE_DEVICE),
+    COMMAND("vkDestroyDevice", device_destroy, SCOPE_DEVICE),
+    COMMAND("vkCreatePipelineCache", intercept_create_pipeline_cache, SCOPE_WORK),
+    COMMAND("vkDestroyPipelineCache", intercept_destroy_pipeline_cache, SCOPE_WORK),
+    COMMAND("vkGetPipelineCacheData", intercept_get_pipeline_cache_data, SCOPE_WORK),
+    COMMAND("vkMergePipelineCaches", intercept_merge_pipeline_caches, SCOPE_WORK),
+    COMMAND("vkCreateComputePipelines", intercept_create_compute_pipelines, SCOPE_WORK),
+    COMMAND("vkCreateGraphicsPipelines", intercept_create_graphics_pipelines, SCOPE_WORK),
+    COMMAND("vkCreateRayTracingPipelinesKHR", intercept_create_ray_tracing_pipelines_khr,
+            SCOPE_WORK),
+    COMMAND("vkCreateRayTracingPipelinesNV", intercept_create_ray_tracing_pipelines_nv, SCOPE_WORK),
+};
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL dispatch_instance_proc(VkInstance instance,
+                                                                const char *name)
+{
+    if (!name) {
+        return NULL;
+    }
+    const struct command *command = find_command(name);
+    if (command && command->scope == SCOPE_CHAIN) {
+        return command->function;
+    }
+    PFN_vkGetInstanceProcAddr lower_next = instance_nested_next();
+    if (lower_next) {
+        return lower_next(instance, name);
+    }
+    struct instance *state = instance_of(instance);
+    if (!state) {
+        return NULL;
+    }
+    if (!state->passive && strcmp(name, DISPATCH_PRESENCE_NAME) == 0) {
+        return (PFN_vkVoidFunction)dispatch_instance_proc;
+    }
+    PFN_vkVoidFunction next = state->next_proc(instance, name);
+    bool ours = command && next && (command->scope != SCOPE_WORK || !state->passive);
+    return ours ? command->function : next;
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL dispatch_device_proc(VkDevice device, const char *name)
+{
+    if (!name) {
+        return NULL;
+    }
+    PFN_vkGetDeviceProcAddr lower_next = device_nested_next();
+    if (lower_next) {
+        return lower_next(device, name);
+    }
+    struct device *state = device_of(device);
+    if (!state) {
+        return NULL;
+    }
+    PFN_vkVoidFunction next = state->table.GetDeviceProcAddr(device, name);
+    const struct command *command = next ? find_command(name) : NULL;
+    bool ours = command && (command->scope == SCOPE_DEVICE ||
+                            (command->scope == SCOPE_WORK && !state->passive));
+    return ours ? command->function : next;
+}

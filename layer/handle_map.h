@@ -1,0 +1,48 @@
+/* From a 64-bit handle or dispatch key to a pointer: looked up on every call, so reading takes no
+ * lock and writes to no shared memory.
+ *
+ * Any number of readers may run beside one writer; writers take a lock among themselves. A key may
+ * not be removed while somebody looks it up: Vulkan's own external synchronization of vkDestroy*
+ * gives that. */
+#ifndef WARMPIPE_LAYER_HANDLE_MAP_H
+#define WARMPIPE_LAYER_HANDLE_MAP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct handle_map_table;
+
+struct handle_map {
+    _Atomic(struct handle_map_table *) table;
+    pthread_mutex_t write_lock;
+    size_t used; /* slots that are not empty, under write_lock */
+};
+
+/* A map of static storage is initialized with HANDLE_MAP_INIT and never released. */
+#define HANDLE_MAP_INIT                                                                            \
+    {                                                                                              \
+        .write_lock = PTHREAD_MUTEX_INITIALIZER                                                    \
+    }
+
+void handle_map_init(struct handle_map *map);
+
+/* Frees the tables (not the values). Nobody may use the map any more. */
+void handle_map_release(struct handle_map *map);
+
+/* The value, or NULL. */
+void *handle_map_get(struct handle_map *map, uint64_t key);
+
+/* Adds a key that is not in the map; value is not NULL. False when memory is out or the key is one
+ * of the two reserved values (0 and UINT64_MAX). */
+bool handle_map_put(struct handle_map *map, uint64_t key, void *value);
+
+/* Takes the key out and returns its value, or NULL. */
+void *handle_map_remove(struct handle_map *map, uint64_t key);
+
+/* Calls visit for every entry. No writer may run meanwhile. */
+void handle_map_each(struct handle_map *map, void (*visit)(void *value, void *user), void *user);
+
+#endif

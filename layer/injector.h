@@ -1,0 +1,69 @@
+/* The hot cache of one device: loaded from disk at the first pipeline creation, given to every
+ * creation that has no cache of its own, saved when the device goes.
+ *
+ *     injector_new → [injector_cache → create pipelines → injector_created]… → injector_finish
+ *                  → injector_delete
+ *
+ * injector_cache and injector_created may be called by any number of threads at once; the others by
+ * one thread while no other uses the device. The hot cache is never the destination of a merge, so
+ * its users need no lock (creating and reading are internally synchronized). No failure here ever
+ * reaches the program: without a hot cache it runs as it would without us. */
+#ifndef WARMPIPE_LAYER_INJECTOR_H
+#define WARMPIPE_LAYER_INJECTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/config.h"
+#include "base/stats.h"
+#include "driver/identity.h"
+#include "driver/policy.h"
+#include "driver_cache.h"
+
+struct injector;
+
+/* Everything is borrowed and outlives the injector. */
+struct injector_setup {
+    VkDevice device;
+    const device_table *table;
+    const struct config *config;
+    const char *app; /* the program's folder */
+    struct stats *stats;
+    uint32_t device_index; /* counts the devices of this process */
+    bool device_group;     /* more than one physical device: what is cached is not kept */
+};
+
+/* NULL: out of memory. Reads nothing from disk yet. */
+struct injector *injector_new(const struct injector_setup *setup,
+                              const struct driver_identity *identity);
+
+/* Frees the memory; NULL is a no-op. */
+void injector_delete(struct injector *injector);
+
+/* The hot cache, or VK_NULL_HANDLE where the driver may be given none. The first call opens the
+ * store and loads the blob; threads that come meanwhile wait for it rather than compile cold. */
+VkPipelineCache injector_cache(struct injector *injector);
+
+/* The hot cache if it has been loaded, else VK_NULL_HANDLE: never loads. */
+VkPipelineCache injector_loaded_cache(const struct injector *injector);
+
+/* What a creation with the hot cache, or with a cache that will be harvested, has done to it. */
+enum injector_change {
+    INJECTOR_UNCHANGED, /* hits only */
+    INJECTOR_COMPILED,  /* at least one pipeline was compiled */
+    INJECTOR_UNKNOWN    /* no feedback: the data itself will tell */
+};
+
+/* A creation has returned. hot: it used the hot cache, and so the driver has survived the blob. */
+void injector_created(struct injector *injector, bool hot, enum injector_change change);
+
+/* What the driver may be given, and the way to its caches. */
+const struct policy *injector_policy(const struct injector *injector);
+const struct driver_caches *injector_caches(const struct injector *injector);
+
+/* At vkDestroyDevice, before it goes down the chain: saves what is new in the hot cache and in the
+ * `count` harvested caches (which the caller destroys afterwards), destroys the hot cache, writes
+ * the line of statistics. */
+void injector_finish(struct injector *injector, uint32_t count, const VkPipelineCache *harvested);
+
+#endif

@@ -1,0 +1,204 @@
+#include "instance.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+#include <vulkan/vk_layer.h>
+
+#include "base/log.h"
+#include "dispatch.h"
+#include "handle_map.h"
+
+static struct handle_map instances = HANDLE_MAP_INIT;
+
+/* The vkCreateInstance that this thread is in. The same library can stand in the chain twice (under
+ * two names); both copies share this code, so the lower one is told by finding its link in the list
+ * of the upper. (A layer below may also create an instance of its own meanwhile: another list.) */
+struct creation {
+    const VkLayerInstanceLink *links;     /* those below the upper copy */
+    PFN_vkGetInstanceProcAddr lower_next; /* set once the lower copy has been called */
+};
+static _Thread_local struct creation current;
+
+PFN_vkGetInstanceProcAddr instance_nested_next(void)
+{
+    return current.lower_next;
+}
+
+static bool is_lower_copy(const VkLayerInstanceLink *link)
+{
+    const VkLayerInstanceLink *below = current.links;
+    while (below && below != link) {
+        below = below->pNext;
+    }
+    return below;
+}
+
+struct instance *instance_of(void *dispatchable)
+{
+    return dispatchable ? handle_map_get(&instances, dispatch_key(dispatchable)) : NULL;
+}
+
+struct instance *instance_reference(struct instance *instance)
+{
+    atomic_fetch_add(&instance->references, 1);
+    return instance;
+}
+
+void instance_release(struct instance *instance)
+{
+    if (instance && atomic_fetch_sub(&instance->references, 1) == 1) {
+        config_free(&instance->config);
+        free(instance);
+    }
+}
+
+static VkLayerInstanceCreateInfo *find_link(const VkInstanceCreateInfo *create_info)
+{
+    const VkLayerInstanceCreateInfo *info = create_info->pNext;
+    while (info && !(info->sType == VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO &&
+                     info->function == VK_LAYER_LINK_INFO)) {
+        info = info->pNext;
+    }
+    return (VkLayerInstanceCreateInfo *)(uintptr_t)info;
+}
+
+/* With an explicit manifest the loader does not look at the disable variable: this layer does, by
+ * the loader's rule that any value counts, even an empty one. */
+static bool switched_off(void)
+{
+    if (getenv("WARMPIPE_DISABLE")) {
+        return true;
+    }
+    if (getauxval(AT_SECURE)) {
+        log_info("off: the program runs with elevated privileges (elevated_privileges)");
+        return true;
+    }
+    return false;
+}
+
+static void name_program(struct instance *instance, const VkApplicationInfo *application)
+{
+    char executable[4096];
+    ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
+    executable[length > 0 ? length : 0] = '\0';
+    struct paths_program program = {
+        .app_setting = instance->config.app,
+        .executable = length > 0 ? executable : NULL,
+        .appdir = secure_getenv("APPDIR"),
+        .snap = secure_getenv("SNAP"),
+        .application_name = application ? application->pApplicationName : NULL,
+        .engine_name = application ? application->pEngineName : NULL,
+    };
+    paths_app_name(&program, instance->app);
+}
+
+static const char *read_environment(const char *name)
+{
+    return secure_getenv(name);
+}
+
+static bool extension_enabled(const VkInstanceCreateInfo *create_info, const char *name)
+{
+    for (uint32_t i = 0; i < create_info->enabledExtensionCount; ++i) {
+        if (strcmp(create_info->ppEnabledExtensionNames[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void take_commands(struct instance *instance, VkInstance handle,
+                          const VkInstanceCreateInfo *create_info)
+{
+    PFN_vkGetInstanceProcAddr next = instance->next_proc;
+    instance->next_destroy = (PFN_vkDestroyInstance)next(handle, "vkDestroyInstance");
+    instance->get_properties =
+        (PFN_vkGetPhysicalDeviceProperties)next(handle, "vkGetPhysicalDeviceProperties");
+    instance->enumerate_extensions = (PFN_vkEnumerateDeviceExtensionProperties)next(
+        handle, "vkEnumerateDeviceExtensionProperties");
+    if (instance->api_version >= VK_API_VERSION_1_1) {
+        instance->get_properties2 =
+            (PFN_vkGetPhysicalDeviceProperties2)next(handle, "vkGetPhysicalDeviceProperties2");
+    } else if (extension_enabled(create_info,
+                                 VK_KHR_GET_PHYSICAL_DEVICE_PROPERTIES_2_EXTENSION_NAME)) {
+        instance->get_properties2 =
+            (PFN_vkGetPhysicalDeviceProperties2)next(handle, "vkGetPhysicalDeviceProperties2KHR");
+    }
+}
+
+/* NULL when memory is out: the instance then stays unknown and everything is passed through. */
+static struct instance *instance_new(VkInstance handle, PFN_vkGetInstanceProcAddr next,
+                                     const VkInstanceCreateInfo *create_info)
+{
+    struct instance *instance = calloc(1, sizeof *instance);
+    if (!instance) {
+        return NULL;
+    }
+    atomic_init(&instance->references, 1);
+    instance->handle = handle;
+    instance->next_proc = next;
+    const VkApplicationInfo *application = create_info->pApplicationInfo;
+    instance->api_version = application && application->apiVersion
+                                ? application->apiVersion & ~UINT32_C(0xE0000FFF)
+                                : VK_API_VERSION_1_0;
+    take_commands(instance, handle, create_info);
+    instance->passive = switched_off() || next(handle, DISPATCH_PRESENCE_NAME);
+    if (!instance->passive) {
+        config_read(read_environment, &instance->config);
+        name_program(instance, application);
+    }
+    return instance;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL instance_create(const VkInstanceCreateInfo *create_info,
+                                               const VkAllocationCallbacks *allocator,
+                                               VkInstance *ret_instance)
+{
+    VkLayerInstanceCreateInfo *link = find_link(create_info);
+    if (!link || !link->u.pLayerInfo) {
+        return VK_ERROR_INITIALIZATION_FAILED;
+    }
+    PFN_vkGetInstanceProcAddr next = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+    PFN_vkCreateInstance next_create = (PFN_vkCreateInstance)next(NULL, "vkCreateInstance");
+    if (!next_create) {
+        return VK_ERROR_INITIALIZATION_FAILED;
+    }
+    bool lower_copy = is_lower_copy(link->u.pLayerInfo);
+    link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+    if (lower_copy) {
+        current.lower_next = next;
+        return next_create(create_info, allocator, ret_instance);
+    }
+
+    struct creation outer = current;
+    current = (struct creation){.links = link->u.pLayerInfo};
+    VkResult result = next_create(create_info, allocator, ret_instance);
+    if (result == VK_SUCCESS) {
+        struct instance *instance = instance_new(*ret_instance, next, create_info);
+        if (!instance || !handle_map_put(&instances, dispatch_key(*ret_instance), instance)) {
+            PFN_vkDestroyInstance destroy =
+                (PFN_vkDestroyInstance)next(*ret_instance, "vkDestroyInstance");
+            destroy(*ret_instance, allocator);
+            *ret_instance = VK_NULL_HANDLE;
+            instance_release(instance);
+            result = VK_ERROR_OUT_OF_HOST_MEMORY;
+        }
+    }
+    current = outer;
+    return result;
+}
+
+VKAPI_ATTR void VKAPI_CALL instance_destroy(VkInstance instance,
+                                            const VkAllocationCallbacks *allocator)
+{
+    if (!instance) {
+        return;
+    }
+    struct instance *state = handle_map_remove(&instances, dispatch_key(instance));
+    if (state) {
+        state->next_destroy(instance, allocator);
+        instance_release(state);
+    }
+}

@@ -1,0 +1,90 @@
+#include "served_cache.h"
+
+#define UNDER_WAY_ONE  UINT64_C(1)
+#define UNDER_WAY_MASK ((UINT64_C(1) << 24) - 1)
+#define BEGUN_ONE      (UINT64_C(1) << 24)
+#define PASSED         (UINT64_C(1) << 63)
+
+#define NEVER UINT64_MAX
+
+/* How often a cache that is to be passed is filled again because creations came in between. */
+#define PASS_ATTEMPTS 4
+
+static uint64_t begun(uint64_t word)
+{
+    return (word & ~PASSED) >> 24;
+}
+
+static bool any_under_way(uint64_t word)
+{
+    return (word & UNDER_WAY_MASK) != 0;
+}
+
+void served_cache_init(struct served_cache *cache, bool passed)
+{
+    atomic_init(&cache->word, passed ? PASSED : 0);
+    cache->filled_begun = NEVER;
+    cache->filled = false;
+}
+
+bool served_cache_is_filled(const struct served_cache *cache)
+{
+    return cache->filled;
+}
+
+bool served_cache_begin(struct served_cache *cache)
+{
+    if (served_cache_is_passed(cache)) {
+        return false;
+    }
+    if (atomic_fetch_add(&cache->word, BEGUN_ONE | UNDER_WAY_ONE) & PASSED) {
+        served_cache_end(cache);
+        return false;
+    }
+    return true;
+}
+
+void served_cache_end(struct served_cache *cache)
+{
+    atomic_fetch_sub(&cache->word, UNDER_WAY_ONE);
+}
+
+bool served_cache_is_passed(const struct served_cache *cache)
+{
+    return (atomic_load_explicit(&cache->word, memory_order_acquire) & PASSED) != 0;
+}
+
+void served_cache_fill(struct served_cache *cache, const struct driver_caches *caches,
+                       VkPipelineCache handle, VkPipelineCache hot)
+{
+    uint64_t word = atomic_load(&cache->word);
+    if (hot == VK_NULL_HANDLE || cache->filled_begun == begun(word)) {
+        return;
+    }
+    driver_cache_merge(caches, handle, 1, &hot);
+    cache->filled = true;
+    /* What was under way may have reached the hot cache too late for this merge. */
+    cache->filled_begun = any_under_way(word) ? NEVER : begun(word);
+}
+
+void served_cache_pass(struct served_cache *cache, const struct driver_caches *caches,
+                       VkPipelineCache handle, VkPipelineCache hot)
+{
+    for (int attempt = 0; attempt < PASS_ATTEMPTS; ++attempt) {
+        uint64_t word = atomic_load(&cache->word);
+        if (any_under_way(word)) {
+            return;
+        }
+        served_cache_fill(cache, caches, handle, hot);
+        if (atomic_compare_exchange_strong(&cache->word, &word, word | PASSED)) {
+            return;
+        }
+    }
+}
+
+void served_cache_pass_now(struct served_cache *cache, const struct driver_caches *caches,
+                           VkPipelineCache handle, VkPipelineCache hot)
+{
+    served_cache_fill(cache, caches, handle, hot);
+    atomic_fetch_or(&cache->word, PASSED);
+}

@@ -1,0 +1,103 @@
+#include "icd_blob.h"
+
+#include <string.h>
+
+#include "icd_objects.h"
+
+#define PREFIX_SIZE (ICD_BLOB_HEADER_SIZE + 8u + 4u + 4u)
+#define HASH_SIZE   8u
+
+static const char magic[8] = {'W', 'P', 'T', 'I', 'C', 'D', '0', '1'};
+
+size_t icd_blob_size(const struct icd_device *device, uint32_t count)
+{
+    return PREFIX_SIZE + (size_t)count * device->settings->record_bytes + HASH_SIZE;
+}
+
+bool icd_blob_fit(const struct icd_device *device, size_t size, uint32_t *ret_count)
+{
+    if (size < PREFIX_SIZE + HASH_SIZE) {
+        return false;
+    }
+    *ret_count = (uint32_t)((size - PREFIX_SIZE - HASH_SIZE) / device->settings->record_bytes);
+    return true;
+}
+
+void icd_blob_write_header(const struct icd_device *device, uint8_t *data)
+{
+    const uint32_t words[] = {ICD_BLOB_HEADER_SIZE, VK_PIPELINE_CACHE_HEADER_VERSION_ONE,
+                              device->settings->vendor_id,
+                              icd_physical_device_id(device->physical)};
+    for (unsigned i = 0; i < 16; ++i) {
+        data[i] = (uint8_t)(words[i / 4] >> i % 4 * 8);
+    }
+    icd_physical_uuid(device->physical, data + 16);
+}
+
+/* What stands for machine code: bytes that follow from the pipeline alone. */
+static void write_record(uint8_t *data, uint32_t size, uint64_t pipeline)
+{
+    uint64_t word = pipeline;
+    for (uint32_t at = 0; at < size; at += (uint32_t)sizeof word) {
+        uint32_t length = size - at < sizeof word ? size - at : (uint32_t)sizeof word;
+        memcpy(data + at, &word, length);
+        word = icd_hash_u64(word, pipeline);
+    }
+}
+
+void icd_blob_write(const struct icd_device *device, const uint64_t *pipelines, uint32_t count,
+                    uint8_t *data)
+{
+    uint32_t record_bytes = device->settings->record_bytes;
+    icd_blob_write_header(device, data);
+    memcpy(data + ICD_BLOB_HEADER_SIZE, magic, sizeof magic);
+    memcpy(data + ICD_BLOB_HEADER_SIZE + 8, &record_bytes, sizeof record_bytes);
+    memcpy(data + ICD_BLOB_HEADER_SIZE + 12, &count, sizeof count);
+    uint8_t *end = data + PREFIX_SIZE;
+    for (uint32_t i = 0; i < count; ++i) {
+        write_record(end, record_bytes, pipelines[i]);
+        end += record_bytes;
+    }
+    uint64_t hash = icd_hash(ICD_HASH_SEED, data, (size_t)(end - data));
+    memcpy(end, &hash, sizeof hash);
+}
+
+const char *icd_blob_check(const struct icd_device *device, const void *data, size_t size,
+                           const uint8_t **ret_records, uint32_t *ret_record_bytes,
+                           uint32_t *ret_count)
+{
+    const uint8_t *bytes = data;
+    uint8_t header[ICD_BLOB_HEADER_SIZE];
+    uint32_t record_bytes;
+    uint32_t count;
+    uint64_t hash;
+
+    icd_blob_write_header(device, header);
+    if (size < sizeof header) {
+        return "shorter than a header";
+    }
+    if (memcmp(bytes, header, sizeof header) != 0) {
+        return "another header than this device's";
+    }
+    if (size == sizeof header) {
+        *ret_count = 0;
+        return NULL;
+    }
+    if (size < PREFIX_SIZE + HASH_SIZE || memcmp(bytes + sizeof header, magic, sizeof magic) != 0) {
+        return "no records of this driver";
+    }
+    memcpy(&record_bytes, bytes + ICD_BLOB_HEADER_SIZE + 8, sizeof record_bytes);
+    memcpy(&count, bytes + ICD_BLOB_HEADER_SIZE + 12, sizeof count);
+    if (record_bytes < sizeof(uint64_t) ||
+        size != PREFIX_SIZE + (uint64_t)count * record_bytes + HASH_SIZE) {
+        return "another size than its records have";
+    }
+    memcpy(&hash, bytes + size - HASH_SIZE, sizeof hash);
+    if (hash != icd_hash(ICD_HASH_SEED, bytes, size - HASH_SIZE)) {
+        return "damaged";
+    }
+    *ret_records = bytes + PREFIX_SIZE;
+    *ret_record_bytes = record_bytes;
+    *ret_count = count;
+    return NULL;
+}

@@ -1,0 +1,70 @@
+/* What the environment asks of the driver: one instance's copy. test_icd.h tells what each means.
+ */
+#ifndef ICD_SETTINGS_H
+#define ICD_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <vulkan/vulkan.h>
+
+#define ICD_MAX_DEVICES  4
+#define ICD_MAX_TEXT     1024
+#define ICD_HEADER_PATCH VK_HEADER_VERSION
+
+enum icd_data_fault {
+    ICD_DATA_RIGHT,
+    ICD_DATA_INCOMPLETE,
+    ICD_DATA_GROWING,
+    ICD_DATA_HEADER,
+    ICD_DATA_ZERO,
+    ICD_DATA_SHORT,
+    ICD_DATA_FOREIGN,
+    ICD_DATA_STALE_SIZE,
+    ICD_DATA_OVERREPORT
+};
+
+enum icd_create_fault {
+    ICD_CREATE_RIGHT,
+    ICD_CREATE_FAIL_DATA,
+    ICD_CREATE_FAIL,
+    ICD_CREATE_ABORT_DATA
+};
+
+struct icd_settings {
+    uint32_t api_version;
+    uint32_t device_count;
+    bool group;
+    uint32_t vendor_id;
+    uint32_t device_id;
+    uint32_t driver_version;
+    uint32_t driver_id;
+    char device_name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
+    char driver_name[VK_MAX_DRIVER_NAME_SIZE];
+    char driver_info[VK_MAX_DRIVER_INFO_SIZE];
+    VkConformanceVersion conformance;
+    uint8_t uuid[VK_UUID_SIZE];
+    char without[ICD_MAX_TEXT];
+    uint64_t compile_us;
+    uint32_t record_bytes;
+    bool no_feedback;
+    bool recycle;
+    bool equal_handles;
+    char fail[ICD_MAX_TEXT];
+    char result[ICD_MAX_TEXT];
+    uint64_t oom;
+    int32_t fail_element; /* -1: none */
+    VkResult fail_element_result;
+    enum icd_create_fault cache_create;
+    enum icd_data_fault data;
+    uint64_t data_us;
+    bool not_deferred;
+};
+
+/* Reads the environment. A value that cannot be read ends the process: a test must not run with
+ * another fault than it asked for. */
+void icd_settings_read(struct icd_settings *settings);
+
+/* Whether the comma-separated list `without` names this extension or command. */
+bool icd_settings_lacks(const struct icd_settings *settings, const char *name);
+
+#endif

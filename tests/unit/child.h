@@ -1,0 +1,61 @@
+// Runs a piece of a test in a process of its own: for state that a process has only once (the log),
+// for signals, and for what is written to standard error.
+#ifndef WARMPIPE_TESTS_UNIT_CHILD_H
+#define WARMPIPE_TESTS_UNIT_CHILD_H
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct ChildResult {
+    int status = -1; // as waitpid gives it
+    std::string standard_error;
+
+    std::vector<std::string> lines() const
+    {
+        std::vector<std::string> lines;
+        size_t start = 0;
+        for (size_t end; (end = standard_error.find('\n', start)) != std::string::npos;
+             start = end + 1) {
+            lines.push_back(standard_error.substr(start, end - start));
+        }
+        if (start < standard_error.size()) {
+            lines.push_back(standard_error.substr(start));
+        }
+        return lines;
+    }
+};
+
+// Expectations that fail inside `body` are printed there and fail the caller through the status.
+template <typename Body> ChildResult run_in_child(Body body)
+{
+    ChildResult result;
+    int ends[2];
+    fflush(nullptr);
+    EXPECT_EQ(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        body();
+        fflush(stdout);
+        _exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    close(ends[1]);
+    char buffer[4096];
+    for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
+        result.standard_error.append(buffer, static_cast<size_t>(got));
+    }
+    close(ends[0]);
+    EXPECT_EQ(waitpid(child, &result.status, 0), child);
+    EXPECT_TRUE(WIFEXITED(result.status) && WEXITSTATUS(result.status) == 0)
+        << "wait status " << result.status << ", standard error: " << result.standard_error;
+    return result;
+}
+
+#endif

@@ -1,0 +1,417 @@
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+extern "C" {
+#include "base/config.h"
+}
+
+#include "child.h"
+#include "scratch.h"
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+Variables environment;
+
+const char *look_up(const char *name)
+{
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+}
+
+std::string text(const char *value)
+{
+    return value ? value : "(none)";
+}
+
+// Reads the settings in a child (the log and the complaints are once a process) and hands them to
+// `check` there. Gives what was said.
+template <typename Check>
+std::vector<std::string> read_with(const Variables &variables, Check check)
+{
+    environment = variables;
+    return run_in_child([&] {
+               struct config config;
+               memset(&config, 0x5a, sizeof config);
+               config_read(look_up, &config);
+               check(config);
+               config_free(&config);
+               EXPECT_EQ(config.root, nullptr);
+           })
+        .lines();
+}
+
+void expect_defaults(const struct config &config)
+{
+    EXPECT_EQ(text(config.root), "/home/u/.cache/warmpipe");
+    EXPECT_EQ(config.app, nullptr);
+    EXPECT_EQ(config.policy_path, nullptr);
+    EXPECT_EQ(config.log_path, nullptr);
+    EXPECT_EQ(config.stats_path, nullptr);
+    EXPECT_FALSE(config.policy_none);
+    EXPECT_FALSE(config.read_only);
+    EXPECT_EQ(config.dedup, static_cast<unsigned>(DEDUP_ALL));
+    EXPECT_EQ(config.app_cache, APP_CACHE_AUTO);
+    EXPECT_EQ(config.prewarm, PREWARM_AUTO);
+    EXPECT_EQ(config.flush_idle_ms, 100u);
+    EXPECT_EQ(config.max_size, UINT64_C(1) << 30);
+    EXPECT_EQ(config.max_total, UINT64_C(4) << 30);
+    EXPECT_EQ(config.log_level, LOG_LEVEL_WARN);
+}
+
+TEST(Config, Defaults)
+{
+    EXPECT_TRUE(read_with({{"HOME", "/home/u"}}, expect_defaults).empty());
+}
+
+TEST(Config, EmptyCountsAsNotSet)
+{
+    Variables variables = {{"HOME", "/home/u"}, {"XDG_CACHE_HOME", ""}};
+#define SETTING(id, kind, name, ...) variables[name] = "";
+#include "base/settings.def"
+#undef SETTING
+    EXPECT_TRUE(read_with(variables, expect_defaults).empty());
+}
+
+TEST(Config, RootComesFromTheFirstThatIsSet)
+{
+    const std::pair<Variables, const char *> cases[] = {
+        {{{"WARMPIPE_DIR", "/w"}, {"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}, "/w"},
+        {{{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}, "/x/warmpipe"},
+        {{{"HOME", "/h"}}, "/h/.cache/warmpipe"},
+        {{}, "(none)"},
+    };
+    for (const auto &[variables, root] : cases) {
+        const auto said = read_with(variables, [root = root](const struct config &config) {
+            EXPECT_EQ(text(config.root), root);
+        });
+        EXPECT_TRUE(said.empty()) << root;
+    }
+}
+
+TEST(Config, RelativeDirectoriesAreNamedAndSkipped)
+{
+    const std::string end = "(bad_setting)";
+    const std::pair<Variables, std::pair<const char *, std::vector<std::string>>> cases[] = {
+        {{{"WARMPIPE_DIR", "w"}, {"XDG_CACHE_HOME", "/x"}}, {"/x/warmpipe", {"WARMPIPE_DIR='w'"}}},
+        {{{"WARMPIPE_DIR", "~/w"}, {"HOME", "/h"}}, {"/h/.cache/warmpipe", {"WARMPIPE_DIR='~/w'"}}},
+        {{{"XDG_CACHE_HOME", "./x"}, {"HOME", "/h"}},
+         {"/h/.cache/warmpipe", {"XDG_CACHE_HOME='./x'"}}},
+        {{{"WARMPIPE_DIR", "w"}, {"XDG_CACHE_HOME", "x"}, {"HOME", "h"}},
+         {"(none)", {"WARMPIPE_DIR='w'", "XDG_CACHE_HOME='x'", "HOME='h'"}}},
+    };
+    for (const auto &[variables, expected] : cases) {
+        const auto said =
+            read_with(variables, [root = expected.first](const struct config &config) {
+                EXPECT_EQ(text(config.root), root);
+            });
+        ASSERT_EQ(said.size(), expected.second.size());
+        for (size_t i = 0; i < said.size(); i++) {
+            EXPECT_EQ(said[i].rfind("warmpipe: warn: " + expected.second[i] +
+                                        ": expected an absolute path;",
+                                    0),
+                      0u)
+                << said[i];
+            EXPECT_EQ(said[i].substr(said[i].size() - end.size()), end);
+        }
+    }
+}
+
+// One good value and what it must set.
+struct Good {
+    const char *name;
+    const char *value;
+    bool (*holds)(const struct config &config);
+};
+
+class ConfigGood : public testing::TestWithParam<Good> {};
+
+TEST_P(ConfigGood, IsTaken)
+{
+    const auto said =
+        read_with({{GetParam().name, GetParam().value}}, [](const struct config &config) {
+            EXPECT_TRUE(GetParam().holds(config)) << GetParam().name << "=" << GetParam().value;
+        });
+    EXPECT_TRUE(said.empty());
+}
+
+#define HOLDS(expression) [](const struct config &config) -> bool { return expression; }
+
+const Good good[] = {
+    {"WARMPIPE_DIR", "/a b/c", HOLDS(text(config.root) == "/a b/c")},
+    {"WARMPIPE_APP", "../odd name", HOLDS(text(config.app) == "../odd name")},
+    {"WARMPIPE_READONLY", "1", HOLDS(config.read_only)},
+    {"WARMPIPE_READONLY", "0", HOLDS(!config.read_only)},
+    {"WARMPIPE_DEDUP", "all", HOLDS(config.dedup == DEDUP_ALL)},
+    {"WARMPIPE_DEDUP", "none", HOLDS(config.dedup == 0)},
+    {"WARMPIPE_DEDUP", "modules", HOLDS(config.dedup == DEDUP_MODULES)},
+    {"WARMPIPE_DEDUP", "set_layouts", HOLDS(config.dedup == DEDUP_SET_LAYOUTS)},
+    {"WARMPIPE_DEDUP", "pipeline_layouts", HOLDS(config.dedup == DEDUP_PIPELINE_LAYOUTS)},
+    {"WARMPIPE_DEDUP", "templates", HOLDS(config.dedup == DEDUP_TEMPLATES)},
+    {"WARMPIPE_DEDUP", "pipelines", HOLDS(config.dedup == DEDUP_PIPELINES)},
+    {"WARMPIPE_DEDUP", "pipelines,modules,modules",
+     HOLDS(config.dedup == (DEDUP_PIPELINES | DEDUP_MODULES))},
+    {"WARMPIPE_DEDUP", "modules,set_layouts,pipeline_layouts,templates,pipelines",
+     HOLDS(config.dedup == DEDUP_ALL)},
+    {"WARMPIPE_APP_CACHE", "auto", HOLDS(config.app_cache == APP_CACHE_AUTO)},
+    {"WARMPIPE_APP_CACHE", "serve", HOLDS(config.app_cache == APP_CACHE_SERVE)},
+    {"WARMPIPE_APP_CACHE", "harvest", HOLDS(config.app_cache == APP_CACHE_HARVEST)},
+    {"WARMPIPE_APP_CACHE", "ignore", HOLDS(config.app_cache == APP_CACHE_IGNORE)},
+    {"WARMPIPE_PREWARM", "auto", HOLDS(config.prewarm == PREWARM_AUTO)},
+    {"WARMPIPE_PREWARM", "on", HOLDS(config.prewarm == PREWARM_ON)},
+    {"WARMPIPE_PREWARM", "off", HOLDS(config.prewarm == PREWARM_OFF)},
+    {"WARMPIPE_FLUSH_IDLE_MS", "0", HOLDS(config.flush_idle_ms == 0)},
+    {"WARMPIPE_FLUSH_IDLE_MS", "007", HOLDS(config.flush_idle_ms == 7)},
+    {"WARMPIPE_FLUSH_IDLE_MS", "4294967295", HOLDS(config.flush_idle_ms == UINT32_MAX)},
+    {"WARMPIPE_MAX_SIZE", "512M", HOLDS(config.max_size == UINT64_C(512) << 20)},
+    {"WARMPIPE_MAX_SIZE", "65536", HOLDS(config.max_size == 65536)},
+    {"WARMPIPE_MAX_TOTAL", "2TiB", HOLDS(config.max_total == UINT64_C(2) << 40)},
+    {"WARMPIPE_POLICY", "none", HOLDS(config.policy_none && !config.policy_path)},
+    {"WARMPIPE_POLICY", "/p", HOLDS(!config.policy_none && text(config.policy_path) == "/p")},
+    {"WARMPIPE_LOG", "off", HOLDS(config.log_level == LOG_LEVEL_OFF && !config.log_path)},
+    {"WARMPIPE_LOG", "error", HOLDS(config.log_level == LOG_LEVEL_ERROR)},
+    {"WARMPIPE_LOG", "warn", HOLDS(config.log_level == LOG_LEVEL_WARN)},
+    {"WARMPIPE_LOG", "info", HOLDS(config.log_level == LOG_LEVEL_INFO)},
+    {"WARMPIPE_LOG", "debug", HOLDS(config.log_level == LOG_LEVEL_DEBUG && !config.log_path)},
+    {"WARMPIPE_LOG", "debug:/dev/null",
+     HOLDS(config.log_level == LOG_LEVEL_DEBUG && text(config.log_path) == "/dev/null")},
+    {"WARMPIPE_LOG", "off:/nowhere/a:b",
+     HOLDS(config.log_level == LOG_LEVEL_OFF && text(config.log_path) == "/nowhere/a:b")},
+    {"WARMPIPE_STATS", "/s", HOLDS(text(config.stats_path) == "/s")},
+};
+
+INSTANTIATE_TEST_SUITE_P(Values, ConfigGood, testing::ValuesIn(good));
+
+struct Bad {
+    const char *name;
+    const char *value;
+};
+
+class ConfigBad : public testing::TestWithParam<Bad> {};
+
+TEST_P(ConfigBad, IsNamedOnceAndTheDefaultUsed)
+{
+    const std::string name = GetParam().name;
+    environment = {{"HOME", "/home/u"}, {name, GetParam().value}};
+    const auto said = run_in_child([] {
+                          for (int instance = 0; instance < 3; instance++) {
+                              struct config config;
+                              config_read(look_up, &config);
+                              expect_defaults(config);
+                              config_free(&config);
+                          }
+                      }).lines();
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_EQ(
+        said[0].rfind("warmpipe: warn: " + name + "='" + GetParam().value + "': expected ", 0), 0u)
+        << said[0];
+    EXPECT_NE(said[0].find("used is the default, "), std::string::npos) << said[0];
+    EXPECT_NE(said[0].find("(bad_setting)"), std::string::npos) << said[0];
+}
+
+const Bad bad[] = {
+    {"WARMPIPE_DIR", "relative/path"},
+    {"WARMPIPE_READONLY", "yes"},
+    {"WARMPIPE_READONLY", "2"},
+    {"WARMPIPE_READONLY", "1 "},
+    {"WARMPIPE_DEDUP", "everything"},
+    {"WARMPIPE_DEDUP", "modules,"},
+    {"WARMPIPE_DEDUP", ",modules"},
+    {"WARMPIPE_DEDUP", "modules,,templates"},
+    {"WARMPIPE_DEDUP", "modules, templates"},
+    {"WARMPIPE_DEDUP", "all,modules"},
+    {"WARMPIPE_DEDUP", "modules,none"},
+    {"WARMPIPE_DEDUP", "Modules"},
+    {"WARMPIPE_DEDUP", "module"},
+    {"WARMPIPE_DEDUP", "modules_and_a_great_deal_more"},
+    {"WARMPIPE_APP_CACHE", "AUTO"},
+    {"WARMPIPE_APP_CACHE", "0"},
+    {"WARMPIPE_PREWARM", "1"},
+    {"WARMPIPE_FLUSH_IDLE_MS", "-1"},
+    {"WARMPIPE_FLUSH_IDLE_MS", "100ms"},
+    {"WARMPIPE_FLUSH_IDLE_MS", "1e3"},
+    {"WARMPIPE_FLUSH_IDLE_MS", "0x10"},
+    {"WARMPIPE_FLUSH_IDLE_MS", "4294967296"},
+    {"WARMPIPE_FLUSH_IDLE_MS", "99999999999999999999999"},
+    {"WARMPIPE_MAX_SIZE", "1.5G"},
+    {"WARMPIPE_MAX_SIZE", "lots"},
+    {"WARMPIPE_MAX_TOTAL", "-1"},
+    {"WARMPIPE_MAX_TOTAL", "99999999T"},
+    {"WARMPIPE_LOG", "verbose"},
+    {"WARMPIPE_LOG", "warning"},
+    {"WARMPIPE_LOG", "debug:"},
+    {"WARMPIPE_LOG", ":/tmp/log"},
+    {"WARMPIPE_LOG", "loud:/tmp/log"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Values, ConfigBad, testing::ValuesIn(bad));
+
+// A setting that no bad value is tried of has none: these take any text.
+TEST(Config, EveryOtherSettingIsAmongTheBad)
+{
+    std::map<std::string, int> tried = {
+        {"WARMPIPE_APP", 1}, {"WARMPIPE_POLICY", 1}, {"WARMPIPE_STATS", 1}};
+    for (const Bad &one : bad) {
+        tried[one.name]++;
+    }
+#define SETTING(id, kind, name, ...) EXPECT_EQ(tried.count(name), 1u) << name;
+#include "base/settings.def"
+#undef SETTING
+}
+
+TEST(Config, ManyBadValuesAreNamedEach)
+{
+    Variables variables = {{"HOME", "/home/u"}};
+    for (const Bad &one : bad) {
+        variables[one.name] = one.value;
+    }
+    EXPECT_EQ(read_with(variables, expect_defaults).size(), variables.size() - 1);
+}
+
+TEST(Config, LogIsConfiguredBeforeAnythingIsSaid)
+{
+    Scratch scratch;
+    const auto said =
+        read_with({{"WARMPIPE_LOG", "warn:" + scratch.path("log")}, {"WARMPIPE_DIR", "relative"}},
+                  [](const struct config &) {});
+    EXPECT_TRUE(said.empty());
+    EXPECT_NE(scratch.read("log").find("WARMPIPE_DIR='relative'"), std::string::npos);
+
+    EXPECT_TRUE(read_with({{"WARMPIPE_LOG", "error"}, {"WARMPIPE_DIR", "relative"}},
+                          [](const struct config &) {})
+                    .empty());
+}
+
+TEST(Config, RelativePathsStartAtTheWorkingDirectoryOfThatMoment)
+{
+    Scratch scratch;
+    std::filesystem::create_directory(scratch.path("d"));
+    const std::string directory = std::filesystem::canonical(scratch.path("d"));
+    environment = {
+        {"WARMPIPE_STATS", "s.json"}, {"WARMPIPE_POLICY", "./p"}, {"WARMPIPE_LOG", "warn:log"}};
+    run_in_child([&] {
+        struct config config;
+        ASSERT_EQ(chdir(directory.c_str()), 0);
+        config_read(look_up, &config);
+        ASSERT_EQ(chdir("/"), 0);
+        EXPECT_EQ(text(config.stats_path), directory + "/s.json");
+        EXPECT_EQ(text(config.policy_path), directory + "/./p");
+        EXPECT_EQ(text(config.log_path), directory + "/log");
+        log_warn("text");
+        config_free(&config);
+    });
+    EXPECT_EQ(scratch.read("d/log"), "warmpipe: warn: text\n");
+}
+
+TEST(Config, ValuesCannotForgeLogLines)
+{
+    const auto said =
+        read_with({{"WARMPIPE_PREWARM", "x\nwarmpipe: error: y"}}, [](const struct config &) {});
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_NE(said[0].find("x\\nwarmpipe: error: y"), std::string::npos);
+}
+
+TEST(Config, AnEndlessValueLeavesRoomForTheReason)
+{
+    const auto said =
+        read_with({{"WARMPIPE_PREWARM", std::string(100000, 'x')}}, [](const struct config &) {});
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_NE(said[0].find("(bad_setting)"), std::string::npos);
+}
+
+TEST(ConfigSize, Good)
+{
+    const std::pair<const char *, uint64_t> cases[] = {
+        {"0", 0},
+        {"65536", 65536},
+        {"65536B", 65536},
+        {"1K", 1024},
+        {"1KB", 1024},
+        {"1KiB", 1024},
+        {"512M", UINT64_C(512) << 20},
+        {"2G", UINT64_C(2) << 30},
+        {"2GiB", UINT64_C(2) << 30},
+        {"3T", UINT64_C(3) << 40},
+        {"0001G", UINT64_C(1) << 30},
+        {"18446744073709551615", UINT64_MAX},
+        {"16777215T", UINT64_C(16777215) << 40},
+    };
+    for (const auto &[text, size] : cases) {
+        uint64_t parsed = 4711;
+        EXPECT_TRUE(config_parse_size(text, &parsed)) << text;
+        EXPECT_EQ(parsed, size) << text;
+    }
+}
+
+TEST(ConfigSize, Bad)
+{
+    const char *const cases[] = {
+        "",
+        " ",
+        "G",
+        "B",
+        "1.5G",
+        "-1",
+        "+1",
+        "1 G",
+        " 1",
+        "1 ",
+        "1g",
+        "1k",
+        "1GG",
+        "1Gi",
+        "1GiBs",
+        "1iB",
+        "1Bi",
+        "1BB",
+        "0x10",
+        "1e3",
+        "1P",
+        "1E",
+        "1,5G",
+        "1_000",
+        "unset",
+        "18446744073709551616",
+        "99999999999999999999999999999999",
+        "16777216T",
+        "18014398509481984K",
+        "17179869184G",
+        "1\xc2\xa0G",
+    };
+    for (const char *text : cases) {
+        uint64_t parsed = 4711;
+        EXPECT_FALSE(config_parse_size(text, &parsed)) << text;
+        EXPECT_EQ(parsed, 4711u) << text;
+    }
+}
+
+TEST(SettingsDocument, AgreesWithTheTable)
+{
+    std::vector<std::string> expected = {"| variable | values | default | meaning |",
+                                         "|---|---|---|---|"};
+#define SETTING(id, kind, name, values, fallback, meaning)                                         \
+    expected.push_back(std::string("| `" name "` | ") + (values) + " | " + (fallback) + " | " +    \
+                       (meaning) + " |");
+#include "base/settings.def"
+#undef SETTING
+
+    std::ifstream file(WARMPIPE_SOURCE_DIR "/docs/SETTINGS.md");
+    ASSERT_TRUE(file.is_open());
+    std::vector<std::string> found;
+    std::string expected_text;
+    for (std::string line; std::getline(file, line);) {
+        if (line == expected[0] || (!found.empty() && found.size() < expected.size())) {
+            found.push_back(line);
+        }
+    }
+    for (const std::string &line : expected) {
+        expected_text += line + "\n";
+    }
+    EXPECT_EQ(found, expected) << "docs/SETTINGS.md should have this table:\n" << expected_text;
+}
+
+} // namespace

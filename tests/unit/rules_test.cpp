@@ -1,0 +1,339 @@
+// What pipeline create-infos allow: known structs, caches, effective flags; and that pointers which
+// the specification says are ignored are never followed (hazard 16: they point nowhere here).
+#include <gtest/gtest.h>
+
+extern "C" {
+#include "codec/rules.h"
+}
+
+namespace {
+
+template <typename T> const T *nowhere()
+{
+    return reinterpret_cast<const T *>(0xdead0);
+}
+
+struct CreateFlags2 {
+    uint32_t stype = 1000470005;
+    const void *next = nullptr;
+    uint64_t flags = 0;
+};
+
+struct BinaryInfo {
+    uint32_t stype = 1000483002;
+    const void *next = nullptr;
+    uint32_t count = 0;
+    const void *binaries = nowhere<void>();
+};
+
+struct Unknown {
+    uint32_t stype = 0x7ffffff0;
+    const void *next = nullptr;
+};
+
+VkComputePipelineCreateInfo compute_info()
+{
+    VkComputePipelineCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.pName = "main";
+    return info;
+}
+
+pipeline_rules rules_of(const VkComputePipelineCreateInfo &info)
+{
+    pipeline_rules rules;
+    rules_compute(&info, &rules);
+    return rules;
+}
+
+pipeline_rules rules_of(const VkGraphicsPipelineCreateInfo &info)
+{
+    pipeline_rules rules;
+    rules_graphics(&info, &rules);
+    return rules;
+}
+
+TEST(rules, plain_compute_pipeline_is_known)
+{
+    pipeline_rules rules = rules_of(compute_info());
+    EXPECT_TRUE(rules.known);
+    EXPECT_FALSE(rules.cache_forbidden);
+    EXPECT_EQ(rules.flags, 0u);
+    EXPECT_EQ(rules.feedback, nullptr);
+}
+
+TEST(rules, unknown_struct_in_any_chain_is_not_known)
+{
+    Unknown unknown;
+    auto info = compute_info();
+    info.pNext = &unknown;
+    EXPECT_FALSE(rules_of(info).known);
+    info = compute_info();
+    info.stage.pNext = &unknown;
+    EXPECT_FALSE(rules_of(info).known);
+}
+
+TEST(rules, struct_known_for_another_parent_is_not_known)
+{
+    VkPipelineRenderingCreateInfo rendering = {};
+    rendering.sType = VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO;
+    auto info = compute_info();
+    info.pNext = &rendering;
+    EXPECT_FALSE(rules_of(info).known);
+}
+
+TEST(rules, struct_chained_twice_is_not_known)
+{
+    VkPipelineCreationFeedback feedback = {};
+    VkPipelineCreationFeedbackCreateInfo first = {};
+    first.sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO;
+    first.pPipelineCreationFeedback = &feedback;
+    auto second = first;
+    first.pNext = &second;
+    auto info = compute_info();
+    info.pNext = &first;
+    EXPECT_FALSE(rules_of(info).known);
+}
+
+TEST(rules, cyclic_chain_ends)
+{
+    Unknown unknown;
+    unknown.next = &unknown;
+    auto info = compute_info();
+    info.pNext = &unknown;
+    EXPECT_FALSE(rules_of(info).known);
+}
+
+TEST(rules, unknown_flag_bits_are_not_known)
+{
+    auto info = compute_info();
+    info.flags = 1u << 28;
+    EXPECT_FALSE(rules_of(info).known);
+    info.flags = 0;
+    info.stage.flags = 1u << 30;
+    EXPECT_FALSE(rules_of(info).known);
+}
+
+TEST(rules, flags_2_replace_flags)
+{
+    CreateFlags2 flags;
+    flags.flags = RULES_PIPELINE_EARLY_RETURN_ON_FAILURE | 1ull << 34;
+    auto info = compute_info();
+    info.flags = VK_PIPELINE_CREATE_DERIVATIVE_BIT;
+    info.pNext = &flags;
+    pipeline_rules rules = rules_of(info);
+    EXPECT_TRUE(rules.known);
+    EXPECT_TRUE(rules.early_return);
+    EXPECT_FALSE(rules.derivative);
+    EXPECT_EQ(rules.flags, flags.flags);
+}
+
+TEST(rules, pipeline_binaries_and_captured_data_forbid_a_cache)
+{
+    BinaryInfo binaries;
+    auto info = compute_info();
+    info.pNext = &binaries;
+    EXPECT_FALSE(rules_of(info).cache_forbidden);
+    EXPECT_TRUE(rules_of(info).known);
+    binaries.count = 1;
+    EXPECT_TRUE(rules_of(info).cache_forbidden);
+    CreateFlags2 flags;
+    flags.flags = RULES_PIPELINE_CAPTURE_DATA;
+    info.pNext = &flags;
+    EXPECT_TRUE(rules_of(info).cache_forbidden);
+}
+
+TEST(rules, feedback_of_the_program_is_found)
+{
+    VkPipelineCreationFeedbackCreateInfo feedback = {};
+    feedback.sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO;
+    auto info = compute_info();
+    info.pNext = &feedback;
+    EXPECT_EQ(rules_of(info).feedback, &feedback);
+}
+
+TEST(rules, code_of_a_stage_is_found_without_a_module_only)
+{
+    VkShaderModuleCreateInfo code = {};
+    code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    auto stage = compute_info().stage;
+    EXPECT_EQ(rules_inline_module(&stage), nullptr);
+    stage.pNext = &code;
+    EXPECT_EQ(rules_inline_module(&stage), &code);
+    stage.module = (VkShaderModule)1;
+    EXPECT_EQ(rules_inline_module(&stage), nullptr);
+}
+
+// A complete graphics pipeline of a vertex and a fragment stage, for dynamic rendering.
+struct Graphics {
+    VkPipelineShaderStageCreateInfo stages[2] = {compute_info().stage, compute_info().stage};
+    VkFormat format = VK_FORMAT_R8G8B8A8_UNORM;
+    VkPipelineRenderingCreateInfo rendering = {};
+    VkPipelineVertexInputStateCreateInfo vertex_input = {};
+    VkPipelineInputAssemblyStateCreateInfo input_assembly = {};
+    VkPipelineViewportStateCreateInfo viewport = {};
+    VkPipelineRasterizationStateCreateInfo rasterization = {};
+    VkPipelineMultisampleStateCreateInfo multisample = {};
+    VkPipelineDepthStencilStateCreateInfo depth_stencil = {};
+    VkPipelineColorBlendStateCreateInfo color_blend = {};
+    VkPipelineDynamicStateCreateInfo dynamic = {};
+    VkDynamicState dynamic_state = VK_DYNAMIC_STATE_VIEWPORT;
+    VkGraphicsPipelineCreateInfo info = {};
+
+    Graphics()
+    {
+        stages[0].stage = VK_SHADER_STAGE_VERTEX_BIT;
+        stages[1].stage = VK_SHADER_STAGE_FRAGMENT_BIT;
+        rendering.sType = VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO;
+        rendering.colorAttachmentCount = 1;
+        rendering.pColorAttachmentFormats = &format;
+        dynamic.sType = VK_STRUCTURE_TYPE_PIPELINE_DYNAMIC_STATE_CREATE_INFO;
+        dynamic.dynamicStateCount = 1;
+        dynamic.pDynamicStates = &dynamic_state;
+        info.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO;
+        info.pNext = &rendering;
+        info.stageCount = 2;
+        info.pStages = stages;
+        info.pVertexInputState = &vertex_input;
+        info.pInputAssemblyState = &input_assembly;
+        info.pTessellationState = nowhere<VkPipelineTessellationStateCreateInfo>();
+        info.pViewportState = &viewport;
+        info.pRasterizationState = &rasterization;
+        info.pMultisampleState = &multisample;
+        info.pDepthStencilState = nowhere<VkPipelineDepthStencilStateCreateInfo>();
+        info.pColorBlendState = &color_blend;
+        info.pDynamicState = &dynamic;
+    }
+};
+
+TEST(rules, complete_graphics_pipeline_is_known)
+{
+    Graphics g;
+    EXPECT_TRUE(rules_of(g.info).known);
+}
+
+TEST(rules, unknown_struct_in_a_live_state_is_not_known)
+{
+    Unknown unknown;
+    Graphics g;
+    g.multisample.pNext = &unknown;
+    EXPECT_FALSE(rules_of(g.info).known);
+    g.multisample.pNext = nullptr;
+    g.color_blend.pNext = &unknown;
+    EXPECT_FALSE(rules_of(g.info).known);
+    g.format = VK_FORMAT_UNDEFINED; // the blend state is ignored now
+    EXPECT_TRUE(rules_of(g.info).known);
+}
+
+TEST(rules, unknown_dynamic_state_is_not_known)
+{
+    Graphics g;
+    g.dynamic_state = static_cast<VkDynamicState>(1999999000);
+    EXPECT_FALSE(rules_of(g.info).known);
+}
+
+TEST(rules, discarded_rasterization_leaves_states_dangling)
+{
+    Graphics g;
+    g.rasterization.rasterizerDiscardEnable = VK_TRUE;
+    g.rendering.pColorAttachmentFormats = nowhere<VkFormat>();
+    g.info.pViewportState = nowhere<VkPipelineViewportStateCreateInfo>();
+    g.info.pMultisampleState = nowhere<VkPipelineMultisampleStateCreateInfo>();
+    g.info.pColorBlendState = nowhere<VkPipelineColorBlendStateCreateInfo>();
+    EXPECT_TRUE(rules_of(g.info).known);
+}
+
+TEST(rules, dynamic_discard_keeps_states_live)
+{
+    Unknown unknown;
+    Graphics g;
+    g.rasterization.rasterizerDiscardEnable = VK_TRUE;
+    g.dynamic_state = VK_DYNAMIC_STATE_RASTERIZER_DISCARD_ENABLE;
+    g.viewport.pNext = &unknown;
+    EXPECT_FALSE(rules_of(g.info).known);
+}
+
+TEST(rules, mesh_stage_leaves_vertex_input_dangling)
+{
+    Graphics g;
+    g.stages[0].stage = VK_SHADER_STAGE_MESH_BIT_EXT;
+    g.info.pVertexInputState = nowhere<VkPipelineVertexInputStateCreateInfo>();
+    g.info.pInputAssemblyState = nowhere<VkPipelineInputAssemblyStateCreateInfo>();
+    EXPECT_TRUE(rules_of(g.info).known);
+}
+
+TEST(rules, dynamic_vertex_input_leaves_it_dangling)
+{
+    Graphics g;
+    g.dynamic_state = VK_DYNAMIC_STATE_VERTEX_INPUT_EXT;
+    g.info.pVertexInputState = nowhere<VkPipelineVertexInputStateCreateInfo>();
+    EXPECT_TRUE(rules_of(g.info).known);
+}
+
+TEST(rules, render_pass_leaves_formats_and_attachment_states_alone)
+{
+    Graphics g;
+    g.info.renderPass = (VkRenderPass)1;
+    g.rendering.pColorAttachmentFormats = nowhere<VkFormat>();
+    g.info.pColorBlendState = nowhere<VkPipelineColorBlendStateCreateInfo>();
+    EXPECT_TRUE(rules_of(g.info).known);
+}
+
+TEST(rules, library_has_only_the_states_of_its_subsets)
+{
+    VkGraphicsPipelineLibraryCreateInfoEXT subset = {};
+    subset.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT;
+    subset.flags = VK_GRAPHICS_PIPELINE_LIBRARY_VERTEX_INPUT_INTERFACE_BIT_EXT;
+    Graphics g;
+    g.rendering.pNext = &subset;
+    g.rendering.pColorAttachmentFormats = nowhere<VkFormat>();
+    g.info.flags = VK_PIPELINE_CREATE_LIBRARY_BIT_KHR;
+    g.info.pStages = nowhere<VkPipelineShaderStageCreateInfo>();
+    g.info.pViewportState = nowhere<VkPipelineViewportStateCreateInfo>();
+    g.info.pRasterizationState = nowhere<VkPipelineRasterizationStateCreateInfo>();
+    g.info.pMultisampleState = nowhere<VkPipelineMultisampleStateCreateInfo>();
+    g.info.pColorBlendState = nowhere<VkPipelineColorBlendStateCreateInfo>();
+    EXPECT_TRUE(rules_of(g.info).known);
+    EXPECT_TRUE(rules_of(g.info).library);
+}
+
+TEST(rules, linking_follows_no_state)
+{
+    VkPipeline library = (VkPipeline)1;
+    VkPipelineLibraryCreateInfoKHR libraries = {};
+    libraries.sType = VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR;
+    libraries.libraryCount = 1;
+    libraries.pLibraries = &library;
+    VkGraphicsPipelineCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO;
+    info.pNext = &libraries;
+    info.pVertexInputState = nowhere<VkPipelineVertexInputStateCreateInfo>();
+    info.pRasterizationState = nowhere<VkPipelineRasterizationStateCreateInfo>();
+    info.pColorBlendState = nowhere<VkPipelineColorBlendStateCreateInfo>();
+    EXPECT_TRUE(rules_of(info).known);
+}
+
+TEST(rules, ray_tracing_groups_and_stages_are_looked_at)
+{
+    Unknown unknown;
+    auto stage = compute_info().stage;
+    stage.stage = VK_SHADER_STAGE_RAYGEN_BIT_KHR;
+    VkRayTracingShaderGroupCreateInfoKHR group = {};
+    group.sType = VK_STRUCTURE_TYPE_RAY_TRACING_SHADER_GROUP_CREATE_INFO_KHR;
+    VkRayTracingPipelineCreateInfoKHR info = {};
+    info.sType = VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR;
+    info.stageCount = 1;
+    info.pStages = &stage;
+    info.groupCount = 1;
+    info.pGroups = &group;
+    pipeline_rules rules;
+    rules_ray_tracing(&info, &rules);
+    EXPECT_TRUE(rules.known);
+    group.pNext = &unknown;
+    rules_ray_tracing(&info, &rules);
+    EXPECT_FALSE(rules.known);
+}
+
+} // namespace

@@ -1,0 +1,46 @@
+// A directory of one test, removed with everything in it.
+#ifndef WARMPIPE_TESTS_UNIT_SCRATCH_H
+#define WARMPIPE_TESTS_UNIT_SCRATCH_H
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+class Scratch {
+  public:
+    Scratch()
+    {
+        std::string pattern = testing::TempDir() + "warmpipe-XXXXXX";
+        EXPECT_NE(mkdtemp(pattern.data()), nullptr);
+        path_ = pattern;
+    }
+    ~Scratch()
+    {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    Scratch(const Scratch &) = delete;
+    Scratch &operator=(const Scratch &) = delete;
+
+    std::string path(const std::string &name) const
+    {
+        return path_ + "/" + name;
+    }
+
+    std::string read(const std::string &name) const
+    {
+        std::ifstream file(path(name), std::ios::binary);
+        std::stringstream content;
+        content << file.rdbuf();
+        return content.str();
+    }
+
+  private:
+    std::string path_;
+};
+
+#endif

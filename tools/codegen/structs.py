@@ -1,0 +1,205 @@
+"""The structs that create-infos reach, with their members as the codec writes them."""
+from collections import namedtuple
+
+Entry = namedtuple("Entry", "kind path count type")
+Check = namedtuple("Check", "path size mask")
+
+ROLES = {
+    "STRUCT": "CODEC_ENCODED",
+    "LEAVE_OUT": "CODEC_LEFT_OUT",
+    "SIDE_EFFECT": "CODEC_SIDE_EFFECT",
+    "IDENTITY": "CODEC_IDENTITY",
+}
+WORD_TYPES = {"uint32_t", "int32_t", "float", "VkBool32", "VkFlags", "VkSampleMask"}
+LONG_TYPES = {"uint64_t", "int64_t", "VkFlags64", "VkDeviceSize", "VkDeviceAddress"}
+MAX_CHILDREN = 64
+
+
+class Struct:
+    """One struct: `members` and `checks` as the tables hold them, `children` by name."""
+
+    def __init__(self, name, role):
+        self.name = name
+        self.role = role
+        self.c_name = name
+        self.stype_text = "CODEC_NO_STYPE"
+        self.declarations = []
+        self.members = []
+        self.checks = []
+        self.children = []
+
+
+class Model:
+    def __init__(self, registry, rules):
+        self.registry = registry
+        self.names = {}  # name that the registry resolves to → name in rules.def
+        self.omitted = {(a[0], a[1]) for keyword, a in rules if keyword == "OMIT"}
+        self.forms = {(a[0], a[1]): a[2] for keyword, a in rules if keyword == "FORM"}
+        self.structs = []
+        for keyword, arguments in rules:
+            if keyword in ROLES:
+                self._declare(arguments[0], ROLES[keyword])
+        for struct in self.structs:
+            self._describe(struct)
+        self.dynamic_states = sorted(registry.enumerants["VkDynamicState"])
+
+    def _declare(self, name, role):
+        if self.registry.get(name) is None:
+            raise KeyError(f"no registry knows {name}")
+        self.names[self.registry.resolve(name)] = name
+        self.structs.append(Struct(name, role))
+
+    def _describe(self, struct):
+        entry = self.registry.get(struct.name)
+        stype = next((m.stype for m in entry.members if m.name == "sType"), None)
+        if stype:
+            struct.stype_text = str(self.registry.value(stype))
+        if self.registry.resolve(struct.name) not in self.registry.headers:
+            struct.c_name = f"struct newer_{struct.name}"
+            struct.declarations = [self._declaration(m) for m in entry.members]
+        struct.children = [
+            self.names[other.name]
+            for other in self.registry.types.values()
+            if other.name in self.names
+            and self.registry.resolve(struct.name)
+            in [self.registry.resolve(parent) for parent in other.extends]
+        ]
+        struct.children.sort()
+        if len(struct.children) > MAX_CHILDREN:
+            raise ValueError(f"{struct.name} has too many children")
+        if struct.role == "CODEC_ENCODED":
+            for member in entry.members:
+                if member.name not in ("sType", "pNext"):
+                    self._add(struct, entry, member)
+
+    def _declaration(self, member):
+        if member.pointers:
+            return f"const void *{member.name}"
+        extent = f"[{member.extent}]" if member.extent else ""
+        if self.registry.resolve(member.type) in self.names:
+            return f"{member.type} {member.name}{extent}"
+        width = self._width(member.type)
+        return f"uint{width * 8}_t {member.name}{extent}"
+
+    def _width(self, name):
+        """Bytes of a scalar type."""
+        entry = self.registry.get(name)
+        if name in WORD_TYPES or name == "VkStructureType":
+            return 4
+        if name in LONG_TYPES:
+            return 8
+        if name == "uint16_t":
+            return 2
+        if name in ("uint8_t", "char"):
+            return 1
+        if entry is not None and entry.category == "enum":
+            return 8 if name.endswith("FlagBits2") or name.endswith("FlagBits3KHR") else 4
+        if entry is not None and entry.category in ("bitmask", "basetype"):
+            return self._width(entry.base)
+        raise ValueError(f"no width known for {name}")
+
+    def _words(self, name):
+        """How many 32-bit values a plain struct or union is made of, or None if of anything else."""
+        entry = self.registry.get(name)
+        if entry is None or entry.category not in ("struct", "union"):
+            return None
+        self._require(name)
+        counts = []
+        for member in entry.members:
+            words = self._member_words(member)
+            if words is None:
+                return None
+            counts.append(words)
+        return max(counts) if entry.category == "union" else sum(counts)
+
+    def _member_words(self, member):
+        if member.pointers or member.bit_field or member.name in ("sType", "pNext"):
+            return None
+        each = self._words(member.type)
+        if each is None and self._is_scalar(member.type) and self._width(member.type) == 4:
+            each = 1
+        if each is None:
+            return None
+        return each * self._extent(member)
+
+    def _extent(self, member):
+        if member.extent is None:
+            return 1
+        return int(member.extent) if member.extent.isdigit() else self.registry.value(member.extent)
+
+    def _is_scalar(self, name):
+        entry = self.registry.get(name)
+        return (
+            name in WORD_TYPES | LONG_TYPES | {"uint16_t", "uint8_t", "char"}
+            or (entry is not None and entry.category in ("enum", "bitmask"))
+        )
+
+    def _require(self, name):
+        if self.registry.resolve(name) not in self.names:
+            raise KeyError(f"{name} is reached but not in rules.def")
+        return "CODEC_" + self.names[self.registry.resolve(name)]
+
+    def _add(self, struct, entry, member):
+        key = (struct.name, member.name)
+        if key in self.omitted:
+            return
+        if key in self.forms:
+            struct.members.append(Entry("CODEC_" + self.forms[key], member.name, 0, 0))
+            return
+        self._add_checks(struct, member.type, member.name, member)
+        added = self._pointer(entry, member) if member.pointers else self._value(member)
+        last = struct.members[-1] if struct.members else None
+        if last and last.kind == added.kind and added.kind in ("CODEC_WORDS", "CODEC_LONGS"):
+            struct.members[-1] = last._replace(count=last.count + added.count)
+        else:
+            struct.members.append(added)
+
+    def _add_checks(self, struct, type_name, path, member):
+        """Flags are checked in place, those of plain structs inside this one too."""
+        if member.pointers:
+            return
+        mask = self.registry.mask(type_name)
+        if mask is not None:
+            struct.checks.append(Check(path, self._width(type_name), mask))
+        inner = self.registry.get(type_name)
+        if inner is not None and inner.category == "struct" and self._words(type_name):
+            for child in inner.members:
+                self._add_checks(struct, child.type, f"{path}.{child.name}", child)
+
+    def _value(self, member):
+        words = self._member_words(member)
+        if words is not None:
+            return Entry("CODEC_WORDS", member.name, words, 0)
+        if member.type == "size_t":
+            return Entry("CODEC_SIZE", member.name, 1, 0)
+        entry = self.registry.get(member.type)
+        if entry is not None and entry.category == "handle":
+            return Entry("CODEC_HANDLE", member.name, 0, self.registry.value(entry.object_type))
+        if entry is not None and entry.category == "struct":
+            return Entry("CODEC_EMBEDDED", member.name, 0, self._require(member.type))
+        kind = {8: "CODEC_LONGS", 2: "CODEC_HALF", 1: "CODEC_BYTES"}[self._width(member.type)]
+        return Entry(kind, member.name, self._extent(member), 0)
+
+    def _pointer(self, entry, member):
+        if member.length == "null-terminated":
+            return Entry("CODEC_STRING", member.name, 0, 0)
+        if member.length == "(rasterizationSamples + 31) / 32":
+            return Entry("CODEC_SAMPLE_MASK", member.name, "rasterizationSamples", 0)
+        target = self.registry.get(member.type)
+        is_struct = target is not None and target.category in ("struct", "union")
+        if member.length is None:
+            if is_struct:
+                return Entry("CODEC_POINTER", member.name, 0, self._require(member.type))
+            if self._is_scalar(member.type) and self._width(member.type) == 4:
+                return Entry("CODEC_WORD_POINTER", member.name, 0, 0)
+            raise ValueError(f"{entry.name}.{member.name}: no length")
+        names = [m.name for m in entry.members]
+        if member.length not in names or names.index(member.length) > names.index(member.name):
+            raise ValueError(f"{entry.name}.{member.name}: length '{member.length}' not understood")
+        if is_struct:
+            return Entry("CODEC_ARRAY", member.name, member.length, self._require(member.type))
+        if target is not None and target.category == "handle":
+            object_type = self.registry.value(target.object_type)
+            return Entry("CODEC_HANDLE_ARRAY", member.name, member.length, object_type)
+        kind = {4: "CODEC_WORD_ARRAY", 1: "CODEC_BYTE_ARRAY"}[self._width(member.type)]
+        return Entry(kind, member.name, member.length, 0)
