@@ -37,15 +37,26 @@ static const struct feature_struct feature_structs[] = {
     FEATURES(DESCRIPTOR_INDEXING_FEATURES, DescriptorIndexingFeatures, runtimeDescriptorArray),
 };
 
+/* The limits of descriptors that are updated after bind: first and last of them. */
+#define DESCRIPTOR_LIMITS(Struct)                                                                  \
+    offsetof(Struct, maxPerStageDescriptorUpdateAfterBindSamplers),                                \
+        offsetof(Struct, maxDescriptorSetUpdateAfterBindInputAttachments)
+#define DESCRIPTORS 1024
+
+/* Sets the 32-bit members from one offset to another, both included. */
+static void fill_words(void *structure, size_t first, size_t last, uint32_t value)
+{
+    for (size_t at = first; at <= last; at += sizeof value) {
+        memcpy((char *)structure + at, &value, sizeof value);
+    }
+}
+
 void icd_fill_feature_chain(void *chain)
 {
     for (VkBaseOutStructure *next = chain; next != NULL; next = next->pNext) {
         for (size_t i = 0; i < sizeof feature_structs / sizeof feature_structs[0]; ++i) {
-            if (feature_structs[i].type != next->sType) {
-                continue;
-            }
-            for (size_t at = sizeof *next; at <= feature_structs[i].last; at += sizeof(VkBool32)) {
-                memcpy((char *)next + at, &(VkBool32){VK_TRUE}, sizeof(VkBool32));
+            if (feature_structs[i].type == next->sType) {
+                fill_words(next, sizeof *next, feature_structs[i].last, VK_TRUE);
             }
         }
     }
@@ -83,14 +94,19 @@ static void fill_properties(const struct icd_physical_device *physical, VkBaseOu
         VkPhysicalDeviceVulkan12Properties *all = (void *)next;
         fill_driver(settings, &all->driverID, all->driverName, all->driverInfo,
                     &all->conformanceVersion);
+        fill_words(all, DESCRIPTOR_LIMITS(VkPhysicalDeviceVulkan12Properties), DESCRIPTORS);
         break;
     }
+    case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_PROPERTIES:
+        fill_words(next, DESCRIPTOR_LIMITS(VkPhysicalDeviceDescriptorIndexingProperties),
+                   DESCRIPTORS);
+        break;
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES: {
         VkPhysicalDeviceVulkan11Properties *all = (void *)next;
         icd_physical_uuid(physical, all->deviceUUID);
         icd_physical_uuid(physical, all->driverUUID);
         all->subgroupSize = 32;
-        all->maxPerSetDescriptors = 1024;
+        all->maxPerSetDescriptors = DESCRIPTORS;
         all->maxMemoryAllocationSize = 1u << 30;
         break;
     }
@@ -103,7 +119,7 @@ static void fill_properties(const struct icd_physical_device *physical, VkBaseOu
     }
     case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES: {
         VkPhysicalDeviceMaintenance3Properties *limits = (void *)next;
-        limits->maxPerSetDescriptors = 1024;
+        limits->maxPerSetDescriptors = DESCRIPTORS;
         limits->maxMemoryAllocationSize = 1u << 30;
         break;
     }

@@ -150,23 +150,24 @@ void icd_GetPhysicalDeviceMemoryProperties2(VkPhysicalDevice device,
     icd_GetPhysicalDeviceMemoryProperties(device, &memory->memoryProperties);
 }
 
+/* Every format can do whatever a format can. */
 void icd_GetPhysicalDeviceFormatProperties(VkPhysicalDevice device, VkFormat format,
                                            VkFormatProperties *properties)
 {
-    const VkFormatFeatureFlags features =
-        VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT | VK_FORMAT_FEATURE_COLOR_ATTACHMENT_BIT |
-        VK_FORMAT_FEATURE_TRANSFER_SRC_BIT | VK_FORMAT_FEATURE_TRANSFER_DST_BIT |
-        VK_FORMAT_FEATURE_VERTEX_BUFFER_BIT | VK_FORMAT_FEATURE_MIDPOINT_CHROMA_SAMPLES_BIT |
-        VK_FORMAT_FEATURE_COSITED_CHROMA_SAMPLES_BIT;
     (void)device;
     (void)format;
-    *properties = (VkFormatProperties){features, features, features};
+    *properties = (VkFormatProperties){INT32_MAX, INT32_MAX, INT32_MAX};
 }
 
 void icd_GetPhysicalDeviceFormatProperties2(VkPhysicalDevice device, VkFormat format,
                                             VkFormatProperties2 *properties)
 {
     icd_GetPhysicalDeviceFormatProperties(device, format, &properties->formatProperties);
+    VkFormatProperties3 *more =
+        (void *)icd_chain_find(properties->pNext, VK_STRUCTURE_TYPE_FORMAT_PROPERTIES_3);
+    if (more != NULL) {
+        more->linearTilingFeatures = more->optimalTilingFeatures = more->bufferFeatures = INT32_MAX;
+    }
 }
 
 VkResult icd_GetPhysicalDeviceImageFormatProperties(VkPhysicalDevice device, VkFormat format,
