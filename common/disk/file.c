@@ -21,18 +21,27 @@ static bool writable_by_others(const struct stat *status)
     return (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
+bool file_make_directory(int directory_fd, const char *name)
+{
+    if (mkdirat(directory_fd, name, 0700) != 0) {
+        return errno == EEXIST;
+    }
+    /* A umask such as 0177 would leave a directory that we could not enter. */
+    return fchmodat(directory_fd, name, 0700, 0) == 0;
+}
+
 /* Makes every directory on the way to `path`, itself included. The text is put back as it was. */
 static bool make_directories(char *path)
 {
     int first_error = 0;
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (mkdir(path, 0700) != 0 && errno != EEXIST && first_error == 0) {
+        if (!file_make_directory(AT_FDCWD, path) && first_error == 0) {
             first_error = errno;
         }
         *slash = '/';
     }
-    if (mkdir(path, 0700) == 0 || errno == EEXIST) {
+    if (file_make_directory(AT_FDCWD, path)) {
         return true;
     }
     /* What failed on the way matters only if the end could not be made for it. */

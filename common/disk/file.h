@@ -18,6 +18,10 @@
  * not there and create is false. */
 enum reason file_open_directory(const char *root, const char *name, bool create, int *ret_fd);
 
+/* Makes the directory `name` (0700, whatever the umask is) where there is none; directory_fd may be
+ * AT_FDCWD. False: errno tells why. */
+bool file_make_directory(int directory_fd, const char *name);
+
 /* Opens the regular file `name` for reading. Refuses symbolic links, other types, foreign owners
  * and files that others can write. *ret_fd is to be closed by the caller. */
 enum reason file_open(int directory_fd, const char *name, int *ret_fd, uint64_t *ret_size);
@@ -46,12 +50,13 @@ bool file_size_allowed(uint64_t size);
 /* Every temporary file's name ends in this. */
 #define FILE_TEMPORARY_SUFFIX ".tmp"
 
-/* Removes the temporary file `name` if the process that made it is dead (it holds a lock on it
- * while it lives). */
+/* Removes the temporary file `name` if the process that made it is dead. */
 void file_sweep_temporary(int directory_fd, const char *name);
 
 /* An exclusive flock(2) on `name`, created (0600) if missing, never removed. Tries for at most
- * `wait_ms` milliseconds; `locked` then. *ret_fd is released with file_unlock. */
+ * `wait_ms` milliseconds; `locked` then. On a file system that has no locks at all it is granted
+ * without: files are replaced whole all the same, only what another process saves at that moment
+ * may be lost. *ret_fd is released with file_unlock. */
 enum reason file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd);
 
 /* Unlocks explicitly (a forked child may share the description) and closes. */

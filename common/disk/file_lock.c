@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,11 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static bool has_no_locks(int error)
+{
+    return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS || error == EINVAL;
+}
+
 /* Polled: a blocking flock cannot be bounded without a signal, and signals are the program's. */
 static enum reason lock_within(int fd, unsigned wait_ms)
 {
@@ -20,13 +26,12 @@ static enum reason lock_within(int fd, unsigned wait_ms)
     const uint64_t longest_pause = 4000000;
     uint64_t pause = 250000;
     for (;;) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || has_no_locks(errno)) {
             return REASON_ok;
         }
         if (errno == EINTR) {
             continue;
         }
-        /* A file system without locks: as good as held by somebody else. */
         if (errno != EWOULDBLOCK || now_ns() >= deadline) {
             return REASON_locked;
         }
@@ -36,12 +41,26 @@ static enum reason lock_within(int fd, unsigned wait_ms)
     }
 }
 
+static int open_lock(int directory_fd, const char *name)
+{
+    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    int fd = openat(directory_fd, name, flags);
+    if (fd >= 0 || errno != ENOENT) {
+        return fd;
+    }
+    fd = openat(directory_fd, name, flags | O_CREAT, 0600);
+    if (fd >= 0) {
+        /* A umask may have taken our own bits, and nobody could open it again. */
+        fchmod(fd, 0600);
+    }
+    return fd;
+}
+
 enum reason file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd)
 {
     int fd;
     do {
-        fd = openat(directory_fd, name,
-                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+        fd = open_lock(directory_fd, name);
     } while (fd < 0 && errno == EINTR);
     if (fd < 0) {
         return reason_from_errno(errno);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -10,54 +9,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "unique.h"
+#include "file_owned.h"
 
 #define MAX_PARTS 8
 
-/* A temporary file is locked while its maker lives, so that what a dead process left can be told
- * from what is being written. The maker may lose a race against a sweeper that looks at the file
- * before it is locked; then it takes another name. */
-static int make_temporary(int directory_fd, char ret_name[NAME_MAX + 1], const char *name)
-{
-    for (int attempt = 0; attempt < 16; attempt++) {
-        char random[UNIQUE_HEX_SIZE];
-        unique_format(unique_draw(), random);
-        int length =
-            snprintf(ret_name, NAME_MAX + 1, "%s.%s%s", name, random, FILE_TEMPORARY_SUFFIX);
-        if (length > NAME_MAX) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        int fd = openat(directory_fd, ret_name,
-                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0) {
-            if (errno == EINTR || errno == EEXIST) {
-                continue;
-            }
-            return -1;
-        }
-        struct stat status;
-        bool swept = (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) ||
-                     (fstat(fd, &status) == 0 && status.st_nlink == 0);
-        if (!swept) {
-            return fd;
-        }
-        close(fd);
-    }
-    errno = EAGAIN;
-    return -1;
-}
-
 void file_sweep_temporary(int directory_fd, const char *name)
 {
-    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        return;
-    }
-    if (flock(fd, LOCK_SH | LOCK_NB) == 0) {
+    int fd = file_open_abandoned(directory_fd, name);
+    if (fd >= 0) {
         unlinkat(directory_fd, name, 0);
+        close(fd);
     }
-    close(fd);
 }
 
 bool file_size_allowed(uint64_t size)
@@ -137,23 +99,24 @@ enum reason file_replace(int directory_fd, const char *name, const struct iovec 
     if (!file_size_allowed(total_size(parts, count))) {
         return REASON_disk_full;
     }
-    char temporary[NAME_MAX + 1];
-    int fd = make_temporary(directory_fd, temporary, name);
-    if (fd < 0) {
+    struct file_owned temporary;
+    if (!file_create_owned(directory_fd, name, FILE_TEMPORARY_SUFFIX, &temporary)) {
         return write_reason(errno);
     }
     /* fchmod: a umask may have taken even our own bits. */
     enum reason reason = REASON_ok;
-    if (fchmod(fd, 0600) != 0 || !write_fully(fd, parts, count) || !sync_fully(fd) ||
-        renameat(directory_fd, temporary, directory_fd, name) != 0) {
+    if (fchmod(temporary.fd, 0600) != 0 || !write_fully(temporary.fd, parts, count) ||
+        !sync_fully(temporary.fd) ||
+        renameat(directory_fd, temporary.name, directory_fd, name) != 0) {
         reason = write_reason(errno);
-        unlinkat(directory_fd, temporary, 0);
+        unlinkat(directory_fd, temporary.name, 0);
     } else {
         /* The new file stands, whole; should this fail, a power cut may still bring back the old
          * one, which is whole too. */
         sync_fully(directory_fd);
     }
-    flock(fd, LOCK_UN);
-    close(fd);
+    /* Explicitly: the child of a fork may share the description. */
+    flock(temporary.fd, LOCK_UN);
+    close(temporary.fd);
     return reason;
 }

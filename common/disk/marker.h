@@ -20,23 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "unique.h"
-
-#define MARKER_PROGRAM_SIZE 32
-#define MARKER_RECORD_SIZE  (8 + 4 * 8 + 4 + MARKER_PROGRAM_SIZE)
-
-/* What a marker says, and the strike that is made of it. */
-struct marker_record {
-    uint64_t id;         /* names the marker */
-    uint64_t generation; /* of the blob that was being loaded */
-    uint64_t strike;     /* id of the strike that its process saw; 0: none */
-    uint64_t loaded_at;  /* seconds since the epoch; this and what follows is for people only */
-    uint32_t process;
-    char program[MARKER_PROGRAM_SIZE]; /* terminated */
-};
-
-/* False, with *ret_record untouched, for anything but a whole marker. Thread-safe. */
-bool marker_parse(const uint8_t *data, size_t size, struct marker_record *ret_record);
+#include "marker_record.h"
 
 /* A folder and what was found in it, read once by marker_folder_open. */
 #define MARKER_MAX_FOUND 64

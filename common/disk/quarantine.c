@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,7 +67,7 @@ static void write_note(int folder_fd, const char *as, const struct bytes *note)
 enum reason quarantine_move(int directory_fd, const char *name, const char *as,
                             const struct bytes *note)
 {
-    if (mkdirat(directory_fd, QUARANTINE_FOLDER, 0700) != 0 && errno != EEXIST) {
+    if (!file_make_directory(directory_fd, QUARANTINE_FOLDER)) {
         return reason_from_errno(errno);
     }
     int folder_fd =
