@@ -216,6 +216,7 @@ enum reason store_read(struct store *store, struct marker_folder *folder, int di
         .memory = data,
         .data = envelope.blob,
         .size = envelope.blob_size,
+        .digest = envelope.blob_digest,
     };
     return REASON_ok;
 }
