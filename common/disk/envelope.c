@@ -196,3 +196,26 @@ bool envelope_peek(const void *data, size_t size, struct envelope *ret_envelope)
     *ret_envelope = get_fields(data);
     return true;
 }
+
+bool envelope_peek_layout(const void *data, size_t size, struct envelope_layout *ret_layout)
+{
+    if (size < PREAMBLE_SIZE) {
+        return false;
+    }
+    struct bytes_reader reader = bytes_reader_over(data, size);
+    struct preamble preamble = get_preamble(&reader);
+    struct envelope_layout layout = {
+        .format_version = preamble.format_version,
+        .header_size = preamble.header_size,
+        .endian_marker = preamble.endian_marker,
+        .pointer_size = preamble.pointer_size,
+    };
+    memcpy(layout.magic, data, sizeof(layout.magic));
+    bytes_get(&reader, 8 + 8 + IDENTITY_ENCODED_SIZE); /* generation to identity */
+    layout.section_count = bytes_get_u32(&reader);
+    layout.section_type = bytes_get_u32(&reader);
+    bytes_get_u32(&reader);
+    layout.section_offset = bytes_get_u64(&reader);
+    *ret_layout = layout;
+    return true;
+}

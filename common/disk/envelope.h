@@ -58,4 +58,23 @@ enum reason envelope_validate_header(const void *data, size_t size, uint64_t fil
  * it is of another format. Not to be trusted. */
 bool envelope_peek(const void *data, size_t size, struct envelope *ret_envelope);
 
+/* What a file says of its own form: all that the format fixes, and envelope_peek leaves out. */
+struct envelope_layout {
+    uint8_t magic[8];
+    uint32_t format_version;
+    uint32_t header_size;
+    uint32_t endian_marker; /* ENVELOPE_LITTLE_ENDIAN, ENVELOPE_BIG_ENDIAN, or damage */
+    uint32_t pointer_size;
+    uint32_t section_count; /* this and what follows: 0 where the file ends before it */
+    uint32_t section_type;  /* of the first section */
+    uint64_t section_offset;
+};
+
+#define ENVELOPE_LITTLE_ENDIAN 0x01020304
+#define ENVELOPE_BIG_ENDIAN    0x04030201
+
+/* The same for the layout, whatever the format. False, with *ret_layout untouched, if the file ends
+ * before its pointer size. Not to be trusted. */
+bool envelope_peek_layout(const void *data, size_t size, struct envelope_layout *ret_layout);
+
 #endif

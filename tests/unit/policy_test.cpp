@@ -74,7 +74,7 @@ TEST(Policy, GivesMesaDriversEverything)
     expect_default(decide(identity_of(0x8086, VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, mesa)));
     expect_default(decide(identity_of(0x5143, VK_DRIVER_ID_MESA_TURNIP, mesa)));
     // NVK has NVIDIA's vendor id, but none of its driver's bugs.
-    expect_default(decide(identity_of(0x10de, 25, VK_MAKE_API_VERSION(0, 24, 1, 0))));
+    expect_default(decide(identity_of(0x10de, 24, VK_MAKE_API_VERSION(0, 24, 1, 0))));
 }
 
 TEST(Policy, KeepsBlobsSmallIn32BitPrograms)

@@ -1,0 +1,233 @@
+#include "output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "verb.h"
+
+#define LABEL_WIDTH 22
+
+void output_begin(struct output *output, bool json)
+{
+    /* A closed pipe then shows as EPIPE, and the exit status still tells what was found. */
+    signal(SIGPIPE, SIG_IGN);
+    *output = (struct output){.json = json};
+    if (json) {
+        json_put_open(&output->pending, NULL, '{');
+    }
+}
+
+static void flush(struct output *output)
+{
+    struct bytes *pending = &output->pending;
+    if (pending->failed) {
+        output->error = ENOMEM;
+    }
+    bool written =
+        pending->size == 0 || fwrite(pending->data, 1, pending->size, stdout) == pending->size;
+    if ((!written || fflush(stdout) != 0) && output->error == 0) {
+        output->error = errno;
+    }
+    pending->size = 0;
+}
+
+int output_end(struct output *output, int status)
+{
+    if (output->json) {
+        json_put_close(&output->pending, '}');
+        bytes_put_u8(&output->pending, '\n');
+    }
+    flush(output);
+    bytes_free(&output->pending);
+    if (output->error != 0 && output->error != EPIPE) {
+        output_message("cannot write to standard output: %s", strerror(output->error));
+        return EXIT_USAGE;
+    }
+    return status;
+}
+
+static bool in_row(const struct output *output)
+{
+    return output->depth > 0 && output->shapes[output->depth - 1] == OUTPUT_ROW;
+}
+
+static void pad_to(struct bytes *out, size_t start, size_t width)
+{
+    size_t used = out->size - start;
+    for (size_t i = used; i < width; i++) {
+        bytes_put_u8(out, ' ');
+    }
+}
+
+static void put_label(struct output *output, const char *key)
+{
+    struct bytes *out = &output->pending;
+    pad_to(out, out->size, 2 * (size_t)output->depth);
+    for (const char *c = key; *c; c++) {
+        bytes_put_u8(out, *c == '_' ? ' ' : (uint8_t)*c);
+    }
+}
+
+/* C1 control characters are steering too, hence the second test. */
+static bool is_control(const char *text, size_t length)
+{
+    unsigned char first = (unsigned char)text[0];
+    return (length == 1 && (first < 0x20 || first == 0x7f)) ||
+           (length == 2 && first == 0xc2 && (unsigned char)text[1] < 0xa0);
+}
+
+static void put_readable(struct bytes *out, const char *text)
+{
+    while (*text) {
+        size_t length = utf8_length(text);
+        bool shown = length > 0 && !is_control(text, length);
+        length = length > 0 ? length : 1;
+        for (size_t i = 0; i < length; i++) {
+            char escape[5] = {text[i], '\0'};
+            if (!shown) {
+                snprintf(escape, sizeof escape, "\\x%02x", (unsigned char)text[i]);
+            }
+            bytes_put(out, escape, strlen(escape));
+        }
+        text += length;
+    }
+}
+
+static void put_in_text(struct output *output, const char *key, const char *text)
+{
+    struct bytes *out = &output->pending;
+    if (in_row(output)) {
+        /* The values of a row are two columns apart, the first as wide as a label. */
+        if (output->row_started) {
+            pad_to(out, 0, LABEL_WIDTH - 2);
+            bytes_put(out, "  ", 2);
+        }
+        output->row_started = true;
+        put_readable(out, text);
+        return;
+    }
+    put_label(output, key);
+    pad_to(out, 0, LABEL_WIDTH - 2);
+    bytes_put(out, "  ", 2);
+    put_readable(out, text);
+    bytes_put_u8(out, '\n');
+    flush(output);
+}
+
+void output_open(struct output *output, const char *key, enum output_shape shape)
+{
+    if (output->json) {
+        json_put_open(&output->pending, key, shape == OUTPUT_LIST ? '[' : '{');
+    } else if (shape == OUTPUT_GROUP) {
+        put_label(output, key);
+        bytes_put_u8(&output->pending, '\n');
+        flush(output);
+    }
+    output->shapes[output->depth++] = shape;
+    output->row_started = false;
+}
+
+void output_close(struct output *output)
+{
+    enum output_shape shape = output->shapes[--output->depth];
+    if (output->json) {
+        json_put_close(&output->pending, shape == OUTPUT_LIST ? ']' : '}');
+    } else if (shape == OUTPUT_ROW) {
+        bytes_put_u8(&output->pending, '\n');
+        flush(output);
+    }
+}
+
+void output_text(struct output *output, const char *key, const char *text)
+{
+    if (output->json) {
+        json_put_string(&output->pending, key, text);
+    } else {
+        put_in_text(output, key, text);
+    }
+}
+
+void output_number(struct output *output, const char *key, uint64_t number)
+{
+    if (output->json) {
+        json_put_number(&output->pending, key, number);
+    } else {
+        char digits[24];
+        snprintf(digits, sizeof digits, "%" PRIu64, number);
+        put_in_text(output, key, digits);
+    }
+}
+
+void output_size(struct output *output, const char *key, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    if (output->json) {
+        json_put_number(&output->pending, key, bytes);
+        return;
+    }
+    size_t unit = 0;
+    double value = (double)bytes;
+    /* Half a tenth below: 1023.96 KiB would print as 1024.0. */
+    while (value >= 1023.95 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+        value /= 1024;
+        unit++;
+    }
+    char text[32];
+    snprintf(text, sizeof text, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
+    put_in_text(output, key, text);
+}
+
+void output_hex(struct output *output, const char *key, uint64_t number)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "0x%04" PRIx64, number);
+    output_text(output, key, digits);
+}
+
+void output_bytes(struct output *output, const char *key, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    char digits[2 * 64 + 1] = "";
+    for (size_t i = 0; i < size && i < 64; i++) {
+        snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
+    }
+    output_text(output, key, digits);
+}
+
+void output_time(struct output *output, const char *key, uint64_t seconds_since_epoch)
+{
+    char text[64];
+    time_t seconds = (time_t)seconds_since_epoch;
+    struct tm parts;
+    if (gmtime_r(&seconds, &parts)) {
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    } else {
+        /* A damaged file may name any year. */
+        snprintf(text, sizeof text, "%" PRIu64, seconds_since_epoch);
+    }
+    output_text(output, key, text);
+}
+
+void output_message(const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    struct bytes line = {0};
+    put_readable(&line, length < 0 ? format : text);
+    fprintf(stderr, "warmpipe: %.*s\n", (int)line.size, (const char *)line.data);
+    bytes_free(&line);
+    if (length >= 0) {
+        free(text);
+    }
+}

@@ -1,0 +1,69 @@
+/* What a verb found, for people or as one JSON document. Both come from the same calls, so they
+ * cannot disagree: each call gives one field, its key being the JSON name and, with spaces for
+ * underscores, the label. In text a group is indented under its label; a row is one line of values
+ * without labels.
+ *
+ *     output_begin
+ *     output_text, output_number, output_size, output_hex … between output_open and output_close
+ *     output_end                                            → the verb's exit status
+ *
+ * Text leaves as it comes, JSON at the end. Results go to standard output, messages to standard
+ * error. A reader that has closed its pipe is no error: the verb goes on for its exit status. */
+#ifndef WARMPIPE_TOOLS_OUTPUT_H
+#define WARMPIPE_TOOLS_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+enum output_shape {
+    OUTPUT_GROUP, /* JSON: an object */
+    OUTPUT_LIST,  /* JSON: an array; of rows alone */
+    OUTPUT_ROW    /* JSON: an object; text: one line. Its key is NULL */
+};
+
+#define OUTPUT_DEPTH 8
+
+/* Opaque to verbs. */
+struct output {
+    struct bytes pending; /* text: the line in hand; JSON: the whole document */
+    bool json;
+    int error; /* errno of the first write that failed */
+    int depth; /* of open shapes */
+    enum output_shape shapes[OUTPUT_DEPTH];
+    bool row_started; /* the row in hand has a value already */
+};
+
+void output_begin(struct output *output, bool json);
+
+/* Ends the document. Gives `status`, or EXIT_USAGE after a message if standard output could not be
+ * written (a closed pipe excepted) or memory was out. */
+int output_end(struct output *output, int status);
+
+void output_open(struct output *output, const char *key, enum output_shape shape);
+void output_close(struct output *output);
+
+/* Text shows control characters, and bytes that are not UTF-8, as \xNN: what
+ * stands in a file must not steer a terminal. */
+void output_text(struct output *output, const char *key, const char *text);
+
+void output_number(struct output *output, const char *key, uint64_t number);
+
+/* Text: IEC units, "1.5 MiB". JSON: bytes. */
+void output_size(struct output *output, const char *key, uint64_t bytes);
+
+/* "0x1002" in both: at least four digits. */
+void output_hex(struct output *output, const char *key, uint64_t number);
+
+/* Bytes as hexadecimal digits in both; at most 64 bytes. */
+void output_bytes(struct output *output, const char *key, const void *data, size_t size);
+
+/* "2026-08-21T13:27:35Z" in both. */
+void output_time(struct output *output, const char *key, uint64_t seconds_since_epoch);
+
+/* One line on standard error, "warmpipe: …", with control characters shown as in text. */
+void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
