@@ -1,57 +1,58 @@
 #include "handle_map.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#define KEY_EMPTY   0
-#define KEY_REMOVED UINT64_MAX
+#define CAPACITY_MIN 16
 
 struct slot {
-    _Atomic uint64_t key;
+    _Atomic uint64_t key; /* 0: free */
     _Atomic(void *) value;
 };
 
 struct handle_map_table {
-    struct handle_map_table *retired; /* a smaller one, which a reader may still walk */
+    struct handle_map_table *retired; /* the smaller one before it, which a reader may still walk */
     size_t mask;
     struct slot slots[];
 };
 
-static struct handle_map_table *table_new(size_t capacity)
+static struct handle_map_table *current_table(const struct handle_map *map)
 {
-    struct handle_map_table *table =
-        calloc(1, sizeof(struct handle_map_table) + capacity * sizeof(struct slot));
-    if (table) {
-        table->mask = capacity - 1;
-    }
-    return table;
+    return __atomic_load_n(&map->table, __ATOMIC_ACQUIRE);
 }
 
 /* Handles are pointers or small counters: a multiplicative hash spreads both. */
-static size_t first_slot(uint64_t key)
+static size_t home_of(const struct handle_map_table *table, uint64_t key)
 {
-    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
+    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & table->mask;
 }
 
 static uint64_t key_at(struct handle_map_table *table, size_t i)
 {
-    return atomic_load_explicit(&table->slots[i & table->mask].key, memory_order_acquire);
+    return atomic_load_explicit(&table->slots[i & table->mask].key, memory_order_relaxed);
 }
 
-static bool key_is_live(uint64_t key)
+static void *value_at(struct handle_map_table *table, size_t i)
 {
-    return key != KEY_EMPTY && key != KEY_REMOVED;
+    return atomic_load_explicit(&table->slots[i & table->mask].value, memory_order_relaxed);
+}
+
+static void set(struct handle_map_table *table, size_t i, uint64_t key, void *value)
+{
+    struct slot *slot = &table->slots[i & table->mask];
+    atomic_store_explicit(&slot->value, value, memory_order_relaxed);
+    atomic_store_explicit(&slot->key, key, memory_order_relaxed);
 }
 
 void handle_map_init(struct handle_map *map)
 {
-    atomic_init(&map->table, NULL);
+    *map = (struct handle_map){0};
     pthread_mutex_init(&map->write_lock, NULL);
-    map->used = 0;
 }
 
 void handle_map_release(struct handle_map *map)
 {
-    struct handle_map_table *table = atomic_load(&map->table);
+    struct handle_map_table *table = current_table(map);
     while (table) {
         struct handle_map_table *retired = table->retired;
         free(table);
@@ -60,119 +61,134 @@ void handle_map_release(struct handle_map *map)
     pthread_mutex_destroy(&map->write_lock);
 }
 
-/* Index of the slot that holds the key, or SIZE_MAX. */
+/* Index of the slot that holds the key, or SIZE_MAX. Bounded, for a reader may see a table that is
+ * being written. */
 static size_t find(struct handle_map_table *table, uint64_t key)
 {
-    if (!table || !key_is_live(key)) {
+    if (!table || key == 0) {
         return SIZE_MAX;
     }
-    for (size_t i = first_slot(key);; ++i) {
-        uint64_t found = key_at(table, i);
+    size_t home = home_of(table, key);
+    for (size_t step = 0; step <= table->mask; ++step) {
+        uint64_t found = key_at(table, home + step);
         if (found == key) {
-            return i & table->mask;
+            return (home + step) & table->mask;
         }
-        if (found == KEY_EMPTY) {
-            return SIZE_MAX;
+        if (found == 0) {
+            break;
         }
     }
+    return SIZE_MAX;
 }
 
 void *handle_map_get(struct handle_map *map, uint64_t key)
 {
-    struct handle_map_table *table = atomic_load_explicit(&map->table, memory_order_acquire);
-    size_t i = find(table, key);
-    return i == SIZE_MAX ? NULL
-                         : atomic_load_explicit(&table->slots[i].value, memory_order_relaxed);
-}
-
-/* Stores into the first free slot; whoever sees the key sees the value. Returns the number of slots
- * that are used additionally. */
-static size_t insert(struct handle_map_table *table, uint64_t key, void *value)
-{
-    for (size_t i = first_slot(key);; ++i) {
-        struct slot *slot = &table->slots[i & table->mask];
-        uint64_t found = atomic_load_explicit(&slot->key, memory_order_relaxed);
-        if (!key_is_live(found)) {
-            atomic_store_explicit(&slot->value, value, memory_order_relaxed);
-            atomic_store_explicit(&slot->key, key, memory_order_release);
-            return found == KEY_EMPTY;
+    for (;;) {
+        uint64_t before = __atomic_load_n(&map->sequence, __ATOMIC_ACQUIRE);
+        struct handle_map_table *table = current_table(map);
+        size_t i = find(table, key);
+        void *value = i == SIZE_MAX ? NULL : value_at(table, i);
+        atomic_thread_fence(memory_order_acquire);
+        uint64_t after = __atomic_load_n(&map->sequence, __ATOMIC_RELAXED);
+        if (before == after && before % 2 == 0) {
+            return value;
         }
     }
+}
+
+static void write_begin(struct handle_map *map)
+{
+    pthread_mutex_lock(&map->write_lock);
+    __atomic_store_n(&map->sequence, map->sequence + 1, __ATOMIC_RELAXED);
+    atomic_thread_fence(memory_order_release);
+}
+
+static void write_end(struct handle_map *map)
+{
+    __atomic_store_n(&map->sequence, map->sequence + 1, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&map->write_lock);
+}
+
+static void insert(struct handle_map_table *table, uint64_t key, void *value)
+{
+    size_t i = home_of(table, key);
+    while (key_at(table, i) != 0) {
+        ++i;
+    }
+    set(table, i, key, value);
 }
 
 /* Publishes a table of twice the size. The old one stays, since readers hold no lock; doubling
  * bounds what is kept. */
 static bool grow(struct handle_map *map, struct handle_map_table *old)
 {
-    struct handle_map_table *table = table_new(old ? (old->mask + 1) * 2 : 16);
+    size_t capacity = old ? (old->mask + 1) * 2 : CAPACITY_MIN;
+    struct handle_map_table *table =
+        calloc(1, sizeof(struct handle_map_table) + capacity * sizeof(struct slot));
     if (!table) {
         return false;
     }
-    map->used = 0;
+    table->mask = capacity - 1;
     for (size_t i = 0; old && i <= old->mask; ++i) {
-        uint64_t key = key_at(old, i);
-        if (key_is_live(key)) {
-            void *value = atomic_load_explicit(&old->slots[i].value, memory_order_relaxed);
-            map->used += insert(table, key, value);
+        if (key_at(old, i) != 0) {
+            insert(table, key_at(old, i), value_at(old, i));
         }
     }
     table->retired = old;
-    atomic_store_explicit(&map->table, table, memory_order_release);
+    __atomic_store_n(&map->table, table, __ATOMIC_RELEASE);
     return true;
 }
 
 bool handle_map_put(struct handle_map *map, uint64_t key, void *value)
 {
-    if (!key_is_live(key)) {
+    if (key == 0) {
         return false;
     }
-    pthread_mutex_lock(&map->write_lock);
-    struct handle_map_table *table = atomic_load_explicit(&map->table, memory_order_relaxed);
-    bool room = (table && (map->used + 1) * 2 <= table->mask + 1) || grow(map, table);
+    write_begin(map);
+    struct handle_map_table *table = current_table(map);
+    bool room = (table && (map->count + 1) * 2 <= table->mask + 1) || grow(map, table);
     if (room) {
-        table = atomic_load_explicit(&map->table, memory_order_relaxed);
-        map->used += insert(table, key, value);
+        insert(current_table(map), key, value);
+        ++map->count;
     }
-    pthread_mutex_unlock(&map->write_lock);
+    write_end(map);
     return room;
 }
 
-/* A removed slot that no search needs to pass becomes empty again, and so do those before it: a
- * removed slot only ever stays in front of a live one, so churn does not fill the table. */
-static size_t reclaim(struct handle_map_table *table, size_t i)
+/* Moves up what follows the hole and may stand nearer to its home (linear probing). */
+static void close_hole(struct handle_map_table *table, size_t hole)
 {
-    size_t reclaimed = 0;
-    if (key_at(table, i + 1) == KEY_EMPTY) {
-        for (; key_at(table, i) == KEY_REMOVED; --i) {
-            atomic_store_explicit(&table->slots[i & table->mask].key, KEY_EMPTY,
-                                  memory_order_release);
-            ++reclaimed;
+    for (size_t i = hole + 1; key_at(table, i) != 0; ++i) {
+        size_t from_home = (i - home_of(table, key_at(table, i))) & table->mask;
+        if (from_home >= ((i - hole) & table->mask)) {
+            set(table, hole, key_at(table, i), value_at(table, i));
+            hole = i;
         }
     }
-    return reclaimed;
+    set(table, hole, 0, NULL);
 }
 
 void *handle_map_remove(struct handle_map *map, uint64_t key)
 {
     void *value = NULL;
-    pthread_mutex_lock(&map->write_lock);
-    struct handle_map_table *table = atomic_load_explicit(&map->table, memory_order_relaxed);
+    write_begin(map);
+    struct handle_map_table *table = current_table(map);
     size_t i = find(table, key);
     if (i != SIZE_MAX) {
-        value = atomic_load_explicit(&table->slots[i].value, memory_order_relaxed);
-        atomic_store_explicit(&table->slots[i].key, KEY_REMOVED, memory_order_release);
-        map->used -= reclaim(table, i);
+        value = value_at(table, i);
+        close_hole(table, i);
+        --map->count;
     }
-    pthread_mutex_unlock(&map->write_lock);
+    write_end(map);
     return value;
 }
 
 void handle_map_each(struct handle_map *map, void (*visit)(void *value, void *user), void *user)
 {
-    struct handle_map_table *table = atomic_load(&map->table);
+    struct handle_map_table *table = current_table(map);
     for (size_t i = 0; table && i <= table->mask; ++i) {
-        if (key_is_live(key_at(table, i))) {
-            visit(atomic_load_explicit(&table->slots[i].value, memory_order_relaxed), user);
+        if (key_at(table, i) != 0) {
+            visit(value_at(table, i), user);
         }
     }
 }

@@ -1,14 +1,12 @@
 /* From a 64-bit handle or dispatch key to a pointer: looked up on every call, so reading takes no
  * lock and writes to no shared memory.
  *
- * Any number of readers may run beside one writer; writers take a lock among themselves. A key may
- * not be removed while somebody looks it up: Vulkan's own external synchronization of vkDestroy*
- * gives that. */
+ * Any number of readers may run beside one writer; writers take a lock among themselves. A reader
+ * that a writer has come in between reads again (a sequence lock). */
 #ifndef WARMPIPE_LAYER_HANDLE_MAP_H
 #define WARMPIPE_LAYER_HANDLE_MAP_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,9 +14,10 @@
 struct handle_map_table;
 
 struct handle_map {
-    _Atomic(struct handle_map_table *) table;
+    struct handle_map_table *table; /* read and written atomically */
+    uint64_t sequence;              /* odd while a writer is at work; atomic */
     pthread_mutex_t write_lock;
-    size_t used; /* slots that are not empty, under write_lock */
+    size_t count; /* live keys, under write_lock */
 };
 
 /* A map of static storage is initialized with HANDLE_MAP_INIT and never released. */
@@ -35,8 +34,8 @@ void handle_map_release(struct handle_map *map);
 /* The value, or NULL. */
 void *handle_map_get(struct handle_map *map, uint64_t key);
 
-/* Adds a key that is not in the map; value is not NULL. False when memory is out or the key is one
- * of the two reserved values (0 and UINT64_MAX). */
+/* Adds a key that is not in the map; value is not NULL. False when memory is out or the key is 0.
+ */
 bool handle_map_put(struct handle_map *map, uint64_t key, void *value);
 
 /* Takes the key out and returns its value, or NULL. */

@@ -22,7 +22,7 @@ static bool any_under_way(uint64_t word)
 
 void served_cache_init(struct served_cache *cache, bool passed)
 {
-    atomic_init(&cache->word, passed ? PASSED : 0);
+    __atomic_store_n(&cache->word, passed ? PASSED : 0, __ATOMIC_SEQ_CST);
     cache->filled_begun = NEVER;
     cache->filled = false;
 }
@@ -37,7 +37,7 @@ bool served_cache_begin(struct served_cache *cache)
     if (served_cache_is_passed(cache)) {
         return false;
     }
-    if (atomic_fetch_add(&cache->word, BEGUN_ONE | UNDER_WAY_ONE) & PASSED) {
+    if (__atomic_fetch_add(&cache->word, BEGUN_ONE | UNDER_WAY_ONE, __ATOMIC_SEQ_CST) & PASSED) {
         served_cache_end(cache);
         return false;
     }
@@ -46,18 +46,18 @@ bool served_cache_begin(struct served_cache *cache)
 
 void served_cache_end(struct served_cache *cache)
 {
-    atomic_fetch_sub(&cache->word, UNDER_WAY_ONE);
+    __atomic_fetch_sub(&cache->word, UNDER_WAY_ONE, __ATOMIC_SEQ_CST);
 }
 
 bool served_cache_is_passed(const struct served_cache *cache)
 {
-    return (atomic_load_explicit(&cache->word, memory_order_acquire) & PASSED) != 0;
+    return (__atomic_load_n(&cache->word, __ATOMIC_ACQUIRE) & PASSED) != 0;
 }
 
 void served_cache_fill(struct served_cache *cache, const struct driver_caches *caches,
                        VkPipelineCache handle, VkPipelineCache hot)
 {
-    uint64_t word = atomic_load(&cache->word);
+    uint64_t word = __atomic_load_n(&cache->word, __ATOMIC_SEQ_CST);
     if (hot == VK_NULL_HANDLE || cache->filled_begun == begun(word)) {
         return;
     }
@@ -71,12 +71,13 @@ void served_cache_pass(struct served_cache *cache, const struct driver_caches *c
                        VkPipelineCache handle, VkPipelineCache hot)
 {
     for (int attempt = 0; attempt < PASS_ATTEMPTS; ++attempt) {
-        uint64_t word = atomic_load(&cache->word);
+        uint64_t word = __atomic_load_n(&cache->word, __ATOMIC_SEQ_CST);
         if (any_under_way(word)) {
             return;
         }
         served_cache_fill(cache, caches, handle, hot);
-        if (atomic_compare_exchange_strong(&cache->word, &word, word | PASSED)) {
+        if (__atomic_compare_exchange_n(&cache->word, &word, word | PASSED, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST)) {
             return;
         }
     }
@@ -86,5 +87,5 @@ void served_cache_pass_now(struct served_cache *cache, const struct driver_cache
                            VkPipelineCache handle, VkPipelineCache hot)
 {
     served_cache_fill(cache, caches, handle, hot);
-    atomic_fetch_or(&cache->word, PASSED);
+    __atomic_fetch_or(&cache->word, PASSED, __ATOMIC_SEQ_CST);
 }

@@ -6,7 +6,6 @@
 #ifndef WARMPIPE_LAYER_SERVED_CACHE_H
 #define WARMPIPE_LAYER_SERVED_CACHE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,8 +13,9 @@
 
 struct served_cache {
     /* From low to high: creations under way (24 bits), creations ever begun (39 bits), passed (1
-     * bit). One word, so that "nobody has begun since" can be checked and `passed` set at once. */
-    _Atomic uint64_t word;
+     * bit). One atomic word, so that "nobody has begun since" is checked and `passed` set at once.
+     */
+    uint64_t word;
     uint64_t filled_begun; /* creations begun when it was last filled whole */
     bool filled;           /* these two under the fill lock */
 };

@@ -1,0 +1,289 @@
+// The table of live objects: references as creations, single flight, handles that come twice.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" {
+#include "objects.h"
+}
+
+namespace {
+
+constexpr VkObjectType kModule = VK_OBJECT_TYPE_SHADER_MODULE;
+constexpr VkObjectType kPipeline = VK_OBJECT_TYPE_PIPELINE;
+
+// A key over a text: the digest can be forced to collide.
+class Key {
+  public:
+    explicit Key(std::string text, VkObjectType type = kModule, bool collide = false)
+        : text_(std::move(text)), part_{text_.data(), text_.size()}
+    {
+        key_.type = type;
+        key_.content = collide ? digest{1, 1} : digest_of(text_.data(), text_.size());
+        key_.parts = &part_;
+        key_.part_count = 1;
+    }
+    Key(const Key &) = delete;
+    const object_key *get() const
+    {
+        return &key_;
+    }
+
+  private:
+    std::string text_;
+    iovec part_;
+    object_key key_{};
+};
+
+class Objects : public testing::Test {
+  protected:
+    void SetUp() override
+    {
+        objects = objects_new();
+    }
+    void TearDown() override
+    {
+        objects_delete(objects);
+    }
+
+    // Claims and, where nobody has it, publishes `handle`. Returns what the program would get.
+    uint64_t create(const Key &key, uint64_t handle)
+    {
+        uint64_t found = 0;
+        object *claim = nullptr;
+        switch (objects_claim(objects, key.get(), true, &found, &claim)) {
+        case OBJECTS_HIT:
+            return found;
+        case OBJECTS_CREATE:
+            objects_publish(objects, claim, handle);
+            return handle;
+        default:
+            ADD_FAILURE() << "alone";
+            return 0;
+        }
+    }
+
+    ::objects *objects = nullptr;
+};
+
+TEST_F(Objects, ReferencesAreCreations)
+{
+    Key key("a");
+    EXPECT_EQ(create(key, 10), 10u);
+    EXPECT_EQ(create(key, 11), 10u);
+    EXPECT_EQ(create(key, 12), 10u);
+    EXPECT_FALSE(objects_release(objects, kModule, 10));
+    EXPECT_FALSE(objects_release(objects, kModule, 10));
+    EXPECT_TRUE(objects_release(objects, kModule, 10));
+    EXPECT_EQ(objects_count(objects), 0u);
+    EXPECT_EQ(create(key, 13), 13u) << "a destroyed object is not served";
+}
+
+TEST_F(Objects, TypeAndBytesDecideNotTheDigest)
+{
+    Key a("a", kModule, true), b("b", kModule, true), c("a", kPipeline, true);
+    EXPECT_EQ(create(a, 1), 1u);
+    EXPECT_EQ(create(b, 2), 2u);
+    EXPECT_EQ(create(c, 3), 3u);
+    EXPECT_EQ(create(b, 9), 2u);
+}
+
+TEST_F(Objects, PartsAreComparedAcrossTheirBounds)
+{
+    iovec two[2] = {{const_cast<char *>("ab"), 2}, {const_cast<char *>("c"), 1}};
+    object_key key{};
+    key.type = kModule;
+    key.content = digest_of("abc", 3);
+    key.parts = two;
+    key.part_count = 2;
+    uint64_t handle = 0;
+    object *claim = nullptr;
+    ASSERT_EQ(objects_claim(objects, &key, true, &handle, &claim), OBJECTS_CREATE);
+    objects_publish(objects, claim, 4);
+    EXPECT_EQ(create(Key("abc"), 5), 4u);
+    EXPECT_EQ(create(Key("abcd"), 6), 6u);
+    EXPECT_EQ(create(Key("ab"), 7), 7u);
+}
+
+TEST_F(Objects, ARecycledHandleIsANewObject)
+{
+    Key a("a"), b("b");
+    create(a, 10);
+    digest content;
+    uint64_t first = 0, second = 0;
+    ASSERT_TRUE(objects_resolve(objects, kModule, 10, &content, &first));
+    EXPECT_TRUE(objects_release(objects, kModule, 10));
+    EXPECT_FALSE(objects_resolve(objects, kModule, 10, &content, &second));
+    create(b, 10);
+    ASSERT_TRUE(objects_resolve(objects, kModule, 10, &content, &second));
+    EXPECT_NE(first, second);
+    EXPECT_TRUE(digest_equal(content, b.get()->content));
+}
+
+TEST_F(Objects, TheDriverMayReturnOneHandleForTwoCreations)
+{
+    Key a("a"), b("b");
+    create(a, 10);
+    create(b, 10); // another content, the same handle: two driver creations
+    EXPECT_EQ(create(a, 11), 10u);
+    int down = 0;
+    for (int i = 0; i < 3; ++i) {
+        down += objects_release(objects, kModule, 10);
+    }
+    EXPECT_EQ(down, 2);
+    EXPECT_EQ(objects_count(objects), 0u);
+}
+
+TEST_F(Objects, EqualValuesOfTwoTypesAreTwoObjects)
+{
+    create(Key("a", kModule), 10);
+    create(Key("p", kPipeline), 10);
+    EXPECT_TRUE(objects_release(objects, kModule, 10));
+    EXPECT_TRUE(objects_release(objects, kPipeline, 10));
+}
+
+TEST_F(Objects, AdoptedObjectsAreKnownAndNeverShared)
+{
+    Key a("a");
+    objects_adopt(objects, kModule, 20, &a.get()->content);
+    objects_adopt(objects, kModule, 21, nullptr);
+    digest content;
+    uint64_t serial = 0;
+    ASSERT_TRUE(objects_resolve(objects, kModule, 20, &content, &serial));
+    EXPECT_TRUE(digest_equal(content, a.get()->content));
+    EXPECT_FALSE(objects_resolve(objects, kModule, 21, &content, &serial));
+    EXPECT_EQ(create(a, 22), 22u);
+    EXPECT_TRUE(objects_release(objects, kModule, 20));
+    EXPECT_TRUE(objects_release(objects, kModule, 21));
+    EXPECT_TRUE(objects_release(objects, kModule, 99)) << "unknown handles are the driver's";
+}
+
+TEST_F(Objects, OneThreadCreatesTheOthersWait)
+{
+    Key key("a");
+    uint64_t handle = 0;
+    object *claim = nullptr;
+    ASSERT_EQ(objects_claim(objects, key.get(), true, &handle, &claim), OBJECTS_CREATE);
+    object *none = nullptr;
+    EXPECT_EQ(objects_claim(objects, key.get(), false, &handle, &none), OBJECTS_ALONE);
+    std::vector<std::thread> threads;
+    std::atomic<int> hits{0};
+    for (int i = 0; i < 8; ++i) {
+        threads.emplace_back([&] {
+            uint64_t got = 0;
+            object *mine = nullptr;
+            if (objects_claim(objects, key.get(), true, &got, &mine) == OBJECTS_HIT && got == 33) {
+                ++hits;
+            }
+        });
+    }
+    objects_publish(objects, claim, 33);
+    for (auto &thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(hits, 8);
+}
+
+TEST_F(Objects, AnAbandonedClaimIsTakenUpByOneWaiter)
+{
+    Key key("a");
+    uint64_t handle = 0;
+    object *claim = nullptr;
+    ASSERT_EQ(objects_claim(objects, key.get(), true, &handle, &claim), OBJECTS_CREATE);
+    std::atomic<int> created{0}, hits{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&] {
+            uint64_t got = 0;
+            object *mine = nullptr;
+            if (objects_claim(objects, key.get(), true, &got, &mine) == OBJECTS_CREATE) {
+                ++created;
+                objects_publish(objects, mine, 44);
+            } else {
+                hits += got == 44;
+            }
+        });
+    }
+    objects_abandon(objects, claim);
+    for (auto &thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(created, 1);
+    EXPECT_EQ(hits, 3);
+}
+
+// 16 threads create and destroy a few contents; a driver beneath counts what it gave out and never
+// reuses a handle while it is out.
+TEST_F(Objects, StormKeepsTheDriversBooks)
+{
+    std::mutex lock;
+    std::map<uint64_t, std::string> out; // live driver handles
+    std::vector<uint64_t> unused;        // recycled first, as drivers do
+    uint64_t next = 1;
+    std::atomic<int> wrong{0};
+    auto driver_create = [&](const std::string &text) {
+        std::lock_guard guard(lock);
+        uint64_t handle = unused.empty() ? next++ : unused.back();
+        if (!unused.empty()) {
+            unused.pop_back();
+        }
+        out[handle] = text;
+        return handle;
+    };
+    auto driver_destroy = [&](uint64_t handle) {
+        std::lock_guard guard(lock);
+        wrong += out.erase(handle) != 1;
+        unused.push_back(handle);
+    };
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 16; ++t) {
+        threads.emplace_back([&, t] {
+            std::mt19937 random(t);
+            std::vector<std::pair<uint64_t, std::string>> mine;
+            for (int i = 0; i < 3000; ++i) {
+                if (mine.size() < 8 && random() % 2) {
+                    std::string text(1, char('a' + random() % 6));
+                    Key key(text);
+                    uint64_t handle = 0;
+                    object *claim = nullptr;
+                    if (objects_claim(objects, key.get(), true, &handle, &claim) ==
+                        OBJECTS_CREATE) {
+                        handle = driver_create(text);
+                        objects_publish(objects, claim, handle);
+                    }
+                    {
+                        std::lock_guard guard(lock);
+                        wrong += !out.count(handle) || out[handle] != text;
+                    }
+                    mine.emplace_back(handle, text);
+                } else if (!mine.empty()) {
+                    uint64_t handle = mine.back().first;
+                    mine.pop_back();
+                    if (objects_release(objects, kModule, handle)) {
+                        driver_destroy(handle);
+                    }
+                }
+            }
+            for (auto &[handle, text] : mine) {
+                if (objects_release(objects, kModule, handle)) {
+                    driver_destroy(handle);
+                }
+            }
+        });
+    }
+    for (auto &thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_TRUE(out.empty());
+    EXPECT_EQ(objects_count(objects), 0u);
+}
+
+} // namespace
