@@ -9,7 +9,6 @@
 
 struct icd_cache {
     struct icd_object object;
-    bool external; /* VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT */
     pthread_mutex_t mutex;
     uint64_t *pipelines; /* sorted, so that equal content makes equal data */
     uint32_t count;
@@ -26,34 +25,24 @@ static struct icd_cache *acquire(const struct icd_device *device, VkPipelineCach
     struct icd_cache *cache = icd_object_acquire(
         device, ICD_HANDLE(handle), VK_OBJECT_TYPE_PIPELINE_CACHE, alone, command, &conflict);
     if (cache != NULL && conflict) {
-        const char *id = cache->external ? "external_cache_concurrent" : "merge_into_used_cache";
+        const char *id =
+            cache->object.always_alone ? "external_cache_concurrent" : "merge_into_used_cache";
         icd_violation(id, "%s: pipeline cache %llx has another user", icd_command_name(command),
                       (unsigned long long)cache->object.handle);
     }
     return cache;
 }
 
-static bool is_external(const struct icd_device *device, VkPipelineCache handle,
-                        enum icd_command command)
-{
-    const struct icd_cache *cache =
-        icd_object_find(device, ICD_HANDLE(handle), VK_OBJECT_TYPE_PIPELINE_CACHE, command);
-    return cache != NULL && cache->external;
-}
-
 struct icd_cache *icd_cache_acquire(const struct icd_device *device, VkPipelineCache handle,
                                     enum icd_command command)
 {
-    if (ICD_HANDLE(handle) == 0) {
-        return NULL;
-    }
-    return acquire(device, handle, is_external(device, handle, command), command);
+    return ICD_HANDLE(handle) == 0 ? NULL : acquire(device, handle, false, command);
 }
 
 void icd_cache_release(struct icd_cache *cache)
 {
     if (cache != NULL) {
-        icd_object_release(&cache->object, cache->external);
+        icd_object_release(&cache->object, false);
     }
 }
 
@@ -183,7 +172,7 @@ VkResult icd_CreatePipelineCache(VkDevice vk_device, const VkPipelineCacheCreate
     if (cache == NULL) {
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
-    cache->external = info->flags & VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
+    cache->object.always_alone = info->flags & VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
     pthread_mutex_init(&cache->mutex, NULL);
     if (info->initialDataSize != 0) {
         load(cache, info);

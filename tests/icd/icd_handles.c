@@ -161,6 +161,7 @@ void *icd_object_acquire(const struct icd_device *device, uint64_t handle, VkObj
     struct icd_object *object = lookup(handle);
     bool found = fits(object, device, type);
     if (found) {
+        alone = alone || object->always_alone;
         *ret_conflict = object->used_alone || (alone && object->users != 0);
         ++object->users;
         object->used_alone = object->used_alone || alone;
@@ -175,7 +176,7 @@ void icd_object_release(struct icd_object *object, bool alone)
 {
     pthread_mutex_lock(&mutex);
     --object->users;
-    object->used_alone = object->used_alone && !alone;
+    object->used_alone = object->used_alone && !alone && !object->always_alone;
     pthread_mutex_unlock(&mutex);
 }
 

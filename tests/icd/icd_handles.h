@@ -29,6 +29,7 @@ struct icd_object {
     uint32_t creates; /* above 1 only with WPTEST_ICD_EQUAL_HANDLES */
     uint32_t users;   /* commands that use it now */
     bool used_alone;  /* one of them must be the only one */
+    bool always_alone;
     bool with_allocator;
 };
 

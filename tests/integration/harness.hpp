@@ -1,0 +1,91 @@
+// Runs a program under the layer, in a process of its own, and tells what the layer and the test
+// driver say of it.
+//
+// The program is either an executable or a function of the test, which then runs in a forked child:
+// the test's own process never loads Vulkan, so every run begins as fresh as a program does.
+// Expectations that fail in the child fail the test.
+#ifndef WARMPIPE_TESTS_HARNESS_HPP
+#define WARMPIPE_TESTS_HARNESS_HPP
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using nlohmann::json;
+
+// What one process did.
+struct Outcome {
+    int status = 0;           // exit status, or minus the signal
+    std::string output;       // standard output
+    std::string errors;       // standard error
+    std::vector<json> stats;  // lines of WARMPIPE_STATS
+    std::vector<json> driver; // events of the test driver
+
+    // Last line of statistics of a device.
+    json stats_of(unsigned device = 0) const;
+    // The driver's events of this name, in order.
+    std::vector<json> events(const std::string &name) const;
+    // Pipelines that the driver was asked for, and those of them that it found in a cache.
+    std::vector<json> pipelines() const;
+    size_t hits() const;
+    // How often a command reached the driver.
+    uint64_t calls(const std::string &command) const;
+    std::vector<std::string> violations() const;
+    // The layer's lines on standard error: "warmpipe: LEVEL: …".
+    std::vector<std::string> log() const;
+};
+
+// Whether the layer must be at work (it wrote its statistics), or must not be, or either.
+enum class Layer { works, absent, any };
+
+// What a run must be, beyond what the test looks at itself.
+struct Expected {
+    Layer layer = Layer::works;
+    bool clean = true; // nothing reached the driver that must not
+    int status = 0;
+};
+
+class LayerTest : public ::testing::Test {
+  protected:
+    LayerTest();
+    ~LayerTest() override;
+
+    // The environment of the programs. Nothing else of the test's own reaches them but PATH and
+    // what sanitizers and the dynamic loader need.
+    std::map<std::string, std::string> environment;
+
+    // A folder of this test, removed at its end; and WARMPIPE_DIR in it.
+    const std::filesystem::path &folder() const
+    {
+        return folder_;
+    }
+    std::filesystem::path cache_root() const
+    {
+        return folder_ / "cache";
+    }
+    // Every *.wpcache below cache_root, sorted.
+    std::vector<std::filesystem::path> cache_files() const;
+    // The only one; a failure if there is not exactly one.
+    std::filesystem::path cache_file() const;
+
+    Outcome run(const std::function<void()> &program, const Expected &expected = {});
+    Outcome execute(const std::vector<std::string> &command, const Expected &expected = {});
+
+  private:
+    Outcome start(const std::function<void()> &in_child, const Expected &expected);
+
+    std::filesystem::path folder_;
+    unsigned runs_ = 0;
+};
+
+std::string read_text(const std::filesystem::path &path);
+std::vector<uint8_t> read_bytes(const std::filesystem::path &path);
+void write_bytes(const std::filesystem::path &path, const std::vector<uint8_t> &bytes);
+
+#endif
