@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# usage: library_test.sh LIBRARY
+# The layer enters every Vulkan process: it needs libc alone, exports what the loader asks for, is
+# never unloaded, and is small.
+set -euo pipefail
+library=$1
+failures=0
+
+expect() { # WHAT EXPECTED ACTUAL
+    [ "$2" = "$3" ] || {
+        printf 'expected %s: %s\nfound: %s\n' "$1" "$2" "$3" >&2
+        failures=$((failures + 1))
+    }
+}
+
+dynamic=$(readelf --wide --dynamic "$library")
+symbols=$(readelf --wide --dyn-syms "$library" | awk '$1 ~ /^[0-9]+:$/')
+
+# The dynamic linker itself is a part of libc: thread-local variables need it.
+expect "needed libraries" libc.so.6 \
+    "$(awk '/NEEDED/ {gsub(/[][]/, "", $NF); print $NF}' <<<"$dynamic" | grep -v '^ld-' | paste -sd ' ')"
+expect "exported symbols" vkNegotiateLoaderLayerInterfaceVersion \
+    "$(awk '$7 != "UND" {print $8}' <<<"$symbols" | sort -u | paste -sd ' ')"
+expect "imports from elsewhere than libc" "" \
+    "$(awk '$7 == "UND" && $5 != "WEAK" && $8 != "" && $8 !~ /@GLIBC_/ {print $8}' <<<"$symbols" |
+        paste -sd ' ')"
+expect "flag" NODELETE "$(grep -o NODELETE <<<"$dynamic" || true)"
+expect "flag" NOW "$(grep FLAGS_1 <<<"$dynamic" | grep -ow NOW || true)"
+expect "stack" RW "$(readelf --wide --program-headers "$library" | awk '/GNU_STACK/ {print $7}')"
+
+stripped=$(mktemp)
+trap 'rm -f "$stripped"' EXIT
+strip -o "$stripped" "$library"
+size=$(stat -c %s "$stripped")
+expect "at most 300 KB when stripped, of $size bytes" yes "$([ "$size" -le 300000 ] && echo yes || echo no)"
+
+[ "$failures" = 0 ]
