@@ -14,7 +14,8 @@
 static struct handle_map devices = HANDLE_MAP_INIT;
 static atomic_uint device_count; /* of this process, ever */
 
-/* As in instance.c: the vkCreateDevice that this thread is in. */
+/* As in instance.c: the vkCreateDevice, or the question to the next layer, that this thread is in.
+ */
 struct creation {
     const VkLayerDeviceLink *links;
     PFN_vkGetDeviceProcAddr lower_next;
@@ -24,6 +25,15 @@ static _Thread_local struct creation current;
 PFN_vkGetDeviceProcAddr device_nested_next(void)
 {
     return current.lower_next;
+}
+
+PFN_vkVoidFunction device_next(const struct device *device, const char *name)
+{
+    struct creation outer = current;
+    current.lower_next = device->lower_next;
+    PFN_vkVoidFunction function = device->table.GetDeviceProcAddr(device->handle, name);
+    current = outer;
+    return function;
 }
 
 struct device *device_of(VkDevice device)
@@ -74,6 +84,7 @@ static const struct {
 static void take_commands(struct device *device, PFN_vkGetDeviceProcAddr next)
 {
     device->table.GetDeviceProcAddr = next;
+    device->lower_next = current.lower_next;
     for (size_t i = 0; i < sizeof next_commands / sizeof next_commands[0]; ++i) {
         PFN_vkVoidFunction function = next(device->handle, next_commands[i].name);
         memcpy((char *)&device->table + next_commands[i].offset, &function, sizeof function);

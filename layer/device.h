@@ -16,9 +16,10 @@ struct app_caches;
 
 struct device {
     VkDevice handle;
-    struct instance *instance; /* referenced */
-    device_table table;        /* the next layer's commands */
-    bool passive;              /* pass everything through */
+    struct instance *instance;          /* referenced */
+    device_table table;                 /* the next layer's commands */
+    PFN_vkGetDeviceProcAddr lower_next; /* that of this library's lower copy in the chain, if any */
+    bool passive;                       /* pass everything through */
     bool feedback; /* creation feedback may be chained: Vulkan 1.3 or its extension is enabled */
     struct stats stats;
     struct injector *injector;     /* NULL if passive */
@@ -34,7 +35,8 @@ VKAPI_ATTR void VKAPI_CALL device_destroy(VkDevice device, const VkAllocationCal
 /* The state of a device that is known and not destroyed, else NULL. Lock-free. */
 struct device *device_of(VkDevice device);
 
-/* As instance_nested_next, while this thread is inside our own vkCreateDevice. */
+/* As instance_next and instance_nested_next, for devices. */
+PFN_vkVoidFunction device_next(const struct device *device, const char *name);
 PFN_vkGetDeviceProcAddr device_nested_next(void);
 
 #endif

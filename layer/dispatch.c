@@ -75,7 +75,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL dispatch_instance_proc(VkInstance insta
     if (!state->passive && strcmp(name, DISPATCH_PRESENCE_NAME) == 0) {
         return (PFN_vkVoidFunction)dispatch_instance_proc;
     }
-    PFN_vkVoidFunction next = state->next_proc(instance, name);
+    PFN_vkVoidFunction next = instance_next(state, name);
     bool ours = command && next && (command->scope != SCOPE_WORK || !state->passive);
     return ours ? command->function : next;
 }
@@ -93,7 +93,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL dispatch_device_proc(VkDevice device, c
     if (!state) {
         return NULL;
     }
-    PFN_vkVoidFunction next = state->table.GetDeviceProcAddr(device, name);
+    PFN_vkVoidFunction next = device_next(state, name);
     const struct command *command = next ? find_command(name) : NULL;
     bool ours = command && (command->scope == SCOPE_DEVICE ||
                             (command->scope == SCOPE_WORK && !state->passive));

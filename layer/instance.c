@@ -12,9 +12,10 @@
 
 static struct handle_map instances = HANDLE_MAP_INIT;
 
-/* The vkCreateInstance that this thread is in. The same library can stand in the chain twice (under
- * two names); both copies share this code, so the lower one is told by finding its link in the list
- * of the upper. (A layer below may also create an instance of its own meanwhile: another list.) */
+/* The vkCreateInstance, or the question to the next layer, that this thread is in. The same library
+ * can stand in the chain twice (under two names); both copies share this code, so the lower one is
+ * told by finding its link in the list of the upper. (A layer below may also create an instance of
+ * its own meanwhile: another list.) */
 struct creation {
     const VkLayerInstanceLink *links;     /* those below the upper copy */
     PFN_vkGetInstanceProcAddr lower_next; /* set once the lower copy has been called */
@@ -24,6 +25,15 @@ static _Thread_local struct creation current;
 PFN_vkGetInstanceProcAddr instance_nested_next(void)
 {
     return current.lower_next;
+}
+
+PFN_vkVoidFunction instance_next(const struct instance *instance, const char *name)
+{
+    struct creation outer = current;
+    current.lower_next = instance->lower_next;
+    PFN_vkVoidFunction function = instance->next_proc(instance->handle, name);
+    current = outer;
+    return function;
 }
 
 static bool is_lower_copy(const VkLayerInstanceLink *link)
@@ -139,6 +149,7 @@ static struct instance *instance_new(VkInstance handle, PFN_vkGetInstanceProcAdd
     atomic_init(&instance->references, 1);
     instance->handle = handle;
     instance->next_proc = next;
+    instance->lower_next = current.lower_next;
     const VkApplicationInfo *application = create_info->pApplicationInfo;
     instance->api_version = application && application->apiVersion
                                 ? application->apiVersion & ~UINT32_C(0xE0000FFF)

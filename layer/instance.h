@@ -14,6 +14,8 @@ struct instance {
     atomic_uint references; /* the instance itself and each of its devices */
     VkInstance handle;
     PFN_vkGetInstanceProcAddr next_proc;
+    PFN_vkGetInstanceProcAddr
+        lower_next; /* that of this library's lower copy in the chain, if any */
     PFN_vkDestroyInstance next_destroy;
     PFN_vkGetPhysicalDeviceProperties get_properties;
     PFN_vkGetPhysicalDeviceProperties2 get_properties2; /* NULL: neither 1.1 nor the extension */
@@ -39,8 +41,12 @@ struct instance *instance_of(void *dispatchable);
 struct instance *instance_reference(struct instance *instance);
 void instance_release(struct instance *instance);
 
-/* While this thread is inside our own vkCreateInstance and this same library stands in the chain
- * a second time, below: the second copy's next vkGetInstanceProcAddr, else NULL. */
+/* What the next layer has for a command. */
+PFN_vkVoidFunction instance_next(const struct instance *instance, const char *name);
+
+/* While this thread is inside our own vkCreateInstance or instance_next, and this same library
+ * stands in the chain a second time, below: the second copy's next vkGetInstanceProcAddr, else
+ * NULL. */
 PFN_vkGetInstanceProcAddr instance_nested_next(void);
 
 /* The key by which the loader tells objects of one chain: the dispatch pointer that every
