@@ -16,6 +16,11 @@ const char *kind_name(Kind kind)
     }
 }
 
+void PrintTo(Kind kind, std::ostream *stream)
+{
+    *stream << kind_name(kind);
+}
+
 static VkInstance create_instance(const ProgramOptions &options)
 {
     VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};

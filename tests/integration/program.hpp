@@ -13,6 +13,7 @@ enum class Kind { compute, graphics, ray_tracing_khr, ray_tracing_nv };
 constexpr Kind all_kinds[] = {Kind::compute, Kind::graphics, Kind::ray_tracing_khr,
                               Kind::ray_tracing_nv};
 const char *kind_name(Kind kind);
+void PrintTo(Kind kind, std::ostream *stream);
 
 // A valid shader for the kind; another number gives other code.
 std::vector<uint32_t> shader_code(Kind kind, unsigned number);

@@ -1,0 +1,402 @@
+// Pipelines of programs that pass no cache: what the driver is given, and what the program sees.
+#include "harness.hpp"
+#include "program.hpp"
+#include "test_icd.h"
+
+#include <set>
+#include <thread>
+
+namespace {
+
+class InjectionTest : public LayerTest {
+  protected:
+    // The caches that the driver's creations named; "0" is none.
+    static std::set<std::string> caches_of(const Outcome &outcome)
+    {
+        std::set<std::string> caches;
+        for (const json &pipeline : outcome.pipelines()) {
+            caches.insert(pipeline["cache"]);
+        }
+        return caches;
+    }
+};
+
+class EachKind : public InjectionTest, public ::testing::WithParamInterface<Kind> {};
+
+INSTANTIATE_TEST_SUITE_P(Of, EachKind, ::testing::ValuesIn(all_kinds),
+                         [](const auto &kind) { return std::string(kind_name(kind.param)); });
+
+TEST_P(EachKind, SecondProcessHits)
+{
+    const auto program = [&] {
+        Program owner;
+        for (unsigned number = 0; number < 5; ++number) {
+            owner.create(GetParam(), number);
+        }
+    };
+    const Outcome cold = run(program);
+    EXPECT_EQ(caches_of(cold).count("0"), 0u);
+    EXPECT_EQ(cold.hits(), 0u);
+    EXPECT_EQ(cold.stats_of()["cache"]["state"], "cold");
+    EXPECT_EQ(cold.stats_of()["cache"]["reason"], "no_file");
+    EXPECT_EQ(cold.stats_of()["pipelines"]["driver_misses"], 5);
+
+    const Outcome warm = run(program);
+    EXPECT_EQ(warm.hits(), 5u);
+    EXPECT_EQ(warm.stats_of()["cache"]["state"], "loaded");
+    EXPECT_EQ(warm.stats_of()["cache"]["loaded_bytes"], cold.stats_of()["cache"]["saved_bytes"]);
+    EXPECT_EQ(warm.stats_of()["pipelines"]["requested"], 5);
+    EXPECT_EQ(warm.stats_of()["pipelines"]["injected"], 5);
+    EXPECT_EQ(warm.stats_of()["pipelines"]["passed"], 0);
+    EXPECT_EQ(warm.stats_of()["pipelines"]["driver_hits"], 5);
+    EXPECT_EQ(warm.stats_of()["pipelines"]["driver_misses"], 0);
+}
+
+// VUID-Vk*PipelineCreateInfo-pNext-09616 and -09617 forbid a cache; what is unknown forbids
+// guessing.
+TEST_P(EachKind, PassesWhatForbidsACache)
+{
+    for (int wrong = 0; wrong < 3; ++wrong) {
+        const Outcome outcome = run([&] {
+            Program program;
+            PipelineBinaryInfo binaries;
+            PipelineCreateFlags2 capture(0x80000000u);
+            VkBaseOutStructure unknown = {static_cast<VkStructureType>(1999999001), nullptr};
+            void *structures[] = {&binaries, &capture, &unknown};
+            Batch batch(program, GetParam(), {1, 2});
+            batch.chain(1, structures[wrong]);
+            EXPECT_EQ(batch.create(), VK_SUCCESS);
+        });
+        EXPECT_EQ(caches_of(outcome), std::set<std::string>{"0"}) << wrong;
+        EXPECT_EQ(outcome.stats_of()["pipelines"]["passed"], 2);
+        EXPECT_EQ(outcome.stats_of()["pipelines"]["injected"], 0);
+    }
+}
+
+TEST_P(EachKind, HandsUnknownStructsOnUncopied)
+{
+    VkBaseOutStructure unknown = {static_cast<VkStructureType>(1999999001), nullptr};
+    const Outcome outcome = run([&] {
+        Program program;
+        Batch batch(program, GetParam(), {1});
+        batch.chain(0, &unknown);
+        EXPECT_EQ(batch.create(), VK_SUCCESS);
+    });
+    const json pipeline = outcome.pipelines().at(0);
+    char address[32];
+    std::snprintf(address, sizeof address, "%lx", reinterpret_cast<unsigned long>(&unknown));
+    EXPECT_EQ(pipeline["pnext"][0], 1999999001);
+    EXPECT_EQ(pipeline["pnext_at"][0], address);
+}
+
+// Chapter "Pipeline Creation Feedback": the bit speaks of the cache that the application named.
+TEST_P(EachKind, HidesHitsInACacheThatTheProgramDidNotName)
+{
+    const auto program = [&] {
+        Program owner;
+        for (uint32_t stages : {0u, 1u}) {
+            Feedback feedback(stages);
+            Batch batch(owner, GetParam(), {1});
+            batch.chain(0, &feedback.info);
+            EXPECT_EQ(batch.create(), VK_SUCCESS);
+            EXPECT_FALSE(feedback.hit());
+            EXPECT_FALSE(feedback.stage_hit());
+            EXPECT_EQ(feedback.whole.flags, VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT);
+            EXPECT_NE(feedback.whole.duration, 0x0123456789abcdefu) << "the driver's own";
+        }
+    };
+    run(program);
+    const Outcome warm = run(program);
+    EXPECT_EQ(warm.hits(), 2u);
+    EXPECT_EQ(warm.stats_of()["pipelines"]["driver_hits"], 2);
+}
+
+TEST_P(EachKind, TellsHitsInACacheThatTheProgramNamed)
+{
+    run([&] {
+        Program program;
+        VkPipelineCache filled = program.create_cache();
+        program.create(GetParam(), 1, filled);
+        VkPipelineCache cache = program.create_cache(program.cache_data(filled));
+        for (bool hit : {true, false}) {
+            Feedback feedback;
+            Batch batch(program, GetParam(), {hit ? 1u : 2u});
+            batch.chain(0, &feedback.info);
+            EXPECT_EQ(batch.create(cache), VK_SUCCESS);
+            EXPECT_EQ(feedback.hit(), hit);
+            EXPECT_EQ(feedback.stage_hit(), hit);
+        }
+        program.destroy_cache(filled);
+        program.destroy_cache(cache);
+    });
+}
+
+// Chapter "Multiple Pipeline Creation".
+TEST_P(EachKind, FailingElementsStayWhereTheyAre)
+{
+    for (unsigned failing = 0; failing < 3; ++failing) {
+        environment["WPTEST_ICD_FAIL_ELEMENT"] = std::to_string(failing) + "=-2";
+        run([&] {
+            Program program;
+            for (bool early : {false, true}) {
+                Batch batch(program, GetParam(), {1, 2, 3});
+                for (size_t i = 0; i < 3; ++i) {
+                    batch.pipelines[i] = reinterpret_cast<VkPipeline>(0x5a5a5a5a);
+                    if (early) {
+                        batch.set_flags(i, VK_PIPELINE_CREATE_EARLY_RETURN_ON_FAILURE_BIT);
+                    }
+                }
+                EXPECT_EQ(batch.create(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+                for (size_t i = 0; i < 3; ++i) {
+                    const bool null = i == failing || (early && i > failing);
+                    EXPECT_EQ(batch.pipelines[i] == VK_NULL_HANDLE, null) << i << early;
+                }
+            }
+        });
+    }
+}
+
+TEST_P(EachKind, FailedCallsAreTheDriversOwn)
+{
+    const std::string commands[] = {"vkCreateComputePipelines", "vkCreateGraphicsPipelines",
+                                    "vkCreateRayTracingPipelinesKHR",
+                                    "vkCreateRayTracingPipelinesNV"};
+    environment["WPTEST_ICD_FAIL"] = commands[static_cast<int>(GetParam())] + ":1=-1";
+    const Outcome outcome = run([&] {
+        Program program;
+        for (VkResult result : {VK_ERROR_OUT_OF_HOST_MEMORY, VK_SUCCESS}) {
+            Batch batch(program, GetParam(), {1, 2});
+            batch.pipelines = {reinterpret_cast<VkPipeline>(1), reinterpret_cast<VkPipeline>(1)};
+            EXPECT_EQ(batch.create(), result);
+            EXPECT_EQ(batch.pipelines[0] == VK_NULL_HANDLE, result != VK_SUCCESS);
+            EXPECT_EQ(batch.pipelines[1] == VK_NULL_HANDLE, result != VK_SUCCESS);
+        }
+    });
+    EXPECT_EQ(outcome.calls(commands[static_cast<int>(GetParam())]), 2u) << "never tried twice";
+}
+
+TEST_P(EachKind, PositiveResultsStay)
+{
+    environment["WPTEST_ICD_RESULT"] =
+        "vkCreateComputePipelines=5,vkCreateGraphicsPipelines=5,"
+        "vkCreateRayTracingPipelinesKHR=5,vkCreateRayTracingPipelinesNV=5";
+    run([&] {
+        Program program;
+        Batch batch(program, GetParam(), {1});
+        EXPECT_EQ(batch.create(), VK_INCOMPLETE);
+        EXPECT_NE(batch.pipelines[0], VK_NULL_HANDLE);
+    });
+}
+
+// VK_PIPELINE_COMPILE_REQUIRED is a result of its own, and a hit in our cache makes it a success.
+TEST_P(EachKind, FailsOnCompileRequiredUntilTheCacheHasIt)
+{
+    const Outcome outcome = run([&] {
+        Program program;
+        for (VkResult result : {VK_PIPELINE_COMPILE_REQUIRED, VK_SUCCESS}) {
+            Batch batch(program, GetParam(), {1});
+            batch.set_flags(0, VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT);
+            EXPECT_EQ(batch.create(), result);
+            EXPECT_EQ(batch.pipelines[0] == VK_NULL_HANDLE, result != VK_SUCCESS);
+            program.create(GetParam(), 1);
+        }
+    });
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_misses"], 1)
+        << "what was not made is neither hit nor miss";
+}
+
+TEST_P(EachKind, DerivativesGoWhole)
+{
+    run([&] {
+        Program program;
+        VkPipeline base = VK_NULL_HANDLE;
+        {
+            Batch batch(program, GetParam(), {1});
+            batch.set_flags(0, VK_PIPELINE_CREATE_ALLOW_DERIVATIVES_BIT);
+            EXPECT_EQ(batch.create(), VK_SUCCESS);
+            base = batch.pipelines[0];
+        }
+        Batch derived(program, GetParam(), {2});
+        derived.set_flags(0, VK_PIPELINE_CREATE_DERIVATIVE_BIT);
+        derived.set_base(0, base, -1);
+        EXPECT_EQ(derived.create(), VK_SUCCESS);
+        Batch both(program, GetParam(), {3, 4});
+        both.set_flags(0, VK_PIPELINE_CREATE_ALLOW_DERIVATIVES_BIT);
+        both.set_flags(1, VK_PIPELINE_CREATE_DERIVATIVE_BIT);
+        both.set_base(1, VK_NULL_HANDLE, 0);
+        EXPECT_EQ(both.create(), VK_SUCCESS);
+    });
+}
+
+// The driver keeps count of who was made with an allocator: a dropped one is a violation.
+TEST_P(EachKind, HandsTheAllocatorOn)
+{
+    run([&] {
+        Program program;
+        int live = 0;
+        VkAllocationCallbacks allocator = {};
+        allocator.pUserData = &live;
+        allocator.pfnAllocation = [](void *user, size_t size, size_t, VkSystemAllocationScope) {
+            ++*static_cast<int *>(user);
+            return std::malloc(size);
+        };
+        allocator.pfnReallocation = [](void *, void *old, size_t size, size_t,
+                                       VkSystemAllocationScope) { return std::realloc(old, size); };
+        allocator.pfnFree = [](void *user, void *memory) {
+            --*static_cast<int *>(user);
+            std::free(memory);
+        };
+        Batch batch(program, GetParam(), {1, 2});
+        EXPECT_EQ(batch.create(VK_NULL_HANDLE, &allocator), VK_SUCCESS);
+        EXPECT_EQ(live, 2);
+        for (VkPipeline pipeline : batch.pipelines) {
+            vkDestroyPipeline(program.device, pipeline, &allocator);
+        }
+        EXPECT_EQ(live, 0);
+        batch.pipelines.clear();
+    });
+}
+
+TEST_P(EachKind, SixteenThreadsShareOneCache)
+{
+    const auto program = [&] {
+        Program owner;
+        std::vector<std::unique_ptr<Batch>> batches;
+        for (unsigned i = 0; i < 16; ++i) {
+            batches.push_back(std::make_unique<Batch>(owner, GetParam(),
+                                                      std::vector<unsigned>{i, i + 16, i + 32}));
+        }
+        std::vector<std::thread> threads;
+        for (const auto &batch : batches) {
+            threads.emplace_back([&batch] { EXPECT_EQ(batch->create(), VK_SUCCESS); });
+        }
+        for (std::thread &thread : threads) {
+            thread.join();
+        }
+    };
+    const Outcome cold = run(program);
+    EXPECT_EQ(caches_of(cold).size(), 1u);
+    const Outcome warm = run(program);
+    EXPECT_EQ(warm.hits(), 48u) << "threads wait for the first load rather than compile cold";
+    EXPECT_EQ(warm.calls("vkCreatePipelineCache"), 1u);
+}
+
+TEST_F(InjectionTest, DeferredOperationsAreJoinedLater)
+{
+    const auto program = [] {
+        Program owner;
+        Deferred deferred(owner);
+        Feedback feedback;
+        Batch batch(owner, Kind::ray_tracing_khr, {1, 2});
+        batch.chain(0, &feedback.info);
+        EXPECT_EQ(batch.create(VK_NULL_HANDLE, nullptr, deferred.operation),
+                  VK_OPERATION_DEFERRED_KHR);
+        EXPECT_EQ(feedback.whole.flags, 0x7fffffffu) << "nothing is written before the join";
+        owner.create_compute(0, 2);
+        EXPECT_EQ(deferred.join(), VK_SUCCESS);
+        EXPECT_NE(batch.pipelines[0], VK_NULL_HANDLE);
+        EXPECT_NE(batch.pipelines[1], VK_NULL_HANDLE);
+    };
+    run(program);
+    const Outcome warm = run(program);
+    EXPECT_EQ(warm.hits(), 4u);
+    EXPECT_EQ(caches_of(warm).count("0"), 0u);
+}
+
+TEST_F(InjectionTest, OperationsThatAreNotDeferredAreSeenThrough)
+{
+    environment["WPTEST_ICD_NOT_DEFERRED"] = "1";
+    const auto program = [] {
+        Program owner;
+        Deferred deferred(owner);
+        Feedback feedback;
+        Batch batch(owner, Kind::ray_tracing_khr, {1});
+        batch.chain(0, &feedback.info);
+        EXPECT_EQ(batch.create(VK_NULL_HANDLE, nullptr, deferred.operation),
+                  VK_OPERATION_NOT_DEFERRED_KHR);
+        EXPECT_NE(batch.pipelines[0], VK_NULL_HANDLE);
+        EXPECT_FALSE(feedback.hit());
+    };
+    run(program);
+    EXPECT_EQ(run(program).hits(), 1u);
+}
+
+TEST_F(InjectionTest, WorksBelowVulkan13)
+{
+    struct Version {
+        const char *name;
+        uint32_t api;
+        std::vector<const char *> extensions;
+        bool counts; // hits and misses
+    };
+    const Version versions[] = {
+        {"1.0", VK_API_VERSION_1_0, {}, false},
+        {"1.1", VK_API_VERSION_1_1, {}, false},
+        {"1.2", VK_API_VERSION_1_2, {}, false},
+        {"1.2", VK_API_VERSION_1_2, {VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME}, true},
+        {"1.3", VK_API_VERSION_1_1, {}, false},
+    };
+    unsigned number = 0;
+    for (const Version &version : versions) {
+        environment["WARMPIPE_APP"] = "version" + std::to_string(number++);
+        environment["WPTEST_ICD_API"] = version.name;
+        const auto program = [&] {
+            ProgramOptions options;
+            options.api = version.api;
+            options.device_extensions = version.extensions;
+            Program(options).create_compute(0, 3);
+        };
+        const Outcome cold = run(program);
+        EXPECT_EQ(cold.stats_of()["pipelines"]["driver_misses"], version.counts ? 3 : 0);
+        const Outcome warm = run(program);
+        EXPECT_EQ(warm.hits(), 3u) << version.name;
+        EXPECT_EQ(warm.stats_of()["pipelines"]["driver_hits"], version.counts ? 3 : 0);
+    }
+}
+
+// A driver that leaves feedback alone, though it should not.
+TEST_F(InjectionTest, DriversWithoutFeedbackAreSavedAllTheSame)
+{
+    environment["WPTEST_ICD_NO_FEEDBACK"] = "1";
+    const auto program = [] {
+        Program owner;
+        owner.create_compute(0, 3);
+        Feedback feedback;
+        Batch batch(owner, Kind::compute, {4});
+        batch.chain(0, &feedback.info);
+        EXPECT_EQ(batch.create(), VK_SUCCESS);
+    };
+    run(program);
+    EXPECT_EQ(run(program).hits(), 4u);
+}
+
+TEST_F(InjectionTest, DriversThatReturnEqualOrRecycledHandles)
+{
+    for (const char *fault : {"WPTEST_ICD_EQUAL_HANDLES", "WPTEST_ICD_RECYCLE"}) {
+        environment[fault] = "1";
+        environment["WARMPIPE_APP"] = fault;
+        const auto program = [] {
+            Program owner;
+            owner.create_compute(0, 3);
+            owner.create_compute(0, 3);
+        };
+        run(program);
+        EXPECT_EQ(run(program).hits(), 6u) << fault;
+    }
+}
+
+TEST_F(InjectionTest, PipelineLibrariesAreInjectedToo)
+{
+    const auto program = [] {
+        ProgramOptions options;
+        options.device_extensions = {VK_KHR_PIPELINE_LIBRARY_EXTENSION_NAME};
+        Program owner(options);
+        Batch library(owner, Kind::ray_tracing_khr, {1});
+        library.set_flags(0, VK_PIPELINE_CREATE_LIBRARY_BIT_KHR);
+        EXPECT_EQ(library.create(), VK_SUCCESS);
+    };
+    run(program);
+    EXPECT_EQ(run(program).hits(), 1u);
+}
+
+} // namespace
