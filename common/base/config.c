@@ -46,10 +46,10 @@ static const struct setting {
 };
 
 /* Once a process, not once for each instance. */
-static void complain(atomic_flag *told, const char *name, const char *value, const char *expected,
+static void complain(atomic_bool *told, const char *name, const char *value, const char *expected,
                      const char *fallback)
 {
-    if (!atomic_flag_test_and_set(told)) {
+    if (!atomic_exchange(told, true)) {
         log_warn("%s='%.256s': expected %s; used is the default, %s (%s)", name, value, expected,
                  fallback, reason_id(REASON_bad_setting));
     }
@@ -279,7 +279,7 @@ static const char *look_up(config_lookup_fn lookup, const char *name)
 
 static void read_setting(enum setting_id id, config_lookup_fn lookup, struct config *config)
 {
-    static atomic_flag told[SETTING_COUNT];
+    static atomic_bool told[SETTING_COUNT];
     const struct setting *setting = &settings[id];
     const char *value = look_up(lookup, setting->name);
     if (value && setting->read(value, config)) {
@@ -305,7 +305,7 @@ static char *default_root(config_lookup_fn lookup)
         {"XDG_CACHE_HOME", "%s/warmpipe", "$HOME/.cache"},
         {"HOME", "%s/.cache/warmpipe", "no cache directory"},
     };
-    static atomic_flag told[2];
+    static atomic_bool told[2];
     for (int i = 0; i < 2; i++) {
         const char *parent = look_up(lookup, parents[i].name);
         if (parent && parent[0] == '/') {

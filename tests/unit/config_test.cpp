@@ -128,6 +128,12 @@ struct Good {
     bool (*holds)(const struct config &config);
 };
 
+// For the test's name.
+void PrintTo(const Good &good, std::ostream *out)
+{
+    *out << good.name << "=" << good.value;
+}
+
 class ConfigGood : public testing::TestWithParam<Good> {};
 
 TEST_P(ConfigGood, IsTaken)
@@ -190,6 +196,11 @@ struct Bad {
     const char *name;
     const char *value;
 };
+
+void PrintTo(const Bad &bad, std::ostream *out)
+{
+    *out << bad.name << "=" << bad.value;
+}
 
 class ConfigBad : public testing::TestWithParam<Bad> {};
 

@@ -1,4 +1,3 @@
-#include <clocale>
 #include <cstring>
 #include <regex>
 #include <string>

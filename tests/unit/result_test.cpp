@@ -1,5 +1,4 @@
 #include <cerrno>
-#include <cstring>
 #include <regex>
 #include <set>
 #include <string>
