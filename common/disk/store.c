@@ -202,7 +202,10 @@ enum reason store_read(struct store *store, struct marker_folder *folder, int di
     }
     struct envelope envelope;
     reason = envelope_validate(data, size, &store->identity, &envelope);
-    if (reason == REASON_ok) {
+    if (reason == REASON_bad_section_digest || reason == REASON_bad_blob_header) {
+        envelope_peek(data, size, &envelope);
+        ret_found->generation = envelope.generation;
+    } else if (reason == REASON_ok) {
         ret_found->generation = envelope.generation;
         if (folder) {
             reason = judge(store, folder, directory_fd, name, &envelope);
@@ -248,6 +251,8 @@ enum reason store_load(struct store *store, struct store_blob *ret_blob)
         *ret_blob = found.blob;
     } else if (reason == REASON_suspect) {
         store->skipped = found.generation;
+    } else if (reason != REASON_quarantined) {
+        store->known = found.generation; /* nothing in it is worth a merge */
     }
     return reason;
 }

@@ -72,9 +72,10 @@ struct store_foreign {
  * every blob on disk that this store has neither loaded nor written (the file if its generation is
  * not the known one, parts of other processes); the marker stands while they are loaded. At most
  * max_blob bytes of them and 16 at once; what is left over is for the next commit. Damaged ones are
- * passed over, and replaced or removed by the commit. REASON_ok: exactly one of store_commit and
- * store_abort must follow; the blobs stay the store's until then. `locked`, `suspect`: use
- * store_commit_unmerged instead. */
+ * passed over, and replaced or removed by the commit. After a commit with foreign blobs the file
+ * holds more than the caller's own cache, so the next store_begin gives it as a foreign one.
+ * REASON_ok: exactly one of store_commit and store_abort must follow; the blobs stay the store's
+ * until then. `locked`, `suspect`: use store_commit_unmerged instead. */
 enum reason store_begin(struct store *store, struct store_foreign *ret_foreign);
 
 /* Replaces the file by this data, whole or not at all; parts taken up are removed; lock and marker

@@ -237,6 +237,8 @@ enum reason store_commit(struct store *store, const void *data, size_t size)
         reason = write_file(store, store->directory_fd, data, size);
         if (reason == REASON_ok) {
             remove_taken(store);
+            /* The file now holds more than the caller's next data may. */
+            store->known = store->foreign_count > 0 ? 0 : store->known;
         }
     } else if (reason == REASON_too_large && store->loaded) {
         restart_from_empty(store);

@@ -50,7 +50,7 @@ bool store_is_ours(const struct store *store);
 /* A file as store_read found it. */
 struct store_found {
     struct store_blob blob; /* of REASON_ok alone */
-    uint64_t generation;    /* 0: the file is not valid */
+    uint64_t generation;    /* 0: the header is not valid */
 };
 
 /* Reads, validates and judges one file, and sets a marker if it may be loaded. folder NULL: no

@@ -1,14 +1,12 @@
-// What the tests of common/disk share: a driver, its blobs, and a folder that goes away again.
+// What the tests of common/disk share: a driver, its blobs, and envelopes that can be tampered
+// with.
 #ifndef WARMPIPE_TESTS_UNIT_DISK_FIXTURE_H
 #define WARMPIPE_TESTS_UNIT_DISK_FIXTURE_H
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -70,35 +68,36 @@ inline std::string payload_of(const void *data, size_t size)
     return std::string(static_cast<const char *>(data), size).substr(32);
 }
 
-inline std::string read_file(const std::string &path)
+// A whole file around a blob.
+inline std::string make_file(const std::string &blob,
+                             const driver_identity &identity = sample_identity())
 {
-    std::ifstream in(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
+    envelope envelope = {};
+    envelope.identity = identity;
+    envelope.generation = 0x0123456789abcdef;
+    envelope.saved_at = 1700000000;
+    envelope.blob = reinterpret_cast<const uint8_t *>(blob.data());
+    envelope.blob_size = blob.size();
+    struct bytes header = {};
+    EXPECT_TRUE(envelope_encode_header(&envelope, &header));
+    std::string file(reinterpret_cast<char *>(header.data), header.size);
+    bytes_free(&header);
+    return file + blob;
+}
+
+// Makes the header's digest right again after a change that somebody made on purpose.
+inline void sign_header(std::string &file)
+{
+    struct bytes bytes = {};
+    digest_put(&bytes, digest_of(file.data(), ENVELOPE_HEADER_SIZE - 16));
+    file.replace(ENVELOPE_HEADER_SIZE - 16, 16, reinterpret_cast<char *>(bytes.data), 16);
+    bytes_free(&bytes);
 }
 
 inline void write_file(const std::string &path, const std::string &content)
 {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
-
-// A folder of the test's own, removed with all that is in it.
-class TemporaryFolder {
-  public:
-    TemporaryFolder()
-    {
-        std::string text = (std::filesystem::temp_directory_path() / "warmpipe-XXXXXX").string();
-        path = mkdtemp(text.data());
-    }
-    ~TemporaryFolder()
-    {
-        std::error_code ignored;
-        std::filesystem::remove_all(path, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder &) = delete;
-    TemporaryFolder &operator=(const TemporaryFolder &) = delete;
-
-    std::string path;
-};
 
 // The names in a folder that end in `suffix`, sorted.
 inline std::vector<std::string> names_in(const std::string &folder, const std::string &suffix = "")

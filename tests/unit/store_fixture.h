@@ -1,4 +1,5 @@
-// A store whose cache data is a set of words: merging is the union.
+// A store whose cache data is a set of words: merging is the union. Like a driver's cache, what a
+// process has grows by what it loads and creates, not by what it merges for a save.
 #ifndef WARMPIPE_TESTS_UNIT_STORE_FIXTURE_H
 #define WARMPIPE_TESTS_UNIT_STORE_FIXTURE_H
 
@@ -45,6 +46,11 @@ class Store {
         return store_.get();
     }
 
+    void close()
+    {
+        store_.reset();
+    }
+
     // The payload, or the reason's id in angle brackets. The marker stands afterwards.
     std::string load()
     {
@@ -54,11 +60,13 @@ class Store {
             return "<" + std::string(reason_id(reason)) + ">";
         }
         std::string payload = payload_of(blob.data, blob.size);
+        own_.merge(words_of(payload));
+        EXPECT_TRUE(digest_equal(blob.digest, digest_of(blob.data, blob.size)));
         store_blob_free(&blob);
         return payload;
     }
 
-    // What store_begin gives, merged with the words.
+    // Saves what this process has, the words among it, merged with what store_begin gives.
     enum reason commit(const std::string &words)
     {
         store_foreign foreign;
@@ -66,7 +74,7 @@ class Store {
         if (reason != REASON_ok) {
             return reason;
         }
-        Words merged = words_of(words);
+        Words merged = add(words);
         for (size_t i = 0; i < foreign.count; i++) {
             merged.merge(words_of(payload_of(foreign.blobs[i].data, foreign.blobs[i].size)));
         }
@@ -76,11 +84,17 @@ class Store {
 
     enum reason commit_unmerged(const std::string &words)
     {
-        std::string blob = make_blob(words, identity_);
+        std::string blob = make_blob(text_of(add(words)), identity_);
         return store_commit_unmerged(get(), blob.data(), blob.size());
     }
 
   private:
+    const Words &add(const std::string &words)
+    {
+        own_.merge(words_of(words));
+        return own_;
+    }
+
     struct Close {
         void operator()(store *store) const
         {
@@ -88,6 +102,7 @@ class Store {
         }
     };
     driver_identity identity_;
+    Words own_;
     std::unique_ptr<store, Close> store_;
 };
 

@@ -1,21 +1,462 @@
-// The store's way with one process: load, commit, refuse.
+// The store with one process at a time: what it keeps, what it refuses, what it leaves alone.
+#include <functional>
+
+#include <sys/resource.h>
+
+#include "child.h"
 #include "disk_fixture.h"
+#include "holder.h"
+#include "scratch.h"
 #include "store_fixture.h"
+
+extern "C" {
+#include "disk/file.h"
+#include "disk/file_owned.h"
+#include "disk/parts.h"
+}
 
 namespace {
 
-TEST(Store, LoadsWhatWasCommitted)
-{
-    TemporaryFolder folder;
+class StoreTest : public testing::Test {
+  protected:
+    std::string root() const
     {
-        Store store(folder.path);
-        store_blob blob;
-        EXPECT_EQ(store_load(store.get(), &blob), REASON_no_file);
-        EXPECT_TRUE(names_in(folder.path).empty());
-        ASSERT_EQ(store.commit("first"), REASON_ok);
+        return scratch.path("root");
     }
-    Store store(folder.path);
-    EXPECT_EQ(store.load(), "first");
+
+    std::string folder() const
+    {
+        return root() + "/app";
+    }
+
+    std::string file() const
+    {
+        return store_path(Store(root()).get());
+    }
+
+    std::vector<std::string> names(const std::string &suffix) const
+    {
+        return names_in(folder(), suffix);
+    }
+
+    std::string file_content() const
+    {
+        return scratch.read("root/app/" + std::filesystem::path(file()).filename().string());
+    }
+
+    // What the next process finds.
+    std::string load() const
+    {
+        return Store(root()).load();
+    }
+
+    // A process that does its work and ends.
+    void save(const std::string &words) const
+    {
+        Store store(root());
+        store.load();
+        ASSERT_EQ(store.commit(words), REASON_ok);
+    }
+
+    Scratch scratch;
+};
+
+TEST_F(StoreTest, MakesNothingUntilItSaves)
+{
+    EXPECT_EQ(load(), "<no_file>");
+    EXPECT_FALSE(std::filesystem::exists(root()));
+    std::filesystem::create_directories(folder());
+    EXPECT_EQ(load(), "<no_file>");
+    EXPECT_TRUE(names("").empty());
+}
+
+TEST_F(StoreTest, LoadsWhatWasSaved)
+{
+    save("one");
+    EXPECT_EQ(load(), "one");
+    save("two");
+    EXPECT_EQ(load(), "one two");
+}
+
+TEST_F(StoreTest, NamesTheFileByTheIdentity)
+{
+    save("one");
+    const driver_identity identity = sample_identity();
+    char hex[DIGEST_HEX_SIZE];
+    digest_format(identity_digest(&identity), hex);
+    EXPECT_EQ(file(), folder() + "/" + hex + ".wpcache");
+    EXPECT_EQ(names(""), (std::vector<std::string>{std::string(hex) + ".lock",
+                                                   std::string(hex) + ".wpcache"}));
+}
+
+TEST_F(StoreTest, KeepsEachIdentityInAFileOfItsOwn)
+{
+    driver_identity other = sample_identity();
+    other.driver_version++;
+    save("one");
+    ASSERT_EQ(Store(root(), {}, other).commit("two"), REASON_ok);
+    EXPECT_EQ(load(), "one");
+    EXPECT_EQ(Store(root(), {}, other).load(), "two");
+}
+
+TEST_F(StoreTest, GivesEverySaveAGenerationOfItsOwn)
+{
+    std::set<std::string> generations;
+    for (int i = 0; i < 10; i++) {
+        save("same");
+        generations.insert(file_content().substr(24, 8));
+    }
+    EXPECT_EQ(generations.size(), 10u);
+}
+
+TEST_F(StoreTest, AsksForAMergeOnlyOfWhatItLacks)
+{
+    save("one");
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+    EXPECT_EQ(foreign.count, 0u) << "loaded by itself";
+    store_abort(store.get());
+    ASSERT_EQ(store.commit("two"), REASON_ok);
+    ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+    EXPECT_EQ(foreign.count, 0u) << "written by itself";
+    store_abort(store.get());
+
+    save("three");
+    ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+    ASSERT_EQ(foreign.count, 1u);
+    EXPECT_EQ(payload_of(foreign.blobs[0].data, foreign.blobs[0].size), "one three two");
+    store_abort(store.get());
+}
+
+// Its own cache does not contain what was merged for a save: the save after must not lose it.
+TEST_F(StoreTest, KeepsWhatItMergedThroughItsNextSave)
+{
+    Store store(root());
+    save("other");
+    ASSERT_EQ(store.commit("one"), REASON_ok);
+    EXPECT_EQ(load(), "one other");
+    ASSERT_EQ(store.commit("two"), REASON_ok);
+    EXPECT_EQ(load(), "one other two");
+    ASSERT_EQ(store.commit_unmerged("three"), REASON_ok);
+    save("");
+    EXPECT_EQ(load(), "one other three two");
+}
+
+TEST_F(StoreTest, LeavesEverythingAsItWasAfterAnAbort)
+{
+    save("one");
+    const std::string before = file_content();
+    Store store(root());
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+    EXPECT_EQ(foreign.count, 1u);
+    store_abort(store.get());
+    store_abort(store.get());
+    EXPECT_EQ(file_content(), before);
+    save("two");
+}
+
+TEST_F(StoreTest, EndsWhatIsUnderWayWhenItIsClosed)
+{
+    save("one");
+    {
+        Store store(root());
+        ASSERT_EQ(store.load(), "one");
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+    }
+    EXPECT_EQ(load(), "one");
+    save("two");
+}
+
+TEST_F(StoreTest, ServesTwoOfOneIdentityInOneProcess)
+{
+    save("one");
+    Store first(root());
+    Store second(root());
+    EXPECT_EQ(first.load(), "one");
+    EXPECT_EQ(second.load(), "one");
+    ASSERT_EQ(first.commit("two"), REASON_ok);
+    ASSERT_EQ(second.commit("three"), REASON_ok);
+    EXPECT_EQ(load(), "one three two");
+}
+
+TEST_F(StoreTest, ReadsAndNothingElseWhereItIsReadOnly)
+{
+    store_options options = {};
+    options.read_only = true;
+    Store nothing(root(), options);
+    EXPECT_EQ(nothing.load(), "<no_file>");
+    EXPECT_EQ(nothing.commit("x"), REASON_read_only);
+    EXPECT_EQ(nothing.commit_unmerged("x"), REASON_read_only);
+    EXPECT_FALSE(std::filesystem::exists(root()));
+
+    save("one");
+    const std::vector<std::string> before = names("");
+    Store store(root(), options);
+    EXPECT_EQ(store.load(), "one");
+    EXPECT_EQ(store.commit("x"), REASON_read_only);
+    EXPECT_EQ(store.commit_unmerged("x"), REASON_read_only);
+    EXPECT_EQ(names(""), before);
+}
+
+TEST_F(StoreTest, WritesNoBlobThatItWouldNotLoad)
+{
+    save("one");
+    Store store(root());
+    driver_identity other = sample_identity();
+    other.device_id++;
+    for (const std::string &blob : {std::string(), std::string("junk"), make_blob("x", other)}) {
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+        EXPECT_EQ(store_commit(store.get(), blob.data(), blob.size()), REASON_bad_blob_header);
+        EXPECT_EQ(store_commit_unmerged(store.get(), blob.data(), blob.size()),
+                  REASON_bad_blob_header);
+    }
+    EXPECT_EQ(load(), "one");
+    save("two");
+}
+
+// What stands in the file's place, why it is refused; the next save replaces each.
+struct Damage {
+    const char *name;
+    std::string id;
+    std::function<void(const std::string &path, const std::string &content)> apply;
+};
+
+const Damage damages[] = {
+    {"empty", "truncated", [](auto &path, auto &) { write_file(path, ""); }},
+    {"cut", "truncated",
+     [](auto &path, auto &content) { write_file(path, content.substr(0, content.size() - 1)); }},
+    {"longer", "trailing_bytes",
+     [](auto &path, auto &content) { write_file(path, content + '\0'); }},
+    {"blob", "bad_section_digest",
+     [](auto &path, auto content) {
+         content.back() ^= 1;
+         write_file(path, content);
+     }},
+    {"header", "bad_header_digest",
+     [](auto &path, auto content) {
+         content[100] ^= 1;
+         write_file(path, content);
+     }},
+    {"something else", "bad_magic", [](auto &path, auto &) { write_file(path, "something else"); }},
+    {"another driver's", "other_driver",
+     [](auto &path, auto &) {
+         driver_identity other = sample_identity();
+         other.driver_id++;
+         write_file(path, make_file(make_blob("x", other), other));
+     }},
+    {"directory", "not_a_file",
+     [](auto &path, auto &) { std::filesystem::create_directory(path); }},
+    {"full directory", "not_a_file",
+     [](auto &path, auto &content) {
+         std::filesystem::create_directory(path);
+         write_file(path + "/file", content);
+     }},
+    {"fifo", "not_a_file", [](auto &path, auto &) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); }},
+    {"link", "symlink",
+     [](auto &path, auto &content) {
+         write_file(path + ".elsewhere", content);
+         std::filesystem::create_symlink(path + ".elsewhere", path);
+     }},
+    {"open to others", "file_mode",
+     [](auto &path, auto &content) {
+         write_file(path, content);
+         chmod(path.c_str(), 0666);
+     }},
+    {"too large", "too_large",
+     [](auto &path, auto &content) {
+         write_file(path, content);
+         ASSERT_EQ(truncate(path.c_str(), 1 << 30), 0);
+     }},
+};
+
+TEST_F(StoreTest, RefusesADamagedFileAndReplacesItByTheNextSave)
+{
+    for (const Damage &damage : damages) {
+        SCOPED_TRACE(damage.name);
+        save("old");
+        const std::string content = file_content();
+        std::filesystem::remove(file());
+        damage.apply(file(), content);
+        {
+            Store store(root());
+            EXPECT_EQ(store.load(), "<" + damage.id + ">");
+            store_foreign foreign;
+            ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+            EXPECT_EQ(foreign.count, 0u);
+            store_abort(store.get());
+            ASSERT_EQ(store.commit("new"), REASON_ok);
+        }
+        EXPECT_EQ(load(), "new");
+        std::filesystem::remove(file());
+    }
+}
+
+TEST_F(StoreTest, ReplacesADamagedFileWithoutAMergeToo)
+{
+    for (const Damage &damage : damages) {
+        SCOPED_TRACE(damage.name);
+        save("old");
+        const std::string content = file_content();
+        std::filesystem::remove(file());
+        damage.apply(file(), content);
+        Store store(root());
+        EXPECT_EQ(store.load(), "<" + damage.id + ">");
+        ASSERT_EQ(store.commit_unmerged("new"), REASON_ok);
+        EXPECT_FALSE(store_has_part(store.get()));
+        EXPECT_EQ(load(), "new");
+        std::filesystem::remove(file());
+    }
+}
+
+TEST_F(StoreTest, RefusesAForeignOwnersFileAndReplacesIt)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can give a file away";
+    }
+    save("old");
+    ASSERT_EQ(chown(file().c_str(), 65534, 65534), 0);
+    EXPECT_EQ(load(), "<file_owner>");
+    save("new");
+    EXPECT_EQ(load(), "new");
+}
+
+TEST_F(StoreTest, RefusesAFolderThatOthersCanWrite)
+{
+    save("old");
+    chmod(folder().c_str(), 0777);
+    Store store(root());
+    EXPECT_EQ(store.load(), "<directory_mode>");
+    EXPECT_EQ(store.commit("x"), REASON_directory_mode);
+    EXPECT_EQ(store.commit_unmerged("x"), REASON_directory_mode);
+    chmod(folder().c_str(), 0700);
+    EXPECT_EQ(load(), "old");
+}
+
+TEST_F(StoreTest, StartsAnewWhereItsFolderWasRemoved)
+{
+    save("old");
+    Store store(root());
+    ASSERT_EQ(store.load(), "old");
+    std::filesystem::remove_all(root());
+    store_survived(store.get());
+    ASSERT_EQ(store.commit("new"), REASON_ok);
+    EXPECT_EQ(load(), "new old");
+
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+    std::filesystem::remove_all(root());
+    const std::string blob = make_blob("lost");
+    EXPECT_EQ(store_commit(store.get(), blob.data(), blob.size()), REASON_directory_unusable);
+    EXPECT_EQ(store.commit_unmerged("newer"), REASON_ok);
+    EXPECT_EQ(load(), "new newer old");
+}
+
+TEST_F(StoreTest, RemovesWhatKilledSaversLeft)
+{
+    save("one");
+    {
+        Holder holder([&] {
+            int fd = open(folder().c_str(), O_RDONLY | O_DIRECTORY);
+            file_owned owned = {};
+            ASSERT_TRUE(file_create_owned(fd, "x.wpcache", FILE_TEMPORARY_SUFFIX, &owned));
+        });
+        save("two");
+        EXPECT_EQ(names(".tmp").size(), 1u) << "it is being written";
+    }
+    save("three");
+    EXPECT_TRUE(names(".tmp").empty());
+}
+
+// A file may be as large as the limit says, header aside.
+TEST_F(StoreTest, KeepsToTheLimit)
+{
+    store_options options = {};
+    options.max_blob = 40;
+    {
+        Store store(root(), options);
+        EXPECT_EQ(store.commit("12345678"), REASON_ok);
+    }
+    {
+        Store store(root(), options);
+        EXPECT_EQ(store.load(), "12345678");
+    }
+    options.max_blob = 39;
+    Store store(root(), options);
+    EXPECT_EQ(store.load(), "<too_large>");
+}
+
+TEST_F(StoreTest, LeavesTheFileWhereABlobThatBeganEmptyIsTooLarge)
+{
+    save("old");
+    store_options options = {};
+    options.max_blob = 100;
+    Store store(root(), options);
+    EXPECT_EQ(store.commit(std::string(100, 'x')), REASON_too_large);
+    EXPECT_EQ(store.commit_unmerged(std::string(100, 'x')), REASON_too_large);
+    EXPECT_EQ(load(), "old");
+}
+
+// Else what is no longer used would fill the file for good, and nothing new be kept.
+TEST_F(StoreTest, RestartsFromEmptyWhenTheFileHasOutgrownItsLimit)
+{
+    save("old");
+    store_options options = {};
+    options.max_blob = 100;
+    {
+        Store store(root(), options);
+        ASSERT_EQ(store.load(), "old");
+        EXPECT_EQ(store.commit(std::string(100, 'x')), REASON_too_large);
+    }
+    EXPECT_EQ(load(), "<no_file>");
+    Store store(root(), options);
+    EXPECT_EQ(store.load(), "<no_file>");
+    EXPECT_EQ(store.commit("new"), REASON_ok);
+    EXPECT_EQ(load(), "new");
+}
+
+TEST_F(StoreTest, IsTheParentsAloneAfterAFork)
+{
+    save("one");
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    run_in_child([&] {
+        EXPECT_EQ(store.load(), "<forked>");
+        EXPECT_EQ(store.commit("child"), REASON_forked);
+        EXPECT_EQ(store.commit_unmerged("child"), REASON_forked);
+        EXPECT_EQ(store_commit(store.get(), "x", 1), REASON_forked);
+        store_survived(store.get());
+        store_abort(store.get());
+        store.close();
+    });
+    EXPECT_EQ(names_in(folder() + "/" + names(".loading").at(0)).size(), 1u);
+    EXPECT_EQ(load(), "one") << "the parent lives";
+
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+    run_in_child([&] { store.close(); });
+    EXPECT_EQ(Store(root()).commit("other"), REASON_locked) << "the lock is the parent's";
+    store_abort(store.get());
+    ASSERT_EQ(store.commit("two"), REASON_ok);
+    EXPECT_EQ(load(), "one two");
+}
+
+TEST_F(StoreTest, SavesUnderASizeLimitWithoutBeingKilled)
+{
+    save("one");
+    run_in_child([&] {
+        rlimit limit = {500, 500};
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        Store store(root());
+        EXPECT_EQ(store.load(), "one");
+        EXPECT_EQ(store.commit("two"), REASON_disk_full);
+        EXPECT_EQ(store.commit_unmerged("two"), REASON_disk_full);
+    });
+    EXPECT_EQ(load(), "one");
 }
 
 } // namespace

@@ -1,0 +1,335 @@
+// A disk that fails: every system call of a save and of a load, one after the other, with every
+// error that disks, quotas and sandboxes know. The calls are this executable's own functions, found
+// before those of the C library.
+#include <cerrno>
+#include <cstdarg>
+
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "disk_fixture.h"
+#include "scratch.h"
+#include "store_fixture.h"
+
+extern "C" {
+#include "disk/unique.h"
+}
+
+namespace {
+
+struct Faults {
+    bool armed = false;
+    int calls = 0;         // made since it was armed
+    int failing = -1;      // index of the call that fails
+    bool all_from = false; // and all after it
+    int error = 0;
+    const char *only = nullptr; // counts calls of this name alone
+};
+Faults faults;
+
+bool fails(const char *name)
+{
+    if (!faults.armed || (faults.only && std::strcmp(faults.only, name) != 0)) {
+        return false;
+    }
+    int call = faults.calls++;
+    if (call == faults.failing || (faults.all_from && call > faults.failing)) {
+        errno = faults.error;
+        return true;
+    }
+    return false;
+}
+
+} // namespace
+
+extern "C" {
+
+int openat(int directory_fd, const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    return fails("openat") ? -1
+                           : static_cast<int>(syscall(SYS_openat, directory_fd, path, flags, mode));
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    return fails("open") ? -1 : static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+int mkdirat(int directory_fd, const char *path, mode_t mode)
+{
+    return fails("mkdirat") ? -1 : static_cast<int>(syscall(SYS_mkdirat, directory_fd, path, mode));
+}
+
+int flock(int fd, int operation) noexcept
+{
+    return fails("flock") ? -1 : static_cast<int>(syscall(SYS_flock, fd, operation));
+}
+
+int fchmod(int fd, mode_t mode) noexcept
+{
+    return fails("fchmod") ? -1 : static_cast<int>(syscall(SYS_fchmod, fd, mode));
+}
+
+// Of a disk that fails only its answer matters here, and without it the test takes seconds less.
+int fsync(int)
+{
+    return fails("fsync") ? -1 : 0;
+}
+
+ssize_t read(int fd, void *data, size_t size)
+{
+    return fails("read") ? -1 : syscall(SYS_read, fd, data, size);
+}
+
+ssize_t pread(int fd, void *data, size_t size, off_t offset)
+{
+    return fails("pread") ? -1 : syscall(SYS_pread64, fd, data, size, offset);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+    return fails("pwrite") ? -1 : syscall(SYS_pwrite64, fd, data, size, offset);
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int count)
+{
+    return fails("writev") ? -1 : syscall(SYS_writev, fd, parts, count);
+}
+
+int renameat(int from_fd, const char *from, int to_fd, const char *to) noexcept
+{
+    return fails("renameat")
+               ? -1
+               : static_cast<int>(syscall(SYS_renameat2, from_fd, from, to_fd, to, 0));
+}
+
+int unlink(const char *path) noexcept
+{
+    return fails("unlink") ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+}
+
+ssize_t getrandom(void *data, size_t size, unsigned flags)
+{
+    return fails("getrandom") ? -1 : syscall(SYS_getrandom, data, size, flags);
+}
+
+} // extern "C"
+
+namespace {
+
+// The disk, the quota, a sandbox, too many files, a file system without locks.
+const int errors[] = {EIO, EDQUOT, EPERM, EMFILE, ENOLCK};
+
+// Thousands of small files: in memory where that can be had.
+const bool in_memory = access("/dev/shm", W_OK) == 0 && setenv("TEST_TMPDIR", "/dev/shm/", 0) == 0;
+
+class Arm {
+  public:
+    Arm(int failing, int error, bool all_from = false, const char *only = nullptr)
+    {
+        faults = {};
+        faults.failing = failing;
+        faults.error = error;
+        faults.all_from = all_from;
+        faults.only = only;
+        faults.armed = true;
+    }
+    ~Arm()
+    {
+        faults.armed = false;
+    }
+};
+
+// What a new process would find.
+std::string content_of(const std::string &root)
+{
+    return Store(root).load();
+}
+
+std::vector<std::string> temporary_files(const std::string &root)
+{
+    return names_in(root + "/app", ".tmp");
+}
+
+template <typename Save> void expect_old_or_new_whole(Save save)
+{
+    int saves = 0;
+    for (int error : errors) {
+        for (bool all_from : {false, true}) {
+            for (int call = 0;; call++) {
+                Scratch scratch;
+                const std::string root = scratch.path("root");
+                ASSERT_EQ(Store(root).commit("old"), REASON_ok);
+                Store store(root);
+                ASSERT_EQ(store.load(), "old");
+                store_survived(store.get());
+                enum reason reason = REASON_ok;
+                {
+                    Arm arm(call, error, all_from);
+                    reason = save(store, "new");
+                }
+                const std::string found = content_of(root);
+                const bool in_part = reason == REASON_ok && store_has_part(store.get());
+                EXPECT_EQ(found, reason == REASON_ok && !in_part ? "new old" : "old")
+                    << "call " << call << ", " << strerror(error);
+                EXPECT_TRUE(temporary_files(root).empty())
+                    << "call " << call << ", " << strerror(error);
+                // The next save finds everything as it has to be.
+                Store next(root);
+                next.load();
+                ASSERT_EQ(next.commit("next"), REASON_ok);
+                EXPECT_EQ(content_of(root), reason == REASON_ok ? "new next old" : "next old");
+                saves++;
+                if (faults.calls <= call) {
+                    EXPECT_EQ(reason, REASON_ok);
+                    break;
+                }
+            }
+        }
+    }
+    EXPECT_GT(saves, 100);
+}
+
+TEST(DiskFaults, LeaveTheOldFileOrTheNewOneOfACommit)
+{
+    expect_old_or_new_whole(
+        [](Store &store, const std::string &words) { return store.commit(words); });
+}
+
+TEST(DiskFaults, LeaveTheOldFileOrTheNewOneOfAnUnmergedCommit)
+{
+    expect_old_or_new_whole(
+        [](Store &store, const std::string &words) { return store.commit_unmerged(words); });
+}
+
+TEST(DiskFaults, InterruptedCallsAreMadeAgain)
+{
+    for (const char *name : {"openat", "open", "flock", "fsync", "read", "writev"}) {
+        Scratch scratch;
+        ASSERT_EQ(Store(scratch.path("root")).commit("old"), REASON_ok);
+        for (int call = 0; call < 32; call++) {
+            Store store(scratch.path("root"));
+            Arm arm(call, EINTR, false, name);
+            ASSERT_EQ(store.load().substr(0, 3), "old") << name << " " << call;
+            ASSERT_EQ(store.commit("old w" + std::to_string(call)), REASON_ok)
+                << name << " " << call;
+            ASSERT_FALSE(store_has_part(store.get()));
+        }
+    }
+}
+
+TEST(DiskFaults, LoadWhatCanBeReadOrSayWhyNot)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("words"), REASON_ok);
+    for (int error : errors) {
+        for (int call = 0;; call++) {
+            Store store(root);
+            std::string found;
+            {
+                Arm arm(call, error);
+                found = store.load();
+            }
+            EXPECT_TRUE(found == "words" || found[0] == '<') << found;
+            if (faults.calls <= call) {
+                EXPECT_EQ(found, "words");
+                break;
+            }
+            // No fault here is a death.
+            store_survived(store.get());
+            EXPECT_EQ(content_of(root), "words");
+        }
+    }
+    EXPECT_TRUE(names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).empty());
+}
+
+TEST(DiskFaults, LoadWithoutAMarkerWhereNoneCanBeSet)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("words"), REASON_ok);
+    for (const char *name : {"mkdirat", "flock", "pwrite"}) {
+        Store store(root);
+        Arm arm(0, name == std::string("flock") ? EOPNOTSUPP : EROFS, true, name);
+        EXPECT_EQ(store.load(), "words") << name;
+        EXPECT_GT(faults.calls, 0) << name;
+        if (name != std::string("mkdirat")) {
+            EXPECT_TRUE(
+                names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).empty());
+        }
+    }
+}
+
+TEST(DiskFaults, NamedByTheirErrors)
+{
+    const std::pair<int, enum reason> reasons[] = {
+        {EIO, REASON_io_error},         {ENOSPC, REASON_disk_full}, {EDQUOT, REASON_disk_full},
+        {EROFS, REASON_read_only_disk}, {EFBIG, REASON_disk_full},  {EACCES, REASON_unreadable},
+        {ENOMEM, REASON_out_of_memory}, {EPERM, REASON_unreadable},
+    };
+    for (const auto &[error, reason] : reasons) {
+        for (const char *name : {"writev", "fsync", "renameat"}) {
+            Scratch scratch;
+            Store store(scratch.path("root"));
+            Arm arm(0, error, false, name);
+            EXPECT_EQ(store.commit("x"), reason) << name << ": " << strerror(error);
+        }
+    }
+}
+
+// A sandbox may forbid to remove the marker: the process has survived all the same.
+TEST(DiskFaults, MarkersThatCannotBeRemovedSayNothing)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("words"), REASON_ok);
+    {
+        Store store(root);
+        ASSERT_EQ(store.load(), "words");
+        Arm arm(0, EPERM, true, "unlink");
+        store_survived(store.get());
+        EXPECT_GT(faults.calls, 0);
+    }
+    EXPECT_EQ(names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).size(), 1u);
+    EXPECT_EQ(content_of(root), "words");
+    EXPECT_EQ(names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).size(), 0u);
+}
+
+TEST(DiskFaults, SavesGoOnWhereThereAreNoLocks)
+{
+    for (int error : {ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL}) {
+        Scratch scratch;
+        const std::string root = scratch.path("root");
+        Arm arm(0, error, true, "flock");
+        EXPECT_EQ(Store(root).commit("one"), REASON_ok);
+        Store store(root);
+        EXPECT_EQ(store.load(), "one");
+        EXPECT_EQ(store.commit_unmerged("one two"), REASON_ok);
+        EXPECT_FALSE(store_has_part(store.get()));
+        EXPECT_EQ(content_of(root), "one two");
+    }
+}
+
+TEST(DiskFaults, NumbersAreDrawnWithoutTheKernelToo)
+{
+    Arm arm(0, ENOSYS, true, "getrandom");
+    std::set<uint64_t> numbers;
+    for (int i = 0; i < 1000; i++) {
+        numbers.insert(unique_draw());
+    }
+    EXPECT_EQ(faults.calls, 1000);
+    EXPECT_EQ(numbers.size(), 1000u);
+    EXPECT_EQ(numbers.count(0), 0u);
+}
+
+} // namespace
