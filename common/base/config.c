@@ -299,18 +299,18 @@ static char *default_root(config_lookup_fn lookup)
 {
     static const struct {
         const char *name;
-        const char *format;
+        const char *suffix;
         const char *fallback;
     } parents[] = {
-        {"XDG_CACHE_HOME", "%s/warmpipe", "$HOME/.cache"},
-        {"HOME", "%s/.cache/warmpipe", "no cache directory"},
+        {"XDG_CACHE_HOME", "/warmpipe", "$HOME/.cache"},
+        {"HOME", "/.cache/warmpipe", "no cache directory"},
     };
     static atomic_bool told[2];
     for (int i = 0; i < 2; i++) {
         const char *parent = look_up(lookup, parents[i].name);
         if (parent && parent[0] == '/') {
             char *root = NULL;
-            return asprintf(&root, parents[i].format, parent) < 0 ? NULL : root;
+            return asprintf(&root, "%s%s", parent, parents[i].suffix) < 0 ? NULL : root;
         }
         if (parent) {
             complain(&told[i], parents[i].name, parent, "an absolute path", parents[i].fallback);
