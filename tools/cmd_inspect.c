@@ -213,8 +213,8 @@ const struct verb verb_inspect = {
     .operands = "FILE",
     .description =
         "Shows the header of FILE field by field, its sections, and whether the layer\n"
-        "would take it: if not, the id of the reason stands beside the verdict, and fields\n"
-        "are shown as they are found. Nothing shown of a damaged file is to be trusted.\n\n"
+        "would take it: if not, the id of the reason stands beside the verdict. Fields of\n"
+        "a damaged file are shown as they are found, and are not to be trusted.\n\n"
         "Exit status: 0 FILE is whole, 1 it is damaged, 2 it is not readable or not ours.",
     .options = options,
     .min_operands = 1,

@@ -229,8 +229,8 @@ const struct verb verb_run = {
     .summary = "run a program with its pipelines cached",
     .operands = "[--] PROGRAM [ARGUMENT...]",
     .description =
-        "Runs PROGRAM under the layer. Nothing needs to be installed for it, and variables\n"
-        "that are set already keep what they hold.\n\n"
+        "Runs PROGRAM under the layer. Nothing needs to be installed for it, and what the\n"
+        "loader's variables hold already stays in them.\n\n"
         "With --dir, one directory holds all that a container has to keep: the driver's\n"
         "own disk caches move to DIR/driver, unless MESA_SHADER_CACHE_DIR and\n"
         "__GL_SHADER_DISK_CACHE_PATH say otherwise. Without it they stay where they are.\n\n"

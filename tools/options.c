@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,12 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Optimal string alignment distance. */
+static int fold(char c)
+{
+    return tolower((unsigned char)c);
+}
+
+/* Optimal string alignment distance, blind to case. */
 static size_t distance(const char *a, const char *b)
 {
     size_t rows = strnlen(a, WORD_LIMIT);
@@ -25,12 +31,12 @@ static size_t distance(const char *a, const char *b)
                 table[row][column] = row + column;
                 continue;
             }
-            bool same = a[row - 1] == b[column - 1];
+            bool same = fold(a[row - 1]) == fold(b[column - 1]);
             size_t best = table[row - 1][column - 1] + (same ? 0 : 1);
             best = smaller(best, table[row - 1][column] + 1);
             best = smaller(best, table[row][column - 1] + 1);
-            if (row > 1 && column > 1 && a[row - 1] == b[column - 2] &&
-                a[row - 2] == b[column - 1]) {
+            if (row > 1 && column > 1 && fold(a[row - 1]) == fold(b[column - 2]) &&
+                fold(a[row - 2]) == fold(b[column - 1])) {
                 best = smaller(best, table[row - 2][column - 2] + 1);
             }
             table[row][column] = best;

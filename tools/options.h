@@ -18,7 +18,7 @@ bool options_parse(const struct verb *verb, char **words, struct arguments *ret_
 void options_print_help(const struct verb *verb);
 
 /* The one of `count` names that is nearest to `word` in single-character edits, neighbours swapped
- * counting as one; the first of several. NULL only if count is 0. */
+ * counting as one and case not at all; the first of several. NULL only if count is 0. */
 const char *options_nearest(const char *word, const char *const *names, size_t count);
 
 #endif

@@ -1,0 +1,199 @@
+// What holds for the tool as a whole, and for every verb alike.
+#include <algorithm>
+#include <regex>
+
+#include "tool.h"
+
+namespace {
+
+const std::vector<std::string> verbs = {"run", "inspect", "verify"};
+
+void expect_usage_error(const ToolResult &result)
+{
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_EQ(result.out, "");
+    ASSERT_EQ(lines_of(result.err).size(), 1u) << result.err;
+    EXPECT_EQ(result.err.rfind("warmpipe: ", 0), 0u) << result.err;
+}
+
+TEST(General, WithoutAVerbShowsTheUsageAsAnError)
+{
+    ToolResult result = run_tool({});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(contains(result.err, "usage: warmpipe VERB"));
+}
+
+TEST(General, HelpListsEveryVerb)
+{
+    for (const char *option : {"--help", "-h"}) {
+        ToolResult result = run_tool({option});
+        EXPECT_EQ(result.exit_status, 0);
+        EXPECT_EQ(result.err, "");
+        for (const std::string &verb : verbs) {
+            EXPECT_TRUE(contains(result.out, "\n  " + verb + " ")) << verb;
+        }
+    }
+}
+
+TEST(General, TellsItsVersion)
+{
+    ToolResult result = run_tool({"--version"});
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_EQ(result.out, "warmpipe " WARMPIPE_VERSION "\n");
+}
+
+TEST(General, EveryHelpFitsOneScreen)
+{
+    std::vector<std::vector<std::string>> pages = {{"--help"}};
+    for (const std::string &verb : verbs) {
+        pages.push_back({verb, "--help"});
+    }
+    for (const auto &page : pages) {
+        ToolResult result = run_tool(page);
+        EXPECT_EQ(result.exit_status, 0);
+        EXPECT_EQ(result.err, "");
+        std::vector<std::string> lines = lines_of(result.out);
+        EXPECT_GT(lines.size(), 5u);
+        EXPECT_LE(lines.size(), 24u) << page[0];
+        for (const std::string &line : lines) {
+            EXPECT_LE(line.size(), 80u) << line;
+        }
+    }
+}
+
+// The page is made from the parser's own table: what it names is taken, with an argument or
+// without.
+TEST(General, TheParserTakesEveryOptionOfTheHelp)
+{
+    const std::regex form("^  (-\\w|  ) --(\\w+)( [A-Z]+)? ");
+    for (const std::string &verb : verbs) {
+        size_t found = 0;
+        for (const std::string &line : lines_of(run_tool({verb, "--help"}).out)) {
+            std::smatch match;
+            if (!std::regex_search(line, match, form)) {
+                continue;
+            }
+            found++;
+            bool takes_value = match[3].matched;
+            std::vector<std::string> words = {verb, "--" + match[2].str()};
+            if (takes_value) {
+                words.push_back("value");
+            }
+            words.push_back("--help");
+            EXPECT_EQ(run_tool(words).exit_status, 0) << line;
+            if (takes_value) {
+                expect_usage_error(run_tool({verb, words[1]}));
+                expect_usage_error(run_tool({verb, words[1] + "="}));
+                EXPECT_EQ(run_tool({verb, words[1] + "=value", "--help"}).exit_status, 0);
+            } else if (match[2] != "help") {
+                expect_usage_error(run_tool({verb, words[1] + "=value"}));
+            }
+            if (match[1] != "  ") {
+                EXPECT_EQ(run_tool({verb, match[1].str(), "--help"}).exit_status, 0) << line;
+            }
+        }
+        EXPECT_GE(found, 3u) << verb;
+    }
+}
+
+TEST(General, SuggestsTheNearestVerb)
+{
+    const std::map<std::string, std::string> typed = {
+        {"verfy", "verify"}, {"evrify", "verify"}, {"inspct", "inspect"},
+        {"runn", "run"},     {"urn", "run"},       {"VERIFY", "verify"},
+    };
+    for (const auto &[word, verb] : typed) {
+        ToolResult result = run_tool({word, "x"});
+        expect_usage_error(result);
+        EXPECT_TRUE(contains(result.err, "'" + word + "', the nearest is '" + verb + "'"))
+            << result.err;
+    }
+    expect_usage_error(run_tool({std::string(5000, 'x')}));
+    expect_usage_error(run_tool({""}));
+}
+
+TEST(General, SuggestsTheNearestOption)
+{
+    struct Case {
+        std::vector<std::string> words;
+        std::string nearest;
+    };
+    for (const Case &c : {
+             Case{{"--versoin"}, "--version"},
+             Case{{"--hlep"}, "--help"},
+             Case{{"verify", "--jsno", "x"}, "--json"},
+             Case{{"inspect", "x", "--jason"}, "--json"},
+             Case{{"inspect", "--verbos", "x"}, "--verbose"},
+             Case{{"run", "--dri", "d", "true"}, "--dir"},
+             Case{{"run", "--ap=x", "true"}, "--app"},
+             Case{{"run", "-x", "true"}, "--"},
+         }) {
+        ToolResult result = run_tool(c.words);
+        expect_usage_error(result);
+        EXPECT_TRUE(contains(result.err, "the nearest is '" + c.nearest)) << result.err;
+    }
+}
+
+TEST(General, CountsOperands)
+{
+    expect_usage_error(run_tool({"run"}));
+    expect_usage_error(run_tool({"run", "--"}));
+    expect_usage_error(run_tool({"run", "--dir", "d"}));
+    expect_usage_error(run_tool({"inspect"}));
+    expect_usage_error(run_tool({"inspect", "a", "b"}));
+    expect_usage_error(run_tool({"verify"}));
+    expect_usage_error(run_tool({"verify", "--json"}));
+}
+
+TEST(General, TwoDashesEndTheOptions)
+{
+    TemporaryFolder folder;
+    write_file(folder.path + "/--json", "");
+    ToolResult result = run_tool({"inspect", "--", "--json"}, {}, folder.path);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "'--json': not a warmpipe cache file")) << result.err;
+}
+
+TEST(General, AClosedPipeChangesNothingButTheOutput)
+{
+    TemporaryFolder folder;
+    // More output than a pipe holds.
+    const std::string name = hex_of(sample_identity());
+    for (int i = 0; i < 1500; i++) {
+        std::string number = std::to_string(i);
+        std::string digits(16 - number.size(), '0');
+        write_file(folder.path + "/" + name + "." + digits + number + ".part", make_file());
+    }
+    const std::string report = "; echo ${PIPESTATUS[0]}";
+    ToolResult result = run_shell("$tool verify . | head -1" + report, folder.path);
+    std::vector<std::string> lines = lines_of(result.out);
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_EQ(lines[0].rfind("ok", 0), 0u);
+    EXPECT_EQ(lines[1], "0");
+    EXPECT_EQ(result.err, "");
+
+    result = run_shell("$tool verify --json . | head -c 1" + report, folder.path);
+    EXPECT_EQ(result.out, "{0\n");
+    EXPECT_EQ(result.err, "");
+
+    // What is found behind the point where the reader left still counts.
+    write_file(folder.path + "/zzz.wpcache", "damaged");
+    result = run_shell("$tool verify . | head -1" + report, folder.path);
+    EXPECT_EQ(lines_of(result.out).back(), "1");
+    EXPECT_EQ(result.err, "");
+}
+
+TEST(General, AFullDiskIsAnError)
+{
+    TemporaryFolder folder;
+    write_file(folder.path + "/" + hex_of(sample_identity()) + ".wpcache", make_file());
+    for (const char *words :
+         {"verify .", "verify --json .", "inspect *", "--help", "--version", "run --help"}) {
+        ToolResult result = run_shell(std::string("$tool ") + words + " > /dev/full", folder.path);
+        EXPECT_EQ(result.exit_status, 2) << words;
+        EXPECT_TRUE(contains(result.err, "cannot write to standard output")) << result.err;
+    }
+}
+
+} // namespace
