@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -41,7 +40,9 @@ static uint64_t total_size(const struct iovec *parts, int count)
 static bool write_fully(int fd, const struct iovec *parts, int count)
 {
     struct iovec left[MAX_PARTS];
-    memcpy(left, parts, (size_t)count * sizeof(*left));
+    for (int i = 0; i < count; i++) {
+        left[i] = parts[i];
+    }
     int first = 0;
     while (first < count) {
         if (left[first].iov_len == 0) {
