@@ -1,0 +1,41 @@
+/* program.json as hostile as it likes: it is refused or read within its bounds, and what a save
+ * keeps of it reads back, the same every time. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "disk/program.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "does not hold: %s\n", what);
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct program_facts facts = {PROGRAM_CACHES_READ_BACK};
+    enum reason reason = program_decode(data, size, &facts);
+    require(reason == REASON_ok || facts.caches == PROGRAM_CACHES_READ_BACK,
+            "a refusal leaves the facts as they were");
+    require(facts.caches >= PROGRAM_CACHES_UNKNOWN && facts.caches <= PROGRAM_CACHES_READ_BACK,
+            "known facts");
+
+    struct bytes once = {0};
+    struct bytes twice = {0};
+    program_encode(&facts, data, size, &once);
+    struct program_facts again = {0};
+    require(program_decode(once.data, once.size, &again) == REASON_ok, "what is written is read");
+    require(again.caches == facts.caches, "it says the same");
+    require(once.size <= PROGRAM_FILE_LIMIT, "it is not too large");
+    program_encode(&again, once.data, once.size, &twice);
+    require(once.size == twice.size && memcmp(once.data, twice.data, once.size) == 0,
+            "a second save changes nothing");
+    bytes_free(&once);
+    bytes_free(&twice);
+    return 0;
+}
