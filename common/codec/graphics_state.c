@@ -87,9 +87,10 @@ static bool dynamic_is_known(uint32_t value)
 static void collect_dynamic(const VkPipelineDynamicStateCreateInfo *info,
                             struct graphics_state *state)
 {
+    const VkDynamicState *states = info ? info->pDynamicStates : NULL;
     state->dynamic_known = true;
-    for (uint32_t i = 0; info && i < info->dynamicStateCount; i++) {
-        uint32_t value = (uint32_t)info->pDynamicStates[i];
+    for (uint32_t i = 0; states && i < info->dynamicStateCount; i++) {
+        uint32_t value = (uint32_t)states[i];
         enum dynamic_state dynamic = dynamic_from_value(value);
         if (dynamic != DYNAMIC_NONE) {
             state->dynamic |= 1u << dynamic;
@@ -112,7 +113,7 @@ static VkFlags own_subsets(uint64_t flags, const struct graphics_chain *chain)
 static VkShaderStageFlags stage_mask(const VkGraphicsPipelineCreateInfo *info)
 {
     VkShaderStageFlags stages = 0;
-    for (uint32_t i = 0; i < info->stageCount; i++) {
+    for (uint32_t i = 0; info->pStages && i < info->stageCount; i++) {
         stages |= info->pStages[i].stage;
     }
     return stages;
@@ -120,8 +121,9 @@ static VkShaderStageFlags stage_mask(const VkGraphicsPipelineCreateInfo *info)
 
 static bool any_format(const VkPipelineRenderingCreateInfo *rendering)
 {
-    for (uint32_t i = 0; rendering && i < rendering->colorAttachmentCount; i++) {
-        if (rendering->pColorAttachmentFormats[i] != VK_FORMAT_UNDEFINED) {
+    const VkFormat *formats = rendering ? rendering->pColorAttachmentFormats : NULL;
+    for (uint32_t i = 0; formats && i < rendering->colorAttachmentCount; i++) {
+        if (formats[i] != VK_FORMAT_UNDEFINED) {
             return true;
         }
     }
@@ -147,6 +149,7 @@ static void compute_fragment(const VkGraphicsPipelineCreateInfo *info, VkFlags s
     bool fragment = subsets & SUBSET_FRAGMENT;
     bool output = subsets & SUBSET_OUTPUT;
     state->multisample = live_if(fragment || output);
+    state->color_locations = live_if(output);
     if (info->renderPass != VK_NULL_HANDLE) {
         if (fragment) {
             state->depth_stencil = use ? live_if(use->depth_stencil) : STATE_DOUBTFUL;
@@ -172,6 +175,7 @@ static void doubt_fragment(VkFlags subsets, struct graphics_state *state)
     state->multisample = fragment || output ? STATE_DOUBTFUL : STATE_DEAD;
     state->depth_stencil = fragment ? STATE_DOUBTFUL : STATE_DEAD;
     state->color_blend = output ? STATE_DOUBTFUL : STATE_DEAD;
+    state->color_locations = output ? STATE_DOUBTFUL : STATE_DEAD;
     state->color_formats = output ? STATE_DOUBTFUL : STATE_DEAD;
 }
 
@@ -204,8 +208,11 @@ void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t f
     collect_dynamic(info->pDynamicState, &state);
     VkFlags subsets = own_subsets(flags, chain);
     bool shaders = subsets & SUBSET_PRE_RASTERIZATION;
-    bool linked_shaders = !shaders && chain->libraries && chain->libraries->libraryCount > 0;
+    bool linked = chain->libraries && chain->libraries->libraryCount > 0;
+    bool linked_shaders = linked && !shaders;
     state.stages = live_if(subsets & (SUBSET_PRE_RASTERIZATION | SUBSET_FRAGMENT));
+    state.layout = live_if(linked || state.stages == STATE_LIVE);
+    state.render_pass = live_if(linked || (subsets & ~(VkFlags)SUBSET_VERTEX_INPUT));
     VkShaderStageFlags stages = state.stages == STATE_LIVE ? stage_mask(info) : 0;
     bool discard = shaders && info->pRasterizationState &&
                    info->pRasterizationState->rasterizerDiscardEnable &&
@@ -213,6 +220,7 @@ void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t f
     if (subsets & SUBSET_VERTEX_INPUT) {
         compute_vertex_input(stages, linked_shaders, &state);
     }
+    state.pre_rasterization = shaders;
     state.rasterization = live_if(shaders);
     state.tessellation = live_if(shaders && (stages & tessellation) == tessellation);
     state.viewport = live_if(shaders && !discard);

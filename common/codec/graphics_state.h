@@ -54,9 +54,12 @@ struct subpass_use {
 };
 
 struct graphics_state {
-    bool dynamic_known; /* every dynamic state is one that we know */
-    uint32_t dynamic;   /* bits 1 << enum dynamic_state */
+    bool dynamic_known;     /* every dynamic state is one that we know */
+    uint32_t dynamic;       /* bits 1 << enum dynamic_state */
+    bool pre_rasterization; /* this create-info itself specifies that subset */
     enum liveness stages;
+    enum liveness layout;
+    enum liveness render_pass;
     enum liveness vertex_input;
     enum liveness input_assembly;
     enum liveness tessellation;
@@ -65,8 +68,9 @@ struct graphics_state {
     enum liveness multisample;
     enum liveness depth_stencil;
     enum liveness color_blend;
-    enum liveness
-        color_formats; /* the arrays of formats and samples chained for dynamic rendering */
+    /* Arrays chained for dynamic rendering: attachments' locations; their formats and samples. */
+    enum liveness color_locations;
+    enum liveness color_formats;
 };
 
 static inline bool graphics_state_is_dynamic(const struct graphics_state *state,

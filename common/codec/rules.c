@@ -3,42 +3,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "codec/chain.h"
 #include "codec/graphics_state.h"
 #include "codec/table.h"
-
-/* Structs newer than the oldest headers, as far as a rule reads them. */
-#define STYPE_PIPELINE_CREATE_FLAGS_2 1000470005u
-#define STYPE_PIPELINE_BINARY_INFO    1000483002u
-
-struct create_flags_2 {
-    VkStructureType stype;
-    const void *next;
-    uint64_t flags;
-};
-
-struct binary_info {
-    VkStructureType stype;
-    const void *next;
-    uint32_t count;
-    const void *binaries;
-};
-
-/* Every pipeline create flag whose meaning somebody has weighed: what it does to a cache, to the
- * key, to identity. A bit that is not here passes the call through, whatever the registry knows: so
- * do displacement micromaps (28), execution graphs (32) and instrumented shaders (39). */
-#define REVIEWED_PIPELINE_FLAGS                                                                    \
-    (0x0fffffffull | 7ull << 29 | 3ull << 33 | 7ull << 36 | 3ull << 40 | 1ull << 43)
-
-/* Longer chains belong to no real program; the bound makes a cycle harmless. */
-#define MAX_CHAIN 64
-
-/* What the walk over a pipeline create-info's own chain finds. */
-struct pipeline_chain {
-    const struct create_flags_2 *flags;
-    const struct binary_info *binaries;
-    const VkPipelineCreationFeedbackCreateInfo *feedback;
-    struct graphics_chain graphics;
-};
 
 bool codec_flags_known(const struct codec_struct *type, const void *structure)
 {
@@ -94,46 +61,15 @@ static bool stages_known(const VkPipelineShaderStageCreateInfo *stages, uint32_t
     return true;
 }
 
-static void walk_chain(const void *next, struct pipeline_chain *chain)
-{
-    int left = MAX_CHAIN;
-    for (const VkBaseInStructure *s = next; s && left > 0; s = s->pNext, left--) {
-        switch ((uint32_t)s->sType) {
-        case STYPE_PIPELINE_CREATE_FLAGS_2:
-            chain->flags = (const struct create_flags_2 *)s;
-            break;
-        case STYPE_PIPELINE_BINARY_INFO:
-            chain->binaries = (const struct binary_info *)s;
-            break;
-        case VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO:
-            chain->feedback = (const VkPipelineCreationFeedbackCreateInfo *)s;
-            break;
-        case VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR:
-            chain->graphics.libraries = (const VkPipelineLibraryCreateInfoKHR *)s;
-            break;
-        case VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT:
-            chain->graphics.subsets = (const VkGraphicsPipelineLibraryCreateInfoEXT *)s;
-            break;
-        case VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO:
-            chain->graphics.rendering = (const VkPipelineRenderingCreateInfo *)s;
-            break;
-        default:
-            break;
-        }
-    }
-}
-
 /* What all four kinds have in common: the create-info's own chain and flags. */
 static void compute_common(enum codec_id id, const void *next, VkPipelineCreateFlags legacy_flags,
-                           struct pipeline_chain *chain, struct pipeline_rules *rules)
+                           struct chain *chain, struct pipeline_rules *rules)
 {
-    *chain = (struct pipeline_chain){0};
-    walk_chain(next, chain);
-    uint64_t flags = chain->flags ? chain->flags->flags : legacy_flags;
+    chain_read(next, chain);
+    uint64_t flags = chain_pipeline_flags(chain, legacy_flags);
     *rules = (struct pipeline_rules){
-        .known = (flags & ~REVIEWED_PIPELINE_FLAGS) == 0 && chain_known(id, next),
-        .cache_forbidden = (chain->binaries && chain->binaries->count > 0) ||
-                           (flags & RULES_PIPELINE_CAPTURE_DATA),
+        .known = chain_flags_known(flags) && chain_known(id, next),
+        .cache_forbidden = chain_forbids_cache(chain, flags),
         .fail_on_compile_required = flags & RULES_PIPELINE_FAIL_ON_COMPILE_REQUIRED,
         .early_return = flags & RULES_PIPELINE_EARLY_RETURN_ON_FAILURE,
         .derivative = flags & RULES_PIPELINE_DERIVATIVE,
@@ -146,14 +82,14 @@ static void compute_common(enum codec_id id, const void *next, VkPipelineCreateF
 
 void rules_compute(const VkComputePipelineCreateInfo *info, struct pipeline_rules *ret_rules)
 {
-    struct pipeline_chain chain;
+    struct chain chain;
     compute_common(CODEC_VkComputePipelineCreateInfo, info->pNext, info->flags, &chain, ret_rules);
     ret_rules->known = ret_rules->known && stages_known(&info->stage, 1);
 }
 
 void rules_graphics(const VkGraphicsPipelineCreateInfo *info, struct pipeline_rules *ret_rules)
 {
-    struct pipeline_chain chain;
+    struct chain chain;
     struct graphics_state state;
     compute_common(CODEC_VkGraphicsPipelineCreateInfo, info->pNext, info->flags, &chain, ret_rules);
     if (!ret_rules->known) {
@@ -192,7 +128,7 @@ void rules_graphics(const VkGraphicsPipelineCreateInfo *info, struct pipeline_ru
 void rules_ray_tracing(const VkRayTracingPipelineCreateInfoKHR *info,
                        struct pipeline_rules *ret_rules)
 {
-    struct pipeline_chain chain;
+    struct chain chain;
     compute_common(CODEC_VkRayTracingPipelineCreateInfoKHR, info->pNext, info->flags, &chain,
                    ret_rules);
     ret_rules->known = ret_rules->known && stages_known(info->pStages, info->stageCount);
@@ -205,7 +141,7 @@ void rules_ray_tracing(const VkRayTracingPipelineCreateInfoKHR *info,
 void rules_ray_tracing_nv(const VkRayTracingPipelineCreateInfoNV *info,
                           struct pipeline_rules *ret_rules)
 {
-    struct pipeline_chain chain;
+    struct chain chain;
     compute_common(CODEC_VkRayTracingPipelineCreateInfoNV, info->pNext, info->flags, &chain,
                    ret_rules);
     ret_rules->known = ret_rules->known && stages_known(info->pStages, info->stageCount);
@@ -217,14 +153,50 @@ void rules_ray_tracing_nv(const VkRayTracingPipelineCreateInfoNV *info,
 
 const VkShaderModuleCreateInfo *rules_inline_module(const VkPipelineShaderStageCreateInfo *stage)
 {
-    int left = MAX_CHAIN;
-    if (stage->module != VK_NULL_HANDLE) {
-        return NULL;
-    }
-    for (const VkBaseInStructure *s = stage->pNext; s && left > 0; s = s->pNext, left--) {
-        if (s->sType == VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO) {
-            return (const VkShaderModuleCreateInfo *)s;
+    return stage->module == VK_NULL_HANDLE
+               ? chain_find(stage->pNext, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO)
+               : NULL;
+}
+
+static bool used(uint32_t attachment)
+{
+    return attachment != VK_ATTACHMENT_UNUSED;
+}
+
+void rules_render_pass(const VkRenderPassCreateInfo *info, struct render_pass_use *ret_use)
+{
+    struct render_pass_use use = {0};
+    for (uint32_t i = 0; i < info->subpassCount && i < RENDER_PASS_USE_SUBPASSES; i++) {
+        const VkSubpassDescription *subpass = &info->pSubpasses[i];
+        use.known |= 1ull << i;
+        for (uint32_t c = 0; c < subpass->colorAttachmentCount; c++) {
+            if (used(subpass->pColorAttachments[c].attachment)) {
+                use.color |= 1ull << i;
+            }
+        }
+        if (subpass->pDepthStencilAttachment &&
+            used(subpass->pDepthStencilAttachment->attachment)) {
+            use.depth_stencil |= 1ull << i;
         }
     }
-    return NULL;
+    *ret_use = use;
+}
+
+void rules_render_pass_2(const VkRenderPassCreateInfo2 *info, struct render_pass_use *ret_use)
+{
+    struct render_pass_use use = {0};
+    for (uint32_t i = 0; i < info->subpassCount && i < RENDER_PASS_USE_SUBPASSES; i++) {
+        const VkSubpassDescription2 *subpass = &info->pSubpasses[i];
+        use.known |= 1ull << i;
+        for (uint32_t c = 0; c < subpass->colorAttachmentCount; c++) {
+            if (used(subpass->pColorAttachments[c].attachment)) {
+                use.color |= 1ull << i;
+            }
+        }
+        if (subpass->pDepthStencilAttachment &&
+            used(subpass->pDepthStencilAttachment->attachment)) {
+            use.depth_stencil |= 1ull << i;
+        }
+    }
+    *ret_use = use;
 }

@@ -47,8 +47,22 @@ void rules_ray_tracing(const VkRayTracingPipelineCreateInfoKHR *info,
 void rules_ray_tracing_nv(const VkRayTracingPipelineCreateInfoNV *info,
                           struct pipeline_rules *ret_rules);
 
+/* Which subpasses of a render pass use a color, a depth or stencil attachment: one bit each. What a
+ * pipeline may leave dangling hangs on it (hazard 16), so it is kept with the render pass. */
+#define RENDER_PASS_USE_SUBPASSES 64
+
+struct render_pass_use {
+    uint64_t known; /* subpasses that there are, of the first 64 */
+    uint64_t color;
+    uint64_t depth_stencil;
+};
+
+void rules_render_pass(const VkRenderPassCreateInfo *info, struct render_pass_use *ret_use);
+void rules_render_pass_2(const VkRenderPassCreateInfo2 *info, struct render_pass_use *ret_use);
+
 /* The create-info of the code that a stage brings along instead of a module (hazard 31), or NULL: a
- * module that is not NULL wins (chapter "Pipelines", VkPipelineShaderStageCreateInfo). */
+ * module that is not NULL wins (chapter "Pipelines", VkPipelineShaderStageCreateInfo). Its pNext is
+ * the rest of the stage's chain, not one of its own. */
 const VkShaderModuleCreateInfo *rules_inline_module(const VkPipelineShaderStageCreateInfo *stage);
 
 #endif

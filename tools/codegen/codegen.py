@@ -4,8 +4,8 @@
 usage: codegen.py --rules rules.def --output DIRECTORY REGISTRY...
 
 The first registry is the one of the installed headers; structs that only a later one defines get a
-definition of their own. Writes codec_ids.h, codec_tables.c and codec_fields.inc (the fields one by
-one, for tests).
+definition of their own. Writes codec_ids.h, codec_newer.h (those definitions), codec_tables.c, and
+for tests codec_fields.c: every field by its name, as the registry has it.
 """
 import argparse
 import os
@@ -34,31 +34,58 @@ def ids_header(model):
     )
 
 
-def newer_definition(struct):
-    fields = "".join(f"    {declaration};\n" for declaration in struct.declarations)
-    return f"{struct.c_name} {{\n{fields}}};\n"
+def newer_header(model):
+    definitions = "\n".join(
+        f"{s.c_name} {{\n" + "".join(f"    {d};\n" for d in s.declarations) + "};\n"
+        for s in model.structs
+        if s.declarations
+    )
+    return (
+        HEAD
+        + "#ifndef WARMPIPE_CODEC_NEWER_H\n#define WARMPIPE_CODEC_NEWER_H\n\n"
+        + f"#include <vulkan/vulkan.h>\n\n{definitions}\n#endif\n"
+    )
+
+
+def fields_source(model):
+    fields = [
+        f'    {{CODEC_{s.name}, "{s.name}.{f.name}", offsetof({s.c_name}, {f.name}), '
+        f"sizeof((({s.c_name} *)0)->{f.name}), {int(f.pointers > 0)}}},\n"
+        for s in model.structs
+        for f in s.fields
+    ]
+    return (
+        HEAD
+        + '#include <stddef.h>\n\n#include "codec/table.h"\n#include "codec_newer.h"\n\n'
+        + "const struct codec_field codec_fields[] = {\n"
+        + "".join(fields)
+        + f"}};\n\nconst size_t codec_field_count = {len(fields)};\n"
+    )
 
 
 def tables_source(model):
     members, checks, children, structs = [], [], [], []
     for s in model.structs:
         structs.append(
-            f"    [CODEC_{s.name}] = {{{s.stype_text}, sizeof({s.c_name}), {s.role}, "
+            f"    [CODEC_{s.name}] = {{{s.stype_text}, sizeof({s.c_name}), {s.role}, {s.flat()}, "
             f"{len(s.members)}, {len(s.checks)}, {len(s.children)}, "
             f"{len(members)}, {len(checks)}, {len(children)}}},\n"
         )
         for m in s.members:
             count = f"offsetof({s.c_name}, {m.count})" if isinstance(m.count, str) else m.count
-            members.append(f"    {{{m.kind}, offsetof({s.c_name}, {m.path}), {count}, {m.type}}},\n")
+            members.append(
+                f"    {{{m.kind}, LIVE_{m.live}, {int(m.optional)}, "
+                f"offsetof({s.c_name}, {m.path}), {count}, {m.type}}},\n"
+            )
         for c in s.checks:
             checks.append(f"    {{offsetof({s.c_name}, {c.path}), {c.size}, {c.mask:#x}}},\n")
         children += [f"    CODEC_{name},\n" for name in s.children]
     states = "".join(f"    {value},\n" for value in model.dynamic_states)
     return (
         HEAD
-        + '#include <stddef.h>\n#include <vulkan/vulkan.h>\n\n#include "codec/table.h"\n\n'
-        + "\n".join(newer_definition(s) for s in model.structs if s.declarations)
-        + "\nconst struct codec_struct codec_structs[CODEC_STRUCT_COUNT] = {\n"
+        + '#include <stddef.h>\n\n#include "codec/liveness.h"\n#include "codec/table.h"\n'
+        + '#include "codec_newer.h"\n\n'
+        + "const struct codec_struct codec_structs[CODEC_STRUCT_COUNT] = {\n"
         + "".join(structs)
         + "};\n\nconst struct codec_member codec_members[] = {\n"
         + "".join(members)
@@ -74,13 +101,7 @@ def tables_source(model):
 
 
 def write(directory, name, text):
-    """Leaves a file that would not change alone, so that nothing is built again for it."""
-    path = os.path.join(directory, name)
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            if file.read() == text:
-                return
-    with open(path, "w", encoding="utf-8") as file:
+    with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
         file.write(text)
 
 
@@ -99,7 +120,9 @@ def main():
         sys.exit(f"codegen: {error}")
     os.makedirs(arguments.output, exist_ok=True)
     write(arguments.output, "codec_ids.h", ids_header(model))
+    write(arguments.output, "codec_newer.h", newer_header(model))
     write(arguments.output, "codec_tables.c", tables_source(model))
+    write(arguments.output, "codec_fields.c", fields_source(model))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ class Member:
         self.bit_field = ":" in text
         self.length = element.get("altlen") or element.get("len")
         self.stype = element.get("values")
+        # What the registry does not check by itself may be NULL for a reason given in prose.
+        self.optional = bool(element.get("optional") or element.get("noautovalidity"))
 
 
 class Type:

@@ -1,7 +1,7 @@
 """The structs that create-infos reach, with their members as the codec writes them."""
 from collections import namedtuple
 
-Entry = namedtuple("Entry", "kind path count type")
+Entry = namedtuple("Entry", "kind path count type live optional", defaults=("ALWAYS", False))
 Check = namedtuple("Check", "path size mask")
 
 ROLES = {
@@ -24,9 +24,25 @@ class Struct:
         self.c_name = name
         self.stype_text = "CODEC_NO_STYPE"
         self.declarations = []
+        self.fields = []  # as the registry has them, without sType and pNext
         self.members = []
         self.checks = []
         self.children = []
+
+    def flat(self):
+        """A C expression: whether the struct in memory is its canonical form."""
+        widths = {
+            "CODEC_WORDS": "4",
+            "CODEC_LONGS": "8",
+            "CODEC_HALF": "2",
+            "CODEC_BYTES": "1",
+            "CODEC_SIZE": "sizeof(size_t)",
+        }
+        if self.stype_text != "CODEC_NO_STYPE" or any(m.kind not in widths for m in self.members):
+            return "0"
+        total = " + ".join(f"{widths[m.kind]} * {m.count}" for m in self.members)
+        portable = any(m.kind == "CODEC_SIZE" for m in self.members)
+        return f"{total} == sizeof({self.c_name})" + (" && sizeof(size_t) == 8" if portable else "")
 
 
 class Model:
@@ -35,6 +51,7 @@ class Model:
         self.names = {}  # name that the registry resolves to → name in rules.def
         self.omitted = {(a[0], a[1]) for keyword, a in rules if keyword == "OMIT"}
         self.forms = {(a[0], a[1]): a[2] for keyword, a in rules if keyword == "FORM"}
+        self.live = {(a[0], a[1]): a[2] for keyword, a in rules if keyword == "LIVE"}
         self.structs = []
         for keyword, arguments in rules:
             if keyword in ROLES:
@@ -70,6 +87,7 @@ class Model:
         if struct.role == "CODEC_ENCODED":
             for member in entry.members:
                 if member.name not in ("sType", "pNext"):
+                    struct.fields.append(member)
                     self._add(struct, entry, member)
 
     def _declaration(self, member):
@@ -148,6 +166,10 @@ class Model:
             return
         self._add_checks(struct, member.type, member.name, member)
         added = self._pointer(entry, member) if member.pointers else self._value(member)
+        if key in self.live:
+            added = added._replace(live=self.live[key])
+            if added.kind == "CODEC_EMBEDDED":
+                added = added._replace(kind="CODEC_EMBEDDED_MAYBE")
         last = struct.members[-1] if struct.members else None
         if last and last.kind == added.kind and added.kind in ("CODEC_WORDS", "CODEC_LONGS"):
             struct.members[-1] = last._replace(count=last.count + added.count)
@@ -181,6 +203,10 @@ class Model:
         return Entry(kind, member.name, self._extent(member), 0)
 
     def _pointer(self, entry, member):
+        added = self._target(entry, member)
+        return added._replace(optional=member.optional)
+
+    def _target(self, entry, member):
         if member.length == "null-terminated":
             return Entry("CODEC_STRING", member.name, 0, 0)
         if member.length == "(rasterizationSamples + 31) / 32":
@@ -201,5 +227,8 @@ class Model:
         if target is not None and target.category == "handle":
             object_type = self.registry.value(target.object_type)
             return Entry("CODEC_HANDLE_ARRAY", member.name, member.length, object_type)
+        counts = {m.name: m.type for m in entry.members}
+        if counts[member.length] == "size_t":
+            return Entry("CODEC_DATA", member.name, member.length, 0)
         kind = {4: "CODEC_WORD_ARRAY", 1: "CODEC_BYTE_ARRAY"}[self._width(member.type)]
         return Entry(kind, member.name, member.length, 0)

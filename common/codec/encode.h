@@ -1,0 +1,79 @@
+/* The walker that writes canonical forms by table. Internal to the codec: canonical_encode sets an
+ * encoder up, encodes one struct, and finishes the key. */
+#ifndef WARMPIPE_CODEC_ENCODE_H
+#define WARMPIPE_CODEC_ENCODE_H
+
+#include <string.h>
+
+#include "codec/canonical.h"
+#include "codec/form.h"
+#include "codec/liveness.h"
+#include "codec/table.h"
+
+struct encoder {
+    uint8_t *next; /* where the next byte goes, in canonical->key */
+    uint8_t *end;
+    const struct canonical_context *context;
+    struct canonical *canonical;
+    struct live_context live;
+    uint64_t pipeline_flags;
+    uint64_t render_pass; /* the handle that `render_pass_object` is about, 0 for none */
+    struct canonical_object render_pass_object;
+};
+
+/* Encodes a struct with all that hangs on it; one with a sType must bear it. False once it has been
+ * given up. */
+bool encode_struct(struct encoder *encoder, const struct codec_struct *type, const void *structure);
+
+/* Ends the encoding: the create-info is not known. Always false. */
+bool encode_give_up(struct encoder *encoder, enum canonical_cause cause);
+
+/* Goes on, but the object must not be shared. */
+void encode_keep_apart(struct encoder *encoder, enum canonical_cause cause);
+
+/* What a handle that is not null stands for; gives up where nobody knows. */
+bool encode_resolve(struct encoder *encoder, VkObjectType type, uint64_t handle,
+                    struct canonical_object *ret_object);
+
+/* Moves the key to where `size` more bytes fit. */
+bool encode_grow(struct encoder *encoder, size_t size);
+
+static inline bool encode_room(struct encoder *encoder, size_t size)
+{
+    return (size_t)(encoder->end - encoder->next) >= size || encode_grow(encoder, size);
+}
+
+static inline bool encode_put_raw(struct encoder *encoder, const void *data, size_t size)
+{
+    if (!encode_room(encoder, size)) {
+        return false;
+    }
+    memcpy(encoder->next, data, size);
+    encoder->next += size;
+    return true;
+}
+
+static inline bool encode_put_u8(struct encoder *encoder, uint8_t value)
+{
+    return encode_put_raw(encoder, &value, sizeof(value));
+}
+
+static inline bool encode_put_u32(struct encoder *encoder, uint32_t value)
+{
+    value = form_u32(value);
+    return encode_put_raw(encoder, &value, sizeof(value));
+}
+
+static inline bool encode_put_u64(struct encoder *encoder, uint64_t value)
+{
+    value = form_u64(value);
+    return encode_put_raw(encoder, &value, sizeof(value));
+}
+
+static inline bool encode_put_digest(struct encoder *encoder, struct digest digest)
+{
+    const uint64_t halves[2] = {form_u64(digest.low), form_u64(digest.high)};
+    return encode_put_raw(encoder, halves, sizeof(halves));
+}
+
+#endif
