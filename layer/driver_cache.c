@@ -74,15 +74,15 @@ bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache
         if (get_data(caches, cache, &size, NULL) != VK_SUCCESS || size == 0) {
             return false;
         }
-        /* Other threads may be compiling: leave room for what they add. */
-        size_t capacity = size + size / 16 + 4096;
-        uint8_t *data = malloc(capacity);
+        uint8_t *data = malloc(size);
         if (!data) {
             return false;
         }
-        size_t written = capacity;
+        /* No room to spare, though other threads may be compiling: lavapipe (seen with Mesa 22.3)
+         * and AMDVLK (before July 2021) leave the size as they were given it. */
+        size_t written = size;
         VkResult result = get_data(caches, cache, &written, data);
-        if (result == VK_SUCCESS && written <= capacity) {
+        if (result == VK_SUCCESS && written <= size) {
             *ret_data = data;
             *ret_size = written;
             return true;

@@ -97,9 +97,8 @@ static void log_line(enum log_level level, const char *format, va_list arguments
     int saved_errno = errno;
     char text[LINE_SIZE];
     char line[LINE_SIZE];
-    int wanted = vsnprintf(text, sizeof text, format, arguments);
-    bool cut = wanted >= (int)sizeof text;
-    if (wanted < 0) {
+    bool cut = false; /* put_text has less room than vsnprintf */
+    if (vsnprintf(text, sizeof text, format, arguments) < 0) {
         text[0] = '\0';
     }
     size_t used = (size_t)snprintf(line, sizeof line, "warmpipe: %s: ", names[level]);
@@ -123,8 +122,8 @@ void log_configure(enum log_level level, const char *path)
     if (path && level != LOG_LEVEL_OFF) {
         file_path = strdup(path);
         atomic_store(&use_file, file_path != NULL);
-        emit("",
-             0); /* a file that cannot be opened is told of now rather than with the first line */
+        /* A file that cannot be opened is told of now rather than with the first line. */
+        emit("", 0);
     }
     errno = saved_errno;
 }

@@ -1,3 +1,5 @@
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,6 +12,16 @@ extern "C" {
 
 #include "child.h"
 #include "scratch.h"
+
+static bool memory_is_out;
+
+// In place of the C library's: the common code links to this one.
+extern "C" char *strdup(const char *text) noexcept
+{
+    const size_t size = strlen(text) + 1;
+    void *copy = memory_is_out ? nullptr : malloc(size);
+    return static_cast<char *>(copy ? memcpy(copy, text, size) : nullptr);
+}
 
 namespace {
 
@@ -332,6 +344,25 @@ TEST(Config, AnEndlessValueLeavesRoomForTheReason)
         read_with({{"WARMPIPE_PREWARM", std::string(100000, 'x')}}, [](const struct config &) {});
     ASSERT_EQ(said.size(), 1u);
     EXPECT_NE(said[0].find("(bad_setting)"), std::string::npos);
+}
+
+TEST(Config, WithoutMemoryNothingIsReadOrWritten)
+{
+    environment = {{"WARMPIPE_DIR", "/w"},    {"HOME", "/h"},
+                   {"WARMPIPE_APP", "a"},     {"WARMPIPE_STATS", "/s"},
+                   {"WARMPIPE_POLICY", "/p"}, {"WARMPIPE_LOG", "error:/l"}};
+    run_in_child([] {
+        struct config config;
+        memory_is_out = true;
+        config_read(look_up, &config);
+        memory_is_out = false;
+        for (const char *path :
+             {config.root, config.app, config.stats_path, config.policy_path, config.log_path}) {
+            EXPECT_EQ(path, nullptr);
+        }
+        EXPECT_EQ(config.log_level, LOG_LEVEL_ERROR);
+        config_free(&config);
+    });
 }
 
 TEST(ConfigSize, Good)

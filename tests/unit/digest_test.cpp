@@ -85,6 +85,7 @@ TEST(Digest, RefusesAnythingElse)
         "fedcba98765432100123456789abcde",   // 31
         "fedcba98765432100123456789abcdef0", // 33
         "fedcba98765432100123456789abcdeg",
+        "fedcba98765432100123456789ABCDEG",
         "gedcba98765432100123456789abcdef",
         "fedcba987654321 0123456789abcdef",
         "0xdcba98765432100123456789abcdef",

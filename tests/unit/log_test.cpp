@@ -118,6 +118,13 @@ TEST(Log, FileThatCannotBeOpenedIsToldOnce)
                                      "warmpipe: error: e 1", "warmpipe: warn: w 2"}));
 }
 
+TEST(Log, FileThatCannotBeOpenedIsToldAtOnce)
+{
+    const ChildResult result =
+        run_in_child([] { log_configure(LOG_LEVEL_ERROR, "/nonexistent/log"); });
+    EXPECT_EQ(result.lines().size(), 1u);
+}
+
 TEST(Log, FileThatGoesAwayLaterIsToldOnce)
 {
     Scratch scratch;

@@ -9,6 +9,7 @@ struct app_cache {
     const struct gpu *gpu;
     VkPipelineCache *handles;
     uint32_t count;
+    size_t loaded_size; /* of the data that the cache held from the start */
     struct app_cache_counts counts;
 };
 
@@ -73,6 +74,10 @@ struct app_cache *app_cache_create(const struct gpu *gpu, const struct options *
         cache->handles[i] = create_cache(gpu, data);
     }
     free(data.bytes);
+    if (data.size > 0) {
+        must(vkGetPipelineCacheData(gpu->device, cache->handles[0], &cache->loaded_size, NULL),
+             "vkGetPipelineCacheData");
+    }
     cache->counts.load_ns = now_ns() - start;
     return cache;
 }
@@ -117,6 +122,16 @@ void app_cache_save(struct app_cache *cache, const struct options *options)
     }
     const struct gpu *gpu = cache->gpu;
     uint64_t start = now_ns();
+    if (cache->loaded_size > 0) {
+        size_t size;
+        must(vkGetPipelineCacheData(gpu->device, cache->handles[0], &size, NULL),
+             "vkGetPipelineCacheData");
+        if (size == cache->loaded_size) {
+            cache->counts.bytes = size;
+            cache->counts.save_ns += now_ns() - start;
+            return;
+        }
+    }
     VkPipelineCache source = cache->handles[0];
     if (options->cache == APP_CACHE_MERGE) {
         source = create_cache(gpu, (struct data){0});

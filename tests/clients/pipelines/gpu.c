@@ -21,14 +21,33 @@ VkInstance gpu_create_instance(const struct options *options)
     return instance;
 }
 
-static VkPhysicalDevice find_physical(VkInstance instance, uint32_t index)
+static uint32_t enumerate(VkInstance instance, VkPhysicalDevice all[MAX_PHYSICAL_DEVICES])
 {
-    VkPhysicalDevice all[MAX_PHYSICAL_DEVICES];
     uint32_t count = MAX_PHYSICAL_DEVICES;
     VkResult result = vkEnumeratePhysicalDevices(instance, &count, all);
     if (result != VK_SUCCESS && result != VK_INCOMPLETE) {
         fail("vkEnumeratePhysicalDevices", result);
     }
+    return count;
+}
+
+void gpu_list(VkInstance instance)
+{
+    static const char *const types[] = {"other", "integrated", "discrete", "virtual", "cpu"};
+    VkPhysicalDevice all[MAX_PHYSICAL_DEVICES];
+    uint32_t count = enumerate(instance, all);
+    for (uint32_t i = 0; i < count; i++) {
+        VkPhysicalDeviceProperties properties;
+        vkGetPhysicalDeviceProperties(all[i], &properties);
+        uint32_t type = properties.deviceType;
+        printf("%u %s %s\n", i, types[type < COUNT_OF(types) ? type : 0], properties.deviceName);
+    }
+}
+
+static VkPhysicalDevice find_physical(VkInstance instance, uint32_t index)
+{
+    VkPhysicalDevice all[MAX_PHYSICAL_DEVICES];
+    uint32_t count = enumerate(instance, all);
     if (index >= count) {
         fprintf(stderr, "pipelines: no device %u, there are %u\n", index, count);
         exit(1);

@@ -24,6 +24,9 @@ struct gpu {
 
 VkInstance gpu_create_instance(const struct options *options);
 
+/* Prints a line for each physical device: index, type, name. */
+void gpu_list(VkInstance instance);
+
 /* Opens the physical device with this index; ends the program where what the options ask for is not
  * to be had. */
 struct gpu gpu_open(VkInstance instance, const struct options *options, uint32_t index);

@@ -64,6 +64,11 @@ int main(int argc, char **argv)
     struct options options = options_parse(argc, argv);
     allocator_adopt_thread();
     VkInstance instance = gpu_create_instance(&options);
+    if (options.list) {
+        gpu_list(instance);
+        vkDestroyInstance(instance, options.allocator ? allocator_callbacks() : NULL);
+        return 0;
+    }
     static struct session sessions[MAX_DEVICES];
     static struct device_report reports[MAX_DEVICES];
     for (uint32_t i = 0; i < options.device_count; i++) {

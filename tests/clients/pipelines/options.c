@@ -11,6 +11,7 @@
 static const char usage[] =
     "usage: pipelines [OPTION…]\n"
     "Creates pipelines and prints one JSON object about it.\n"
+    "  --list                name the devices instead: index, type, name\n"
     "  --compute N --graphics N --raytracing N   how many of each (200, 40, 0)\n"
     "  --heavy N             how many of the compute pipelines are large (a tenth)\n"
     "  --seed S              another set of pipelines (0 to 511)\n"
@@ -193,6 +194,7 @@ static const struct setting settings[] = {
     {"render-pass", FLAG, MEMBER(render_pass)},
     {"allocator", FLAG, MEMBER(allocator)},
     {"verify", FLAG, MEMBER(verify)},
+    {"list", FLAG, MEMBER(list)},
     {"device", SPECIAL, 0, parse_devices},
     {"api", SPECIAL, 0, parse_api},
     {"cache", SPECIAL, 0, parse_cache},

@@ -10,7 +10,7 @@ enum { MAX_DEVICES = 8 };
 enum app_cache_kind {
     APP_CACHE_NONE,     /* VK_NULL_HANDLE in every creation */
     APP_CACHE_MANY,     /* empty caches in turn, never read back */
-    APP_CACHE_FILE,     /* one, loaded from a file and saved to it: the perfectly kept cache */
+    APP_CACHE_FILE,     /* one, loaded from a file, and saved to it where it has grown */
     APP_CACHE_READBACK, /* one, empty at the start, read back while others create and at the end */
     APP_CACHE_MERGE     /* empty caches in turn, merged into one that is read back at the end */
 };
@@ -23,6 +23,7 @@ enum ending {
 };
 
 struct options {
+    bool list; /* name the devices, and nothing else */
     uint32_t compute;
     uint32_t heavy; /* of the compute pipelines */
     uint32_t graphics;

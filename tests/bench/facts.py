@@ -1,0 +1,34 @@
+"""What is not a ratio of two runs: a size, and programs that time hot paths within one process."""
+
+import json
+import os
+import subprocess
+
+from process import Failure
+
+
+def library(bench):
+    """The stripped library enters every Vulkan process."""
+    stripped = bench.path("stripped.so")
+    subprocess.run(["strip", "-o", stripped, bench.library()], check=True)
+    size = os.path.getsize(stripped)
+    return [{"name": "library.size", "says": "the stripped library, in bytes", "limit": "≤ 300000",
+             "met": size <= 300000, "value": size,
+             "commands": {"ours": f"strip -o {stripped} {bench.library()}"}}]
+
+
+def in_process(name):
+    """A program of this folder. It prints one object of this kind a line, with its own verdict."""
+    def run(bench):
+        command = [os.path.join(bench.build, "tests/bench", name)]
+        if not os.path.exists(command[0]):
+            raise Failure(f"no '{command[0]}', build first")
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            raise Failure(f"status {done.returncode} from {command[0]}: {done.stderr}")
+        results = [json.loads(line) for line in done.stdout.splitlines()]
+        return [{**result, "commands": {"ours": command[0]}} for result in results]
+    return run
+
+
+FACTS = {"library": library, "envelope": in_process("bench_envelope")}

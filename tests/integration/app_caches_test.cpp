@@ -1,0 +1,100 @@
+// A program's own caches on a real driver: whatever the layer does with them, the program has at
+// least what it had without.
+#include "real_drivers.hpp"
+
+namespace {
+
+class AppCachesTest : public RealDriversTest {
+  protected:
+    void SetUp() override
+    {
+        use_radv();
+    }
+
+    std::string own_file() const
+    {
+        return folder() / "own.bin";
+    }
+
+    // How many of 30 pipelines a program finds in the file it has saved, without the layer.
+    int hits_in_own_file()
+    {
+        return plain_client({"--feedback", "--cache", "file=" + own_file()}).said["feedback_hits"];
+    }
+};
+
+TEST_F(AppCachesTest, OneThatIsLoadedAndSavedKeepsWorking)
+{
+    for (const char *mode : {"auto", "harvest", "serve", "ignore"}) {
+        environment["WARMPIPE_APP_CACHE"] = mode;
+        std::filesystem::remove(own_file());
+        client({"--cache", "file=" + own_file()});
+        EXPECT_EQ(hits_in_own_file(), 30) << mode;
+        const ClientRun again = client({"--feedback", "--cache", "file=" + own_file()});
+        EXPECT_EQ(again.said["feedback_hits"], 30) << mode;
+    }
+}
+
+// Warm through the layer, the program reads back a cache that it made empty.
+TEST_F(AppCachesTest, OneThatIsReadBackHoldsItsPipelines)
+{
+    const json plain = plain_client({"--cache", "readback"}).said;
+    for (const char *mode : {"harvest", "serve"}) {
+        environment["WARMPIPE_APP_CACHE"] = mode;
+        client();
+        const ClientRun run = client({"--cache", "readback=" + own_file()});
+        EXPECT_GE(run.said["app_cache_bytes"], plain["app_cache_bytes"]) << mode;
+        EXPECT_EQ(hits_in_own_file(), 30) << mode;
+    }
+}
+
+TEST_F(AppCachesTest, SizeIdiomSeesOneSizeWhileOthersCreate)
+{
+    environment["WARMPIPE_APP_CACHE"] = "serve";
+    for (const char *seed : {"0", "1"}) {
+        const ClientRun run = client({"--cache", "readback=" + own_file(), "--threads", "8",
+                                      "--compute", "100", "--seed", seed});
+        EXPECT_EQ(run.said["readbacks_resized"], 0);
+        EXPECT_EQ(run.outcome.stats_of()["app_caches"]["read_back"], 1);
+    }
+}
+
+TEST_F(AppCachesTest, OnesThatAreMergedHoldTheirPipelines)
+{
+    const json plain = plain_client({"--cache", "merge=4"}).said;
+    for (const char *mode : {"harvest", "serve"}) {
+        environment["WARMPIPE_APP_CACHE"] = mode;
+        for (int run = 0; run < 2; run++) {
+            EXPECT_GE(client({"--cache", "merge=4"}).said["app_cache_bytes"],
+                      plain["app_cache_bytes"])
+                << mode;
+        }
+    }
+}
+
+TEST_F(AppCachesTest, HarvestedThenServed)
+{
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
+    const ClientRun harvested = client({"--cache", "many=10"});
+    EXPECT_EQ(harvested.outcome.stats_of()["app_caches"]["created"], 10);
+    EXPECT_EQ(harvested.outcome.stats_of()["app_caches"]["harvested"], 10);
+    EXPECT_EQ(harvested.pipelines()["injected"], 0);
+
+    environment["WARMPIPE_APP_CACHE"] = "serve";
+    const ClientRun served = client({"--cache", "many=10", "--feedback"});
+    expect_warm(served, 30);
+    EXPECT_EQ(served.outcome.stats_of()["app_caches"]["served"], 10);
+    // What its own, empty caches cannot have held is not named a hit.
+    EXPECT_EQ(served.said["feedback_hits"], 0);
+}
+
+TEST_F(AppCachesTest, IgnoredOnesArePassedOn)
+{
+    environment["WARMPIPE_APP_CACHE"] = "ignore";
+    const ClientRun run = client({"--cache", "many=10"});
+    EXPECT_EQ(run.pipelines()["injected"], 0);
+    EXPECT_EQ(run.pipelines()["passed"], 30);
+    EXPECT_TRUE(cache_files().empty());
+}
+
+} // namespace

@@ -1,0 +1,42 @@
+// Tests with Mesa's own drivers: RADV's null device (a real compiler and a real cache, no GPU
+// needed, nothing is executed) and lavapipe (executes, keeps nothing in a pipeline cache).
+#ifndef WARMPIPE_TESTS_REAL_DRIVERS_HPP
+#define WARMPIPE_TESTS_REAL_DRIVERS_HPP
+
+#include <string>
+#include <vector>
+
+#include "harness.hpp"
+
+// A run of the client of tests/clients/pipelines, and what it said of itself.
+struct ClientRun {
+    Outcome outcome;
+    json said;
+
+    json cache(unsigned device = 0) const
+    {
+        return outcome.stats_of(device)["cache"];
+    }
+    json pipelines(unsigned device = 0) const
+    {
+        return outcome.stats_of(device)["pipelines"];
+    }
+};
+
+class RealDriversTest : public LayerTest {
+  protected:
+    // Skips the test where the drivers are not installed.
+    void use_drivers(const std::vector<std::string> &names);
+    void use_radv(const std::string &family = "navi10");
+    void use_lavapipe();
+
+    // 20 compute and 10 graphics pipelines, unless the options say otherwise.
+    ClientRun client(const std::vector<std::string> &options = {}, Layer layer = Layer::works);
+    // The same without the layer.
+    ClientRun plain_client(const std::vector<std::string> &options = {});
+
+    // The driver found everything in the cache that was loaded, and nothing was written.
+    void expect_warm(const ClientRun &run, unsigned pipelines, unsigned device = 0);
+};
+
+#endif

@@ -1,0 +1,167 @@
+// The main job on real drivers: cold, then warm, in two processes.
+#include "real_drivers.hpp"
+
+namespace {
+
+class RadvTest : public RealDriversTest {
+  protected:
+    void SetUp() override
+    {
+        use_radv();
+    }
+};
+
+TEST_F(RadvTest, ColdThenWarmInTwoProcesses)
+{
+    const ClientRun cold = client();
+    EXPECT_EQ(cold.cache()["state"], "cold");
+    EXPECT_EQ(cold.cache()["reason"], "no_file");
+    EXPECT_EQ(cold.pipelines()["injected"], 30);
+    EXPECT_EQ(cold.pipelines()["driver_misses"], 30);
+    EXPECT_EQ(cold.pipelines()["driver_hits"], 0);
+    const std::vector<uint8_t> saved = read_bytes(cache_file());
+
+    const ClientRun warm = client();
+    expect_warm(warm, 30);
+    EXPECT_EQ(warm.pipelines()["injected"], 30);
+    EXPECT_EQ(warm.cache()["loaded_bytes"], cold.cache()["saved_bytes"]);
+    EXPECT_EQ(read_bytes(cache_file()), saved);
+}
+
+TEST_F(RadvTest, OtherPipelinesJoinThoseInTheFile)
+{
+    client();
+    const ClientRun other = client({"--seed", "1"});
+    EXPECT_EQ(other.cache()["state"], "loaded");
+    EXPECT_EQ(other.pipelines()["driver_misses"], 30);
+    EXPECT_GT(other.cache()["saved_bytes"], other.cache()["loaded_bytes"]);
+    expect_warm(client(), 30);
+    expect_warm(client({"--seed", "1"}), 30);
+}
+
+TEST_F(RadvTest, AnotherFamilyHasAFileOfItsOwn)
+{
+    client();
+    environment["RADV_FORCE_FAMILY"] = "navi21";
+    const ClientRun other = client();
+    EXPECT_EQ(other.cache()["state"], "cold");
+    EXPECT_EQ(other.cache()["reason"], "no_file");
+    EXPECT_EQ(cache_files().size(), 2u);
+    expect_warm(client(), 30);
+    environment["RADV_FORCE_FAMILY"] = "navi10";
+    expect_warm(client(), 30);
+}
+
+TEST_F(RadvTest, RayTracing)
+{
+    environment["RADV_FORCE_FAMILY"] = "navi21";
+    environment["RADV_PERFTEST"] = "rt";
+    const std::vector<std::string> options = {"--compute",    "0", "--graphics", "0",
+                                              "--raytracing", "6"};
+    const ClientRun cold = client(options);
+    EXPECT_EQ(cold.pipelines()["injected"], 6);
+    EXPECT_EQ(cold.pipelines()["driver_misses"], 6);
+    expect_warm(client(options), 6);
+}
+
+TEST_F(RadvTest, SixteenThreads)
+{
+    const ClientRun cold = client({"--threads", "16", "--compute", "100"});
+    EXPECT_EQ(cold.pipelines()["driver_misses"], 110);
+    expect_warm(client({"--threads", "16", "--compute", "100"}), 110);
+}
+
+TEST_F(RadvTest, BatchesOfPipelines)
+{
+    const ClientRun cold = client({"--batch", "8"});
+    EXPECT_EQ(cold.pipelines()["injected"], 30);
+    expect_warm(client({"--batch", "8"}), 30);
+}
+
+TEST_F(RadvTest, RenderPassesAndOldVersions)
+{
+    client({"--render-pass"});
+    expect_warm(client({"--render-pass"}), 30);
+    for (const char *version : {"1.0", "1.1", "1.2"}) {
+        const ClientRun old = client({"--api", version});
+        EXPECT_EQ(old.pipelines()["injected"], 30) << version;
+        // Below 1.3 the driver's feedback is unknown.
+        EXPECT_EQ(old.pipelines()["driver_hits"], 0) << version;
+        EXPECT_EQ(old.pipelines()["driver_misses"], 0) << version;
+    }
+    expect_warm(client({"--api", "1.1", "--render-pass", "--feedback-extension"}), 30);
+}
+
+// A program that passed no cache cannot have hit one, whatever we gave the driver.
+TEST_F(RadvTest, FeedbackKeepsTheLayerOut)
+{
+    client();
+    for (const char *how : {"--feedback", "--feedback-extension"}) {
+        const ClientRun warm = client({how});
+        expect_warm(warm, 30);
+        EXPECT_EQ(warm.said["feedback_valid"], 30);
+        EXPECT_EQ(warm.said["feedback_hits"], 0);
+        EXPECT_EQ(warm.said["feedback_stage_hits"], 0);
+        EXPECT_EQ(warm.said["feedback_untouched"], plain_client({how}).said["feedback_untouched"]);
+    }
+}
+
+TEST_F(RadvTest, AllocatorsBalance)
+{
+    for (const char *mode : {"harvest", "serve"}) {
+        environment["WARMPIPE_APP_CACHE"] = mode;
+        for (const char *cache : {"none", "many=4", "readback"}) {
+            const ClientRun run = client({"--allocator", "--cache", cache, "--seed", "2"});
+            EXPECT_GT(run.said["allocations"], 0) << mode << cache;
+            EXPECT_EQ(run.said["allocations"], run.said["frees"]) << mode << cache;
+            EXPECT_EQ(run.said["foreign_allocator_calls"], 0) << mode << cache;
+        }
+    }
+}
+
+TEST_F(RealDriversTest, TwoDevicesSideBySide)
+{
+    use_drivers({"radeon", "lvp"});
+    environment["RADV_FORCE_FAMILY"] = "navi10";
+    client({"--two-devices"});
+    const ClientRun warm = client({"--two-devices"});
+    unsigned found = 0;
+    for (unsigned device : {0u, 1u}) {
+        const json stats = warm.outcome.stats_of(device);
+        EXPECT_EQ(stats["pipelines"]["requested"], 30);
+        if (stats["driver"] == "radv") {
+            expect_warm(warm, 30, device);
+            found++;
+        } else if (stats["driver"] == "llvmpipe") {
+            EXPECT_EQ(stats["cache"]["state"], "ineffective");
+            found++;
+        }
+    }
+    EXPECT_EQ(found, 2u);
+    cache_file();
+}
+
+TEST_F(RealDriversTest, LavapipeKeepsNothing)
+{
+    use_lavapipe();
+    for (int start = 0; start < 2; start++) {
+        const ClientRun run = client({"--compute", "4"});
+        EXPECT_EQ(run.cache()["state"], "ineffective");
+        EXPECT_EQ(run.cache()["saved_bytes"], 0);
+        EXPECT_TRUE(cache_files().empty());
+    }
+}
+
+TEST_F(RealDriversTest, LavapipeComputesTheSame)
+{
+    use_lavapipe();
+    const std::vector<std::string> options = {"--verify", "--compute", "15",      "--heavy", "0",
+                                              "--repeat", "2",         "--cache", "many=4"};
+    const json plain = plain_client(options).said;
+    EXPECT_GT(plain["dispatched"], 0);
+    EXPECT_EQ(client(options).said["digest"], plain["digest"]);
+    environment["WARMPIPE_APP_CACHE"] = "serve";
+    EXPECT_EQ(client(options).said["digest"], plain["digest"]);
+}
+
+} // namespace
