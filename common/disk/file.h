@@ -37,7 +37,7 @@ enum reason file_read(int directory_fd, const char *name, uint64_t limit, uint8_
 enum reason file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,
                            size_t *ret_read, uint64_t *ret_size);
 
-/* Replaces `name` by the concatenation of the parts (at most 8): temporary file in the same
+/* Replaces `name` by the concatenation of the parts: temporary file in the same
  * directory (0600), write, fsync, rename, fsync of the directory. On any failure the old file
  * stands as it was and no temporary file is left (a killed process leaves one: see below).
  * not_a_file: a directory stands there. */

@@ -10,8 +10,6 @@
 
 #include "file_owned.h"
 
-#define MAX_PARTS 8
-
 void file_sweep_temporary(int directory_fd, const char *name)
 {
     int fd = file_open_abandoned(directory_fd, name);
@@ -37,33 +35,27 @@ static uint64_t total_size(const struct iovec *parts, int count)
     return total;
 }
 
-static bool write_fully(int fd, const struct iovec *parts, int count)
+static bool write_fully(int fd, const uint8_t *data, size_t size)
 {
-    struct iovec left[MAX_PARTS];
-    for (int i = 0; i < count; i++) {
-        left[i] = parts[i];
-    }
-    int first = 0;
-    while (first < count) {
-        if (left[first].iov_len == 0) {
-            first++;
-            continue;
-        }
-        ssize_t written = writev(fd, left + first, count - first);
+    while (size > 0) {
+        ssize_t written = write(fd, data, size);
         if (written < 0 && errno == EINTR) {
             continue;
         }
         if (written < 0) {
             return false;
         }
-        for (size_t done = (size_t)written; done > 0;) {
-            size_t step = done < left[first].iov_len ? done : left[first].iov_len;
-            left[first].iov_base = (char *)left[first].iov_base + step;
-            left[first].iov_len -= step;
-            done -= step;
-            if (left[first].iov_len == 0) {
-                first++;
-            }
+        data += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+static bool write_parts(int fd, const struct iovec *parts, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (!write_fully(fd, parts[i].iov_base, parts[i].iov_len)) {
+            return false;
         }
     }
     return true;
@@ -94,9 +86,6 @@ static enum reason write_reason(int error)
 
 enum reason file_replace(int directory_fd, const char *name, const struct iovec *parts, int count)
 {
-    if (count < 0 || count > MAX_PARTS) {
-        return REASON_io_error;
-    }
     if (!file_size_allowed(total_size(parts, count))) {
         return REASON_disk_full;
     }
@@ -106,7 +95,7 @@ enum reason file_replace(int directory_fd, const char *name, const struct iovec 
     }
     /* fchmod: a umask may have taken even our own bits. */
     enum reason reason = REASON_ok;
-    if (fchmod(temporary.fd, 0600) != 0 || !write_fully(temporary.fd, parts, count) ||
+    if (fchmod(temporary.fd, 0600) != 0 || !write_parts(temporary.fd, parts, count) ||
         !sync_fully(temporary.fd) ||
         renameat(directory_fd, temporary.name, directory_fd, name) != 0) {
         reason = write_reason(errno);
