@@ -163,7 +163,7 @@ TEST(General, AClosedPipeChangesNothingButTheOutput)
     for (int i = 0; i < 1500; i++) {
         std::string number = std::to_string(i);
         std::string digits(16 - number.size(), '0');
-        write_file(folder.path + "/" + name + "." + digits + number + ".part", make_file());
+        write_file(folder.path + "/" + name + "." + digits + number + ".part", cache_file());
     }
     const std::string report = "; echo ${PIPESTATUS[0]}";
     ToolResult result = run_shell("$tool verify . | head -1" + report, folder.path);
@@ -187,7 +187,7 @@ TEST(General, AClosedPipeChangesNothingButTheOutput)
 TEST(General, AFullDiskIsAnError)
 {
     TemporaryFolder folder;
-    write_file(folder.path + "/" + hex_of(sample_identity()) + ".wpcache", make_file());
+    write_file(folder.path + "/" + hex_of(sample_identity()) + ".wpcache", cache_file());
     for (const char *words :
          {"verify .", "verify --json .", "inspect *", "--help", "--version", "run --help"}) {
         ToolResult result = run_shell(std::string("$tool ") + words + " > /dev/full", folder.path);

@@ -27,7 +27,7 @@ json parse(const ToolResult &result)
 
 TEST_F(Inspect, ShowsEveryField)
 {
-    std::string content = make_file();
+    std::string content = cache_file();
     std::string path = put(content);
     ToolResult result = run_tool({"inspect", "--json", path});
     EXPECT_EQ(result.exit_status, 0);
@@ -43,8 +43,8 @@ TEST_F(Inspect, ShowsEveryField)
     EXPECT_EQ(header["header_size"], ENVELOPE_HEADER_SIZE);
     EXPECT_EQ(header["byte_order"], "little");
     EXPECT_EQ(header["pointer_size"], 8);
-    EXPECT_EQ(header["generation"], "0x1234");
-    EXPECT_EQ(header["saved_at"], "2001-09-09T01:46:40Z");
+    EXPECT_EQ(header["generation"], "0x123456789abcdef");
+    EXPECT_EQ(header["saved_at"], "2023-11-14T22:13:20Z");
 
     json identity = document["identity"];
     EXPECT_EQ(identity["digest"], hex_of(sample_identity()));
@@ -77,7 +77,7 @@ TEST_F(Inspect, VerboseShowsTheDriversOwnHeader)
 {
     for (const char *option : {"-v", "--verbose"}) {
         json header =
-            parse(run_tool({"inspect", option, "--json", put(make_file())}))["driver_header"];
+            parse(run_tool({"inspect", option, "--json", put(cache_file())}))["driver_header"];
         EXPECT_EQ(header["header_size"], 32);
         EXPECT_EQ(header["header_version"], 1);
         EXPECT_EQ(header["vendor_id"], "0x1002");
@@ -105,7 +105,7 @@ TEST_F(Inspect, DecodesDriverVersionsAsTheirVendorsDo)
         identity.vendor_id = c.vendor;
         identity.driver_id = c.driver;
         identity.driver_version = c.version;
-        json document = parse(run_tool({"inspect", "--json", put(make_file(identity))}));
+        json document = parse(run_tool({"inspect", "--json", put(cache_file(identity))}));
         EXPECT_EQ(document["identity"]["driver_version"], c.text);
     }
 }
@@ -115,7 +115,7 @@ TEST_F(Inspect, NamesAnUnknownDriverAndTheVulkanVariant)
     driver_identity identity = sample_identity();
     identity.driver_id = 0xffffffff;
     identity.api_version = VK_MAKE_API_VERSION(1, 1, 0, 14);
-    json document = parse(run_tool({"inspect", "--json", put(make_file(identity))}));
+    json document = parse(run_tool({"inspect", "--json", put(cache_file(identity))}));
     EXPECT_EQ(document["identity"]["driver_id_name"], "unknown");
     EXPECT_EQ(document["identity"]["api_version"], "1:1.0.14");
 }
@@ -160,7 +160,7 @@ std::string squeezed(const std::string &line)
 
 TEST_F(Inspect, TextAndJsonTellTheSame)
 {
-    const std::string whole = make_file(sample_identity(), make_blob(std::string(2000, 'x')));
+    const std::string whole = cache_file(sample_identity(), make_blob(std::string(2000, 'x')));
     for (const std::string &content : {whole, flipped(whole, 100), whole.substr(0, 500)}) {
         std::string path = put(content);
         ToolResult text = run_tool({"inspect", "-v", path});
@@ -179,7 +179,7 @@ TEST_F(Inspect, TextAndJsonTellTheSame)
 
 TEST_F(Inspect, NamesTheReasonOfEachDamage)
 {
-    const std::string whole = make_file();
+    const std::string whole = cache_file();
     std::string other_header = make_blob("payload");
     other_header[8] = 0x77; // vendorID
     struct Case {
@@ -197,7 +197,7 @@ TEST_F(Inspect, NamesTheReasonOfEachDamage)
              Case{"truncated", whole.substr(0, whole.size() - 1)},
              Case{"truncated", ""},
              Case{"trailing_bytes", whole + "x"},
-             Case{"bad_blob_header", make_file(sample_identity(), other_header)},
+             Case{"bad_blob_header", cache_file(sample_identity(), other_header)},
          }) {
         ToolResult result = run_tool({"inspect", "--json", put(c.content)});
         EXPECT_EQ(result.exit_status, 1) << c.reason;
@@ -211,24 +211,24 @@ TEST_F(Inspect, NamesTheReasonOfEachDamage)
 
 TEST_F(Inspect, ShowsTheFieldsOfADamagedFileAsTheyAre)
 {
-    std::string content = make_file();
+    std::string content = cache_file();
     content[24 + 8 + 8] = 0x55; // the lowest byte of vendorID
     json document = parse(run_tool({"inspect", "--json", put(content)}));
     EXPECT_EQ(document["reason"], "bad_header_digest");
     EXPECT_EQ(document["identity"]["vendor_id"], "0x1055");
     EXPECT_EQ(document["identity"]["driver_name"], "sample");
 
-    json cut = parse(run_tool({"inspect", "--json", put(make_file().substr(0, 24))}));
+    json cut = parse(run_tool({"inspect", "--json", put(cache_file().substr(0, 24))}));
     EXPECT_EQ(cut["header"]["pointer_size"], 8);
     EXPECT_FALSE(cut.contains("identity"));
 
-    json shorter = parse(run_tool({"inspect", "--json", put(make_file().substr(0, 23))}));
+    json shorter = parse(run_tool({"inspect", "--json", put(cache_file().substr(0, 23))}));
     EXPECT_FALSE(shorter.contains("header"));
 }
 
 TEST_F(Inspect, CutAnywhereIsDamagedAndNeverWorse)
 {
-    const std::string whole = make_file();
+    const std::string whole = cache_file();
     for (size_t size = 0; size < whole.size(); size += 13) {
         ToolResult result = run_tool({"inspect", "-v", put(whole.substr(0, size))});
         ASSERT_EQ(result.exit_status, 1) << size;
@@ -243,7 +243,7 @@ TEST_F(Inspect, WhatStandsInAFileCannotSteerATerminal)
     hostile.copy(identity.device_name, sizeof(identity.device_name) - 1);
     std::memset(identity.device_name + hostile.size(), 0,
                 sizeof(identity.device_name) - hostile.size());
-    std::string path = put(make_file(identity));
+    std::string path = put(cache_file(identity));
 
     ToolResult text = run_tool({"inspect", path});
     EXPECT_EQ(text.exit_status, 0);
@@ -257,11 +257,11 @@ TEST_F(Inspect, WhatStandsInAFileCannotSteerATerminal)
 
 TEST_F(Inspect, ReadsPartsAndCopiesUnderAnyName)
 {
-    EXPECT_EQ(run_tool({"inspect", put(make_file(), ".0123456789abcdef.part")}).exit_status, 0);
+    EXPECT_EQ(run_tool({"inspect", put(cache_file(), ".0123456789abcdef.part")}).exit_status, 0);
     std::string copy = folder.path + "/copy";
-    write_file(copy, make_file());
+    write_file(copy, cache_file());
     EXPECT_EQ(run_tool({"inspect", copy}).exit_status, 0);
-    write_file(copy, flipped(make_file(), 500));
+    write_file(copy, flipped(cache_file(), 500));
     EXPECT_EQ(run_tool({"inspect", copy}).exit_status, 1);
 }
 

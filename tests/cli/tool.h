@@ -2,6 +2,8 @@
 #ifndef WARMPIPE_TESTS_CLI_TOOL_H
 #define WARMPIPE_TESTS_CLI_TOOL_H
 
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -10,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "disk_fixture.h"
+#include "scratch.h"
 
 using Environment = std::map<std::string, std::string>;
 
@@ -18,6 +21,17 @@ struct ToolResult {
     std::string out;
     std::string err;
 };
+
+struct TemporaryFolder {
+    Scratch scratch;
+    std::string path = std::filesystem::canonical(scratch.path(".")).string();
+};
+
+inline std::string read_file(const std::string &path)
+{
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+}
 
 inline std::vector<std::string> lines_of(const std::string &text)
 {
@@ -97,23 +111,10 @@ inline std::string hex_of(const driver_identity &identity)
 }
 
 // A whole cache file of this driver.
-inline std::string make_file(const driver_identity &identity = sample_identity(),
-                             std::string blob = "")
+inline std::string cache_file(const driver_identity &identity = sample_identity(),
+                              const std::string &blob = "")
 {
-    if (blob.empty()) {
-        blob = make_blob("payload", identity);
-    }
-    struct envelope envelope = {};
-    envelope.identity = identity;
-    envelope.generation = 0x1234;
-    envelope.saved_at = 1000000000; // 2001-09-09T01:46:40Z
-    envelope.blob = reinterpret_cast<const uint8_t *>(blob.data());
-    envelope.blob_size = blob.size();
-    struct bytes header = {};
-    EXPECT_TRUE(envelope_encode_header(&envelope, &header));
-    std::string file(reinterpret_cast<char *>(header.data), header.size);
-    bytes_free(&header);
-    return file + blob;
+    return make_file(blob.empty() ? make_blob("payload", identity) : blob, identity);
 }
 
 inline std::string flipped(std::string file, size_t at)

@@ -16,7 +16,7 @@ class Verify : public ::testing::Test {
     }
 
     // Writes a file of this name into the program's folder; gives its path.
-    std::string put(const std::string &file_name, const std::string &content = make_file())
+    std::string put(const std::string &file_name, const std::string &content = cache_file())
     {
         std::string path = app + "/" + file_name;
         write_file(path, content);
@@ -87,12 +87,12 @@ TEST_F(Verify, VerboseTellsWhoseFileItIs)
     EXPECT_EQ(file["driver_name"], "sample");
     EXPECT_EQ(file["driver_version"], "22.3.6");
     EXPECT_EQ(file["blob_size"], make_blob("payload").size());
-    EXPECT_EQ(file["saved_at"], "2001-09-09T01:46:40Z");
+    EXPECT_EQ(file["saved_at"], "2023-11-14T22:13:20Z");
 }
 
 TEST_F(Verify, FindsEveryFlippedByte)
 {
-    const std::string whole = make_file();
+    const std::string whole = cache_file();
     std::string path = put(name + ".wpcache");
     for (size_t at = 0; at < whole.size(); at += 7) {
         write_file(path, flipped(whole, at));
@@ -103,11 +103,11 @@ TEST_F(Verify, FindsEveryFlippedByte)
 
 TEST_F(Verify, NamesTheReason)
 {
-    expect_finding(put(name + ".wpcache", make_file().substr(0, 900)), "truncated");
-    expect_finding(put(name + ".wpcache", make_file() + "x"), "trailing_bytes");
+    expect_finding(put(name + ".wpcache", cache_file().substr(0, 900)), "truncated");
+    expect_finding(put(name + ".wpcache", cache_file() + "x"), "trailing_bytes");
     expect_finding(put(name + ".wpcache", ""), "truncated");
     expect_finding(put(name + ".wpcache", "text"), "bad_magic");
-    expect_finding(put(name + ".1.part", flipped(make_file(), 990)), "bad_section_digest");
+    expect_finding(put(name + ".1.part", flipped(cache_file(), 990)), "bad_section_digest");
 }
 
 TEST_F(Verify, FindsAFileUnderAnothersName)
@@ -210,7 +210,7 @@ TEST_F(Verify, GoesOnAfterAPathThatIsMissingOrNotOurs)
 
 TEST_F(Verify, ACacheUnderAForeignNameIsRenamed)
 {
-    ToolResult result = run_tool({"verify", put("backup", make_file())});
+    ToolResult result = run_tool({"verify", put("backup", cache_file())});
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_EQ(result.out.rfind("renamed", 0), 0u);
 }
