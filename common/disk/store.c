@@ -111,7 +111,16 @@ enum reason store_read_header(const struct store *store, int directory_fd, const
     if (reason != REASON_ok) {
         return reason;
     }
-    return envelope_validate_header(header, size, file_size, &store->identity, ret_envelope);
+    struct envelope envelope;
+    reason = envelope_validate_header(header, size, file_size, &store->identity, &envelope);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    if (envelope.blob_size > store->max_blob) {
+        return REASON_too_large;
+    }
+    *ret_envelope = envelope;
+    return REASON_ok;
 }
 
 /* The lock must be held, so that the file is the one that was judged. */

@@ -61,26 +61,28 @@ static uint64_t foreign_bytes(const struct store *store)
     return bytes;
 }
 
+static void add_taken(struct store *store, const char *name)
+{
+    memcpy(store->taken.names[store->taken.count++], name, PARTS_NAME_SIZE);
+}
+
 static void take_up_part(struct store *store, struct marker_folder *folder, const char *name,
                          const struct envelope *header)
 {
-    const bool own = store->has_part && strcmp(name, store->part_name) == 0;
-    const bool fits = store->foreign_count < STORE_MAX_FOREIGN &&
-                      header->blob_size <= store->max_blob &&
-                      foreign_bytes(store) <= store->max_blob - header->blob_size;
-    if (!own && !fits && header->blob_size <= store->max_blob) {
-        return; /* the next commit's */
-    }
-    struct store_found found;
     enum reason reason = REASON_ok;
-    if (!own) {
+    if (!store->has_part || strcmp(name, store->part_name) != 0) {
+        if (store->foreign_count == STORE_MAX_FOREIGN ||
+            foreign_bytes(store) > store->max_blob - header->blob_size) {
+            return; /* the next commit's */
+        }
+        struct store_found found;
         reason = store_read(store, folder, store->directory_fd, name, &found);
         if (reason == REASON_ok) {
             add_foreign(store, &found.blob);
         }
     }
     if (reason != REASON_quarantined && !may_recover(reason)) {
-        memcpy(store->taken.names[store->taken.count++], name, PARTS_NAME_SIZE);
+        add_taken(store, name);
     }
 }
 
@@ -100,18 +102,22 @@ static void take_up_parts(struct store *store, struct marker_folder *folder, uin
             generations[generation_count++] = header.generation;
             take_up_part(store, folder, parts.names[i], &header);
         } else if (!may_recover(reason)) {
-            memcpy(store->taken.names[store->taken.count++], parts.names[i], PARTS_NAME_SIZE);
+            add_taken(store, parts.names[i]);
         }
     }
     marker_sweep(folder, generations, generation_count);
 }
 
+static void free_foreign(struct store *store)
+{
+    while (store->foreign_count > 0) {
+        store_blob_free(&store->foreign[--store->foreign_count]);
+    }
+}
+
 static void end_commit(struct store *store)
 {
-    for (size_t i = 0; i < store->foreign_count; i++) {
-        store_blob_free(&store->foreign[i]);
-    }
-    store->foreign_count = 0;
+    free_foreign(store);
     store_survived(store);
     file_unlock(store->lock_fd);
     close(store->directory_fd);
@@ -232,13 +238,15 @@ enum reason store_commit(struct store *store, const void *data, size_t size)
     if (!store_is_ours(store)) {
         return REASON_forked;
     }
+    const bool merged = store->foreign_count > 0;
+    free_foreign(store);
     enum reason reason = check_data(store, data, size);
     if (reason == REASON_ok) {
         reason = write_file(store, store->directory_fd, data, size);
         if (reason == REASON_ok) {
             remove_taken(store);
-            /* The file now holds more than the caller's next data may. */
-            store->known = store->foreign_count > 0 ? 0 : store->known;
+            /* The file then holds more than the caller's next data may. */
+            store->known = merged ? 0 : store->known;
         }
     } else if (reason == REASON_too_large && store->loaded) {
         restart_from_empty(store);

@@ -59,7 +59,7 @@ struct store_found {
 enum reason store_read(struct store *store, struct marker_folder *folder, int directory_fd,
                        const char *name, struct store_found *ret_found);
 
-/* The header of a file: its generation, without reading the blob. */
+/* The header of a file that may be loaded, as far as that can be told without its blob. */
 enum reason store_read_header(const struct store *store, int directory_fd, const char *name,
                               struct envelope *ret_envelope);
 

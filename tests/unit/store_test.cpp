@@ -388,6 +388,9 @@ TEST_F(StoreTest, KeepsToTheLimit)
     options.max_blob = 39;
     Store store(root(), options);
     EXPECT_EQ(store.load(), "<too_large>");
+    EXPECT_EQ(store.commit_unmerged("1234567"), REASON_ok);
+    EXPECT_FALSE(store_has_part(store.get())) << "nobody else will load that file either";
+    EXPECT_EQ(load(), "1234567");
 }
 
 TEST_F(StoreTest, LeavesTheFileWhereABlobThatBeganEmptyIsTooLarge)

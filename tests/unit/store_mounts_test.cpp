@@ -1,0 +1,113 @@
+// Disks that are full or read-only, as the kernel makes them: mounts of the test's own, in a mount
+// namespace of its own.
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "child.h"
+#include "disk_fixture.h"
+#include "scratch.h"
+#include "store_fixture.h"
+
+namespace {
+
+class StoreMounts : public testing::Test {
+  protected:
+    // Runs the body in a process for which `root()` is a file system of this size.
+    template <typename Body> void on_a_disk_of(const char *size, Body body)
+    {
+        std::filesystem::create_directory(root());
+        bool mounted = false;
+        int ends[2];
+        ASSERT_EQ(pipe(ends), 0);
+        run_in_child([&] {
+            mounted = unshare(CLONE_NEWNS) == 0 &&
+                      mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                      mount("warmpipe", root().c_str(), "tmpfs", 0, size) == 0;
+            ASSERT_EQ(write(ends[1], &mounted, sizeof(mounted)),
+                      static_cast<ssize_t>(sizeof(mounted)));
+            if (mounted) {
+                body();
+            }
+        });
+        ASSERT_EQ(read(ends[0], &mounted, sizeof(mounted)), static_cast<ssize_t>(sizeof(mounted)));
+        close(ends[0]);
+        close(ends[1]);
+        if (!mounted) {
+            GTEST_SKIP() << "may not mount here";
+        }
+    }
+
+    std::string root() const
+    {
+        return scratch.path("root");
+    }
+
+    std::vector<std::string> names(const std::string &suffix) const
+    {
+        return names_in(root() + "/app", suffix);
+    }
+
+    Scratch scratch;
+};
+
+TEST_F(StoreMounts, AFullDiskKeepsTheOldFile)
+{
+    on_a_disk_of("size=128k", [&] {
+        ASSERT_EQ(Store(root()).commit("old"), REASON_ok);
+        Store store(root());
+        ASSERT_EQ(store.load(), "old");
+        EXPECT_EQ(store.commit(std::string(200000, 'x')), REASON_disk_full);
+        EXPECT_EQ(store.commit_unmerged(""), REASON_disk_full);
+        EXPECT_TRUE(names(".tmp").empty());
+        EXPECT_TRUE(names(".part").empty());
+        EXPECT_EQ(Store(root()).load(), "old");
+        ASSERT_EQ(Store(root()).commit("new"), REASON_ok);
+    });
+}
+
+TEST_F(StoreMounts, ADiskWithoutInodesLoadsWithoutAMarker)
+{
+    on_a_disk_of("nr_inodes=4", [&] { // the root, the folder, the lock, the file
+        ASSERT_EQ(mkdir((root() + "/app").c_str(), 0700), 0);
+        Store store(root());
+        EXPECT_EQ(store.commit("old"), REASON_ok);
+        EXPECT_EQ(store.commit("new"), REASON_disk_full) << "no room for a temporary file";
+        EXPECT_EQ(Store(root()).load(), "old");
+    });
+}
+
+TEST_F(StoreMounts, AReadOnlyDiskLoadsAndSaysWhyItDoesNotSave)
+{
+    on_a_disk_of("", [&] {
+        ASSERT_EQ(Store(root()).commit("old"), REASON_ok);
+        ASSERT_EQ(mount(nullptr, root().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
+        Store store(root());
+        EXPECT_EQ(store.load(), "old");
+        EXPECT_EQ(store.commit("new"), REASON_read_only_disk);
+        EXPECT_EQ(store.commit_unmerged("new"), REASON_read_only_disk);
+        EXPECT_TRUE(names(".loading").empty());
+        store_options other = {};
+        other.app = "other";
+        EXPECT_EQ(Store(root(), other).load(), "<no_file>");
+        EXPECT_EQ(Store(root(), other).commit("new"), REASON_read_only_disk);
+    });
+}
+
+TEST_F(StoreMounts, ADiskThatBecomesReadOnlyWhileLoadingIsNoDeath)
+{
+    on_a_disk_of("", [&] {
+        ASSERT_EQ(Store(root()).commit("old"), REASON_ok);
+        {
+            Store store(root());
+            EXPECT_EQ(store.load(), "old");
+            const std::string folder = root() + "/app/" + names(".loading").at(0);
+            // A bind mount over the folder: the marker can no longer be removed through its path.
+            ASSERT_EQ(mount("warmpipe", folder.c_str(), "tmpfs", MS_RDONLY, ""), 0);
+            store_survived(store.get());
+            ASSERT_EQ(umount(folder.c_str()), 0);
+        }
+        EXPECT_EQ(Store(root()).load(), "old");
+    });
+}
+
+} // namespace
