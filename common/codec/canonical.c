@@ -32,14 +32,9 @@ bool form_root(uint32_t stype, enum codec_id *ret_id)
 }
 
 /* What the subpass uses decides whether two states of the pipeline are live. */
-static bool find_subpass_use(struct encoder *encoder, const VkGraphicsPipelineCreateInfo *info,
-                             struct subpass_use *ret_use, bool *ret_known)
+static bool settle_by_subpass(struct encoder *encoder, const VkGraphicsPipelineCreateInfo *info)
 {
-    *ret_known = false;
-    if (info->renderPass == VK_NULL_HANDLE ||
-        (!info->pDepthStencilState && !info->pColorBlendState)) {
-        return true;
-    }
+    const struct render_pass_use *use = &encoder->render_pass_object.use;
     uint64_t handle;
     memcpy(&handle, &info->renderPass, sizeof(handle));
     if (!encode_resolve(encoder, VK_OBJECT_TYPE_RENDER_PASS, handle,
@@ -47,11 +42,12 @@ static bool find_subpass_use(struct encoder *encoder, const VkGraphicsPipelineCr
         return false;
     }
     encoder->render_pass = handle;
-    const struct render_pass_use *use = &encoder->render_pass_object.use;
     if (info->subpass < RENDER_PASS_USE_SUBPASSES && (use->known >> info->subpass & 1)) {
-        *ret_known = true;
-        ret_use->color = use->color >> info->subpass & 1;
-        ret_use->depth_stencil = use->depth_stencil >> info->subpass & 1;
+        const struct subpass_use subpass = {
+            .color = use->color >> info->subpass & 1,
+            .depth_stencil = use->depth_stencil >> info->subpass & 1,
+        };
+        graphics_state_settle(&encoder->live.graphics, &subpass);
     }
     return true;
 }
@@ -59,15 +55,13 @@ static bool find_subpass_use(struct encoder *encoder, const VkGraphicsPipelineCr
 static bool prepare_graphics(struct encoder *encoder, const VkGraphicsPipelineCreateInfo *info,
                              const struct chain *chain, uint64_t flags)
 {
-    struct subpass_use use;
-    bool use_known;
-    if (!find_subpass_use(encoder, info, &use, &use_known)) {
-        return false;
-    }
-    graphics_state_compute(info, flags, &chain->graphics, use_known ? &use : NULL,
-                           &encoder->live.graphics);
+    struct graphics_state *state = &encoder->live.graphics;
+    graphics_state_compute(info, flags, &chain->graphics, state);
     encoder->live.blend_advanced_coherent = encoder->context->blend_advanced_coherent;
-    return encoder->live.graphics.dynamic_known || encode_give_up(encoder, CANONICAL_CAUSE_FLAG);
+    if (!state->dynamic_known) {
+        return encode_give_up(encoder, CANONICAL_CAUSE_FLAG);
+    }
+    return !state->by_subpass || settle_by_subpass(encoder, info);
 }
 
 /* The rules on a whole pipeline. */

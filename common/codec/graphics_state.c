@@ -143,20 +143,16 @@ static enum liveness live_if(bool live)
 
 /* States of the fragment shader and fragment output subsets, once rasterization is not off. */
 static void compute_fragment(const VkGraphicsPipelineCreateInfo *info, VkFlags subsets,
-                             const struct graphics_chain *chain, const struct subpass_use *use,
-                             struct graphics_state *state)
+                             const struct graphics_chain *chain, struct graphics_state *state)
 {
     bool fragment = subsets & SUBSET_FRAGMENT;
     bool output = subsets & SUBSET_OUTPUT;
     state->multisample = live_if(fragment || output);
     state->color_locations = live_if(output);
     if (info->renderPass != VK_NULL_HANDLE) {
-        if (fragment) {
-            state->depth_stencil = use ? live_if(use->depth_stencil) : STATE_DOUBTFUL;
-        }
-        if (output) {
-            state->color_blend = use ? live_if(use->color) : STATE_DOUBTFUL;
-        }
+        state->depth_stencil = fragment ? STATE_DOUBTFUL : STATE_DEAD;
+        state->color_blend = output ? STATE_DOUBTFUL : STATE_DEAD;
+        state->by_subpass = true;
         return;
     }
     /* VUID-VkGraphicsPipelineCreateInfo-renderPass-09033 and -09035 */
@@ -191,7 +187,7 @@ static void compute_vertex_input(VkShaderStageFlags stages, bool linked_shaders,
 }
 
 /* A doubt about a pointer that is NULL is none. */
-static void settle(enum liveness *liveness, const void *pointer)
+static void clear_null(enum liveness *liveness, const void *pointer)
 {
     if (!pointer) {
         *liveness = STATE_DEAD;
@@ -199,8 +195,7 @@ static void settle(enum liveness *liveness, const void *pointer)
 }
 
 void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t flags,
-                            const struct graphics_chain *chain, const struct subpass_use *use,
-                            struct graphics_state *ret_state)
+                            const struct graphics_chain *chain, struct graphics_state *ret_state)
 {
     struct graphics_state state = {0};
     const VkShaderStageFlags tessellation =
@@ -227,15 +222,27 @@ void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t f
     if (linked_shaders) {
         doubt_fragment(subsets, &state);
     } else if (!discard) {
-        compute_fragment(info, subsets, chain, use, &state);
+        compute_fragment(info, subsets, chain, &state);
     }
-    settle(&state.vertex_input, info->pVertexInputState);
-    settle(&state.input_assembly, info->pInputAssemblyState);
-    settle(&state.tessellation, info->pTessellationState);
-    settle(&state.viewport, info->pViewportState);
-    settle(&state.rasterization, info->pRasterizationState);
-    settle(&state.multisample, info->pMultisampleState);
-    settle(&state.depth_stencil, info->pDepthStencilState);
-    settle(&state.color_blend, info->pColorBlendState);
+    clear_null(&state.vertex_input, info->pVertexInputState);
+    clear_null(&state.input_assembly, info->pInputAssemblyState);
+    clear_null(&state.tessellation, info->pTessellationState);
+    clear_null(&state.viewport, info->pViewportState);
+    clear_null(&state.rasterization, info->pRasterizationState);
+    clear_null(&state.multisample, info->pMultisampleState);
+    clear_null(&state.depth_stencil, info->pDepthStencilState);
+    clear_null(&state.color_blend, info->pColorBlendState);
+    state.by_subpass = state.by_subpass && (state.depth_stencil == STATE_DOUBTFUL ||
+                                            state.color_blend == STATE_DOUBTFUL);
     *ret_state = state;
+}
+
+void graphics_state_settle(struct graphics_state *state, const struct subpass_use *use)
+{
+    if (state->by_subpass && state->depth_stencil == STATE_DOUBTFUL) {
+        state->depth_stencil = live_if(use->depth_stencil);
+    }
+    if (state->by_subpass && state->color_blend == STATE_DOUBTFUL) {
+        state->color_blend = live_if(use->color);
+    }
 }

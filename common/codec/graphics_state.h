@@ -57,6 +57,7 @@ struct graphics_state {
     bool dynamic_known;     /* every dynamic state is one that we know */
     uint32_t dynamic;       /* bits 1 << enum dynamic_state */
     bool pre_rasterization; /* this create-info itself specifies that subset */
+    bool by_subpass;        /* what the subpass uses would clear a doubt */
     enum liveness stages;
     enum liveness layout;
     enum liveness render_pass;
@@ -79,10 +80,11 @@ static inline bool graphics_state_is_dynamic(const struct graphics_state *state,
     return (state->dynamic >> dynamic & 1) != 0;
 }
 
-/* flags: the effective ones. use: what the subpass of info->renderPass uses, NULL where unknown or
- * where there is no render pass. */
+/* flags: the effective ones. What hangs on the subpass of a render pass is DOUBTFUL at first. */
 void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t flags,
-                            const struct graphics_chain *chain, const struct subpass_use *use,
-                            struct graphics_state *ret_state);
+                            const struct graphics_chain *chain, struct graphics_state *ret_state);
+
+/* Clears the doubts that by_subpass tells of. */
+void graphics_state_settle(struct graphics_state *state, const struct subpass_use *use);
 
 #endif

@@ -95,7 +95,7 @@ void rules_graphics(const VkGraphicsPipelineCreateInfo *info, struct pipeline_ru
     if (!ret_rules->known) {
         return;
     }
-    graphics_state_compute(info, ret_rules->flags, &chain.graphics, NULL, &state);
+    graphics_state_compute(info, ret_rules->flags, &chain.graphics, &state);
     const struct {
         enum liveness liveness;
         enum codec_id id;

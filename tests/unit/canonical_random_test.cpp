@@ -74,11 +74,12 @@ live_context context_of(const void *root, const Handles &handles)
     if (info->sType == VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO) {
         struct chain found;
         chain_read(info->pNext, &found);
-        bool known = info->subpass < 64;
-        const subpass_use use = {known && (handles.use.color >> info->subpass & 1),
-                                 known && (handles.use.depth_stencil >> info->subpass & 1)};
-        graphics_state_compute(info, info->flags, &found.graphics,
-                               known && info->renderPass ? &use : nullptr, &context.graphics);
+        graphics_state_compute(info, info->flags, &found.graphics, &context.graphics);
+        if (info->subpass < 64) {
+            const subpass_use use = {(handles.use.color >> info->subpass & 1) != 0,
+                                     (handles.use.depth_stencil >> info->subpass & 1) != 0};
+            graphics_state_settle(&context.graphics, &use);
+        }
     }
     return context;
 }

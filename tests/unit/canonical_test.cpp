@@ -6,13 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "create_infos.h"
+#include "graphics_info.h"
 
 namespace {
-
-template <typename T> const T *nowhere()
-{
-    return reinterpret_cast<const T *>(0xdead0);
-}
 
 // VkPipelineCreateFlags2CreateInfo and VkPipelineBinaryInfoKHR, which older headers lack.
 struct CreateFlags2 {

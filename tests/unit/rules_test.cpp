@@ -2,16 +2,13 @@
 // the specification says are ignored are never followed (hazard 16: they point nowhere here).
 #include <gtest/gtest.h>
 
+#include "graphics_info.h"
+
 extern "C" {
 #include "codec/rules.h"
 }
 
 namespace {
-
-template <typename T> const T *nowhere()
-{
-    return reinterpret_cast<const T *>(0xdead0);
-}
 
 struct CreateFlags2 {
     uint32_t stype = 1000470005;
@@ -166,58 +163,16 @@ TEST(rules, code_of_a_stage_is_found_without_a_module_only)
     EXPECT_EQ(rules_inline_module(&stage), nullptr);
 }
 
-// A complete graphics pipeline of a vertex and a fragment stage, for dynamic rendering.
-struct Graphics {
-    VkPipelineShaderStageCreateInfo stages[2] = {compute_info().stage, compute_info().stage};
-    VkFormat format = VK_FORMAT_R8G8B8A8_UNORM;
-    VkPipelineRenderingCreateInfo rendering = {};
-    VkPipelineVertexInputStateCreateInfo vertex_input = {};
-    VkPipelineInputAssemblyStateCreateInfo input_assembly = {};
-    VkPipelineViewportStateCreateInfo viewport = {};
-    VkPipelineRasterizationStateCreateInfo rasterization = {};
-    VkPipelineMultisampleStateCreateInfo multisample = {};
-    VkPipelineDepthStencilStateCreateInfo depth_stencil = {};
-    VkPipelineColorBlendStateCreateInfo color_blend = {};
-    VkPipelineDynamicStateCreateInfo dynamic = {};
-    VkDynamicState dynamic_state = VK_DYNAMIC_STATE_VIEWPORT;
-    VkGraphicsPipelineCreateInfo info = {};
-
-    Graphics()
-    {
-        stages[0].stage = VK_SHADER_STAGE_VERTEX_BIT;
-        stages[1].stage = VK_SHADER_STAGE_FRAGMENT_BIT;
-        rendering.sType = VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO;
-        rendering.colorAttachmentCount = 1;
-        rendering.pColorAttachmentFormats = &format;
-        dynamic.sType = VK_STRUCTURE_TYPE_PIPELINE_DYNAMIC_STATE_CREATE_INFO;
-        dynamic.dynamicStateCount = 1;
-        dynamic.pDynamicStates = &dynamic_state;
-        info.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO;
-        info.pNext = &rendering;
-        info.stageCount = 2;
-        info.pStages = stages;
-        info.pVertexInputState = &vertex_input;
-        info.pInputAssemblyState = &input_assembly;
-        info.pTessellationState = nowhere<VkPipelineTessellationStateCreateInfo>();
-        info.pViewportState = &viewport;
-        info.pRasterizationState = &rasterization;
-        info.pMultisampleState = &multisample;
-        info.pDepthStencilState = nowhere<VkPipelineDepthStencilStateCreateInfo>();
-        info.pColorBlendState = &color_blend;
-        info.pDynamicState = &dynamic;
-    }
-};
-
 TEST(rules, complete_graphics_pipeline_is_known)
 {
-    Graphics g;
+    GraphicsInfo g;
     EXPECT_TRUE(rules_of(g.info).known);
 }
 
 TEST(rules, unknown_struct_in_a_live_state_is_not_known)
 {
     Unknown unknown;
-    Graphics g;
+    GraphicsInfo g;
     g.multisample.pNext = &unknown;
     EXPECT_FALSE(rules_of(g.info).known);
     g.multisample.pNext = nullptr;
@@ -229,14 +184,14 @@ TEST(rules, unknown_struct_in_a_live_state_is_not_known)
 
 TEST(rules, unknown_dynamic_state_is_not_known)
 {
-    Graphics g;
-    g.dynamic_state = static_cast<VkDynamicState>(1999999000);
+    GraphicsInfo g;
+    g.dynamic_states[0] = static_cast<VkDynamicState>(1999999000);
     EXPECT_FALSE(rules_of(g.info).known);
 }
 
 TEST(rules, discarded_rasterization_leaves_states_dangling)
 {
-    Graphics g;
+    GraphicsInfo g;
     g.rasterization.rasterizerDiscardEnable = VK_TRUE;
     g.rendering.pColorAttachmentFormats = nowhere<VkFormat>();
     g.info.pViewportState = nowhere<VkPipelineViewportStateCreateInfo>();
@@ -248,16 +203,16 @@ TEST(rules, discarded_rasterization_leaves_states_dangling)
 TEST(rules, dynamic_discard_keeps_states_live)
 {
     Unknown unknown;
-    Graphics g;
+    GraphicsInfo g;
     g.rasterization.rasterizerDiscardEnable = VK_TRUE;
-    g.dynamic_state = VK_DYNAMIC_STATE_RASTERIZER_DISCARD_ENABLE;
+    g.dynamic_states[0] = VK_DYNAMIC_STATE_RASTERIZER_DISCARD_ENABLE;
     g.viewport.pNext = &unknown;
     EXPECT_FALSE(rules_of(g.info).known);
 }
 
 TEST(rules, mesh_stage_leaves_vertex_input_dangling)
 {
-    Graphics g;
+    GraphicsInfo g;
     g.stages[0].stage = VK_SHADER_STAGE_MESH_BIT_EXT;
     g.info.pVertexInputState = nowhere<VkPipelineVertexInputStateCreateInfo>();
     g.info.pInputAssemblyState = nowhere<VkPipelineInputAssemblyStateCreateInfo>();
@@ -266,15 +221,15 @@ TEST(rules, mesh_stage_leaves_vertex_input_dangling)
 
 TEST(rules, dynamic_vertex_input_leaves_it_dangling)
 {
-    Graphics g;
-    g.dynamic_state = VK_DYNAMIC_STATE_VERTEX_INPUT_EXT;
+    GraphicsInfo g;
+    g.dynamic_states[0] = VK_DYNAMIC_STATE_VERTEX_INPUT_EXT;
     g.info.pVertexInputState = nowhere<VkPipelineVertexInputStateCreateInfo>();
     EXPECT_TRUE(rules_of(g.info).known);
 }
 
 TEST(rules, render_pass_leaves_formats_and_attachment_states_alone)
 {
-    Graphics g;
+    GraphicsInfo g;
     g.info.renderPass = (VkRenderPass)1;
     g.rendering.pColorAttachmentFormats = nowhere<VkFormat>();
     g.info.pColorBlendState = nowhere<VkPipelineColorBlendStateCreateInfo>();
@@ -286,7 +241,7 @@ TEST(rules, library_has_only_the_states_of_its_subsets)
     VkGraphicsPipelineLibraryCreateInfoEXT subset = {};
     subset.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT;
     subset.flags = VK_GRAPHICS_PIPELINE_LIBRARY_VERTEX_INPUT_INTERFACE_BIT_EXT;
-    Graphics g;
+    GraphicsInfo g;
     g.rendering.pNext = &subset;
     g.rendering.pColorAttachmentFormats = nowhere<VkFormat>();
     g.info.flags = VK_PIPELINE_CREATE_LIBRARY_BIT_KHR;
