@@ -143,15 +143,10 @@ static void reset(struct canonical *canonical)
 void canonical_encode(const struct canonical_context *context, const void *create_info,
                       struct canonical *canonical)
 {
+    struct encoder encoder = {.context = context, .canonical = canonical};
     reset(canonical);
     canonical->complete = true;
-    struct encoder encoder = {
-        .next = canonical->key.data,
-        .end = canonical->key.data + canonical->key.capacity,
-        .context = context,
-        .canonical = canonical,
-    };
-    if (!encode_root(&encoder, create_info) || !finish(&encoder)) {
+    if (!encode_grow(&encoder, 0) || !encode_root(&encoder, create_info) || !finish(&encoder)) {
         enum canonical_cause cause = canonical->cause;
         reset(canonical);
         canonical->verdict = CANONICAL_UNKNOWN;

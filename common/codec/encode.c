@@ -118,7 +118,7 @@ static bool encode_module_code(struct encoder *encoder, const VkShaderModuleCrea
 static bool encode_inline_code(struct encoder *encoder, const VkShaderModuleCreateInfo *info)
 {
     struct canonical *canonical = encoder->canonical;
-    size_t start = canonical->key.data ? (size_t)(encoder->next - canonical->key.data) : 0;
+    size_t start = (size_t)(encoder->next - canonical->key.data);
     if (!encode_put_u32(encoder, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO) ||
         !encode_members(encoder, &codec_structs[CODEC_VkShaderModuleCreateInfo], info) ||
         !encode_put_u32(encoder, FORM_CHAIN_END)) {

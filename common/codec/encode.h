@@ -11,7 +11,7 @@
 #include "codec/table.h"
 
 struct encoder {
-    uint8_t *next; /* where the next byte goes, in canonical->key */
+    uint8_t *next; /* where the next byte goes, in canonical->key; NULL at first */
     uint8_t *end;
     const struct canonical_context *context;
     struct canonical *canonical;
@@ -35,7 +35,7 @@ void encode_keep_apart(struct encoder *encoder, enum canonical_cause cause);
 bool encode_resolve(struct encoder *encoder, VkObjectType type, uint64_t handle,
                     struct canonical_object *ret_object);
 
-/* Moves the key to where `size` more bytes fit. */
+/* Moves the key to where `size` more bytes fit, and some more; once before the first is put. */
 bool encode_grow(struct encoder *encoder, size_t size);
 
 static inline bool encode_room(struct encoder *encoder, size_t size)
