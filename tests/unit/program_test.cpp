@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "disk_fixture.h"
+#include "scratch.h"
 
 extern "C" {
 #include "disk/program.h"
@@ -19,13 +20,13 @@ class Program : public ::testing::Test {
   protected:
     std::string file() const
     {
-        return folder.path + "/app/program.json";
+        return folder + "/app/program.json";
     }
 
     void write(const std::string &content) const
     {
-        std::filesystem::create_directories(folder.path + "/app");
-        chmod((folder.path + "/app").c_str(), 0700);
+        std::filesystem::create_directories(folder + "/app");
+        chmod((folder + "/app").c_str(), 0700);
         write_file(file(), content);
         chmod(file().c_str(), 0600);
     }
@@ -34,17 +35,18 @@ class Program : public ::testing::Test {
     enum program_caches load()
     {
         program_facts facts = {PROGRAM_CACHES_READ_BACK};
-        read = program_load(folder.path.c_str(), "app", &facts);
+        read = program_load(folder.c_str(), "app", &facts);
         return facts.caches;
     }
 
     enum reason save(enum program_caches caches) const
     {
         const program_facts facts = {caches};
-        return program_save(folder.path.c_str(), "app", &facts);
+        return program_save(folder.c_str(), "app", &facts);
     }
 
-    TemporaryFolder folder;
+    Scratch scratch;
+    const std::string folder = scratch.path(".");
     enum reason read = REASON_ok;
 };
 
@@ -52,7 +54,7 @@ TEST_F(Program, NothingIsKnownOfANewOne)
 {
     EXPECT_EQ(load(), PROGRAM_CACHES_UNKNOWN);
     EXPECT_EQ(read, REASON_no_file);
-    EXPECT_TRUE(names_in(folder.path).empty());
+    EXPECT_TRUE(names_in(folder).empty());
 }
 
 TEST_F(Program, RemembersWhatWasLearnt)
@@ -66,17 +68,17 @@ TEST_F(Program, RemembersWhatWasLearnt)
     struct stat status = {};
     ASSERT_EQ(stat(file().c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 07777, 0600u);
-    ASSERT_EQ(stat((folder.path + "/app").c_str(), &status), 0);
+    ASSERT_EQ(stat((folder + "/app").c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 07777, 0700u);
-    EXPECT_EQ(names_in(folder.path + "/app"), std::vector<std::string>{"program.json"});
+    EXPECT_EQ(names_in(folder + "/app"), std::vector<std::string>{"program.json"});
 }
 
 TEST_F(Program, TheFormIsTheDocumentedOne)
 {
     ASSERT_EQ(save(PROGRAM_CACHES_NOT_READ), REASON_ok);
-    EXPECT_EQ(read_file(file()), "{\"format\":1,\"app_caches\":\"not_read\"}\n");
+    EXPECT_EQ(scratch.read("app/program.json"), "{\"format\":1,\"app_caches\":\"not_read\"}\n");
     ASSERT_EQ(save(PROGRAM_CACHES_READ_BACK), REASON_ok);
-    EXPECT_EQ(read_file(file()), "{\"format\":1,\"app_caches\":\"read_back\"}\n");
+    EXPECT_EQ(scratch.read("app/program.json"), "{\"format\":1,\"app_caches\":\"read_back\"}\n");
 }
 
 TEST_F(Program, MembersOfOtherVersionsAreReadPastAndKept)
@@ -86,7 +88,7 @@ TEST_F(Program, MembersOfOtherVersionsAreReadPastAndKept)
     EXPECT_EQ(load(), PROGRAM_CACHES_NOT_READ);
     EXPECT_EQ(read, REASON_ok);
     ASSERT_EQ(save(PROGRAM_CACHES_READ_BACK), REASON_ok);
-    EXPECT_EQ(json::parse(read_file(file())),
+    EXPECT_EQ(json::parse(scratch.read("app/program.json")),
               json::parse(R"({"format":1,"app_caches":"read_back",)" + theirs + "}"));
     EXPECT_EQ(load(), PROGRAM_CACHES_READ_BACK);
 }
@@ -108,7 +110,8 @@ TEST_F(Program, DamageIsRefusedAndReplaced)
         EXPECT_EQ(load(), PROGRAM_CACHES_UNKNOWN) << content;
         EXPECT_EQ(read, REASON_bad_program_file) << content;
         ASSERT_EQ(save(PROGRAM_CACHES_NOT_READ), REASON_ok);
-        EXPECT_EQ(read_file(file()), "{\"format\":1,\"app_caches\":\"not_read\"}\n") << content;
+        EXPECT_EQ(scratch.read("app/program.json"), "{\"format\":1,\"app_caches\":\"not_read\"}\n")
+            << content;
     }
 }
 
@@ -142,7 +145,7 @@ TEST_F(Program, IsTrustedAsEveryFileIs)
     EXPECT_EQ(load(), PROGRAM_CACHES_UNKNOWN);
     EXPECT_EQ(read, REASON_file_mode);
 
-    const std::string elsewhere = folder.path + "/elsewhere.json";
+    const std::string elsewhere = folder + "/elsewhere.json";
     write_file(elsewhere, R"({"format":1,"app_caches":"not_read"})");
     ASSERT_EQ(unlink(file().c_str()), 0);
     ASSERT_EQ(symlink(elsewhere.c_str(), file().c_str()), 0);
@@ -151,7 +154,7 @@ TEST_F(Program, IsTrustedAsEveryFileIs)
     // The link is replaced; what it pointed to is not written.
     ASSERT_EQ(save(PROGRAM_CACHES_READ_BACK), REASON_ok);
     EXPECT_EQ(load(), PROGRAM_CACHES_READ_BACK);
-    EXPECT_EQ(read_file(elsewhere), R"({"format":1,"app_caches":"not_read"})");
+    EXPECT_EQ(scratch.read("elsewhere.json"), R"({"format":1,"app_caches":"not_read"})");
 }
 
 TEST_F(Program, WhatStandsThereAlreadyIsNotWrittenAgain)
@@ -167,7 +170,7 @@ TEST_F(Program, WhatStandsThereAlreadyIsNotWrittenAgain)
 
 TEST_F(Program, AFolderThatCannotBeMadeIsToldSo)
 {
-    write_file(folder.path + "/app", "a file in its place");
+    write_file(folder + "/app", "a file in its place");
     EXPECT_EQ(save(PROGRAM_CACHES_NOT_READ), REASON_directory_unusable);
     EXPECT_EQ(load(), PROGRAM_CACHES_UNKNOWN);
 }
