@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cache_save.h"
 #include "disk/store.h"
+#include "driver/policy_load.h"
 
 struct injector {
     struct injector_setup setup;
@@ -36,7 +37,7 @@ struct injector {
 static void narrow_policy(struct injector *injector)
 {
     struct policy *policy = &injector->policy;
-    policy_decide(&injector->identity, !injector->setup.config->policy_none, policy);
+    policy_of_settings(injector->setup.config, &injector->identity, policy);
     if (!policy->inject || !policy->persist) {
         injector->state = policy->inject ? CACHE_STATE_DENIED : CACHE_STATE_OFF;
         injector->reason = REASON_policy;

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "cache_file.h"
+#include "driver/vulkan_names.h"
 #include "output.h"
 #include "verb.h"
-#include "vulkan_names.h"
 
 enum { OPTION_JSON, OPTION_VERBOSE };
 

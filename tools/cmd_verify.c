@@ -12,9 +12,9 @@
 #include "cache_file.h"
 #include "disk/file.h"
 #include "disk/quarantine.h"
+#include "driver/vulkan_names.h"
 #include "output.h"
 #include "verb.h"
-#include "vulkan_names.h"
 
 /* Files are read whole, and no driver's policy lets one grow as large. */
 #define SIZE_LIMIT ((uint64_t)1 << 30)

@@ -26,7 +26,7 @@ const struct policy_rule policy_table[] = {
         .source = "godotengine/godot#115171",
         .vendor_id = VENDOR_IMAGINATION,
         .driver_id = VK_DRIVER_ID_IMAGINATION_PROPRIETARY,
-        .device_name = "DXT-48",
+        .device_name = "*DXT-48*",
         .actions = POLICY_NO_PERSIST,
     },
     {

@@ -1,11 +1,13 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 extern "C" {
 #include "driver/policy.h"
+#include "driver/policy_file.h"
 #include "driver/policy_rule.h"
 }
 
@@ -28,7 +30,25 @@ driver_identity identity_of(uint32_t vendor, uint32_t driver, uint32_t version)
 policy decide(const driver_identity &identity, bool use_table = true)
 {
     struct policy policy;
-    policy_decide(&identity, use_table, &policy);
+    policy_decide(&identity, use_table, nullptr, &policy);
+    return policy;
+}
+
+// As the user's file would have it; the rules get the lines 1, 2, and so on.
+policy decide_with(const driver_identity &identity, std::vector<policy_rule> rules,
+                   bool use_table = true)
+{
+    unsigned line = 0;
+    for (policy_rule &rule : rules) {
+        rule.id = rule.id ? rule.id : "mine";
+        rule.source = rule.source ? rule.source : "";
+        rule.line = ++line;
+    }
+    policy_file file = {};
+    file.rules = rules.data();
+    file.count = rules.size();
+    struct policy policy;
+    policy_decide(&identity, use_table, &file, &policy);
     return policy;
 }
 
@@ -229,62 +249,155 @@ TEST(PolicyTable, ADriverThatCannotBeNamedGetsItsVendorsRules)
     expect_default(decide(identity_of(0x8086, 0, mesa)));
 }
 
-TEST(PolicyRule, EveryActionNarrowsItsField)
+policy_rule asking(unsigned actions)
 {
     policy_rule rule = {};
-    rule.id = "rule";
-    rule.source = "source";
-    const policy whole = decide(identity_of(1, 0, 0));
+    rule.actions = actions;
+    return rule;
+}
 
-    rule.actions = POLICY_NO_PERSIST;
-    policy policy = whole;
-    policy_rule_apply(&rule, &policy);
+policy_rule lifting(unsigned actions)
+{
+    policy_rule rule = {};
+    rule.lifted = actions;
+    return rule;
+}
+
+TEST(PolicyRule, EveryActionNarrowsItsField)
+{
+    const driver_identity identity = identity_of(1, 0, 0);
+    policy policy = decide_with(identity, {asking(POLICY_NO_PERSIST)});
     EXPECT_FALSE(policy.persist);
     EXPECT_TRUE(policy.inject && policy.serve && policy.deduplicate);
+    EXPECT_FALSE(policy.serialize || policy.single_cache);
 
-    rule.actions = POLICY_NO_SERVE;
-    policy = whole;
-    policy_rule_apply(&rule, &policy);
+    policy = decide_with(identity, {asking(POLICY_NO_SERVE)});
     EXPECT_FALSE(policy.serve);
     EXPECT_TRUE(policy.inject && policy.persist && policy.deduplicate);
 
-    rule.actions = POLICY_NO_DEDUPLICATE;
-    policy = whole;
-    policy_rule_apply(&rule, &policy);
+    policy = decide_with(identity, {asking(POLICY_NO_DEDUPLICATE)});
     EXPECT_FALSE(policy.deduplicate);
     EXPECT_TRUE(policy.inject && policy.persist && policy.serve);
 
-    rule.actions = POLICY_NO_INJECT;
-    policy = whole;
-    policy_rule_apply(&rule, &policy);
+    policy = decide_with(identity, {asking(POLICY_NO_INJECT)});
     EXPECT_FALSE(policy.inject || policy.persist || policy.serve);
     EXPECT_TRUE(policy.deduplicate);
 
-    rule.actions = 0;
-    rule.max_blob = 1024 * mib;
-    policy = whole;
-    policy_rule_apply(&rule, &policy);
-    EXPECT_EQ(policy.max_blob, 512 * mib) << "a rule never widens";
+    policy = decide_with(identity, {asking(POLICY_SERIALIZE)});
+    EXPECT_TRUE(policy.serialize);
+    EXPECT_FALSE(policy.single_cache);
+
+    policy = decide_with(identity, {asking(POLICY_SINGLE_CACHE)});
+    EXPECT_TRUE(policy.single_cache);
+    EXPECT_FALSE(policy.serialize);
 }
 
-TEST(PolicyRule, ALaterRuleGivesNothingBack)
+TEST(PolicyRule, MatchesByEveryFieldThatItNames)
 {
-    policy_rule narrow = {};
-    narrow.id = "narrow";
-    narrow.source = "first";
-    narrow.actions = POLICY_SERIALIZE | POLICY_NO_PERSIST | POLICY_SINGLE_CACHE;
-    policy_rule wide = {};
-    wide.id = "wide";
-    wide.source = "second";
-    wide.actions = POLICY_NO_SERVE;
+    driver_identity identity = identity_of(0x1002, VK_DRIVER_ID_MESA_RADV, 100);
+    identity.device_id = 0x7310;
+    std::strcpy(identity.driver_name, "radv");
+    policy_rule rule = {};
+    EXPECT_TRUE(policy_rule_matches(&rule, &identity)) << "one that names nothing is for all";
 
-    policy policy = decide(identity_of(1, 0, 0));
-    policy_rule_apply(&narrow, &policy);
-    policy_rule_apply(&wide, &policy);
-    EXPECT_TRUE(policy.serialize && policy.single_cache);
-    EXPECT_FALSE(policy.persist || policy.serve);
-    EXPECT_STREQ(policy.rule, "narrow");
-    EXPECT_STREQ(policy.source, "first");
+    rule.vendor_id = 0x1002;
+    rule.device_id = 0x7310;
+    rule.driver_id = VK_DRIVER_ID_MESA_RADV;
+    rule.driver_name = "RADV*";
+    rule.device_name = "d?vice";
+    rule.api_below = VK_MAKE_API_VERSION(0, 1, 3, 1);
+    rule.version_from = 100;
+    rule.version_below = 101;
+    EXPECT_TRUE(policy_rule_matches(&rule, &identity));
+
+    const std::vector<void (*)(driver_identity &)> changes = {
+        [](driver_identity &i) { i.vendor_id++; },
+        [](driver_identity &i) { i.device_id++; },
+        [](driver_identity &i) { i.driver_id++; },
+        [](driver_identity &i) { i.driver_name[0] = 'x'; },
+        [](driver_identity &i) { std::strcpy(i.device_name, "devices"); },
+        [](driver_identity &i) { i.api_version = VK_MAKE_API_VERSION(0, 1, 3, 1); },
+        [](driver_identity &i) { i.driver_version--; },
+        [](driver_identity &i) { i.driver_version++; },
+    };
+    for (size_t i = 0; i < changes.size(); i++) {
+        driver_identity other = identity;
+        changes[i](other);
+        EXPECT_FALSE(policy_rule_matches(&rule, &other)) << "change " << i;
+    }
+}
+
+TEST(PolicyRule, AnUnnamedDriverIsMatchedByItsVendorAlone)
+{
+    driver_identity identity = identity_of(0x1002, 0, 100);
+    policy_rule rule = {};
+    rule.driver_id = VK_DRIVER_ID_MESA_RADV;
+    rule.driver_name = "radv";
+    EXPECT_FALSE(policy_rule_matches(&rule, &identity));
+    rule.vendor_id = 0x1002;
+    EXPECT_TRUE(policy_rule_matches(&rule, &identity));
+}
+
+TEST(PolicyFile, WidensWhatTheTableForbids)
+{
+    const driver_identity identity = nvidia(470, 57, 2, 0);
+    policy_rule rule = lifting(POLICY_SINGLE_CACHE);
+    rule.max_blob = 1024 * mib;
+    policy policy = decide_with(identity, {rule});
+    EXPECT_FALSE(policy.single_cache);
+    EXPECT_EQ(policy.max_blob, 1024 * mib);
+    EXPECT_STREQ(policy.rule, "mine");
+    EXPECT_STREQ(policy.source, "line 1 of the policy file");
+
+    driver_identity qualcomm = identity_of(0x5143, 0, 1);
+    qualcomm.api_version = VK_MAKE_API_VERSION(0, 1, 0, 65);
+    policy = decide_with(qualcomm, {lifting(POLICY_NO_INJECT)});
+    EXPECT_TRUE(policy.inject && policy.persist && policy.serve);
+    EXPECT_FALSE(policy.deduplicate) << "what the file does not speak of stays the table's";
+}
+
+TEST(PolicyFile, NothingIsKeptWithoutACache)
+{
+    driver_identity qualcomm = identity_of(0x5143, 0, 1);
+    qualcomm.api_version = VK_MAKE_API_VERSION(0, 1, 0, 65);
+    policy policy = decide_with(qualcomm, {lifting(POLICY_NO_PERSIST | POLICY_NO_SERVE)});
+    EXPECT_FALSE(policy.inject || policy.persist || policy.serve);
+}
+
+TEST(PolicyFile, TheLaterRuleWins)
+{
+    const driver_identity identity = identity_of(1, 0, 0);
+    policy_rule last = lifting(POLICY_NO_PERSIST);
+    last.id = "last";
+    last.source = "the manual";
+    policy policy = decide_with(identity, {asking(POLICY_NO_PERSIST | POLICY_SERIALIZE), last});
+    EXPECT_TRUE(policy.persist);
+    EXPECT_TRUE(policy.serialize) << "of which the later one says nothing";
+    EXPECT_STREQ(policy.rule, "last");
+    EXPECT_STREQ(policy.source, "the manual");
+    policy = decide_with(identity, {last, asking(POLICY_NO_PERSIST)});
+    EXPECT_FALSE(policy.persist);
+
+    policy_rule small = {};
+    small.max_blob = mib;
+    policy_rule large = {};
+    large.max_blob = 2 * mib;
+    EXPECT_EQ(decide_with(identity, {small, large}).max_blob, 2 * mib);
+}
+
+TEST(PolicyFile, RulesOfOthersDoNothing)
+{
+    policy_rule rule = asking(POLICY_NO_INJECT);
+    rule.vendor_id = 2;
+    policy policy = decide_with(identity_of(1, 0, 0), {rule});
+    expect_default(policy);
+}
+
+TEST(PolicyFile, StandsWithoutTheTableToo)
+{
+    policy policy = decide_with(nvidia(470, 57, 2, 0), {asking(POLICY_SERIALIZE)}, false);
+    EXPECT_FALSE(policy.single_cache);
+    EXPECT_TRUE(policy.serialize);
 }
 
 } // namespace

@@ -1,0 +1,164 @@
+#include "vulkan_names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/glob.h"
+
+/* By VkDriverId. Numbers, for the headers of the oldest distributions lack the later names. */
+static const char *const driver_ids[] = {
+    [1] = "AMD_PROPRIETARY",
+    [2] = "AMD_OPEN_SOURCE",
+    [3] = "MESA_RADV",
+    [4] = "NVIDIA_PROPRIETARY",
+    [5] = "INTEL_PROPRIETARY_WINDOWS",
+    [6] = "INTEL_OPEN_SOURCE_MESA",
+    [7] = "IMAGINATION_PROPRIETARY",
+    [8] = "QUALCOMM_PROPRIETARY",
+    [9] = "ARM_PROPRIETARY",
+    [10] = "GOOGLE_SWIFTSHADER",
+    [11] = "GGP_PROPRIETARY",
+    [12] = "BROADCOM_PROPRIETARY",
+    [13] = "MESA_LLVMPIPE",
+    [14] = "MOLTENVK",
+    [15] = "COREAVI_PROPRIETARY",
+    [16] = "JUICE_PROPRIETARY",
+    [17] = "VERISILICON_PROPRIETARY",
+    [18] = "MESA_TURNIP",
+    [19] = "MESA_V3DV",
+    [20] = "MESA_PANVK",
+    [21] = "SAMSUNG_PROPRIETARY",
+    [22] = "MESA_VENUS",
+    [23] = "MESA_DOZEN",
+    [24] = "MESA_NVK",
+    [25] = "IMAGINATION_OPEN_SOURCE_MESA",
+    [26] = "MESA_HONEYKRISP",
+    [27] = "VULKAN_SC_EMULATION_ON_VULKAN",
+    [28] = "MESA_KOSMICKRISP",
+    [29] = "MESA_GFXSTREAM",
+};
+
+#define DRIVER_ID_COUNT (sizeof(driver_ids) / sizeof(driver_ids[0]))
+
+const char *vulkan_driver_id(uint32_t driver_id)
+{
+    return driver_id < DRIVER_ID_COUNT && driver_ids[driver_id] ? driver_ids[driver_id] : "unknown";
+}
+
+bool vulkan_parse_driver_id(const char *name, uint32_t *ret_driver_id)
+{
+    if (glob_matches("VK_DRIVER_ID_*", name)) {
+        name += strlen("VK_DRIVER_ID_");
+    }
+    for (uint32_t id = 1; id < DRIVER_ID_COUNT; id++) {
+        if (glob_matches(driver_ids[id], name)) {
+            *ret_driver_id = id;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How a version is packed: the bits of each part, the most significant part first. */
+struct encoding {
+    int count;
+    unsigned bits[4];
+};
+
+/* Less the variant: VK_MAKE_API_VERSION (chapter "Version Numbers"). */
+static const struct encoding api_encoding = {3, {7, 10, 12}};
+
+static const struct encoding *driver_encoding(uint32_t vendor_id, uint32_t driver_id)
+{
+    static const struct encoding nvidia = {4, {10, 8, 8, 6}};
+    static const struct encoding intel_windows = {2, {18, 14}};
+    const uint32_t nvidia_vendor = 0x10de;
+    if (driver_id == VK_DRIVER_ID_NVIDIA_PROPRIETARY ||
+        (driver_id == 0 && vendor_id == nvidia_vendor)) {
+        return &nvidia;
+    }
+    return driver_id == VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS ? &intel_windows : &api_encoding;
+}
+
+static unsigned low_bits(uint32_t value, unsigned bits)
+{
+    return value & ((UINT32_C(1) << bits) - 1);
+}
+
+static void format_version(const struct encoding *encoding, uint32_t version,
+                           char ret_text[VULKAN_VERSION_SIZE])
+{
+    unsigned parts[4];
+    for (int i = encoding->count - 1; i >= 0; i--) {
+        parts[i] = low_bits(version, encoding->bits[i]);
+        version >>= encoding->bits[i];
+    }
+    int length = 0;
+    if (version != 0) { /* a variant */
+        length = snprintf(ret_text, VULKAN_VERSION_SIZE, "%u:", version);
+    }
+    for (int i = 0; i < encoding->count; i++) {
+        length += snprintf(ret_text + length, (size_t)(VULKAN_VERSION_SIZE - length),
+                           i == 0 ? "%u" : ".%u", parts[i]);
+    }
+}
+
+void vulkan_api_version(uint32_t version, char ret_text[VULKAN_VERSION_SIZE])
+{
+    format_version(&api_encoding, version, ret_text);
+}
+
+void vulkan_driver_version(const struct driver_identity *identity,
+                           char ret_text[VULKAN_VERSION_SIZE])
+{
+    format_version(driver_encoding(identity->vendor_id, identity->driver_id),
+                   identity->driver_version, ret_text);
+}
+
+/* Decimal digits that fit `bits` bits; *text moves behind them. */
+static bool parse_part(const char **text, unsigned bits, uint32_t *ret_part)
+{
+    uint32_t part = 0;
+    const char *at = *text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        part = part * 10 + (uint32_t)(*at - '0');
+        if (part >> bits != 0) {
+            return false;
+        }
+    }
+    bool found = at != *text;
+    *text = at;
+    *ret_part = part;
+    return found;
+}
+
+static bool parse_version(const struct encoding *encoding, const char *text, uint32_t *ret_version)
+{
+    uint32_t version = 0;
+    bool over = false;
+    for (int i = 0; i < encoding->count; i++) {
+        uint32_t part = 0;
+        if (!over && !parse_part(&text, encoding->bits[i], &part)) {
+            return false;
+        }
+        version = version << encoding->bits[i] | part;
+        over = over || *text != '.';
+        text += over ? 0 : 1;
+    }
+    if (!over || *text) {
+        return false;
+    }
+    *ret_version = version;
+    return true;
+}
+
+bool vulkan_parse_api_version(const char *text, uint32_t *ret_version)
+{
+    return parse_version(&api_encoding, text, ret_version);
+}
+
+bool vulkan_parse_driver_version(const char *text, uint32_t vendor_id, uint32_t driver_id,
+                                 uint32_t *ret_version)
+{
+    return parse_version(driver_encoding(vendor_id, driver_id), text, ret_version);
+}
