@@ -34,34 +34,32 @@ TEST_F(RealProgramsTest, FfmpegFiltersGiveTheSameFrames)
     if (!installed("ffmpeg")) {
         GTEST_SKIP() << "no ffmpeg";
     }
-    for (const char *filter : {"avgblur_vulkan", "gblur_vulkan", "chromaber_vulkan=dist_x=3",
-                               "flip_vulkan", "scale_vulkan=w=160:h=120"}) {
-        const std::string chain =
-            std::string("format=yuv420p,hwupload,") + filter + ",hwdownload,format=yuv420p";
-        const std::vector<std::string> command = {"ffmpeg",
-                                                  "-v",
-                                                  "error",
-                                                  "-init_hw_device",
-                                                  "vulkan=vk:0",
-                                                  "-filter_hw_device",
-                                                  "vk",
-                                                  "-f",
-                                                  "lavfi",
-                                                  "-i",
-                                                  "testsrc=s=64x48:d=1:r=5",
-                                                  "-vf",
-                                                  chain,
-                                                  "-f",
-                                                  "framemd5",
-                                                  "-"};
-        const Outcome plain = execute_plain(command);
-        EXPECT_NE(plain.output.find("0,          4,"), std::string::npos) << plain.output;
-        for (int start = 0; start < 2; start++) {
-            const Outcome with_layer = execute(command);
-            EXPECT_EQ(with_layer.output, plain.output) << filter;
-            EXPECT_EQ(with_layer.errors, plain.errors) << filter;
-            EXPECT_GT(with_layer.stats_of()["pipelines"]["injected"], 0) << filter;
-        }
+    // Not avgblur_vulkan: on a busy machine its frames differ from run to run by themselves.
+    const std::vector<std::string> command = {
+        "ffmpeg",
+        "-v",
+        "error",
+        "-init_hw_device",
+        "vulkan=vk:0",
+        "-filter_hw_device",
+        "vk",
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc=s=64x48:d=1:r=5",
+        "-vf",
+        "format=yuv420p,hwupload,scale_vulkan=w=48:h=32,gblur_vulkan,chromaber_vulkan=dist_x=3,"
+        "flip_vulkan,hwdownload,format=yuv420p",
+        "-f",
+        "framemd5",
+        "-"};
+    const Outcome plain = execute_plain(command);
+    EXPECT_NE(plain.output.find("0,          4,"), std::string::npos) << plain.output;
+    for (int start = 0; start < 2; start++) {
+        const Outcome with_layer = execute(command);
+        EXPECT_EQ(with_layer.output, plain.output);
+        EXPECT_EQ(with_layer.errors, plain.errors);
+        EXPECT_EQ(with_layer.stats_of()["pipelines"]["injected"], 5);
     }
 }
 
