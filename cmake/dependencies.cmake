@@ -1,9 +1,9 @@
 # What the build takes from the distribution.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-include(CheckIncludeFile)
 
-pkg_check_modules(VULKAN REQUIRED IMPORTED_TARGET vulkan)
+# The oldest headers, and registry, that the codec's tables are complete with.
+pkg_check_modules(VULKAN REQUIRED IMPORTED_TARGET vulkan>=1.3.239)
 
 # xxHash is used as a header alone (XXH_INLINE_ALL): the layer links libc only.
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
