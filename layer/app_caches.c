@@ -6,19 +6,24 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "fingerprint_set.h"
 #include "handle_map.h"
 #include "harvest.h"
 #include "injector.h"
+#include "learning.h"
 #include "served_cache.h"
 
-/* One cache of the program that was created empty. */
+/* One cache of the program. */
 struct app_cache {
     VkPipelineCache handle;
+    bool left_alone;              /* not harvested either: made with data, or we are to ignore it */
     bool externally_synchronized; /* may be touched in the program's own calls on it only */
-    bool never_kept; /* made with an allocator, or under a handle that the driver gave out twice */
-    atomic_bool compiled; /* its driver object may hold what we have not */
-    atomic_bool read_back;
+    bool has_allocator;           /* must be destroyed when and as the program does it */
+    atomic_bool compiled;         /* its driver object may hold what we have not */
+    atomic_bool harvested;        /* counted */
+    atomic_bool read_back;        /* counted */
     struct served_cache serving;
+    struct fingerprint_set seen; /* pipelines created in its name */
 };
 
 struct app_caches {
@@ -27,27 +32,86 @@ struct app_caches {
     struct injector *injector;
     enum app_cache_mode mode;
     struct stats *stats;
-    struct handle_map by_handle; /* VkPipelineCache → struct app_cache; others are left alone */
+    pthread_mutex_t list_lock;   /* over changes of by_handle, and walks of it */
+    struct handle_map by_handle; /* VkPipelineCache → struct app_cache */
     struct harvest *harvest;
-    pthread_mutex_t fill_lock; /* held across calls down while served caches are filled and read */
-    atomic_bool reads_back;    /* the program has read a cache back: later ones are passed on */
+    /* Held across calls down while served caches are filled and read, while the program merges, and
+     * while a save merges the harvested ones (VUID-vkMergePipelineCaches-dstCache-10202). */
+    pthread_mutex_t fill_lock;
+    atomic_bool reads_back;  /* the program has read a cache back: later ones are passed on */
+    atomic_bool makes_empty; /* it has made one that could be served */
+    struct learning learning;
 };
 
-static uint64_t key_of(VkPipelineCache handle)
+struct app_cache *app_caches_find(struct app_caches *caches, VkPipelineCache named)
 {
-    uint64_t key = 0;
-    memcpy(&key, &handle, sizeof handle);
-    return key;
+    return named == VK_NULL_HANDLE ? NULL : handle_map_get(&caches->by_handle, HANDLE_VALUE(named));
 }
 
-static struct app_cache *find(struct app_caches *caches, VkPipelineCache handle)
+/* Whether the driver object holds what our next save is to take up. */
+static bool worth_harvesting(const struct app_caches *caches, const struct app_cache *cache)
 {
-    return handle_map_get(&caches->by_handle, key_of(handle));
+    const struct policy *policy = injector_policy(caches->injector);
+    return atomic_load(&cache->compiled) && !cache->left_alone && !cache->has_allocator &&
+           policy->persist && !policy->single_cache;
+}
+
+struct live_caches {
+    const struct app_caches *caches;
+    VkPipelineCache *handles;
+    uint32_t count;
+};
+
+static void count_live(void *value, void *user)
+{
+    (void)value;
+    ++((struct live_caches *)user)->count;
+}
+
+static void collect_live(void *value, void *user)
+{
+    struct live_caches *live = user;
+    struct app_cache *cache = value;
+    if (worth_harvesting(live->caches, cache) && !cache->externally_synchronized) {
+        live->handles[live->count++] = cache->handle;
+        if (!atomic_exchange(&cache->harvested, true)) {
+            stats_add(live->caches->stats, STATS_app_caches_harvested, 1);
+        }
+    }
+}
+
+/* For a save: what the program has destroyed and we keep, and what of its live caches may be read
+ * by a thread that is not the program's. A live one that it destroys meanwhile is kept, too. */
+static uint32_t pin(void *user, VkPipelineCache **ret_caches)
+{
+    struct app_caches *caches = user;
+    pthread_mutex_lock(&caches->fill_lock);
+    pthread_mutex_lock(&caches->list_lock);
+    struct live_caches live = {.caches = caches};
+    handle_map_each(&caches->by_handle, count_live, &live);
+    uint32_t room = harvest_pin(caches->harvest, NULL, 0);
+    live.handles = calloc((size_t)room + live.count + 1, sizeof(VkPipelineCache));
+    live.count = 0;
+    if (live.handles) {
+        uint32_t kept = harvest_pin(caches->harvest, live.handles, room);
+        live.count = kept < room ? kept : room;
+        handle_map_each(&caches->by_handle, collect_live, &live);
+    }
+    pthread_mutex_unlock(&caches->list_lock);
+    *ret_caches = live.handles;
+    return live.count;
+}
+
+static void unpin(void *user)
+{
+    struct app_caches *caches = user;
+    harvest_unpin(caches->harvest);
+    pthread_mutex_unlock(&caches->fill_lock);
 }
 
 struct app_caches *app_caches_new(VkDevice device, const device_table *table,
-                                  struct injector *injector, enum app_cache_mode mode,
-                                  struct stats *stats)
+                                  struct injector *injector, const struct config *config,
+                                  const char *app, struct stats *stats)
 {
     struct app_caches *caches = calloc(1, sizeof *caches);
     struct harvest *harvest = harvest_new(injector_caches(injector));
@@ -59,51 +123,70 @@ struct app_caches *app_caches_new(VkDevice device, const device_table *table,
     caches->device = device;
     caches->table = table;
     caches->injector = injector;
-    caches->mode = mode;
+    caches->mode = config->app_cache;
     caches->stats = stats;
     caches->harvest = harvest;
+    learning_init(&caches->learning, config, app, injector_policy(injector)->persist);
     handle_map_init(&caches->by_handle);
+    pthread_mutex_init(&caches->list_lock, NULL);
     pthread_mutex_init(&caches->fill_lock, NULL);
+    injector_set_harvest(injector, &(struct injector_harvest){pin, unpin, caches});
     return caches;
 }
 
-static void free_entry(void *value, void *user)
+static void app_cache_delete(struct app_cache *cache)
+{
+    if (cache) {
+        fingerprint_set_release(&cache->seen);
+        free(cache);
+    }
+}
+
+static void delete_entry(void *value, void *user)
 {
     (void)user;
-    free(value);
+    app_cache_delete(value);
 }
 
 void app_caches_delete(struct app_caches *caches)
 {
     if (caches) {
-        handle_map_each(&caches->by_handle, free_entry, NULL);
+        handle_map_each(&caches->by_handle, delete_entry, NULL);
         handle_map_release(&caches->by_handle);
         harvest_delete(caches->harvest);
+        learning_release(&caches->learning);
+        pthread_mutex_destroy(&caches->list_lock);
         pthread_mutex_destroy(&caches->fill_lock);
         free(caches);
     }
 }
 
-static bool to_be_served(struct app_caches *caches)
+static bool is_left_alone(const struct app_caches *caches,
+                          const VkPipelineCacheCreateInfo *create_info)
 {
-    return caches->mode == APP_CACHE_SERVE && injector_policy(caches->injector)->serve &&
-           !atomic_load(&caches->reads_back);
+    const VkPipelineCacheCreateFlags known = VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
+    return caches->mode == APP_CACHE_IGNORE || create_info->initialDataSize != 0 ||
+           create_info->pNext || (create_info->flags & ~known);
+}
+
+static bool is_to_be_served(struct app_caches *caches)
+{
+    if (!injector_policy(caches->injector)->serve || atomic_load(&caches->reads_back)) {
+        return false;
+    }
+    return caches->mode == APP_CACHE_SERVE ||
+           (caches->mode == APP_CACHE_AUTO && learning_caches_are_not_read(&caches->learning));
 }
 
 void app_caches_created(struct app_caches *caches, const VkPipelineCacheCreateInfo *create_info,
                         const VkAllocationCallbacks *allocator, VkPipelineCache handle)
 {
-    const VkPipelineCacheCreateFlags known = VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
     stats_add(caches->stats, STATS_app_caches_created, 1);
-    if (caches->mode == APP_CACHE_IGNORE || create_info->initialDataSize != 0 ||
-        create_info->pNext || (create_info->flags & ~known)) {
-        return;
-    }
-    struct app_cache *cache = find(caches, handle);
+    struct app_cache *cache = app_caches_find(caches, handle);
     if (cache) {
         /* A driver that returns one handle twice: too odd to take part in. */
         served_cache_init(&cache->serving, true);
-        cache->never_kept = true;
+        cache->left_alone = true;
         return;
     }
     cache = calloc(1, sizeof *cache);
@@ -111,54 +194,74 @@ void app_caches_created(struct app_caches *caches, const VkPipelineCacheCreateIn
         return;
     }
     cache->handle = handle;
+    cache->left_alone = is_left_alone(caches, create_info);
     cache->externally_synchronized = create_info->flags != 0;
-    cache->never_kept = allocator != NULL;
-    bool served = to_be_served(caches);
+    cache->has_allocator = allocator != NULL;
+    if (!cache->left_alone) {
+        atomic_store(&caches->makes_empty, true);
+    }
+    bool served = !cache->left_alone && is_to_be_served(caches);
     served_cache_init(&cache->serving, !served);
-    if (!handle_map_put(&caches->by_handle, key_of(handle), cache)) {
-        free(cache);
+    fingerprint_set_init(&cache->seen);
+    pthread_mutex_lock(&caches->list_lock);
+    bool known = handle_map_put(&caches->by_handle, HANDLE_VALUE(handle), cache);
+    pthread_mutex_unlock(&caches->list_lock);
+    if (!known) {
+        app_cache_delete(cache);
         return;
     }
     stats_add(caches->stats, STATS_app_caches_served, served);
 }
 
-/* Whether the driver object holds what our next save is to take up. */
-static bool worth_harvesting(const struct app_caches *caches, const struct app_cache *cache)
+bool app_cache_has_seen(struct app_cache *cache, uint64_t fingerprint)
 {
-    const struct policy *policy = injector_policy(caches->injector);
-    return atomic_load(&cache->compiled) && policy->persist && !policy->single_cache &&
-           !cache->never_kept;
+    return cache && fingerprint_set_has(&cache->seen, fingerprint);
+}
+
+void app_cache_saw(struct app_cache *cache, uint64_t fingerprint)
+{
+    if (cache) {
+        fingerprint_set_add(&cache->seen, fingerprint);
+    }
+}
+
+bool app_cache_allows_sharing(struct app_cache *cache, uint64_t fingerprint, bool in_hot)
+{
+    return !cache || (in_hot && !served_cache_is_passed(&cache->serving)) ||
+           fingerprint_set_has(&cache->seen, fingerprint);
 }
 
 bool app_caches_destroying(struct app_caches *caches, VkPipelineCache handle,
                            const VkAllocationCallbacks *allocator)
 {
-    struct app_cache *cache = handle_map_remove(&caches->by_handle, key_of(handle));
+    pthread_mutex_lock(&caches->list_lock);
+    struct app_cache *cache = handle_map_remove(&caches->by_handle, HANDLE_VALUE(handle));
+    pthread_mutex_unlock(&caches->list_lock);
     bool keep = cache && !allocator && worth_harvesting(caches, cache);
-    free(cache);
-    if (keep) {
+    if (keep && !atomic_load(&cache->harvested)) {
         stats_add(caches->stats, STATS_app_caches_harvested, 1);
+    }
+    app_cache_delete(cache);
+    if (keep) {
         harvest_keep(caches->harvest, handle);
     }
     return !keep;
 }
 
-struct app_cache_choice app_caches_choose(struct app_caches *caches, VkPipelineCache named)
+struct app_cache_choice app_caches_choose(struct app_caches *caches, VkPipelineCache named,
+                                          struct app_cache *named_cache)
 {
-    struct app_cache_choice choice = {.cache = named};
-    if (named != VK_NULL_HANDLE) {
-        choice.named = find(caches, named);
-        if (!choice.named || !served_cache_begin(&choice.named->serving)) {
-            return choice;
-        }
+    struct app_cache_choice choice = {.cache = named, .named = named_cache};
+    if (named != VK_NULL_HANDLE && (!named_cache || !served_cache_begin(&named_cache->serving))) {
+        return choice;
     }
     VkPipelineCache hot = injector_cache(caches->injector);
     if (hot != VK_NULL_HANDLE) {
         choice.cache = hot;
         choice.hot = true;
-    } else if (choice.named) {
+    } else if (named_cache) {
         /* Nothing to serve it from: it is used itself, and so can no longer be filled. */
-        served_cache_init(&choice.named->serving, true);
+        served_cache_init(&named_cache->serving, true);
     }
     return choice;
 }
@@ -175,9 +278,14 @@ void app_caches_chosen_done(const struct app_cache_choice *choice, bool compiled
     }
 }
 
+bool app_caches_choice_is_saved(const struct app_cache_choice *choice)
+{
+    return choice->hot || (choice->named && !choice->named->left_alone);
+}
+
 void app_caches_untouched(struct app_caches *caches, VkPipelineCache named)
 {
-    struct app_cache *cache = named != VK_NULL_HANDLE ? find(caches, named) : NULL;
+    struct app_cache *cache = app_caches_find(caches, named);
     if (!cache) {
         return;
     }
@@ -196,6 +304,9 @@ static void note_read_back(struct app_caches *caches, struct app_cache *cache)
         return;
     }
     stats_add(caches->stats, STATS_app_caches_read_back, 1);
+    if (cache->left_alone) {
+        return;
+    }
     bool first = !atomic_exchange(&caches->reads_back, true);
     if (first && !served_cache_is_passed(&cache->serving)) {
         log_info("the program reads its pipeline cache back: it now gets more than it made, and "
@@ -234,7 +345,7 @@ static VkResult get_data(struct app_caches *caches, VkPipelineCache handle, size
 VkResult app_caches_get_data(struct app_caches *caches, VkPipelineCache handle, size_t *data_size,
                              void *data)
 {
-    struct app_cache *cache = find(caches, handle);
+    struct app_cache *cache = app_caches_find(caches, handle);
     if (cache) {
         note_read_back(caches, cache);
     }
@@ -258,10 +369,10 @@ VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination
                           uint32_t source_count, const VkPipelineCache *sources)
 {
     const struct driver_caches *driver = injector_caches(caches->injector);
-    struct app_cache *target = find(caches, destination);
+    struct app_cache *target = app_caches_find(caches, destination);
     pthread_mutex_lock(&caches->fill_lock);
     for (uint32_t i = 0; i < source_count; ++i) {
-        struct app_cache *source = find(caches, sources[i]);
+        struct app_cache *source = app_caches_find(caches, sources[i]);
         if (source) {
             note_read_back(caches, source);
         }
@@ -274,7 +385,7 @@ VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination
         caches->table->MergePipelineCaches(caches->device, destination, source_count, sources);
     driver_cache_leave(driver);
     for (uint32_t i = 0; i < source_count; ++i) {
-        pass(caches, find(caches, sources[i]));
+        pass(caches, app_caches_find(caches, sources[i]));
     }
     pthread_mutex_unlock(&caches->fill_lock);
     if (target) {
@@ -283,43 +394,11 @@ VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination
     return result;
 }
 
-struct live_caches {
-    const struct app_caches *caches;
-    VkPipelineCache *handles;
-    uint32_t count;
-};
-
-static void count_live(void *value, void *user)
-{
-    (void)value;
-    ++((struct live_caches *)user)->count;
-}
-
-static void collect_live(void *value, void *user)
-{
-    struct live_caches *live = user;
-    struct app_cache *cache = value;
-    if (atomic_load(&cache->compiled) && !cache->externally_synchronized) {
-        live->handles[live->count++] = cache->handle;
-    }
-}
-
 void app_caches_finish(struct app_caches *caches)
 {
-    const VkPipelineCache *kept = NULL;
-    uint32_t kept_count = harvest_kept(caches->harvest, &kept);
-    struct live_caches live = {.caches = caches};
-    handle_map_each(&caches->by_handle, count_live, &live);
-    live.handles = calloc((size_t)kept_count + live.count + 1, sizeof(VkPipelineCache));
-    if (live.handles) {
-        memcpy(live.handles, kept, kept_count * sizeof(VkPipelineCache));
-        live.count = kept_count;
-        handle_map_each(&caches->by_handle, collect_live, &live);
-        stats_add(caches->stats, STATS_app_caches_harvested, live.count - kept_count);
-    } else {
-        live.count = 0;
-    }
-    injector_finish(caches->injector, live.count, live.handles);
+    injector_finish(caches->injector);
     harvest_destroy_kept(caches->harvest);
-    free(live.handles);
+    if (caches->mode == APP_CACHE_AUTO && atomic_load(&caches->makes_empty)) {
+        learning_conclude(&caches->learning, atomic_load(&caches->reads_back));
+    }
 }

@@ -23,10 +23,11 @@ struct injector;
 struct app_cache;
 struct app_caches;
 
-/* NULL: out of memory. What is given is borrowed and outlives the result. */
+/* NULL: out of memory. What is given is borrowed and outlives the result; `app` is the program's
+ * folder. */
 struct app_caches *app_caches_new(VkDevice device, const device_table *table,
-                                  struct injector *injector, enum app_cache_mode mode,
-                                  struct stats *stats);
+                                  struct injector *injector, const struct config *config,
+                                  const char *app, struct stats *stats);
 
 /* Frees the memory; NULL is a no-op. */
 void app_caches_delete(struct app_caches *caches);
@@ -40,18 +41,34 @@ void app_caches_created(struct app_caches *caches, const VkPipelineCacheCreateIn
 bool app_caches_destroying(struct app_caches *caches, VkPipelineCache handle,
                            const VkAllocationCallbacks *allocator);
 
+/* The cache that a creation names; NULL if it names none. Valid until the program destroys it. */
+struct app_cache *app_caches_find(struct app_caches *caches, VkPipelineCache named);
+
+/* Whether the program's cache has seen this pipeline (half of its content digest). NULL: no. */
+bool app_cache_has_seen(struct app_cache *cache, uint64_t fingerprint);
+void app_cache_saw(struct app_cache *cache, uint64_t fingerprint);
+
+/* Whether a creation that names this cache (or none) may be answered by a pipeline that is live
+ * already: the named cache must not miss what it would have got without us. in_hot: what was
+ * compiled for that pipeline is in the hot cache, from which a served cache would be filled. */
+bool app_cache_allows_sharing(struct app_cache *cache, uint64_t fingerprint, bool in_hot);
+
 /* Which cache a creation is given that names a cache, or none. */
 struct app_cache_choice {
     VkPipelineCache cache;
     bool hot;                /* it is the hot cache, not what the program named */
-    struct app_cache *named; /* what the program named, if it is harvested or served */
+    struct app_cache *named; /* NULL: none */
 };
 
 /* Every choose is followed by app_caches_chosen_done when the creation has returned. */
-struct app_cache_choice app_caches_choose(struct app_caches *caches, VkPipelineCache named);
+struct app_cache_choice app_caches_choose(struct app_caches *caches, VkPipelineCache named,
+                                          struct app_cache *named_cache);
 
 /* compiled: something new may be in the chosen cache now. */
 void app_caches_chosen_done(const struct app_cache_choice *choice, bool compiled);
+
+/* Whether what is compiled into the chosen cache goes into our saves. */
+bool app_caches_choice_is_saved(const struct app_cache_choice *choice);
 
 /* A creation that names this cache goes down the chain untouched: from now on the cache is passed.
  */

@@ -7,9 +7,11 @@
 
 #include "app_caches.h"
 #include "base/log.h"
+#include "device_traits.h"
 #include "handle_map.h"
 #include "injector.h"
 #include "instance.h"
+#include "sharing.h"
 
 static struct handle_map devices = HANDLE_MAP_INIT;
 static atomic_uint device_count; /* of this process, ever */
@@ -60,25 +62,47 @@ static VkLayerDeviceCreateInfo *find_link(const VkDeviceCreateInfo *create_info)
     return (VkLayerDeviceCreateInfo *)(uintptr_t)info;
 }
 
-#define NEXT(member)                                                                               \
+/* The commands of the next layer that warmpipe calls; of a promoted one the older name serves where
+ * the device has no other. */
+#define NEXT(member, older)                                                                        \
     {                                                                                              \
-        "vk" #member, offsetof(device_table, member)                                               \
+        "vk" #member, older, offsetof(device_table, member)                                        \
     }
 
-/* The commands of the next layer that warmpipe calls. */
 static const struct {
     const char *name;
+    const char *older;
     size_t offset;
 } next_commands[] = {
-    NEXT(DestroyDevice),
-    NEXT(CreatePipelineCache),
-    NEXT(DestroyPipelineCache),
-    NEXT(GetPipelineCacheData),
-    NEXT(MergePipelineCaches),
-    NEXT(CreateComputePipelines),
-    NEXT(CreateGraphicsPipelines),
-    NEXT(CreateRayTracingPipelinesKHR),
-    NEXT(CreateRayTracingPipelinesNV),
+    NEXT(DestroyDevice, NULL),
+    NEXT(CreatePipelineCache, NULL),
+    NEXT(DestroyPipelineCache, NULL),
+    NEXT(GetPipelineCacheData, NULL),
+    NEXT(MergePipelineCaches, NULL),
+    NEXT(CreateComputePipelines, NULL),
+    NEXT(CreateGraphicsPipelines, NULL),
+    NEXT(CreateRayTracingPipelinesKHR, NULL),
+    NEXT(CreateRayTracingPipelinesNV, NULL),
+    NEXT(DestroyPipeline, NULL),
+    NEXT(CreateShaderModule, NULL),
+    NEXT(DestroyShaderModule, NULL),
+    NEXT(CreateDescriptorSetLayout, NULL),
+    NEXT(DestroyDescriptorSetLayout, NULL),
+    NEXT(CreatePipelineLayout, NULL),
+    NEXT(DestroyPipelineLayout, NULL),
+    NEXT(CreateDescriptorUpdateTemplate, "vkCreateDescriptorUpdateTemplateKHR"),
+    NEXT(DestroyDescriptorUpdateTemplate, "vkDestroyDescriptorUpdateTemplateKHR"),
+    NEXT(CreateSampler, NULL),
+    NEXT(DestroySampler, NULL),
+    NEXT(CreateSamplerYcbcrConversion, "vkCreateSamplerYcbcrConversionKHR"),
+    NEXT(DestroySamplerYcbcrConversion, "vkDestroySamplerYcbcrConversionKHR"),
+    NEXT(CreateRenderPass, NULL),
+    NEXT(CreateRenderPass2, "vkCreateRenderPass2KHR"),
+    NEXT(DestroyRenderPass, NULL),
+    NEXT(SetDebugUtilsObjectNameEXT, NULL),
+    NEXT(SetDebugUtilsObjectTagEXT, NULL),
+    NEXT(DebugMarkerSetObjectNameEXT, NULL),
+    NEXT(DebugMarkerSetObjectTagEXT, NULL),
 };
 
 static void take_commands(struct device *device, PFN_vkGetDeviceProcAddr next)
@@ -87,39 +111,42 @@ static void take_commands(struct device *device, PFN_vkGetDeviceProcAddr next)
     device->lower_next = current.lower_next;
     for (size_t i = 0; i < sizeof next_commands / sizeof next_commands[0]; ++i) {
         PFN_vkVoidFunction function = next(device->handle, next_commands[i].name);
+        if (!function && next_commands[i].older) {
+            function = next(device->handle, next_commands[i].older);
+        }
         memcpy((char *)&device->table + next_commands[i].offset, &function, sizeof function);
     }
-}
-
-static bool extension_enabled(const VkDeviceCreateInfo *create_info, const char *name)
-{
-    for (uint32_t i = 0; i < create_info->enabledExtensionCount; ++i) {
-        if (strcmp(create_info->ppEnabledExtensionNames[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_device_group(const VkDeviceCreateInfo *create_info)
-{
-    for (const VkBaseInStructure *next = create_info->pNext; next; next = next->pNext) {
-        if (next->sType == VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO &&
-            ((const VkDeviceGroupDeviceCreateInfo *)next)->physicalDeviceCount > 1) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void device_free(struct device *device)
 {
     if (device) {
+        sharing_delete(device->sharing);
         app_caches_delete(device->app_caches);
         injector_delete(device->injector);
         instance_release(device->instance);
+        pthread_mutex_destroy(&device->name_lock);
         free(device);
     }
+}
+
+/* Handles are shared where nothing that the program asked for, and no tool in the chain, tells
+ * equal objects apart (hazards 2, 57). */
+static struct sharing *start_sharing(const struct device *device,
+                                     const struct device_traits *traits,
+                                     const struct driver_identity *identity)
+{
+    const struct config *config = &device->instance->config;
+    if (config->dedup == 0 || traits->private_data || traits->group ||
+        !injector_policy(device->injector)->deduplicate || device_traits_capture_tool()) {
+        return NULL;
+    }
+    return sharing_new(&(struct sharing_setup){
+        .kinds = config->dedup,
+        .has_callback = &device->instance->has_callback,
+        .layouts_by_serial = identity->api_version < VK_API_VERSION_1_3 && !traits->maintenance4,
+        .blend_advanced_coherent = traits->blend_advanced_coherent,
+    });
 }
 
 /* What makes a device more than a link in the chain. On a lack of memory it stays passive. */
@@ -134,12 +161,12 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
     };
     struct driver_identity identity;
     identity_query(&commands, physical_device, &identity);
+    struct device_traits traits;
+    device_traits_read(create_info, &traits);
     /* A program may use what both the device and its own VkApplicationInfo::apiVersion offer. */
     bool version_1_3 =
         identity.api_version >= VK_API_VERSION_1_3 && instance->api_version >= VK_API_VERSION_1_3;
-    device->feedback =
-        version_1_3 ||
-        extension_enabled(create_info, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
+    device->feedback = version_1_3 || traits.creation_feedback;
     device->injector =
         injector_new(&(struct injector_setup){.device = device->handle,
                                               .table = &device->table,
@@ -147,13 +174,16 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
                                               .app = instance->app,
                                               .stats = &device->stats,
                                               .device_index = atomic_fetch_add(&device_count, 1),
-                                              .device_group = is_device_group(create_info)},
+                                              .device_group = traits.group},
                      &identity);
     device->app_caches = device->injector
                              ? app_caches_new(device->handle, &device->table, device->injector,
-                                              instance->config.app_cache, &device->stats)
+                                              &instance->config, instance->app, &device->stats)
                              : NULL;
     device->passive = !device->app_caches;
+    if (!device->passive) {
+        device->sharing = start_sharing(device, &traits, &identity);
+    }
 }
 
 static struct device *device_new(VkDevice handle, PFN_vkGetDeviceProcAddr next,
@@ -164,6 +194,7 @@ static struct device *device_new(VkDevice handle, PFN_vkGetDeviceProcAddr next,
         device->handle = handle;
         device->instance = instance_reference(instance);
         device->passive = true;
+        pthread_mutex_init(&device->name_lock, NULL);
         take_commands(device, next);
     }
     return device;

@@ -3,6 +3,7 @@
 #ifndef WARMPIPE_LAYER_DEVICE_H
 #define WARMPIPE_LAYER_DEVICE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <vulkan/vulkan.h>
@@ -13,6 +14,7 @@
 struct instance;
 struct injector;
 struct app_caches;
+struct sharing;
 
 struct device {
     VkDevice handle;
@@ -24,6 +26,8 @@ struct device {
     struct stats stats;
     struct injector *injector;     /* NULL if passive */
     struct app_caches *app_caches; /* NULL if passive */
+    struct sharing *sharing;       /* NULL: handles are not shared here */
+    pthread_mutex_t name_lock;     /* held across calls that name objects */
 };
 
 VKAPI_ATTR VkResult VKAPI_CALL device_create(VkPhysicalDevice physical_device,

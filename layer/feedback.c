@@ -1,80 +1,62 @@
 #include "feedback.h"
 
-#include <stdlib.h>
+#define VALID VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT
+#define HIT   VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT
 
-static const VkPipelineCreationFeedbackFlags HIT =
-    VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
-
-void feedback_begin(struct feedback *feedback, uint32_t count)
+void feedback_init(struct feedback *feedback, const VkPipelineCreationFeedbackCreateInfo *programs)
 {
-    feedback->count = count;
-    feedback->elements = count <= FEEDBACK_INLINE_ELEMENTS
-                             ? feedback->inline_elements
-                             : malloc(count * sizeof *feedback->elements);
-    for (uint32_t i = 0; feedback->elements && i < count; ++i) {
-        feedback->elements[i].used = NULL;
-    }
+    feedback->programs = programs;
+    feedback->used = programs;
 }
 
-void feedback_use(struct feedback *feedback, uint32_t i,
-                  const VkPipelineCreationFeedbackCreateInfo *programs)
+void feedback_chain(struct feedback *feedback, const void **next)
 {
-    if (feedback->elements) {
-        feedback->elements[i].used = programs;
+    if (feedback->used) {
+        return;
     }
+    feedback->value = (VkPipelineCreationFeedback){0};
+    feedback->own = (VkPipelineCreationFeedbackCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO,
+        .pNext = *next,
+        .pPipelineCreationFeedback = &feedback->value,
+    };
+    feedback->used = &feedback->own;
+    *next = &feedback->own;
 }
 
-void feedback_chain(struct feedback *feedback, uint32_t i, const void **next)
+enum feedback_verdict feedback_read(const struct feedback *feedback)
 {
-    struct feedback_element *element = feedback->elements ? &feedback->elements[i] : NULL;
-    if (element && !element->used) {
-        element->value = (VkPipelineCreationFeedback){0};
-        element->own = (VkPipelineCreationFeedbackCreateInfo){
-            .sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO,
-            .pNext = *next,
-            .pPipelineCreationFeedback = &element->value,
-        };
-        element->used = &element->own;
-        *next = &element->own;
+    VkPipelineCreationFeedbackFlags flags =
+        feedback->used ? feedback->used->pPipelineCreationFeedback->flags : 0;
+    if (!(flags & VALID)) {
+        return FEEDBACK_UNKNOWN;
     }
+    return flags & HIT ? FEEDBACK_HIT : FEEDBACK_MISS;
 }
 
-struct feedback_result feedback_collect(const struct feedback *feedback,
-                                        const VkPipeline *pipelines)
+void feedback_hide_hit(const struct feedback *feedback)
 {
-    struct feedback_result result = {0};
-    for (uint32_t i = 0; i < feedback->count; ++i) {
-        if (pipelines[i] == VK_NULL_HANDLE) {
-            continue;
-        }
-        const VkPipelineCreationFeedbackCreateInfo *used =
-            feedback->elements ? feedback->elements[i].used : NULL;
-        VkPipelineCreationFeedbackFlags flags = used ? used->pPipelineCreationFeedback->flags : 0;
-        if (!(flags & VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT)) {
-            ++result.unknown;
-        } else if (flags & HIT) {
-            ++result.hits;
-        } else {
-            ++result.misses;
-        }
-    }
-    return result;
-}
-
-void feedback_hide_hit(const VkPipelineCreationFeedbackCreateInfo *programs)
-{
+    const VkPipelineCreationFeedbackCreateInfo *programs = feedback->programs;
     if (!programs) {
         return;
     }
-    programs->pPipelineCreationFeedback->flags &= ~HIT;
+    programs->pPipelineCreationFeedback->flags &= ~(VkPipelineCreationFeedbackFlags)HIT;
     for (uint32_t i = 0; i < programs->pipelineStageCreationFeedbackCount; ++i) {
-        programs->pPipelineStageCreationFeedbacks[i].flags &= ~HIT;
+        programs->pPipelineStageCreationFeedbacks[i].flags &= ~(VkPipelineCreationFeedbackFlags)HIT;
     }
 }
 
-void feedback_end(struct feedback *feedback)
+void feedback_write_shared(const struct feedback *feedback, bool hit, uint64_t duration_ns)
 {
-    if (feedback->elements != feedback->inline_elements) {
-        free(feedback->elements);
+    const VkPipelineCreationFeedbackCreateInfo *programs = feedback->programs;
+    if (!programs) {
+        return;
+    }
+    *programs->pPipelineCreationFeedback = (VkPipelineCreationFeedback){
+        .flags = VALID | (hit ? HIT : 0),
+        .duration = duration_ns,
+    };
+    for (uint32_t i = 0; i < programs->pipelineStageCreationFeedbackCount; ++i) {
+        programs->pPipelineStageCreationFeedbacks[i] = (VkPipelineCreationFeedback){0};
     }
 }

@@ -1,58 +1,41 @@
-/* Creation feedback: how warmpipe learns whether the driver's cache had a pipeline. Where a program
- * asks for none, a VkPipelineCreationFeedbackCreateInfo of ours is put in front of the chain, in a
- * copy of the create-infos; where it asks itself, its own is read. Either way the program never
- * sees a hit in a cache that it did not name (chapter "Pipeline Creation Feedback"). */
+/* Creation feedback of one pipeline: how warmpipe learns whether the driver's cache had it. Where
+ * the program asks for none, a VkPipelineCreationFeedbackCreateInfo of ours is put in front of the
+ * chain of a copied create-info; where it asks itself, its own is read. Either way the program
+ * never sees a hit in a cache that it did not name (chapter "Pipeline Creation Feedback").
+ *
+ * Not thread-safe: belongs to one call, and must not be moved once it is chained. */
 #ifndef WARMPIPE_LAYER_FEEDBACK_H
 #define WARMPIPE_LAYER_FEEDBACK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <vulkan/vulkan.h>
 
-/* So many elements need no memory of the heap; programs rarely create more in one call. */
-#define FEEDBACK_INLINE_ELEMENTS 4
-
-struct feedback_element {
-    const VkPipelineCreationFeedbackCreateInfo *used; /* the program's or `own`; NULL: none */
+struct feedback {
+    const VkPipelineCreationFeedbackCreateInfo *programs; /* NULL: it asks for none */
+    const VkPipelineCreationFeedbackCreateInfo *used;     /* NULL: nothing will be known */
     VkPipelineCreationFeedbackCreateInfo own;
     VkPipelineCreationFeedback value;
 };
 
-/* One call's feedback; lives on the stack of the call and must not be moved. */
-struct feedback {
-    uint32_t count;
-    struct feedback_element *elements; /* NULL, on a lack of memory: nothing will be known */
-    struct feedback_element inline_elements[FEEDBACK_INLINE_ELEMENTS];
-};
+/* Begins, with the program's own struct or NULL. */
+void feedback_init(struct feedback *feedback, const VkPipelineCreationFeedbackCreateInfo *programs);
 
-/* What the driver told of a call. */
-struct feedback_result {
-    uint32_t hits;
-    uint32_t misses;
-    uint32_t unknown;
-};
+/* Puts our struct in front of a chain, if the program asks for no feedback itself; *next is the
+ * pNext of a create-info that the driver will be given. */
+void feedback_chain(struct feedback *feedback, const void **next);
 
-/* Prepares for `count` elements, none of which has feedback yet. feedback_end must follow. */
-void feedback_begin(struct feedback *feedback, uint32_t count);
+enum feedback_verdict { FEEDBACK_UNKNOWN, FEEDBACK_HIT, FEEDBACK_MISS };
 
-/* Element i asks for feedback itself, in this struct. */
-void feedback_use(struct feedback *feedback, uint32_t i,
-                  const VkPipelineCreationFeedbackCreateInfo *programs);
+/* After the creation: what the driver said of the pipeline as a whole. */
+enum feedback_verdict feedback_read(const struct feedback *feedback);
 
-/* Puts our struct in front of the chain of element i, if it has none itself; *next is the pNext of
- * its create-info, in a copy that the driver will be given. */
-void feedback_chain(struct feedback *feedback, uint32_t i, const void **next);
+/* Clears APPLICATION_PIPELINE_CACHE_HIT, of the pipeline and of the stages, in what the program
+ * sees: the cache that was hit is not one that it named. */
+void feedback_hide_hit(const struct feedback *feedback);
 
-/* After the call: counts, by what the driver wrote, every pipeline that was created. */
-struct feedback_result feedback_collect(const struct feedback *feedback,
-                                        const VkPipeline *pipelines);
-
-/* Clears APPLICATION_PIPELINE_CACHE_HIT, of the pipeline and of the stages, in a struct of the
- * program's: the cache that was hit is not one that it named. NULL is a no-op. */
-void feedback_hide_hit(const VkPipelineCreationFeedbackCreateInfo *programs);
-
-/* Frees what begin allocated. */
-void feedback_end(struct feedback *feedback);
+/* Writes what the program sees of a pipeline that no driver was asked for: valid, with the time it
+ * took; every stage not valid ("must set or clear VALID for every element"). */
+void feedback_write_shared(const struct feedback *feedback, bool hit, uint64_t duration_ns);
 
 #endif

@@ -27,21 +27,23 @@ static size_t home_of(const struct handle_map_table *table, uint64_t key)
     return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & table->mask;
 }
 
+/* Slots are read with acquire and written with release, so that no slot is seen before the sequence
+ * that announces its change, nor the sequence after before the slot. */
 static uint64_t key_at(struct handle_map_table *table, size_t i)
 {
-    return atomic_load_explicit(&table->slots[i & table->mask].key, memory_order_relaxed);
+    return atomic_load_explicit(&table->slots[i & table->mask].key, memory_order_acquire);
 }
 
 static void *value_at(struct handle_map_table *table, size_t i)
 {
-    return atomic_load_explicit(&table->slots[i & table->mask].value, memory_order_relaxed);
+    return atomic_load_explicit(&table->slots[i & table->mask].value, memory_order_acquire);
 }
 
 static void set(struct handle_map_table *table, size_t i, uint64_t key, void *value)
 {
     struct slot *slot = &table->slots[i & table->mask];
-    atomic_store_explicit(&slot->value, value, memory_order_relaxed);
-    atomic_store_explicit(&slot->key, key, memory_order_relaxed);
+    atomic_store_explicit(&slot->value, value, memory_order_release);
+    atomic_store_explicit(&slot->key, key, memory_order_release);
 }
 
 void handle_map_init(struct handle_map *map)
@@ -88,7 +90,6 @@ void *handle_map_get(struct handle_map *map, uint64_t key)
         struct handle_map_table *table = current_table(map);
         size_t i = find(table, key);
         void *value = i == SIZE_MAX ? NULL : value_at(table, i);
-        atomic_thread_fence(memory_order_acquire);
         uint64_t after = __atomic_load_n(&map->sequence, __ATOMIC_RELAXED);
         if (before == after && before % 2 == 0) {
             return value;
@@ -100,7 +101,6 @@ static void write_begin(struct handle_map *map)
 {
     pthread_mutex_lock(&map->write_lock);
     __atomic_store_n(&map->sequence, map->sequence + 1, __ATOMIC_RELAXED);
-    atomic_thread_fence(memory_order_release);
 }
 
 static void write_end(struct handle_map *map)

@@ -16,11 +16,13 @@ struct harvest *harvest_new(const struct driver_caches *caches);
 /* Frees the memory, not what is kept (harvest_destroy_kept); NULL is a no-op. */
 void harvest_delete(struct harvest *harvest);
 
-/* Takes over a cache that nobody uses any more. */
+/* Takes over a cache that the program does not use any more. */
 void harvest_keep(struct harvest *harvest, VkPipelineCache cache);
 
-/* What is kept: valid until the next call. Nobody may call harvest_keep meanwhile. */
-uint32_t harvest_kept(const struct harvest *harvest, const VkPipelineCache **ret_caches);
+/* Until harvest_unpin, nothing that is kept is destroyed. Copies what is kept, at most `room`, to
+ * `ret_caches`; returns how many are kept. */
+uint32_t harvest_pin(struct harvest *harvest, VkPipelineCache *ret_caches, uint32_t room);
+void harvest_unpin(struct harvest *harvest);
 
 /* Destroys the kept driver objects. */
 void harvest_destroy_kept(struct harvest *harvest);

@@ -1,37 +1,21 @@
 #include "injector.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
-#include "cache_save.h"
-#include "disk/store.h"
 #include "driver/policy_load.h"
+#include "injector_state.h"
 
-struct injector {
-    struct injector_setup setup;
-    struct driver_identity identity;
-    struct policy policy;
-    struct driver_caches caches;
-    pthread_mutex_t serialize; /* held across calls down, for drivers that ask for it */
+/* A driver that has lived with a blob for so long is not dying of it. */
+#define TRIAL_NS UINT64_C(2000000000)
 
-    pthread_mutex_t load_lock; /* held across the first load: racers wait */
-    atomic_bool loaded;        /* hot and store are set and stay */
-    VkPipelineCache hot;
-    struct store *store;  /* NULL: nothing is read or written */
-    atomic_bool on_trial; /* the driver has been given a blob and no creation has returned yet */
-
-    atomic_bool compiled;
-    atomic_bool unknown;
-
-    enum cache_state state;
-    enum reason reason;
-    size_t loaded_bytes;
-    struct digest loaded_digest;
-    size_t saved_bytes;
-};
+void injector_tell(struct injector *injector, enum cache_state state, enum reason reason)
+{
+    pthread_mutex_lock(&injector->lock);
+    injector->report.state = state;
+    injector->report.reason = reason;
+    pthread_mutex_unlock(&injector->lock);
+}
 
 /* The policy as this device, these settings and this process narrow it. */
 static void narrow_policy(struct injector *injector)
@@ -39,18 +23,16 @@ static void narrow_policy(struct injector *injector)
     struct policy *policy = &injector->policy;
     policy_of_settings(injector->setup.config, &injector->identity, policy);
     if (!policy->inject || !policy->persist) {
-        injector->state = policy->inject ? CACHE_STATE_DENIED : CACHE_STATE_OFF;
-        injector->reason = REASON_policy;
+        injector_tell(injector, policy->inject ? CACHE_STATE_DENIED : CACHE_STATE_OFF,
+                      REASON_policy);
     }
     if (injector->setup.device_group) {
         policy->inject = policy->persist = policy->serve = false;
-        injector->state = CACHE_STATE_OFF;
-        injector->reason = REASON_device_group;
+        injector_tell(injector, CACHE_STATE_OFF, REASON_device_group);
     }
     if (!injector->setup.config->root) {
         policy->persist = false;
-        injector->state = CACHE_STATE_OFF;
-        injector->reason = REASON_no_directory;
+        injector_tell(injector, CACHE_STATE_OFF, REASON_no_directory);
     }
     log_info("device %u, %s, driver %s %s: policy rule %s: persist=%d inject=%d serve=%d "
              "deduplicate=%d serialize=%d single_cache=%d",
@@ -58,6 +40,19 @@ static void narrow_policy(struct injector *injector)
              injector->identity.driver_name, injector->identity.driver_info, policy->rule,
              policy->persist, policy->inject, policy->serve, policy->deduplicate, policy->serialize,
              policy->single_cache);
+}
+
+/* Where the policy allows it; no file is touched yet. */
+static struct store *open_store(const struct injector *injector)
+{
+    const struct config *config = injector->setup.config;
+    struct store_options options = {
+        .root = config->root,
+        .app = injector->setup.app,
+        .max_blob = injector->policy.max_blob,
+        .read_only = config->read_only,
+    };
+    return injector->policy.persist ? store_open(&options, &injector->identity) : NULL;
 }
 
 struct injector *injector_new(const struct injector_setup *setup,
@@ -69,7 +64,8 @@ struct injector *injector_new(const struct injector_setup *setup,
     }
     injector->setup = *setup;
     injector->identity = *identity;
-    injector->state = CACHE_STATE_COLD;
+    injector->report.state = CACHE_STATE_COLD;
+    pthread_mutex_init(&injector->lock, NULL);
     pthread_mutex_init(&injector->load_lock, NULL);
     pthread_mutex_init(&injector->serialize, NULL);
     narrow_policy(injector);
@@ -78,17 +74,28 @@ struct injector *injector_new(const struct injector_setup *setup,
         .table = setup->table,
         .serialize = injector->policy.serialize ? &injector->serialize : NULL,
     };
+    injector->store = open_store(injector);
+    injector->saves = injector->store && !setup->config->read_only;
+    saver_init(&injector->saver, &injector->caches, injector->store, !injector->policy.single_cache,
+               setup->config->flush_idle_ms);
+    injector_save_init(injector);
     return injector;
 }
 
 void injector_delete(struct injector *injector)
 {
-    if (injector) {
-        store_close(injector->store);
+    if (injector && !injector->abandoned) {
+        saver_release(&injector->saver);
+        pthread_mutex_destroy(&injector->lock);
         pthread_mutex_destroy(&injector->load_lock);
         pthread_mutex_destroy(&injector->serialize);
         free(injector);
     }
+}
+
+void injector_set_harvest(struct injector *injector, const struct injector_harvest *harvest)
+{
+    injector->harvest = *harvest;
 }
 
 const struct policy *injector_policy(const struct injector *injector)
@@ -101,32 +108,29 @@ const struct driver_caches *injector_caches(const struct injector *injector)
     return &injector->caches;
 }
 
-/* Opens the store, without touching a file. */
-static void open_store(struct injector *injector)
-{
-    const struct config *config = injector->setup.config;
-    if (!injector->store && injector->policy.persist) {
-        struct store_options options = {
-            .root = config->root,
-            .app = injector->setup.app,
-            .max_blob = injector->policy.max_blob,
-            .read_only = config->read_only,
-        };
-        injector->store = store_open(&options, &injector->identity);
-    }
-}
-
 /* One line for what stands in the way of a warm start; a file that is simply not there is none. */
 static void tell_rejection(struct injector *injector, enum reason reason)
 {
-    injector->reason = reason;
+    const char *path = store_path(injector->store);
     if (reason == REASON_no_file) {
-        log_debug("cold start (no_file): %s", store_path(injector->store));
+        injector_tell(injector, CACHE_STATE_COLD, reason);
+        log_debug("cold start (no_file): %s", path);
         return;
     }
-    injector->state = reason == REASON_quarantined ? CACHE_STATE_QUARANTINED : CACHE_STATE_REJECTED;
-    log_warn("cold start (%s): %s: %s", reason_id(reason), reason_text(reason),
-             store_path(injector->store));
+    injector_tell(injector,
+                  reason == REASON_quarantined ? CACHE_STATE_QUARANTINED : CACHE_STATE_REJECTED,
+                  reason);
+    log_warn("cold start (%s): %s: %s", reason_id(reason), reason_text(reason), path);
+}
+
+/* The marker stands until a creation has returned, or for two seconds: then the worker drops it. */
+static void begin_trial(struct injector *injector)
+{
+    if (!injector->setup.config->read_only) {
+        atomic_store(&injector->trial_ends_ns, saver_now_ns() + TRIAL_NS);
+        atomic_store(&injector->on_trial, true);
+        flusher_wake(&injector->client);
+    }
 }
 
 /* Creates the hot cache from the blob on disk. */
@@ -143,10 +147,10 @@ static bool load_blob(struct injector *injector)
         store_survived(injector->store);
         tell_rejection(injector, REASON_driver_refused);
     } else {
-        injector->state = CACHE_STATE_LOADED;
-        injector->loaded_bytes = blob.size;
-        injector->loaded_digest = blob.digest;
-        atomic_store(&injector->on_trial, true);
+        injector_tell(injector, CACHE_STATE_LOADED, REASON_ok);
+        injector->report.loaded_bytes = blob.size;
+        saver_set_known(&injector->saver, blob.digest, blob.size);
+        begin_trial(injector);
         log_info("loaded %zu bytes: %s", blob.size, store_path(injector->store));
     }
     store_blob_free(&blob);
@@ -155,11 +159,7 @@ static bool load_blob(struct injector *injector)
 
 static void load(struct injector *injector)
 {
-    if (!injector->policy.inject) {
-        return;
-    }
-    open_store(injector);
-    if (!injector->store || !load_blob(injector)) {
+    if (injector->policy.inject && (!injector->store || !load_blob(injector))) {
         injector->hot = driver_cache_create(&injector->caches, NULL, 0);
     }
 }
@@ -183,82 +183,20 @@ VkPipelineCache injector_loaded_cache(const struct injector *injector)
                                                                          : VK_NULL_HANDLE;
 }
 
+void injector_creating(struct injector *injector)
+{
+    saver_begin(&injector->saver);
+}
+
 void injector_created(struct injector *injector, bool hot, enum injector_change change)
 {
-    if (change == INJECTOR_COMPILED &&
-        !atomic_load_explicit(&injector->compiled, memory_order_relaxed)) {
-        atomic_store_explicit(&injector->compiled, true, memory_order_relaxed);
-    } else if (change == INJECTOR_UNKNOWN &&
-               !atomic_load_explicit(&injector->unknown, memory_order_relaxed)) {
-        atomic_store_explicit(&injector->unknown, true, memory_order_relaxed);
+    saver_end(&injector->saver);
+    if (change != INJECTOR_UNCHANGED && injector->saves) {
+        saver_compiled(&injector->saver, saver_now_ns());
+        flusher_wake(&injector->client);
     }
     if (hot && atomic_load_explicit(&injector->on_trial, memory_order_relaxed) &&
-        atomic_exchange(&injector->on_trial, false)) {
-        store_survived(injector->store);
+        saver_survived(&injector->saver)) {
+        atomic_store(&injector->on_trial, false);
     }
-}
-
-/* Saves if anything is new; whatever comes of it ends in the statistics and at most one line. */
-static void save(struct injector *injector, uint32_t count, const VkPipelineCache *harvested)
-{
-    bool compiled = atomic_load(&injector->compiled);
-    bool unknown = atomic_load(&injector->unknown);
-    open_store(injector);
-    if ((!compiled && !unknown) || !injector->store || injector->setup.config->read_only) {
-        return;
-    }
-    struct cache_save request = {
-        .caches = &injector->caches,
-        .store = injector->store,
-        .hot = injector->hot,
-        .harvested_count = injector->policy.single_cache ? 0 : count,
-        .harvested = harvested,
-        .may_merge = !injector->policy.single_cache,
-        .known_digest = injector->loaded_digest,
-        .known_size = injector->loaded_bytes,
-    };
-    size_t saved = 0;
-    enum reason reason = cache_save_run(&request, &saved);
-    injector->saved_bytes = saved;
-    if (reason == REASON_ineffective) {
-        injector->state = CACHE_STATE_INEFFECTIVE;
-        injector->reason = reason;
-        log_info("not saved (ineffective): %s", reason_text(reason));
-    } else if (reason != REASON_ok) {
-        injector->reason = reason;
-        log_warn("not saved (%s): %s: %s", reason_id(reason), reason_text(reason),
-                 store_path(injector->store));
-    } else if (saved) {
-        log_info("saved %zu bytes: %s", saved, store_path(injector->store));
-    }
-}
-
-static void tell_statistics(struct injector *injector, const char *event)
-{
-    if (!injector->setup.config->stats_path) {
-        return;
-    }
-    char identity[DIGEST_HEX_SIZE];
-    digest_format(identity_digest(&injector->identity), identity);
-    struct stats_line line = {
-        .event = event,
-        .app = injector->setup.app,
-        .device_index = injector->setup.device_index,
-        .device = injector->identity.device_name,
-        .driver = injector->identity.driver_name,
-        .identity = identity,
-        .state = injector->state,
-        .reason = injector->reason,
-        .loaded_bytes = injector->loaded_bytes,
-        .saved_bytes = injector->saved_bytes,
-    };
-    stats_append(injector->setup.config->stats_path, injector->setup.stats, &line);
-}
-
-void injector_finish(struct injector *injector, uint32_t count, const VkPipelineCache *harvested)
-{
-    save(injector, count, harvested);
-    driver_cache_destroy(&injector->caches, injector->hot);
-    injector->hot = VK_NULL_HANDLE;
-    tell_statistics(injector, "destroy");
 }

@@ -1,13 +1,14 @@
 /* The hot cache of one device: loaded from disk at the first pipeline creation, given to every
  * creation that has no cache of its own, saved when the device goes.
  *
- *     injector_new → [injector_cache → create pipelines → injector_created]… → injector_finish
- *                  → injector_delete
+ *     injector_new → [injector_cache → injector_creating → create pipelines → injector_created]…
+ *                  → injector_finish → injector_delete
  *
- * injector_cache and injector_created may be called by any number of threads at once; the others by
- * one thread while no other uses the device. The hot cache is never the destination of a merge, so
- * its users need no lock (creating and reading are internally synchronized). No failure here ever
- * reaches the program: without a hot cache it runs as it would without us. */
+ * injector_cache, injector_creating and injector_created may be called by any number of threads at
+ * once; the others by one thread while no other uses the device. The hot cache is never the
+ * destination of a merge, so its users need no lock (creating and reading are internally
+ * synchronized). No failure here ever reaches the program: without a hot cache it runs as it would
+ * without us. */
 #ifndef WARMPIPE_LAYER_INJECTOR_H
 #define WARMPIPE_LAYER_INJECTOR_H
 
@@ -54,16 +55,26 @@ enum injector_change {
     INJECTOR_UNKNOWN    /* no feedback: the data itself will tell */
 };
 
-/* A creation has returned. hot: it used the hot cache, and so the driver has survived the blob. */
+/* Brackets a creation with the hot cache or with one that is harvested. hot: it was the hot cache,
+ * and so the driver has survived the blob. Neither waits for a save. */
+void injector_creating(struct injector *injector);
 void injector_created(struct injector *injector, bool hot, enum injector_change change);
 
 /* What the driver may be given, and the way to its caches. */
 const struct policy *injector_policy(const struct injector *injector);
 const struct driver_caches *injector_caches(const struct injector *injector);
 
-/* At vkDestroyDevice, before it goes down the chain: saves what is new in the hot cache and in the
- * `count` harvested caches (which the caller destroys afterwards), destroys the hot cache, writes
- * the line of statistics. */
-void injector_finish(struct injector *injector, uint32_t count, const VkPipelineCache *harvested);
+/* Where saves find the caches that are harvested: between pin and unpin, none of the caches given
+ * is destroyed. pin returns how many; *ret_caches is malloc'ed, for the injector to free. */
+struct injector_harvest {
+    uint32_t (*pin)(void *user, VkPipelineCache **ret_caches);
+    void (*unpin)(void *user);
+    void *user;
+};
+void injector_set_harvest(struct injector *injector, const struct injector_harvest *harvest);
+
+/* At vkDestroyDevice, before it goes down the chain: stops the background saves, saves what is new,
+ * destroys the hot cache, writes the line of statistics. */
+void injector_finish(struct injector *injector);
 
 #endif

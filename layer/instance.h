@@ -22,7 +22,8 @@ struct instance {
     PFN_vkEnumerateDeviceExtensionProperties enumerate_extensions;
     uint32_t
         api_version; /* what the program asked for: VkApplicationInfo::apiVersion, at least 1.0 */
-    bool passive;    /* pass everything through: switched off, or a second copy in the chain */
+    atomic_bool has_callback; /* a debug messenger or report callback was created, ever */
+    bool passive; /* pass everything through: switched off, or a second copy in the chain */
     struct config config;
     char app[PATHS_APP_SIZE];
 };

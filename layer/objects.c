@@ -29,7 +29,9 @@ struct object {
     uint32_t key_size;
     uint32_t type;
     _Atomic uint8_t state;
-    uint8_t key[]; /* key_size bytes: none unless claimed */
+    bool by_serial;
+    bool hot;
+    uint8_t key[]; /* key_size bytes; of an adopted render pass its struct render_pass_use */
 };
 
 struct shard {
@@ -49,6 +51,11 @@ struct wanted_handle {
     uint64_t handle;
 };
 
+struct wanted_key {
+    const struct object_key *key;
+    uint64_t hash;
+};
+
 static uint64_t mix(uint64_t value)
 {
     value ^= value >> 32;
@@ -59,7 +66,7 @@ static uint64_t mix(uint64_t value)
 
 static uint64_t hash_of_key(const struct object_key *key)
 {
-    return mix(key->content.low ^ key->identity ^ (uint64_t)key->type) & OBJECTS_HASH_MASK;
+    return mix(key->digest.low ^ (uint64_t)key->type) & OBJECTS_HASH_MASK;
 }
 
 static uint64_t hash_of_handle(uint64_t handle)
@@ -85,8 +92,9 @@ static struct shard *shard_of(struct shard *shards, uint64_t hash)
 static bool matches_key(const void *item, const void *wanted)
 {
     const struct object *object = item;
-    const struct object_key *key = wanted;
-    if (object->type != (uint32_t)key->type || !digest_equal(object->content, key->content)) {
+    const struct object_key *key = ((const struct wanted_key *)wanted)->key;
+    if (object->hash != ((const struct wanted_key *)wanted)->hash ||
+        object->type != (uint32_t)key->type) {
         return false;
     }
     size_t offset = 0;
@@ -168,7 +176,8 @@ static size_t key_size(const struct object_key *key)
 
 /* An object that nobody else knows yet; NULL when memory is out or the key is beyond bounds. */
 static struct object *object_new(struct objects *objects, const struct object_key *key,
-                                 uint64_t hash)
+                                 uint64_t hash, enum object_state state,
+                                 const struct canonical_object *facts)
 {
     size_t size = key_size(key);
     struct object *object = size <= UINT32_MAX ? malloc(offsetof(struct object, key) + size) : NULL;
@@ -178,18 +187,30 @@ static struct object *object_new(struct objects *objects, const struct object_ke
     object->handle = 0;
     object->serial = atomic_fetch_add_explicit(&objects->next_serial, 1, memory_order_relaxed);
     object->hash = hash;
-    object->content = key->content;
+    object->content = facts ? facts->content : (struct digest){0};
     atomic_init(&object->references, 1);
     object->driver_references = 1;
     object->key_size = (uint32_t)size;
     object->type = (uint32_t)key->type;
-    atomic_init(&object->state, OBJECT_CLAIMED);
+    atomic_init(&object->state, state);
+    object->by_serial = facts && facts->by_serial;
+    object->hot = false;
     size_t offset = 0;
     for (unsigned i = 0; i < key->part_count; ++i) {
         memcpy(object->key + offset, key->parts[i].iov_base, key->parts[i].iov_len);
         offset += key->parts[i].iov_len;
     }
     return object;
+}
+
+uint64_t object_handle(const struct object *object)
+{
+    return object->handle;
+}
+
+bool object_is_in_hot_cache(const struct object *object)
+{
+    return object->hot;
 }
 
 /* One reference more, unless the last one is just being dropped. */
@@ -202,37 +223,52 @@ static bool reference(struct object *object)
     return references > 0;
 }
 
-enum objects_answer objects_claim(struct objects *objects, const struct object_key *key, bool wait,
-                                  uint64_t *ret_handle, struct object **ret_claim)
+/* Under the key shard's lock: a claim of the key, found by others from now on. */
+static struct object *claim_new(struct objects *objects, struct shard *shard,
+                                const struct object_key *key, uint64_t hash,
+                                const struct canonical_object *facts)
 {
-    uint64_t hash = hash_of_key(key);
-    struct shard *shard = shard_of(objects->by_key, hash);
+    struct object *claim = object_new(objects, key, hash, OBJECT_CLAIMED, facts);
+    if (claim && !object_index_add(&shard->index, claim)) {
+        free(claim);
+        claim = NULL;
+    }
+    return claim;
+}
+
+enum objects_answer objects_claim(struct objects *objects, const struct object_key *key,
+                                  const struct canonical_object *facts, bool wait,
+                                  struct object **ret_object)
+{
+    struct wanted_key wanted = {.key = key, .hash = hash_of_key(key)};
+    struct shard *shard = shard_of(objects->by_key, wanted.hash);
     enum objects_answer answer = OBJECTS_ALONE;
     pthread_mutex_lock(&shard->lock);
     for (;;) {
         struct object *object =
-            object_index_find(&shard->index, hash / SHARD_COUNT, matches_key, key);
-        if (object && atomic_load(&object->state) == OBJECT_CLAIMED) {
-            if (!wait) {
-                break;
-            }
+            object_index_find(&shard->index, wanted.hash / SHARD_COUNT, matches_key, &wanted);
+        bool claimed = object && atomic_load(&object->state) == OBJECT_CLAIMED;
+        if (claimed && wait) {
             pthread_cond_wait(&shard->settled, &shard->lock);
             continue;
         }
+        if (claimed) {
+            *ret_object = object;
+            break;
+        }
         if (object && reference(object)) {
-            *ret_handle = object->handle;
+            *ret_object = object;
             answer = OBJECTS_HIT;
             break;
         }
         if (object) {
+            /* Its last reference is being dropped at this moment, by another thread. */
             object_index_remove(&shard->index, object);
         }
-        struct object *claim = object_new(objects, key, hash);
-        if (claim && object_index_add(&shard->index, claim)) {
-            *ret_claim = claim;
+        struct object *claim = claim_new(objects, shard, key, wanted.hash, facts);
+        if (claim) {
+            *ret_object = claim;
             answer = OBJECTS_CREATE;
-        } else {
-            free(claim);
         }
         break;
     }
@@ -273,9 +309,10 @@ static void settle(struct objects *objects, struct object *claim, bool shared)
     pthread_mutex_unlock(&shard->lock);
 }
 
-void objects_publish(struct objects *objects, struct object *claim, uint64_t handle)
+void objects_publish(struct objects *objects, struct object *claim, uint64_t handle, bool hot)
 {
     claim->handle = handle;
+    claim->hot = hot;
     bool entered = enter_handle(objects, claim);
     settle(objects, claim, entered);
     if (!entered) {
@@ -290,21 +327,36 @@ void objects_abandon(struct objects *objects, struct object *claim)
 }
 
 void objects_adopt(struct objects *objects, VkObjectType type, uint64_t handle,
-                   const struct digest *content)
+                   const struct canonical_object *facts)
 {
     struct object_key key = {.type = type};
-    if (content) {
-        key.content = *content;
+    struct iovec use;
+    if (facts && type == VK_OBJECT_TYPE_RENDER_PASS) {
+        use = (struct iovec){(void *)(uintptr_t)&facts->use, sizeof facts->use};
+        key.parts = &use;
+        key.part_count = 1;
     }
-    struct object *object = object_new(objects, &key, 0);
+    struct object *object =
+        object_new(objects, &key, 0, facts ? OBJECT_UNSHARED : OBJECT_UNKNOWN, facts);
     if (!object) {
         return;
     }
     object->handle = handle;
-    object->state = content ? OBJECT_UNSHARED : OBJECT_UNKNOWN;
     if (!enter_handle(objects, object)) {
         free(object);
     }
+}
+
+void objects_reference(struct objects *objects, VkObjectType type, uint64_t handle)
+{
+    uint64_t hash = hash_of_handle(handle);
+    struct shard *shard = shard_of(objects->by_handle, hash);
+    pthread_mutex_lock(&shard->lock);
+    struct object *object = find_handle(shard, hash, type, handle);
+    if (object) {
+        atomic_fetch_add(&object->references, 1);
+    }
+    pthread_mutex_unlock(&shard->lock);
 }
 
 bool objects_release(struct objects *objects, VkObjectType type, uint64_t handle)
@@ -337,7 +389,7 @@ bool objects_release(struct objects *objects, VkObjectType type, uint64_t handle
 }
 
 bool objects_resolve(struct objects *objects, VkObjectType type, uint64_t handle,
-                     struct digest *ret_content, uint64_t *ret_serial)
+                     struct canonical_object *ret_facts)
 {
     uint64_t hash = hash_of_handle(handle);
     struct shard *shard = shard_of(objects->by_handle, hash);
@@ -345,8 +397,13 @@ bool objects_resolve(struct objects *objects, VkObjectType type, uint64_t handle
     const struct object *object = find_handle(shard, hash, type, handle);
     bool known = object && atomic_load(&object->state) != OBJECT_UNKNOWN;
     if (known) {
-        *ret_content = object->content;
-        *ret_serial = object->serial;
+        ret_facts->content = object->content;
+        ret_facts->serial = object->serial;
+        ret_facts->by_serial = object->by_serial;
+        ret_facts->use = (struct render_pass_use){0};
+        if (type == VK_OBJECT_TYPE_RENDER_PASS) {
+            memcpy(&ret_facts->use, object->key, sizeof ret_facts->use);
+        }
     }
     pthread_mutex_unlock(&shard->lock);
     return known;

@@ -16,17 +16,16 @@
 #include <sys/uio.h>
 #include <vulkan/vulkan.h>
 
-#include "codec/digest.h"
+#include "codec/canonical.h"
 
 struct objects;
 struct object;
 
-/* What is looked up: equal if type and all the bytes are. */
+/* What is looked up: equal if the type and all the bytes are. */
 struct object_key {
     VkObjectType type;
-    struct digest content;     /* of the canonical bytes: names the object for its parents */
-    uint64_t identity;         /* a hash over the identity tail, 0 if there is none */
-    const struct iovec *parts; /* canonical bytes and identity tail, borrowed, compared in order */
+    struct digest digest;      /* of the whole key: where to look, no more */
+    const struct iovec *parts; /* the live key, borrowed, compared in order */
     unsigned part_count;
 };
 
@@ -37,36 +36,46 @@ struct objects *objects_new(void);
 void objects_delete(struct objects *objects);
 
 enum objects_answer {
-    OBJECTS_HIT,    /* *ret_handle is live, and referenced once more */
-    OBJECTS_CREATE, /* create it, then objects_publish or objects_abandon *ret_claim */
-    OBJECTS_ALONE   /* create it unshared, then objects_adopt: somebody else is creating it and
-                     * `wait` is false, or memory is out */
+    OBJECTS_HIT,    /* *ret_object is live, and referenced once more */
+    OBJECTS_CREATE, /* *ret_object is a claim: create, then objects_publish or objects_abandon */
+    OBJECTS_ALONE /* create it unshared, then objects_adopt: it is being created and `wait` is false
+                   * (*ret_object is that claim, to be compared only), or memory is out */
 };
 
-/* Asks for an object. With wait, a thread that finds the same one being created by another waits
- * until that has ended (single flight). */
-enum objects_answer objects_claim(struct objects *objects, const struct object_key *key, bool wait,
-                                  uint64_t *ret_handle, struct object **ret_claim);
+/* Asks for an object; `facts` (its serial is not read) are what it is named by once it is live.
+ * With wait, a thread that finds the same one being created by another waits until that has ended
+ * (single flight): only a thread that holds no claim of its own may wait. */
+enum objects_answer objects_claim(struct objects *objects, const struct object_key *key,
+                                  const struct canonical_object *facts, bool wait,
+                                  struct object **ret_object);
 
-/* The claimed object has been created as `handle`: it is shared from now on. (If the driver has
- * returned a handle that is known already, the two are counted as one.) */
-void objects_publish(struct objects *objects, struct object *claim, uint64_t handle);
+/* Of an object that objects_claim has given as a hit. */
+uint64_t object_handle(const struct object *object);
+bool object_is_in_hot_cache(const struct object *object);
+
+/* The claimed object has been created as `handle`: it is shared from now on. hot: what the driver
+ * compiled for it is in the hot cache. (If the driver has returned a handle that is known already,
+ * the two are counted as one.) */
+void objects_publish(struct objects *objects, struct object *claim, uint64_t handle, bool hot);
 
 /* It has not been created: whoever waits tries by itself. */
 void objects_abandon(struct objects *objects, struct object *claim);
 
-/* Makes a created handle known that is not shared. content NULL: nothing is known of it, parents
- * that name it cannot be encoded. */
+/* Makes a created handle known that is not shared. facts NULL: nothing is known of it; what names
+ * it cannot be encoded. */
 void objects_adopt(struct objects *objects, VkObjectType type, uint64_t handle,
-                   const struct digest *content);
+                   const struct canonical_object *facts);
+
+/* One reference more to a live handle that the caller holds one of: it is given out once more. */
+void objects_reference(struct objects *objects, VkObjectType type, uint64_t handle);
 
 /* A destroy of the handle: true if it is to go down the chain, after which the handle is forgotten
  * here already, so that the driver may give it out again. */
 bool objects_release(struct objects *objects, VkObjectType type, uint64_t handle);
 
-/* What a live handle stands for: false if unknown. The serial is never given out twice. */
+/* What a live handle stands for; false if that is not known. */
 bool objects_resolve(struct objects *objects, VkObjectType type, uint64_t handle,
-                     struct digest *ret_content, uint64_t *ret_serial);
+                     struct canonical_object *ret_facts);
 
 /* How many live objects there are. */
 size_t objects_count(struct objects *objects);

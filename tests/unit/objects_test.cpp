@@ -26,11 +26,16 @@ class Key {
         : text_(std::move(text)), part_{text_.data(), text_.size()}
     {
         key_.type = type;
-        key_.content = collide ? digest{1, 1} : digest_of(text_.data(), text_.size());
+        facts_.content = digest_of(text_.data(), text_.size());
+        key_.digest = collide ? digest{1, 1} : facts_.content;
         key_.parts = &part_;
         key_.part_count = 1;
     }
     Key(const Key &) = delete;
+    const canonical_object *facts() const
+    {
+        return &facts_;
+    }
     const object_key *get() const
     {
         return &key_;
@@ -40,6 +45,7 @@ class Key {
     std::string text_;
     iovec part_;
     object_key key_{};
+    canonical_object facts_{};
 };
 
 class Objects : public testing::Test {
@@ -56,13 +62,12 @@ class Objects : public testing::Test {
     // Claims and, where nobody has it, publishes `handle`. Returns what the program would get.
     uint64_t create(const Key &key, uint64_t handle)
     {
-        uint64_t found = 0;
-        object *claim = nullptr;
-        switch (objects_claim(objects, key.get(), true, &found, &claim)) {
+        object *found = nullptr;
+        switch (objects_claim(objects, key.get(), key.facts(), true, &found)) {
         case OBJECTS_HIT:
-            return found;
+            return object_handle(found);
         case OBJECTS_CREATE:
-            objects_publish(objects, claim, handle);
+            objects_publish(objects, found, handle, false);
             return handle;
         default:
             ADD_FAILURE() << "alone";
@@ -100,13 +105,13 @@ TEST_F(Objects, PartsAreComparedAcrossTheirBounds)
     iovec two[2] = {{const_cast<char *>("ab"), 2}, {const_cast<char *>("c"), 1}};
     object_key key{};
     key.type = kModule;
-    key.content = digest_of("abc", 3);
+    key.digest = digest_of("abc", 3);
     key.parts = two;
     key.part_count = 2;
-    uint64_t handle = 0;
+    canonical_object facts{};
     object *claim = nullptr;
-    ASSERT_EQ(objects_claim(objects, &key, true, &handle, &claim), OBJECTS_CREATE);
-    objects_publish(objects, claim, 4);
+    ASSERT_EQ(objects_claim(objects, &key, &facts, true, &claim), OBJECTS_CREATE);
+    objects_publish(objects, claim, 4, false);
     EXPECT_EQ(create(Key("abc"), 5), 4u);
     EXPECT_EQ(create(Key("abcd"), 6), 6u);
     EXPECT_EQ(create(Key("ab"), 7), 7u);
@@ -116,15 +121,14 @@ TEST_F(Objects, ARecycledHandleIsANewObject)
 {
     Key a("a"), b("b");
     create(a, 10);
-    digest content;
-    uint64_t first = 0, second = 0;
-    ASSERT_TRUE(objects_resolve(objects, kModule, 10, &content, &first));
+    canonical_object first{}, second{};
+    ASSERT_TRUE(objects_resolve(objects, kModule, 10, &first));
     EXPECT_TRUE(objects_release(objects, kModule, 10));
-    EXPECT_FALSE(objects_resolve(objects, kModule, 10, &content, &second));
+    EXPECT_FALSE(objects_resolve(objects, kModule, 10, &second));
     create(b, 10);
-    ASSERT_TRUE(objects_resolve(objects, kModule, 10, &content, &second));
-    EXPECT_NE(first, second);
-    EXPECT_TRUE(digest_equal(content, b.get()->content));
+    ASSERT_TRUE(objects_resolve(objects, kModule, 10, &second));
+    EXPECT_NE(first.serial, second.serial);
+    EXPECT_TRUE(digest_equal(second.content, b.facts()->content));
 }
 
 TEST_F(Objects, TheDriverMayReturnOneHandleForTwoCreations)
@@ -152,39 +156,49 @@ TEST_F(Objects, EqualValuesOfTwoTypesAreTwoObjects)
 TEST_F(Objects, AdoptedObjectsAreKnownAndNeverShared)
 {
     Key a("a");
-    objects_adopt(objects, kModule, 20, &a.get()->content);
+    objects_adopt(objects, kModule, 20, a.facts());
     objects_adopt(objects, kModule, 21, nullptr);
-    digest content;
-    uint64_t serial = 0;
-    ASSERT_TRUE(objects_resolve(objects, kModule, 20, &content, &serial));
-    EXPECT_TRUE(digest_equal(content, a.get()->content));
-    EXPECT_FALSE(objects_resolve(objects, kModule, 21, &content, &serial));
+    canonical_object facts{};
+    ASSERT_TRUE(objects_resolve(objects, kModule, 20, &facts));
+    EXPECT_TRUE(digest_equal(facts.content, a.facts()->content));
+    EXPECT_FALSE(objects_resolve(objects, kModule, 21, &facts));
     EXPECT_EQ(create(a, 22), 22u);
     EXPECT_TRUE(objects_release(objects, kModule, 20));
     EXPECT_TRUE(objects_release(objects, kModule, 21));
     EXPECT_TRUE(objects_release(objects, kModule, 99)) << "unknown handles are the driver's";
 }
 
+TEST_F(Objects, ARenderPassKeepsWhatItsSubpassesUse)
+{
+    canonical_object facts{};
+    facts.use = {3, 1, 2};
+    objects_adopt(objects, VK_OBJECT_TYPE_RENDER_PASS, 5, &facts);
+    canonical_object found{};
+    ASSERT_TRUE(objects_resolve(objects, VK_OBJECT_TYPE_RENDER_PASS, 5, &found));
+    EXPECT_EQ(found.use.known, 3u);
+    EXPECT_EQ(found.use.color, 1u);
+    EXPECT_EQ(found.use.depth_stencil, 2u);
+}
+
 TEST_F(Objects, OneThreadCreatesTheOthersWait)
 {
     Key key("a");
-    uint64_t handle = 0;
     object *claim = nullptr;
-    ASSERT_EQ(objects_claim(objects, key.get(), true, &handle, &claim), OBJECTS_CREATE);
+    ASSERT_EQ(objects_claim(objects, key.get(), key.facts(), true, &claim), OBJECTS_CREATE);
     object *none = nullptr;
-    EXPECT_EQ(objects_claim(objects, key.get(), false, &handle, &none), OBJECTS_ALONE);
+    EXPECT_EQ(objects_claim(objects, key.get(), key.facts(), false, &none), OBJECTS_ALONE);
     std::vector<std::thread> threads;
     std::atomic<int> hits{0};
     for (int i = 0; i < 8; ++i) {
         threads.emplace_back([&] {
-            uint64_t got = 0;
             object *mine = nullptr;
-            if (objects_claim(objects, key.get(), true, &got, &mine) == OBJECTS_HIT && got == 33) {
+            if (objects_claim(objects, key.get(), key.facts(), true, &mine) == OBJECTS_HIT &&
+                object_handle(mine) == 33) {
                 ++hits;
             }
         });
     }
-    objects_publish(objects, claim, 33);
+    objects_publish(objects, claim, 33, false);
     for (auto &thread : threads) {
         thread.join();
     }
@@ -194,20 +208,18 @@ TEST_F(Objects, OneThreadCreatesTheOthersWait)
 TEST_F(Objects, AnAbandonedClaimIsTakenUpByOneWaiter)
 {
     Key key("a");
-    uint64_t handle = 0;
     object *claim = nullptr;
-    ASSERT_EQ(objects_claim(objects, key.get(), true, &handle, &claim), OBJECTS_CREATE);
+    ASSERT_EQ(objects_claim(objects, key.get(), key.facts(), true, &claim), OBJECTS_CREATE);
     std::atomic<int> created{0}, hits{0};
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
         threads.emplace_back([&] {
-            uint64_t got = 0;
             object *mine = nullptr;
-            if (objects_claim(objects, key.get(), true, &got, &mine) == OBJECTS_CREATE) {
+            if (objects_claim(objects, key.get(), key.facts(), true, &mine) == OBJECTS_CREATE) {
                 ++created;
-                objects_publish(objects, mine, 44);
+                objects_publish(objects, mine, 44, false);
             } else {
-                hits += got == 44;
+                hits += object_handle(mine) == 44;
             }
         });
     }
@@ -252,11 +264,13 @@ TEST_F(Objects, StormKeepsTheDriversBooks)
                     std::string text(1, char('a' + random() % 6));
                     Key key(text);
                     uint64_t handle = 0;
-                    object *claim = nullptr;
-                    if (objects_claim(objects, key.get(), true, &handle, &claim) ==
+                    object *found = nullptr;
+                    if (objects_claim(objects, key.get(), key.facts(), true, &found) ==
                         OBJECTS_CREATE) {
                         handle = driver_create(text);
-                        objects_publish(objects, claim, handle);
+                        objects_publish(objects, found, handle, false);
+                    } else {
+                        handle = object_handle(found);
                     }
                     {
                         std::lock_guard guard(lock);

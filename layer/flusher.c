@@ -1,0 +1,239 @@
+#include "flusher.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* Longest wait, at exit, for a driver call of the worker that is under way. */
+#define EXIT_WAIT_S 2
+
+/* Longest wait, when a device goes, for a disk. */
+#define DISK_WAIT_NS (5 * SECOND_NS)
+
+/* Drivers merge and serialize on this stack; pages are only taken when they are used. */
+#define STACK_BYTES (1024 * 1024)
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* a client has come or is awake; both by the monotonic clock */
+    pthread_cond_t rested;  /* the worker has ended a call, or left the driver */
+    unsigned generation;    /* counts forks */
+    struct flusher_client *clients;
+    struct flusher_client *busy; /* whose work the worker does, without the lock */
+    bool prepared;               /* handlers are registered */
+    bool started;
+    bool barred;    /* no further driver calls: the process ends */
+    bool in_driver; /* the worker is in one */
+} worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_nsec;
+}
+
+/* Under the lock: the client whose turn is next, and when. One that needs nothing falls asleep: it
+ * is asked again after that, so that what comes in between is not missed. */
+static struct flusher_client *next_client(uint64_t *ret_due)
+{
+    struct flusher_client *next = NULL;
+    *ret_due = UINT64_MAX;
+    for (struct flusher_client *client = worker.clients; client; client = client->next) {
+        uint64_t due = client->due(client, now());
+        if (due == UINT64_MAX) {
+            __atomic_store_n(&client->awake, false, __ATOMIC_SEQ_CST);
+            due = client->due(client, now());
+        }
+        if (due < *ret_due) {
+            *ret_due = due;
+            next = client;
+        }
+    }
+    return next;
+}
+
+/* Under the lock. False: the time has come. */
+static bool wait_until(pthread_cond_t *condition, uint64_t due)
+{
+    if (due == UINT64_MAX) {
+        pthread_cond_wait(condition, &worker.lock);
+        return true;
+    }
+    struct timespec until = {
+        .tv_sec = (time_t)(due / SECOND_NS),
+        .tv_nsec = (long)(due % SECOND_NS),
+    };
+    return pthread_cond_timedwait(condition, &worker.lock, &until) != ETIMEDOUT;
+}
+
+/* For the end of the process, when a thread that holds the lock may be gone. */
+static bool lock_at_exit(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += EXIT_WAIT_S;
+    return pthread_mutex_timedlock(&worker.lock, &until) == 0;
+}
+
+static void *work(void *argument)
+{
+    (void)argument;
+    pthread_mutex_lock(&worker.lock);
+    while (!worker.barred) {
+        uint64_t due = 0;
+        struct flusher_client *client = next_client(&due);
+        if (!client || due > now()) {
+            wait_until(&worker.changed, due);
+            continue;
+        }
+        worker.busy = client;
+        pthread_mutex_unlock(&worker.lock);
+        client->work(client);
+        pthread_mutex_lock(&worker.lock);
+        worker.busy = NULL;
+        pthread_cond_broadcast(&worker.rested);
+    }
+    pthread_mutex_unlock(&worker.lock);
+    return NULL;
+}
+
+/* Under the lock. The worker inherits a mask in which only the signals of its own faults are open:
+ * a program's handlers run on the program's threads. */
+static void start(void)
+{
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    sigdelset(&blocked, SIGSEGV);
+    sigdelset(&blocked, SIGBUS);
+    sigdelset(&blocked, SIGFPE);
+    sigdelset(&blocked, SIGILL);
+    sigdelset(&blocked, SIGABRT);
+    sigdelset(&blocked, SIGTRAP);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    worker.started = pthread_create(&thread, &attributes, work, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (worker.started) {
+        pthread_setname_np(thread, "warmpipe");
+    }
+}
+
+static void init_conditions(void)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&worker.changed, &attributes);
+    pthread_cond_init(&worker.rested, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&worker.lock, NULL);
+    init_conditions();
+    worker.clients = NULL;
+    worker.busy = NULL;
+    worker.started = false;
+    worker.in_driver = false;
+    ++worker.generation;
+}
+
+/* The one atexit handler: it runs before those of the driver, which was loaded earlier. */
+static void bar_at_exit(void)
+{
+    if (!lock_at_exit()) {
+        return;
+    }
+    worker.barred = true;
+    uint64_t until = now() + EXIT_WAIT_S * SECOND_NS;
+    while (worker.in_driver && wait_until(&worker.rested, until)) {
+    }
+    pthread_mutex_unlock(&worker.lock);
+}
+
+__attribute__((destructor)) static void write_last_snapshots(void)
+{
+    if (!worker.clients || !lock_at_exit()) {
+        return;
+    }
+    worker.barred = true;
+    for (struct flusher_client *client = worker.clients; client; client = client->next) {
+        client->last(client);
+    }
+    pthread_mutex_unlock(&worker.lock);
+}
+
+void flusher_add(struct flusher_client *client)
+{
+    pthread_mutex_lock(&worker.lock);
+    if (!worker.prepared) {
+        init_conditions();
+        pthread_atfork(NULL, NULL, after_fork_in_child);
+        atexit(bar_at_exit);
+        worker.prepared = true;
+    }
+    client->awake = false;
+    client->generation = worker.generation;
+    client->next = worker.clients;
+    worker.clients = client;
+    pthread_mutex_unlock(&worker.lock);
+}
+
+bool flusher_remove(struct flusher_client *client)
+{
+    pthread_mutex_lock(&worker.lock);
+    uint64_t until = now() + DISK_WAIT_NS;
+    while (worker.busy == client && (wait_until(&worker.rested, until) || worker.in_driver)) {
+    }
+    bool free = worker.busy != client && client->generation == worker.generation;
+    struct flusher_client **place = &worker.clients;
+    while (*place && *place != client) {
+        place = &(*place)->next;
+    }
+    if (*place) {
+        *place = client->next;
+    }
+    pthread_mutex_unlock(&worker.lock);
+    return free;
+}
+
+void flusher_wake(struct flusher_client *client)
+{
+    if (__atomic_exchange_n(&client->awake, true, __ATOMIC_SEQ_CST)) {
+        return;
+    }
+    pthread_mutex_lock(&worker.lock);
+    if (!worker.started && !worker.barred && client->generation == worker.generation) {
+        start();
+    }
+    pthread_cond_signal(&worker.changed);
+    pthread_mutex_unlock(&worker.lock);
+}
+
+bool flusher_enter_driver(void)
+{
+    pthread_mutex_lock(&worker.lock);
+    bool allowed = !worker.barred;
+    worker.in_driver = allowed;
+    pthread_mutex_unlock(&worker.lock);
+    return allowed;
+}
+
+void flusher_leave_driver(void)
+{
+    pthread_mutex_lock(&worker.lock);
+    worker.in_driver = false;
+    pthread_cond_broadcast(&worker.rested);
+    pthread_mutex_unlock(&worker.lock);
+}

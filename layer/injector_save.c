@@ -1,0 +1,166 @@
+/* The injector's saves: what the background worker does for it, and the end of the device. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "injector_state.h"
+
+static struct injector *of_client(struct flusher_client *client)
+{
+    return (struct injector *)((char *)client - offsetof(struct injector, client));
+}
+
+static void tell_statistics(struct injector *injector, const char *event)
+{
+    if (!injector->setup.config->stats_path) {
+        return;
+    }
+    char identity[DIGEST_HEX_SIZE];
+    digest_format(identity_digest(&injector->identity), identity);
+    pthread_mutex_lock(&injector->lock);
+    struct injector_report report = injector->report;
+    pthread_mutex_unlock(&injector->lock);
+    struct stats_line line = {
+        .event = event,
+        .app = injector->setup.app,
+        .device_index = injector->setup.device_index,
+        .device = injector->identity.device_name,
+        .driver = injector->identity.driver_name,
+        .identity = identity,
+        .state = report.state,
+        .reason = report.reason,
+        .loaded_bytes = report.loaded_bytes,
+        .saved_bytes = report.saved_bytes,
+    };
+    stats_append(injector->setup.config->stats_path, injector->setup.stats, &line);
+}
+
+/* Each cause of a failed save is told once in a process: a full disk stays full. */
+static bool is_first_time(enum reason reason)
+{
+    static atomic_bool told[REASON_COUNT];
+    return !atomic_exchange(&told[reason], true);
+}
+
+/* What came of a snapshot or a commit. */
+static void tell_save(struct injector *injector, enum reason reason, size_t saved)
+{
+    const char *path = store_path(injector->store);
+    if (reason == REASON_ineffective) {
+        atomic_store(&injector->ineffective, true);
+        injector_tell(injector, CACHE_STATE_INEFFECTIVE, reason);
+        log_info("not saved (ineffective): %s", reason_text(reason));
+    } else if (reason != REASON_ok) {
+        pthread_mutex_lock(&injector->lock);
+        injector->report.reason = reason;
+        pthread_mutex_unlock(&injector->lock);
+        if (is_first_time(reason)) {
+            log_warn("not saved (%s): %s: %s", reason_id(reason), reason_text(reason), path);
+        }
+    } else if (saved > 0) {
+        pthread_mutex_lock(&injector->lock);
+        injector->report.saved_bytes = saved;
+        pthread_mutex_unlock(&injector->lock);
+        log_info("saved %zu bytes%s: %s", saved,
+                 store_has_part(injector->store) ? " as a part, for the next save to take up" : "",
+                 path);
+    }
+}
+
+static void take_snapshot(struct injector *injector)
+{
+    VkPipelineCache *harvested = NULL;
+    const struct injector_harvest *harvest = &injector->harvest;
+    uint32_t count = harvest->pin ? harvest->pin(harvest->user, &harvested) : 0;
+    enum reason reason =
+        saver_snapshot(&injector->saver, injector_loaded_cache(injector), count, harvested);
+    if (harvest->unpin) {
+        harvest->unpin(harvest->user);
+    }
+    free(harvested);
+    if (reason != REASON_ok) {
+        tell_save(injector, reason, 0);
+    }
+}
+
+static uint64_t due(struct flusher_client *client, uint64_t now_ns)
+{
+    const struct injector *injector = of_client(client);
+    uint64_t trial =
+        atomic_load(&injector->on_trial) ? atomic_load(&injector->trial_ends_ns) : SAVER_NEVER;
+    enum saver_step step;
+    uint64_t save = injector->saves && !atomic_load(&injector->ineffective)
+                        ? saver_due(&injector->saver, now_ns, &step)
+                        : SAVER_NEVER;
+    return trial < save ? trial : save;
+}
+
+static void end_trial(struct injector *injector)
+{
+    if (atomic_load(&injector->on_trial) &&
+        saver_now_ns() >= atomic_load(&injector->trial_ends_ns) &&
+        saver_survived(&injector->saver)) {
+        atomic_store(&injector->on_trial, false);
+    }
+}
+
+static void work(struct flusher_client *client)
+{
+    struct injector *injector = of_client(client);
+    end_trial(injector);
+    enum saver_step step;
+    uint64_t now_ns = saver_now_ns();
+    if (saver_due(&injector->saver, now_ns, &step) > now_ns) {
+        return;
+    }
+    if (step == SAVER_SNAPSHOT) {
+        if (flusher_enter_driver()) {
+            take_snapshot(injector);
+            flusher_leave_driver();
+        }
+        return;
+    }
+    size_t saved = 0;
+    enum reason reason =
+        saver_commit(&injector->saver, flusher_enter_driver, flusher_leave_driver, &saved);
+    tell_save(injector, reason, saved);
+    tell_statistics(injector, "flush");
+}
+
+/* The process ends and the device was never destroyed. */
+static void last(struct flusher_client *client)
+{
+    struct injector *injector = of_client(client);
+    size_t saved = 0;
+    if (injector->saves) {
+        enum reason reason = saver_commit_without_driver(&injector->saver, &saved);
+        tell_save(injector, reason, saved);
+    }
+    tell_statistics(injector, "exit");
+}
+
+void injector_save_init(struct injector *injector)
+{
+    injector->client.due = due;
+    injector->client.work = work;
+    injector->client.last = last;
+    flusher_add(&injector->client);
+}
+
+void injector_finish(struct injector *injector)
+{
+    if (!flusher_remove(&injector->client)) {
+        injector->abandoned = true;
+        return;
+    }
+    if (injector->saves && !atomic_load(&injector->ineffective)) {
+        if (saver_is_dirty(&injector->saver)) {
+            take_snapshot(injector);
+        }
+        size_t saved = 0;
+        enum reason reason = saver_commit(&injector->saver, NULL, NULL, &saved);
+        tell_save(injector, reason, saved);
+    }
+    driver_cache_destroy(&injector->caches, injector->hot);
+    injector->hot = VK_NULL_HANDLE;
+    tell_statistics(injector, "destroy");
+}
