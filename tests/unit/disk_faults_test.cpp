@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdarg>
+#include <functional>
+#include <utility>
 
 #include <sys/file.h>
 #include <sys/syscall.h>
 
 #include "disk_fixture.h"
+#include "holder.h"
 #include "scratch.h"
 #include "store_fixture.h"
 
@@ -24,8 +27,9 @@ struct Faults {
     int failing = -1;      // index of the call that fails
     bool all_from = false; // and all after it
     int error = 0;
-    const char *only = nullptr; // counts calls of this name alone
-    size_t most = SIZE_MAX;     // bytes that one read or write does
+    const char *only = nullptr;        // counts calls of this name alone
+    size_t most = SIZE_MAX;            // bytes that one read or write does
+    std::function<void()> before_lock; // runs once, when next an exclusive lock is asked for
 };
 Faults faults;
 
@@ -72,6 +76,9 @@ int mkdirat(int directory_fd, const char *path, mode_t mode)
 
 int flock(int fd, int operation) noexcept
 {
+    if (faults.before_lock && (operation & LOCK_EX)) {
+        std::exchange(faults.before_lock, nullptr)();
+    }
     return fails("flock") ? -1 : static_cast<int>(syscall(SYS_flock, fd, operation));
 }
 
@@ -318,6 +325,27 @@ TEST(DiskFaults, MarkersThatCannotBeRemovedSayNothing)
     EXPECT_EQ(names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).size(), 1u);
     EXPECT_EQ(content_of(root), "words");
     EXPECT_EQ(names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).size(), 0u);
+}
+
+// Between the verdict and the lock another process may have saved.
+TEST(DiskFaults, TheFileThatTookACondemnedOnesPlaceIsLeftAlone)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    Store survivor(root);
+    ASSERT_EQ(survivor.commit("old"), REASON_ok);
+    for (int deaths = 0; deaths < 2; deaths++) {
+        Holder([&] { (new Store(root))->load(); }).end();
+        if (deaths == 0) {
+            ASSERT_EQ(content_of(root), "<suspect>");
+        }
+    }
+    faults = {};
+    faults.before_lock = [&] { EXPECT_EQ(survivor.commit("new"), REASON_ok); };
+    EXPECT_EQ(content_of(root), "<suspect>");
+    EXPECT_FALSE(faults.before_lock);
+    EXPECT_FALSE(std::filesystem::exists(root + "/app/quarantine"));
+    EXPECT_EQ(content_of(root), "new old");
 }
 
 TEST(DiskFaults, SavesGoOnWhereThereAreNoLocks)

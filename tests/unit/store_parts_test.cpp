@@ -93,6 +93,10 @@ TEST_F(StoreParts, StandBesideTheFileWhileTheLockIsHeld)
         EXPECT_TRUE(store_has_part(store.get()));
         EXPECT_EQ(load(), "one");
     }
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+    EXPECT_EQ(foreign.count, 0u) << "the part is its own";
+    store_abort(store.get());
     ASSERT_EQ(store.commit("three"), REASON_ok);
     EXPECT_FALSE(store_has_part(store.get()));
     EXPECT_TRUE(parts().empty());

@@ -165,6 +165,22 @@ TEST_F(StoreSuspect, IsTheGenerationAndNotTheFile)
     EXPECT_EQ(load(), "one two") << "it died with the file before";
 }
 
+TEST_F(StoreSuspect, LeavesNoTraceWhenItIsNoMore)
+{
+    ASSERT_EQ(Store(root()).commit("one"), REASON_ok);
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    store_survived(store.get());
+    die_loading();
+    EXPECT_EQ(load(), "<suspect>"); // a strike
+    die_loading();                  // and a dead marker
+    ASSERT_EQ(store.commit("two"), REASON_ok) << "it has long lived with the file";
+    EXPECT_EQ(names_in(folder() + "/" + names_in(folder(), ".loading").at(0)).size(), 2u);
+    ASSERT_EQ(store.commit("three"), REASON_ok);
+    EXPECT_TRUE(names_in(folder() + "/" + names_in(folder(), ".loading").at(0)).empty());
+    EXPECT_EQ(load(), "one three two");
+}
+
 TEST_F(StoreSuspect, IsNeitherMergedNorOverwrittenByTheStartThatSkipsIt)
 {
     ASSERT_EQ(Store(root()).commit("one"), REASON_ok);

@@ -171,6 +171,19 @@ TEST_F(StoreTest, EndsWhatIsUnderWayWhenItIsClosed)
     save("two");
 }
 
+TEST_F(StoreTest, SetsOneMarkerHoweverOftenItLoads)
+{
+    save("one");
+    Store store(root());
+    for (int i = 0; i < 40; i++) {
+        ASSERT_EQ(store.load(), "one");
+    }
+    const std::string loading = folder() + "/" + names(".loading").at(0);
+    EXPECT_EQ(names_in(loading).size(), 1u);
+    store_survived(store.get());
+    EXPECT_TRUE(names_in(loading).empty());
+}
+
 TEST_F(StoreTest, ServesTwoOfOneIdentityInOneProcess)
 {
     save("one");
