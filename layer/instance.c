@@ -119,11 +119,17 @@ static bool extension_enabled(const VkInstanceCreateInfo *create_info, const cha
     return false;
 }
 
+/* Taken while the instance is being created: later the loader of Debian 12 answers some names with
+ * its own entry, which would come back to us. */
 static void take_commands(struct instance *instance, VkInstance handle,
                           const VkInstanceCreateInfo *create_info)
 {
     PFN_vkGetInstanceProcAddr next = instance->next_proc;
     instance->next_destroy = (PFN_vkDestroyInstance)next(handle, "vkDestroyInstance");
+    instance->next_create_messenger =
+        (PFN_vkCreateDebugUtilsMessengerEXT)next(handle, "vkCreateDebugUtilsMessengerEXT");
+    instance->next_create_report_callback =
+        (PFN_vkCreateDebugReportCallbackEXT)next(handle, "vkCreateDebugReportCallbackEXT");
     instance->get_properties =
         (PFN_vkGetPhysicalDeviceProperties)next(handle, "vkGetPhysicalDeviceProperties");
     instance->enumerate_extensions = (PFN_vkEnumerateDeviceExtensionProperties)next(

@@ -17,6 +17,8 @@ struct instance {
     PFN_vkGetInstanceProcAddr
         lower_next; /* that of this library's lower copy in the chain, if any */
     PFN_vkDestroyInstance next_destroy;
+    PFN_vkCreateDebugUtilsMessengerEXT next_create_messenger;
+    PFN_vkCreateDebugReportCallbackEXT next_create_report_callback;
     PFN_vkGetPhysicalDeviceProperties get_properties;
     PFN_vkGetPhysicalDeviceProperties2 get_properties2; /* NULL: neither 1.1 nor the extension */
     PFN_vkEnumerateDeviceExtensionProperties enumerate_extensions;

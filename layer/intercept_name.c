@@ -59,9 +59,7 @@ VKAPI_ATTR VkResult VKAPI_CALL intercept_create_messenger(
 {
     struct instance *state = instance_of(instance);
     atomic_store(&state->has_callback, true);
-    PFN_vkCreateDebugUtilsMessengerEXT next =
-        (PFN_vkCreateDebugUtilsMessengerEXT)instance_next(state, "vkCreateDebugUtilsMessengerEXT");
-    return next(instance, create_info, allocator, ret_messenger);
+    return state->next_create_messenger(instance, create_info, allocator, ret_messenger);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL intercept_create_report_callback(
@@ -70,7 +68,5 @@ VKAPI_ATTR VkResult VKAPI_CALL intercept_create_report_callback(
 {
     struct instance *state = instance_of(instance);
     atomic_store(&state->has_callback, true);
-    PFN_vkCreateDebugReportCallbackEXT next =
-        (PFN_vkCreateDebugReportCallbackEXT)instance_next(state, "vkCreateDebugReportCallbackEXT");
-    return next(instance, create_info, allocator, ret_callback);
+    return state->next_create_report_callback(instance, create_info, allocator, ret_callback);
 }
