@@ -8,8 +8,15 @@
 
 namespace {
 
+// Handles are not shared here, so that the driver is asked for every pipeline.
 class InjectionTest : public LayerTest {
   protected:
+    void SetUp() override
+    {
+        LayerTest::SetUp();
+        environment["WARMPIPE_DEDUP"] = "none";
+    }
+
     // The caches that the driver's creations named; "0" is none.
     static std::set<std::string> caches_of(const Outcome &outcome)
     {

@@ -294,6 +294,7 @@ TEST_F(OwnCachesTest, IgnoredOnesAreIgnored)
 TEST_F(OwnCachesTest, ServedOnesCostWhatOneDoes)
 {
     mode("serve");
+    environment["WARMPIPE_DEDUP"] = "none";
     const auto program = [] {
         Program owner;
         std::vector<VkPipelineCache> caches;
