@@ -1,6 +1,7 @@
 #include "codec/graphics_state.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "codec/rules.h"
 #include "codec/table.h"
@@ -186,11 +187,14 @@ static void compute_vertex_input(VkShaderStageFlags stages, bool linked_shaders,
     }
 }
 
-/* A doubt about a pointer that is NULL is none. */
-static void clear_null(enum liveness *liveness, const void *pointer)
+/* A state whose pointer, at `member`, is NULL is not there; nor is a doubt about it. A dead one is
+ * not even looked at: it may be uninitialized. */
+static void clear_null(enum liveness *liveness, const void *member)
 {
-    if (!pointer) {
-        *liveness = STATE_DEAD;
+    const void *pointer;
+    if (*liveness != STATE_DEAD) {
+        memcpy(&pointer, member, sizeof(pointer));
+        *liveness = pointer ? *liveness : STATE_DEAD;
     }
 }
 
@@ -224,14 +228,14 @@ void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t f
     } else if (!discard) {
         compute_fragment(info, subsets, chain, &state);
     }
-    clear_null(&state.vertex_input, info->pVertexInputState);
-    clear_null(&state.input_assembly, info->pInputAssemblyState);
-    clear_null(&state.tessellation, info->pTessellationState);
-    clear_null(&state.viewport, info->pViewportState);
-    clear_null(&state.rasterization, info->pRasterizationState);
-    clear_null(&state.multisample, info->pMultisampleState);
-    clear_null(&state.depth_stencil, info->pDepthStencilState);
-    clear_null(&state.color_blend, info->pColorBlendState);
+    clear_null(&state.vertex_input, &info->pVertexInputState);
+    clear_null(&state.input_assembly, &info->pInputAssemblyState);
+    clear_null(&state.tessellation, &info->pTessellationState);
+    clear_null(&state.viewport, &info->pViewportState);
+    clear_null(&state.rasterization, &info->pRasterizationState);
+    clear_null(&state.multisample, &info->pMultisampleState);
+    clear_null(&state.depth_stencil, &info->pDepthStencilState);
+    clear_null(&state.color_blend, &info->pColorBlendState);
     state.by_subpass = state.by_subpass && (state.depth_stencil == STATE_DOUBTFUL ||
                                             state.color_blend == STATE_DOUBTFUL);
     *ret_state = state;

@@ -130,6 +130,46 @@ TEST(canonical_random, what_is_not_live_is_not_followed)
     EXPECT_GT(poisoned, 200);
 }
 
+// Fills every byte that belongs to no field.
+void fill_padding(const CreateInfos &infos, uint8_t value)
+{
+    for (const auto &instance : infos.instances) {
+        const codec_struct &type = CreateInfos::type_of(instance.type);
+        std::vector<bool> used(type.size, false);
+        if (type.stype != CODEC_NO_STYPE) {
+            const size_t next = offsetof(VkBaseInStructure, pNext);
+            std::fill_n(used.begin(), sizeof(VkStructureType), true);
+            std::fill_n(used.begin() + next, sizeof(void *), true);
+        }
+        for (size_t i = 0; i < codec_field_count; i++) {
+            if (codec_fields[i].type == instance.type) {
+                std::fill_n(used.begin() + codec_fields[i].offset, codec_fields[i].size, true);
+            }
+        }
+        for (size_t i = 0; i < type.size; i++) {
+            if (!used[i]) {
+                instance.data[i] = value;
+            }
+        }
+    }
+}
+
+TEST(canonical_random, padding_does_not_count) // hazard 15
+{
+    Handles handles;
+    Encoded before, after;
+    CreateInfos infos(29);
+    for (codec_id root : all_roots()) {
+        void *info = infos.make_full(root);
+        fill_padding(infos, 0x55);
+        canonical_encode(&handles.context, info, &before.form);
+        fill_padding(infos, 0xaa);
+        canonical_encode(&handles.context, info, &after.form);
+        ASSERT_EQ(before.form.verdict, CANONICAL_SHARE);
+        ASSERT_EQ(before.bytes(), after.bytes()) << "root " << root;
+    }
+}
+
 // Fields that a rule leaves out of the form. Every other field of every struct counts.
 const std::set<std::string> left_out = {
     "VkComputePipelineCreateInfo.basePipelineHandle",       // hazard 24

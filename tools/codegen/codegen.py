@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes the codec's tables (common/codec/table.h says what they hold).
 
-usage: codegen.py --rules rules.def --output DIRECTORY REGISTRY...
+usage: codegen.py [--standalone] --rules rules.def --output DIRECTORY REGISTRY...
 
 The first registry is the one of the installed headers; structs that only a later one defines get a
-definition of their own. Writes codec_ids.h, codec_newer.h (those definitions), codec_tables.c, and
+definition of their own. --standalone, for tests: no registry is that of the headers, so every struct
+gets one, and those that none has are left empty. Writes codec_ids.h, codec_newer.h (those definitions), codec_tables.c, and
 for tests codec_fields.c: every field by its name, as the registry has it.
 """
 import argparse
@@ -66,6 +67,9 @@ def fields_source(model):
 def tables_source(model):
     members, checks, children, structs = [], [], [], []
     for s in model.structs:
+        if s.missing:
+            structs.append(f"    [CODEC_{s.name}] = {{.stype = CODEC_NO_STYPE, .role = CODEC_IDENTITY}},\n")
+            continue
         structs.append(
             f"    [CODEC_{s.name}] = {{{s.stype_text}, sizeof({s.c_name}), {s.role}, {s.flat()}, "
             f"{len(s.members)}, {len(s.checks)}, {len(s.children)}, "
@@ -109,13 +113,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rules", required=True)
     parser.add_argument("--output", required=True)
+    parser.add_argument("--standalone", action="store_true")
     parser.add_argument("registries", nargs="+")
     arguments = parser.parse_args()
     registry = Registry()
-    for path in arguments.registries:
-        registry.read(path)
+    for i, path in enumerate(arguments.registries):
+        registry.read(path, installed=i == 0 and not arguments.standalone)
     try:
-        model = Model(registry, read_rules(arguments.rules))
+        model = Model(registry, read_rules(arguments.rules), partial=arguments.standalone)
     except (KeyError, ValueError) as error:
         sys.exit(f"codegen: {error}")
     os.makedirs(arguments.output, exist_ok=True)

@@ -56,15 +56,14 @@ class Registry:
         self.values = {}  # enumerant → integer
         self.bits = {}  # ...FlagBits type → mask of every bit it names
         self.enumerants = {}  # enum type → set of values
-        self.headers = set()  # types that the first file, so the installed header, defines
+        self.headers = set()  # types that the installed headers define
         self._aliases = {}  # enumerant → enumerant
 
-    def read(self, path):
+    def read(self, path, installed):
         root = ElementTree.parse(path).getroot()
-        first = not self.types
         for element in root.findall("types/type"):
             if "vulkan" in (element.get("api") or "vulkan").split(","):
-                self._add_type(Type(element), first)
+                self._add_type(Type(element), installed)
         for block in root.findall("enums"):
             for element in block.findall("enum"):
                 self._add_value(element, block.get("name"), None)
@@ -98,7 +97,7 @@ class Registry:
             return self.bits.get(flags.bits, 0)
         return self.bits.get(flags.name) if flags.name in self.bits else None
 
-    def _add_type(self, entry, first):
+    def _add_type(self, entry, installed):
         known = self.types.get(entry.name)
         if known is None:
             self.types[entry.name] = entry
@@ -106,7 +105,7 @@ class Registry:
             # A newer file may know further parents, and bits of a type that had none.
             known.extends += [n for n in entry.extends if n not in known.extends]
             known.bits = known.bits or entry.bits
-        if first:
+        if installed:
             self.headers.add(entry.name)
 
     def _add_requirements(self, owner, number):

@@ -22,6 +22,7 @@ class Struct:
         self.name = name
         self.role = role
         self.c_name = name
+        self.missing = False
         self.stype_text = "CODEC_NO_STYPE"
         self.declarations = []
         self.fields = []  # as the registry has them, without sType and pNext
@@ -46,8 +47,9 @@ class Struct:
 
 
 class Model:
-    def __init__(self, registry, rules):
+    def __init__(self, registry, rules, partial):
         self.registry = registry
+        self.partial = partial
         self.names = {}  # name that the registry resolves to → name in rules.def
         self.omitted = {(a[0], a[1]) for keyword, a in rules if keyword == "OMIT"}
         self.forms = {(a[0], a[1]): a[2] for keyword, a in rules if keyword == "FORM"}
@@ -57,14 +59,17 @@ class Model:
             if keyword in ROLES:
                 self._declare(arguments[0], ROLES[keyword])
         for struct in self.structs:
-            self._describe(struct)
+            if not struct.missing:
+                self._describe(struct)
         self.dynamic_states = sorted(registry.enumerants["VkDynamicState"])
 
     def _declare(self, name, role):
-        if self.registry.get(name) is None:
+        struct = Struct(name, role)
+        struct.missing = self.registry.get(name) is None
+        if struct.missing and not self.partial:
             raise KeyError(f"no registry knows {name}")
         self.names[self.registry.resolve(name)] = name
-        self.structs.append(Struct(name, role))
+        self.structs.append(struct)
 
     def _describe(self, struct):
         entry = self.registry.get(struct.name)
@@ -94,9 +99,10 @@ class Model:
         if member.pointers:
             return f"const void *{member.name}"
         extent = f"[{member.extent}]" if member.extent else ""
-        if self.registry.resolve(member.type) in self.names:
+        entry = self.registry.get(member.type)
+        if self.registry.resolve(member.type) in self.names or member.type == "size_t":
             return f"{member.type} {member.name}{extent}"
-        width = self._width(member.type)
+        width = 8 if entry and entry.category == "handle" else self._width(member.type)
         return f"uint{width * 8}_t {member.name}{extent}"
 
     def _width(self, name):
