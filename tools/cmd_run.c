@@ -34,11 +34,11 @@ static const struct option_spec options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* To be freed; NULL after a message. */
-static char *format(const char *form, const char *first, const char *second)
+/* Three texts in one, to be freed; NULL after a message. */
+static char *join(const char *first, const char *between, const char *last)
 {
     char *text;
-    if (asprintf(&text, form, first, second) < 0) {
+    if (asprintf(&text, "%s%s%s", first, between, last) < 0) {
         output_message("run: out of memory");
         return NULL;
     }
@@ -98,9 +98,8 @@ static bool add_to_list(const char *name, const char *preset, const char *entry,
     if (lists(list, entry)) {
         return true;
     }
-    char *value = !*list              ? format("%s%s", entry, "")
-                  : end == LIST_FRONT ? format("%s:%s", entry, list)
-                                      : format("%s:%s", list, entry);
+    const char *between = *list ? ":" : "";
+    char *value = end == LIST_FRONT ? join(entry, between, list) : join(list, between, entry);
     if (!value) {
         return false;
     }
@@ -143,7 +142,7 @@ static bool set_layer(bool verbose)
                        "will be found");
         return true;
     }
-    char *folder = format("%s/%s", data, IMPLICIT_FOLDER);
+    char *folder = join(data, "/", IMPLICIT_FOLDER);
     bool done =
         folder &&
         add_to_list("XDG_DATA_DIRS", "/usr/local/share/:/usr/share/", data, LIST_BACK, verbose) &&
@@ -158,21 +157,21 @@ static bool set_layer(bool verbose)
 static char *absolute(const char *path)
 {
     if (path[0] == '/') {
-        return format("%s%s", path, "");
+        return join(path, "", "");
     }
     char *here = getcwd(NULL, 0);
     if (!here) {
         output_message("run: no current directory for '%s': %s", path, strerror(errno));
         return NULL;
     }
-    char *result = format("%s/%s", here, path);
+    char *result = join(here, "/", path);
     free(here);
     return result;
 }
 
 static bool set_driver_caches(const char *root, bool verbose)
 {
-    char *driver = format("%s/%s", root, DRIVER_FOLDER);
+    char *driver = join(root, "/", DRIVER_FOLDER);
     bool done = driver && set_if_unset("MESA_SHADER_CACHE_DIR", driver, verbose) &&
                 set_if_unset("__GL_SHADER_DISK_CACHE_PATH", driver, verbose);
     free(driver);
