@@ -10,6 +10,8 @@
 
 #include "file_owned.h"
 
+#define CHUNK_SIZE ((size_t)8 << 20)
+
 void file_sweep_temporary(int directory_fd, const char *name)
 {
     int fd = file_open_abandoned(directory_fd, name);
@@ -35,10 +37,12 @@ static uint64_t total_size(const struct iovec *parts, int count)
     return total;
 }
 
+/* Of a large file the disk begins while the rest is still being copied: fsync then finds little
+ * left to wait for. */
 static bool write_fully(int fd, const uint8_t *data, size_t size)
 {
     while (size > 0) {
-        ssize_t written = write(fd, data, size);
+        ssize_t written = write(fd, data, size < CHUNK_SIZE ? size : CHUNK_SIZE);
         if (written < 0 && errno == EINTR) {
             continue;
         }
@@ -47,6 +51,9 @@ static bool write_fully(int fd, const uint8_t *data, size_t size)
         }
         data += written;
         size -= (size_t)written;
+        if (size > 0) {
+            sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+        }
     }
     return true;
 }

@@ -340,6 +340,17 @@ TEST(FileReplace, PutsThePartsInPlaceOfTheFile)
     EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"file"});
 }
 
+TEST(FileReplace, WritesALargeFileWhole)
+{
+    Folder folder;
+    std::string large((17 << 20) + 1, '\0');
+    for (size_t i = 0; i < large.size(); i++) {
+        large[i] = static_cast<char>(i * 7 + (i >> 20));
+    }
+    ASSERT_EQ(folder.replace("file", {"head", large}), REASON_ok);
+    EXPECT_TRUE(folder.scratch.read("root/app/file") == "head" + large);
+}
+
 TEST(FileReplace, IsTheOwnersAloneWhateverTheUmask)
 {
     Folder folder;
