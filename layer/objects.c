@@ -35,7 +35,7 @@ struct object {
 };
 
 struct shard {
-    pthread_mutex_t lock;
+    _Alignas(64) pthread_mutex_t lock; /* in a cache line of its own */
     pthread_cond_t settled; /* a claim has been published or abandoned (key shards only) */
     struct object_index index;
 };
@@ -123,10 +123,25 @@ static struct object *find_handle(const struct shard *shard, uint64_t hash, VkOb
     return object_index_find(&shard->index, hash / SHARD_COUNT, matches_handle, &wanted);
 }
 
+/* Held for nanoseconds: a thread that finds it taken spins before it sleeps, where that can be had.
+ */
+static void lock_init(pthread_mutex_t *lock)
+{
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+#else
+    pthread_mutex_init(lock, NULL);
+#endif
+}
+
 static void shards_init(struct shard *shards, uint64_t (*hash)(const void *item))
 {
     for (unsigned i = 0; i < SHARD_COUNT; ++i) {
-        pthread_mutex_init(&shards[i].lock, NULL);
+        lock_init(&shards[i].lock);
         pthread_cond_init(&shards[i].settled, NULL);
         shards[i].index.hash = hash;
     }
@@ -134,8 +149,9 @@ static void shards_init(struct shard *shards, uint64_t (*hash)(const void *item)
 
 struct objects *objects_new(void)
 {
-    struct objects *objects = calloc(1, sizeof *objects);
+    struct objects *objects = aligned_alloc(_Alignof(struct objects), sizeof *objects);
     if (objects) {
+        memset(objects, 0, sizeof *objects);
         atomic_init(&objects->next_serial, 1);
         shards_init(objects->by_key, item_key_hash);
         shards_init(objects->by_handle, item_handle_hash);

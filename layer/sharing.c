@@ -2,16 +2,22 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* So many threads encode at once without allocating. */
 #define SCRATCH_COUNT 16
+
+/* In a cache line of its own, for each thread mostly uses one. */
+struct scratch {
+    _Alignas(64) _Atomic(struct canonical *) form; /* NULL: taken, or never made */
+};
 
 struct sharing {
     struct objects *objects;
     struct canonical_context context;
     unsigned kinds;
     const atomic_bool *has_callback;
-    _Atomic(struct canonical *) scratch[SCRATCH_COUNT]; /* NULL: taken, or never made */
+    struct scratch scratch[SCRATCH_COUNT];
 };
 
 static bool resolve(void *user, VkObjectType type, uint64_t handle,
@@ -22,13 +28,14 @@ static bool resolve(void *user, VkObjectType type, uint64_t handle,
 
 struct sharing *sharing_new(const struct sharing_setup *setup)
 {
-    struct sharing *sharing = calloc(1, sizeof *sharing);
+    struct sharing *sharing = aligned_alloc(_Alignof(struct sharing), sizeof *sharing);
     struct objects *objects = objects_new();
     if (!sharing || !objects) {
         free(sharing);
         objects_delete(objects);
         return NULL;
     }
+    memset(sharing, 0, sizeof *sharing);
     sharing->objects = objects;
     sharing->kinds = setup->kinds;
     sharing->has_callback = setup->has_callback;
@@ -53,7 +60,7 @@ void sharing_delete(struct sharing *sharing)
 {
     if (sharing) {
         for (unsigned i = 0; i < SCRATCH_COUNT; ++i) {
-            scratch_free(atomic_load(&sharing->scratch[i]));
+            scratch_free(atomic_load(&sharing->scratch[i].form));
         }
         objects_delete(sharing->objects);
         free(sharing);
@@ -86,7 +93,7 @@ static unsigned own_slot(void)
 struct canonical *sharing_encode(struct sharing *sharing, const void *create_info)
 {
     struct canonical *form =
-        atomic_exchange_explicit(&sharing->scratch[own_slot()], NULL, memory_order_acquire);
+        atomic_exchange_explicit(&sharing->scratch[own_slot()].form, NULL, memory_order_acquire);
     if (!form) {
         form = calloc(1, sizeof *form);
     }
@@ -99,7 +106,7 @@ struct canonical *sharing_encode(struct sharing *sharing, const void *create_inf
 void sharing_done(struct sharing *sharing, struct canonical *form)
 {
     scratch_free(
-        atomic_exchange_explicit(&sharing->scratch[own_slot()], form, memory_order_acq_rel));
+        atomic_exchange_explicit(&sharing->scratch[own_slot()].form, form, memory_order_acq_rel));
 }
 
 struct canonical_object sharing_facts(const struct canonical *form)

@@ -26,6 +26,9 @@ class Program:
     def changed(self, **variables):
         return Program(self.command, {**self.environment, **variables})
 
+    def with_arguments(self, *arguments):
+        return Program([self.command[0], *arguments], self.environment)
+
     def run(self, output_path):
         """What one run took: process_ns and peak_rss_bytes, and, where the program prints a JSON
         object, everything in it."""
