@@ -11,6 +11,7 @@ static const struct verb *const verbs[] = {
     &verb_run,
     &verb_inspect,
     &verb_verify,
+    &verb_policy,
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))

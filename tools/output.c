@@ -67,10 +67,19 @@ static void pad_to(struct bytes *out, size_t start, size_t width)
     }
 }
 
+static size_t indentation(const struct output *output)
+{
+    size_t groups = 0;
+    for (int i = 0; i < output->depth; i++) {
+        groups += output->shapes[i] == OUTPUT_GROUP;
+    }
+    return 2 * groups;
+}
+
 static void put_label(struct output *output, const char *key)
 {
     struct bytes *out = &output->pending;
-    pad_to(out, out->size, 2 * (size_t)output->depth);
+    pad_to(out, out->size, indentation(output));
     for (const char *c = key; *c; c++) {
         bytes_put_u8(out, *c == '_' ? ' ' : (uint8_t)*c);
     }
@@ -130,6 +139,9 @@ void output_open(struct output *output, const char *key, enum output_shape shape
         put_label(output, key);
         bytes_put_u8(&output->pending, '\n');
         flush(output);
+    } else if (shape == OUTPUT_ITEM && output->item_ended) {
+        bytes_put_u8(&output->pending, '\n');
+        flush(output);
     }
     output->shapes[output->depth++] = shape;
     output->row_started = false;
@@ -138,6 +150,7 @@ void output_open(struct output *output, const char *key, enum output_shape shape
 void output_close(struct output *output)
 {
     enum output_shape shape = output->shapes[--output->depth];
+    output->item_ended = shape == OUTPUT_ITEM;
     if (output->json) {
         json_put_close(&output->pending, shape == OUTPUT_LIST ? ']' : '}');
     } else if (shape == OUTPUT_ROW) {
@@ -152,6 +165,15 @@ void output_text(struct output *output, const char *key, const char *text)
         json_put_string(&output->pending, key, text);
     } else {
         put_in_text(output, key, text);
+    }
+}
+
+void output_flag(struct output *output, const char *key, bool flag)
+{
+    if (output->json) {
+        json_put_flag(&output->pending, key, flag);
+    } else {
+        put_in_text(output, key, flag ? "yes" : "no");
     }
 }
 

@@ -1,7 +1,7 @@
 /* What a verb found, for people or as one JSON document. Both come from the same calls, so they
  * cannot disagree: each call gives one field, its key being the JSON name and, with spaces for
- * underscores, the label. In text a group is indented under its label; a row is one line of values
- * without labels.
+ * underscores, the label. In text a group is indented under its label, a row is one line of values
+ * without labels, and the items of a list have an empty line between them.
  *
  *     output_begin
  *     output_text, output_number, output_size, output_hex … between output_open and output_close
@@ -20,8 +20,9 @@
 
 enum output_shape {
     OUTPUT_GROUP, /* JSON: an object */
-    OUTPUT_LIST,  /* JSON: an array; of rows alone */
-    OUTPUT_ROW    /* JSON: an object; text: one line. Its key is NULL */
+    OUTPUT_LIST,  /* JSON: an array; of rows or of items */
+    OUTPUT_ROW,   /* JSON: an object; text: one line. Its key is NULL */
+    OUTPUT_ITEM   /* JSON: an object; text: fields, an empty line between items. Its key is NULL */
 };
 
 #define OUTPUT_DEPTH 8
@@ -34,6 +35,7 @@ struct output {
     int depth; /* of open shapes */
     enum output_shape shapes[OUTPUT_DEPTH];
     bool row_started; /* the row in hand has a value already */
+    bool item_ended;  /* the next item is not the first */
 };
 
 void output_begin(struct output *output, bool json);
@@ -50,6 +52,9 @@ void output_close(struct output *output);
 void output_text(struct output *output, const char *key, const char *text);
 
 void output_number(struct output *output, const char *key, uint64_t number);
+
+/* Text: "yes" or "no". */
+void output_flag(struct output *output, const char *key, bool flag);
 
 /* Text: IEC units, "1.5 MiB". JSON: bytes. */
 void output_size(struct output *output, const char *key, uint64_t bytes);

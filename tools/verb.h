@@ -44,5 +44,6 @@ struct verb {
 extern const struct verb verb_run;
 extern const struct verb verb_inspect;
 extern const struct verb verb_verify;
+extern const struct verb verb_policy;
 
 #endif

@@ -68,3 +68,9 @@ void json_put_number(struct bytes *out, const char *key, uint64_t value)
     put_key(out, key);
     put_text(out, digits);
 }
+
+void json_put_flag(struct bytes *out, const char *key, bool value)
+{
+    put_key(out, key);
+    put_text(out, value ? "true" : "false");
+}

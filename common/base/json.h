@@ -5,6 +5,7 @@
 #ifndef WARMPIPE_BASE_JSON_H
 #define WARMPIPE_BASE_JSON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "bytes.h"
@@ -19,5 +20,8 @@ void json_put_close(struct bytes *out, char bracket);
 void json_put_string(struct bytes *out, const char *key, const char *text);
 
 void json_put_number(struct bytes *out, const char *key, uint64_t value);
+
+/* true or false. */
+void json_put_flag(struct bytes *out, const char *key, bool value);
 
 #endif

@@ -51,7 +51,7 @@ static bool read_number(const char *value, uint32_t *ret_number)
     bool hex = value[0] == '0' && (value[1] == 'x' || value[1] == 'X');
     const char *digits = hex ? value + 2 : value;
     size_t length = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
-    /* 0 would match everything, and no id is 0. */
+    /* 0 in a rule stands for all of them. */
     if (length == 0 || length > 10 || digits[length]) {
         return false;
     }

@@ -6,7 +6,7 @@
 
 namespace {
 
-const std::vector<std::string> verbs = {"run", "inspect", "verify"};
+const std::vector<std::string> verbs = {"run", "inspect", "verify", "policy"};
 
 void expect_usage_error(const ToolResult &result)
 {

@@ -35,14 +35,16 @@ TEST_F(Json, PutsCommasWhereTheyBelong)
     json_put_open(&out, "list", '[');
     json_put_number(&out, nullptr, 2);
     json_put_string(&out, nullptr, "three");
+    json_put_flag(&out, nullptr, true);
     json_put_open(&out, nullptr, '{');
     json_put_close(&out, '}');
     json_put_open(&out, nullptr, '{');
     json_put_string(&out, "four", "");
+    json_put_flag(&out, "five", false);
     json_put_close(&out, '}');
     json_put_close(&out, ']');
     json_put_close(&out, '}');
-    EXPECT_EQ(text(), R"({"empty":[],"one":1,"list":[2,"three",{},{"four":""}]})");
+    EXPECT_EQ(text(), R"({"empty":[],"one":1,"list":[2,"three",true,{},{"four":"","five":false}]})");
 }
 
 TEST_F(Json, StartsAfreshOnANewLine)
