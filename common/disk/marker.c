@@ -83,7 +83,7 @@ static void disarm(const struct marker *marker)
     (void)written;
 }
 
-void marker_drop(struct marker *marker, const char *folder_path)
+void marker_drop(struct marker *marker, const char *folder_path, bool survived)
 {
     char name[MARKER_STRIKE_NAME_SIZE];
     unique_format(marker->id, name);
@@ -94,7 +94,7 @@ void marker_drop(struct marker *marker, const char *folder_path)
         }
         close(marker->fd);
     }
-    if (marker->strike != 0) {
+    if (survived && marker->strike != 0) {
         marker_strike_name(marker->generation, name);
         remove_path(folder_path, name);
     }

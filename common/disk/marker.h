@@ -6,7 +6,7 @@
  *
  *     dead marker, no strike yet      → becomes the strike of that generation: the blob is skipped
  *     dead marker that knew a strike  → second time in a row: the blob is condemned
- *     marker dropped                  → the driver survived: the strike is taken back
+ *     marker dropped, survived        → the strike is taken back
  *
  * A marker tells which strike it saw when it was set, so that many processes that die at one moment
  * are one strike, whoever finds them, in whatever order. Nothing here needs a further lock: a
@@ -75,9 +75,9 @@ struct marker {
 bool marker_take(struct marker_folder *folder, uint64_t generation, uint64_t strike,
                  struct marker *ret_marker);
 
-/* Removes the marker and the strike that it saw: this process has lived with the blob. folder_path
- * is absolute: no directory is held open meanwhile. Where the file cannot be removed any more (a
- * sandbox), it is disarmed. */
-void marker_drop(struct marker *marker, const char *folder_path);
+/* Removes the marker; survived: the strike that it saw, too, for this process has lived with the
+ * blob. folder_path is absolute: no directory is held open meanwhile. Where the file cannot be
+ * removed any more (a sandbox), it is disarmed. */
+void marker_drop(struct marker *marker, const char *folder_path, bool survived);
 
 #endif

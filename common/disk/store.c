@@ -86,7 +86,9 @@ void store_close(struct store *store)
     /* In a child these do nothing: lock and marker are its parent's, its copies of the descriptors
      * end with it. */
     store_abort(store);
-    store_survived(store);
+    if (store_is_ours(store)) {
+        store_drop_markers(store, &store->loading, false);
+    }
     free_store(store);
 }
 
@@ -174,7 +176,8 @@ static enum reason condemn(struct store *store, const struct marker_folder *fold
 /* Whether the blob may be loaded; then its marker stands. Of blobs with a strike one is taken at a
  * time, so that a second death tells which of them it was. */
 static enum reason judge(struct store *store, struct marker_folder *folder, int directory_fd,
-                         const char *name, const struct envelope *envelope)
+                         const char *name, struct store_markers *markers,
+                         const struct envelope *envelope)
 {
     struct marker_history history;
     switch (marker_judge(folder, envelope->generation, &history)) {
@@ -185,19 +188,20 @@ static enum reason judge(struct store *store, struct marker_folder *folder, int 
     case MARKER_CLEAR:
         break;
     }
-    if (history.strike != 0 && store->holds_struck) {
+    if (history.strike != 0 && (store->loading.struck || store->merging.struck)) {
         return REASON_suspect;
     }
     if (marker_take(folder, envelope->generation, history.strike,
-                    &store->markers[store->marker_count])) {
-        store->marker_count++;
+                    &markers->markers[markers->count])) {
+        markers->count++;
     }
-    store->holds_struck = store->holds_struck || history.strike != 0;
+    markers->struck = markers->struck || history.strike != 0;
     return REASON_ok;
 }
 
 enum reason store_read(struct store *store, struct marker_folder *folder, int directory_fd,
-                       const char *name, struct store_found *ret_found)
+                       const char *name, struct store_markers *markers,
+                       struct store_found *ret_found)
 {
     uint64_t limit = store->max_blob <= UINT64_MAX - ENVELOPE_HEADER_SIZE
                          ? store->max_blob + ENVELOPE_HEADER_SIZE
@@ -217,7 +221,7 @@ enum reason store_read(struct store *store, struct marker_folder *folder, int di
     } else if (reason == REASON_ok) {
         ret_found->generation = envelope.generation;
         if (folder) {
-            reason = judge(store, folder, directory_fd, name, &envelope);
+            reason = judge(store, folder, directory_fd, name, markers, &envelope);
         }
     }
     if (reason != REASON_ok) {
@@ -238,7 +242,7 @@ enum reason store_load(struct store *store, struct store_blob *ret_blob)
     if (!store_is_ours(store)) {
         return REASON_forked;
     }
-    store_survived(store);
+    store_drop_markers(store, &store->loading, true);
     int directory_fd;
     enum reason reason = file_open_directory(store->root, store->app, false, &directory_fd);
     if (reason != REASON_ok) {
@@ -246,11 +250,12 @@ enum reason store_load(struct store *store, struct store_blob *ret_blob)
     }
     struct store_found found;
     if (store->read_only) {
-        reason = store_read(store, NULL, directory_fd, store->file_name, &found);
+        reason = store_read(store, NULL, directory_fd, store->file_name, &store->loading, &found);
     } else {
         struct marker_folder folder;
         marker_folder_open(directory_fd, store->loading_name, &folder);
-        reason = store_read(store, &folder, directory_fd, store->file_name, &found);
+        reason =
+            store_read(store, &folder, directory_fd, store->file_name, &store->loading, &found);
         marker_folder_close(&folder);
     }
     close(directory_fd);
@@ -266,13 +271,18 @@ enum reason store_load(struct store *store, struct store_blob *ret_blob)
     return reason;
 }
 
+void store_drop_markers(const struct store *store, struct store_markers *markers, bool survived)
+{
+    while (markers->count > 0) {
+        marker_drop(&markers->markers[--markers->count], store->loading_path, survived);
+    }
+    markers->struck = false;
+}
+
 void store_survived(struct store *store)
 {
-    if (!store_is_ours(store)) {
-        return;
+    if (store_is_ours(store)) {
+        store_drop_markers(store, &store->loading, true);
+        store_drop_markers(store, &store->merging, true);
     }
-    while (store->marker_count > 0) {
-        marker_drop(&store->markers[--store->marker_count], store->loading_path);
-    }
-    store->holds_struck = false;
 }

@@ -11,9 +11,9 @@
  *
  * What breaks us: a fork between begin and commit (the child must not touch the store: every
  * function compares getpid with that of store_open and answers `forked` in a child, which may only
- * store_close); two stores of one identity in one process are fine; network file systems without
- * flock answer `locked`, and the save becomes a part. Nothing here logs, and nothing calls Vulkan.
- */
+ * store_close). Two stores of one identity in one process are fine. On a file system without flock
+ * there are no markers, and two saves at one moment may lose one of them. Nothing here logs, and
+ * nothing calls Vulkan. */
 #ifndef WARMPIPE_DISK_STORE_H
 #define WARMPIPE_DISK_STORE_H
 
@@ -49,7 +49,7 @@ void store_blob_free(struct store_blob *blob);
 struct store *store_open(const struct store_options *options,
                          const struct driver_identity *identity);
 
-/* Drops a marker and a lock that still stand, and frees; NULL is a no-op. */
+/* Drops markers and a lock that still stand, and frees; NULL is a no-op. */
 void store_close(struct store *store);
 
 /* Reads and validates the blob of this identity. REASON_ok: *ret_blob is the caller's, the marker
@@ -58,8 +58,8 @@ void store_close(struct store *store);
  * neither loaded nor merged nor overwritten, saves become parts. */
 enum reason store_load(struct store *store, struct store_blob *ret_blob);
 
-/* The driver has survived what store_load or store_begin gave it: removes the marker. Idempotent.
- */
+/* The driver has survived what store_load or store_begin gave it: removes the markers, and takes
+ * back the strikes that they saw. Idempotent. */
 void store_survived(struct store *store);
 
 /* What a commit has to take up besides the caller's own data. */
@@ -70,7 +70,7 @@ struct store_foreign {
 
 /* Begins a commit: makes the directory if need be, takes the lock within a bounded time, and gives
  * every blob on disk that this store has neither loaded nor written (the file if its generation is
- * not the known one, parts of other processes); the marker stands while they are loaded. At most
+ * not the known one, parts of other processes); their markers stand meanwhile. At most
  * max_blob bytes of them and 16 at once; what is left over is for the next commit. Damaged ones are
  * passed over, and replaced or removed by the commit. After a commit with foreign blobs the file
  * holds more than the caller's own cache, so the next store_begin gives it as a foreign one.
@@ -78,14 +78,15 @@ struct store_foreign {
  * until then. `locked`, `suspect`: use store_commit_unmerged instead. */
 enum reason store_begin(struct store *store, struct store_foreign *ret_foreign);
 
-/* Replaces the file by this data, whole or not at all; parts taken up are removed; lock and marker
- * are dropped, whatever the result. The data must start with this driver's cache header
- * (bad_blob_header). too_large: nothing is written; if this store had loaded the file, it has
- * outgrown its limit and is removed with what was taken up, so that the next start begins with
- * nothing but what it uses. */
+/* Replaces the file by this data, whole or not at all; parts taken up are removed. Whatever the
+ * result, the lock is dropped, and the foreign blobs count as survived. The data must start with
+ * this driver's cache header (bad_blob_header). too_large: nothing is written; if this store had
+ * loaded the file, it has outgrown its limit and is removed with what was taken up, so that the
+ * next start begins with nothing but what it uses. */
 enum reason store_commit(struct store *store, const void *data, size_t size);
 
-/* Ends a commit without writing. */
+/* Ends a commit without writing. The foreign blobs count as survived only if store_survived was
+ * called before. No-op where none was begun. */
 void store_abort(struct store *store);
 
 /* Saves without a merge and without waiting, for moments when Vulkan may no longer be called or the

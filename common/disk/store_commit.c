@@ -33,7 +33,8 @@ static enum reason take_up_file(struct store *store, struct marker_folder *folde
         return REASON_ok;
     }
     struct store_found found;
-    enum reason reason = store_read(store, folder, store->directory_fd, store->file_name, &found);
+    enum reason reason =
+        store_read(store, folder, store->directory_fd, store->file_name, &store->merging, &found);
     if (reason == REASON_ok) {
         add_foreign(store, &found.blob);
     } else if (reason == REASON_suspect) {
@@ -76,7 +77,7 @@ static void take_up_part(struct store *store, struct marker_folder *folder, cons
             return; /* the next commit's */
         }
         struct store_found found;
-        reason = store_read(store, folder, store->directory_fd, name, &found);
+        reason = store_read(store, folder, store->directory_fd, name, &store->merging, &found);
         if (reason == REASON_ok) {
             add_foreign(store, &found.blob);
         }
@@ -115,10 +116,10 @@ static void free_foreign(struct store *store)
     }
 }
 
-static void end_commit(struct store *store)
+static void end_commit(struct store *store, bool survived)
 {
     free_foreign(store);
-    store_survived(store);
+    store_drop_markers(store, &store->merging, survived);
     file_unlock(store->lock_fd);
     close(store->directory_fd);
     store->lock_fd = -1;
@@ -156,7 +157,7 @@ enum reason store_begin(struct store *store, struct store_foreign *ret_foreign)
     }
     marker_folder_close(&folder);
     if (reason != REASON_ok) {
-        end_commit(store);
+        end_commit(store, false);
         return reason;
     }
     *ret_foreign = (struct store_foreign){
@@ -208,8 +209,10 @@ static enum reason write_file(struct store *store, int directory_fd, const void 
     if (reason != REASON_not_a_file) {
         return reason;
     }
-    char as[PARTS_NAME_SIZE];
-    parts_name(store->identity_hex, unique_draw(), as);
+    char digits[UNIQUE_HEX_SIZE];
+    char as[STORE_NAME_SIZE];
+    unique_format(unique_draw(), digits);
+    snprintf(as, sizeof(as), "%s.%s", store->identity_hex, digits);
     if (quarantine_move(directory_fd, store->file_name, as, NULL) != REASON_ok) {
         return reason;
     }
@@ -251,14 +254,14 @@ enum reason store_commit(struct store *store, const void *data, size_t size)
     } else if (reason == REASON_too_large && store->loaded) {
         restart_from_empty(store);
     }
-    end_commit(store);
+    end_commit(store, true);
     return reason;
 }
 
 void store_abort(struct store *store)
 {
     if (store_is_ours(store) && store->lock_fd >= 0) {
-        end_commit(store);
+        end_commit(store, false);
     }
 }
 

@@ -12,6 +12,13 @@
 #define STORE_MAX_FOREIGN 16
 #define STORE_NAME_SIZE   64
 
+/* The markers that stand for one load, or for one merge. */
+struct store_markers {
+    bool struck; /* that of a blob with a strike is among them */
+    size_t count;
+    struct marker markers[STORE_MAX_FOREIGN];
+};
+
 struct store {
     pid_t process;
     bool read_only;
@@ -32,9 +39,8 @@ struct store {
     uint64_t skipped; /* generation of the file that is under suspicion; 0: none */
     bool loaded;      /* our data began with a file's */
     bool has_part;
-    bool holds_struck; /* a blob that has a strike is being loaded */
-    size_t marker_count;
-    struct marker markers[1 + STORE_MAX_FOREIGN];
+    struct store_markers loading; /* store_load's */
+    struct store_markers merging; /* store_begin's */
 
     /* Between begin and commit; lock_fd is -1 outside. */
     int lock_fd;
@@ -53,11 +59,15 @@ struct store_found {
     uint64_t generation;    /* 0: the header is not valid */
 };
 
-/* Reads, validates and judges one file, and sets a marker if it may be loaded. folder NULL: no
- * markers (read_only). A condemned file is moved to quarantine/, under the lock (taken here unless
- * the store has it). */
+/* Reads, validates and judges one file, and adds a marker to `markers` if it may be loaded. folder
+ * NULL: no markers (read_only). A condemned file is moved to quarantine/, under the lock (taken
+ * here unless the store has it). */
 enum reason store_read(struct store *store, struct marker_folder *folder, int directory_fd,
-                       const char *name, struct store_found *ret_found);
+                       const char *name, struct store_markers *markers,
+                       struct store_found *ret_found);
+
+/* Removes the markers; survived: the driver has lived with their blobs. */
+void store_drop_markers(const struct store *store, struct store_markers *markers, bool survived);
 
 /* The header of a file that may be loaded, as far as that can be told without its blob. */
 enum reason store_read_header(const struct store *store, int directory_fd, const char *name,

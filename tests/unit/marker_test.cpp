@@ -151,7 +151,7 @@ class Markers : public testing::Test {
         Found found(*this);
         found.judge();
         marker marker = found.take();
-        marker_drop(&marker, folder_path().c_str());
+        marker_drop(&marker, folder_path().c_str(), true);
     }
 
     Scratch scratch;
@@ -167,7 +167,7 @@ TEST_F(Markers, StandWhileTheirProcessLoads)
         EXPECT_EQ(names().size(), 1u);
         EXPECT_GE(fcntl(marker.fd, F_GETFD), FD_CLOEXEC);
         EXPECT_EQ(judge(), MARKER_CLEAR) << "it is alive";
-        marker_drop(&marker, folder_path().c_str());
+        marker_drop(&marker, folder_path().c_str(), true);
         EXPECT_EQ(fcntl(marker.fd, F_GETFD), -1);
     }
     EXPECT_TRUE(names().empty());
@@ -218,6 +218,21 @@ TEST_F(Markers, OfASurvivedLoadTakeTheStrikeBack)
         ASSERT_TRUE(names().empty()) << i;
     }
     EXPECT_EQ(judge(), MARKER_CLEAR);
+}
+
+TEST_F(Markers, OfALoadThatNeverWasLeaveTheStrike)
+{
+    die_loading();
+    ASSERT_EQ(judge(), MARKER_SUSPECT);
+    {
+        Found found(*this);
+        ASSERT_EQ(found.judge(), MARKER_CLEAR);
+        marker marker = found.take();
+        marker_drop(&marker, folder_path().c_str(), false);
+    }
+    EXPECT_EQ(names(), std::vector<std::string>{"aaaaaaaaaaaaaaaa.strike"});
+    die_loading();
+    EXPECT_EQ(judge(), MARKER_CONDEMNED);
 }
 
 TEST_F(Markers, OfManyThatDieAtOnceAreOneStrike)
@@ -357,7 +372,7 @@ TEST_F(Markers, CloseNoDescriptorThatIsAnotherFilesByNow)
     write_file(scratch.path("file"), "");
     int fd = open(scratch.path("file").c_str(), O_RDONLY);
     ASSERT_EQ(dup2(fd, marker.fd), marker.fd);
-    marker_drop(&marker, folder_path().c_str());
+    marker_drop(&marker, folder_path().c_str(), true);
     EXPECT_NE(fcntl(marker.fd, F_GETFD), -1);
     EXPECT_TRUE(names().empty());
     close(marker.fd);

@@ -38,7 +38,10 @@ class StoreSuspect : public testing::Test {
     // A process that loads the file and survives it.
     std::string load() const
     {
-        return Store(root()).load();
+        Store store(root());
+        std::string found = store.load();
+        store_survived(store.get());
+        return found;
     }
 
     std::unique_ptr<Holder> loading() const
@@ -135,6 +138,23 @@ TEST_F(StoreSuspect, IsForgivenByOneThatSurvives)
         ASSERT_EQ(load(), "one");
     }
     EXPECT_TRUE(quarantined().empty());
+}
+
+TEST_F(StoreSuspect, IsNotForgivenByOneThatNeverGaveItToTheDriver)
+{
+    ASSERT_EQ(Store(root()).commit("one"), REASON_ok);
+    die_merging();
+    EXPECT_EQ(Store(root()).commit("two"), REASON_suspect);
+    {
+        Store store(root());
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(store.get(), &foreign), REASON_ok);
+        EXPECT_EQ(foreign.count, 1u);
+        store_abort(store.get());
+    }
+    EXPECT_EQ(Store(root()).load(), "one"); // and closed at once
+    die_loading();
+    EXPECT_EQ(load(), "<quarantined>");
 }
 
 TEST_F(StoreSuspect, IsNoGoodBlobThatManyDiedWithAtOnce)
