@@ -394,11 +394,14 @@ VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination
     return result;
 }
 
-void app_caches_finish(struct app_caches *caches)
+bool app_caches_finish(struct app_caches *caches)
 {
-    injector_finish(caches->injector);
+    if (!injector_finish(caches->injector)) {
+        return false;
+    }
     harvest_destroy_kept(caches->harvest);
     if (caches->mode == APP_CACHE_AUTO && atomic_load(&caches->makes_empty)) {
         learning_conclude(&caches->learning, atomic_load(&caches->reads_back));
     }
+    return true;
 }

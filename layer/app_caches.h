@@ -81,7 +81,8 @@ VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination
                           uint32_t source_count, const VkPipelineCache *sources);
 
 /* At vkDestroyDevice, before it goes down the chain: has the injector save, harvest included, and
- * finish; destroys what was kept. Caches that the program has leaked are read, never destroyed. */
-void app_caches_finish(struct app_caches *caches);
+ * finish; destroys what was kept. Caches that the program has leaked are read, never destroyed.
+ * False as injector_finish says it. */
+bool app_caches_finish(struct app_caches *caches);
 
 #endif

@@ -252,9 +252,9 @@ VKAPI_ATTR void VKAPI_CALL device_destroy(VkDevice device, const VkAllocationCal
         return;
     }
     handle_map_remove(&devices, dispatch_key(device));
-    if (!state->passive) {
-        app_caches_finish(state->app_caches);
-    }
+    bool finished = state->passive || app_caches_finish(state->app_caches);
     state->table.DestroyDevice(device, allocator);
-    device_free(state);
+    if (finished) {
+        device_free(state);
+    }
 }

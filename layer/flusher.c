@@ -28,6 +28,7 @@ static struct {
     bool started;
     bool barred;    /* no further driver calls: the process ends */
     bool in_driver; /* the worker is in one */
+    bool orphaned;  /* nobody waits any more for the client whose work the worker does */
 } worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t now(void)
@@ -96,6 +97,7 @@ static void *work(void *argument)
         client->work(client);
         pthread_mutex_lock(&worker.lock);
         worker.busy = NULL;
+        worker.orphaned = false;
         pthread_cond_broadcast(&worker.rested);
     }
     pthread_mutex_unlock(&worker.lock);
@@ -196,7 +198,8 @@ bool flusher_remove(struct flusher_client *client)
     uint64_t until = now() + DISK_WAIT_NS;
     while (worker.busy == client && (wait_until(&worker.rested, until) || worker.in_driver)) {
     }
-    bool free = worker.busy != client && client->generation == worker.generation;
+    worker.orphaned = worker.busy == client;
+    bool free = !worker.orphaned && client->generation == worker.generation;
     struct flusher_client **place = &worker.clients;
     while (*place && *place != client) {
         place = &(*place)->next;
@@ -224,7 +227,7 @@ void flusher_wake(struct flusher_client *client)
 bool flusher_enter_driver(void)
 {
     pthread_mutex_lock(&worker.lock);
-    bool allowed = !worker.barred;
+    bool allowed = !worker.barred && !worker.orphaned;
     worker.in_driver = allowed;
     pthread_mutex_unlock(&worker.lock);
     return allowed;

@@ -42,7 +42,8 @@ bool flusher_remove(struct flusher_client *client);
 /* There is something to do for the client. Cheap when the worker knows already. */
 void flusher_wake(struct flusher_client *client);
 
-/* Brackets driver calls of the worker; false: they are barred, the process ends. */
+/* Brackets driver calls of the worker; false: they are barred, for the process ends or the device
+ * has gone. */
 bool flusher_enter_driver(void);
 void flusher_leave_driver(void);
 

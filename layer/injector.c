@@ -84,7 +84,7 @@ struct injector *injector_new(const struct injector_setup *setup,
 
 void injector_delete(struct injector *injector)
 {
-    if (injector && !injector->abandoned) {
+    if (injector) {
         saver_release(&injector->saver);
         pthread_mutex_destroy(&injector->lock);
         pthread_mutex_destroy(&injector->load_lock);

@@ -74,7 +74,8 @@ struct injector_harvest {
 void injector_set_harvest(struct injector *injector, const struct injector_harvest *harvest);
 
 /* At vkDestroyDevice, before it goes down the chain: stops the background saves, saves what is new,
- * destroys the hot cache, writes the line of statistics. */
-void injector_finish(struct injector *injector);
+ * destroys the hot cache, writes the line of statistics. False: a thread may still be using the
+ * injector and what it was given (flusher_remove says when): it must never be freed. */
+bool injector_finish(struct injector *injector);
 
 #endif

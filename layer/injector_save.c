@@ -146,11 +146,10 @@ void injector_save_init(struct injector *injector)
     flusher_add(&injector->client);
 }
 
-void injector_finish(struct injector *injector)
+bool injector_finish(struct injector *injector)
 {
     if (!flusher_remove(&injector->client)) {
-        injector->abandoned = true;
-        return;
+        return false;
     }
     if (injector->saves && !atomic_load(&injector->ineffective)) {
         if (saver_is_dirty(&injector->saver)) {
@@ -163,4 +162,5 @@ void injector_finish(struct injector *injector)
     driver_cache_destroy(&injector->caches, injector->hot);
     injector->hot = VK_NULL_HANDLE;
     tell_statistics(injector, "destroy");
+    return true;
 }

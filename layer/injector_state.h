@@ -37,7 +37,6 @@ struct injector {
     _Atomic uint64_t trial_ends_ns;
     struct injector_harvest harvest;
     struct flusher_client client;
-    bool abandoned; /* the worker may still be using it: never freed */
 
     pthread_mutex_t lock;
     struct injector_report report;
