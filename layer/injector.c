@@ -120,6 +120,7 @@ static void tell_rejection(struct injector *injector, enum reason reason)
     injector_tell(injector,
                   reason == REASON_quarantined ? CACHE_STATE_QUARANTINED : CACHE_STATE_REJECTED,
                   reason);
+    injector_first_told(reason);
     log_warn("cold start (%s): %s: %s", reason_id(reason), reason_text(reason), path);
 }
 

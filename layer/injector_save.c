@@ -34,8 +34,7 @@ static void tell_statistics(struct injector *injector, const char *event)
     stats_append(injector->setup.config->stats_path, injector->setup.stats, &line);
 }
 
-/* Each cause of a failed save is told once in a process: a full disk stays full. */
-static bool is_first_time(enum reason reason)
+bool injector_first_told(enum reason reason)
 {
     static atomic_bool told[REASON_COUNT];
     return !atomic_exchange(&told[reason], true);
@@ -53,7 +52,7 @@ static void tell_save(struct injector *injector, enum reason reason, size_t save
         pthread_mutex_lock(&injector->lock);
         injector->report.reason = reason;
         pthread_mutex_unlock(&injector->lock);
-        if (is_first_time(reason)) {
+        if (injector_first_told(reason)) {
             log_warn("not saved (%s): %s: %s", reason_id(reason), reason_text(reason), path);
         }
     } else if (saved > 0) {
@@ -79,6 +78,8 @@ static void take_snapshot(struct injector *injector)
     free(harvested);
     if (reason != REASON_ok) {
         tell_save(injector, reason, 0);
+    } else if (atomic_load(&injector->saver.pending)) {
+        log_debug("device %u: took a snapshot", injector->setup.device_index);
     }
 }
 

@@ -1,0 +1,255 @@
+// Saves in the background: what was compiled is kept however the program ends, and no process's
+// save is lost to another's.
+#include <csignal>
+#include <cstddef>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.hpp"
+#include "program.hpp"
+
+namespace {
+
+class BackgroundTest : public LayerTest {
+  protected:
+    void SetUp() override
+    {
+        environment["WARMPIPE_APP"] = "program";
+        environment["WARMPIPE_LOG"] = "debug:" + log_path();
+    }
+
+    std::string log_path() const
+    {
+        return (folder() / "log").string();
+    }
+
+    // Waits, ten seconds at most, until something has come true.
+    template <typename Condition> static void wait_until(const Condition &condition)
+    {
+        for (int i = 0; i < 10000 && !condition(); ++i) {
+            usleep(1000);
+        }
+        EXPECT_TRUE(condition());
+    }
+
+    void wait_for_log(const std::string &text) const
+    {
+        wait_until([&] { return read_text(log_path()).find(text) != std::string::npos; });
+    }
+
+    // What a run finds that asks for these pipelines now.
+    size_t hits(unsigned first, unsigned end)
+    {
+        return run([&] {
+                   Program owner;
+                   owner.create_compute(first, end);
+               })
+            .hits();
+    }
+
+    size_t count_files(const std::string &extension) const
+    {
+        size_t count = 0;
+        for (const auto &entry : std::filesystem::directory_iterator(cache_root() / "program")) {
+            count += entry.path().extension() == extension;
+        }
+        return count;
+    }
+};
+
+TEST_F(BackgroundTest, AProgramThatIsKilledAfterItsBurstHasKeptAll)
+{
+    run(
+        [&] {
+            auto *owner = new Program;
+            owner->create_compute(0, 5);
+            wait_for_log("saved ");
+            raise(SIGKILL);
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+TEST_F(BackgroundTest, AProgramThatCallsExitAtOnceAfterTheSaveHasKeptAll)
+{
+    run([&] {
+        auto *owner = new Program;
+        owner->create_compute(0, 5);
+        wait_for_log("saved ");
+        _exit(HasFailure());
+    });
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+TEST_F(BackgroundTest, ASnapshotThatIsNotOnDiskYetIsWrittenAtTheEnd)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    const Outcome outcome = run([&] {
+        auto *owner = new Program;
+        owner->create_compute(0, 5);
+        wait_for_log("snapshot");
+        EXPECT_TRUE(cache_files().empty());
+    });
+    EXPECT_EQ(outcome.stats_of()["event"], "exit");
+    EXPECT_GT(outcome.stats_of()["cache"]["saved_bytes"], 0);
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+TEST_F(BackgroundTest, TheEndOfOneProcessIsNotWrittenOverTheSaveOfAnother)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    run([&] {
+        const std::filesystem::path ready = folder() / "ready";
+        const pid_t other = fork();
+        if (other == 0) {
+            wait_until([&] { return std::filesystem::exists(ready); });
+            {
+                Program owner;
+                owner.create_compute(10, 15);
+            }
+            std::exit(HasFailure());
+        }
+        auto *owner = new Program;
+        owner->create_compute(0, 5);
+        wait_for_log("snapshot");
+        write_bytes(ready, {1});
+        int status = 0;
+        EXPECT_EQ(waitpid(other, &status, 0), other);
+        EXPECT_EQ(status, 0);
+    });
+    EXPECT_EQ(count_files(".part"), 1u);
+    // The next save takes the part up.
+    EXPECT_EQ(hits(20, 21), 0u);
+    EXPECT_EQ(count_files(".part"), 0u);
+    EXPECT_EQ(hits(0, 5), 5u);
+    EXPECT_EQ(hits(10, 15), 5u);
+    EXPECT_EQ(hits(20, 21), 1u);
+}
+
+TEST_F(BackgroundTest, EightProcessesAtOnceLeaveTheUnionHoweverTheyEnd)
+{
+    run([&] {
+        std::vector<pid_t> children;
+        for (unsigned i = 0; i < 8; ++i) {
+            const pid_t child = fork();
+            if (child == 0) {
+                auto *owner = new Program;
+                owner->create_compute(i * 4, i * 4 + 4);
+                if (i % 2 == 0) {
+                    const std::string mine =
+                        "\"event\":\"flush\",\"pid\":" + std::to_string(getpid());
+                    const char *stats = std::getenv("WARMPIPE_STATS");
+                    wait_until([&] { return read_text(stats).find(mine) != std::string::npos; });
+                    raise(SIGKILL);
+                }
+                delete owner;
+                std::exit(HasFailure());
+            }
+            children.push_back(child);
+        }
+        for (size_t i = 0; i < children.size(); ++i) {
+            int status = 0;
+            waitpid(children[i], &status, 0);
+            EXPECT_EQ(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                      i % 2 == 0 ? SIGKILL : 0);
+        }
+    });
+    hits(100, 101); // takes up what parts are left
+    EXPECT_EQ(hits(0, 32), 32u);
+}
+
+TEST_F(BackgroundTest, NothingIsWrittenWhereNothingWasCompiled)
+{
+    run([&] {
+        Program owner;
+        owner.create_compute(0, 5);
+    });
+    const auto written = std::filesystem::last_write_time(cache_file());
+    const Outcome outcome = run([&] {
+        Program owner;
+        owner.create_compute(0, 5);
+    });
+    EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"], 0);
+    EXPECT_EQ(std::filesystem::last_write_time(cache_file()), written);
+}
+
+TEST_F(BackgroundTest, AForkedChildLeavesItsParentsFilesAlone)
+{
+    run([&] {
+        Program owner;
+        owner.create_compute(0, 5);
+        const pid_t child = fork();
+        if (child == 0) {
+            std::exit(0); // with all handlers and destructors
+        }
+        int status = 0;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        EXPECT_TRUE(cache_files().empty()) << "the child wrote";
+    });
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+TEST_F(BackgroundTest, AForkedChildMayUseVulkanAnew)
+{
+    run([&] {
+        Program owner;
+        owner.create_compute(0, 5);
+        const pid_t child = fork();
+        if (child == 0) {
+            {
+                Program own;
+                own.create_compute(5, 10);
+            }
+            std::exit(HasFailure());
+        }
+        int status = 0;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+    });
+    EXPECT_EQ(hits(0, 10), 10u);
+}
+
+// Answers EPERM to what touches files, locks and threads, as sandboxes do that are closed after the
+// device has been made.
+void close_sandbox()
+{
+    static const unsigned calls[] = {SYS_openat,  SYS_flock, SYS_renameat, SYS_renameat2,
+                                     SYS_mkdirat, SYS_clone, SYS_clone3,   SYS_unlinkat};
+    std::vector<sock_filter> filter = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+    };
+    for (unsigned call : calls) {
+        filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+        filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+    }
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
+    ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+TEST_F(BackgroundTest, AProgramInAClosedSandboxGoesOnUncached)
+{
+    environment["WARMPIPE_LOG"] = "warn";
+    // The driver and the statistics cannot write either: the process's own word is all there is.
+    const Outcome outcome = run(
+        [&] {
+            Program owner;
+            close_sandbox();
+            owner.create_compute(0, 5);
+        },
+        {Layer::any, false, 0});
+    EXPECT_LE(outcome.log().size(), 2u) << outcome.errors;
+    EXPECT_TRUE(cache_files().empty());
+    EXPECT_EQ(hits(0, 5), 0u);
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+} // namespace
