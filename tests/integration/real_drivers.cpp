@@ -31,6 +31,8 @@ void RealDriversTest::use_drivers(const std::vector<std::string> &names)
         list += (list.empty() ? "" : ":") + manifest.string();
     }
     environment["VK_DRIVER_FILES"] = environment["VK_ICD_FILENAMES"] = list;
+    // Their locks cannot be seen, so what they protect would look like races.
+    environment["TSAN_OPTIONS"] += ":ignore_noninstrumented_modules=1";
     // Else Mesa's own disk cache answers before the compiler does.
     environment["MESA_SHADER_CACHE_DISABLE"] = "true";
 }
@@ -39,6 +41,14 @@ void RealDriversTest::use_radv(const std::string &family)
 {
     use_drivers({"radeon"});
     environment["RADV_FORCE_FAMILY"] = family;
+}
+
+void RealDriversTest::use_radv_raytracing()
+{
+    use_radv("navi21");
+    environment["RADV_PERFTEST"] = "rt";
+    // The driver leaks what it builds these pipelines from (Mesa 22.3).
+    environment["ASAN_OPTIONS"] += ":detect_leaks=0";
 }
 
 void RealDriversTest::use_lavapipe()

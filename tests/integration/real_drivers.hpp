@@ -29,6 +29,8 @@ class RealDriversTest : public LayerTest {
     void use_drivers(const std::vector<std::string> &names);
     void use_radv(const std::string &family = "navi10");
     void use_lavapipe();
+    // RADV with ray tracing pipelines.
+    void use_radv_raytracing();
 
     // 20 compute and 10 graphics pipelines, unless the options say otherwise.
     ClientRun client(const std::vector<std::string> &options = {}, Layer layer = Layer::works);

@@ -54,8 +54,7 @@ TEST_F(RadvTest, AnotherFamilyHasAFileOfItsOwn)
 
 TEST_F(RadvTest, RayTracing)
 {
-    environment["RADV_FORCE_FAMILY"] = "navi21";
-    environment["RADV_PERFTEST"] = "rt";
+    use_radv_raytracing();
     const std::vector<std::string> options = {"--compute",    "0", "--graphics", "0",
                                               "--raytracing", "6"};
     const ClientRun cold = client(options);

@@ -59,8 +59,7 @@ TEST_F(ValidationTest, HarvestedAndServed)
 
 TEST_F(ValidationTest, RayTracing)
 {
-    environment["RADV_FORCE_FAMILY"] = "navi21";
-    environment["RADV_PERFTEST"] = "rt";
+    use_radv_raytracing();
     for (int start = 0; start < 2; start++) {
         expect_silence({"--raytracing", "4", "--compute", "4", "--graphics", "4"});
     }
