@@ -2,13 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <unistd.h>
 #include <vulkan/vk_layer.h>
 
-#include "base/log.h"
 #include "dispatch.h"
 #include "handle_map.h"
+#include "host.h"
 
 static struct handle_map instances = HANDLE_MAP_INIT;
 
@@ -74,36 +72,6 @@ static VkLayerInstanceCreateInfo *find_link(const VkInstanceCreateInfo *create_i
     return (VkLayerInstanceCreateInfo *)(uintptr_t)info;
 }
 
-/* With an explicit manifest the loader does not look at the disable variable: this layer does, by
- * the loader's rule that any value counts, even an empty one. */
-static bool switched_off(void)
-{
-    if (getenv("WARMPIPE_DISABLE")) {
-        return true;
-    }
-    if (getauxval(AT_SECURE)) {
-        log_info("off: the program runs with elevated privileges (elevated_privileges)");
-        return true;
-    }
-    return false;
-}
-
-static void name_program(struct instance *instance, const VkApplicationInfo *application)
-{
-    char executable[4096];
-    ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
-    executable[length > 0 ? length : 0] = '\0';
-    struct paths_program program = {
-        .app_setting = instance->config.app,
-        .executable = length > 0 ? executable : NULL,
-        .appdir = secure_getenv("APPDIR"),
-        .snap = secure_getenv("SNAP"),
-        .application_name = application ? application->pApplicationName : NULL,
-        .engine_name = application ? application->pEngineName : NULL,
-    };
-    paths_app_name(&program, instance->app);
-}
-
 static const char *read_environment(const char *name)
 {
     return secure_getenv(name);
@@ -161,10 +129,10 @@ static struct instance *instance_new(VkInstance handle, PFN_vkGetInstanceProcAdd
                                 ? application->apiVersion & ~UINT32_C(0xE0000FFF)
                                 : VK_API_VERSION_1_0;
     take_commands(instance, handle, create_info);
-    instance->passive = switched_off() || next(handle, DISPATCH_PRESENCE_NAME);
+    instance->passive = host_is_off_limits() || next(handle, DISPATCH_PRESENCE_NAME);
     if (!instance->passive) {
         config_read(read_environment, &instance->config);
-        name_program(instance, application);
+        host_app_name(instance->config.app, application, instance->app);
     }
     return instance;
 }

@@ -28,6 +28,17 @@ TEST_F(RadvTest, ColdThenWarmInTwoProcesses)
     EXPECT_EQ(read_bytes(cache_file()), saved);
 }
 
+// Replayers create the pipelines of other programs; what they find in a cache is their own affair.
+TEST_F(RadvTest, ReplayersAreLeftAlone)
+{
+    const auto replayer = folder() / "fossilize-replay";
+    std::filesystem::copy_file(PIPELINES_CLIENT, replayer);
+    execute({replayer, "--compute", "2", "--graphics", "0"}, {Layer::absent});
+    EXPECT_FALSE(std::filesystem::exists(cache_root()));
+    execute({PIPELINES_CLIENT, "--compute", "2", "--graphics", "0"});
+    EXPECT_TRUE(std::filesystem::exists(cache_root()));
+}
+
 TEST_F(RadvTest, OtherPipelinesJoinThoseInTheFile)
 {
     client();

@@ -1,0 +1,63 @@
+#include "host.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* Executables that replay what other programs recorded. */
+static const char *const replayers[] = {"fossilize-replay", "fossilize_replay"};
+
+/* False, and an empty path, where it cannot be told. */
+static bool find_executable(char *path, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    path[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+static bool is_replayer(void)
+{
+    char path[4096];
+    find_executable(path, sizeof path);
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof replayers / sizeof replayers[0]; ++i) {
+        if (strcmp(name, replayers[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool host_is_off_limits(void)
+{
+    /* With an explicit manifest the loader does not look at this variable, so the layer does, by
+     * the loader's rule that any value counts, even an empty one. */
+    if (getenv("WARMPIPE_DISABLE")) {
+        return true;
+    }
+    if (getauxval(AT_SECURE)) {
+        log_info("off: the program runs with elevated privileges (elevated_privileges)");
+        return true;
+    }
+    return is_replayer();
+}
+
+void host_app_name(const char *app_setting, const VkApplicationInfo *application,
+                   char ret_name[PATHS_APP_SIZE])
+{
+    char executable[4096];
+    bool known = find_executable(executable, sizeof executable);
+    struct paths_program program = {
+        .app_setting = app_setting,
+        .executable = known ? executable : NULL,
+        .appdir = secure_getenv("APPDIR"),
+        .snap = secure_getenv("SNAP"),
+        .application_name = application ? application->pApplicationName : NULL,
+        .engine_name = application ? application->pEngineName : NULL,
+    };
+    paths_app_name(&program, ret_name);
+}
