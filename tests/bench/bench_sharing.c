@@ -2,13 +2,10 @@
  * or, without it, of the driver. It prints one JSON object; tests/bench/sharing.py runs it in
  * pairs.
  *
- *     bench_sharing pipeline [--live N] [--own-cache] [--threads T]   the same pipeline again
- *     bench_sharing distinct [--own-cache FILE]                       pipelines that a cache has
- *     bench_sharing module                                            the same module of 100 KB
- * again bench_sharing reference                                         XXH3-128 and memcmp of as
- * much bench_sharing live                                              heap bytes of each live
- * object bench_sharing transient                                         modules destroyed after
- * use */
+ * bench_sharing pipeline [--live N] [--own-cache] [--threads T]: the same pipeline again and again;
+ * distinct [--own-cache FILE]: pipelines that a cache has; module: the same module of 100 KB again;
+ * reference: XXH3-128 and memcmp of as much; live: heap bytes of each live object; transient: modules
+ * destroyed after use. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>

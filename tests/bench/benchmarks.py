@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 import sys
 
 from process import Program, empty_directory, stats_of
@@ -57,8 +58,8 @@ class Bench:
 
     def driver(self, name, **variables):
         manifest = find_driver(name)
-        return {"PATH": os.environ["PATH"], "HOME": self.home, "LC_ALL": "C",
-                "VK_DRIVER_FILES": manifest, "VK_ICD_FILENAMES": manifest, **variables}
+        return {"HOME": self.home, "VK_DRIVER_FILES": manifest, "VK_ICD_FILENAMES": manifest,
+                **variables}
 
     def radv(self, **variables):
         """RADV's null device, without Mesa's own disk cache."""
@@ -182,7 +183,7 @@ def no_pipelines(bench):
     reads all manifests again for each question that vulkaninfo asks (98 times): both sides have
     the same ones."""
     directory = os.path.join(bench.home, "nothing")
-    theirs = Program(["vulkaninfo"], {**bench.driver("lvp"), **bench.manifests()})
+    theirs = Program([shutil.which("vulkaninfo") or sys.exit("bench: no vulkaninfo")], {**bench.driver("lvp"), **bench.manifests()})
     ours = Program(theirs.command, {**theirs.environment, **bench.layer(directory)})
 
     def check():

@@ -5,6 +5,7 @@ import os
 import subprocess
 
 from process import Failure
+from ratio import Ratio
 
 
 def library(bench):
@@ -17,8 +18,12 @@ def library(bench):
              "commands": {"ours": f"strip -o {stripped} {bench.library()}"}}]
 
 
+def read_ratio(found):
+    return Ratio(**found) if found.keys() == {"value", "low", "high"} else found
+
+
 def in_process(name):
-    """A program of this folder. It prints one object of this kind a line, with its own verdict."""
+    """A program of this folder. It prints one result a line, with its own verdict."""
     def run(bench):
         command = [os.path.join(bench.build, "tests/bench", name)]
         if not os.path.exists(command[0]):
@@ -26,8 +31,8 @@ def in_process(name):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
             raise Failure(f"status {done.returncode} from {command[0]}: {done.stderr}")
-        results = [json.loads(line) for line in done.stdout.splitlines()]
-        return [{**result, "commands": {"ours": command[0]}} for result in results]
+        return [{**json.loads(line, object_hook=read_ratio), "commands": {"ours": command[0]}}
+                for line in done.stdout.splitlines()]
     return run
 
 

@@ -21,7 +21,7 @@ class Program:
 
     def __str__(self):
         words = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        return " ".join(words + [shlex.join(self.command)])
+        return " ".join(["env -i", *words, shlex.join(self.command)])
 
     def changed(self, **variables):
         return Program(self.command, {**self.environment, **variables})

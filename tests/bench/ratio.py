@@ -27,12 +27,16 @@ def median(values):
 class Ratio:
     """The median of pairwise ratios and its 95% interval."""
 
-    def __init__(self, numerators, denominators):
+    def __init__(self, value, low, high):
+        self.value = value
+        self.low = low
+        self.high = high
+
+    @classmethod
+    def of(cls, numerators, denominators):
         ratios = sorted(n / d for n, d in zip(numerators, denominators))
-        outside = rank_of_interval(len(ratios))
-        self.value = median(ratios)
-        self.low = ratios[max(outside - 1, 0)] if outside else ratios[0]
-        self.high = ratios[-outside] if outside else ratios[-1]
+        outside = max(rank_of_interval(len(ratios)), 1)
+        return cls(median(ratios), ratios[outside - 1], ratios[-outside])
 
     def __str__(self):
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"

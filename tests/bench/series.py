@@ -67,9 +67,9 @@ class Series:
     def judge(self, claim, runs):
         ours, theirs, again = ([claim.figure(run) for run in runs[name]]
                                for name in ("ours", "theirs", "again"))
-        ratio = Ratio(theirs, ours) if claim.inverse else Ratio(ours, theirs)
+        ratio = Ratio.of(theirs, ours) if claim.inverse else Ratio.of(ours, theirs)
         return {"name": f"{self.name}.{claim.name}", "says": claim.says, "limit": claim.limit(),
-                "met": claim.met(ratio), "ratio": ratio, "self": Ratio(again, theirs),
+                "met": claim.met(ratio), "ratio": ratio, "self": Ratio.of(again, theirs),
                 "ours": sorted(ours)[len(ours) // 2], "theirs": sorted(theirs)[len(theirs) // 2],
                 "commands": {"ours": str(self.ours.program), "theirs": str(self.theirs.program)}}
 
