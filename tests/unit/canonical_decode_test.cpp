@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "create_infos.h"
+#include "handles.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 // nowhere here: whoever follows one crashes.
 #include <gtest/gtest.h>
 
-#include "create_infos.h"
 #include "graphics_info.h"
+#include "handles.h"
 
 namespace {
 
@@ -182,6 +182,9 @@ TEST_F(CanonicalGraphics, subpass_that_is_not_known_is_a_doubt)
     g_.info.subpass = 64;
     g_.info.pColorBlendState = nowhere<VkPipelineColorBlendStateCreateInfo>();
     expect_doubt();
+    g_.info.subpass = 1; // of a render pass that has one
+    handles_.use = {1, 1, 1};
+    expect_doubt();
     g_.info.pColorBlendState = nullptr;
     g_.info.pDepthStencilState = nullptr;
     content();
@@ -258,6 +261,64 @@ TEST_F(CanonicalGraphics, discard_rectangles)
     expect_ignored(rectangles.pDiscardRectangles);
 }
 
+TEST_F(CanonicalGraphics, coverage_modulation_table)
+{
+    VkPipelineCoverageModulationStateCreateInfoNV coverage = {};
+    coverage.sType = VK_STRUCTURE_TYPE_PIPELINE_COVERAGE_MODULATION_STATE_CREATE_INFO_NV;
+    coverage.coverageModulationTableCount = 1;
+    g_.multisample.pNext = &coverage;
+    expect_ignored(coverage.pCoverageModulationTable);
+    float table = 0.5f;
+    coverage.coverageModulationTableEnable = VK_TRUE;
+    coverage.pCoverageModulationTable = &table;
+    digest before = content();
+    table = 0.25f;
+    EXPECT_FALSE(digest_equal(before, content()));
+    coverage.coverageModulationTableEnable = VK_FALSE;
+    set_dynamic({VK_DYNAMIC_STATE_VIEWPORT, VK_DYNAMIC_STATE_SCISSOR,
+                 VK_DYNAMIC_STATE_COVERAGE_MODULATION_TABLE_ENABLE_NV});
+    before = content();
+    table = 0.75f;
+    EXPECT_FALSE(digest_equal(before, content()));
+}
+
+TEST_F(CanonicalGraphics, viewport_w_scaling)
+{
+    VkPipelineViewportWScalingStateCreateInfoNV scaling = {};
+    scaling.sType = VK_STRUCTURE_TYPE_PIPELINE_VIEWPORT_W_SCALING_STATE_CREATE_INFO_NV;
+    scaling.viewportCount = 1;
+    g_.viewport.pNext = &scaling;
+    expect_ignored(scaling.pViewportWScalings);
+    const VkViewportWScalingNV value = {1, 1};
+    scaling.viewportWScalingEnable = VK_TRUE;
+    scaling.pViewportWScalings = &value;
+    content();
+    set_dynamic({VK_DYNAMIC_STATE_VIEWPORT, VK_DYNAMIC_STATE_SCISSOR,
+                 VK_DYNAMIC_STATE_VIEWPORT_W_SCALING_NV});
+    expect_ignored(scaling.pViewportWScalings);
+}
+
+TEST_F(CanonicalGraphics, depth_clamp_range)
+{
+    struct { // VkPipelineViewportDepthClampControlCreateInfoEXT, which older headers lack
+        uint32_t stype = 1000582001;
+        const void *next = nullptr;
+        uint32_t mode = 0;
+        const float *range = nullptr;
+    } clamp;
+    g_.viewport.pNext = &clamp;
+    expect_ignored(clamp.range);
+    float range[2] = {0, 1};
+    clamp.mode = 1;
+    clamp.range = range;
+    digest before = content();
+    range[1] = 0.5f;
+    EXPECT_FALSE(digest_equal(before, content()));
+    set_dynamic({VK_DYNAMIC_STATE_VIEWPORT, VK_DYNAMIC_STATE_SCISSOR,
+                 static_cast<VkDynamicState>(1000582000)});
+    expect_ignored(clamp.range);
+}
+
 // Pipeline libraries: the states of other subsets are ignored.
 class CanonicalLibrary : public CanonicalGraphics {
   protected:
@@ -286,6 +347,11 @@ TEST_F(CanonicalLibrary, vertex_input)
     expect_ignored(g_.info.pMultisampleState);
     expect_ignored(g_.info.pColorBlendState);
     expect_ignored(g_.rendering.pColorAttachmentFormats);
+    VkPipelineDiscardRectangleStateCreateInfoEXT rectangles = {};
+    rectangles.sType = VK_STRUCTURE_TYPE_PIPELINE_DISCARD_RECTANGLE_STATE_CREATE_INFO_EXT;
+    rectangles.discardRectangleCount = 1;
+    libraries_.pNext = &rectangles;
+    expect_ignored(rectangles.pDiscardRectangles);
     // Handles that are ignored may be anything, even what was never a handle.
     handles_.unknown_handle = 20;
     g_.info.renderPass = (VkRenderPass)20;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "create_infos.h"
+#include "handles.h"
 
 extern "C" {
 #include "codec/chain.h"

@@ -1,112 +1,10 @@
-// The canonical form by hand-written create-infos: one test for each rule (hazards in the names'
-// comments), and what the decoder refuses.
-#include <cmath>
+// What is in the canonical form and what is not, what names an object beside it, by hand-written
+// create-infos (hazards in comments).
 #include <limits>
 
-#include <gtest/gtest.h>
-
-#include "create_infos.h"
-#include "graphics_info.h"
+#include "canonical_fixture.h"
 
 namespace {
-
-// VkPipelineCreateFlags2CreateInfo and VkPipelineBinaryInfoKHR, which older headers lack.
-struct CreateFlags2 {
-    uint32_t stype = 1000470005;
-    const void *next = nullptr;
-    uint64_t flags = 0;
-};
-
-struct BinaryInfo {
-    uint32_t stype = 1000483002;
-    const void *next = nullptr;
-    uint32_t count = 0;
-    const void *binaries = nowhere<void>();
-};
-
-class Canonical : public testing::Test {
-  protected:
-    Handles handles_;
-    canonical form_ = {};
-    const uint32_t code_[4] = {0x07230203, 0x00010000, 7, 8};
-
-    ~Canonical() override
-    {
-        canonical_free(&form_);
-    }
-
-    const canonical &encode(const void *info)
-    {
-        canonical_encode(&handles_.context, info, &form_);
-        return form_;
-    }
-
-    digest content(const void *info)
-    {
-        EXPECT_NE(encode(info).verdict, CANONICAL_UNKNOWN) << canonical_cause_id(form_.cause);
-        return form_.digest;
-    }
-
-    std::string bytes(const void *info)
-    {
-        encode(info);
-        return std::string(reinterpret_cast<const char *>(form_.key.data), form_.size);
-    }
-
-    bool same(const void *a, const void *b)
-    {
-        digest first = content(a);
-        return digest_equal(first, content(b));
-    }
-
-    // The serials in the tail.
-    std::vector<uint64_t> tail(const void *info)
-    {
-        encode(info);
-        std::vector<uint64_t> serials((form_.key.size - form_.size) / 8);
-        if (!serials.empty()) {
-            std::memcpy(serials.data(), form_.key.data + form_.size, serials.size() * 8);
-        }
-        return serials;
-    }
-
-    template <typename T> T *decode(const std::string &form)
-    {
-        return static_cast<T *>(canonical_decode(form.data(), form.size(), &handles_.sources));
-    }
-
-    VkShaderModuleCreateInfo module_info() const
-    {
-        VkShaderModuleCreateInfo info = {};
-        info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-        info.codeSize = sizeof(code_);
-        info.pCode = code_;
-        return info;
-    }
-
-    static VkComputePipelineCreateInfo compute_info()
-    {
-        VkComputePipelineCreateInfo info = {};
-        info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
-        info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-        info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-        info.stage.module = (VkShaderModule)11;
-        info.stage.pName = "main";
-        info.layout = (VkPipelineLayout)12;
-        return info;
-    }
-
-    void expect(const void *info, canonical_verdict verdict, canonical_cause cause)
-    {
-        encode(info);
-        EXPECT_EQ(form_.verdict, verdict);
-        EXPECT_EQ(form_.cause, cause) << canonical_cause_id(form_.cause);
-        if (verdict == CANONICAL_UNKNOWN) {
-            EXPECT_EQ(form_.key.size, 0u);
-            EXPECT_EQ(form_.size, 0u);
-        }
-    }
-};
 
 TEST_F(Canonical, plain_pipeline_is_shared_and_complete)
 {
@@ -128,44 +26,6 @@ TEST_F(Canonical, memory_is_used_again)
         encode(&info);
     }
     EXPECT_EQ(form_.key.data, memory);
-}
-
-TEST_F(Canonical, handle_that_nobody_knows_passes)
-{
-    auto info = compute_info();
-    handles_.unknown_handle = 12;
-    expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_HANDLE);
-}
-
-TEST_F(Canonical, unknown_struct_passes) // 17
-{
-    VkBaseInStructure unknown = {};
-    unknown.sType = (VkStructureType)0x7ffffff0;
-    unknown.pNext = &unknown; // and a cycle ends
-    auto info = compute_info();
-    info.pNext = &unknown;
-    expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_STRUCT);
-    info.pNext = nullptr;
-    info.stage.pNext = &unknown;
-    expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_STRUCT);
-    expect(&unknown, CANONICAL_UNKNOWN, CANONICAL_CAUSE_STRUCT);
-}
-
-TEST_F(Canonical, unknown_flag_passes) // 17
-{
-    auto info = compute_info();
-    info.flags = 1u << 28;
-    expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_FLAG);
-    info.flags = 0;
-    info.stage.flags = 1u << 30;
-    expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_FLAG);
-}
-
-TEST_F(Canonical, wrong_stype_passes)
-{
-    auto info = compute_info();
-    info.stage.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
-    expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_INVALID);
 }
 
 TEST_F(Canonical, effective_flags_alone_count) // 21
@@ -191,98 +51,6 @@ TEST_F(Canonical, whether_it_may_compile_is_no_part_of_it) // 22
     EXPECT_TRUE(same(&info, &impatient));
     impatient.flags = VK_PIPELINE_CREATE_ALLOW_DERIVATIVES_BIT;
     EXPECT_FALSE(same(&info, &impatient));
-}
-
-TEST_F(Canonical, derivatives_are_kept_apart) // 24
-{
-    auto info = compute_info();
-    info.flags = VK_PIPELINE_CREATE_DERIVATIVE_BIT;
-    info.basePipelineHandle = (VkPipeline)99;
-    expect(&info, CANONICAL_NODEDUPE, CANONICAL_CAUSE_DERIVATIVE);
-    EXPECT_TRUE(form_.complete);
-    auto plain = compute_info();
-    EXPECT_TRUE(same(&info, &plain)); // as a recipe it stands for itself
-}
-
-TEST_F(Canonical, deferred_compilation_is_kept_apart) // 24
-{
-    VkRayTracingPipelineCreateInfoNV info = {};
-    info.sType = VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_NV;
-    info.flags = VK_PIPELINE_CREATE_DEFER_COMPILE_BIT_NV;
-    expect(&info, CANONICAL_NODEDUPE, CANONICAL_CAUSE_DEFERRED);
-}
-
-TEST_F(Canonical, binaries_pass) // 25
-{
-    BinaryInfo binaries;
-    auto plain = compute_info();
-    auto info = compute_info();
-    info.pNext = &binaries;
-    EXPECT_TRUE(same(&plain, &info)); // an empty list is none, and is not read
-    binaries.count = 1;
-    expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_CACHE_FORBIDDEN);
-    CreateFlags2 flags;
-    flags.flags = RULES_PIPELINE_CAPTURE_DATA;
-    info.pNext = &flags;
-    expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_CACHE_FORBIDDEN);
-}
-
-TEST_F(Canonical, capture_and_replay_give_identity) // 6
-{
-    VkRayTracingShaderGroupCreateInfoKHR group = {};
-    group.sType = VK_STRUCTURE_TYPE_RAY_TRACING_SHADER_GROUP_CREATE_INFO_KHR;
-    VkRayTracingPipelineCreateInfoKHR info = {};
-    info.sType = VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR;
-    info.groupCount = 1;
-    info.pGroups = &group;
-    expect(&info, CANONICAL_SHARE, CANONICAL_CAUSE_NONE);
-    std::string plain = bytes(&info);
-    group.pShaderGroupCaptureReplayHandle = nowhere<void>();
-    expect(&info, CANONICAL_NODEDUPE, CANONICAL_CAUSE_IDENTITY);
-    EXPECT_FALSE(form_.complete);
-    EXPECT_NE(bytes(&info), plain);
-    EXPECT_EQ(decode<void>(bytes(&info)), nullptr);
-    group.pShaderGroupCaptureReplayHandle = nullptr;
-    info.flags = VK_PIPELINE_CREATE_RAY_TRACING_SHADER_GROUP_HANDLE_CAPTURE_REPLAY_BIT_KHR;
-    expect(&info, CANONICAL_NODEDUPE, CANONICAL_CAUSE_IDENTITY);
-}
-
-TEST_F(Canonical, captured_descriptor_data_gives_identity) // 6
-{
-    VkOpaqueCaptureDescriptorDataCreateInfoEXT data = {};
-    data.sType = VK_STRUCTURE_TYPE_OPAQUE_CAPTURE_DESCRIPTOR_DATA_CREATE_INFO_EXT;
-    data.opaqueCaptureDescriptorData = nowhere<void>();
-    VkSamplerCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO;
-    info.pNext = &data;
-    expect(&info, CANONICAL_NODEDUPE, CANONICAL_CAUSE_IDENTITY);
-    EXPECT_FALSE(form_.complete);
-}
-
-TEST_F(Canonical, shader_groups_are_kept_apart) // 13
-{
-    VkGraphicsPipelineShaderGroupsCreateInfoNV groups = {};
-    groups.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_SHADER_GROUPS_CREATE_INFO_NV;
-    groups.groupCount = 3;
-    groups.pGroups = nowhere<VkGraphicsShaderGroupCreateInfoNV>();
-    VkGraphicsPipelineCreateInfo info = {};
-    info.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO;
-    info.pNext = &groups;
-    expect(&info, CANONICAL_NODEDUPE, CANONICAL_CAUSE_IDENTITY);
-    EXPECT_FALSE(form_.complete);
-}
-
-TEST_F(Canonical, side_effects_happen_each_time) // 32
-{
-    VkShaderModuleValidationCacheCreateInfoEXT cache = {};
-    cache.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_VALIDATION_CACHE_CREATE_INFO_EXT;
-    cache.validationCache = (VkValidationCacheEXT)77;
-    auto plain = module_info();
-    auto info = module_info();
-    info.pNext = &cache;
-    EXPECT_TRUE(same(&plain, &info));
-    expect(&info, CANONICAL_NODEDUPE, CANONICAL_CAUSE_SIDE_EFFECT);
-    EXPECT_TRUE(form_.complete);
 }
 
 TEST_F(Canonical, names_and_outputs_are_left_out) // 28, 32
@@ -331,13 +99,6 @@ TEST_F(Canonical, inline_code_is_the_module_of_it) // 31
     code.pCode = nowhere<uint32_t>();
     EXPECT_EQ(encode(&with_module).verdict, CANONICAL_SHARE);
     EXPECT_EQ(rules_inline_module(&with_module.stage), nullptr);
-}
-
-TEST_F(Canonical, stage_without_any_code_passes)
-{
-    auto info = compute_info();
-    info.stage.module = VK_NULL_HANDLE;
-    expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_INVALID);
 }
 
 TEST_F(Canonical, module_identifiers_are_no_code) // 30
@@ -465,26 +226,6 @@ TEST_F(Canonical, libraries_are_named_by_serial) // 13
     ray_tracing.sType = VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR;
     ray_tracing.pLibraryInfo = &libraries;
     EXPECT_EQ(tail(&ray_tracing), std::vector<uint64_t>{52});
-}
-
-TEST_F(Canonical, what_is_too_long_passes)
-{
-    std::vector<char> name(CANONICAL_MAX_SIZE, 'x');
-    name.push_back(0);
-    auto info = compute_info();
-    info.stage.pName = name.data();
-    expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_SIZE);
-    info.stage.pName = "main";
-    expect(&info, CANONICAL_SHARE, CANONICAL_CAUSE_NONE);
-}
-
-TEST_F(Canonical, causes_have_ids_of_their_own)
-{
-    std::map<std::string, int> ids;
-    for (int cause = CANONICAL_CAUSE_NONE; cause <= CANONICAL_CAUSE_DOUBT; cause++) {
-        ids[canonical_cause_id(static_cast<canonical_cause>(cause))]++;
-    }
-    EXPECT_EQ(ids.size(), static_cast<size_t>(CANONICAL_CAUSE_DOUBT) + 1);
 }
 
 } // namespace

@@ -291,4 +291,51 @@ TEST(rules, ray_tracing_groups_and_stages_are_looked_at)
     EXPECT_FALSE(rules.known);
 }
 
+TEST(rules, subpasses_tell_what_they_use)
+{
+    const VkAttachmentReference unused = {VK_ATTACHMENT_UNUSED, VK_IMAGE_LAYOUT_UNDEFINED};
+    const VkAttachmentReference used = {0, VK_IMAGE_LAYOUT_GENERAL};
+    const VkAttachmentReference one_of_two[2] = {unused, used};
+    VkSubpassDescription subpasses[70] = {};
+    subpasses[1].colorAttachmentCount = 1;
+    subpasses[1].pColorAttachments = &unused;
+    subpasses[1].pDepthStencilAttachment = &unused;
+    subpasses[2].colorAttachmentCount = 2;
+    subpasses[2].pColorAttachments = one_of_two;
+    subpasses[3].pDepthStencilAttachment = &used;
+    VkRenderPassCreateInfo info = {};
+    info.subpassCount = 4;
+    info.pSubpasses = subpasses;
+    render_pass_use use;
+    rules_render_pass(&info, &use);
+    EXPECT_EQ(use.known, 0xfu);
+    EXPECT_EQ(use.color, 4u);
+    EXPECT_EQ(use.depth_stencil, 8u);
+    info.subpassCount = 70;
+    rules_render_pass(&info, &use);
+    EXPECT_EQ(use.known, ~0ull);
+}
+
+TEST(rules, subpasses_of_the_second_form_tell_what_they_use)
+{
+    VkAttachmentReference2 unused = {};
+    unused.attachment = VK_ATTACHMENT_UNUSED;
+    VkAttachmentReference2 used = {};
+    VkSubpassDescription2 subpasses[3] = {};
+    subpasses[0].colorAttachmentCount = 1;
+    subpasses[0].pColorAttachments = &used;
+    subpasses[0].pDepthStencilAttachment = &unused;
+    subpasses[1].colorAttachmentCount = 1;
+    subpasses[1].pColorAttachments = &unused;
+    subpasses[1].pDepthStencilAttachment = &used;
+    VkRenderPassCreateInfo2 info = {};
+    info.subpassCount = 3;
+    info.pSubpasses = subpasses;
+    render_pass_use use;
+    rules_render_pass_2(&info, &use);
+    EXPECT_EQ(use.known, 7u);
+    EXPECT_EQ(use.color, 1u);
+    EXPECT_EQ(use.depth_stencil, 2u);
+}
+
 } // namespace
