@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SECOND_NS UINT64_C(1000000000)
+#include "base/clock.h"
 
 /* Longest wait, at exit, for a driver call of the worker that is under way. */
 #define EXIT_WAIT_S 2
 
 /* Longest wait, when a device goes, for a disk. */
-#define DISK_WAIT_NS (5 * SECOND_NS)
+#define DISK_WAIT_NS (5 * CLOCK_S)
 
 /* Drivers merge and serialize on this stack; pages are only taken when they are used. */
 #define STACK_BYTES (1024 * 1024)
@@ -31,13 +31,6 @@ static struct {
     bool orphaned;  /* nobody waits any more for the client whose work the worker does */
 } worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * SECOND_NS + (uint64_t)time.tv_nsec;
-}
-
 /* Under the lock: the client whose turn is next, and when. One that needs nothing falls asleep: it
  * is asked again after that, so that what comes in between is not missed. */
 static struct flusher_client *next_client(uint64_t *ret_due)
@@ -45,10 +38,10 @@ static struct flusher_client *next_client(uint64_t *ret_due)
     struct flusher_client *next = NULL;
     *ret_due = UINT64_MAX;
     for (struct flusher_client *client = worker.clients; client; client = client->next) {
-        uint64_t due = client->due(client, now());
+        uint64_t due = client->due(client, clock_now_ns());
         if (due == UINT64_MAX) {
             __atomic_store_n(&client->awake, false, __ATOMIC_SEQ_CST);
-            due = client->due(client, now());
+            due = client->due(client, clock_now_ns());
         }
         if (due < *ret_due) {
             *ret_due = due;
@@ -66,8 +59,8 @@ static bool wait_until(pthread_cond_t *condition, uint64_t due)
         return true;
     }
     struct timespec until = {
-        .tv_sec = (time_t)(due / SECOND_NS),
-        .tv_nsec = (long)(due % SECOND_NS),
+        .tv_sec = (time_t)(due / CLOCK_S),
+        .tv_nsec = (long)(due % CLOCK_S),
     };
     return pthread_cond_timedwait(condition, &worker.lock, &until) != ETIMEDOUT;
 }
@@ -88,7 +81,7 @@ static void *work(void *argument)
     while (!worker.barred) {
         uint64_t due = 0;
         struct flusher_client *client = next_client(&due);
-        if (!client || due > now()) {
+        if (!client || due > clock_now_ns()) {
             wait_until(&worker.changed, due);
             continue;
         }
@@ -158,7 +151,7 @@ static void bar_at_exit(void)
         return;
     }
     worker.barred = true;
-    uint64_t until = now() + EXIT_WAIT_S * SECOND_NS;
+    uint64_t until = clock_now_ns() + EXIT_WAIT_S * CLOCK_S;
     while (worker.in_driver && wait_until(&worker.rested, until)) {
     }
     pthread_mutex_unlock(&worker.lock);
@@ -195,7 +188,7 @@ void flusher_add(struct flusher_client *client)
 bool flusher_remove(struct flusher_client *client)
 {
     pthread_mutex_lock(&worker.lock);
-    uint64_t until = now() + DISK_WAIT_NS;
+    uint64_t until = clock_now_ns() + DISK_WAIT_NS;
     while (worker.busy == client && (wait_until(&worker.rested, until) || worker.in_driver)) {
     }
     worker.orphaned = worker.busy == client;

@@ -2,12 +2,13 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "driver/policy_load.h"
 #include "injector_state.h"
 
 /* A driver that has lived with a blob for so long is not dying of it. */
-#define TRIAL_NS UINT64_C(2000000000)
+#define TRIAL_NS (2 * CLOCK_S)
 
 void injector_tell(struct injector *injector, enum cache_state state, enum reason reason)
 {
@@ -128,7 +129,7 @@ static void tell_rejection(struct injector *injector, enum reason reason)
 static void begin_trial(struct injector *injector)
 {
     if (!injector->setup.config->read_only) {
-        atomic_store(&injector->trial_ends_ns, saver_now_ns() + TRIAL_NS);
+        atomic_store(&injector->trial_ends_ns, clock_now_ns() + TRIAL_NS);
         atomic_store(&injector->on_trial, true);
         flusher_wake(&injector->client);
     }
@@ -193,7 +194,7 @@ void injector_created(struct injector *injector, bool hot, enum injector_change 
 {
     saver_end(&injector->saver);
     if (change != INJECTOR_UNCHANGED && injector->saves) {
-        saver_compiled(&injector->saver, saver_now_ns());
+        saver_compiled(&injector->saver, clock_now_ns());
         flusher_wake(&injector->client);
     }
     if (hot && atomic_load_explicit(&injector->on_trial, memory_order_relaxed) &&

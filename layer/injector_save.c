@@ -1,6 +1,7 @@
 /* The injector's saves: what the background worker does for it, and the end of the device. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "injector_state.h"
 
@@ -98,7 +99,7 @@ static uint64_t due(struct flusher_client *client, uint64_t now_ns)
 static void end_trial(struct injector *injector)
 {
     if (atomic_load(&injector->on_trial) &&
-        saver_now_ns() >= atomic_load(&injector->trial_ends_ns) &&
+        clock_now_ns() >= atomic_load(&injector->trial_ends_ns) &&
         saver_survived(&injector->saver)) {
         atomic_store(&injector->on_trial, false);
     }
@@ -109,7 +110,7 @@ static void work(struct flusher_client *client)
     struct injector *injector = of_client(client);
     end_trial(injector);
     enum saver_step step;
-    uint64_t now_ns = saver_now_ns();
+    uint64_t now_ns = clock_now_ns();
     if (saver_due(&injector->saver, now_ns, &step) > now_ns) {
         return;
     }

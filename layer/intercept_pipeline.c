@@ -1,8 +1,8 @@
 /* Pipeline creation, all kinds alike: look at what the call allows, share what is live, ask the
  * driver for the rest. */
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "intercept.h"
 #include "pipeline_create.h"
 #include "pipeline_share.h"
@@ -11,13 +11,6 @@
 /* Calls of few elements need no memory of the heap; programs rarely create more at once. */
 #define INLINE_ELEMENTS   4
 #define INLINE_COPY_BYTES (INLINE_ELEMENTS * sizeof(VkGraphicsPipelineCreateInfo))
-
-uint64_t pipeline_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Reads the rules of every element. False if one of them is unknown, or forbids a cache (VUID-
  * vkCreateComputePipelines-pNext-09616, -09617 and the like; the cache is a parameter of the whole
@@ -58,7 +51,7 @@ static VkResult create_known(struct device *device, const struct pipeline_call *
 static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *call)
 {
     struct device *device = device_of(handle);
-    uint64_t start_ns = pipeline_now_ns();
+    uint64_t start_ns = clock_now_ns();
     struct pipeline_element inline_elements[INLINE_ELEMENTS];
     _Alignas(8) char inline_copy[INLINE_COPY_BYTES];
     struct pipeline_element *elements = inline_elements;
@@ -75,7 +68,7 @@ static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *ca
         free(elements);
         free(copy);
     }
-    stats_add(&device->stats, STATS_pipelines_create_ns, pipeline_now_ns() - start_ns);
+    stats_add(&device->stats, STATS_pipelines_create_ns, clock_now_ns() - start_ns);
     return result;
 }
 

@@ -57,7 +57,4 @@ static inline const void *pipeline_create_info(const struct pipeline_call *call,
     return (const char *)call->create_infos + i * call->kind->create_info_size;
 }
 
-/* CLOCK_MONOTONIC, in nanoseconds. */
-uint64_t pipeline_now_ns(void);
-
 #endif

@@ -1,5 +1,6 @@
 #include "pipeline_share.h"
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "sharing.h"
 
@@ -137,7 +138,7 @@ static void settle_shared(struct device *device, struct app_cache *named,
                           struct pipeline_element *element, uint64_t start_ns)
 {
     stats_add(&device->stats, STATS_pipelines_deduplicated, 1);
-    feedback_write_shared(&element->feedback, element->seen, pipeline_now_ns() - start_ns);
+    feedback_write_shared(&element->feedback, element->seen, clock_now_ns() - start_ns);
     app_cache_saw(named, element->fingerprint);
 }
 

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define MS UINT64_C(1000000)
+#include "base/clock.h"
 
 /* Quiet time before a snapshot, longest wait under steady compiling, least time between steps. */
-#define QUIET_NS   (50 * MS)
-#define STEADY_NS  (30000 * MS)
-#define SPACING_NS (1000 * MS)
+#define QUIET_NS   (50 * CLOCK_MS)
+#define STEADY_NS  (30000 * CLOCK_MS)
+#define SPACING_NS (1000 * CLOCK_MS)
 
 /* A step may take this share of the time: it is not repeated before it has rested so many times its
  * own length. */
@@ -20,13 +20,6 @@
 /* VkPipelineCacheHeaderVersionOne: data of this size holds no pipeline. */
 #define HEADER_SIZE 32
 
-uint64_t saver_now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000 * MS + (uint64_t)time.tv_nsec;
-}
-
 void saver_init(struct saver *saver, const struct driver_caches *caches, struct store *store,
                 bool may_merge, uint32_t flush_idle_ms)
 {
@@ -34,7 +27,7 @@ void saver_init(struct saver *saver, const struct driver_caches *caches, struct 
         .caches = caches,
         .store = store,
         .may_merge = may_merge,
-        .flush_idle_ns = flush_idle_ms * MS,
+        .flush_idle_ns = flush_idle_ms * CLOCK_MS,
     };
     pthread_mutex_init(&saver->lock, NULL);
 }
@@ -112,7 +105,7 @@ uint64_t saver_due(const struct saver *saver, uint64_t now_ns, enum saver_step *
 
 static void note_step(struct saver *saver, uint64_t start_ns)
 {
-    uint64_t end = saver_now_ns();
+    uint64_t end = clock_now_ns();
     atomic_store(&saver->last_step_ns, end);
     atomic_store(&saver->last_cost_ns, end - start_ns);
 }
@@ -162,7 +155,7 @@ static bool read_all(const struct saver *saver, VkPipelineCache hot, uint32_t ha
 enum reason saver_snapshot(struct saver *saver, VkPipelineCache hot, uint32_t harvested_count,
                            const VkPipelineCache *harvested)
 {
-    uint64_t start = saver_now_ns();
+    uint64_t start = clock_now_ns();
     enum reason reason = REASON_ok;
     uint8_t *data = NULL;
     size_t size = 0;
@@ -251,7 +244,7 @@ static void note_committed(struct saver *saver, enum reason reason, size_t *ret_
 enum reason saver_commit(struct saver *saver, bool (*enter_driver)(void),
                          void (*leave_driver)(void), size_t *ret_saved)
 {
-    uint64_t start = saver_now_ns();
+    uint64_t start = clock_now_ns();
     enum reason reason = REASON_ok;
     *ret_saved = 0;
     pthread_mutex_lock(&saver->lock);

@@ -48,9 +48,6 @@ struct saver {
     size_t known_size;
 };
 
-/* CLOCK_MONOTONIC, in nanoseconds. */
-uint64_t saver_now_ns(void);
-
 /* `store` is owned from now on, and may be NULL: then no step is taken. `caches` is borrowed. */
 void saver_init(struct saver *saver, const struct driver_caches *caches, struct store *store,
                 bool may_merge, uint32_t flush_idle_ms);
