@@ -4,6 +4,13 @@
 
 namespace {
 
+// The data of newer Mesa's caches vary by some bytes with the order in which shaders come into
+// them.
+double no_less_than(const json &bytes)
+{
+    return 0.999 * bytes.get<double>();
+}
+
 class AppCachesTest : public RealDriversTest {
   protected:
     void SetUp() override
@@ -43,7 +50,7 @@ TEST_F(AppCachesTest, OneThatIsReadBackHoldsItsPipelines)
         environment["WARMPIPE_APP_CACHE"] = mode;
         client();
         const ClientRun run = client({"--cache", "readback=" + own_file()});
-        EXPECT_GE(run.said["app_cache_bytes"], plain["app_cache_bytes"]) << mode;
+        EXPECT_GE(run.said["app_cache_bytes"], no_less_than(plain["app_cache_bytes"])) << mode;
         EXPECT_EQ(hits_in_own_file(), 30) << mode;
     }
 }
@@ -66,7 +73,7 @@ TEST_F(AppCachesTest, OnesThatAreMergedHoldTheirPipelines)
         environment["WARMPIPE_APP_CACHE"] = mode;
         for (int run = 0; run < 2; run++) {
             EXPECT_GE(client({"--cache", "merge=4"}).said["app_cache_bytes"],
-                      plain["app_cache_bytes"])
+                      no_less_than(plain["app_cache_bytes"]))
                 << mode;
         }
     }

@@ -48,7 +48,7 @@ TEST_F(RealProgramsTest, FfmpegFiltersGiveTheSameFrames)
         "-i",
         "testsrc=s=64x48:d=1:r=5",
         "-vf",
-        "format=yuv420p,hwupload,scale_vulkan=w=48:h=32,gblur_vulkan,chromaber_vulkan=dist_x=3,"
+        "format=yuv420p,hwupload,transpose_vulkan,gblur_vulkan,chromaber_vulkan=dist_x=3,"
         "flip_vulkan,hwdownload,format=yuv420p",
         "-f",
         "framemd5",
@@ -59,7 +59,9 @@ TEST_F(RealProgramsTest, FfmpegFiltersGiveTheSameFrames)
         const Outcome with_layer = execute(command);
         EXPECT_EQ(with_layer.output, plain.output);
         EXPECT_EQ(with_layer.errors, plain.errors);
-        EXPECT_EQ(with_layer.stats_of()["pipelines"]["injected"], 5);
+        const json pipelines = with_layer.stats_of()["pipelines"];
+        EXPECT_GE(pipelines["requested"], 4); // a filter has one or two, by ffmpeg's version
+        EXPECT_EQ(pipelines["injected"], pipelines["requested"]);
     }
 }
 
