@@ -209,7 +209,8 @@ static bool merge_foreign(struct saver *saver, const struct store_foreign *forei
     return done;
 }
 
-/* Under the store's lock file: the file is ours to replace. */
+/* Under the store's lock file: the file is ours to replace. Where the driver must not have a second
+ * cache object nothing can be merged, and the last to save stays. */
 static enum reason commit_locked(struct saver *saver, const struct store_foreign *foreign,
                                  bool (*enter_driver)(void), void (*leave_driver)(void))
 {
@@ -223,6 +224,7 @@ static enum reason commit_locked(struct saver *saver, const struct store_foreign
             leave_driver();
         }
         if (!merged) {
+            store_survived(saver->store);
             store_abort(saver->store);
             return REASON_driver_refused;
         }

@@ -7,12 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+#include "base/clock.h"
 
 static bool has_no_locks(int error)
 {
@@ -22,7 +17,7 @@ static bool has_no_locks(int error)
 /* Polled: a blocking flock cannot be bounded without a signal, and signals are the program's. */
 static enum reason lock_within(int fd, unsigned wait_ms)
 {
-    const uint64_t deadline = now_ns() + (uint64_t)wait_ms * 1000000;
+    const uint64_t deadline = clock_now_ns() + (uint64_t)wait_ms * 1000000;
     const uint64_t longest_pause = 4000000;
     uint64_t pause = 250000;
     for (;;) {
@@ -32,7 +27,7 @@ static enum reason lock_within(int fd, unsigned wait_ms)
         if (errno == EINTR) {
             continue;
         }
-        if (errno != EWOULDBLOCK || now_ns() >= deadline) {
+        if (errno != EWOULDBLOCK || clock_now_ns() >= deadline) {
             return REASON_locked;
         }
         struct timespec delay = {.tv_nsec = (long)pause};
