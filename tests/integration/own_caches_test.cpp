@@ -124,41 +124,52 @@ TEST_P(EachMode, MergesItsOwn)
     }
 }
 
-// The two calls of the idiom see one size, whatever the other threads do to other caches meanwhile;
-// and both the data and its size are right while they use this very cache.
+// Reads a cache of its own back while eight threads create; shared: with this very cache.
+void read_back_while_others_create(const std::filesystem::path &file, bool shared)
+{
+    Program program;
+    VkPipelineCache cache = program.create_cache();
+    program.create_compute(0, 10, cache);
+    std::vector<std::unique_ptr<Batch>> batches;
+    std::vector<VkPipelineCache> others;
+    for (unsigned i = 0; i < 8; ++i) {
+        std::vector<unsigned> numbers(20);
+        std::iota(numbers.begin(), numbers.end(), 100 + 20 * i);
+        batches.push_back(std::make_unique<Batch>(program, Kind::compute, numbers));
+        others.push_back(i % 2 == 0 ? VK_NULL_HANDLE : program.create_cache());
+    }
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < batches.size(); ++i) {
+        threads.emplace_back(
+            [&, i] { EXPECT_EQ(batches[i]->create(shared ? cache : others[i]), VK_SUCCESS); });
+    }
+    for (int i = 0; i < (shared ? 1 : 10); ++i) {
+        write_bytes(file, program.cache_data(cache)); // expects one size
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    program.destroy_cache(cache);
+    for (VkPipelineCache other : others) {
+        program.destroy_cache(other);
+    }
+}
+
+// The two calls of the idiom see one size, whatever other threads do to other caches meanwhile.
 TEST_P(EachMode, SizeIdiomSeesOneSizeWhileOthersCreate)
 {
     environment["WPTEST_ICD_COMPILE_US"] = "200";
-    run([&] {
-        Program program;
-        VkPipelineCache cache = program.create_cache();
-        program.create_compute(0, 10, cache);
-        std::vector<std::unique_ptr<Batch>> batches;
-        std::vector<VkPipelineCache> others;
-        for (unsigned i = 0; i < 8; ++i) {
-            std::vector<unsigned> numbers;
-            for (unsigned number = 0; number < 20; ++number) {
-                numbers.push_back(100 + 20 * i + number);
-            }
-            batches.push_back(std::make_unique<Batch>(program, Kind::compute, numbers));
-            others.push_back(i % 2 == 0 ? VK_NULL_HANDLE : program.create_cache());
-        }
-        std::vector<std::thread> threads;
-        for (size_t i = 0; i < batches.size(); ++i) {
-            threads.emplace_back([&, i] { EXPECT_EQ(batches[i]->create(others[i]), VK_SUCCESS); });
-        }
-        for (int i = 0; i < 10; ++i) {
-            program.cache_data(cache); // expects one size
-        }
-        write_bytes(file("data"), program.cache_data(cache));
-        for (std::thread &thread : threads) {
-            thread.join();
-        }
-        program.destroy_cache(cache);
-        for (VkPipelineCache other : others) {
-            program.destroy_cache(other);
-        }
-    });
+    run([&] { read_back_while_others_create(file("data"), false); });
+    EXPECT_EQ(holds(read_bytes(file("data")), 0, 10), 10u);
+}
+
+// Of a served cache that holds even while they use this very one: they use the hot cache until the
+// data call has returned.
+TEST_F(OwnCachesTest, SizeIdiomSeesOneSizeOfAServedCacheInUse)
+{
+    mode("serve");
+    environment["WPTEST_ICD_COMPILE_US"] = "200";
+    run([&] { read_back_while_others_create(file("data"), true); });
     EXPECT_EQ(holds(read_bytes(file("data")), 0, 10), 10u);
 }
 
