@@ -177,6 +177,34 @@ static int wait_for(pid_t child)
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static bool drop_privileges(unsigned user)
+{
+    return setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0;
+}
+
+bool LayerTest::become_unprivileged()
+{
+    constexpr unsigned nobody = 65534;
+    if (geteuid() != 0) {
+        return true;
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool open = drop_privileges(nobody) && access(TEST_ICD_MANIFEST, R_OK) == 0 &&
+                          access(WARMPIPE_LIBRARY, R_OK) == 0;
+        _exit(open ? 0 : 1);
+    }
+    if (wait_for(child) != 0) {
+        return false;
+    }
+    user_ = nobody;
+    EXPECT_EQ(chown(folder_.c_str(), user_, user_), 0);
+    for (const auto &entry : fs::recursive_directory_iterator(folder_)) {
+        EXPECT_EQ(lchown(entry.path().c_str(), user_, user_), 0);
+    }
+    return true;
+}
+
 Outcome LayerTest::start(const std::function<void()> &in_child, const Expected &expected)
 {
     const fs::path base = folder_ / ("run-" + std::to_string(++runs_));
@@ -189,6 +217,9 @@ Outcome LayerTest::start(const std::function<void()> &in_child, const Expected &
     if (child == 0) {
         redirect(STDOUT_FILENO, output);
         redirect(STDERR_FILENO, errors);
+        if (user_ != 0 && !drop_privileges(user_)) {
+            _exit(126);
+        }
         clearenv();
         setenv("WARMPIPE_STATS", stats.c_str(), 1);
         setenv("WPTEST_ICD_LOG", events.c_str(), 1);

@@ -77,10 +77,15 @@ class LayerTest : public ::testing::Test {
     Outcome run(const std::function<void()> &program, const Expected &expected = {});
     Outcome execute(const std::vector<std::string> &command, const Expected &expected = {});
 
+    // From here on the programs run as a user without rights, who owns the folder. False, and
+    // nothing changed, where that cannot be: the build tree is not open to others.
+    bool become_unprivileged();
+
   private:
     Outcome start(const std::function<void()> &in_child, const Expected &expected);
 
     std::filesystem::path folder_;
+    unsigned user_ = 0; // 0: the test's own
     unsigned runs_ = 0;
 };
 

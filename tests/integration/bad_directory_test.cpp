@@ -1,0 +1,129 @@
+// Folders that cannot be used, or not be trusted: nothing is read or written there, one line says
+// why, and the program goes on.
+#include "harness.hpp"
+#include "program.hpp"
+
+#include <fstream>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+class BadDirectoryTest : public LayerTest {
+  protected:
+    static void program()
+    {
+        Program().create_compute(0, 4);
+    }
+
+    fs::path app() const
+    {
+        return cache_root() / "test";
+    }
+
+    void expect_unused(const std::string &reason)
+    {
+        for (int start = 0; start < 2; ++start) {
+            const Outcome outcome = run(program);
+            EXPECT_EQ(outcome.hits(), 0u);
+            EXPECT_EQ(outcome.pipelines().size(), 4u);
+            ASSERT_EQ(outcome.log().size(), 1u) << outcome.errors;
+            EXPECT_NE(outcome.log()[0].find("(" + reason + ")"), std::string::npos)
+                << outcome.errors;
+            EXPECT_EQ(outcome.stats_of()["cache"]["reason"], reason);
+            EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"], 0);
+        }
+    }
+};
+
+TEST_F(BadDirectoryTest, CannotBeMade)
+{
+    environment["WARMPIPE_DIR"] = "/proc/warmpipe";
+    expect_unused("directory_unusable");
+}
+
+TEST_F(BadDirectoryTest, RootIsAFile)
+{
+    std::ofstream(cache_root()) << "a file";
+    expect_unused("directory_unusable");
+}
+
+TEST_F(BadDirectoryTest, FolderIsAFile)
+{
+    fs::create_directories(cache_root());
+    std::ofstream(app()) << "a file";
+    expect_unused("directory_unusable");
+}
+
+TEST_F(BadDirectoryTest, FolderIsALink)
+{
+    fs::create_directories(cache_root());
+    fs::create_directory(folder() / "elsewhere");
+    fs::create_directory_symlink(folder() / "elsewhere", app());
+    const Outcome outcome = run(program);
+    EXPECT_EQ(outcome.log().size(), 1u) << outcome.errors;
+    EXPECT_NE(outcome.stats_of()["cache"]["reason"], "");
+    EXPECT_TRUE(fs::is_empty(folder() / "elsewhere"));
+}
+
+TEST_F(BadDirectoryTest, OthersMayWriteIt)
+{
+    run(program);
+    for (mode_t mode : {0770, 0702, 0777}) {
+        ASSERT_EQ(chmod(app().c_str(), mode), 0);
+        expect_unused("directory_mode");
+    }
+    ASSERT_EQ(chmod(app().c_str(), 0755), 0);
+    EXPECT_EQ(run(program).hits(), 4u);
+}
+
+TEST_F(BadDirectoryTest, IsSomebodyElses)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can give a folder away";
+    }
+    run(program);
+    ASSERT_EQ(chown(app().c_str(), 12345, 12345), 0);
+    expect_unused("directory_owner");
+}
+
+TEST_F(BadDirectoryTest, MayNotBeWritten)
+{
+    fs::create_directory(cache_root());
+    if (!become_unprivileged()) {
+        GTEST_SKIP() << "the build tree is not open to other users";
+    }
+    ASSERT_EQ(chmod(cache_root().c_str(), 0555), 0);
+    const Outcome outcome = run(program);
+    EXPECT_EQ(outcome.log().size(), 1u) << outcome.errors;
+    EXPECT_NE(outcome.stats_of()["cache"]["reason"], "");
+    ASSERT_EQ(chmod(cache_root().c_str(), 0755), 0);
+    run(program);
+    EXPECT_EQ(run(program).hits(), 4u);
+}
+
+// Parents are not judged: volumes of containers are often open to all.
+TEST_F(BadDirectoryTest, ParentsMayBeOpenToAll)
+{
+    fs::create_directories(cache_root());
+    ASSERT_EQ(chmod(cache_root().c_str(), 0777), 0);
+    run(program);
+    EXPECT_EQ(run(program).hits(), 4u);
+}
+
+TEST_F(BadDirectoryTest, IsNowhere)
+{
+    for (const char *name : {"WARMPIPE_DIR", "XDG_CACHE_HOME", "HOME"}) {
+        environment.erase(name);
+    }
+    const Outcome outcome = run(program);
+    EXPECT_EQ(outcome.stats_of()["cache"]["state"], "off");
+    EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "no_directory");
+    EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"], 0);
+    EXPECT_LE(outcome.log().size(), 1u);
+}
+
+} // namespace

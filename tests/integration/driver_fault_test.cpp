@@ -1,0 +1,173 @@
+// Drivers that do not do what they should: the program sees what it would have seen without us.
+#include "harness.hpp"
+#include "program.hpp"
+
+namespace {
+
+class DriverFaultTest : public LayerTest {
+  protected:
+    static void program()
+    {
+        Program().create_compute(0, 4);
+    }
+};
+
+// A program each of whose creations may fail; it then destroys what it has.
+void tolerant_program()
+{
+    VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
+    application.apiVersion = VK_API_VERSION_1_3;
+    VkInstanceCreateInfo instance_info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    instance_info.pApplicationInfo = &application;
+    VkInstance instance = VK_NULL_HANDLE;
+    if (vkCreateInstance(&instance_info, nullptr, &instance) != VK_SUCCESS) {
+        return;
+    }
+    uint32_t count = 1;
+    VkPhysicalDevice physical = VK_NULL_HANDLE;
+    vkEnumeratePhysicalDevices(instance, &count, &physical);
+    const float priority = 1;
+    VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+    queue.queueCount = 1;
+    queue.pQueuePriorities = &priority;
+    VkDeviceCreateInfo device_info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+    device_info.queueCreateInfoCount = 1;
+    device_info.pQueueCreateInfos = &queue;
+    VkDevice device = VK_NULL_HANDLE;
+    if (vkCreateDevice(physical, &device_info, nullptr, &device) == VK_SUCCESS) {
+        VkPipelineCacheCreateInfo cache_info = {VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+        VkPipelineLayoutCreateInfo layout_info = {VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+        const std::vector<uint32_t> code = shader_code(Kind::compute, 1);
+        VkShaderModuleCreateInfo module_info = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+        module_info.codeSize = code.size() * sizeof code[0];
+        module_info.pCode = code.data();
+        VkPipelineCache cache = VK_NULL_HANDLE;
+        VkPipelineLayout layout = VK_NULL_HANDLE;
+        VkShaderModule shader = VK_NULL_HANDLE;
+        vkCreatePipelineCache(device, &cache_info, nullptr, &cache);
+        if (vkCreatePipelineLayout(device, &layout_info, nullptr, &layout) == VK_SUCCESS &&
+            vkCreateShaderModule(device, &module_info, nullptr, &shader) == VK_SUCCESS) {
+            VkComputePipelineCreateInfo info = {VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+            info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+            info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+            info.stage.module = shader;
+            info.stage.pName = "main";
+            info.layout = layout;
+            for (VkPipelineCache named : {VkPipelineCache(VK_NULL_HANDLE), cache}) {
+                VkPipeline pipeline = VK_NULL_HANDLE;
+                const VkResult result =
+                    vkCreateComputePipelines(device, named, 1, &info, nullptr, &pipeline);
+                EXPECT_EQ(result == VK_SUCCESS, pipeline != VK_NULL_HANDLE);
+                vkDestroyPipeline(device, pipeline, nullptr);
+            }
+        }
+        size_t size = 0;
+        if (cache != VK_NULL_HANDLE) {
+            EXPECT_EQ(vkGetPipelineCacheData(device, cache, &size, nullptr), VK_SUCCESS);
+        }
+        vkDestroyShaderModule(device, shader, nullptr);
+        vkDestroyPipelineLayout(device, layout, nullptr);
+        vkDestroyPipelineCache(device, cache, nullptr);
+        vkDestroyDevice(device, nullptr);
+    }
+    vkDestroyInstance(instance, nullptr);
+}
+
+struct Fault {
+    const char *name;
+    std::map<std::string, std::string> environment;
+    size_t hits;       // of the second start
+    const char *state; // of the second start
+};
+
+void PrintTo(const Fault &fault, std::ostream *stream)
+{
+    *stream << fault.name;
+}
+
+const Fault faults[] = {
+    {"data_incomplete_for_ever", {{"WPTEST_ICD_DATA", "incomplete"}}, 0, nullptr},
+    {"data_growing", {{"WPTEST_ICD_DATA", "growing"}}, 4, "loaded"},
+    {"data_growing_fast",
+     {{"WPTEST_ICD_DATA", "growing"}, {"WPTEST_ICD_RECORD_BYTES", "100000"}},
+     4,
+     "loaded"},
+    {"data_is_a_header", {{"WPTEST_ICD_DATA", "header"}}, 0, "ineffective"},
+    {"data_is_nothing", {{"WPTEST_ICD_DATA", "zero"}}, 0, "ineffective"},
+    {"data_is_too_short", {{"WPTEST_ICD_DATA", "short"}}, 0, "ineffective"},
+    {"data_of_another_device", {{"WPTEST_ICD_DATA", "foreign"}}, 0, nullptr},
+    {"size_not_updated", {{"WPTEST_ICD_DATA", "stale_size"}}, 4, "loaded"},
+    {"size_too_large_at_first", {{"WPTEST_ICD_DATA", "overreport"}}, 4, "loaded"},
+    {"data_cannot_be_had", {{"WPTEST_ICD_FAIL", "vkGetPipelineCacheData:*=-1"}}, 0, nullptr},
+    {"caches_cannot_be_created", {{"WPTEST_ICD_FAIL", "vkCreatePipelineCache:*=-1"}}, 0, nullptr},
+    {"data_is_refused", {{"WPTEST_ICD_CACHE_CREATE", "fail_data"}}, 0, "rejected"},
+};
+
+class EachFault : public DriverFaultTest, public ::testing::WithParamInterface<Fault> {};
+
+TEST_P(EachFault, LeavesTheProgramUnharmed)
+{
+    environment.insert(GetParam().environment.begin(), GetParam().environment.end());
+    const Outcome first = run(program);
+    EXPECT_LE(first.log().size(), 1u) << first.errors;
+    const Outcome second = run(program);
+    EXPECT_LE(second.log().size(), 1u) << second.errors;
+    EXPECT_EQ(second.hits(), GetParam().hits);
+    if (GetParam().state != nullptr) {
+        EXPECT_EQ(second.stats_of()["cache"]["state"], GetParam().state);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, EachFault, ::testing::ValuesIn(faults),
+                         [](const auto &fault) { return std::string(fault.param.name); });
+
+// A file that is there outlives a driver that fails for a while.
+TEST_F(DriverFaultTest, GoodFilesOutliveFailures)
+{
+    run(program);
+    const std::vector<uint8_t> before = read_bytes(cache_file());
+    for (const Fault &fault : faults) {
+        if (std::string(fault.name).find("cannot") == std::string::npos) {
+            continue;
+        }
+        environment.insert(fault.environment.begin(), fault.environment.end());
+        run([] { Program().create_compute(0, 6); });
+        for (const auto &[name, value] : fault.environment) {
+            environment.erase(name);
+        }
+        EXPECT_EQ(read_bytes(cache_file()), before) << fault.name;
+    }
+    EXPECT_EQ(run(program).hits(), 4u);
+}
+
+// Whichever creation it is that runs out of memory, the program gets its own failures only, and
+// ends.
+TEST_F(DriverFaultTest, OutOfMemoryAtTheNthCreation)
+{
+    for (const char *mode : {"harvest", "serve"}) {
+        environment["WARMPIPE_APP_CACHE"] = mode;
+        for (unsigned nth = 1; nth <= 16; ++nth) {
+            environment["WPTEST_ICD_OOM"] = std::to_string(nth);
+            run(tolerant_program, {Layer::any, true, 0});
+        }
+    }
+}
+
+TEST_F(DriverFaultTest, FailedMergesLoseNoFile)
+{
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
+    run(program);
+    environment["WPTEST_ICD_FAIL"] = "vkMergePipelineCaches:*=-2";
+    const Outcome outcome = run([] {
+        Program program;
+        VkPipelineCache cache = program.create_cache();
+        program.create_compute(4, 8, cache);
+        program.create_compute(0, 4);
+        program.destroy_cache(cache);
+    });
+    EXPECT_LE(outcome.log().size(), 1u);
+    environment.erase("WPTEST_ICD_FAIL");
+    EXPECT_EQ(run(program).hits(), 4u);
+}
+
+} // namespace
