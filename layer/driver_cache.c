@@ -74,21 +74,24 @@ bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache
         if (get_data(caches, cache, &size, NULL) != VK_SUCCESS || size == 0) {
             return false;
         }
-        uint8_t *data = malloc(size);
+        /* At first without room to spare: lavapipe (seen with Mesa 22.3) and AMDVLK (before July
+         * 2021) leave the size as they were given it. Then, in turn, with room for what other
+         * threads compile meanwhile, if the driver tells how much of it was used. */
+        bool spare = attempt % 2 != 0;
+        size_t capacity = spare ? size + size / 16 + 4096 : size;
+        uint8_t *data = malloc(capacity);
         if (!data) {
             return false;
         }
-        /* No room to spare, though other threads may be compiling: lavapipe (seen with Mesa 22.3)
-         * and AMDVLK (before July 2021) leave the size as they were given it. */
-        size_t written = size;
+        size_t written = capacity;
         VkResult result = get_data(caches, cache, &written, data);
-        if (result == VK_SUCCESS && written <= size) {
+        if (result == VK_SUCCESS && written <= capacity && (!spare || written < capacity)) {
             *ret_data = data;
             *ret_size = written;
             return true;
         }
         free(data);
-        if (result != VK_INCOMPLETE) {
+        if (result < VK_SUCCESS) {
             return false;
         }
     }
