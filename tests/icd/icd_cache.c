@@ -172,7 +172,9 @@ VkResult icd_CreatePipelineCache(VkDevice vk_device, const VkPipelineCacheCreate
     if (cache == NULL) {
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
-    cache->object.always_alone = info->flags & VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
+    cache->object.always_alone =
+        device->settings->serialize ||
+        (info->flags & VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT) != 0;
     pthread_mutex_init(&cache->mutex, NULL);
     if (info->initialDataSize != 0) {
         load(cache, info);

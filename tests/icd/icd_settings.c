@@ -62,10 +62,11 @@ static void read_api_version(uint32_t *api_version)
 {
     const char *value = getenv("WPTEST_ICD_API");
     unsigned minor = 3;
-    if (value != NULL && (sscanf(value, "1.%u", &minor) != 1 || minor > 3)) {
+    unsigned patch = VK_HEADER_VERSION;
+    if (value != NULL && (sscanf(value, "1.%u.%u", &minor, &patch) < 1 || minor > 3)) {
         refuse("WPTEST_ICD_API", value);
     }
-    *api_version = VK_MAKE_API_VERSION(0, 1, minor, ICD_HEADER_PATCH);
+    *api_version = VK_MAKE_API_VERSION(0, 1, minor, patch);
 }
 
 static void read_uuid(uint8_t uuid[VK_UUID_SIZE])
@@ -134,6 +135,7 @@ void icd_settings_read(struct icd_settings *settings)
     settings->compile_us = read_number("WPTEST_ICD_COMPILE_US", 0);
     settings->record_bytes = (uint32_t)read_number("WPTEST_ICD_RECORD_BYTES", 64);
     settings->no_feedback = read_flag("WPTEST_ICD_NO_FEEDBACK");
+    settings->serialize = read_flag("WPTEST_ICD_SERIALIZE");
     settings->recycle = read_flag("WPTEST_ICD_RECYCLE");
     settings->equal_handles = read_flag("WPTEST_ICD_EQUAL_HANDLES");
     read_text("WPTEST_ICD_FAIL", "", settings->fail, sizeof settings->fail);

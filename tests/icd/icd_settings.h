@@ -7,9 +7,8 @@
 #include <stdint.h>
 #include <vulkan/vulkan.h>
 
-#define ICD_MAX_DEVICES  4
-#define ICD_MAX_TEXT     1024
-#define ICD_HEADER_PATCH VK_HEADER_VERSION
+#define ICD_MAX_DEVICES 4
+#define ICD_MAX_TEXT    1024
 
 enum icd_data_fault {
     ICD_DATA_RIGHT,
@@ -47,6 +46,7 @@ struct icd_settings {
     uint64_t compile_us;
     uint32_t record_bytes;
     bool no_feedback;
+    bool serialize;
     bool recycle;
     bool equal_handles;
     char fail[ICD_MAX_TEXT];

@@ -10,7 +10,7 @@
  *     WPTEST_ICD_ABORT=1           abort() at the first violation
  *
  *   Who the driver is
- *     WPTEST_ICD_API=1.3           apiVersion of instance and devices: 1.0 to 1.3
+ *     WPTEST_ICD_API=1.3           apiVersion of instance and devices: 1.0 to 1.3, also 1.0.65
  *     WPTEST_ICD_DEVICES=1         physical devices, 1 to 4; device n adds n to deviceID and to the
  *                                  last byte of pipelineCacheUUID
  *     WPTEST_ICD_GROUP=1           one device group of all of them
@@ -24,6 +24,8 @@
  *     WPTEST_ICD_COMPILE_US=0      busy time of each pipeline that no cache holds
  *     WPTEST_ICD_RECORD_BYTES=64   size of one pipeline in cache data
  *     WPTEST_ICD_NO_FEEDBACK=1     creation feedback is left as it came
+ *     WPTEST_ICD_SERIALIZE=1       every cache must have its user alone, as one that was created
+ *                                  externally synchronized
  *
  *   Handles
  *     WPTEST_ICD_RECYCLE=1         a destroyed handle is what the next creation returns

@@ -1,0 +1,33 @@
+// What the tests of a program's own caches share.
+#ifndef WARMPIPE_TESTS_OWN_CACHES_HPP
+#define WARMPIPE_TESTS_OWN_CACHES_HPP
+
+#include "harness.hpp"
+#include "program.hpp"
+
+class OwnCachesTest : public LayerTest {
+  protected:
+    // WARMPIPE_APP_CACHE of the programs.
+    void mode(const char *value)
+    {
+        environment["WARMPIPE_APP_CACHE"] = value;
+    }
+
+    // How many of the compute pipelines of these numbers the cache data holds; the driver alone is
+    // asked.
+    size_t holds(const std::vector<uint8_t> &data, unsigned first, unsigned end);
+
+    // How many of these a program without caches finds warm.
+    size_t warm(unsigned first, unsigned end);
+
+    std::filesystem::path file(const char *name) const
+    {
+        return folder() / name;
+    }
+};
+
+// A program that reads a cache of its own back into `file` while eight threads create; shared: with
+// this very cache.
+void read_back_while_others_create(const std::filesystem::path &file, bool shared);
+
+#endif

@@ -1,0 +1,203 @@
+// Served caches: the hot cache in place of a program's own empty ones, until it reads one back.
+#include "own_caches.hpp"
+
+#include <set>
+#include <thread>
+
+namespace {
+
+class ServedCachesTest : public OwnCachesTest {
+  protected:
+    ServedCachesTest()
+    {
+        mode("serve");
+    }
+};
+
+TEST_F(ServedCachesTest, CostWhatOneDoes)
+{
+    const auto program = [] {
+        Program owner;
+        std::vector<VkPipelineCache> caches;
+        for (unsigned i = 0; i < 30; ++i) {
+            caches.push_back(owner.create_cache());
+            owner.create_compute(i, i + 2, caches.back());
+        }
+        for (VkPipelineCache cache : caches) {
+            owner.destroy_cache(cache);
+        }
+    };
+    run(program);
+    const Outcome outcome = run(program);
+    EXPECT_EQ(outcome.hits(), 60u);
+    std::set<std::string> used;
+    for (const json &pipeline : outcome.pipelines()) {
+        used.insert(pipeline["cache"]);
+    }
+    EXPECT_EQ(used.size(), 1u);
+    EXPECT_EQ(outcome.stats_of()["app_caches"]["created"], 30);
+    EXPECT_EQ(outcome.stats_of()["app_caches"]["served"], 30);
+    EXPECT_EQ(outcome.stats_of()["app_caches"]["read_back"], 0);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["injected"], 60);
+    EXPECT_EQ(outcome.calls("vkMergePipelineCaches"), 0u);
+}
+
+// Feedback speaks of the cache that the program named: an empty one has seen nothing yet.
+TEST_F(ServedCachesTest, TellNoHitThatIsNotTheirs)
+{
+    const auto program = [] {
+        Program owner;
+        VkPipelineCache cache = owner.create_cache();
+        Feedback feedback;
+        Batch batch(owner, Kind::compute, {1});
+        batch.chain(0, &feedback.info);
+        EXPECT_EQ(batch.create(cache), VK_SUCCESS);
+        EXPECT_FALSE(feedback.hit());
+        EXPECT_FALSE(feedback.stage_hit());
+        owner.destroy_cache(cache);
+    };
+    run(program);
+    EXPECT_EQ(run(program).hits(), 1u);
+}
+
+TEST_F(ServedCachesTest, AreFilledWhenReadBack)
+{
+    environment["WARMPIPE_LOG"] = "info";
+    run([] { Program().create_compute(0, 10); });
+    const Outcome outcome = run([&] {
+        Program program;
+        VkPipelineCache cache = program.create_cache();
+        program.create_compute(0, 10, cache);
+        program.create_compute(20, 30, cache);
+        write_bytes(file("first"), program.cache_data(cache));
+        // From here on it is the program's own again, and so are the next ones.
+        program.create_compute(40, 45, cache);
+        write_bytes(file("second"), program.cache_data(cache));
+        VkPipelineCache next = program.create_cache();
+        program.create_compute(60, 62, next);
+        program.destroy_cache(cache);
+        program.destroy_cache(next);
+    });
+    EXPECT_EQ(holds(read_bytes(file("first")), 0, 10), 10u);
+    EXPECT_EQ(holds(read_bytes(file("first")), 20, 30), 10u);
+    EXPECT_EQ(holds(read_bytes(file("second")), 0, 10), 10u);
+    EXPECT_EQ(holds(read_bytes(file("second")), 40, 45), 5u);
+    EXPECT_EQ(outcome.stats_of()["app_caches"]["read_back"], 1);
+    EXPECT_EQ(outcome.pipelines().at(20)["cache"],
+              outcome.events("vkCreatePipelineCache").at(0)["handle"]);
+    size_t lines = 0;
+    for (const std::string &line : outcome.log()) {
+        lines += line.find("reads its pipeline cache back") != std::string::npos;
+    }
+    EXPECT_EQ(lines, 1u);
+    EXPECT_EQ(warm(0, 62), 27u) << "and all of it is kept";
+}
+
+TEST_F(ServedCachesTest, ThatAreNeverUsedReadBackEmpty)
+{
+    run(
+        [&] {
+            Program program;
+            VkPipelineCache cache = program.create_cache();
+            program.create_cache(program.cache_data(cache));
+            write_bytes(file("data"), program.cache_data(cache));
+            program.destroy_cache(cache);
+            size_t size = 1;
+            std::vector<uint8_t> data(1);
+            cache = program.create_cache();
+            EXPECT_EQ(vkGetPipelineCacheData(program.device, cache, &size, data.data()),
+                      VK_INCOMPLETE);
+            EXPECT_EQ(size, 0u);
+            program.destroy_cache(cache);
+        },
+        {Layer::works, false, 0});
+    EXPECT_EQ(holds(read_bytes(file("data")), 0, 1), 0u);
+}
+
+// A structure that forbids a cache for the whole call makes the named cache the program's again.
+TEST_F(ServedCachesTest, AreFilledBeforeAnUntouchedCreation)
+{
+    run([&] {
+        Program program;
+        VkPipelineCache cache = program.create_cache();
+        program.create_compute(0, 5, cache);
+        VkBaseOutStructure unknown = {static_cast<VkStructureType>(1999999001), nullptr};
+        Batch batch(program, Kind::compute, {9});
+        batch.chain(0, &unknown);
+        EXPECT_EQ(batch.create(cache), VK_SUCCESS);
+        write_bytes(file("data"), program.cache_data(cache));
+        program.destroy_cache(cache);
+    });
+    EXPECT_EQ(holds(read_bytes(file("data")), 0, 5), 5u);
+    EXPECT_EQ(holds(read_bytes(file("data")), 9, 10), 1u);
+}
+
+TEST_F(ServedCachesTest, KeepWhatADeferredOperationMakes)
+{
+    run([&] {
+        Program program;
+        VkPipelineCache cache = program.create_cache();
+        Deferred deferred(program);
+        Batch batch(program, Kind::ray_tracing_khr, {1});
+        EXPECT_EQ(batch.create(cache, nullptr, deferred.operation), VK_OPERATION_DEFERRED_KHR);
+        program.cache_data(cache);
+        EXPECT_EQ(deferred.join(), VK_SUCCESS);
+        write_bytes(file("data"), program.cache_data(cache));
+        program.destroy_cache(cache);
+    });
+    environment.erase("WARMPIPE_ENABLE");
+    const Outcome outcome = run(
+        [&] {
+            Program program;
+            VkPipelineCache cache = program.create_cache(read_bytes(file("data")));
+            program.create(Kind::ray_tracing_khr, 1, cache);
+            program.destroy_cache(cache);
+        },
+        {Layer::absent, true, 0});
+    EXPECT_EQ(outcome.hits(), 1u);
+}
+
+TEST_F(ServedCachesTest, Storm)
+{
+    const auto program = [] {
+        Program owner;
+        std::vector<std::unique_ptr<Batch>> batches;
+        for (unsigned i = 0; i < 8; ++i) {
+            batches.push_back(
+                std::make_unique<Batch>(owner, Kind::compute, std::vector<unsigned>{i, i + 8}));
+        }
+        std::vector<std::thread> threads;
+        for (size_t i = 0; i < batches.size(); ++i) {
+            threads.emplace_back([&, i] {
+                for (int round = 0; round < 10; ++round) {
+                    VkPipelineCache cache = owner.create_cache();
+                    EXPECT_EQ(batches[i]->create(cache), VK_SUCCESS);
+                    for (VkPipeline &pipeline : batches[i]->pipelines) {
+                        vkDestroyPipeline(owner.device, pipeline, nullptr);
+                        pipeline = VK_NULL_HANDLE;
+                    }
+                    if (round == 5 && i == 0) {
+                        owner.cache_data(cache);
+                    }
+                    owner.destroy_cache(cache);
+                }
+            });
+        }
+        for (std::thread &thread : threads) {
+            thread.join();
+        }
+    };
+    run(program);
+    run(program);
+}
+
+// Of a served cache that holds even while they use this very one: they use the hot cache until the
+// data call has returned.
+TEST_F(ServedCachesTest, SizeIdiomSeesOneSizeWhileOthersUseIt)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "200";
+    run([&] { read_back_while_others_create(file("data"), true); });
+    EXPECT_EQ(holds(read_bytes(file("data")), 0, 10), 10u);
+}
+
+} // namespace
