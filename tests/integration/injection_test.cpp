@@ -103,7 +103,7 @@ TEST_P(EachKind, HidesHitsInACacheThatTheProgramDidNotName)
         Program owner;
         for (uint32_t stages : {0u, 1u}) {
             Feedback feedback(stages);
-            Batch batch(owner, GetParam(), {1});
+            Batch batch(owner, GetParam(), {stages});
             batch.chain(0, &feedback.info);
             EXPECT_EQ(batch.create(), VK_SUCCESS);
             EXPECT_FALSE(feedback.hit());
@@ -254,15 +254,18 @@ TEST_F(InjectionTest, DriversWithoutFeedbackAreSavedAllTheSame)
 TEST_F(InjectionTest, DriversThatReturnEqualOrRecycledHandles)
 {
     for (const char *fault : {"WPTEST_ICD_EQUAL_HANDLES", "WPTEST_ICD_RECYCLE"}) {
-        environment[fault] = "1";
-        environment["WARMPIPE_APP"] = fault;
-        const auto program = [] {
-            Program owner;
-            owner.create_compute(0, 3);
-            owner.create_compute(0, 3);
-        };
-        run(program);
-        EXPECT_EQ(run(program).hits(), 6u) << fault;
+        for (const char *dedup : {"none", "all"}) {
+            environment[fault] = "1";
+            environment["WARMPIPE_DEDUP"] = dedup;
+            environment["WARMPIPE_APP"] = std::string(fault) + dedup;
+            const auto program = [] {
+                Program owner;
+                owner.create_compute(0, 3);
+                owner.create_compute(0, 3);
+            };
+            run(program);
+            EXPECT_EQ(run(program).hits(), dedup == std::string("none") ? 6u : 3u) << fault;
+        }
     }
 }
 

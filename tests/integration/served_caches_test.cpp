@@ -21,7 +21,7 @@ TEST_F(ServedCachesTest, CostWhatOneDoes)
         std::vector<VkPipelineCache> caches;
         for (unsigned i = 0; i < 30; ++i) {
             caches.push_back(owner.create_cache());
-            owner.create_compute(i, i + 2, caches.back());
+            owner.create_compute(2 * i, 2 * i + 2, caches.back());
         }
         for (VkPipelineCache cache : caches) {
             owner.destroy_cache(cache);
