@@ -227,6 +227,10 @@ void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t f
         doubt_fragment(subsets, &state);
     } else if (!discard) {
         compute_fragment(info, subsets, chain, &state);
+    } else if (info->renderPass == VK_NULL_HANDLE && (subsets & SUBSET_OUTPUT)) {
+        /* They may dangle (VUID-VkGraphicsPipelineCreateInfo-renderPass-06579), and yet attachments
+         * must match them (VUID-vkCmdDraw-dynamicRenderingUnusedAttachments-08910). */
+        state.color_formats = STATE_DOUBTFUL;
     }
     clear_null(&state.vertex_input, &info->pVertexInputState);
     clear_null(&state.input_assembly, &info->pInputAssemblyState);

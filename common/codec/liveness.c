@@ -107,7 +107,7 @@ enum liveness liveness_of(enum live_condition condition, const void *structure,
         return unless(state, DYNAMIC_SWIZZLE);
     case LIVE_EXCLUSIVE_SCISSORS:
         return unless(state, DYNAMIC_EXCLUSIVE_SCISSOR);
-    case LIVE_SHADING_RATE_PALETTES:
+    case LIVE_SHADING_PALETTES:
         return unless(state, DYNAMIC_SHADING_RATE_PALETTE);
     case LIVE_SAMPLE_ORDERS:
         return unless(state, DYNAMIC_COARSE_SAMPLE_ORDER);

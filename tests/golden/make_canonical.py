@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes the checked-in canonical forms (canonical/*.hex) by hand, from what
-docs/decisions/0020-canonical-form.md says alone, so that code and document are held against each other.
+docs/decisions/0020-canonical-form.md says alone, so that code and document are held against each
+other.
 
 usage: tests/golden/make_canonical.py [DIRECTORY]
 
-A handle's content digest is its number and its VkObjectType; canonical_test.cpp holds the create-infos.
-Needs python3-xxhash.
+A handle's content digest is its number and its VkObjectType; canonical_test.cpp and
+canonical_graphics_test.cpp hold the create-infos. Needs python3-xxhash.
 """
 import pathlib
 import struct
@@ -64,9 +65,8 @@ def compute():
         + u32(1000068000, 2, 2, 0, 1)  # robustness
     )
     flags = 0x10 | 1 << 34  # of the chained flags, less what is left out
-    return (
-        u32(29) + u64(flags) + stage(0x20, 1, constants, chain, flags=2) + handle(2, PIPELINE_LAYOUT) + END
-    )
+    only_stage = stage(0x20, 1, constants, chain, flags=2)
+    return u32(29) + u64(flags) + only_stage + handle(2, PIPELINE_LAYOUT) + END
 
 
 def module():
@@ -131,7 +131,8 @@ def render_pass():
 def render_pass_2():
     attachment = u32(0, 126, 1, 1, 0, 1, 0, 0, 3) + END
     reference = u32(0, 3, 6) + END
-    subpass = u32(0, 0, 0, 0) + ABSENT + u32(0) + ABSENT + ABSENT + there(reference) + u32(0) + ABSENT + END
+    no_color = u32(0) + ABSENT + ABSENT
+    subpass = u32(0, 0, 0, 0) + ABSENT + no_color + there(reference) + u32(0) + ABSENT + END
     dependency = u32(0xFFFFFFFF, 0, 0x100, 0x100, 0, 0x400, 1, -1) + END
     return (
         u32(1000109004, 0, 1)
@@ -226,7 +227,8 @@ FORMS = [
 
 
 def main():
-    directory = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "canonical")
+    here = pathlib.Path(__file__).parent
+    directory = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here / "canonical"
     directory.mkdir(exist_ok=True)
     for form in FORMS:
         data = form()

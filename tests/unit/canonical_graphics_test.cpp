@@ -79,11 +79,21 @@ TEST_F(CanonicalGraphics, complete_pipeline)
 TEST_F(CanonicalGraphics, discarded_rasterization)
 {
     g_.rasterization.rasterizerDiscardEnable = VK_TRUE;
+    g_.rendering.colorAttachmentCount = 0;
     expect_ignored(g_.info.pViewportState);
     expect_ignored(g_.info.pMultisampleState);
     expect_ignored(g_.info.pColorBlendState);
     expect_ignored(g_.rendering.pColorAttachmentFormats);
     expect_live(g_.rasterization.cullMode);
+}
+
+TEST_F(CanonicalGraphics, formats_of_discarded_rasterization_are_a_doubt)
+{
+    g_.rasterization.rasterizerDiscardEnable = VK_TRUE;
+    g_.rendering.pColorAttachmentFormats = nowhere<VkFormat>();
+    expect_doubt();
+    g_.info.renderPass = (VkRenderPass)30; // it takes their place
+    content();
 }
 
 TEST_F(CanonicalGraphics, dynamically_discarded_rasterization)

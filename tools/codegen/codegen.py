@@ -4,9 +4,11 @@
 usage: codegen.py [--standalone] --rules rules.def --output DIRECTORY REGISTRY...
 
 The first registry is the one of the installed headers; structs that only a later one defines get a
-definition of their own. --standalone, for tests: no registry is that of the headers, so every struct
-gets one, and those that none has are left empty. Writes codec_ids.h, codec_newer.h (those definitions), codec_tables.c, and
-for tests codec_fields.c: every field by its name, as the registry has it.
+definition of their own. --standalone, for tests: no registry is that of the headers, so every
+struct gets one, and those that none has are left empty.
+
+Writes codec_ids.h, codec_newer.h (those definitions), codec_tables.c, and for tests codec_fields.c:
+every field by its name, as the registry has it.
 """
 import argparse
 import os
@@ -68,7 +70,9 @@ def tables_source(model):
     members, checks, children, structs = [], [], [], []
     for s in model.structs:
         if s.missing:
-            structs.append(f"    [CODEC_{s.name}] = {{.stype = CODEC_NO_STYPE, .role = CODEC_IDENTITY}},\n")
+            structs.append(
+                f"    [CODEC_{s.name}] = {{.stype = CODEC_NO_STYPE, .role = CODEC_IDENTITY}},\n"
+            )
             continue
         structs.append(
             f"    [CODEC_{s.name}] = {{{s.stype_text}, sizeof({s.c_name}), {s.role}, {s.flat()}, "
@@ -89,7 +93,12 @@ def tables_source(model):
         HEAD
         + '#include <stddef.h>\n\n#include "codec/liveness.h"\n#include "codec/table.h"\n'
         + '#include "codec_newer.h"\n\n'
-        + "const struct codec_struct codec_structs[CODEC_STRUCT_COUNT] = {\n"
+        + "".join(
+            f'_Static_assert(sizeof({s.c_name}) <= CODEC_MAX_SIZE, "CODEC_MAX_SIZE");\n'
+            for s in model.structs
+            if not s.missing
+        )
+        + "\nconst struct codec_struct codec_structs[CODEC_STRUCT_COUNT] = {\n"
         + "".join(structs)
         + "};\n\nconst struct codec_member codec_members[] = {\n"
         + "".join(members)

@@ -1,7 +1,8 @@
 """Reads a Vulkan registry (vk.xml): types, flag bits, enumerants, who extends whom.
 
 Several files may be read into one Registry: what an earlier file defines is kept, a later one adds
-what the earlier ones lack. That is how facts about structs newer than the installed registry come in.
+what the earlier ones lack. That is how facts about structs newer than the installed registry come
+in.
 """
 import re
 import xml.etree.ElementTree as ElementTree
@@ -17,13 +18,11 @@ class Member:
         self.name = element.findtext("name")
         self.type = element.findtext("type")
         # What stands around <type> and <name>; comments are no part of the declaration.
-        text = "".join(
-            part
-            for child in element
-            if child.tag != "comment"
-            for part in ((child.text or "") if child.tag not in ("type", "name") else "", child.tail or "")
-        )
-        text = (element.text or "") + text
+        text = element.text or ""
+        for child in element:
+            if child.tag != "comment":
+                text += "" if child.tag in ("type", "name") else child.text or ""
+                text += child.tail or ""
         self.pointers = text.count("*")
         extent = re.search(r"\[(\w*)\]", "".join(element.itertext()))
         self.extent = extent.group(1) if extent else None

@@ -61,6 +61,7 @@ class Model:
         for struct in self.structs:
             if not struct.missing:
                 self._describe(struct)
+        self._check_depth()
         self.dynamic_states = sorted(registry.enumerants["VkDynamicState"])
 
     def _declare(self, name, role):
@@ -95,6 +96,23 @@ class Model:
                     struct.fields.append(member)
                     self._add(struct, entry, member)
 
+    def _check_depth(self):
+        """No struct may reach itself: that bounds how deep the walkers go."""
+        below = {
+            s.name: [m.type[len("CODEC_"):] for m in s.members if str(m.type).startswith("CODEC_")]
+            + s.children
+            for s in self.structs
+        }
+
+        def descend(name, path):
+            if name in path:
+                raise ValueError(f"{name} reaches itself")
+            for inner in below[name]:
+                descend(inner, path + [name])
+
+        for name in below:
+            descend(name, [])
+
     def _declaration(self, member):
         if member.pointers:
             return f"const void *{member.name}"
@@ -123,7 +141,7 @@ class Model:
         raise ValueError(f"no width known for {name}")
 
     def _words(self, name):
-        """How many 32-bit values a plain struct or union is made of, or None if of anything else."""
+        """How many 32-bit values a plain struct or union is made of; None if of anything else."""
         entry = self.registry.get(name)
         if entry is None or entry.category not in ("struct", "union"):
             return None
