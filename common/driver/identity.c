@@ -11,12 +11,11 @@ _Static_assert(VK_MAX_DRIVER_INFO_SIZE == 256, "encoded as 256 bytes");
 
 #define STRING_SIZE 256
 
-/* What follows a driver's terminator is not specified, and must not reach the digest. */
-static void copy_padded(char ret_text[STRING_SIZE], const char *source)
+/* Into an array of zeros. What follows a driver's terminator is not specified, and must not reach
+ * the digest. */
+static void copy_text(char ret_text[STRING_SIZE], const char *source)
 {
-    size_t length = strnlen(source, STRING_SIZE - 1);
-    memcpy(ret_text, source, length);
-    memset(ret_text + length, 0, STRING_SIZE - length);
+    memcpy(ret_text, source, strnlen(source, STRING_SIZE - 1));
 }
 
 static bool lists_extension(const VkExtensionProperties *properties, uint32_t count,
@@ -63,8 +62,8 @@ static void query_driver(const struct identity_commands *commands, VkPhysicalDev
     commands->get_properties2(device, &properties);
 
     identity->driver_id = (uint32_t)driver.driverID;
-    copy_padded(identity->driver_name, driver.driverName);
-    copy_padded(identity->driver_info, driver.driverInfo);
+    copy_text(identity->driver_name, driver.driverName);
+    copy_text(identity->driver_info, driver.driverInfo);
     identity->conformance[0] = driver.conformanceVersion.major;
     identity->conformance[1] = driver.conformanceVersion.minor;
     identity->conformance[2] = driver.conformanceVersion.subminor;
@@ -85,7 +84,7 @@ void identity_query(const struct identity_commands *commands, VkPhysicalDevice d
         .pointer_size = sizeof(void *),
     };
     memcpy(identity.pipeline_cache_uuid, properties.pipelineCacheUUID, VK_UUID_SIZE);
-    copy_padded(identity.device_name, properties.deviceName);
+    copy_text(identity.device_name, properties.deviceName);
 
     if (commands->get_properties2 &&
         (properties.apiVersion >= VK_API_VERSION_1_2 ||

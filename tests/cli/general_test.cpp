@@ -83,11 +83,18 @@ TEST(General, TheParserTakesEveryOptionOfTheHelp)
             words.push_back("--help");
             EXPECT_EQ(run_tool(words).exit_status, 0) << line;
             if (takes_value) {
-                expect_usage_error(run_tool({verb, words[1]}));
-                expect_usage_error(run_tool({verb, words[1] + "="}));
+                for (std::vector<std::string> rest :
+                     {std::vector<std::string>{words[1]}, {words[1] + "=", "operand"}}) {
+                    rest.insert(rest.begin(), verb);
+                    ToolResult result = run_tool(rest);
+                    expect_usage_error(result);
+                    EXPECT_TRUE(contains(result.err, "needs a value")) << result.err;
+                }
                 EXPECT_EQ(run_tool({verb, words[1] + "=value", "--help"}).exit_status, 0);
             } else if (match[2] != "help") {
-                expect_usage_error(run_tool({verb, words[1] + "=value"}));
+                ToolResult result = run_tool({verb, words[1] + "=value", "operand"});
+                expect_usage_error(result);
+                EXPECT_TRUE(contains(result.err, "takes no value")) << result.err;
             }
             if (match[1] != "  ") {
                 EXPECT_EQ(run_tool({verb, match[1].str(), "--help"}).exit_status, 0) << line;

@@ -161,7 +161,8 @@ std::string squeezed(const std::string &line)
 TEST_F(Inspect, TextAndJsonTellTheSame)
 {
     const std::string whole = cache_file(sample_identity(), make_blob(std::string(2000, 'x')));
-    for (const std::string &content : {whole, flipped(whole, 100), whole.substr(0, 500)}) {
+    for (const std::string &content : {whole, flipped(whole, 100), whole.substr(0, 500),
+                                       whole.substr(0, 1023), whole.substr(0, 1024)}) {
         std::string path = put(content);
         ToolResult text = run_tool({"inspect", "-v", path});
         ToolResult document = run_tool({"inspect", "-v", "--json", path});
@@ -283,6 +284,15 @@ TEST_F(Inspect, RefusesWhatIsNotOurs)
         EXPECT_EQ(result.out, "");
         EXPECT_TRUE(contains(result.err, "cannot read '" + path + "'")) << result.err;
     }
+}
+
+TEST_F(Inspect, DoesNotWaitForAPipe)
+{
+    std::string path = folder.path + "/fifo.wpcache";
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    ToolResult result = run_tool({"inspect", path});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "not a regular file")) << result.err;
 }
 
 } // namespace

@@ -140,6 +140,9 @@ TEST_F(Verify, JudgesFilesAsTheLayerDoes)
 
     std::filesystem::create_directory(path);
     expect_finding(path, "not_a_file");
+    std::filesystem::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    expect_finding(path, "not_a_file");
 }
 
 TEST_F(Verify, JudgesTheFolderAsTheLayerDoes)
@@ -223,6 +226,15 @@ TEST_F(Verify, FollowsALinkToTheDirectoryThatIsNamed)
     std::filesystem::remove(folder.path + "-link");
     EXPECT_EQ(result.exit_status, 0);
     EXPECT_EQ(lines_of(result.out).size(), 1u);
+}
+
+TEST_F(Verify, FollowsNoLinkBelowIt)
+{
+    std::string path = put(name + ".wpcache");
+    std::filesystem::create_symlink("..", app + "/loop");
+    ToolResult result = run_tool({"verify", folder.path});
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_EQ(result.out, "ok                    " + path + "\n");
 }
 
 TEST_F(Verify, ANameCannotBreakALine)
