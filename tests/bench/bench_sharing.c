@@ -4,8 +4,8 @@
  *
  * bench_sharing pipeline [--live N] [--own-cache] [--threads T]: the same pipeline again and again;
  * distinct [--own-cache FILE]: pipelines that a cache has; module: the same module of 100 KB again;
- * reference: XXH3-128 and memcmp of as much; live: heap bytes of each live object; transient: modules
- * destroyed after use. */
+ * reference: XXH3-128 and memcmp of as much; live: heap bytes of each live object; transient:
+ * modules destroyed after use. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
