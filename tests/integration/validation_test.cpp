@@ -75,4 +75,11 @@ TEST_F(ValidationTest, TwoDevicesThatExecute)
     }
 }
 
+TEST_F(ValidationTest, LeavingWithoutDestroying)
+{
+    for (int start = 0; start < 2; start++) {
+        expect_silence({"--end", "return"});
+    }
+}
+
 } // namespace

@@ -60,7 +60,11 @@ static void run_job(struct worker *worker, uint32_t number, struct job job)
     uint64_t start = now_ns();
     VkResult result =
         workload_create_pipelines(workload, job.type, job.first, job.count, cache, pipelines);
-    worker->counts.create_ns += now_ns() - start;
+    uint64_t took = now_ns() - start;
+    worker->counts.create_ns += took;
+    if (number == 0 && round->index == 0) {
+        worker->counts.first_ns = took;
+    }
     worker->counts.failed_calls += result != VK_SUCCESS;
     if (round->feedback) {
         feedback_count(round->feedback, job.type, job.first, job.count, &worker->counts.feedback);
@@ -95,6 +99,7 @@ static void *read_back(void *argument)
 static void add_counts(struct creation_counts *sum, const struct creation_counts *part)
 {
     sum->create_ns += part->create_ns;
+    sum->first_ns += part->first_ns;
     sum->failed_calls += part->failed_calls;
     sum->feedback.valid += part->feedback.valid;
     sum->feedback.hits += part->feedback.hits;

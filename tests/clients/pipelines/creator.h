@@ -8,6 +8,7 @@
 
 struct creation_counts {
     uint64_t create_ns; /* inside vkCreate*Pipelines, summed over threads */
+    uint64_t first_ns;  /* inside the very first of these calls */
     uint64_t wall_ns;   /* from the first call to the last return */
     uint64_t failed_calls;
     struct feedback_counts feedback;

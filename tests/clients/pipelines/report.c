@@ -28,6 +28,7 @@ static void print_number(const char *name, uint64_t value)
 static void print_counts(const struct device_report *report)
 {
     print_number("create_ns", report->creation.create_ns);
+    print_number("first_create_ns", report->creation.first_ns);
     print_number("create_wall_ns", report->creation.wall_ns);
     print_number("load_ns", report->cache.load_ns);
     print_number("save_ns", report->cache.save_ns);
@@ -50,6 +51,7 @@ static struct device_report sum_up(const struct device_report *devices, uint32_t
     for (uint32_t i = 1; i < count; i++) {
         const struct device_report *next = &devices[i];
         sum.creation.create_ns += next->creation.create_ns;
+        sum.creation.first_ns += next->creation.first_ns;
         sum.creation.wall_ns += next->creation.wall_ns;
         sum.cache.load_ns += next->cache.load_ns;
         sum.cache.save_ns += next->cache.save_ns;
