@@ -53,10 +53,10 @@ bool file_size_allowed(uint64_t size);
 /* Removes the temporary file `name` if the process that made it is dead. */
 void file_sweep_temporary(int directory_fd, const char *name);
 
-/* An exclusive flock(2) on `name`, created (0600) if missing, never removed. Tries for at most
- * `wait_ms` milliseconds; `locked` then. On a file system that has no locks at all it is granted
- * without: files are replaced whole all the same, only what another process saves at that moment
- * may be lost. *ret_fd is released with file_unlock. */
+/* An exclusive flock(2) on `name`, created (0600) if missing, removed by nobody but its holder.
+ * Tries for at most `wait_ms` milliseconds; `locked` then. On a file system that has no locks at
+ * all it is granted without: files are replaced whole all the same, only what another process saves
+ * at that moment may be lost. *ret_fd is released with file_unlock. */
 enum reason file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd);
 
 /* Unlocks explicitly (a forked child may share the description) and closes. */

@@ -9,15 +9,16 @@
 
 #include "base/clock.h"
 
+#define MAX_ATTEMPTS 16
+
 static bool has_no_locks(int error)
 {
     return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS || error == EINVAL;
 }
 
 /* Polled: a blocking flock cannot be bounded without a signal, and signals are the program's. */
-static enum reason lock_within(int fd, unsigned wait_ms)
+static enum reason lock_until(int fd, uint64_t deadline)
 {
-    const uint64_t deadline = clock_now_ns() + (uint64_t)wait_ms * 1000000;
     const uint64_t longest_pause = 4000000;
     uint64_t pause = 250000;
     for (;;) {
@@ -51,22 +52,38 @@ static int open_lock(int directory_fd, const char *name)
     return fd;
 }
 
+/* False: whoever had the lock has removed the file, and the next one makes another. */
+static bool still_stands(int directory_fd, const char *name, int fd)
+{
+    struct stat named;
+    struct stat opened;
+    return fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
+           named.st_ino == opened.st_ino;
+}
+
 enum reason file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd)
 {
-    int fd;
-    do {
-        fd = open_lock(directory_fd, name);
-    } while (fd < 0 && errno == EINTR);
-    if (fd < 0) {
-        return reason_from_errno(errno);
-    }
-    enum reason reason = lock_within(fd, wait_ms);
-    if (reason != REASON_ok) {
+    const uint64_t deadline = clock_now_ns() + (uint64_t)wait_ms * CLOCK_MS;
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        int fd = open_lock(directory_fd, name);
+        if (fd < 0 && errno == EINTR) {
+            continue;
+        }
+        if (fd < 0) {
+            return reason_from_errno(errno);
+        }
+        enum reason reason = lock_until(fd, deadline);
+        if (reason == REASON_ok && still_stands(directory_fd, name, fd)) {
+            *ret_fd = fd;
+            return REASON_ok;
+        }
         close(fd);
-        return reason;
+        if (reason != REASON_ok) {
+            return reason;
+        }
     }
-    *ret_fd = fd;
-    return REASON_ok;
+    return REASON_locked;
 }
 
 void file_unlock(int fd)

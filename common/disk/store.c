@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "in_use.h"
+#include "names.h"
 #include "quarantine.h"
 #include "store_private.h"
 
 #define DEFAULT_LOCK_WAIT_MS 200
-#define LOCK_SUFFIX          ".lock"
-#define LOADING_SUFFIX       ".loading"
 
 void store_blob_free(struct store_blob *blob)
 {
@@ -262,6 +262,7 @@ enum reason store_load(struct store *store, struct store_blob *ret_blob)
     if (reason == REASON_ok) {
         store->known = found.generation;
         store->loaded = true;
+        in_use_add(store->path);
         *ret_blob = found.blob;
     } else if (reason == REASON_suspect) {
         store->skipped = found.generation;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "in_use.h"
 #include "quarantine.h"
 #include "store.h"
 #include "store_private.h"
@@ -197,6 +198,7 @@ static enum reason write_envelope(const struct store *store, int directory_fd, c
     enum reason reason = file_replace(directory_fd, name, parts, 2);
     if (reason == REASON_ok) {
         *ret_generation = envelope.generation;
+        in_use_add(store->path);
     }
     return reason;
 }

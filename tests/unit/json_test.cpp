@@ -44,7 +44,8 @@ TEST_F(Json, PutsCommasWhereTheyBelong)
     json_put_close(&out, '}');
     json_put_close(&out, ']');
     json_put_close(&out, '}');
-    EXPECT_EQ(text(), R"({"empty":[],"one":1,"list":[2,"three",true,{},{"four":"","five":false}]})");
+    EXPECT_EQ(text(),
+              R"({"empty":[],"one":1,"list":[2,"three",true,{},{"four":"","five":false}]})");
 }
 
 TEST_F(Json, StartsAfreshOnANewLine)

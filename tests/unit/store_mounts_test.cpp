@@ -1,10 +1,7 @@
 // Disks that are full or read-only, as the kernel makes them: mounts of the test's own, in a mount
 // namespace of its own.
-#include <sched.h>
-#include <sys/mount.h>
-
-#include "child.h"
 #include "disk_fixture.h"
+#include "mounts.h"
 #include "scratch.h"
 #include "store_fixture.h"
 
@@ -15,24 +12,7 @@ class StoreMounts : public testing::Test {
     // Runs the body in a process for which `root()` is a file system of this size.
     template <typename Body> void on_a_disk_of(const char *size, Body body)
     {
-        std::filesystem::create_directory(root());
-        bool mounted = false;
-        int ends[2];
-        ASSERT_EQ(pipe(ends), 0);
-        run_in_child([&] {
-            mounted = unshare(CLONE_NEWNS) == 0 &&
-                      mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                      mount("warmpipe", root().c_str(), "tmpfs", 0, size) == 0;
-            ASSERT_EQ(write(ends[1], &mounted, sizeof(mounted)),
-                      static_cast<ssize_t>(sizeof(mounted)));
-            if (mounted) {
-                body();
-            }
-        });
-        ASSERT_EQ(read(ends[0], &mounted, sizeof(mounted)), static_cast<ssize_t>(sizeof(mounted)));
-        close(ends[0]);
-        close(ends[1]);
-        if (!mounted) {
+        if (!run_on_disk(root(), size, body)) {
             GTEST_SKIP() << "may not mount here";
         }
     }
@@ -80,7 +60,7 @@ TEST_F(StoreMounts, AReadOnlyDiskLoadsAndSaysWhyItDoesNotSave)
 {
     on_a_disk_of("", [&] {
         ASSERT_EQ(Store(root()).commit("old"), REASON_ok);
-        ASSERT_EQ(mount(nullptr, root().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
+        make_read_only(root());
         Store store(root());
         EXPECT_EQ(store.load(), "old");
         EXPECT_EQ(store.commit("new"), REASON_read_only_disk);

@@ -1,0 +1,28 @@
+/* Removing what was not used for long from a program's folder. Only files that are ours by their
+ * names (names.h), regular and of this user, reached through the folder's descriptor. Thread-safe;
+ * of several processes that remove at once each does what the others have left. */
+#ifndef WARMPIPE_DISK_EVICT_H
+#define WARMPIPE_DISK_EVICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "codec/digest.h"
+
+/* Removes an identity: the blob's file, parts, markers of dead processes, and the lock, all under
+ * that lock. False, with nothing removed, if somebody holds it or has used the identity after
+ * `last_use` (usage.h). *ret_bytes is what the files had. */
+bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int64_t last_use,
+                    uint64_t *ret_bytes);
+
+/* Removes what was put into quarantine/ before this time (nanoseconds since the epoch), with its
+ * notes, and the folder if it is empty then. */
+void evict_quarantine(int directory_fd, int64_t before);
+
+/* Removes program.json, if it was not modified after `last_use`. The bytes that it had. */
+uint64_t evict_program(int directory_fd, int64_t last_use);
+
+/* Removes the temporary files of dead processes. */
+void evict_temporaries(int directory_fd);
+
+#endif

@@ -1,0 +1,38 @@
+/* Keeping to the limits: what was not used for longest goes first, identity by identity (one driver
+ * and device of one program), then whole folders of programs. docs/SETTINGS.md tells users of it.
+ *
+ * To be called after a save that wrote something, once for each device of a process, on a thread of
+ * ours where there is one: it reads directories. It takes no time that depends on anything but the
+ * number of files; at most 4,096 entries of the program's own folder, and at most 65,536 of all,
+ * are looked at. All folders together are looked at once a day, and whenever what was saved since
+ * may have gone beyond the limit.
+ *
+ * Never removed: what this process has loaded or saved (in_use.h); an identity whose lock is held;
+ * what was used in the meantime; what is not ours by name, owner and type; files in quarantine that
+ * are younger than 30 days, which count for nothing; recipes. So a limit may be exceeded by what
+ * may not be removed. */
+#ifndef WARMPIPE_DISK_LIMITS_H
+#define WARMPIPE_DISK_LIMITS_H
+
+#include <stdint.h>
+
+struct limits {
+    const char *root;   /* absolute path of the caches' root */
+    const char *app;    /* this program's folder in it */
+    uint64_t max_size;  /* bytes, of this program's folder */
+    uint64_t max_total; /* bytes, of all folders in the root that this user owns */
+};
+
+/* What was removed. */
+struct limits_outcome {
+    uint64_t identities;
+    uint64_t bytes;
+};
+
+/* Removes what goes beyond the limits. `written`: the bytes that this process has saved since it
+ * last called. Nothing here logs and no failure is told: what could not be removed is tried again
+ * by the next process. Thread-safe; any number of processes may do it at once. */
+void limits_enforce(const struct limits *limits, uint64_t written,
+                    struct limits_outcome *ret_outcome);
+
+#endif

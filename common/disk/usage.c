@@ -1,0 +1,137 @@
+#include "usage.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "listing.h"
+#include "names.h"
+#include "program.h"
+
+#define RECIPES_FOLDER "recipes"
+
+/* NULL: that was all, or no entries are left. */
+static const char *next_name(DIR *listing, size_t *entries)
+{
+    const char *name = *entries > 0 ? listing_next(listing) : NULL;
+    *entries -= name ? 1 : 0;
+    return name;
+}
+
+int64_t usage_modified(const struct stat *status)
+{
+    return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+}
+
+static void note_use(int64_t *last_use, int64_t when)
+{
+    *last_use = when > *last_use ? when : *last_use;
+}
+
+/* NULL: out of memory. */
+static struct usage_identity *identity_of(struct usage *usage, const char *identity)
+{
+    for (size_t i = 0; i < usage->count; i++) {
+        if (strcmp(usage->identities[i].identity, identity) == 0) {
+            return &usage->identities[i];
+        }
+    }
+    struct usage_identity *more =
+        realloc(usage->identities, (usage->count + 1) * sizeof *usage->identities);
+    if (!more) {
+        return NULL;
+    }
+    usage->identities = more;
+    more += usage->count++;
+    *more = (struct usage_identity){.last_use = INT64_MIN};
+    memcpy(more->identity, identity, DIGEST_HEX_SIZE);
+    return more;
+}
+
+static void add_recipes(struct usage *usage, int directory_fd, size_t *entries)
+{
+    DIR *listing = listing_open(directory_fd, RECIPES_FOLDER);
+    const char *name;
+    struct stat status;
+    while (listing && (name = next_name(listing, entries))) {
+        if (fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(status.st_mode)) {
+            usage->other_bytes += (uint64_t)status.st_size;
+            note_use(&usage->last_use, usage_modified(&status));
+        }
+    }
+    if (listing) {
+        closedir(listing);
+    }
+}
+
+/* False: out of memory. */
+static bool add_entry(struct usage *usage, int directory_fd, const char *name, size_t *entries)
+{
+    char identity[DIGEST_HEX_SIZE];
+    struct stat status;
+    enum name_kind kind = names_classify(name, identity);
+    const bool is_program = strcmp(name, PROGRAM_FILE_NAME) == 0;
+    if (strcmp(name, RECIPES_FOLDER) == 0) {
+        add_recipes(usage, directory_fd, entries);
+        return true;
+    }
+    if ((kind == NAME_FOREIGN && !is_program) ||
+        fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        (kind == NAME_LOADING ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode))) {
+        return true;
+    }
+    if (kind != NAME_LOCK) {
+        note_use(&usage->last_use, usage_modified(&status));
+    }
+    if (is_program || kind == NAME_TEMPORARY) {
+        usage->other_bytes += (uint64_t)status.st_size;
+        return true;
+    }
+    struct usage_identity *of = identity_of(usage, identity);
+    if (!of) {
+        return false;
+    }
+    if (kind != NAME_LOCK) {
+        note_use(&of->last_use, usage_modified(&status));
+    }
+    of->bytes += kind == NAME_CACHE || kind == NAME_PART ? (uint64_t)status.st_size : 0;
+    return true;
+}
+
+enum reason usage_read(int directory_fd, size_t *entries, struct usage *ret_usage)
+{
+    struct usage usage = {.last_use = INT64_MIN};
+    DIR *listing = listing_open(directory_fd, ".");
+    if (!listing) {
+        return REASON_io_error;
+    }
+    bool enough_memory = true;
+    const char *name;
+    while (enough_memory && (name = next_name(listing, entries))) {
+        enough_memory = add_entry(&usage, directory_fd, name, entries);
+    }
+    closedir(listing);
+    if (!enough_memory) {
+        usage_free(&usage);
+        return REASON_out_of_memory;
+    }
+    *ret_usage = usage;
+    return REASON_ok;
+}
+
+void usage_free(struct usage *usage)
+{
+    free(usage->identities);
+    *usage = (struct usage){0};
+}
+
+uint64_t usage_bytes(const struct usage *usage)
+{
+    uint64_t bytes = usage->other_bytes;
+    for (size_t i = 0; i < usage->count; i++) {
+        bytes += usage->identities[i].bytes;
+    }
+    return bytes;
+}
