@@ -1,8 +1,10 @@
 /* The injector's saves: what the background worker does for it, and the end of the device. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "disk/limits.h"
 #include "injector_state.h"
 
 static struct injector *of_client(struct flusher_client *client)
@@ -66,6 +68,26 @@ static void tell_save(struct injector *injector, enum reason reason, size_t save
     }
 }
 
+/* Keeps the caches on disk to their limits, after something was added. */
+static void enforce_limits(struct injector *injector, size_t saved)
+{
+    const struct config *config = injector->setup.config;
+    struct limits limits = {
+        .root = config->root,
+        .app = injector->setup.app,
+        .max_size = config->max_size,
+        .max_total = config->max_total,
+    };
+    struct limits_outcome outcome = {0};
+    if (saved > 0) {
+        limits_enforce(&limits, saved, &outcome);
+    }
+    if (outcome.identities > 0) {
+        log_info("removed %" PRIu64 " bytes of %" PRIu64 " caches that were not used for longest",
+                 outcome.bytes, outcome.identities);
+    }
+}
+
 static void take_snapshot(struct injector *injector)
 {
     VkPipelineCache *harvested = NULL;
@@ -125,6 +147,7 @@ static void work(struct flusher_client *client)
     enum reason reason =
         saver_commit(&injector->saver, flusher_enter_driver, flusher_leave_driver, &saved);
     tell_save(injector, reason, saved);
+    enforce_limits(injector, saved);
     tell_statistics(injector, "flush");
 }
 
@@ -160,6 +183,7 @@ bool injector_finish(struct injector *injector)
         size_t saved = 0;
         enum reason reason = saver_commit(&injector->saver, NULL, NULL, &saved);
         tell_save(injector, reason, saved);
+        enforce_limits(injector, saved);
     }
     driver_cache_destroy(&injector->caches, injector->hot);
     injector->hot = VK_NULL_HANDLE;

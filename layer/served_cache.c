@@ -58,11 +58,11 @@ void served_cache_fill(struct served_cache *cache, const struct driver_caches *c
                        VkPipelineCache handle, VkPipelineCache hot)
 {
     uint64_t word = __atomic_load_n(&cache->word, __ATOMIC_SEQ_CST);
-    if (hot == VK_NULL_HANDLE || cache->filled_begun == begun(word)) {
-        return;
+    cache->filled = true;
+    if (cache->filled_begun == begun(word) || hot == VK_NULL_HANDLE) {
+        return; /* without a hot cache nothing has been created yet: empty is what it is */
     }
     driver_cache_merge(caches, handle, 1, &hot);
-    cache->filled = true;
     /* What was under way may have reached the hot cache too late for this merge. */
     cache->filled_begun = any_under_way(word) ? NEVER : begun(word);
 }

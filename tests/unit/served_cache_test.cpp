@@ -101,11 +101,17 @@ TEST_F(ServedCache, PassNowDoesNotWaitForCreations)
     EXPECT_FALSE(served_cache_begin(&cache));
 }
 
-TEST_F(ServedCache, WithoutAHotCacheThereIsNothingToFillFrom)
+// The size was asked for before the first creation: the data call must not find more.
+TEST_F(ServedCache, OneThatIsAskedForBeforeTheHotCacheIsLoadedIsEmptyInBothCalls)
 {
     served_cache_fill(&cache, &caches, handle, VK_NULL_HANDLE);
     EXPECT_EQ(merges, 0);
-    EXPECT_FALSE(served_cache_is_filled(&cache));
+    EXPECT_TRUE(served_cache_is_filled(&cache));
+    ASSERT_TRUE(served_cache_begin(&cache));
+    served_cache_end(&cache);
+    pass();
+    EXPECT_EQ(merges, 1) << "what was created meanwhile is merged before it is passed";
+    EXPECT_TRUE(served_cache_is_passed(&cache));
 }
 
 } // namespace
