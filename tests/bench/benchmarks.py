@@ -3,9 +3,8 @@
 import os
 import platform
 import shutil
-import sys
 
-from process import Program, empty_directory, stats_of
+from process import Failure, Program, empty_directory, stats_of
 from series import Claim, Series, Side, expect
 
 PIPELINES = 240  # 200 compute, 40 graphics: the client's own default
@@ -35,7 +34,7 @@ def find_driver(name):
     for file in wanted:
         if os.path.exists(os.path.join(directory, file)):
             return os.path.join(directory, file)
-    sys.exit(f"bench: no manifest {wanted[0]} in {directory}")
+    raise Failure(f"no manifest {wanted[0]} in {directory}")
 
 
 class Bench:
@@ -47,7 +46,7 @@ class Bench:
         self.client = os.path.join(self.build, "tests/clients/pipelines/pipelines")
         for path in (self.client, self.library()):
             if not os.path.exists(path):
-                sys.exit(f"bench: no '{path}', build first")
+                raise Failure(f"no '{path}', build first")
         self.home = empty_directory(os.path.join(self.work, "home"))
 
     def library(self):
@@ -183,7 +182,9 @@ def no_pipelines(bench):
     reads all manifests again for each question that vulkaninfo asks (98 times): both sides have
     the same ones."""
     directory = os.path.join(bench.home, "nothing")
-    theirs = Program([shutil.which("vulkaninfo") or sys.exit("bench: no vulkaninfo")], {**bench.driver("lvp"), **bench.manifests()})
+    vulkaninfo = shutil.which("vulkaninfo")
+    expect(vulkaninfo, "no vulkaninfo")
+    theirs = Program([vulkaninfo], {**bench.driver("lvp"), **bench.manifests()})
     ours = Program(theirs.command, {**theirs.environment, **bench.layer(directory)})
 
     def check():
