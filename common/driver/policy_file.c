@@ -52,7 +52,7 @@ static bool read_number(const char *value, uint32_t *ret_number)
     const char *digits = hex ? value + 2 : value;
     size_t length = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
     /* 0 in a rule stands for all of them. */
-    if (length == 0 || length > 10 || digits[length]) {
+    if (length == 0 || digits[length]) {
         return false;
     }
     unsigned long long number = strtoull(digits, NULL, hex ? 16 : 10);

@@ -1,0 +1,176 @@
+// What goes from one program's folder, and what stays.
+#include "child.h"
+#include "holder.h"
+#include "limits_fixture.h"
+
+extern "C" {
+#include "disk/file.h"
+}
+
+namespace {
+
+TEST(LimitsOfAFolder, TheLongestUnusedGoesFirst)
+{
+    Root root;
+    root.add("app/" + id('a') + ".wpcache", 1000, 1 * day);
+    root.add("app/" + id('b') + ".wpcache", 1000, 3 * day);
+    root.add("app/" + id('c') + ".wpcache", 1000, 2 * day);
+    limits_outcome outcome = root.enforce(2500);
+    EXPECT_EQ(root.names("app"), (Names{id('a') + ".wpcache", id('c') + ".wpcache"}));
+    EXPECT_EQ(outcome.identities, 1u);
+    EXPECT_EQ(outcome.bytes, 1000u);
+    root.enforce(1000);
+    EXPECT_EQ(root.names("app"), (Names{id('a') + ".wpcache"}));
+    root.enforce(0);
+    EXPECT_TRUE(root.names("app").empty());
+}
+
+TEST(LimitsOfAFolder, WhatFitsStays)
+{
+    Root root;
+    root.add("app/" + id('a') + ".wpcache", 1000, 400 * day);
+    root.add("app/" + id('b') + ".wpcache", 1000, 300 * day);
+    limits_outcome outcome = root.enforce(2000);
+    EXPECT_EQ(root.names("app").size(), 2u);
+    EXPECT_EQ(outcome.identities, 0u);
+    EXPECT_EQ(outcome.bytes, 0u);
+}
+
+TEST(LimitsOfAFolder, AnIdentityGoesAsAWhole)
+{
+    Root root;
+    root.add("app/" + id('a') + ".wpcache", 1000, 3 * day);
+    root.add("app/" + id('a') + "." + random_number + ".part", 500, 3 * day);
+    root.add("app/" + id('a') + ".lock", 0);
+    root.add("app/" + id('a') + ".loading/" + random_number + ".strike", 76, 3 * day);
+    root.add("app/" + id('a') + ".loading/" + random_number, 76, 3 * day);
+    root.set_age("app/" + id('a') + ".loading", 3 * day);
+    root.add("app/" + id('b') + ".wpcache", 1000, 2 * day);
+    limits_outcome outcome = root.enforce(2000);
+    EXPECT_EQ(root.names("app"), (Names{id('b') + ".wpcache"}));
+    EXPECT_EQ(outcome.identities, 1u);
+    EXPECT_EQ(outcome.bytes, 1500u);
+}
+
+TEST(LimitsOfAFolder, PartsAndLoadsAreUses)
+{
+    Root root;
+    root.add("app/" + id('a') + ".wpcache", 1000, 9 * day);
+    root.add("app/" + id('a') + "." + random_number + ".part", 10, 1 * day);
+    root.add("app/" + id('b') + ".wpcache", 1000, 9 * day);
+    std::filesystem::create_directory(root.path + "/app/" + id('b') + ".loading");
+    root.set_age("app/" + id('b') + ".loading", 1 * day);
+    root.add("app/" + id('c') + ".wpcache", 1000, 5 * day);
+    root.enforce(2500);
+    EXPECT_FALSE(root.has("app/" + id('c') + ".wpcache"));
+    EXPECT_TRUE(root.has("app/" + id('a') + ".wpcache"));
+    EXPECT_TRUE(root.has("app/" + id('b') + ".wpcache"));
+}
+
+// What a process leaves that loads and saves nothing.
+TEST(LimitsOfAFolder, AProcessThatOnlyLoadsKeepsItsFileYoung)
+{
+    Root root;
+    run_in_child([&] { ASSERT_EQ(Store(root.path).commit("words"), REASON_ok); });
+    const std::string file = "app/" + sample_id() + ".wpcache";
+    const size_t size = std::filesystem::file_size(root.path + "/" + file);
+    root.set_age(file, 9 * day);
+    root.add("app/" + id('b') + ".wpcache", size, 5 * day);
+    run_in_child([&] { EXPECT_EQ(Store(root.path).load(), "words"); });
+    root.enforce(size);
+    EXPECT_TRUE(root.has(file));
+    EXPECT_FALSE(root.has("app/" + id('b') + ".wpcache"));
+}
+
+TEST(LimitsOfAFolder, WhatThisProcessHasLoadedOrSavedStays)
+{
+    Root root;
+    root.add("app/" + id('b') + ".wpcache", 10, 1 * day);
+    const std::string file = "app/" + sample_id() + ".wpcache";
+    run_in_child([&] {
+        ASSERT_EQ(Store(root.path).commit("words"), REASON_ok);
+        root.set_age(file, 9 * day);
+        root.enforce(0, 0);
+        EXPECT_TRUE(root.has(file)) << "saved";
+        EXPECT_FALSE(root.has("app/" + id('b') + ".wpcache"));
+    });
+    root.set_age(file, 9 * day);
+    run_in_child([&] {
+        EXPECT_EQ(Store(root.path).load(), "words");
+        root.enforce(0, 0);
+        EXPECT_TRUE(root.has(file)) << "loaded";
+    });
+    run_in_child([&] {
+        ASSERT_EQ(Store(root.path).commit_unmerged("more"), REASON_ok);
+        root.enforce(0, 0);
+        EXPECT_TRUE(root.has(file)) << "saved as a part";
+        EXPECT_EQ(names_in(root.path + "/app", ".part").size(), 1u);
+    });
+    root.enforce(0, 0);
+    EXPECT_FALSE(root.has(file)) << "of other processes";
+}
+
+TEST(LimitsOfAFolder, WhatIsLockedStays)
+{
+    Root root;
+    root.add("app/" + id('a') + ".wpcache", 1000, 9 * day);
+    root.add("app/" + id('b') + ".wpcache", 1000, 1 * day);
+    Holder holder([&] {
+        int directory_fd;
+        int lock_fd;
+        ASSERT_EQ(file_open_directory(root.path.c_str(), "app", false, &directory_fd), REASON_ok);
+        ASSERT_EQ(file_lock(directory_fd, (id('a') + ".lock").c_str(), 0, &lock_fd), REASON_ok);
+    });
+    EXPECT_EQ(root.enforce(1500).identities, 1u);
+    EXPECT_EQ(root.names("app"), (Names{id('a') + ".lock", id('a') + ".wpcache"}));
+    holder.end();
+    EXPECT_EQ(root.enforce(500).identities, 1u);
+    EXPECT_TRUE(root.names("app").empty());
+}
+
+TEST(LimitsOfAFolder, TheRestCountsAndStays)
+{
+    Root root;
+    root.add("app/program.json", 100, 9 * day);
+    root.add("app/recipes/segment", 900, 9 * day);
+    root.add("app/" + id('a') + ".wpcache", 500, 2 * day);
+    root.add("app/" + id('b') + ".wpcache", 500, 1 * day);
+    root.enforce(1500);
+    EXPECT_EQ(root.names("app"), (Names{id('b') + ".wpcache", "program.json", "recipes"}));
+    root.enforce(0);
+    EXPECT_EQ(root.names("app"), (Names{"program.json", "recipes"}));
+    EXPECT_TRUE(root.has("app/recipes/segment"));
+}
+
+TEST(LimitsOfAFolder, DeadProcessesTemporaryFilesGo)
+{
+    Root root;
+    root.add("app/" + id('a') + ".wpcache." + random_number + ".tmp", 1000);
+    root.add("app/" + id('a') + ".wpcache", 500);
+    root.enforce(600);
+    EXPECT_EQ(root.names("app"), (Names{id('a') + ".wpcache"}));
+}
+
+TEST(LimitsOfAFolder, QuarantineHasAnAgeOfItsOwn)
+{
+    Root root;
+    const std::string quarantine = "app/quarantine/";
+    // By its note, whatever the age of the blob was.
+    root.add(quarantine + id('a') + ".wpcache", 1000, 90 * day);
+    root.add(quarantine + id('a') + ".wpcache.txt", 10, 29 * day);
+    root.add(quarantine + id('b') + ".part", 1000, 90 * day);
+    root.add(quarantine + id('b') + ".part.txt", 10, 31 * day);
+    // Without one, by when it was put there.
+    root.add(quarantine + id('c') + ".wpcache", 1000, 90 * day);
+    root.add(quarantine + id('d') + ".wpcache.txt", 10, 31 * day);
+    root.add(quarantine + id('e') + ".wpcache.txt", 10, 29 * day);
+    root.add(quarantine + "notes.txt", 10, 90 * day);
+    root.add("app/" + id('a') + ".wpcache", 500, 9 * day);
+    root.enforce(500);
+    EXPECT_EQ(root.names("app/quarantine"),
+              (Names{id('a') + ".wpcache", id('a') + ".wpcache.txt", id('c') + ".wpcache",
+                     id('e') + ".wpcache.txt", "notes.txt"}));
+    EXPECT_TRUE(root.has("app/" + id('a') + ".wpcache")) << "quarantine counts for nothing";
+}
+
+} // namespace
