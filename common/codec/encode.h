@@ -43,12 +43,33 @@ static inline bool encode_room(struct encoder *encoder, size_t size)
     return (size_t)(encoder->end - encoder->next) >= size || encode_grow(encoder, size);
 }
 
+/* memcpy, without a call for what most members are: a few words. */
+static inline void encode_copy(uint8_t *to, const uint8_t *from, size_t size)
+{
+    if (size > 32) {
+        memcpy(to, from, size);
+    } else if (size >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + size - 16, from + size - 16, 16);
+    } else if (size >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + size - 8, from + size - 8, 8);
+    } else if (size >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + size - 4, from + size - 4, 4);
+    } else {
+        for (size_t i = 0; i < size; i++) {
+            to[i] = from[i];
+        }
+    }
+}
+
 static inline bool encode_put_raw(struct encoder *encoder, const void *data, size_t size)
 {
     if (!encode_room(encoder, size)) {
         return false;
     }
-    memcpy(encoder->next, data, size);
+    encode_copy(encoder->next, data, size);
     encoder->next += size;
     return true;
 }

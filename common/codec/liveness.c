@@ -1,5 +1,8 @@
 #include "codec/liveness.h"
 
+#include <stddef.h>
+#include <string.h>
+
 /* VK_EXT_depth_clamp_control is newer than the oldest headers. */
 #define DEPTH_CLAMP_MODE_USER_DEFINED_RANGE 1
 
@@ -60,61 +63,19 @@ static enum liveness template_of(const VkDescriptorUpdateTemplateCreateInfo *inf
     return info->templateType == type ? STATE_LIVE : STATE_DEAD;
 }
 
-enum liveness liveness_of(enum live_condition condition, const void *structure,
-                          const struct live_context *context)
+static enum liveness by_members(enum live_condition condition, const void *structure,
+                                const struct live_context *context)
 {
     const struct graphics_state *state = &context->graphics;
     const VkPipelineViewportWScalingStateCreateInfoNV *w_scaling = structure;
     const VkPipelineSampleLocationsStateCreateInfoEXT *locations = structure;
     const VkPipelineCoverageModulationStateCreateInfoNV *coverage = structure;
     switch (condition) {
-    case LIVE_ALWAYS:
-        return STATE_LIVE;
-    case LIVE_STAGES:
-        return state->stages;
-    case LIVE_VERTEX_INPUT:
-        return state->vertex_input;
-    case LIVE_INPUT_ASSEMBLY:
-        return state->input_assembly;
-    case LIVE_TESSELLATION:
-        return state->tessellation;
-    case LIVE_VIEWPORT:
-        return state->viewport;
-    case LIVE_RASTERIZATION:
-        return state->rasterization;
-    case LIVE_MULTISAMPLE:
-        return state->multisample;
-    case LIVE_DEPTH_STENCIL:
-        return state->depth_stencil;
-    case LIVE_COLOR_BLEND:
-        return state->color_blend;
-    case LIVE_LAYOUT:
-        return state->layout;
-    case LIVE_RENDER_PASS:
-        return state->render_pass;
-    case LIVE_COLOR_LOCATIONS:
-        return state->color_locations;
-    case LIVE_COLOR_FORMATS:
-        return state->color_formats;
-    case LIVE_VIEWPORTS:
-        return unless(state, DYNAMIC_VIEWPORT);
-    case LIVE_SCISSORS:
-        return unless(state, DYNAMIC_SCISSOR);
     case LIVE_W_SCALINGS:
         return if_enabled(state, w_scaling->viewportWScalingEnable, DYNAMIC_W_SCALING_ENABLE,
                           DYNAMIC_W_SCALING);
-    case LIVE_SWIZZLES:
-        return unless(state, DYNAMIC_SWIZZLE);
-    case LIVE_EXCLUSIVE_SCISSORS:
-        return unless(state, DYNAMIC_EXCLUSIVE_SCISSOR);
-    case LIVE_SHADING_PALETTES:
-        return unless(state, DYNAMIC_SHADING_RATE_PALETTE);
-    case LIVE_SAMPLE_ORDERS:
-        return unless(state, DYNAMIC_COARSE_SAMPLE_ORDER);
     case LIVE_DEPTH_CLAMP_RANGE:
         return depth_clamp_range(structure, state);
-    case LIVE_SAMPLE_MASK:
-        return unless(state, DYNAMIC_SAMPLE_MASK);
     case LIVE_SAMPLE_LOCATIONS:
         return if_enabled(state, locations->sampleLocationsEnable, DYNAMIC_SAMPLE_LOCATIONS_ENABLE,
                           DYNAMIC_SAMPLE_LOCATIONS);
@@ -123,8 +84,6 @@ enum liveness liveness_of(enum live_condition condition, const void *structure,
                           DYNAMIC_COVERAGE_TABLE_ENABLE, DYNAMIC_COVERAGE_TABLE);
     case LIVE_BLEND_ATTACHMENTS:
         return blend_attachments(context);
-    case LIVE_COLOR_WRITE_ENABLES:
-        return unless(state, DYNAMIC_COLOR_WRITE_ENABLE);
     case LIVE_DISCARD_RECTANGLES:
         return state->pre_rasterization ? unless(state, DYNAMIC_DISCARD_RECTANGLE) : STATE_DEAD;
     case LIVE_IMMUTABLE_SAMPLERS:
@@ -133,6 +92,52 @@ enum liveness liveness_of(enum live_condition condition, const void *structure,
         return template_of(structure, VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_DESCRIPTOR_SET);
     case LIVE_TEMPLATE_PIPELINE_LAYOUT:
         return template_of(structure, VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_PUSH_DESCRIPTORS_KHR);
+    default:
+        return STATE_LIVE;
     }
-    return STATE_DOUBTFUL;
+}
+
+#define STATE(name) offsetof(struct graphics_state, name)
+
+enum liveness liveness_of(enum live_condition condition, const void *structure,
+                          const struct live_context *context)
+{
+    static const uint16_t states[] = {
+        [LIVE_STAGES] = STATE(stages),
+        [LIVE_VERTEX_INPUT] = STATE(vertex_input),
+        [LIVE_INPUT_ASSEMBLY] = STATE(input_assembly),
+        [LIVE_TESSELLATION] = STATE(tessellation),
+        [LIVE_VIEWPORT] = STATE(viewport),
+        [LIVE_RASTERIZATION] = STATE(rasterization),
+        [LIVE_MULTISAMPLE] = STATE(multisample),
+        [LIVE_DEPTH_STENCIL] = STATE(depth_stencil),
+        [LIVE_COLOR_BLEND] = STATE(color_blend),
+        [LIVE_LAYOUT] = STATE(layout),
+        [LIVE_RENDER_PASS] = STATE(render_pass),
+        [LIVE_COLOR_LOCATIONS] = STATE(color_locations),
+        [LIVE_COLOR_FORMATS] = STATE(color_formats),
+    };
+    static const uint8_t dynamics[] = {
+        [LIVE_VIEWPORTS] = DYNAMIC_VIEWPORT,
+        [LIVE_SCISSORS] = DYNAMIC_SCISSOR,
+        [LIVE_SWIZZLES] = DYNAMIC_SWIZZLE,
+        [LIVE_EXCLUSIVE_SCISSORS] = DYNAMIC_EXCLUSIVE_SCISSOR,
+        [LIVE_SHADING_PALETTES] = DYNAMIC_SHADING_RATE_PALETTE,
+        [LIVE_SAMPLE_ORDERS] = DYNAMIC_COARSE_SAMPLE_ORDER,
+        [LIVE_SAMPLE_MASK] = DYNAMIC_SAMPLE_MASK,
+        [LIVE_COLOR_WRITE_ENABLES] = DYNAMIC_COLOR_WRITE_ENABLE,
+    };
+    const struct graphics_state *state = &context->graphics;
+    enum liveness liveness = STATE_LIVE;
+    if (condition == LIVE_ALWAYS) {
+        return STATE_LIVE;
+    }
+    if (condition <= LIVE_COLOR_FORMATS) {
+        memcpy(&liveness, (const uint8_t *)state + states[condition], sizeof(liveness));
+        return liveness;
+    }
+    if (condition <= LIVE_COLOR_WRITE_ENABLES) {
+        return unless(state, (enum dynamic_state)dynamics[condition]);
+    }
+    return by_members(condition, structure, context);
 }

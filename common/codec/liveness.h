@@ -9,6 +9,7 @@
 
 enum live_condition {
     LIVE_ALWAYS,
+    /* as a state of the graphics pipeline is */
     LIVE_STAGES,
     LIVE_VERTEX_INPUT,
     LIVE_INPUT_ASSEMBLY,
@@ -22,19 +23,21 @@ enum live_condition {
     LIVE_RENDER_PASS,
     LIVE_COLOR_LOCATIONS,
     LIVE_COLOR_FORMATS,
+    /* unless a state is dynamic */
     LIVE_VIEWPORTS,
     LIVE_SCISSORS,
-    LIVE_W_SCALINGS,
     LIVE_SWIZZLES,
     LIVE_EXCLUSIVE_SCISSORS,
     LIVE_SHADING_PALETTES,
     LIVE_SAMPLE_ORDERS,
-    LIVE_DEPTH_CLAMP_RANGE,
     LIVE_SAMPLE_MASK,
+    LIVE_COLOR_WRITE_ENABLES,
+    /* as other members, or more than one state, say */
+    LIVE_W_SCALINGS,
+    LIVE_DEPTH_CLAMP_RANGE,
     LIVE_SAMPLE_LOCATIONS,
     LIVE_COVERAGE_TABLE,
     LIVE_BLEND_ATTACHMENTS,
-    LIVE_COLOR_WRITE_ENABLES,
     LIVE_DISCARD_RECTANGLES,
     LIVE_IMMUTABLE_SAMPLERS,
     LIVE_TEMPLATE_SET_LAYOUT,
