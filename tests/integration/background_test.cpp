@@ -43,6 +43,25 @@ class BackgroundTest : public LayerTest {
         wait_until([&] { return read_text(log_path()).find(text) != std::string::npos; });
     }
 
+    // All in one call, so that no snapshot holds a part of them.
+    static void create_at_once(Program &owner, unsigned first, unsigned end)
+    {
+        std::vector<unsigned> numbers;
+        for (unsigned number = first; number < end; ++number) {
+            numbers.push_back(number);
+        }
+        Batch batch(owner, Kind::compute, numbers);
+        EXPECT_EQ(batch.create(), VK_SUCCESS);
+    }
+
+    // Until this process's save is on disk and told.
+    static void wait_for_flush()
+    {
+        const std::string mine = "\"event\":\"flush\",\"pid\":" + std::to_string(getpid());
+        const char *stats = std::getenv("WARMPIPE_STATS");
+        wait_until([&] { return read_text(stats).find(mine) != std::string::npos; });
+    }
+
     // What a run finds that asks for these pipelines now.
     size_t hits(unsigned first, unsigned end)
     {
@@ -68,8 +87,8 @@ TEST_F(BackgroundTest, AProgramThatIsKilledAfterItsBurstHasKeptAll)
     run(
         [&] {
             auto *owner = new Program;
-            owner->create_compute(0, 5);
-            wait_for_log("saved ");
+            create_at_once(*owner, 0, 5);
+            wait_for_flush();
             raise(SIGKILL);
         },
         {Layer::works, true, -SIGKILL});
@@ -80,8 +99,8 @@ TEST_F(BackgroundTest, AProgramThatCallsExitAtOnceAfterTheSaveHasKeptAll)
 {
     run([&] {
         auto *owner = new Program;
-        owner->create_compute(0, 5);
-        wait_for_log("saved ");
+        create_at_once(*owner, 0, 5);
+        wait_for_flush();
         _exit(HasFailure());
     });
     EXPECT_EQ(hits(0, 5), 5u);
@@ -92,7 +111,7 @@ TEST_F(BackgroundTest, ASnapshotThatIsNotOnDiskYetIsWrittenAtTheEnd)
     environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
     const Outcome outcome = run([&] {
         auto *owner = new Program;
-        owner->create_compute(0, 5);
+        create_at_once(*owner, 0, 5);
         wait_for_log("snapshot");
         EXPECT_TRUE(cache_files().empty());
     });
@@ -116,7 +135,7 @@ TEST_F(BackgroundTest, TheEndOfOneProcessIsNotWrittenOverTheSaveOfAnother)
             std::exit(HasFailure());
         }
         auto *owner = new Program;
-        owner->create_compute(0, 5);
+        create_at_once(*owner, 0, 5);
         wait_for_log("snapshot");
         write_bytes(ready, {1});
         int status = 0;
@@ -140,12 +159,9 @@ TEST_F(BackgroundTest, EightProcessesAtOnceLeaveTheUnionHoweverTheyEnd)
             const pid_t child = fork();
             if (child == 0) {
                 auto *owner = new Program;
-                owner->create_compute(i * 4, i * 4 + 4);
+                create_at_once(*owner, i * 4, i * 4 + 4);
                 if (i % 2 == 0) {
-                    const std::string mine =
-                        "\"event\":\"flush\",\"pid\":" + std::to_string(getpid());
-                    const char *stats = std::getenv("WARMPIPE_STATS");
-                    wait_until([&] { return read_text(stats).find(mine) != std::string::npos; });
+                    wait_for_flush();
                     raise(SIGKILL);
                 }
                 delete owner;
@@ -181,6 +197,7 @@ TEST_F(BackgroundTest, NothingIsWrittenWhereNothingWasCompiled)
 
 TEST_F(BackgroundTest, AForkedChildLeavesItsParentsFilesAlone)
 {
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000"; // the parent's worker does not write either
     run([&] {
         Program owner;
         owner.create_compute(0, 5);
