@@ -97,3 +97,15 @@ bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache
     }
     return false;
 }
+
+VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    if (!driver_cache_read(caches, source, &data, &size)) {
+        return VK_NULL_HANDLE;
+    }
+    VkPipelineCache copy = driver_cache_create(caches, data, size);
+    free(data);
+    return copy;
+}

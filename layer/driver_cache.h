@@ -30,8 +30,14 @@ VkPipelineCache driver_cache_create(const struct driver_caches *caches, const vo
 /* VK_NULL_HANDLE is a no-op. */
 void driver_cache_destroy(const struct driver_caches *caches, VkPipelineCache cache);
 
-/* vkMergePipelineCaches. The caller alone uses `destination` (VUID-vkMergePipelineCaches-dstCache-
- * 10202: host access to it is externally synchronized). */
+/* A new cache with the same contents, or VK_NULL_HANDLE. Whatever is still in use must be merged
+ * from a copy: some drivers move the entries out of the source (RADV of Mesa 22.3), though a source
+ * is not among what vkMergePipelineCaches may change. Other threads may be using the source. */
+VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source);
+
+/* vkMergePipelineCaches; what is in the sources afterwards is the driver's choice. The caller alone
+ * uses `destination` (VUID-vkMergePipelineCaches-dstCache- 10202: host access to it is externally
+ * synchronized). */
 bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache destination,
                         uint32_t count, const VkPipelineCache *sources);
 

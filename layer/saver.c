@@ -130,25 +130,28 @@ static bool read_merged(const struct driver_caches *caches, uint32_t count,
     return done;
 }
 
+/* The hot cache's data; with harvested caches, that of all together, merged from copies. */
 static bool read_all(const struct saver *saver, VkPipelineCache hot, uint32_t harvested_count,
                      const VkPipelineCache *harvested, uint8_t **ret_data, size_t *ret_size)
 {
     if (harvested_count == 0 || !saver->may_merge) {
         return hot != VK_NULL_HANDLE && driver_cache_read(saver->caches, hot, ret_data, ret_size);
     }
-    VkPipelineCache *sources = calloc((size_t)harvested_count + 1, sizeof *sources);
+    VkPipelineCache *copies = calloc((size_t)harvested_count + 1, sizeof *copies);
     uint32_t count = 0;
-    if (!sources) {
-        return false;
+    for (uint32_t i = 0; copies && i <= harvested_count; ++i) {
+        VkPipelineCache source = i < harvested_count ? harvested[i] : hot;
+        VkPipelineCache copy =
+            source != VK_NULL_HANDLE ? driver_cache_copy(saver->caches, source) : VK_NULL_HANDLE;
+        if (copy != VK_NULL_HANDLE) {
+            copies[count++] = copy;
+        }
     }
-    for (uint32_t i = 0; i < harvested_count; ++i) {
-        sources[count++] = harvested[i];
+    bool done = count > 0 && read_merged(saver->caches, count, copies, ret_data, ret_size);
+    for (uint32_t i = 0; i < count; ++i) {
+        driver_cache_destroy(saver->caches, copies[i]);
     }
-    if (hot != VK_NULL_HANDLE) {
-        sources[count++] = hot;
-    }
-    bool done = read_merged(saver->caches, count, sources, ret_data, ret_size);
-    free(sources);
+    free(copies);
     return done;
 }
 

@@ -62,7 +62,12 @@ void served_cache_fill(struct served_cache *cache, const struct driver_caches *c
     if (cache->filled_begun == begun(word) || hot == VK_NULL_HANDLE) {
         return; /* without a hot cache nothing has been created yet: empty is what it is */
     }
-    driver_cache_merge(caches, handle, 1, &hot);
+    VkPipelineCache copy = driver_cache_copy(caches, hot);
+    if (copy == VK_NULL_HANDLE) {
+        return;
+    }
+    driver_cache_merge(caches, handle, 1, &copy);
+    driver_cache_destroy(caches, copy);
     /* What was under way may have reached the hot cache too late for this merge. */
     cache->filled_begun = any_under_way(word) ? NEVER : begun(word);
 }

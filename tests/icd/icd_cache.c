@@ -319,6 +319,9 @@ static void merge_one(const struct icd_device *device, struct icd_cache *to, VkP
     for (uint32_t i = 0; i < from->count; ++i) {
         add(to, from->pipelines[i]);
     }
+    if (device->settings->merge_moves) {
+        from->count = 0;
+    }
     pthread_mutex_unlock(&from->mutex);
     icd_cache_release(from);
 

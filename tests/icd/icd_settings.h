@@ -49,6 +49,7 @@ struct icd_settings {
     bool serialize;
     bool recycle;
     bool equal_handles;
+    bool merge_moves;
     char fail[ICD_MAX_TEXT];
     char result[ICD_MAX_TEXT];
     uint64_t oom;

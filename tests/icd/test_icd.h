@@ -32,6 +32,8 @@
  *     WPTEST_ICD_EQUAL_HANDLES=1   creations of equal content return one handle
  *
  *   Faults
+ *     WPTEST_ICD_MERGE_MOVES=1     a merge takes the pipelines out of its sources, as RADV of Mesa
+ *                                  22.3 does
  *     WPTEST_ICD_FAIL=COMMAND:N=RESULT,…   the Nth call (from 1, or *) fails so, without effect
  *     WPTEST_ICD_RESULT=COMMAND=RESULT,…   each successful call returns this (positive) code
  *     WPTEST_ICD_OOM=N             the Nth vkCreate* or vkAllocate* call of the process is out of

@@ -120,6 +120,47 @@ TEST_F(BackgroundTest, ASnapshotThatIsNotOnDiskYetIsWrittenAtTheEnd)
     EXPECT_EQ(hits(0, 5), 5u);
 }
 
+// Some drivers empty what they merge from: the program's cache must not be among it.
+TEST_F(BackgroundTest, ASaveLeavesTheProgramsOwnCacheWhole)
+{
+    environment["WPTEST_ICD_MERGE_MOVES"] = "1";
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
+    const std::filesystem::path own = folder() / "own";
+    run([&] {
+        Program owner;
+        const VkPipelineCache cache = owner.create_cache();
+        owner.create_compute(0, 5, cache);
+        wait_for_flush();
+        owner.create_compute(5, 7, cache);
+        write_bytes(own, owner.cache_data(cache));
+        owner.destroy_cache(cache);
+    });
+    EXPECT_EQ(hits(0, 7), 7u) << "what was harvested is kept, too";
+    const Outcome outcome = run([&] {
+        Program owner;
+        const VkPipelineCache cache = owner.create_cache(read_bytes(own));
+        owner.create_compute(0, 7, cache);
+        owner.destroy_cache(cache);
+    });
+    EXPECT_EQ(outcome.hits(), 7u);
+}
+
+// Filling a served cache leaves the hot cache whole, likewise.
+TEST_F(BackgroundTest, AFilledCacheLeavesTheHotOneWhole)
+{
+    environment["WPTEST_ICD_MERGE_MOVES"] = "1";
+    environment["WARMPIPE_APP_CACHE"] = "serve";
+    run([&] {
+        Program owner;
+        const VkPipelineCache cache = owner.create_cache();
+        owner.create_compute(0, 5, cache);
+        EXPECT_FALSE(owner.cache_data(cache).empty());
+        owner.destroy_cache(cache);
+        owner.create_compute(5, 7);
+    });
+    EXPECT_EQ(hits(0, 7), 7u);
+}
+
 TEST_F(BackgroundTest, TheEndOfOneProcessIsNotWrittenOverTheSaveOfAnother)
 {
     environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";

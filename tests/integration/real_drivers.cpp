@@ -47,8 +47,6 @@ void RealDriversTest::use_radv_raytracing()
 {
     use_radv("navi21");
     environment["RADV_PERFTEST"] = "rt";
-    // The driver leaks what it builds these pipelines from (Mesa 22.3).
-    environment["ASAN_OPTIONS"] += ":detect_leaks=0";
 }
 
 void RealDriversTest::use_lavapipe()

@@ -12,9 +12,33 @@ namespace {
 int merges;
 VkPipelineCache merged_into;
 
-VKAPI_ATTR VkResult VKAPI_CALL merge(VkDevice, VkPipelineCache destination, uint32_t,
-                                     const VkPipelineCache *)
+const VkPipelineCache hot_cache = reinterpret_cast<VkPipelineCache>(uintptr_t{0x20});
+const VkPipelineCache copied = reinterpret_cast<VkPipelineCache>(uintptr_t{0x30});
+
+VKAPI_ATTR VkResult VKAPI_CALL get_data(VkDevice, VkPipelineCache cache, size_t *size, void *)
 {
+    EXPECT_EQ(cache, hot_cache);
+    *size = 32;
+    return VK_SUCCESS;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL create(VkDevice, const VkPipelineCacheCreateInfo *,
+                                      const VkAllocationCallbacks *, VkPipelineCache *ret_cache)
+{
+    *ret_cache = copied;
+    return VK_SUCCESS;
+}
+
+VKAPI_ATTR void VKAPI_CALL destroy(VkDevice, VkPipelineCache cache, const VkAllocationCallbacks *)
+{
+    EXPECT_EQ(cache, copied);
+}
+
+// Drivers may take the entries out of a source: the hot cache itself is never one.
+VKAPI_ATTR VkResult VKAPI_CALL merge(VkDevice, VkPipelineCache destination, uint32_t,
+                                     const VkPipelineCache *sources)
+{
+    EXPECT_EQ(sources[0], copied);
     ++merges;
     merged_into = destination;
     return VK_SUCCESS;
@@ -26,6 +50,9 @@ class ServedCache : public testing::Test {
     {
         merges = 0;
         table.MergePipelineCaches = merge;
+        table.GetPipelineCacheData = get_data;
+        table.CreatePipelineCache = create;
+        table.DestroyPipelineCache = destroy;
         served_cache_init(&cache, false);
     }
     void fill()
@@ -40,7 +67,7 @@ class ServedCache : public testing::Test {
     device_table table{};
     driver_caches caches{VK_NULL_HANDLE, &table, nullptr};
     VkPipelineCache handle = reinterpret_cast<VkPipelineCache>(uintptr_t{0x10});
-    VkPipelineCache hot = reinterpret_cast<VkPipelineCache>(uintptr_t{0x20});
+    VkPipelineCache hot = hot_cache;
     served_cache cache{};
 };
 
