@@ -23,6 +23,9 @@
 #define DAY_S           ((uint64_t)24 * 60 * 60)
 #define MONTH_NS        ((int64_t)30 * 24 * 60 * 60 * 1000000000)
 
+/* What a save adds besides the cache data, at most: the envelope and what was learnt. */
+#define SAVE_OVERHEAD 4096
+
 /* Of as many items a look is dear: then an eighth more goes, so that the next saves need none. */
 #define MANY_ITEMS 1024
 
@@ -239,7 +242,8 @@ static void enforce_total(const struct enforcement *enforcement, uint64_t writte
     if (!limits_stamp_open(enforcement->root_fd, &stamp)) {
         return;
     }
-    if (__builtin_add_overflow(stamp.bytes, written, &stamp.bytes)) {
+    if (written > 0 && (__builtin_add_overflow(stamp.bytes, written, &stamp.bytes) ||
+                        __builtin_add_overflow(stamp.bytes, SAVE_OVERHEAD, &stamp.bytes))) {
         stamp.bytes = UINT64_MAX;
     }
     bool known = true;

@@ -1,11 +1,10 @@
 /* Keeping to the limits: what was not used for longest goes first, identity by identity (one driver
  * and device of one program), then whole folders of programs. docs/SETTINGS.md tells users of it.
  *
- * To be called after a save that wrote something, once for each device of a process, on a thread of
- * ours where there is one: it reads directories. It takes no time that depends on anything but the
- * number of files; at most 4,096 entries of the program's own folder, and at most 65,536 of all,
- * are looked at. All folders together are looked at once a day, and whenever what was saved since
- * may have gone beyond the limit.
+ * To be called after a save that wrote something, on a thread of ours where there is one: it reads
+ * directories, at most 4,096 entries of the program's own folder, and at most 65,536 of all. All
+ * folders together are looked at once a day, and whenever what was saved since may have gone beyond
+ * the limit.
  *
  * Never removed: what this process has loaded or saved (in_use.h); an identity whose lock is held;
  * what was used in the meantime; what is not ours by name, owner and type; files in quarantine that
@@ -29,9 +28,10 @@ struct limits_outcome {
     uint64_t bytes;
 };
 
-/* Removes what goes beyond the limits. `written`: the bytes that this process has saved since it
- * last called. Nothing here logs and no failure is told: what could not be removed is tried again
- * by the next process. Thread-safe; any number of processes may do it at once. */
+/* Removes what goes beyond the limits. `written`: the bytes of cache data that this process
+ * has saved since it last called. Nothing here logs and no failure is told: what could not be
+ * removed is tried again by the next process. Thread-safe; any number of processes may do it at
+ * once. */
 void limits_enforce(const struct limits *limits, uint64_t written,
                     struct limits_outcome *ret_outcome);
 

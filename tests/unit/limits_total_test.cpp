@@ -67,28 +67,29 @@ TEST(LimitsOfAll, RecipesCountAndStay)
 TEST(LimitsOfAll, LooksOnceADayOrWhenTooMuchWasSaved)
 {
     Root root;
-    root.add("app/" + id('a') + ".wpcache", 10);
-    root.add("old/" + id('a') + ".wpcache", 1000, 9 * day);
-    EXPECT_EQ(root.enforce(unlimited, 2000, 10).bytes, 0u);
+    const uint64_t limit = 200000;
+    root.add("app/" + id('a') + ".wpcache", 1000);
+    root.add("old/" + id('a') + ".wpcache", 100000, 9 * day);
+    EXPECT_EQ(root.enforce(unlimited, limit, 1000).bytes, 0u);
 
     // Unseen: no process has told of it.
-    root.add("old/" + id('b') + ".wpcache", 1000, 8 * day);
-    EXPECT_EQ(root.enforce(unlimited, 2000, 10).bytes, 0u);
-    EXPECT_EQ(root.enforce(unlimited, 2000, 900).bytes, 0u);
-    // 1,010 that were seen and 1,000 that were saved are too much.
-    EXPECT_EQ(root.enforce(unlimited, 2000, 90).bytes, 1000u);
+    root.add("old/" + id('b') + ".wpcache", 100000, 8 * day);
+    EXPECT_EQ(root.enforce(unlimited, limit).bytes, 0u);
+    EXPECT_EQ(root.enforce(unlimited, limit, 90000).bytes, 0u);
+    // 101,000 that were seen and 90,000 that were saved leave no room for this, with an envelope.
+    EXPECT_EQ(root.enforce(unlimited, limit, 8900).bytes, 100000u);
     EXPECT_FALSE(root.has("old/" + id('a') + ".wpcache"));
 
     // A day later, nothing saved.
-    root.add("old/" + id('c') + ".wpcache", 1000, 7 * day);
-    EXPECT_EQ(root.enforce(unlimited, 2000).bytes, 0u);
+    root.add("old/" + id('c') + ".wpcache", 100000, 7 * day);
+    EXPECT_EQ(root.enforce(unlimited, limit).bytes, 0u);
     std::stringstream stamp(root.read_stamp());
     time_t looked_at;
     uint64_t bytes;
     ASSERT_TRUE(stamp >> looked_at >> bytes);
-    EXPECT_EQ(bytes, 1010u);
-    write_file(root.stamp(), std::to_string(looked_at - day) + " 1010\n");
-    EXPECT_EQ(root.enforce(unlimited, 2000).bytes, 1000u);
+    EXPECT_EQ(bytes, 101000u);
+    write_file(root.stamp(), std::to_string(looked_at - day) + " 101000\n");
+    EXPECT_EQ(root.enforce(unlimited, limit).bytes, 100000u);
     EXPECT_FALSE(root.has("old/" + id('b') + ".wpcache"));
 }
 
@@ -127,7 +128,7 @@ TEST(LimitsOfAll, SavesThatAddUpBeyondAllNumbersAreTooMuch)
     root.add("app/" + id('a') + ".wpcache", 10);
     root.enforce(unlimited, unlimited - 1, 10);
     root.add("old/" + id('a') + ".wpcache", 10, 9 * day);
-    root.enforce(unlimited, unlimited - 1, unlimited);
+    root.enforce(unlimited, unlimited - 1, unlimited - 10);
     EXPECT_NE(root.read_stamp().find(" 20\n"), std::string::npos);
 }
 

@@ -1,0 +1,81 @@
+// Limits through the layer: after a save the longest unused is gone.
+#include <chrono>
+
+#include "harness.hpp"
+#include "program.hpp"
+
+namespace {
+
+class LimitsTest : public LayerTest {
+  protected:
+    // A program that compiles pipelines of these numbers.
+    Outcome start(const std::string &app, unsigned first, unsigned end)
+    {
+        environment["WARMPIPE_APP"] = app;
+        return run([=] { Program().create_compute(first, end); });
+    }
+
+    std::filesystem::path file_of(const std::string &app) const
+    {
+        for (const std::filesystem::path &path : cache_files()) {
+            if (path.parent_path().filename() == app) {
+                return path;
+            }
+        }
+        return {};
+    }
+
+    // As if nobody had used it since.
+    void make_old(const std::string &app, int days)
+    {
+        const auto then =
+            std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * days);
+        for (const auto &entry : std::filesystem::directory_iterator(cache_root() / app)) {
+            std::filesystem::last_write_time(entry.path(), then);
+        }
+    }
+};
+
+TEST_F(LimitsTest, TheLongestUnusedProgramGoesFirst)
+{
+    start("first", 0, 4);
+    start("second", 0, 4);
+    ASSERT_EQ(cache_files().size(), 2u);
+    const uint64_t size = std::filesystem::file_size(file_of("first"));
+    make_old("first", 9);
+    make_old("second", 5);
+    // Loading is a use, though nothing is saved.
+    EXPECT_EQ(start("first", 0, 4).stats_of()["cache"]["state"], "loaded");
+
+    environment["WARMPIPE_MAX_TOTAL"] = std::to_string(2 * size + size / 2);
+    start("third", 0, 4);
+    EXPECT_EQ(file_of("second"), "");
+    EXPECT_NE(file_of("first"), "");
+    EXPECT_NE(file_of("third"), "");
+    EXPECT_FALSE(std::filesystem::exists(cache_root() / "second"));
+}
+
+TEST_F(LimitsTest, OfOneProgramTheLongestUnusedDriverGoesFirst)
+{
+    start("app", 0, 4);
+    const std::filesystem::path old = file_of("app");
+    make_old("app", 9);
+    environment["WARMPIPE_MAX_SIZE"] = std::to_string(std::filesystem::file_size(old) * 3 / 2);
+    environment["WPTEST_ICD_DRIVER_VERSION"] = "4711";
+    start("app", 0, 4);
+    EXPECT_FALSE(std::filesystem::exists(old));
+    EXPECT_EQ(cache_files().size(), 1u);
+    EXPECT_EQ(start("app", 0, 4).stats_of()["cache"]["state"], "loaded");
+}
+
+TEST_F(LimitsTest, AReadOnlyCacheIsLeftAsItIs)
+{
+    start("first", 0, 4);
+    make_old("first", 9);
+    environment["WARMPIPE_READONLY"] = "1";
+    environment["WARMPIPE_MAX_TOTAL"] = "1";
+    start("second", 0, 4);
+    EXPECT_NE(file_of("first"), "");
+}
+
+} // namespace
