@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -77,6 +78,7 @@ static bool lock_at_exit(void)
 static void *work(void *argument)
 {
     (void)argument;
+    prctl(PR_SET_NAME, "warmpipe");
     pthread_mutex_lock(&worker.lock);
     while (!worker.barred) {
         uint64_t due = 0;
@@ -118,9 +120,6 @@ static void start(void)
     worker.started = pthread_create(&thread, &attributes, work, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    if (worker.started) {
-        pthread_setname_np(thread, "warmpipe");
-    }
 }
 
 static void init_conditions(void)

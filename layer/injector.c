@@ -125,12 +125,17 @@ static void tell_rejection(struct injector *injector, enum reason reason)
     log_warn("cold start (%s): %s: %s", reason_id(reason), reason_text(reason), path);
 }
 
-/* The marker stands until a creation has returned, or for two seconds: then the worker drops it. */
+/* The marker stands until a creation has returned. If a process has died of this blob before, it
+ * matters that nothing else is taken for that, such as a user who ends a long first compile: then
+ * the worker drops the marker after two seconds. Without a suspicion no start pays for a thread. */
 static void begin_trial(struct injector *injector)
 {
-    if (!injector->setup.config->read_only) {
-        atomic_store(&injector->trial_ends_ns, clock_now_ns() + TRIAL_NS);
-        atomic_store(&injector->on_trial, true);
+    if (injector->setup.config->read_only) {
+        return;
+    }
+    atomic_store(&injector->trial_ends_ns, clock_now_ns() + TRIAL_NS);
+    atomic_store(&injector->on_trial, true);
+    if (store_is_on_probation(injector->store)) {
         flusher_wake(&injector->client);
     }
 }

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define CAPACITY_MIN 8
+#define CAPACITY_MIN 32
 
 void object_index_release(struct object_index *index)
 {

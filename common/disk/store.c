@@ -280,6 +280,11 @@ void store_drop_markers(const struct store *store, struct store_markers *markers
     markers->struck = false;
 }
 
+bool store_is_on_probation(const struct store *store)
+{
+    return store->loading.struck;
+}
+
 void store_survived(struct store *store)
 {
     if (store_is_ours(store)) {

@@ -58,6 +58,10 @@ void store_close(struct store *store);
  * neither loaded nor merged nor overwritten, saves become parts. */
 enum reason store_load(struct store *store, struct store_blob *ret_blob);
 
+/* Whether a process has died while it loaded what store_load has given, though not twice in a row.
+ */
+bool store_is_on_probation(const struct store *store);
+
 /* The driver has survived what store_load or store_begin gave it: removes the markers, and takes
  * back the strikes that they saw. Idempotent. */
 void store_survived(struct store *store);

@@ -87,6 +87,23 @@ TEST_F(StoreSuspect, IsSkippedForOneStart)
     EXPECT_TRUE(quarantined().empty());
 }
 
+TEST_F(StoreSuspect, IsOnProbationUntilItHasBeenSurvived)
+{
+    ASSERT_EQ(Store(root()).commit("one"), REASON_ok);
+    {
+        Store store(root());
+        ASSERT_EQ(store.load(), "one");
+        EXPECT_FALSE(store_is_on_probation(store.get()));
+    }
+    die_loading();
+    EXPECT_EQ(load(), "<suspect>");
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    EXPECT_TRUE(store_is_on_probation(store.get()));
+    store_survived(store.get());
+    EXPECT_FALSE(store_is_on_probation(store.get()));
+}
+
 TEST_F(StoreSuspect, GoesToQuarantineTheSecondTimeInARow)
 {
     ASSERT_EQ(Store(root()).commit("one"), REASON_ok);
