@@ -190,6 +190,15 @@ static void release_slot(const struct icd_object *object)
     first_free = index + 1;
 }
 
+/* Under the lock. An object that somebody uses, that another allocator made or that nobody
+ * destroyed cannot be freed. It stays reachable, so that only what others leak counts as a leak. */
+static void abandon(struct icd_object *object)
+{
+    static struct icd_object *abandoned;
+    object->next_abandoned = abandoned;
+    abandoned = object;
+}
+
 bool icd_object_destroy(const struct icd_device *device, uint64_t handle, VkObjectType type,
                         const VkAllocationCallbacks *allocator, enum icd_command command,
                         void *ret_object)
@@ -200,15 +209,18 @@ bool icd_object_destroy(const struct icd_device *device, uint64_t handle, VkObje
     pthread_mutex_lock(&mutex);
     struct icd_object *object = lookup(handle);
     bool found = fits(object, device, type);
-    bool last = false;
+    bool freed = false;
     bool busy = false;
     bool mismatch = false;
     if (found) {
         mismatch = object->with_allocator != (allocator != NULL);
         busy = object->users != 0;
-        last = --object->creates == 0;
-        if (last) {
+        if (--object->creates == 0) {
             release_slot(object);
+            freed = !busy && !mismatch;
+            if (!freed) {
+                abandon(object);
+            }
         }
     } else {
         report_unknown(object, device, handle, type, command);
@@ -223,12 +235,10 @@ bool icd_object_destroy(const struct icd_device *device, uint64_t handle, VkObje
         icd_violation("destroyed_in_use", "%s: object %" PRIx64 " is in use",
                       icd_command_name(command), handle);
     }
-    /* An object that somebody uses, or that another allocator made, is rather leaked than freed. */
-    if (!last || busy || mismatch) {
-        return false;
+    if (freed) {
+        memcpy(ret_object, &object, sizeof object);
     }
-    memcpy(ret_object, &object, sizeof object);
-    return true;
+    return freed;
 }
 
 void icd_objects_drop(const struct icd_device *device)
@@ -249,9 +259,7 @@ void icd_objects_drop(const struct icd_device *device)
                           object->handle);
         }
         release_slot(object);
-        if (!object->with_allocator) {
-            free(object);
-        }
+        abandon(object);
     }
     pthread_mutex_unlock(&mutex);
 }

@@ -22,6 +22,7 @@ struct icd_device;
 
 /* What every object begins with. */
 struct icd_object {
+    struct icd_object *next_abandoned;
     uint64_t handle;
     uint64_t content; /* hash of what was asked for */
     const struct icd_device *device;

@@ -110,6 +110,7 @@ TEST_F(BackgroundTest, ASnapshotThatIsNotOnDiskYetIsWrittenAtTheEnd)
 {
     environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
     const Outcome outcome = run([&] {
+        leak_from_here_on();
         auto *owner = new Program;
         create_at_once(*owner, 0, 5);
         wait_for_log("snapshot");
@@ -175,6 +176,7 @@ TEST_F(BackgroundTest, TheEndOfOneProcessIsNotWrittenOverTheSaveOfAnother)
             }
             std::exit(HasFailure());
         }
+        leak_from_here_on();
         auto *owner = new Program;
         create_at_once(*owner, 0, 5);
         wait_for_log("snapshot");
@@ -299,6 +301,7 @@ TEST_F(BackgroundTest, AProgramInAClosedSandboxGoesOnUncached)
     // The driver and the statistics cannot write either: the process's own word is all there is.
     const Outcome outcome = run(
         [&] {
+            leak_from_here_on();
             Program owner;
             close_sandbox();
             owner.create_compute(0, 5);

@@ -12,6 +12,15 @@
 
 namespace fs = std::filesystem;
 
+extern "C" void __lsan_do_leak_check() __attribute__((weak));
+
+void leak_from_here_on()
+{
+    if (__lsan_do_leak_check != nullptr) {
+        __lsan_do_leak_check();
+    }
+}
+
 std::string read_text(const fs::path &path)
 {
     std::ifstream stream(path, std::ios::binary);

@@ -11,6 +11,13 @@ namespace {
 
 class PrivilegeTest : public LayerTest {
   protected:
+    void SetUp() override
+    {
+#ifdef WARMPIPE_SANITIZED
+        GTEST_SKIP() << "sanitizers do not work in programs with privileges";
+#endif
+    }
+
     // The probe, in this test's folder, where it can be given other rights.
     fs::path copy_probe()
     {
