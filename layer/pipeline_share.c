@@ -12,7 +12,8 @@ static bool may_wait(const struct device *device, const struct pipeline_element 
            sharing_may_wait(device->sharing);
 }
 
-/* The earlier element of this call that holds this very claim, or `i` itself. */
+/* The earlier element of this call that holds this very claim, or `i` itself. One that may not be
+ * compiled does not stand for one that may: its failure would be theirs. */
 static uint32_t find_duplicate(const struct pipeline_element *elements, uint32_t i,
                                const struct object *claim)
 {
@@ -20,7 +21,9 @@ static uint32_t find_duplicate(const struct pipeline_element *elements, uint32_t
     while (j < i && !(elements[j].fate == PIPELINE_CLAIMED && elements[j].object == claim)) {
         ++j;
     }
-    return j;
+    bool may_fail =
+        elements[j].rules.fail_on_compile_required && !elements[i].rules.fail_on_compile_required;
+    return may_fail ? i : j;
 }
 
 static void drop_reference(struct device *device, const struct object *object)
