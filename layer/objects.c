@@ -20,6 +20,7 @@ enum object_state { OBJECT_CLAIMED, OBJECT_SHARED, OBJECT_UNSHARED, OBJECT_UNKNO
  * shard's; it never rises from 0. driver_references is the handle shard's. The rest is written
  * before the object is found by anybody. */
 struct object {
+    struct object *next_unindexed;
     uint64_t handle;
     uint64_t serial;
     uint64_t hash;         /* of the key */
@@ -38,6 +39,7 @@ struct shard {
     _Alignas(64) pthread_mutex_t lock; /* in a cache line of its own */
     pthread_cond_t settled; /* a claim has been published or abandoned (key shards only) */
     struct object_index index;
+    struct object *unindexed; /* for whose place memory was out (handle shards only) */
 };
 
 struct objects {
@@ -120,7 +122,34 @@ static struct object *find_handle(const struct shard *shard, uint64_t hash, VkOb
                                   uint64_t handle)
 {
     struct wanted_handle wanted = {type, handle};
-    return object_index_find(&shard->index, hash / SHARD_COUNT, matches_handle, &wanted);
+    struct object *object =
+        object_index_find(&shard->index, hash / SHARD_COUNT, matches_handle, &wanted);
+    for (struct object *next = shard->unindexed; !object && next; next = next->next_unindexed) {
+        object = matches_handle(next, &wanted) ? next : NULL;
+    }
+    return object;
+}
+
+/* A live handle is found in any case: the program may have been given it several times. */
+static void add_handle(struct shard *shard, struct object *object)
+{
+    if (!object_index_add(&shard->index, object)) {
+        object->next_unindexed = shard->unindexed;
+        shard->unindexed = object;
+    }
+}
+
+static void remove_handle(struct shard *shard, const struct object *object)
+{
+    struct object **link = &shard->unindexed;
+    while (*link && *link != object) {
+        link = &(*link)->next_unindexed;
+    }
+    if (*link) {
+        *link = object->next_unindexed;
+    } else {
+        object_index_remove(&shard->index, object);
+    }
 }
 
 /* Held for nanoseconds: a thread that finds it taken spins before it sleeps, where that can be had.
@@ -165,6 +194,11 @@ static void shards_release(struct shard *shards, bool free_items)
         struct object_index *index = &shards[i].index;
         for (size_t s = 0; free_items && index->slots && s <= index->mask; ++s) {
             free(index->slots[s]);
+        }
+        while (shards[i].unindexed) {
+            struct object *object = shards[i].unindexed;
+            shards[i].unindexed = object->next_unindexed;
+            free(object);
         }
         object_index_release(index);
         pthread_mutex_destroy(&shards[i].lock);
@@ -292,23 +326,22 @@ enum objects_answer objects_claim(struct objects *objects, const struct object_k
     return answer;
 }
 
-/* Makes the object findable by its handle; false if that handle is known already (it is counted
- * there) or memory is out. */
+/* Makes the object findable by its handle; false if that handle is known already: it is counted
+ * there. */
 static bool enter_handle(struct objects *objects, struct object *object)
 {
     uint64_t hash = hash_of_handle(object->handle);
     struct shard *shard = shard_of(objects->by_handle, hash);
     pthread_mutex_lock(&shard->lock);
     struct object *known = find_handle(shard, hash, (VkObjectType)object->type, object->handle);
-    bool entered = false;
     if (known) {
         ++known->driver_references;
         atomic_fetch_add(&known->references, 1);
     } else {
-        entered = object_index_add(&shard->index, object);
+        add_handle(shard, object);
     }
     pthread_mutex_unlock(&shard->lock);
-    return entered;
+    return !known;
 }
 
 /* Ends a claim: keep it as shared, or take it out of the index. */
@@ -389,7 +422,7 @@ bool objects_release(struct objects *objects, VkObjectType type, uint64_t handle
     bool call_down = left < object->driver_references;
     object->driver_references -= call_down;
     if (left == 0) {
-        object_index_remove(&shard->index, object);
+        remove_handle(shard, object);
     }
     pthread_mutex_unlock(&shard->lock);
     if (left == 0) {
