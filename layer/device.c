@@ -183,19 +183,24 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
     device->passive = !device->app_caches;
     if (!device->passive) {
         device->sharing = start_sharing(device, &traits, &identity);
+    } else if (device->injector) {
+        injector_finish(device->injector); /* the worker must know it no more */
     }
 }
 
-static struct device *device_new(VkDevice handle, PFN_vkGetDeviceProcAddr next,
-                                 struct instance *instance)
+/* In the map under a key of its own until it has that of a device: all memory without which there
+ * would be no device is taken before there is one. NULL: out of memory. */
+static struct device *device_new(struct instance *instance)
 {
     struct device *device = calloc(1, sizeof *device);
     if (device) {
-        device->handle = handle;
         device->instance = instance_reference(instance);
         device->passive = true;
         pthread_mutex_init(&device->name_lock, NULL);
-        take_commands(device, next);
+    }
+    if (!handle_map_put(&devices, (uint64_t)(uintptr_t)device, device)) {
+        device_free(device);
+        device = NULL;
     }
     return device;
 }
@@ -224,22 +229,22 @@ VKAPI_ATTR VkResult VKAPI_CALL device_create(VkPhysicalDevice physical_device,
         return next_create(physical_device, create_info, allocator, ret_device);
     }
 
+    struct device *device = device_new(instance);
+    if (!device) {
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    }
     struct creation outer = current;
     current = (struct creation){.links = link->u.pLayerInfo};
     VkResult result = next_create(physical_device, create_info, allocator, ret_device);
     if (result == VK_SUCCESS) {
-        struct device *device = device_new(*ret_device, next_proc, instance);
-        if (device && !instance->passive) {
+        device->handle = *ret_device;
+        take_commands(device, next_proc);
+        if (!instance->passive) {
             start_work(device, physical_device, create_info);
         }
-        if (!device || !handle_map_put(&devices, dispatch_key(*ret_device), device)) {
-            PFN_vkDestroyDevice destroy =
-                (PFN_vkDestroyDevice)next_proc(*ret_device, "vkDestroyDevice");
-            destroy(*ret_device, allocator);
-            *ret_device = VK_NULL_HANDLE;
-            device_free(device);
-            result = VK_ERROR_OUT_OF_HOST_MEMORY;
-        }
+        handle_map_rename(&devices, (uint64_t)(uintptr_t)device, dispatch_key(*ret_device));
+    } else {
+        device_free(handle_map_remove(&devices, (uint64_t)(uintptr_t)device));
     }
     current = outer;
     return result;

@@ -168,6 +168,17 @@ static void close_hole(struct handle_map_table *table, size_t hole)
     set(table, hole, 0, NULL);
 }
 
+void handle_map_rename(struct handle_map *map, uint64_t key, uint64_t new_key)
+{
+    write_begin(map);
+    struct handle_map_table *table = current_table(map);
+    size_t i = find(table, key);
+    void *value = value_at(table, i);
+    close_hole(table, i);
+    insert(table, new_key, value);
+    write_end(map);
+}
+
 void *handle_map_remove(struct handle_map *map, uint64_t key)
 {
     void *value = NULL;

@@ -38,6 +38,9 @@ void *handle_map_get(struct handle_map *map, uint64_t key);
  */
 bool handle_map_put(struct handle_map *map, uint64_t key, void *value);
 
+/* Gives the value of a key that is in the map another key, which is not; never fails. */
+void handle_map_rename(struct handle_map *map, uint64_t key, uint64_t new_key);
+
 /* Takes the key out and returns its value, or NULL. */
 void *handle_map_remove(struct handle_map *map, uint64_t key);
 

@@ -112,14 +112,9 @@ static void take_commands(struct instance *instance, VkInstance handle,
     }
 }
 
-/* NULL when memory is out: the instance then stays unknown and everything is passed through. */
-static struct instance *instance_new(VkInstance handle, PFN_vkGetInstanceProcAddr next,
-                                     const VkInstanceCreateInfo *create_info)
+static void instance_init(struct instance *instance, VkInstance handle,
+                          PFN_vkGetInstanceProcAddr next, const VkInstanceCreateInfo *create_info)
 {
-    struct instance *instance = calloc(1, sizeof *instance);
-    if (!instance) {
-        return NULL;
-    }
     atomic_init(&instance->references, 1);
     instance->handle = handle;
     instance->next_proc = next;
@@ -134,7 +129,6 @@ static struct instance *instance_new(VkInstance handle, PFN_vkGetInstanceProcAdd
         config_read(read_environment, &instance->config);
         host_app_name(instance->config.app, application, instance->app);
     }
-    return instance;
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL instance_create(const VkInstanceCreateInfo *create_info,
@@ -157,19 +151,22 @@ VKAPI_ATTR VkResult VKAPI_CALL instance_create(const VkInstanceCreateInfo *creat
         return next_create(create_info, allocator, ret_instance);
     }
 
+    /* Memory first: not every loader lives through a layer that destroys an instance, because
+     * memory is out, while it is being created. Until it has a key the entry has one of our own. */
+    struct instance *instance = calloc(1, sizeof *instance);
+    uint64_t place = (uint64_t)(uintptr_t)instance;
+    if (!handle_map_put(&instances, place, instance)) {
+        free(instance);
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    }
     struct creation outer = current;
     current = (struct creation){.links = link->u.pLayerInfo};
     VkResult result = next_create(create_info, allocator, ret_instance);
     if (result == VK_SUCCESS) {
-        struct instance *instance = instance_new(*ret_instance, next, create_info);
-        if (!instance || !handle_map_put(&instances, dispatch_key(*ret_instance), instance)) {
-            PFN_vkDestroyInstance destroy =
-                (PFN_vkDestroyInstance)next(*ret_instance, "vkDestroyInstance");
-            destroy(*ret_instance, allocator);
-            *ret_instance = VK_NULL_HANDLE;
-            instance_release(instance);
-            result = VK_ERROR_OUT_OF_HOST_MEMORY;
-        }
+        instance_init(instance, *ret_instance, next, create_info);
+        handle_map_rename(&instances, place, dispatch_key(*ret_instance));
+    } else {
+        free(handle_map_remove(&instances, place));
     }
     current = outer;
     return result;

@@ -44,6 +44,20 @@ TEST_F(HandleMap, RefusesTheNullHandle)
     EXPECT_EQ(handle_map_get(&map, UINT64_MAX), &values[0]);
 }
 
+TEST_F(HandleMap, RenamesWithoutLosingAnyOther)
+{
+    for (uint64_t i = 0; i < 4096; ++i) {
+        ASSERT_TRUE(handle_map_put(&map, 1 + i, &values[i]));
+    }
+    for (uint64_t i = 0; i < 4096; ++i) {
+        handle_map_rename(&map, 1 + i, 0x100000 + i);
+    }
+    for (uint64_t i = 0; i < 4096; ++i) {
+        EXPECT_EQ(handle_map_get(&map, 1 + i), nullptr) << i;
+        EXPECT_EQ(handle_map_remove(&map, 0x100000 + i), &values[i]) << i;
+    }
+}
+
 TEST_F(HandleMap, KeepsManyThroughGrowthAndRemoval)
 {
     for (uint64_t i = 0; i < 4096; ++i) {
