@@ -106,44 +106,62 @@ void icd_GetPrivateData(VkDevice device, VkObjectType type, uint64_t handle,
     }
 }
 
-static void record_name(const char *command, uint64_t handle, const char *name)
+/* Objects whose handles a layer may share between creations of the program. */
+static bool may_be_shared(VkObjectType type)
 {
+    return type == VK_OBJECT_TYPE_SHADER_MODULE || type == VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT ||
+           type == VK_OBJECT_TYPE_PIPELINE_LAYOUT || type == VK_OBJECT_TYPE_PIPELINE ||
+           type == VK_OBJECT_TYPE_DESCRIPTOR_UPDATE_TEMPLATE;
+}
+
+/* vk.xml: host access to the object that is named is externally synchronized. The two enumerations
+ * of object types agree on those above. */
+static VkResult take_name(VkDevice vk_device, enum icd_command command, VkObjectType type,
+                          uint64_t handle, const char *name)
+{
+    icd_count(command);
+    bool conflict = false;
+    struct icd_object *object = NULL;
+    if (may_be_shared(type)) {
+        object =
+            icd_object_acquire(icd_device_from(vk_device), handle, type, true, command, &conflict);
+    }
+    if (conflict) {
+        icd_violation("named_at_once", "%s: somebody else names object %llx",
+                      icd_command_name(command), (unsigned long long)handle);
+    }
     struct icd_event event;
-    icd_event_begin(&event, command);
+    icd_event_begin(&event, icd_command_name(command));
     icd_event_handle(&event, "handle", handle);
     icd_event_text(&event, "name", name == NULL ? "" : name);
     icd_event_end(&event);
+    if (object != NULL) {
+        icd_object_release(object, true);
+    }
+    return VK_SUCCESS;
 }
 
 VkResult icd_SetDebugUtilsObjectNameEXT(VkDevice device, const VkDebugUtilsObjectNameInfoEXT *info)
 {
-    (void)device;
-    icd_count(ICD_SetDebugUtilsObjectNameEXT);
-    record_name("vkSetDebugUtilsObjectNameEXT", info->objectHandle, info->pObjectName);
-    return VK_SUCCESS;
+    return take_name(device, ICD_SetDebugUtilsObjectNameEXT, info->objectType, info->objectHandle,
+                     info->pObjectName);
 }
 
 VkResult icd_SetDebugUtilsObjectTagEXT(VkDevice device, const VkDebugUtilsObjectTagInfoEXT *info)
 {
-    (void)device;
-    icd_count(ICD_SetDebugUtilsObjectTagEXT);
-    record_name("vkSetDebugUtilsObjectTagEXT", info->objectHandle, NULL);
-    return VK_SUCCESS;
+    return take_name(device, ICD_SetDebugUtilsObjectTagEXT, info->objectType, info->objectHandle,
+                     NULL);
 }
 
 VkResult icd_DebugMarkerSetObjectNameEXT(VkDevice device,
                                          const VkDebugMarkerObjectNameInfoEXT *info)
 {
-    (void)device;
-    icd_count(ICD_DebugMarkerSetObjectNameEXT);
-    record_name("vkDebugMarkerSetObjectNameEXT", info->object, info->pObjectName);
-    return VK_SUCCESS;
+    return take_name(device, ICD_DebugMarkerSetObjectNameEXT, (VkObjectType)info->objectType,
+                     info->object, info->pObjectName);
 }
 
 VkResult icd_DebugMarkerSetObjectTagEXT(VkDevice device, const VkDebugMarkerObjectTagInfoEXT *info)
 {
-    (void)device;
-    icd_count(ICD_DebugMarkerSetObjectTagEXT);
-    record_name("vkDebugMarkerSetObjectTagEXT", info->object, NULL);
-    return VK_SUCCESS;
+    return take_name(device, ICD_DebugMarkerSetObjectTagEXT, (VkObjectType)info->objectType,
+                     info->object, NULL);
 }

@@ -1,9 +1,29 @@
+#include <stdatomic.h>
 #include <time.h>
 
 #include "icd_cache.h"
 #include "icd_deferred.h"
 #include "icd_objects.h"
 #include "icd_request.h"
+#include "test_icd.h"
+
+static _Atomic(void *) compile_user;
+static void (*_Atomic compile_function)(void *user);
+
+void test_icd_on_compile(void (*function)(void *user), void *user)
+{
+    atomic_store(&compile_user, user);
+    atomic_store(&compile_function, function);
+}
+
+static void compile(const struct icd_settings *settings)
+{
+    void (*function)(void *user) = atomic_load(&compile_function);
+    if (function != NULL) {
+        function(atomic_load(&compile_user));
+    }
+    icd_busy_wait(settings->compile_us);
+}
 
 /* VUID-VkComputePipelineCreateInfo-pNext-09616 and -09617, and the same of the other kinds. */
 static void check_cache_allowed(const struct icd_batch *batch, const struct icd_request *request)
@@ -98,7 +118,7 @@ static VkResult create_element(const struct icd_batch *batch, uint32_t index,
         result = VK_PIPELINE_COMPILE_REQUIRED;
     } else {
         if (!hit) {
-            icd_busy_wait(settings->compile_us);
+            compile(settings);
         }
         result = make_pipeline(batch, request, &batch->pipelines[index]);
     }

@@ -81,6 +81,11 @@ TEST_ICD_EXPORT uint64_t test_icd_violations(void);
  * it has none of that name. */
 TEST_ICD_EXPORT PFN_vkVoidFunction test_icd_command(const char *command);
 
+/* From now on each compile (of a pipeline that no cache holds) calls the function, on the thread
+ * that creates, without a lock of the driver's: for tests in which a compile must last until
+ * something else has happened. NULL: none. */
+TEST_ICD_EXPORT void test_icd_on_compile(void (*function)(void *user), void *user);
+
 #ifdef __cplusplus
 }
 #endif
