@@ -110,6 +110,23 @@ void Batch::chain(size_t element, void *structure)
     *head = structure;
 }
 
+VkPipelineShaderStageCreateInfo &Batch::stage(size_t element)
+{
+    // The compute create-info holds a copy; the others point to it.
+    return kind_ == Kind::compute ? infos_->compute[element].stage : infos_->stages[element];
+}
+
+VkRayTracingShaderGroupCreateInfoKHR &Batch::group()
+{
+    return infos_->group_khr;
+}
+
+void Batch::set_layout(size_t element, VkPipelineLayout layout)
+{
+    infos_->compute[element].layout = infos_->graphics[element].layout =
+        infos_->khr[element].layout = infos_->nv[element].layout = layout;
+}
+
 void Batch::set_flags(size_t element, VkPipelineCreateFlags flags)
 {
     infos_->compute[element].flags = infos_->graphics[element].flags = infos_->khr[element].flags =

@@ -85,6 +85,11 @@ class Batch {
     // Puts a struct in front of an element's pNext chain. It must outlive the batch.
     void chain(size_t element, void *structure);
     void set_flags(size_t element, VkPipelineCreateFlags flags);
+    void set_layout(size_t element, VkPipelineLayout layout);
+    // Its only stage.
+    VkPipelineShaderStageCreateInfo &stage(size_t element);
+    // The shader group that all elements have, of VK_KHR_ray_tracing_pipeline.
+    VkRayTracingShaderGroupCreateInfoKHR &group();
     void set_base(size_t element, VkPipeline handle, int32_t index);
 
     VkResult create(VkPipelineCache cache = VK_NULL_HANDLE,
