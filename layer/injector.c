@@ -50,7 +50,8 @@ static struct store *open_store(const struct injector *injector)
     struct store_options options = {
         .root = config->root,
         .app = injector->setup.app,
-        .max_blob = injector->policy.max_blob,
+        .max_blob = injector->policy.max_blob < config->max_size ? injector->policy.max_blob
+                                                                 : config->max_size,
         .read_only = config->read_only,
     };
     return injector->policy.persist ? store_open(&options, &injector->identity) : NULL;

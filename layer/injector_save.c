@@ -79,8 +79,10 @@ static void enforce_limits(struct injector *injector, size_t saved)
         .max_total = config->max_total,
     };
     struct limits_outcome outcome = {0};
+    size_t before = injector->last_saved;
+    injector->last_saved = saved > 0 ? saved : before;
     if (saved > 0) {
-        limits_enforce(&limits, saved, &outcome);
+        limits_enforce(&limits, saved > before ? saved - before : 0, &outcome);
     }
     if (outcome.identities > 0) {
         log_info("removed %" PRIu64 " bytes of %" PRIu64 " caches that were not used for longest",

@@ -37,6 +37,7 @@ struct injector {
     _Atomic uint64_t trial_ends_ns;
     struct injector_harvest harvest;
     struct flusher_client client;
+    size_t last_saved; /* bytes of this device's last save; of the thread that saves */
 
     pthread_mutex_t lock;
     struct injector_report report;
