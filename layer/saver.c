@@ -87,9 +87,9 @@ uint64_t saver_due(const struct saver *saver, uint64_t now_ns, enum saver_step *
     bool dirty = saver_is_dirty(saver);
     if (atomic_load(&saver->pending)) {
         uint64_t quiet = last_compile + saver->flush_idle_ns;
-        uint64_t limit = atomic_load(&saver->last_step_ns) + SPACING_NS;
+        uint64_t steady = atomic_load(&saver->first_pending_ns) + STEADY_NS;
         *ret_step = SAVER_COMMIT;
-        return quiet < limit ? quiet : limit;
+        return quiet < steady ? quiet : steady;
     }
     if (!dirty) {
         return SAVER_NEVER;
@@ -164,6 +164,7 @@ enum reason saver_snapshot(struct saver *saver, VkPipelineCache hot, uint32_t ha
     size_t size = 0;
     pthread_mutex_lock(&saver->lock);
     uint64_t compiled = atomic_load(&saver->compiled);
+    atomic_store(&saver->first_pending_ns, atomic_load(&saver->first_unsaved_ns));
     if (hot == VK_NULL_HANDLE && harvested_count == 0) {
         atomic_store(&saver->taken, compiled);
     } else if (!read_all(saver, hot, harvested_count, harvested, &data, &size) ||

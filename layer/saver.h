@@ -40,8 +40,9 @@ struct saver {
     struct store *store;  /* owned */
     uint8_t *snapshot;    /* not on disk yet; NULL: none */
     size_t snapshot_size;
-    _Atomic uint64_t taken; /* `compiled` when the last snapshot was taken */
-    atomic_bool pending;    /* there is a snapshot that is not on disk */
+    _Atomic uint64_t taken;            /* `compiled` when the last snapshot was taken */
+    atomic_bool pending;               /* there is a snapshot that is not on disk */
+    _Atomic uint64_t first_pending_ns; /* when the first of what it holds was compiled */
     _Atomic uint64_t last_step_ns;
     _Atomic uint64_t last_cost_ns; /* how long the last snapshot or commit took */
     struct digest known_digest;    /* of the data on disk, as far as we know it; size 0: none */

@@ -128,6 +128,12 @@ extern "C" const char *__asan_default_options()
 {
     return "detect_leaks=0";
 }
+
+// Forked children that make threads are what some tests are about.
+extern "C" const char *__tsan_default_options()
+{
+    return "die_after_fork=0";
+}
 #endif
 
 LayerTest::LayerTest()
