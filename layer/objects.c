@@ -7,7 +7,7 @@
 
 #include "object_index.h"
 
-#define SHARD_COUNT 16
+#define SHARD_COUNT 32
 
 /* Tests narrow the hash to show that equality never rests on it. */
 #ifndef OBJECTS_HASH_MASK
@@ -43,7 +43,8 @@ struct shard {
 };
 
 struct objects {
-    atomic_ullong next_serial;
+    _Alignas(64) _Atomic uint64_t epoch; /* read on every creation, written when handles go */
+    _Alignas(64) atomic_ullong next_serial;
     struct shard by_key[SHARD_COUNT];
     struct shard by_handle[SHARD_COUNT];
 };
@@ -423,6 +424,7 @@ bool objects_release(struct objects *objects, VkObjectType type, uint64_t handle
     object->driver_references -= call_down;
     if (left == 0) {
         remove_handle(shard, object);
+        atomic_fetch_add(&objects->epoch, 1);
     }
     pthread_mutex_unlock(&shard->lock);
     if (left == 0) {
@@ -456,6 +458,11 @@ bool objects_resolve(struct objects *objects, VkObjectType type, uint64_t handle
     }
     pthread_mutex_unlock(&shard->lock);
     return known;
+}
+
+uint64_t objects_epoch(const struct objects *objects)
+{
+    return atomic_load_explicit(&objects->epoch, memory_order_acquire);
 }
 
 size_t objects_count(struct objects *objects)

@@ -77,6 +77,10 @@ bool objects_release(struct objects *objects, VkObjectType type, uint64_t handle
 bool objects_resolve(struct objects *objects, VkObjectType type, uint64_t handle,
                      struct canonical_object *ret_facts);
 
+/* Changes before any handle that was known is forgotten: what was resolved since it last changed
+ * still holds. */
+uint64_t objects_epoch(const struct objects *objects);
+
 /* How many live objects there are. */
 size_t objects_count(struct objects *objects);
 

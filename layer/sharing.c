@@ -4,12 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
+
 /* So many threads encode at once without allocating. */
 #define SCRATCH_COUNT 16
 
+/* What a thread resolved last: it asks for the same modules and layouts again and again, and need
+ * not meet other threads at the table for it. Holds as long as no handle has gone since. */
+#define RESOLVED_COUNT 8
+
+struct resolved {
+    VkObjectType type;
+    uint64_t handle; /* 0: free */
+    struct canonical_object object;
+};
+
+/* What encoding works with, kept from one creation to the next. The form comes first: it is what
+ * callers hold. */
+struct workspace {
+    struct canonical form;
+    struct objects *objects;
+    uint64_t epoch;
+    struct resolved resolved[RESOLVED_COUNT];
+};
+
 /* In a cache line of its own, for each thread mostly uses one. */
 struct scratch {
-    _Alignas(64) _Atomic(struct canonical *) form; /* NULL: taken, or never made */
+    _Alignas(64) _Atomic(struct workspace *) workspace; /* NULL: taken, or never made */
 };
 
 struct sharing {
@@ -23,7 +44,22 @@ struct sharing {
 static bool resolve(void *user, VkObjectType type, uint64_t handle,
                     struct canonical_object *ret_object)
 {
-    return objects_resolve(user, type, handle, ret_object);
+    struct workspace *workspace = user;
+    uint64_t epoch = objects_epoch(workspace->objects);
+    if (workspace->epoch != epoch) {
+        memset(workspace->resolved, 0, sizeof workspace->resolved);
+        workspace->epoch = epoch;
+    }
+    struct resolved *resolved = &workspace->resolved[(handle >> 4 ^ handle >> 12) % RESOLVED_COUNT];
+    if (resolved->handle != handle || resolved->type != type) {
+        struct canonical_object object;
+        if (!objects_resolve(workspace->objects, type, handle, &object)) {
+            return false;
+        }
+        *resolved = (struct resolved){type, handle, object};
+    }
+    *ret_object = resolved->object;
+    return true;
 }
 
 struct sharing *sharing_new(const struct sharing_setup *setup)
@@ -41,18 +77,17 @@ struct sharing *sharing_new(const struct sharing_setup *setup)
     sharing->has_callback = setup->has_callback;
     sharing->context = (struct canonical_context){
         .resolve = resolve,
-        .user = objects,
         .layouts_by_serial = setup->layouts_by_serial,
         .blend_advanced_coherent = setup->blend_advanced_coherent,
     };
     return sharing;
 }
 
-static void scratch_free(struct canonical *scratch)
+static void workspace_delete(struct workspace *workspace)
 {
-    if (scratch) {
-        canonical_free(scratch);
-        free(scratch);
+    if (workspace) {
+        canonical_free(&workspace->form);
+        free(workspace);
     }
 }
 
@@ -60,7 +95,7 @@ void sharing_delete(struct sharing *sharing)
 {
     if (sharing) {
         for (unsigned i = 0; i < SCRATCH_COUNT; ++i) {
-            scratch_free(atomic_load(&sharing->scratch[i].form));
+            workspace_delete(atomic_load(&sharing->scratch[i].workspace));
         }
         objects_delete(sharing->objects);
         free(sharing);
@@ -82,31 +117,34 @@ bool sharing_may_wait(const struct sharing *sharing)
     return !atomic_load_explicit(sharing->has_callback, memory_order_relaxed);
 }
 
-/* A place that differs between threads, so that each mostly finds its own scratch again. */
+/* Mostly differs between threads, so that each finds its own workspace again. */
 static unsigned own_slot(void)
 {
-    static _Thread_local char here;
-    uintptr_t address = (uintptr_t)&here;
-    return (unsigned)((address >> 12 ^ address >> 20) % SCRATCH_COUNT);
+    return stats_thread_number() % SCRATCH_COUNT;
 }
 
 struct canonical *sharing_encode(struct sharing *sharing, const void *create_info)
 {
-    struct canonical *form =
-        atomic_exchange_explicit(&sharing->scratch[own_slot()].form, NULL, memory_order_acquire);
-    if (!form) {
-        form = calloc(1, sizeof *form);
+    struct workspace *workspace = atomic_exchange_explicit(&sharing->scratch[own_slot()].workspace,
+                                                           NULL, memory_order_acquire);
+    if (!workspace) {
+        workspace = calloc(1, sizeof *workspace);
+        if (!workspace) {
+            return NULL;
+        }
+        workspace->objects = sharing->objects;
     }
-    if (form) {
-        canonical_encode(&sharing->context, create_info, form);
-    }
-    return form;
+    struct canonical_context context = sharing->context;
+    context.user = workspace;
+    canonical_encode(&context, create_info, &workspace->form);
+    return &workspace->form;
 }
 
 void sharing_done(struct sharing *sharing, struct canonical *form)
 {
-    scratch_free(
-        atomic_exchange_explicit(&sharing->scratch[own_slot()].form, form, memory_order_acq_rel));
+    struct workspace *workspace = (struct workspace *)form;
+    workspace_delete(atomic_exchange_explicit(&sharing->scratch[own_slot()].workspace, workspace,
+                                              memory_order_acq_rel));
 }
 
 struct canonical_object sharing_facts(const struct canonical *form)

@@ -18,6 +18,16 @@ static const struct {
 #undef STATS_FIELD
 };
 
+unsigned stats_thread_number(void)
+{
+    static unsigned next;
+    static _Thread_local unsigned own; /* from 1; 0: not given yet */
+    if (own == 0) {
+        own = __atomic_add_fetch(&next, 1, __ATOMIC_RELAXED);
+    }
+    return own;
+}
+
 const char *cache_state_name(enum cache_state state)
 {
     static const char *const names[] = {

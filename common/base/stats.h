@@ -14,20 +14,32 @@ enum stats_field {
     STATS_FIELD_COUNT
 };
 
+/* Threads mostly count in a stripe of their own, so that they do not wait for each other's cache
+ * lines. */
+#define STATS_STRIPES 4
+
 /* Zero-initialize; only the two functions below touch the values. stats_add may be called from any
  * thread at any time. (The builtins, not stdatomic.h: C++17 tests include this header.) */
 struct stats {
-    uint64_t values[STATS_FIELD_COUNT];
+    uint64_t values[STATS_STRIPES][(STATS_FIELD_COUNT + 15) / 8 * 8]; /* whole cache lines apart */
 };
+
+/* A number that mostly differs between threads and stays with one. */
+unsigned stats_thread_number(void);
 
 static inline void stats_add(struct stats *stats, enum stats_field field, uint64_t amount)
 {
-    __atomic_fetch_add(&stats->values[field], amount, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&stats->values[stats_thread_number() % STATS_STRIPES][field], amount,
+                       __ATOMIC_RELAXED);
 }
 
 static inline uint64_t stats_get(const struct stats *stats, enum stats_field field)
 {
-    return __atomic_load_n(&stats->values[field], __ATOMIC_RELAXED);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < STATS_STRIPES; ++i) {
+        sum += __atomic_load_n(&stats->values[i][field], __ATOMIC_RELAXED);
+    }
+    return sum;
 }
 
 /* What stands in "cache":{"state":…}. */
