@@ -255,6 +255,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EachCallback, ::testing::ValuesIn(callbacks),
 TEST_P(EachCallback, KeepsNobodyWaiting)
 {
     const Outcome outcome = run([] {
+        leak_from_here_on(); // the callback is never destroyed
         ProgramOptions options;
         options.instance_extensions = {GetParam().extension};
         Program program(options);
