@@ -120,22 +120,6 @@ std::vector<std::string> Outcome::log() const
     return lines;
 }
 
-#ifdef WARMPIPE_SANITIZED
-// Programs that end without destroying their device, drivers and loaders that are unloaded before
-// the leak check: all leaks, and none of the layer's, whose own the unit tests look for. (A
-// function, because the children of a test are forked and read no options again.)
-extern "C" const char *__asan_default_options()
-{
-    return "detect_leaks=0";
-}
-
-// Forked children that make threads are what some tests are about.
-extern "C" const char *__tsan_default_options()
-{
-    return "die_after_fork=0";
-}
-#endif
-
 LayerTest::LayerTest()
 {
     char name[] = "/tmp/warmpipe-test-XXXXXX";
@@ -157,6 +141,7 @@ LayerTest::LayerTest()
             environment[inherited] = value;
         }
     }
+    // Executed programs: drivers leak, and some programs leave without destroying.
     environment["ASAN_OPTIONS"] += ":detect_leaks=0";
 }
 
