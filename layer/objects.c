@@ -7,7 +7,7 @@
 
 #include "object_index.h"
 
-#define SHARD_COUNT 32
+#define SHARD_COUNT 64
 
 /* Tests narrow the hash to show that equality never rests on it. */
 #ifndef OBJECTS_HASH_MASK
@@ -36,15 +36,15 @@ struct object {
 };
 
 struct shard {
-    _Alignas(64) pthread_mutex_t lock; /* in a cache line of its own */
+    _Alignas(128) pthread_mutex_t lock;
     pthread_cond_t settled; /* a claim has been published or abandoned (key shards only) */
     struct object_index index;
     struct object *unindexed; /* for whose place memory was out (handle shards only) */
 };
 
 struct objects {
-    _Alignas(64) _Atomic uint64_t epoch; /* read on every creation, written when handles go */
-    _Alignas(64) atomic_ullong next_serial;
+    _Alignas(128) _Atomic uint64_t epoch; /* read on every creation, written when handles go */
+    _Alignas(128) atomic_ullong next_serial;
     struct shard by_key[SHARD_COUNT];
     struct shard by_handle[SHARD_COUNT];
 };

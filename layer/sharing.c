@@ -14,9 +14,10 @@
 #define RESOLVED_COUNT 8
 
 struct resolved {
-    VkObjectType type;
-    uint64_t handle; /* 0: free */
-    struct canonical_object object;
+    uint64_t handles[RESOLVED_COUNT]; /* 0: free */
+    VkObjectType types[RESOLVED_COUNT];
+    struct canonical_object objects[RESOLVED_COUNT];
+    unsigned oldest; /* the next to be replaced */
 };
 
 /* What encoding works with, kept from one creation to the next. The form comes first: it is what
@@ -25,12 +26,13 @@ struct workspace {
     struct canonical form;
     struct objects *objects;
     uint64_t epoch;
-    struct resolved resolved[RESOLVED_COUNT];
+    struct resolved resolved;
 };
 
-/* In a cache line of its own, for each thread mostly uses one. */
+/* In a pair of cache lines of its own (they are fetched in pairs), for each thread mostly uses one.
+ */
 struct scratch {
-    _Alignas(64) _Atomic(struct workspace *) workspace; /* NULL: taken, or never made */
+    _Alignas(128) _Atomic(struct workspace *) workspace; /* NULL: taken, or never made */
 };
 
 struct sharing {
@@ -41,24 +43,45 @@ struct sharing {
     struct scratch scratch[SCRATCH_COUNT];
 };
 
+static const struct canonical_object *find_resolved(const struct resolved *resolved,
+                                                    VkObjectType type, uint64_t handle)
+{
+    for (unsigned i = 0; i < RESOLVED_COUNT; ++i) {
+        if (resolved->handles[i] == handle && resolved->types[i] == type) {
+            return &resolved->objects[i];
+        }
+    }
+    return NULL;
+}
+
+static void keep_resolved(struct resolved *resolved, VkObjectType type, uint64_t handle,
+                          const struct canonical_object *object)
+{
+    unsigned i = resolved->oldest;
+    resolved->handles[i] = handle;
+    resolved->types[i] = type;
+    resolved->objects[i] = *object;
+    resolved->oldest = (i + 1) % RESOLVED_COUNT;
+}
+
 static bool resolve(void *user, VkObjectType type, uint64_t handle,
                     struct canonical_object *ret_object)
 {
     struct workspace *workspace = user;
     uint64_t epoch = objects_epoch(workspace->objects);
     if (workspace->epoch != epoch) {
-        memset(workspace->resolved, 0, sizeof workspace->resolved);
+        memset(workspace->resolved.handles, 0, sizeof workspace->resolved.handles);
         workspace->epoch = epoch;
     }
-    struct resolved *resolved = &workspace->resolved[(handle >> 4 ^ handle >> 12) % RESOLVED_COUNT];
-    if (resolved->handle != handle || resolved->type != type) {
-        struct canonical_object object;
-        if (!objects_resolve(workspace->objects, type, handle, &object)) {
-            return false;
-        }
-        *resolved = (struct resolved){type, handle, object};
+    const struct canonical_object *known = find_resolved(&workspace->resolved, type, handle);
+    if (known) {
+        *ret_object = *known;
+        return true;
     }
-    *ret_object = resolved->object;
+    if (!objects_resolve(workspace->objects, type, handle, ret_object)) {
+        return false;
+    }
+    keep_resolved(&workspace->resolved, type, handle, ret_object);
     return true;
 }
 

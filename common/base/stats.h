@@ -21,7 +21,7 @@ enum stats_field {
 /* Zero-initialize; only the two functions below touch the values. stats_add may be called from any
  * thread at any time. (The builtins, not stdatomic.h: C++17 tests include this header.) */
 struct stats {
-    uint64_t values[STATS_STRIPES][(STATS_FIELD_COUNT + 15) / 8 * 8]; /* whole cache lines apart */
+    uint64_t values[STATS_STRIPES][(STATS_FIELD_COUNT + 31) / 16 * 16]; /* never in one line */
 };
 
 /* A number that mostly differs between threads and stays with one. */

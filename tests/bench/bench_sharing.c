@@ -23,6 +23,8 @@
 
 #define ROUNDS           40
 #define REPEATS          500
+#define THREAD_HITS      200000
+#define THREAD_PIPELINES 16
 #define DISTINCT         240
 #define MODULE_BYTES     100000
 #define LIVE_OBJECTS     20000
@@ -154,33 +156,47 @@ static double time_pipeline(VkPipelineCache cache)
 struct hitter {
     pthread_t thread;
     uint32_t number;
+    pthread_barrier_t *start; /* nobody hits before all have what they hit */
 };
 
-/* Each thread asks for a pipeline of its own, of the same module and layout. */
+/* Each thread asks for pipelines of its own in turn, of the same module and layout. */
 static void *hit(void *argument)
 {
     const struct hitter *hitter = argument;
-    VkPipeline kept = create_pipeline(VK_NULL_HANDLE, hitter->number);
-    for (int i = 0; i < ROUNDS * REPEATS; ++i) {
-        vkDestroyPipeline(device, create_pipeline(VK_NULL_HANDLE, hitter->number), NULL);
+    VkPipeline kept[THREAD_PIPELINES];
+    for (uint32_t i = 0; i < THREAD_PIPELINES; ++i) {
+        kept[i] = create_pipeline(VK_NULL_HANDLE, hitter->number + i * 8);
     }
-    vkDestroyPipeline(device, kept, NULL);
+    pthread_barrier_wait(hitter->start);
+    for (uint32_t i = 0; i < THREAD_HITS; ++i) {
+        uint32_t number = hitter->number + i % THREAD_PIPELINES * 8;
+        vkDestroyPipeline(device, create_pipeline(VK_NULL_HANDLE, number), NULL);
+    }
+    for (uint32_t i = 0; i < THREAD_PIPELINES; ++i) {
+        vkDestroyPipeline(device, kept[i], NULL);
+    }
     return NULL;
 }
 
 static void run_threads(uint32_t threads)
 {
     struct hitter hitters[64];
-    double start = now_ns();
-    for (uint32_t i = 0; i < threads && i < 64; ++i) {
-        hitters[i].number = 1 + i * 8;
+    pthread_barrier_t barrier;
+    threads = threads < 64 ? threads : 64;
+    pthread_barrier_init(&barrier, NULL, threads + 1);
+    for (uint32_t i = 0; i < threads; ++i) {
+        hitters[i].number = 1 + i * THREAD_PIPELINES * 8;
+        hitters[i].start = &barrier;
         pthread_create(&hitters[i].thread, NULL, hit, &hitters[i]);
     }
-    for (uint32_t i = 0; i < threads && i < 64; ++i) {
+    pthread_barrier_wait(&barrier);
+    double start = now_ns();
+    for (uint32_t i = 0; i < threads; ++i) {
         pthread_join(hitters[i].thread, NULL);
     }
     double seconds = (now_ns() - start) / 1e9;
-    printf("{\"per_second\":%.0f}\n", threads * ROUNDS * REPEATS / seconds);
+    pthread_barrier_destroy(&barrier);
+    printf("{\"per_second\":%.0f}\n", (double)threads * THREAD_HITS / seconds);
 }
 
 static void run_pipeline(uint32_t live, bool own_cache)
