@@ -1,0 +1,87 @@
+/* Replay: recipes → create-infos → objects → the driver, into a pipeline cache.
+ *
+ * A struct replay belongs to one thread; any number of them, each with its thread, may share one
+ * device and one cache (created without external synchronization). Forms and code may come from a
+ * hostile file: forms are decoded by the checking decoder, code must have been validated by whoever
+ * gives it (the tool, with SPIRV-Tools) unless this user's own programs recorded it. What cannot be
+ * replayed is skipped, with its outcome. Nothing here logs. */
+#ifndef WARMPIPE_DRIVER_REPLAY_H
+#define WARMPIPE_DRIVER_REPLAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <vulkan/vulkan.h>
+
+#include "codec/digest.h"
+
+/* The next layer's or the loader's commands, borrowed for the call of replay_new; those of
+ * extensions that are not enabled are NULL. */
+struct replay_commands {
+    PFN_vkCreateShaderModule create_shader_module;
+    PFN_vkDestroyShaderModule destroy_shader_module;
+    PFN_vkCreateDescriptorSetLayout create_descriptor_set_layout;
+    PFN_vkDestroyDescriptorSetLayout destroy_descriptor_set_layout;
+    PFN_vkCreatePipelineLayout create_pipeline_layout;
+    PFN_vkDestroyPipelineLayout destroy_pipeline_layout;
+    PFN_vkCreateSampler create_sampler;
+    PFN_vkDestroySampler destroy_sampler;
+    PFN_vkCreateSamplerYcbcrConversion create_sampler_ycbcr_conversion;
+    PFN_vkDestroySamplerYcbcrConversion destroy_sampler_ycbcr_conversion;
+    PFN_vkCreateRenderPass create_render_pass;
+    PFN_vkCreateRenderPass2 create_render_pass_2;
+    PFN_vkDestroyRenderPass destroy_render_pass;
+    PFN_vkCreateComputePipelines create_compute_pipelines;
+    PFN_vkCreateGraphicsPipelines create_graphics_pipelines;
+    PFN_vkCreateRayTracingPipelinesKHR create_ray_tracing_pipelines_khr;
+    PFN_vkCreateRayTracingPipelinesNV create_ray_tracing_pipelines_nv;
+    PFN_vkDestroyPipeline destroy_pipeline;
+};
+
+/* Where recipes come from: recipes_find, or a test. Bytes live as long as the replay. */
+struct replay_source {
+    bool (*form)(void *user, struct digest content, const void **ret_form, size_t *ret_size);
+    bool (*code)(void *user, struct digest content, const void **ret_code, size_t *ret_size);
+    void *user;
+};
+
+/* What the device allows; zeros: not known, so not looked at. */
+struct replay_limits {
+    uint32_t max_push_constants_size;
+    uint32_t max_workgroup_invocations;
+    uint32_t max_workgroup_size[3];
+    uint32_t min_subgroup_size;
+    uint32_t max_subgroup_size;
+    uint32_t max_bound_descriptor_sets;
+};
+
+enum replay_outcome {
+    REPLAY_COMPILED,    /* the driver compiled it, or does not tell */
+    REPLAY_HIT,         /* the cache had it */
+    REPLAY_MISSING,     /* a form or code that it refers to is not there */
+    REPLAY_INVALID,     /* a form that does not decode, or refers to itself */
+    REPLAY_UNSUPPORTED, /* beyond the device's limits, or a command that is not there */
+    REPLAY_REFUSED,     /* the driver returned an error */
+    REPLAY_NO_MEMORY,
+    REPLAY_OUTCOME_COUNT
+};
+
+struct replay;
+
+/* `feedback`: creation feedback may be chained (Vulkan 1.3 or its extension is enabled). Everything
+ * but *commands, *source and *limits, which are copied, is borrowed. NULL: out of memory. */
+struct replay *replay_new(VkDevice device, const struct replay_commands *commands,
+                          VkPipelineCache cache, const struct replay_source *source,
+                          const struct replay_limits *limits, bool feedback);
+
+/* Creates the pipeline of this content digest, with all that it refers to (kept for the next ones),
+ * and destroys it, unless others refer to it as a library. Calls Vulkan. */
+enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipeline);
+
+/* Destroys all objects, and frees; NULL is a no-op. */
+void replay_delete(struct replay *replay);
+
+/* "compiled", "hit", "missing" …: stable identifiers. Static storage. */
+const char *replay_outcome_id(enum replay_outcome outcome);
+
+#endif
