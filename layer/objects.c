@@ -7,7 +7,7 @@
 
 #include "object_index.h"
 
-#define SHARD_COUNT 64
+#define SHARD_COUNT 256
 
 /* Tests narrow the hash to show that equality never rests on it. */
 #ifndef OBJECTS_HASH_MASK
