@@ -8,10 +8,7 @@
 #include "verb.h"
 
 static const struct verb *const verbs[] = {
-    &verb_run,
-    &verb_inspect,
-    &verb_verify,
-    &verb_policy,
+    &verb_run, &verb_inspect, &verb_verify, &verb_policy, &verb_list, &verb_clear,
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))

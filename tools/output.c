@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/utf8.h"
@@ -47,6 +49,7 @@ int output_end(struct output *output, int status)
     }
     flush(output);
     bytes_free(&output->pending);
+    output_table_free(&output->table);
     if (output->error != 0 && output->error != EPIPE) {
         output_message("cannot write to standard output: %s", strerror(output->error));
         return EXIT_USAGE;
@@ -57,6 +60,18 @@ int output_end(struct output *output, int status)
 static bool in_row(const struct output *output)
 {
     return output->depth > 0 && output->shapes[output->depth - 1] == OUTPUT_ROW;
+}
+
+static bool in_table(const struct output *output)
+{
+    return output->depth > 1 && output->shapes[output->depth - 2] == OUTPUT_TABLE;
+}
+
+/* 0: standard output is no terminal. */
+static size_t terminal_width(void)
+{
+    struct winsize size;
+    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 static void pad_to(struct bytes *out, size_t start, size_t width)
@@ -113,6 +128,13 @@ static void put_readable(struct bytes *out, const char *text)
 static void put_in_text(struct output *output, const char *key, const char *text)
 {
     struct bytes *out = &output->pending;
+    if (in_table(output)) {
+        struct bytes readable = {0};
+        put_readable(&readable, text);
+        output_table_add(&output->table, key, readable.data, readable.size, output->number_in_hand);
+        bytes_free(&readable);
+        return;
+    }
     if (in_row(output)) {
         /* The values of a row are two columns apart, the first as wide as a label. */
         if (output->row_started) {
@@ -134,7 +156,8 @@ static void put_in_text(struct output *output, const char *key, const char *text
 void output_open(struct output *output, const char *key, enum output_shape shape)
 {
     if (output->json) {
-        json_put_open(&output->pending, key, shape == OUTPUT_LIST ? '[' : '{');
+        bool is_array = shape == OUTPUT_LIST || shape == OUTPUT_TABLE;
+        json_put_open(&output->pending, key, is_array ? '[' : '{');
     } else if (shape == OUTPUT_GROUP) {
         put_label(output, key);
         bytes_put_u8(&output->pending, '\n');
@@ -149,11 +172,21 @@ void output_open(struct output *output, const char *key, enum output_shape shape
 
 void output_close(struct output *output)
 {
+    bool ends_line = in_row(output) && !in_table(output);
+    if (in_row(output) && in_table(output)) {
+        output_table_end_row(&output->table);
+    }
     enum output_shape shape = output->shapes[--output->depth];
     output->item_ended = shape == OUTPUT_ITEM;
     if (output->json) {
-        json_put_close(&output->pending, shape == OUTPUT_LIST ? ']' : '}');
-    } else if (shape == OUTPUT_ROW) {
+        bool is_array = shape == OUTPUT_LIST || shape == OUTPUT_TABLE;
+        json_put_close(&output->pending, is_array ? ']' : '}');
+    } else if (shape == OUTPUT_TABLE) {
+        output->pending.failed |= output->table.cells.failed;
+        output_table_put(&output->table, terminal_width(), &output->pending);
+        output_table_free(&output->table);
+        flush(output);
+    } else if (ends_line) {
         bytes_put_u8(&output->pending, '\n');
         flush(output);
     }
@@ -177,6 +210,14 @@ void output_flag(struct output *output, const char *key, bool flag)
     }
 }
 
+/* In a table it stands to the right. */
+static void put_amount(struct output *output, const char *key, const char *text)
+{
+    output->number_in_hand = true;
+    put_in_text(output, key, text);
+    output->number_in_hand = false;
+}
+
 void output_number(struct output *output, const char *key, uint64_t number)
 {
     if (output->json) {
@@ -184,8 +225,43 @@ void output_number(struct output *output, const char *key, uint64_t number)
     } else {
         char digits[24];
         snprintf(digits, sizeof digits, "%" PRIu64, number);
-        put_in_text(output, key, digits);
+        put_amount(output, key, digits);
     }
+}
+
+void output_part(struct output *output, const char *key, uint64_t part, uint64_t whole)
+{
+    if (output->json) {
+        json_put_number(&output->pending, key, part);
+        return;
+    }
+    char text[48];
+    int used = snprintf(text, sizeof text, "%" PRIu64, part);
+    if (whole > 0) {
+        snprintf(text + used, sizeof text - (size_t)used, " (%.1f%%)",
+                 100.0 * (double)part / (double)whole);
+    }
+    put_amount(output, key, text);
+}
+
+void output_duration(struct output *output, const char *key, uint64_t nanoseconds)
+{
+    char text[64];
+    if (output->json) {
+        snprintf(text, sizeof text, "%s_ns", key);
+        json_put_number(&output->pending, text, nanoseconds);
+        return;
+    }
+    const double seconds = (double)nanoseconds / 1e9;
+    if (seconds < 0.9995) {
+        snprintf(text, sizeof text, "%.1f ms", seconds * 1e3);
+    } else if (seconds < 60) {
+        snprintf(text, sizeof text, "%.1f s", seconds);
+    } else {
+        snprintf(text, sizeof text, "%" PRIu64 ":%02u:%02u h", (uint64_t)(seconds / 3600),
+                 (unsigned)(seconds / 60) % 60, (unsigned)seconds % 60);
+    }
+    put_amount(output, key, text);
 }
 
 void output_size(struct output *output, const char *key, uint64_t bytes)
@@ -204,7 +280,7 @@ void output_size(struct output *output, const char *key, uint64_t bytes)
     }
     char text[32];
     snprintf(text, sizeof text, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
-    put_in_text(output, key, text);
+    put_amount(output, key, text);
 }
 
 void output_hex(struct output *output, const char *key, uint64_t number)

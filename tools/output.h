@@ -1,7 +1,8 @@
 /* What a verb found, for people or as one JSON document. Both come from the same calls, so they
  * cannot disagree: each call gives one field, its key being the JSON name and, with spaces for
  * underscores, the label. In text a group is indented under its label, a row is one line of values
- * without labels, and the items of a list have an empty line between them.
+ * without labels, the items of a list have an empty line between them, and the rows of a table
+ * stand in columns under a line of headings.
  *
  *     output_begin
  *     output_text, output_number, output_size, output_hex … between output_open and output_close
@@ -17,10 +18,12 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "output_table.h"
 
 enum output_shape {
     OUTPUT_GROUP, /* JSON: an object */
     OUTPUT_LIST,  /* JSON: an array; of rows or of items */
+    OUTPUT_TABLE, /* JSON: an array; of rows, which all have the same fields */
     OUTPUT_ROW,   /* JSON: an object; text: one line. Its key is NULL */
     OUTPUT_ITEM   /* JSON: an object; text: fields, an empty line between items. Its key is NULL */
 };
@@ -36,6 +39,8 @@ struct output {
     enum output_shape shapes[OUTPUT_DEPTH];
     bool row_started; /* the row in hand has a value already */
     bool item_ended;  /* the next item is not the first */
+    struct output_table table;
+    bool number_in_hand; /* the next text is that of a number */
 };
 
 void output_begin(struct output *output, bool json);
@@ -58,6 +63,12 @@ void output_flag(struct output *output, const char *key, bool flag);
 
 /* Text: IEC units, "1.5 MiB". JSON: bytes. */
 void output_size(struct output *output, const char *key, uint64_t bytes);
+
+/* Part of a whole. Text: with its percentage, "12 (4.0%)"; JSON: the part alone. */
+void output_part(struct output *output, const char *key, uint64_t part, uint64_t whole);
+
+/* Text: "1.5 s". JSON: nanoseconds, its key with _ns behind it. */
+void output_duration(struct output *output, const char *key, uint64_t nanoseconds);
 
 /* "0x1002" in both: at least four digits. */
 void output_hex(struct output *output, const char *key, uint64_t number);

@@ -45,5 +45,7 @@ extern const struct verb verb_run;
 extern const struct verb verb_inspect;
 extern const struct verb verb_verify;
 extern const struct verb verb_policy;
+extern const struct verb verb_list;
+extern const struct verb verb_clear;
 
 #endif

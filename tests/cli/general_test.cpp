@@ -6,7 +6,7 @@
 
 namespace {
 
-const std::vector<std::string> verbs = {"run", "inspect", "verify", "policy"};
+const std::vector<std::string> verbs = {"run", "inspect", "verify", "policy", "list", "clear"};
 
 void expect_usage_error(const ToolResult &result)
 {
@@ -66,7 +66,7 @@ TEST(General, EveryHelpFitsOneScreen)
 // without.
 TEST(General, TheParserTakesEveryOptionOfTheHelp)
 {
-    const std::regex form("^  (-\\w|  ) --(\\w+)( [A-Z]+)? ");
+    const std::regex form("^  (-\\w|  ) --([\\w-]+)( [A-Z]+)? ");
     for (const std::string &verb : verbs) {
         size_t found = 0;
         for (const std::string &line : lines_of(run_tool({verb, "--help"}).out)) {

@@ -1,0 +1,212 @@
+// warmpipe list and clear: what is kept, and removing it.
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+
+#include "tool.h"
+
+namespace {
+
+using json = nlohmann::json;
+
+class List : public ::testing::Test {
+  protected:
+    // A file in a program's folder, which is made as the layer makes it.
+    std::string put(const std::string &app, const std::string &file, const std::string &content)
+    {
+        std::string path = root + "/" + app + "/" + file;
+        std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+        chmod((root + "/" + app).c_str(), 0700);
+        write_file(path, content);
+        chmod(path.c_str(), 0600);
+        return path;
+    }
+
+    ToolResult tool(std::vector<std::string> words)
+    {
+        return run_tool(std::move(words), {{"WARMPIPE_DIR", root}});
+    }
+
+    // state by name
+    std::map<std::string, std::string> states(int status = 0)
+    {
+        ToolResult result = tool({"list", "--json"});
+        EXPECT_EQ(result.exit_status, status) << result.err;
+        std::map<std::string, std::string> states;
+        const json document = json::parse(result.out);
+        for (const json &program : document["programs"]) {
+            states[program["name"]] = program["state"];
+        }
+        return states;
+    }
+
+    TemporaryFolder folder;
+    std::string root = folder.path + "/root";
+    const std::string name = hex_of(sample_identity());
+    const std::string cache = name + ".wpcache";
+};
+
+TEST_F(List, ALineForEachProgramAndDevice)
+{
+    driver_identity other = sample_identity();
+    other.device_id = 1;
+    std::strcpy(other.device_name, "Another");
+    put("beta", cache, cache_file());
+    put("alpha", hex_of(other) + ".wpcache", cache_file(other));
+    put("alpha", cache, cache_file());
+    json programs = json::parse(tool({"list", "--json"}).out)["programs"];
+    ASSERT_EQ(programs.size(), 3u);
+    EXPECT_EQ(programs[0]["name"], "alpha");
+    EXPECT_EQ(programs[1]["name"], "alpha");
+    EXPECT_EQ(programs[2]["name"], "beta");
+    EXPECT_EQ(programs[2]["device"], "Sample device");
+    EXPECT_EQ(programs[2]["driver"], "sample 22.3.6");
+    EXPECT_EQ(programs[2]["size"], cache_file().size());
+    EXPECT_EQ(programs[2]["state"], "ok");
+    std::vector<std::string> lines = lines_of(tool({"list"}).out);
+    ASSERT_EQ(lines.size(), 4u);
+    EXPECT_EQ(lines[0].substr(0, 14), "name   device ");
+    EXPECT_EQ(lines[3].substr(0, 20), "beta   Sample device");
+    EXPECT_EQ(lines_of(tool({"list", "--app", "beta"}).out).size(), 2u);
+}
+
+TEST_F(List, TextAndJsonSayTheSame)
+{
+    put("one", cache, cache_file());
+    put("two", "program.json", "{\"format\":1}\n");
+    ToolResult text = tool({"list", "-v"});
+    json programs = json::parse(tool({"list", "-v", "--json"}).out)["programs"];
+    ASSERT_EQ(programs.size(), 2u);
+    std::vector<std::string> lines = lines_of(text.out);
+    ASSERT_EQ(lines.size(), 3u);
+    for (size_t i = 0; i < programs.size(); i++) {
+        for (const auto &[key, value] : programs[i].items()) {
+            EXPECT_TRUE(contains(lines[0], key == "last_use" ? "last use" : key));
+            if (value.is_string()) {
+                EXPECT_TRUE(contains(lines[i + 1], value)) << key;
+            }
+        }
+    }
+}
+
+TEST_F(List, TellsWhatStateThingsAreIn)
+{
+    put("whole", cache, cache_file());
+    put("damaged", cache, flipped(cache_file(), 50));
+    put("renamed", std::string(32, 'a') + ".wpcache", cache_file());
+    put("part", name + ".0123456789abcdef.part", cache_file());
+    put("away", "quarantine/" + cache, "whatever");
+    put("struck", cache, cache_file());
+    put("struck", name + ".loading/0123456789abcdef.strike", "");
+    put("nothing", "program.json", "{\"format\":1}\n");
+    put("foreign", "notes.txt", "mine");
+    put("open", cache, cache_file());
+    chmod((root + "/open").c_str(), 0777);
+    EXPECT_EQ(states(1), (std::map<std::string, std::string>{{"whole", "ok"},
+                                                             {"damaged", "bad_header_digest"},
+                                                             {"renamed", "renamed"},
+                                                             {"part", "ok"},
+                                                             {"away", "quarantined"},
+                                                             {"struck", "suspect"},
+                                                             {"nothing", "no_file"},
+                                                             {"open", "directory_mode"}}));
+    ToolResult result = tool({"list"});
+    EXPECT_EQ(lines_of(result.err).size(), 3u) << result.err;
+    EXPECT_TRUE(contains(result.err, "'damaged'"));
+    EXPECT_TRUE(contains(result.err, "(bad_header_digest)"));
+}
+
+TEST_F(List, AnEmptyRootIsNoFinding)
+{
+    ToolResult result = tool({"list"});
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_EQ(result.out, "");
+    EXPECT_TRUE(contains(result.err, "nothing of warmpipe's"));
+    EXPECT_EQ(json::parse(tool({"list", "--json"}).out)["programs"].size(), 0u);
+}
+
+TEST_F(List, APlaceThatIsNotOursIsMisuse)
+{
+    std::filesystem::create_directories(folder.path + "/home/music");
+    write_file(folder.path + "/home/music/song", "la");
+    for (std::vector<std::string> words :
+         {std::vector<std::string>{"list", "--dir", folder.path + "/home"},
+          {"clear", "--yes", "--dir", folder.path + "/home"},
+          {"list", "--dir", folder.path + "/missing"},
+          {"list", "--app", "missing"},
+          {"clear", "--yes", "--app", "missing"}}) {
+        EXPECT_EQ(tool(words).exit_status, 2) << words[0];
+    }
+    EXPECT_EQ(names_in(folder.path + "/home/music"), std::vector<std::string>{"song"});
+}
+
+TEST_F(List, ANarrowTerminalGetsBlocks)
+{
+    put("alpha", cache, cache_file());
+    put("beta", cache, cache_file());
+    for (const auto &[columns, lines] :
+         std::map<std::string, size_t>{{"40", 13}, {"200", 3}}) { // 2 × 6 and an empty line
+        ToolResult result = run_shell("script -qec 'stty cols " + columns + "; $tool list --dir " +
+                                      root + "' /dev/null < /dev/null");
+        EXPECT_EQ(lines_of(result.out).size(), lines) << result.out;
+    }
+}
+
+TEST_F(List, ClearRemovesAllThatIsOurs)
+{
+    put("app", cache, cache_file());
+    put("app", name + ".0123456789abcdef.part", cache_file());
+    put("app", name + ".lock", "");
+    put("app", name + ".loading/0123456789abcdef.strike", "");
+    put("app", "quarantine/" + cache, "x");
+    put("app", "quarantine/" + cache + ".txt", "x");
+    put("app", "program.json", "{\"format\":1}\n");
+    put("kept", cache, cache_file());
+    write_file(root + "/.limits." + std::to_string(geteuid()), "1 1\n");
+
+    ToolResult result = tool({"clear", "--dry-run", "--app", "app"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(names_in(root).size(), 3u);
+    result = tool({"clear", "--app", "app"});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "give --yes")) << result.err;
+    EXPECT_EQ(names_in(root).size(), 3u);
+
+    result = tool({"clear", "--yes", "--app", "app"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(names_in(root + "/app").size(), 0u);
+    EXPECT_EQ(names_in(root).size(), 2u);
+    EXPECT_EQ(tool({"clear", "-y"}).exit_status, 0);
+    EXPECT_EQ(names_in(root).size(), 0u);
+}
+
+TEST_F(List, ClearLeavesWhatIsInUseOrNotOurs)
+{
+    put("busy", cache, cache_file());
+    std::string lock = put("busy", name + ".lock", "");
+    put("mixed", cache, cache_file());
+    put("mixed", "notes.txt", "mine");
+    int fd = open(lock.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(flock(fd, LOCK_EX), 0);
+    ToolResult result = tool({"clear", "--yes", "--json"});
+    close(fd);
+    EXPECT_EQ(result.exit_status, 1);
+    json programs = json::parse(result.out)["programs"];
+    EXPECT_EQ(programs[0]["state"], "locked");
+    EXPECT_EQ(programs[1]["state"], "foreign_files");
+    EXPECT_TRUE(std::filesystem::exists(root + "/busy/" + cache));
+    EXPECT_EQ(names_in(root + "/mixed"), std::vector<std::string>{"notes.txt"});
+}
+
+TEST_F(List, ClearAsksOnATerminal)
+{
+    put("app", cache, cache_file());
+    const std::string command = " | script -qec '$tool clear --dir " + root + "' /dev/null";
+    run_shell("echo n" + command);
+    EXPECT_EQ(names_in(root).size(), 1u);
+    ToolResult result = run_shell("echo y" + command);
+    EXPECT_EQ(names_in(root).size(), 0u) << result.out;
+}
+
+} // namespace
