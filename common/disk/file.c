@@ -129,6 +129,40 @@ enum reason file_open_directory(const char *root, const char *name, bool create,
     return reason;
 }
 
+static int open_subdirectory(int directory_fd, const char *name)
+{
+    int fd;
+    do {
+        fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | OPEN_FLAGS);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+enum reason file_open_subdirectory(int directory_fd, const char *name, bool create, int *ret_fd)
+{
+    int fd = open_subdirectory(directory_fd, name);
+    if (fd < 0 && errno == ENOENT && create && file_make_directory(directory_fd, name)) {
+        fd = open_subdirectory(directory_fd, name);
+    }
+    if (fd < 0) {
+        struct stat status;
+        const enum reason reason = directory_reason(errno);
+        /* With O_DIRECTORY a link gives ENOTDIR, not ELOOP. */
+        return reason == REASON_directory_unusable &&
+                       fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       S_ISLNK(status.st_mode)
+                   ? REASON_symlink
+                   : reason;
+    }
+    const enum reason reason = check_directory(fd);
+    if (reason != REASON_ok) {
+        close(fd);
+        return reason;
+    }
+    *ret_fd = fd;
+    return REASON_ok;
+}
+
 static enum reason check_file(const struct stat *status)
 {
     if (!S_ISREG(status->st_mode)) {
@@ -182,21 +216,15 @@ static enum reason read_fully(int fd, uint8_t *data, size_t size, size_t *ret_re
     return REASON_ok;
 }
 
-enum reason file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
-                      size_t *ret_size)
+/* Reads a whole file of `size` bytes, and closes it. */
+static enum reason read_whole(int fd, uint64_t size, uint64_t limit, uint8_t **ret_data,
+                              size_t *ret_size)
 {
-    int fd;
-    uint64_t size;
-    enum reason reason = file_open(directory_fd, name, &fd, &size);
-    if (reason != REASON_ok) {
-        return reason;
-    }
     /* At least one byte, and room to round up. */
     const size_t alignment = 64;
     uint8_t *data = NULL;
-    if (size > limit || size > SIZE_MAX - alignment) {
-        reason = REASON_too_large;
-    } else {
+    enum reason reason = REASON_too_large;
+    if (size <= limit && size <= SIZE_MAX - alignment) {
         data = aligned_alloc(alignment, ((size_t)size / alignment + 1) * alignment);
         reason = data ? read_fully(fd, data, (size_t)size, ret_size) : REASON_out_of_memory;
     }
@@ -207,6 +235,32 @@ enum reason file_read(int directory_fd, const char *name, uint64_t limit, uint8_
     }
     *ret_data = data;
     return REASON_ok;
+}
+
+enum reason file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
+                      size_t *ret_size)
+{
+    int fd;
+    uint64_t size;
+    enum reason reason = file_open(directory_fd, name, &fd, &size);
+    return reason == REASON_ok ? read_whole(fd, size, limit, ret_data, ret_size) : reason;
+}
+
+enum reason file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size)
+{
+    struct stat status;
+    int fd;
+    do {
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        return reason_from_errno(errno);
+    }
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        close(fd);
+        return REASON_not_a_file;
+    }
+    return read_whole(fd, (uint64_t)status.st_size, limit, ret_data, ret_size);
 }
 
 enum reason file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,

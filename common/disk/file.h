@@ -18,6 +18,9 @@
  * not there and create is false. */
 enum reason file_open_directory(const char *root, const char *name, bool create, int *ret_fd);
 
+/* The same for `name` in a directory that is open, never through a symbolic link. */
+enum reason file_open_subdirectory(int directory_fd, const char *name, bool create, int *ret_fd);
+
 /* Makes the directory `name` (0700, whatever the umask is) where there is none; directory_fd may be
  * AT_FDCWD. False: errno tells why. */
 bool file_make_directory(int directory_fd, const char *name);
@@ -32,8 +35,12 @@ enum reason file_open(int directory_fd, const char *name, int *ret_fd, uint64_t 
 enum reason file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                       size_t *ret_size);
 
-/* The same for the first bytes only: at most `capacity` of them into `buffer`; *ret_read how many,
- * *ret_size the size of the file. */
+/* Reads a regular file wherever it lies, whoever may write it, links followed: not to be believed.
+ * As file_read otherwise. */
+enum reason file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size);
+
+/* As file_read, for the first bytes only: at most `capacity` of them into `buffer`; *ret_read how
+ * many, *ret_size the size of the file. */
 enum reason file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,
                            size_t *ret_read, uint64_t *ret_size);
 

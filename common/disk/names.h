@@ -4,6 +4,7 @@
 #define WARMPIPE_DISK_NAMES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "codec/digest.h"
 
@@ -21,6 +22,17 @@ enum name_kind {
 
 /* What a file is, by its name. ret_identity is written for the kinds that have one. Thread-safe. */
 enum name_kind names_classify(const char *name, char ret_identity[DIGEST_HEX_SIZE]);
+
+/* What names are made of. Thread-safe. */
+
+/* Whether `length` digits stand at the start, as digest_format and unique_format write them. */
+bool names_is_hex(const char *text, size_t length);
+
+/* Whether `text` is a dot, a random number and `suffix`. */
+bool names_is_random(const char *text, const char *suffix);
+
+/* Whether it is <name>.<random>.tmp. */
+bool names_is_temporary(const char *name);
 
 /* Whether it is what quarantine_move calls a file there: <identity>.wpcache or <identity>.part.
  * Thread-safe. */

@@ -35,8 +35,11 @@ struct recipe_use {
     uint32_t compile_us;       /* how long the driver compiled it, microseconds; 0: unknown */
 };
 
+/* Bytes; a file from elsewhere that is larger is not read (too_large). */
+#define RECIPES_MAX_FILE ((uint64_t)1 << 30)
+
 /* What could not be used. */
-struct recipes_damage {
+struct recipe_damage {
     uint64_t records;   /* dropped */
     enum reason reason; /* of the first; REASON_ok: none */
 };
@@ -48,7 +51,9 @@ struct recipes;
  * left as they are. *ret_recipes is closed by the caller. */
 enum reason recipes_open(const char *root, const char *app, struct recipes **ret_recipes);
 
-/* Opens one file, such as an exported one, wherever it lies and whoever wrote it. */
+/* Opens one file, such as an exported one, wherever it lies and whoever wrote it: it is read into
+ * memory, for a file of somebody else's may change or be cut short at any time. Also bad_magic,
+ * bad_format_version, truncated. */
 enum reason recipes_open_file(const char *path, struct recipes **ret_recipes);
 
 /* NULL is a no-op. */
@@ -69,6 +74,6 @@ size_t recipes_uses(const struct recipes *recipes, const struct recipe_use **ret
 const struct recipe_use *recipes_find_use(const struct recipes *recipes, struct digest pipeline,
                                           struct digest environment);
 
-struct recipes_damage recipes_damage(const struct recipes *recipes);
+struct recipe_damage recipes_damage(const struct recipes *recipes);
 
 #endif

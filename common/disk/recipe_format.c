@@ -1,0 +1,283 @@
+#include "recipe_format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/canonical.h"
+
+/* What the check of a header covers: all of it but the check itself. */
+#define CHECKED_SIZE 24
+
+#define PLACE_BITS 56
+
+static const uint8_t magic[8] = {0x89, 'W', 'P', 'R', '\r', '\n', 0x1a, '\n'};
+
+static uint64_t load_u64(const uint8_t *at)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++) {
+        value |= (uint64_t)at[i] << (8 * i);
+    }
+    return value;
+}
+
+static uint32_t load_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static uint64_t check_of(const uint8_t *header)
+{
+    return digest_of(header, CHECKED_SIZE).low;
+}
+
+/* Every record names the versions, so that none is taken for another's where the segment's header
+ * is damaged. */
+static uint32_t tag_of(unsigned kind)
+{
+    return kind | RECIPE_FORMAT_VERSION << 8 | CANONICAL_VERSION << 16;
+}
+
+static uint64_t aligned(uint64_t size)
+{
+    return (size + RECIPE_ALIGNMENT - 1) / RECIPE_ALIGNMENT * RECIPE_ALIGNMENT;
+}
+
+uint64_t recipe_record_extent(size_t size)
+{
+    return RECIPE_RECORD_HEADER + aligned(size);
+}
+
+void recipe_put_header(struct bytes *out)
+{
+    const size_t start = out->size;
+    bytes_put(out, magic, sizeof magic);
+    bytes_put_u32(out, RECIPE_FORMAT_VERSION);
+    bytes_put_u32(out, CANONICAL_VERSION);
+    bytes_put_u64(out, 0);
+    if (!out->failed) {
+        bytes_put_u64(out, check_of(out->data + start));
+    }
+}
+
+void recipe_put_record(struct bytes *out, unsigned kind, struct digest digest, const void *data,
+                       size_t size)
+{
+    const size_t start = out->size;
+    if (size > UINT32_MAX || !bytes_reserve(out, (size_t)recipe_record_extent(size))) {
+        out->failed = true;
+        return;
+    }
+    bytes_put_u32(out, tag_of(kind));
+    bytes_put_u32(out, (uint32_t)size);
+    digest_put(out, digest);
+    bytes_put_u64(out, check_of(out->data + start));
+    bytes_put(out, data, size);
+    bytes_put_zeros(out, (size_t)(aligned(size) - size));
+}
+
+/* Reads a header without looking whether the record is whole. */
+static bool parse_header(const uint8_t *data, size_t size, uint64_t offset,
+                         struct recipe_record *ret_record)
+{
+    if (offset % RECIPE_ALIGNMENT != 0 || offset > size || size - offset < RECIPE_RECORD_HEADER) {
+        return false;
+    }
+    const uint8_t *header = data + offset;
+    const unsigned kind = header[0];
+    if (kind < RECIPE_CODE || kind > RECIPE_FOOTER || load_u32(header) != tag_of(kind) ||
+        load_u64(header + CHECKED_SIZE) != check_of(header)) {
+        return false;
+    }
+    *ret_record = (struct recipe_record){
+        .kind = kind,
+        .digest = {.low = load_u64(header + 8), .high = load_u64(header + 16)},
+        .offset = offset,
+        .data = header + RECIPE_RECORD_HEADER,
+        .size = load_u32(header + 4),
+    };
+    return true;
+}
+
+static bool is_whole(const struct recipe_record *record, size_t size)
+{
+    return recipe_record_extent(record->size) <= size - record->offset &&
+           (record->size <= RECIPE_MAX_DATA || record->kind == RECIPE_INDEX);
+}
+
+bool recipe_record_at(const uint8_t *data, size_t size, uint64_t offset,
+                      struct recipe_record *ret_record)
+{
+    struct recipe_record record;
+    if (!parse_header(data, size, offset, &record) || !is_whole(&record, size)) {
+        return false;
+    }
+    *ret_record = record;
+    return true;
+}
+
+bool recipe_record_is_intact(const struct recipe_record *record)
+{
+    return digest_equal(digest_of(record->data, record->size), record->digest);
+}
+
+enum reason recipe_check_header(const uint8_t *data, size_t size)
+{
+    struct recipe_record first;
+    const bool has_magic = memcmp(data, magic, size < sizeof magic ? size : sizeof magic) == 0;
+    if (size < RECIPE_HEADER_SIZE) {
+        return has_magic ? REASON_truncated : REASON_bad_magic;
+    }
+    const bool is_whole_header = load_u64(data + CHECKED_SIZE) == check_of(data);
+    if (!has_magic || !is_whole_header) {
+        const bool is_ours = has_magic || parse_header(data, size, RECIPE_HEADER_SIZE, &first);
+        return is_ours ? REASON_bad_header_digest : REASON_bad_magic;
+    }
+    const bool is_this = load_u32(data + 8) == RECIPE_FORMAT_VERSION &&
+                         load_u32(data + 12) == CANONICAL_VERSION && load_u64(data + 16) == 0;
+    return is_this ? REASON_ok : REASON_bad_format_version;
+}
+
+/* A write that was cut short, by a full disk or a crash: the start of a record, or nothing at all
+ * where the file has grown but its bytes never came. */
+static bool is_torn(const struct recipe_walk *walk, uint64_t from)
+{
+    struct recipe_record record;
+    if (walk->size - from < RECIPE_RECORD_HEADER ||
+        parse_header(walk->data, walk->size, from, &record)) {
+        return true;
+    }
+    for (uint64_t i = from; i < walk->size; i++) {
+        if (walk->data[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool recipe_walk_next(struct recipe_walk *walk, struct recipe_record *ret_record)
+{
+    const uint64_t from = walk->next;
+    if (from >= walk->size) {
+        return false;
+    }
+    for (uint64_t at = from; at < walk->size; at += RECIPE_ALIGNMENT) {
+        if (recipe_record_at(walk->data, walk->size, at, ret_record)) {
+            walk->dropped += at != from;
+            walk->next = at + recipe_record_extent(ret_record->size);
+            return true;
+        }
+    }
+    walk->dropped += !is_torn(walk, from);
+    walk->next = walk->size;
+    return false;
+}
+
+void recipe_index_put(struct bytes *entries, unsigned kind, struct digest digest, uint64_t offset)
+{
+    digest_put(entries, digest);
+    bytes_put_u64(entries, (uint64_t)kind << PLACE_BITS | offset);
+}
+
+static const uint8_t *entry_at(const struct recipe_index *index, size_t at)
+{
+    return index->entries + at * RECIPE_INDEX_ENTRY;
+}
+
+unsigned recipe_index_kind(const struct recipe_index *index, size_t at)
+{
+    return (unsigned)(load_u64(entry_at(index, at) + 16) >> PLACE_BITS);
+}
+
+uint64_t recipe_index_offset(const struct recipe_index *index, size_t at)
+{
+    return load_u64(entry_at(index, at) + 16) & (((uint64_t)1 << PLACE_BITS) - 1);
+}
+
+struct digest recipe_index_digest(const struct recipe_index *index, size_t at)
+{
+    const uint8_t *entry = entry_at(index, at);
+    return (struct digest){.low = load_u64(entry), .high = load_u64(entry + 8)};
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* By kind, then digest, the high half first. */
+static int compare_key(const struct recipe_index *index, size_t at, unsigned kind,
+                       struct digest digest)
+{
+    const struct digest own = recipe_index_digest(index, at);
+    int order = compare_numbers(recipe_index_kind(index, at), kind);
+    order = order ? order : compare_numbers(own.high, digest.high);
+    return order ? order : compare_numbers(own.low, digest.low);
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+    const struct recipe_index a = {.entries = left, .count = 1};
+    const struct recipe_index b = {.entries = right, .count = 1};
+    const int order = compare_key(&a, 0, recipe_index_kind(&b, 0), recipe_index_digest(&b, 0));
+    return order ? order : compare_numbers(recipe_index_offset(&a, 0), recipe_index_offset(&b, 0));
+}
+
+void recipe_index_sort(uint8_t *entries, size_t count)
+{
+    if (count > 0) {
+        qsort(entries, count, RECIPE_INDEX_ENTRY, compare_entries);
+    }
+}
+
+size_t recipe_index_lower(const struct recipe_index *index, unsigned kind, struct digest digest)
+{
+    size_t low = 0;
+    size_t high = index->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (compare_key(index, middle, kind, digest) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+bool recipe_index_matches(const struct recipe_index *index, size_t at, unsigned kind,
+                          struct digest digest, uint64_t *ret_offset)
+{
+    if (at >= index->count || compare_key(index, at, kind, digest) != 0) {
+        return false;
+    }
+    *ret_offset = recipe_index_offset(index, at);
+    return true;
+}
+
+void recipe_put_index(struct bytes *out, const uint8_t *entries, size_t count, uint64_t offset)
+{
+    const size_t size = count * RECIPE_INDEX_ENTRY;
+    recipe_put_record(out, RECIPE_INDEX, digest_of(entries, size), entries, size);
+    const uint64_t end = offset + recipe_record_extent(size) + RECIPE_RECORD_HEADER;
+    recipe_put_record(out, RECIPE_FOOTER, (struct digest){.low = offset, .high = end}, NULL, 0);
+}
+
+bool recipe_find_index(const uint8_t *data, size_t size, struct recipe_index *ret_index)
+{
+    struct recipe_record footer;
+    struct recipe_record index;
+    if (size < RECIPE_RECORD_HEADER ||
+        !recipe_record_at(data, size, size - RECIPE_RECORD_HEADER, &footer) ||
+        footer.kind != RECIPE_FOOTER || footer.digest.high != size ||
+        !recipe_record_at(data, size, footer.digest.low, &index) || index.kind != RECIPE_INDEX ||
+        index.offset + recipe_record_extent(index.size) != footer.offset ||
+        index.size % RECIPE_INDEX_ENTRY != 0 || !recipe_record_is_intact(&index)) {
+        return false;
+    }
+    *ret_index = (struct recipe_index){
+        .entries = index.data,
+        .count = index.size / RECIPE_INDEX_ENTRY,
+    };
+    return true;
+}

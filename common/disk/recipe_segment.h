@@ -1,0 +1,46 @@
+/* One segment, open: where its records are. A mapping of a file, or bytes in memory. Thread-safe
+ * once it is open. */
+#ifndef WARMPIPE_DISK_RECIPE_SEGMENT_H
+#define WARMPIPE_DISK_RECIPE_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "recipe_format.h"
+
+struct recipe_segment {
+    const uint8_t *data;
+    size_t size;
+    bool is_mapped; /* else malloc'ed */
+    bool is_sealed; /* it has an index of its own that checks out */
+    struct recipe_index index;
+    struct bytes own_index; /* of one that is not sealed */
+    uint64_t dropped;       /* damaged stretches that the walk has passed over */
+};
+
+/* Maps the file `name` of an open folder read-only, as much of it as is committed, having checked
+ * what file_open checks. Reasons also of recipe_check_header: bad_magic and bad_format_version are
+ * those of others' or newer files; too_large; out_of_memory. ret_segment is closed by the caller.
+ */
+enum reason recipe_segment_map(int folder_fd, const char *name, struct recipe_segment *ret_segment);
+
+/* Takes bytes that were malloc'ed; on failure they stay the caller's. */
+enum reason recipe_segment_take(uint8_t *data, size_t size, struct recipe_segment *ret_segment);
+
+void recipe_segment_close(struct recipe_segment *segment);
+
+/* Whether it has a record of this kind and digest, by the index alone. */
+bool recipe_segment_has(const struct recipe_segment *segment, unsigned kind, struct digest digest);
+
+/* The next record of this kind and digest from the entry *at (start with SIZE_MAX) on; *ret_record
+ * has offset only (data NULL) where it is damaged. False: there are no more. */
+bool recipe_segment_next(const struct recipe_segment *segment, unsigned kind, struct digest digest,
+                         size_t *at, struct recipe_record *ret_record);
+
+/* Likewise, all records of a kind. */
+bool recipe_segment_next_of(const struct recipe_segment *segment, unsigned kind, size_t *at,
+                            struct recipe_record *ret_record);
+
+#endif

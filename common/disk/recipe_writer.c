@@ -1,0 +1,242 @@
+#include "recipe_writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "file_owned.h"
+#include "recipe_folder.h"
+#include "recipe_format.h"
+#include "recipe_uses.h"
+
+struct recipe_writer {
+    char *root;
+    char *app;
+    uint64_t max_size;
+    pid_t process;
+    int fd; /* -1: no segment yet */
+    dev_t device;
+    ino_t inode;
+    uint64_t size;
+    struct bytes entries; /* of the index */
+};
+
+struct recipe_writer *recipe_writer_new(const char *root, const char *app, uint64_t max_size)
+{
+    struct recipe_writer *writer = calloc(1, sizeof *writer);
+    if (!writer) {
+        return NULL;
+    }
+    writer->root = strdup(root);
+    writer->app = strdup(app);
+    writer->max_size = max_size;
+    writer->process = getpid();
+    writer->fd = -1;
+    if (!writer->root || !writer->app) {
+        recipe_writer_close(writer, false);
+        return NULL;
+    }
+    return writer;
+}
+
+void recipe_writer_put(struct bytes *batch, enum recipe_kind kind, struct digest digest,
+                       const void *data, size_t size)
+{
+    recipe_put_record(batch, kind, digest, data, size);
+}
+
+void recipe_writer_put_use(struct bytes *batch, const struct recipe_use *use)
+{
+    struct recipe_use one = *use;
+    const struct recipe_uses uses = {.uses = &one, .count = 1};
+    recipe_uses_put(batch, &uses);
+}
+
+/* Whether the descriptor is still ours: a program that closes all it does not know (as daemons do)
+ * may have given the number to a file of its own. */
+static bool still_ours(const struct recipe_writer *writer)
+{
+    struct stat status;
+    return writer->fd >= 0 && fstat(writer->fd, &status) == 0 && status.st_dev == writer->device &&
+           status.st_ino == writer->inode;
+}
+
+/* Lets go of the segment; the next append makes another. */
+static void leave_segment(struct recipe_writer *writer)
+{
+    if (still_ours(writer)) {
+        if (writer->process == getpid()) {
+            /* Explicitly: the child of a fork may share the description. */
+            flock(writer->fd, LOCK_UN);
+        }
+        close(writer->fd);
+    }
+    writer->fd = -1;
+    writer->size = 0;
+    writer->entries.size = 0;
+}
+
+static enum reason make_segment(struct recipe_writer *writer)
+{
+    int folder_fd;
+    struct file_owned file;
+    struct stat status;
+    enum reason reason = recipe_folder_open(writer->root, writer->app, true, &folder_fd);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    if (!file_create_owned(folder_fd, NULL, RECIPE_SUFFIX, &file)) {
+        reason = reason_from_errno(errno);
+        close(folder_fd);
+        return reason == REASON_no_file ? REASON_directory_unusable : reason;
+    }
+    /* fchmod: a umask may have taken even our own bits. */
+    if (fchmod(file.fd, 0600) != 0 || fstat(file.fd, &status) != 0) {
+        reason = reason_from_errno(errno);
+        unlinkat(folder_fd, file.name, 0);
+        close(file.fd);
+    } else {
+        writer->fd = file.fd;
+        writer->device = status.st_dev;
+        writer->inode = status.st_ino;
+    }
+    close(folder_fd);
+    return reason;
+}
+
+static bool write_fully(int fd, const uint8_t *data, size_t size, uint64_t offset)
+{
+    while (size > 0) {
+        const ssize_t written = pwrite(fd, data, size, (off_t)offset);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return false;
+        }
+        data += written;
+        size -= (size_t)written;
+        offset += (uint64_t)written;
+    }
+    return true;
+}
+
+/* Writes behind what is there. A segment that could not be written is left: it is never cut, for
+ * others may have mapped it, and what stands behind its last whole record they pass over. */
+static enum reason write_behind(struct recipe_writer *writer, const struct bytes *bytes)
+{
+    if (!file_size_allowed(writer->size + bytes->size)) {
+        return REASON_disk_full;
+    }
+    if (!write_fully(writer->fd, bytes->data, bytes->size, writer->size)) {
+        const enum reason reason = errno == EFBIG ? REASON_disk_full : reason_from_errno(errno);
+        leave_segment(writer);
+        return reason;
+    }
+    writer->size += bytes->size;
+    return REASON_ok;
+}
+
+/* The records of a batch, those of uses as one for each environment. False: out of memory. */
+static bool arrange(const struct bytes *batch, struct bytes *out)
+{
+    struct recipe_walk walk = {.data = batch->data, .size = batch->size};
+    struct recipe_record record;
+    struct recipe_uses uses = {0};
+    while (recipe_walk_next(&walk, &record)) {
+        if (record.kind == RECIPE_USES) {
+            recipe_uses_add_record(&uses, record.data, record.size);
+        } else {
+            bytes_put(out, batch->data + record.offset, (size_t)recipe_record_extent(record.size));
+        }
+    }
+    recipe_uses_fold(&uses);
+    recipe_uses_put(out, &uses);
+    const bool arranged = !uses.failed && !out->failed;
+    recipe_uses_free(&uses);
+    return arranged;
+}
+
+static uint64_t index_size(size_t entries_size)
+{
+    return recipe_record_extent(entries_size) + RECIPE_RECORD_HEADER;
+}
+
+/* Appends the index entries of the records in `out` that lie at `base` in the file. */
+static void put_entries(const struct bytes *out, size_t from, uint64_t base, struct bytes *entries)
+{
+    struct recipe_walk walk = {.data = out->data, .size = out->size, .next = from};
+    struct recipe_record record;
+    while (recipe_walk_next(&walk, &record)) {
+        recipe_index_put(entries, record.kind, record.digest, base + record.offset);
+    }
+}
+
+enum reason recipe_writer_append(struct recipe_writer *writer, const struct bytes *batch)
+{
+    if (writer->process != getpid()) {
+        return REASON_forked;
+    }
+    if (batch->size == 0) {
+        return REASON_ok;
+    }
+    if (!still_ours(writer)) {
+        leave_segment(writer);
+    }
+    struct bytes out = {0};
+    const bool is_new = writer->size == 0;
+    const size_t known = writer->entries.size;
+    if (is_new) {
+        recipe_put_header(&out);
+    }
+    const size_t header_size = out.size;
+    enum reason reason = REASON_out_of_memory;
+    if (arrange(batch, &out)) {
+        put_entries(&out, header_size, writer->size, &writer->entries);
+        const uint64_t grown = writer->size + out.size + index_size(writer->entries.size);
+        reason = writer->entries.failed     ? REASON_out_of_memory
+                 : grown > writer->max_size ? REASON_too_large
+                 : writer->fd < 0           ? make_segment(writer)
+                                            : REASON_ok;
+    }
+    if (reason == REASON_ok) {
+        reason = write_behind(writer, &out);
+    }
+    if (reason != REASON_ok && writer->entries.size > known) {
+        writer->entries.size = known;
+    }
+    writer->entries.failed = false;
+    bytes_free(&out);
+    return reason;
+}
+
+static void seal_segment(struct recipe_writer *writer)
+{
+    struct bytes out = {0};
+    const size_t count = writer->entries.size / RECIPE_INDEX_ENTRY;
+    recipe_index_sort(writer->entries.data, count);
+    recipe_put_index(&out, writer->entries.data, count, writer->size);
+    if (!out.failed && write_behind(writer, &out) == REASON_ok) {
+        fsync(writer->fd);
+    }
+    bytes_free(&out);
+}
+
+void recipe_writer_close(struct recipe_writer *writer, bool seal)
+{
+    if (!writer) {
+        return;
+    }
+    if (seal && writer->size > 0 && writer->process == getpid() && still_ours(writer)) {
+        seal_segment(writer);
+    }
+    leave_segment(writer);
+    bytes_free(&writer->entries);
+    free(writer->root);
+    free(writer->app);
+    free(writer);
+}

@@ -1,0 +1,252 @@
+#include "recipes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "file.h"
+#include "listing.h"
+#include "recipe_folder.h"
+#include "recipe_segment.h"
+#include "recipe_uses.h"
+
+/* Of one folder; compaction keeps it at a few. */
+#define MAX_SEGMENTS ((size_t)1024)
+
+/* What was asked for and found damaged; each counts once. */
+struct bad_record {
+    size_t segment;
+    uint64_t offset;
+};
+
+struct recipes {
+    struct recipe_segment *segments;
+    size_t count;
+    size_t capacity;
+    uint64_t dropped; /* while they were opened */
+
+    pthread_mutex_t lock; /* of what follows */
+    bool uses_known;
+    struct recipe_uses uses;
+    struct bad_record *bad;
+    size_t bad_count;
+};
+
+static struct recipes *new_recipes(void)
+{
+    struct recipes *recipes = calloc(1, sizeof *recipes);
+    if (recipes) {
+        pthread_mutex_init(&recipes->lock, NULL);
+    }
+    return recipes;
+}
+
+void recipes_close(struct recipes *recipes)
+{
+    if (!recipes) {
+        return;
+    }
+    for (size_t i = 0; i < recipes->count; i++) {
+        recipe_segment_close(&recipes->segments[i]);
+    }
+    free(recipes->segments);
+    free(recipes->bad);
+    recipe_uses_free(&recipes->uses);
+    pthread_mutex_destroy(&recipes->lock);
+    free(recipes);
+}
+
+/* Room for one segment more; NULL: out of memory. */
+static struct recipe_segment *reserve_segment(struct recipes *recipes)
+{
+    if (recipes->count == recipes->capacity) {
+        const size_t capacity = recipes->capacity ? recipes->capacity * 2 : 8;
+        struct recipe_segment *more = reallocarray(recipes->segments, capacity, sizeof *more);
+        if (!more) {
+            return NULL;
+        }
+        recipes->segments = more;
+        recipes->capacity = capacity;
+    }
+    return &recipes->segments[recipes->count];
+}
+
+/* Whatever else is wrong with a segment, it is passed over. False: out of memory. */
+static bool add_segment(struct recipes *recipes, int folder_fd, const char *name)
+{
+    struct recipe_segment *segment = reserve_segment(recipes);
+    const enum reason reason =
+        segment ? recipe_segment_map(folder_fd, name, segment) : REASON_out_of_memory;
+    if (reason == REASON_ok) {
+        recipes->dropped += segment->dropped;
+        recipes->count++;
+    }
+    return reason != REASON_out_of_memory;
+}
+
+static enum reason open_segments(struct recipes *recipes, int folder_fd)
+{
+    DIR *listing = listing_open(folder_fd, ".");
+    if (!listing) {
+        return reason_from_errno(errno);
+    }
+    char identity[DIGEST_HEX_SIZE];
+    const char *name;
+    bool enough_memory = true;
+    while (enough_memory && recipes->count < MAX_SEGMENTS && (name = listing_next(listing))) {
+        if (recipe_folder_classify(name, identity) == RECIPE_NAME_SEGMENT) {
+            enough_memory = add_segment(recipes, folder_fd, name);
+        }
+    }
+    closedir(listing);
+    return !enough_memory ? REASON_out_of_memory : recipes->count ? REASON_ok : REASON_no_file;
+}
+
+enum reason recipes_open(const char *root, const char *app, struct recipes **ret_recipes)
+{
+    int folder_fd;
+    enum reason reason = recipe_folder_open(root, app, false, &folder_fd);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    struct recipes *recipes = new_recipes();
+    reason = recipes ? open_segments(recipes, folder_fd) : REASON_out_of_memory;
+    close(folder_fd);
+    if (reason == REASON_ok) {
+        *ret_recipes = recipes;
+    } else {
+        recipes_close(recipes);
+    }
+    return reason;
+}
+
+enum reason recipes_open_file(const char *path, struct recipes **ret_recipes)
+{
+    uint8_t *data;
+    size_t size;
+    enum reason reason = file_read_any(path, RECIPES_MAX_FILE, &data, &size);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    struct recipes *recipes = new_recipes();
+    struct recipe_segment *segment = recipes ? reserve_segment(recipes) : NULL;
+    reason = segment ? recipe_segment_take(data, size, segment) : REASON_out_of_memory;
+    if (reason != REASON_ok) {
+        free(data);
+        recipes_close(recipes);
+        return reason;
+    }
+    recipes->dropped = segment->dropped;
+    recipes->count = 1;
+    *ret_recipes = recipes;
+    return REASON_ok;
+}
+
+bool recipes_have(const struct recipes *recipes, enum recipe_kind kind, struct digest digest)
+{
+    for (size_t i = 0; i < recipes->count; i++) {
+        if (recipe_segment_has(&recipes->segments[i], kind, digest)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Under the lock. Out of memory: it is not counted. */
+static void note_bad(struct recipes *recipes, size_t segment, uint64_t offset)
+{
+    for (size_t i = 0; i < recipes->bad_count; i++) {
+        if (recipes->bad[i].segment == segment && recipes->bad[i].offset == offset) {
+            return;
+        }
+    }
+    struct bad_record *more = reallocarray(recipes->bad, recipes->bad_count + 1, sizeof *more);
+    if (more) {
+        more[recipes->bad_count++] = (struct bad_record){.segment = segment, .offset = offset};
+        recipes->bad = more;
+    }
+}
+
+/* An open one is changed by its own lock only: what callers see of it is constant. */
+static struct recipes *unlocked(const struct recipes *recipes)
+{
+    return (struct recipes *)(uintptr_t)recipes;
+}
+
+bool recipes_find(const struct recipes *recipes, enum recipe_kind kind, struct digest digest,
+                  const void **ret_data, size_t *ret_size)
+{
+    for (size_t i = 0; i < recipes->count; i++) {
+        struct recipe_record record;
+        size_t at = SIZE_MAX;
+        while (recipe_segment_next(&recipes->segments[i], kind, digest, &at, &record)) {
+            if (record.data) {
+                *ret_data = record.data;
+                *ret_size = record.size;
+                return true;
+            }
+            struct recipes *own = unlocked(recipes);
+            pthread_mutex_lock(&own->lock);
+            note_bad(own, i, record.offset);
+            pthread_mutex_unlock(&own->lock);
+        }
+    }
+    return false;
+}
+
+/* Under the lock. */
+static void read_uses(struct recipes *recipes)
+{
+    for (size_t i = 0; i < recipes->count; i++) {
+        struct recipe_record record;
+        size_t at = SIZE_MAX;
+        while (recipe_segment_next_of(&recipes->segments[i], RECIPE_USES, &at, &record)) {
+            if (!record.data || !recipe_uses_add_record(&recipes->uses, record.data, record.size)) {
+                note_bad(recipes, i, record.offset);
+            }
+        }
+    }
+    recipe_uses_fold(&recipes->uses);
+}
+
+/* Read when they are first asked for, and never changed afterwards. */
+static const struct recipe_uses *uses_of(const struct recipes *recipes)
+{
+    struct recipes *own = unlocked(recipes);
+    pthread_mutex_lock(&own->lock);
+    if (!own->uses_known) {
+        read_uses(own);
+        own->uses_known = true;
+    }
+    pthread_mutex_unlock(&own->lock);
+    return &own->uses;
+}
+
+size_t recipes_uses(const struct recipes *recipes, const struct recipe_use **ret_uses)
+{
+    const struct recipe_uses *uses = uses_of(recipes);
+    *ret_uses = uses->uses;
+    return uses->count;
+}
+
+const struct recipe_use *recipes_find_use(const struct recipes *recipes, struct digest pipeline,
+                                          struct digest environment)
+{
+    return recipe_uses_find(uses_of(recipes), pipeline, environment);
+}
+
+struct recipe_damage recipes_damage(const struct recipes *recipes)
+{
+    struct recipes *own = unlocked(recipes);
+    pthread_mutex_lock(&own->lock);
+    const uint64_t records = own->dropped + own->bad_count;
+    pthread_mutex_unlock(&own->lock);
+    return (struct recipe_damage){
+        .records = records,
+        .reason = records ? REASON_bad_record : REASON_ok,
+    };
+}

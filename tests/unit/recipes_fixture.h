@@ -1,0 +1,195 @@
+// What the tests of recipes share: small records, written and read back.
+#ifndef WARMPIPE_TESTS_UNIT_RECIPES_FIXTURE_H
+#define WARMPIPE_TESTS_UNIT_RECIPES_FIXTURE_H
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <csignal>
+#include <sys/wait.h>
+
+#include "disk_fixture.h"
+#include "scratch.h"
+
+extern "C" {
+#include "disk/recipe_format.h"
+#include "disk/recipe_writer.h"
+#include "disk/recipes.h"
+}
+
+inline bool operator==(const digest &a, const digest &b)
+{
+    return digest_equal(a, b);
+}
+
+inline digest digest_of(const std::string &text)
+{
+    return digest_of(text.data(), text.size());
+}
+
+inline std::string text_of(const struct bytes &bytes)
+{
+    return std::string(reinterpret_cast<const char *>(bytes.data), bytes.size);
+}
+
+inline const uint8_t *bytes_of(const std::string &text)
+{
+    return reinterpret_cast<const uint8_t *>(text.data());
+}
+
+// Runs it in a process of its own; its exit status, 128 + number for a signal.
+template <typename Body> int in_child(Body body)
+{
+    fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+        body();
+        _exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// A batch of records, freed with it.
+class Batch {
+  public:
+    Batch() = default;
+    Batch(const Batch &) = delete;
+    Batch &operator=(const Batch &) = delete;
+    ~Batch()
+    {
+        bytes_free(&bytes);
+    }
+
+    Batch &put(recipe_kind kind, const std::string &data)
+    {
+        recipe_writer_put(&bytes, kind, digest_of(data), data.data(), data.size());
+        return *this;
+    }
+
+    Batch &use(const std::string &pipeline, const std::string &environment, uint32_t last_day,
+               uint32_t days = 1, uint32_t compile_us = 0)
+    {
+        const recipe_use use = {digest_of(pipeline), digest_of(environment), last_day, days,
+                                compile_us};
+        recipe_writer_put_use(&bytes, &use);
+        return *this;
+    }
+
+    struct bytes bytes = {};
+};
+
+struct CloseRecipes {
+    void operator()(recipes *recipes) const
+    {
+        recipes_close(recipes);
+    }
+};
+using Recipes = std::unique_ptr<recipes, CloseRecipes>;
+
+class Writer {
+  public:
+    explicit Writer(const std::string &root, uint64_t max_size = 1 << 30)
+        : writer_(recipe_writer_new(root.c_str(), "app", max_size))
+    {
+    }
+    Writer(const Writer &) = delete;
+    Writer &operator=(const Writer &) = delete;
+    ~Writer()
+    {
+        close(false);
+    }
+
+    enum reason append(const Batch &batch)
+    {
+        return recipe_writer_append(writer_, &batch.bytes);
+    }
+
+    void close(bool seal = true)
+    {
+        recipe_writer_close(writer_, seal);
+        writer_ = nullptr;
+    }
+
+  private:
+    recipe_writer *writer_;
+};
+
+class RecipesTest : public testing::Test {
+  protected:
+    Scratch scratch;
+    std::string root = scratch.path("root");
+    std::string folder = root + "/app/recipes";
+
+    Recipes open(enum reason expected = REASON_ok) const
+    {
+        recipes *recipes = nullptr;
+        EXPECT_EQ(recipes_open(root.c_str(), "app", &recipes), expected);
+        return Recipes(recipes);
+    }
+
+    static Recipes open_file(const std::string &path, enum reason expected = REASON_ok)
+    {
+        recipes *recipes = nullptr;
+        EXPECT_EQ(recipes_open_file(path.c_str(), &recipes), expected);
+        return Recipes(recipes);
+    }
+
+    // Writes a segment of one batch.
+    void write(const Batch &batch, bool seal = true) const
+    {
+        Writer writer(root);
+        ASSERT_EQ(writer.append(batch), REASON_ok);
+        writer.close(seal);
+    }
+
+    // The paths of all segments.
+    std::vector<std::string> segments() const
+    {
+        std::vector<std::string> paths;
+        for (const std::string &name : names_in(folder, ".wprecipes")) {
+            paths.push_back(folder + "/" + name);
+        }
+        return paths;
+    }
+
+    static std::string read(const std::string &path)
+    {
+        std::ifstream file(path, std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    }
+
+    static std::optional<std::string> find(const Recipes &recipes, recipe_kind kind,
+                                           const std::string &data)
+    {
+        const void *found;
+        size_t size;
+        if (!recipes_find(recipes.get(), kind, digest_of(data), &found, &size)) {
+            return std::nullopt;
+        }
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(found) % 4, 0u);
+        return std::string(static_cast<const char *>(found), size);
+    }
+
+    static bool has_all(const Recipes &recipes, recipe_kind kind,
+                        const std::vector<std::string> &all)
+    {
+        for (const std::string &data : all) {
+            if (find(recipes, kind, data) != data) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    static uint64_t damaged(const Recipes &recipes)
+    {
+        const recipe_damage damage = recipes_damage(recipes.get());
+        EXPECT_EQ(damage.reason, damage.records ? REASON_bad_record : REASON_ok);
+        return damage.records;
+    }
+};
+
+#endif
