@@ -1,46 +1,9 @@
 #include "objects.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "object_index.h"
-
-#define SHARD_COUNT 256
-
-/* Tests narrow the hash to show that equality never rests on it. */
-#ifndef OBJECTS_HASH_MASK
-#define OBJECTS_HASH_MASK UINT64_MAX
-#endif
-
-enum object_state { OBJECT_CLAIMED, OBJECT_SHARED, OBJECT_UNSHARED, OBJECT_UNKNOWN };
-
-/* Who may change what: `references` rises under the key shard's lock and falls under the handle
- * shard's; it never rises from 0. driver_references is the handle shard's. The rest is written
- * before the object is found by anybody. */
-struct object {
-    struct object *next_unindexed;
-    uint64_t handle;
-    uint64_t serial;
-    uint64_t hash;         /* of the key */
-    struct digest content; /* unless OBJECT_UNKNOWN */
-    atomic_uint references;
-    uint32_t driver_references;
-    uint32_t key_size;
-    uint32_t type;
-    _Atomic uint8_t state;
-    bool by_serial;
-    bool hot;
-    uint8_t key[]; /* key_size bytes; of an adopted render pass its struct render_pass_use */
-};
-
-struct shard {
-    _Alignas(128) pthread_mutex_t lock;
-    pthread_cond_t settled; /* a claim has been published or abandoned (key shards only) */
-    struct object_index index;
-    struct object *unindexed; /* for whose place memory was out (handle shards only) */
-};
+#include "object_shard.h"
 
 struct objects {
     _Alignas(128) _Atomic uint64_t epoch; /* read on every creation, written when handles go */
@@ -49,162 +12,16 @@ struct objects {
     struct shard by_handle[SHARD_COUNT];
 };
 
-struct wanted_handle {
-    VkObjectType type;
-    uint64_t handle;
-};
-
-struct wanted_key {
-    const struct object_key *key;
-    uint64_t hash;
-};
-
-static uint64_t mix(uint64_t value)
-{
-    value ^= value >> 32;
-    value *= UINT64_C(0xD6E8FEB86659FD93);
-    value ^= value >> 32;
-    return value;
-}
-
-static uint64_t hash_of_key(const struct object_key *key)
-{
-    return mix(key->digest.low ^ (uint64_t)key->type) & OBJECTS_HASH_MASK;
-}
-
-static uint64_t hash_of_handle(uint64_t handle)
-{
-    return mix(handle * UINT64_C(0x9E3779B97F4A7C15)) & OBJECTS_HASH_MASK;
-}
-
-static uint64_t item_key_hash(const void *item)
-{
-    return ((const struct object *)item)->hash / SHARD_COUNT;
-}
-
-static uint64_t item_handle_hash(const void *item)
-{
-    return hash_of_handle(((const struct object *)item)->handle) / SHARD_COUNT;
-}
-
-static struct shard *shard_of(struct shard *shards, uint64_t hash)
-{
-    return &shards[hash % SHARD_COUNT];
-}
-
-static bool matches_key(const void *item, const void *wanted)
-{
-    const struct object *object = item;
-    const struct object_key *key = ((const struct wanted_key *)wanted)->key;
-    if (object->hash != ((const struct wanted_key *)wanted)->hash ||
-        object->type != (uint32_t)key->type) {
-        return false;
-    }
-    size_t offset = 0;
-    for (unsigned i = 0; i < key->part_count; ++i) {
-        const struct iovec *part = &key->parts[i];
-        if (part->iov_len > object->key_size - offset ||
-            memcmp(object->key + offset, part->iov_base, part->iov_len) != 0) {
-            return false;
-        }
-        offset += part->iov_len;
-    }
-    return offset == object->key_size;
-}
-
-static bool matches_handle(const void *item, const void *wanted)
-{
-    const struct object *object = item;
-    const struct wanted_handle *handle = wanted;
-    return object->handle == handle->handle && object->type == (uint32_t)handle->type;
-}
-
-static struct object *find_handle(const struct shard *shard, uint64_t hash, VkObjectType type,
-                                  uint64_t handle)
-{
-    struct wanted_handle wanted = {type, handle};
-    struct object *object =
-        object_index_find(&shard->index, hash / SHARD_COUNT, matches_handle, &wanted);
-    for (struct object *next = shard->unindexed; !object && next; next = next->next_unindexed) {
-        object = matches_handle(next, &wanted) ? next : NULL;
-    }
-    return object;
-}
-
-/* A live handle is found in any case: the program may have been given it several times. */
-static void add_handle(struct shard *shard, struct object *object)
-{
-    if (!object_index_add(&shard->index, object)) {
-        object->next_unindexed = shard->unindexed;
-        shard->unindexed = object;
-    }
-}
-
-static void remove_handle(struct shard *shard, const struct object *object)
-{
-    struct object **link = &shard->unindexed;
-    while (*link && *link != object) {
-        link = &(*link)->next_unindexed;
-    }
-    if (*link) {
-        *link = object->next_unindexed;
-    } else {
-        object_index_remove(&shard->index, object);
-    }
-}
-
-/* Held for nanoseconds: a thread that finds it taken spins before it sleeps, where that can be had.
- */
-static void lock_init(pthread_mutex_t *lock)
-{
-#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
-    pthread_mutex_init(lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-#else
-    pthread_mutex_init(lock, NULL);
-#endif
-}
-
-static void shards_init(struct shard *shards, uint64_t (*hash)(const void *item))
-{
-    for (unsigned i = 0; i < SHARD_COUNT; ++i) {
-        lock_init(&shards[i].lock);
-        pthread_cond_init(&shards[i].settled, NULL);
-        shards[i].index.hash = hash;
-    }
-}
-
 struct objects *objects_new(void)
 {
     struct objects *objects = aligned_alloc(_Alignof(struct objects), sizeof *objects);
     if (objects) {
         memset(objects, 0, sizeof *objects);
         atomic_init(&objects->next_serial, 1);
-        shards_init(objects->by_key, item_key_hash);
-        shards_init(objects->by_handle, item_handle_hash);
+        shards_init(objects->by_key, false);
+        shards_init(objects->by_handle, true);
     }
     return objects;
-}
-
-static void shards_release(struct shard *shards, bool free_items)
-{
-    for (unsigned i = 0; i < SHARD_COUNT; ++i) {
-        struct object_index *index = &shards[i].index;
-        for (size_t s = 0; free_items && index->slots && s <= index->mask; ++s) {
-            free(index->slots[s]);
-        }
-        while (shards[i].unindexed) {
-            struct object *object = shards[i].unindexed;
-            shards[i].unindexed = object->next_unindexed;
-            free(object);
-        }
-        object_index_release(index);
-        pthread_mutex_destroy(&shards[i].lock);
-        pthread_cond_destroy(&shards[i].settled);
-    }
 }
 
 void objects_delete(struct objects *objects)
@@ -216,42 +33,9 @@ void objects_delete(struct objects *objects)
     }
 }
 
-static size_t key_size(const struct object_key *key)
+static uint64_t new_serial(struct objects *objects)
 {
-    size_t size = 0;
-    for (unsigned i = 0; i < key->part_count; ++i) {
-        size += key->parts[i].iov_len;
-    }
-    return size;
-}
-
-/* An object that nobody else knows yet; NULL when memory is out or the key is beyond bounds. */
-static struct object *object_new(struct objects *objects, const struct object_key *key,
-                                 uint64_t hash, enum object_state state,
-                                 const struct canonical_object *facts)
-{
-    size_t size = key_size(key);
-    struct object *object = size <= UINT32_MAX ? malloc(offsetof(struct object, key) + size) : NULL;
-    if (!object) {
-        return NULL;
-    }
-    object->handle = 0;
-    object->serial = atomic_fetch_add_explicit(&objects->next_serial, 1, memory_order_relaxed);
-    object->hash = hash;
-    object->content = facts ? facts->content : (struct digest){0};
-    atomic_init(&object->references, 1);
-    object->driver_references = 1;
-    object->key_size = (uint32_t)size;
-    object->type = (uint32_t)key->type;
-    atomic_init(&object->state, state);
-    object->by_serial = facts && facts->by_serial;
-    object->hot = false;
-    size_t offset = 0;
-    for (unsigned i = 0; i < key->part_count; ++i) {
-        memcpy(object->key + offset, key->parts[i].iov_base, key->parts[i].iov_len);
-        offset += key->parts[i].iov_len;
-    }
-    return object;
+    return atomic_fetch_add_explicit(&objects->next_serial, 1, memory_order_relaxed);
 }
 
 uint64_t object_handle(const struct object *object)
@@ -279,7 +63,7 @@ static struct object *claim_new(struct objects *objects, struct shard *shard,
                                 const struct object_key *key, uint64_t hash,
                                 const struct canonical_object *facts)
 {
-    struct object *claim = object_new(objects, key, hash, OBJECT_CLAIMED, facts);
+    struct object *claim = object_new(key, hash, new_serial(objects), OBJECT_CLAIMED, facts);
     if (claim && !object_index_add(&shard->index, claim)) {
         free(claim);
         claim = NULL;
@@ -291,13 +75,12 @@ enum objects_answer objects_claim(struct objects *objects, const struct object_k
                                   const struct canonical_object *facts, bool wait,
                                   struct object **ret_object)
 {
-    struct wanted_key wanted = {.key = key, .hash = hash_of_key(key)};
-    struct shard *shard = shard_of(objects->by_key, wanted.hash);
+    uint64_t hash = object_hash_of_key(key);
+    struct shard *shard = shard_of(objects->by_key, hash);
     enum objects_answer answer = OBJECTS_ALONE;
     pthread_mutex_lock(&shard->lock);
     for (;;) {
-        struct object *object =
-            object_index_find(&shard->index, wanted.hash / SHARD_COUNT, matches_key, &wanted);
+        struct object *object = shard_find_key(shard, hash, key);
         bool claimed = object && atomic_load(&object->state) == OBJECT_CLAIMED;
         if (claimed && wait) {
             pthread_cond_wait(&shard->settled, &shard->lock);
@@ -316,7 +99,7 @@ enum objects_answer objects_claim(struct objects *objects, const struct object_k
             /* Its last reference is being dropped at this moment, by another thread. */
             object_index_remove(&shard->index, object);
         }
-        struct object *claim = claim_new(objects, shard, key, wanted.hash, facts);
+        struct object *claim = claim_new(objects, shard, key, hash, facts);
         if (claim) {
             *ret_object = claim;
             answer = OBJECTS_CREATE;
@@ -331,15 +114,16 @@ enum objects_answer objects_claim(struct objects *objects, const struct object_k
  * there. */
 static bool enter_handle(struct objects *objects, struct object *object)
 {
-    uint64_t hash = hash_of_handle(object->handle);
+    uint64_t hash = object_hash_of_handle(object->handle);
     struct shard *shard = shard_of(objects->by_handle, hash);
     pthread_mutex_lock(&shard->lock);
-    struct object *known = find_handle(shard, hash, (VkObjectType)object->type, object->handle);
+    struct object *known =
+        shard_find_handle(shard, hash, (VkObjectType)object->type, object->handle);
     if (known) {
         ++known->driver_references;
         atomic_fetch_add(&known->references, 1);
     } else {
-        add_handle(shard, object);
+        shard_add_handle(shard, object);
     }
     pthread_mutex_unlock(&shard->lock);
     return !known;
@@ -376,6 +160,20 @@ void objects_abandon(struct objects *objects, struct object *claim)
     free(claim);
 }
 
+static void adopt(struct objects *objects, const struct object_key *key, uint64_t handle,
+                  const struct canonical_object *facts)
+{
+    struct object *object =
+        object_new(key, 0, new_serial(objects), facts ? OBJECT_UNSHARED : OBJECT_UNKNOWN, facts);
+    if (!object) {
+        return;
+    }
+    object->handle = handle;
+    if (!enter_handle(objects, object)) {
+        free(object);
+    }
+}
+
 void objects_adopt(struct objects *objects, VkObjectType type, uint64_t handle,
                    const struct canonical_object *facts)
 {
@@ -386,23 +184,48 @@ void objects_adopt(struct objects *objects, VkObjectType type, uint64_t handle,
         key.parts = &use;
         key.part_count = 1;
     }
-    struct object *object =
-        object_new(objects, &key, 0, facts ? OBJECT_UNSHARED : OBJECT_UNKNOWN, facts);
-    if (!object) {
-        return;
+    adopt(objects, &key, handle, facts);
+}
+
+void objects_adopt_module(struct objects *objects, uint64_t handle,
+                          const struct canonical_object *facts, const struct iovec parts[2])
+{
+    struct object_key key = {
+        .type = VK_OBJECT_TYPE_SHADER_MODULE,
+        .parts = parts,
+        .part_count = 2,
+    };
+    adopt(objects, &key, handle, facts);
+}
+
+bool objects_borrow_module(struct objects *objects, uint64_t handle,
+                           struct objects_module *ret_module)
+{
+    uint64_t hash = object_hash_of_handle(handle);
+    struct shard *shard = shard_of(objects->by_handle, hash);
+    pthread_mutex_lock(&shard->lock);
+    const struct object *object =
+        shard_find_handle(shard, hash, VK_OBJECT_TYPE_SHADER_MODULE, handle);
+    bool kept = object && object->key_size > object->head_size;
+    if (kept) {
+        *ret_module = (struct objects_module){
+            .content = object->content,
+            .form = object->key,
+            .form_size = object->head_size,
+            .code = object->key + object->head_size,
+            .code_size = object->key_size - object->head_size,
+        };
     }
-    object->handle = handle;
-    if (!enter_handle(objects, object)) {
-        free(object);
-    }
+    pthread_mutex_unlock(&shard->lock);
+    return kept;
 }
 
 void objects_reference(struct objects *objects, VkObjectType type, uint64_t handle)
 {
-    uint64_t hash = hash_of_handle(handle);
+    uint64_t hash = object_hash_of_handle(handle);
     struct shard *shard = shard_of(objects->by_handle, hash);
     pthread_mutex_lock(&shard->lock);
-    struct object *object = find_handle(shard, hash, type, handle);
+    struct object *object = shard_find_handle(shard, hash, type, handle);
     if (object) {
         atomic_fetch_add(&object->references, 1);
     }
@@ -411,10 +234,10 @@ void objects_reference(struct objects *objects, VkObjectType type, uint64_t hand
 
 bool objects_release(struct objects *objects, VkObjectType type, uint64_t handle)
 {
-    uint64_t hash = hash_of_handle(handle);
+    uint64_t hash = object_hash_of_handle(handle);
     struct shard *shard = shard_of(objects->by_handle, hash);
     pthread_mutex_lock(&shard->lock);
-    struct object *object = find_handle(shard, hash, type, handle);
+    struct object *object = shard_find_handle(shard, hash, type, handle);
     if (!object) {
         pthread_mutex_unlock(&shard->lock);
         return true;
@@ -423,7 +246,7 @@ bool objects_release(struct objects *objects, VkObjectType type, uint64_t handle
     bool call_down = left < object->driver_references;
     object->driver_references -= call_down;
     if (left == 0) {
-        remove_handle(shard, object);
+        shard_remove_handle(shard, object);
         atomic_fetch_add(&objects->epoch, 1);
     }
     pthread_mutex_unlock(&shard->lock);
@@ -442,10 +265,10 @@ bool objects_release(struct objects *objects, VkObjectType type, uint64_t handle
 bool objects_resolve(struct objects *objects, VkObjectType type, uint64_t handle,
                      struct canonical_object *ret_facts)
 {
-    uint64_t hash = hash_of_handle(handle);
+    uint64_t hash = object_hash_of_handle(handle);
     struct shard *shard = shard_of(objects->by_handle, hash);
     pthread_mutex_lock(&shard->lock);
-    const struct object *object = find_handle(shard, hash, type, handle);
+    const struct object *object = shard_find_handle(shard, hash, type, handle);
     bool known = object && atomic_load(&object->state) != OBJECT_UNKNOWN;
     if (known) {
         ret_facts->content = object->content;

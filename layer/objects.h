@@ -66,6 +66,23 @@ void objects_abandon(struct objects *objects, struct object *claim);
 void objects_adopt(struct objects *objects, VkObjectType type, uint64_t handle,
                    const struct canonical_object *facts);
 
+/* The same for a shader module, whose form and code (parts, copied) are kept with it. */
+void objects_adopt_module(struct objects *objects, uint64_t handle,
+                          const struct canonical_object *facts, const struct iovec parts[2]);
+
+/* What a live shader module is made of: a module that is shared, or adopted with its parts. */
+struct objects_module {
+    struct digest content;
+    const void *form;
+    size_t form_size;
+    const void *code; /* not aligned */
+    size_t code_size;
+};
+
+/* Borrowed for as long as the module is not destroyed. False: it is not known, or not kept. */
+bool objects_borrow_module(struct objects *objects, uint64_t handle,
+                           struct objects_module *ret_module);
+
 /* One reference more to a live handle that the caller holds one of: it is given out once more. */
 void objects_reference(struct objects *objects, VkObjectType type, uint64_t handle);
 
