@@ -11,6 +11,7 @@
 #include "handle_map.h"
 #include "injector.h"
 #include "instance.h"
+#include "recorder.h"
 #include "sharing.h"
 
 static struct handle_map devices = HANDLE_MAP_INIT;
@@ -121,6 +122,7 @@ static void take_commands(struct device *device, PFN_vkGetDeviceProcAddr next)
 static void device_free(struct device *device)
 {
     if (device) {
+        recorder_delete(device->recorder);
         sharing_delete(device->sharing);
         app_caches_delete(device->app_caches);
         injector_delete(device->injector);
@@ -131,22 +133,56 @@ static void device_free(struct device *device)
 }
 
 /* Handles are shared where nothing that the program asked for, and no tool in the chain, tells
- * equal objects apart (hazards 2, 57). */
+ * equal objects apart (hazards 2, 57); where they are not, they are named if that is asked for. */
 static struct sharing *start_sharing(const struct device *device,
                                      const struct device_traits *traits,
-                                     const struct driver_identity *identity)
+                                     const struct driver_identity *identity, bool named)
 {
     const struct config *config = &device->instance->config;
-    if (config->dedup == 0 || traits->private_data || traits->group ||
-        !injector_policy(device->injector)->deduplicate || device_traits_capture_tool()) {
+    bool shared = config->dedup != 0 && !traits->private_data && !traits->group &&
+                  injector_policy(device->injector)->deduplicate && !device_traits_capture_tool();
+    if (!shared && !named) {
         return NULL;
     }
     return sharing_new(&(struct sharing_setup){
-        .kinds = config->dedup,
+        .kinds = shared ? config->dedup : 0,
         .has_callback = &device->instance->has_callback,
         .layouts_by_serial = identity->api_version < VK_API_VERSION_1_3 && !traits->maintenance4,
         .blend_advanced_coherent = traits->blend_advanced_coherent,
     });
+}
+
+/* The environment of this device's recipes. */
+static void encode_environment(const struct device *device, const VkDeviceCreateInfo *create_info,
+                               const struct driver_identity *identity, struct bytes *out)
+{
+    const struct instance *instance = device->instance;
+    struct environment_device environment = instance->application;
+    environment.vendor_id = identity->vendor_id;
+    environment.device_id = identity->device_id;
+    environment.api_version = identity->api_version < instance->api_version ? identity->api_version
+                                                                            : instance->api_version;
+    environment_encode(&environment, create_info, out);
+}
+
+/* What is asked for is recorded where blobs are kept: elsewhere nobody gains by it. */
+static void start_recording(struct device *device, const VkDeviceCreateInfo *create_info,
+                            const struct device_traits *traits,
+                            const struct driver_identity *identity)
+{
+    const struct config *config = &device->instance->config;
+    bool records = injector_policy(device->injector)->persist && !config->read_only;
+    device->sharing = start_sharing(device, traits, identity, records);
+    if (records && device->sharing) {
+        struct bytes environment = {0};
+        encode_environment(device, create_info, identity, &environment);
+        device->recorder = recorder_new(&(struct recorder_setup){
+            .root = config->root,
+            .app = device->instance->app,
+            .max_size = config->max_size,
+            .environment = &environment,
+        });
+    }
 }
 
 /* What makes a device more than a link in the chain. On a lack of memory it stays passive. */
@@ -182,7 +218,7 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
                              : NULL;
     device->passive = !device->app_caches;
     if (!device->passive) {
-        device->sharing = start_sharing(device, &traits, &identity);
+        start_recording(device, create_info, &traits, &identity);
     } else if (device->injector) {
         injector_finish(device->injector); /* the worker must know it no more */
     }
@@ -257,9 +293,10 @@ VKAPI_ATTR void VKAPI_CALL device_destroy(VkDevice device, const VkAllocationCal
         return;
     }
     handle_map_remove(&devices, dispatch_key(device));
-    bool finished = state->passive || app_caches_finish(state->app_caches);
+    bool recorded = !state->recorder || recorder_finish(state->recorder);
+    bool saved = state->passive || app_caches_finish(state->app_caches);
     state->table.DestroyDevice(device, allocator);
-    if (finished) {
+    if (recorded && saved) {
         device_free(state);
     }
 }

@@ -14,6 +14,7 @@
 struct instance;
 struct injector;
 struct app_caches;
+struct recorder;
 struct sharing;
 
 struct device {
@@ -26,7 +27,8 @@ struct device {
     struct stats stats;
     struct injector *injector;     /* NULL if passive */
     struct app_caches *app_caches; /* NULL if passive */
-    struct sharing *sharing;       /* NULL: handles are not shared here */
+    struct sharing *sharing;       /* NULL: handles are neither shared nor named here */
+    struct recorder *recorder;     /* NULL: nothing is recorded; else there is a sharing */
     pthread_mutex_t name_lock;     /* held across calls that name objects */
 };
 

@@ -34,6 +34,11 @@ enum feedback_verdict feedback_read(const struct feedback *feedback)
     return flags & HIT ? FEEDBACK_HIT : FEEDBACK_MISS;
 }
 
+uint64_t feedback_duration_ns(const struct feedback *feedback)
+{
+    return feedback->used->pPipelineCreationFeedback->duration;
+}
+
 void feedback_hide_hit(const struct feedback *feedback)
 {
     const VkPipelineCreationFeedbackCreateInfo *programs = feedback->programs;

@@ -30,6 +30,9 @@ enum feedback_verdict { FEEDBACK_UNKNOWN, FEEDBACK_HIT, FEEDBACK_MISS };
 /* After the creation: what the driver said of the pipeline as a whole. */
 enum feedback_verdict feedback_read(const struct feedback *feedback);
 
+/* Of a hit or miss: how long the driver says that it took. */
+uint64_t feedback_duration_ns(const struct feedback *feedback);
+
 /* Clears APPLICATION_PIPELINE_CACHE_HIT, of the pipeline and of the stages, in what the program
  * sees: the cache that was hit is not one that it named. */
 void feedback_hide_hit(const struct feedback *feedback);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "driver/policy_load.h"
 #include "injector_state.h"
+#include "told.h"
 
 /* A driver that has lived with a blob for so long is not dying of it. */
 #define TRIAL_NS (2 * CLOCK_S)
@@ -122,7 +123,7 @@ static void tell_rejection(struct injector *injector, enum reason reason)
     injector_tell(injector,
                   reason == REASON_quarantined ? CACHE_STATE_QUARANTINED : CACHE_STATE_REJECTED,
                   reason);
-    injector_first_told(reason);
+    told_first(reason);
     log_warn("cold start (%s): %s: %s", reason_id(reason), reason_text(reason), path);
 }
 

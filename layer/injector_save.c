@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "disk/limits.h"
 #include "injector_state.h"
+#include "told.h"
 
 static struct injector *of_client(struct flusher_client *client)
 {
@@ -37,12 +38,6 @@ static void tell_statistics(struct injector *injector, const char *event)
     stats_append(injector->setup.config->stats_path, injector->setup.stats, &line);
 }
 
-bool injector_first_told(enum reason reason)
-{
-    static atomic_bool told[REASON_COUNT];
-    return !atomic_exchange(&told[reason], true);
-}
-
 /* What came of a snapshot or a commit. */
 static void tell_save(struct injector *injector, enum reason reason, size_t saved)
 {
@@ -55,7 +50,7 @@ static void tell_save(struct injector *injector, enum reason reason, size_t save
         pthread_mutex_lock(&injector->lock);
         injector->report.reason = reason;
         pthread_mutex_unlock(&injector->lock);
-        if (injector_first_told(reason)) {
+        if (told_first(reason)) {
             log_warn("not saved (%s): %s: %s", reason_id(reason), reason_text(reason), path);
         }
     } else if (saved > 0) {

@@ -46,10 +46,6 @@ struct injector {
 /* Sets what is told of the cache. */
 void injector_tell(struct injector *injector, enum cache_state state, enum reason reason);
 
-/* Whether this process has not told this reason yet; from now on it has. A directory that cannot be
- * used, a disk that is full, stays so: the saves that follow say nothing. */
-bool injector_first_told(enum reason reason);
-
 /* Fills in the worker's functions and registers. */
 void injector_save_init(struct injector *injector);
 

@@ -58,6 +58,8 @@ void instance_release(struct instance *instance)
 {
     if (instance && atomic_fetch_sub(&instance->references, 1) == 1) {
         config_free(&instance->config);
+        free((char *)(uintptr_t)instance->application.application_name);
+        free((char *)(uintptr_t)instance->application.engine_name);
         free(instance);
     }
 }
@@ -112,6 +114,19 @@ static void take_commands(struct instance *instance, VkInstance handle,
     }
 }
 
+/* The program may free it when vkCreateInstance has returned. */
+static void keep_application(struct instance *instance, const VkApplicationInfo *application)
+{
+    const char *name = application->pApplicationName;
+    const char *engine = application->pEngineName;
+    instance->application = (struct environment_device){
+        .application_version = application->applicationVersion,
+        .engine_version = application->engineVersion,
+        .application_name = name ? strdup(name) : NULL,
+        .engine_name = engine ? strdup(engine) : NULL,
+    };
+}
+
 static void instance_init(struct instance *instance, VkInstance handle,
                           PFN_vkGetInstanceProcAddr next, const VkInstanceCreateInfo *create_info)
 {
@@ -128,6 +143,9 @@ static void instance_init(struct instance *instance, VkInstance handle,
     if (!instance->passive) {
         config_read(read_environment, &instance->config);
         host_app_name(instance->config.app, application, instance->app);
+        if (application) {
+            keep_application(instance, application);
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/config.h"
 #include "disk/paths.h"
+#include "driver/environment.h"
 
 struct instance {
     atomic_uint references; /* the instance itself and each of its devices */
@@ -24,6 +25,7 @@ struct instance {
     PFN_vkEnumerateDeviceExtensionProperties enumerate_extensions;
     uint32_t
         api_version; /* what the program asked for: VkApplicationInfo::apiVersion, at least 1.0 */
+    struct environment_device application; /* what VkApplicationInfo tells, the names owned */
     atomic_bool has_callback; /* a debug messenger or report callback was created, ever */
     bool passive; /* pass everything through: switched off, or a second copy in the chain */
     struct config config;

@@ -5,6 +5,7 @@
 #include "codec/rules.h"
 #include "device.h"
 #include "intercept.h"
+#include "recorder.h"
 #include "sharing.h"
 
 /* What differs between the kinds of objects. */
@@ -41,25 +42,55 @@ struct object_request {
                        uint64_t *ret_handle);
 };
 
-/* Creates an object of its own and makes it known; facts NULL: as one of which nothing is known. */
-static VkResult create_alone(const struct device *device, const struct object_request *request,
-                             const struct canonical_object *facts, uint64_t *ret_handle)
+/* Creates an object of its own of which nothing is known. */
+static VkResult create_unknown(const struct device *device, const struct object_request *request,
+                               uint64_t *ret_handle)
 {
     VkResult result = request->create(device, request, ret_handle);
     if (result == VK_SUCCESS) {
-        objects_adopt(sharing_objects(device->sharing), request->kind->type, *ret_handle, facts);
+        objects_adopt(sharing_objects(device->sharing), request->kind->type, *ret_handle, NULL);
+    }
+    return result;
+}
+
+/* What recipes of pipelines may refer to. */
+static void keep_form(const struct device *device, const struct canonical *form)
+{
+    if (device->recorder) {
+        recorder_keep(device->recorder, form);
+    }
+}
+
+/* Creates an object of its own and makes it known. Code is kept where it may be recorded. */
+static VkResult create_alone(const struct device *device, const struct object_request *request,
+                             const struct canonical *form, const struct canonical_object *facts,
+                             uint64_t *ret_handle)
+{
+    struct objects *objects = sharing_objects(device->sharing);
+    VkResult result = request->create(device, request, ret_handle);
+    if (result == VK_SUCCESS && device->recorder && form->code_size > 0) {
+        struct iovec parts[2] = {
+            {form->key.data, form->size},
+            {(void *)(uintptr_t)form->code, form->code_size},
+        };
+        objects_adopt_module(objects, *ret_handle, facts, parts);
+    } else if (result == VK_SUCCESS) {
+        objects_adopt(objects, request->kind->type, *ret_handle, facts);
+        keep_form(device, form);
     }
     return result;
 }
 
 /* Creates what has been claimed; whoever waits for it gets the same handle. */
 static VkResult create_claimed(const struct device *device, const struct object_request *request,
-                               struct object *claim, uint64_t *ret_handle)
+                               const struct canonical *form, struct object *claim,
+                               uint64_t *ret_handle)
 {
     struct objects *objects = sharing_objects(device->sharing);
     VkResult result = request->create(device, request, ret_handle);
     if (result == VK_SUCCESS) {
         objects_publish(objects, claim, *ret_handle, false);
+        keep_form(device, form);
     } else {
         objects_abandon(objects, claim);
     }
@@ -92,7 +123,7 @@ static VkResult create_encoded(struct device *device, const struct object_reques
     struct canonical_object facts = sharing_facts(form);
     find_use(request->create_info, &facts.use);
     if (!is_shareable(device, request, form)) {
-        return create_alone(device, request, &facts, ret_handle);
+        return create_alone(device, request, form, &facts, ret_handle);
     }
     struct object *object = NULL;
     bool wait = sharing_may_wait(device->sharing);
@@ -102,9 +133,9 @@ static VkResult create_encoded(struct device *device, const struct object_reques
         stats_add(&device->stats, request->kind->deduplicated, 1);
         return VK_SUCCESS;
     case OBJECTS_CREATE:
-        return create_claimed(device, request, object, ret_handle);
+        return create_claimed(device, request, form, object, ret_handle);
     default:
-        return create_alone(device, request, &facts, ret_handle);
+        return create_alone(device, request, form, &facts, ret_handle);
     }
 }
 
@@ -121,10 +152,10 @@ static VkResult create_object(VkDevice handle, const struct object_request *requ
     }
     struct canonical *form = sharing_encode(device->sharing, request->create_info);
     if (!form) {
-        return create_alone(device, request, NULL, ret_handle);
+        return create_unknown(device, request, ret_handle);
     }
     VkResult result = form->verdict == CANONICAL_UNKNOWN
-                          ? create_alone(device, request, NULL, ret_handle)
+                          ? create_unknown(device, request, ret_handle)
                           : create_encoded(device, request, form, ret_handle);
     sharing_done(device->sharing, form);
     return result;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "intercept.h"
 #include "pipeline_create.h"
+#include "pipeline_record.h"
 #include "pipeline_share.h"
 #include "sharing.h"
 
@@ -28,6 +29,7 @@ static bool read_rules(const struct pipeline_call *call, struct pipeline_element
         element->object = NULL;
         element->encoded = false;
         element->seen = false;
+        element->draft = NULL;
     }
     return true;
 }
@@ -37,14 +39,17 @@ static VkResult create_known(struct device *device, const struct pipeline_call *
 {
     struct app_cache *named = app_caches_find(device->app_caches, call->cache);
     if (call->deferred != VK_NULL_HANDLE) {
-        return pipeline_create_deferred(device, call, named, elements);
+        pipeline_record_deferred(device, call, elements);
+        VkResult begun = pipeline_create_deferred(device, call, named, elements);
+        pipeline_record_begun(device, call, elements, begun);
+        return begun;
     }
     VkResult result = VK_SUCCESS;
-    bool hot = false;
-    if (pipeline_share_plan(device, call, named, elements) > 0) {
-        result = pipeline_create_down(device, call, named, elements, copy, &hot);
+    struct pipeline_down down = {.count = pipeline_share_plan(device, call, named, elements)};
+    if (down.count > 0) {
+        result = pipeline_create_down(device, call, named, elements, copy, &down);
     }
-    pipeline_share_settle(device, call, named, elements, hot, start_ns);
+    pipeline_share_settle(device, call, named, elements, &down, start_ns);
     return result;
 }
 

@@ -13,6 +13,7 @@
 #include "objects.h"
 
 struct pipeline_call;
+struct recipe_draft;
 
 /* What differs between the kinds of pipelines. */
 struct pipeline_kind {
@@ -50,6 +51,19 @@ struct pipeline_element {
     bool seen;    /* the cache that the program names has seen this pipeline before */
     uint64_t fingerprint;
     struct canonical_object facts;
+    struct recipe_draft *draft; /* NULL: nothing is to be recorded */
+};
+
+static inline bool pipeline_goes_down(const struct pipeline_element *element)
+{
+    return element->fate == PIPELINE_ALONE || element->fate == PIPELINE_CLAIMED;
+}
+
+/* What the driver was asked for in a call. */
+struct pipeline_down {
+    uint32_t count;
+    bool hot;         /* with the hot cache */
+    uint64_t took_ns; /* 0: it was not asked */
 };
 
 static inline const void *pipeline_create_info(const struct pipeline_call *call, uint32_t i)

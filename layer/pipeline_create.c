@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "driver_cache.h"
 #include "injector.h"
 
@@ -20,11 +21,6 @@ VkResult pipeline_create_untouched(struct device *device, const struct pipeline_
     stats_add(&device->stats, STATS_pipelines_passed, call->count);
     app_caches_untouched(device->app_caches, call->cache);
     return call_down(device, call);
-}
-
-static bool goes_down(const struct pipeline_element *element)
-{
-    return element->fate == PIPELINE_ALONE || element->fate == PIPELINE_CLAIMED;
 }
 
 /* Every create-info begins with sType and pNext; in the copy our feedback stands first in the
@@ -48,7 +44,7 @@ static void spread(const struct pipeline_call *call, const struct pipeline_eleme
 {
     for (uint32_t i = call->count; i-- > 0;) {
         call->pipelines[i] =
-            goes_down(&elements[i]) ? call->pipelines[--down_count] : VK_NULL_HANDLE;
+            pipeline_goes_down(&elements[i]) ? call->pipelines[--down_count] : VK_NULL_HANDLE;
     }
 }
 
@@ -78,7 +74,7 @@ static enum injector_change take_feedback(struct device *device, const struct pi
 {
     enum injector_change change = INJECTOR_UNCHANGED;
     for (uint32_t i = 0; i < call->count; ++i) {
-        if (!goes_down(&elements[i])) {
+        if (!pipeline_goes_down(&elements[i])) {
             continue;
         }
         if (call->pipelines[i] != VK_NULL_HANDLE) {
@@ -93,7 +89,7 @@ static enum injector_change take_feedback(struct device *device, const struct pi
 
 VkResult pipeline_create_down(struct device *device, const struct pipeline_call *call,
                               struct app_cache *named, struct pipeline_element *elements,
-                              void *copy, bool *ret_hot)
+                              void *copy, struct pipeline_down *ret_down)
 {
     struct app_cache_choice choice = app_caches_choose(device->app_caches, call->cache, named);
     struct pipeline_call down = *call;
@@ -101,7 +97,7 @@ VkResult pipeline_create_down(struct device *device, const struct pipeline_call 
     down.create_infos = copy;
     down.count = 0;
     for (uint32_t i = 0; i < call->count; ++i) {
-        if (goes_down(&elements[i])) {
+        if (pipeline_goes_down(&elements[i])) {
             copy_create_info(device, call, i, &elements[i],
                              (char *)copy + down.count++ * call->kind->create_info_size);
         }
@@ -113,14 +109,15 @@ VkResult pipeline_create_down(struct device *device, const struct pipeline_call 
     if (saved) {
         injector_creating(device->injector);
     }
+    uint64_t start_ns = clock_now_ns();
     VkResult result = call_down(device, &down);
+    *ret_down = (struct pipeline_down){down.count, choice.hot, clock_now_ns() - start_ns};
     spread(call, elements, down.count);
     enum injector_change change = take_feedback(device, call, elements, choice.hot);
     if (saved) {
         injector_created(device->injector, choice.hot, change);
     }
     app_caches_chosen_done(&choice, change != INJECTOR_UNCHANGED);
-    *ret_hot = choice.hot;
     return result;
 }
 

@@ -16,10 +16,10 @@ VkResult pipeline_create_deferred(struct device *device, const struct pipeline_c
 
 /* Creates the elements that are PIPELINE_ALONE or PIPELINE_CLAIMED, in one call down; writes their
  * handles, or VK_NULL_HANDLE, into call->pipelines. `elements` and `copy` (room for as many
- * create-infos as the call has) are the caller's scratch; ret_hot says whether the hot cache was
- * used. Returns the driver's result. */
+ * create-infos as the call has) are the caller's scratch; *ret_down tells of the call. Returns the
+ * driver's result. */
 VkResult pipeline_create_down(struct device *device, const struct pipeline_call *call,
                               struct app_cache *named, struct pipeline_element *elements,
-                              void *copy, bool *ret_hot);
+                              void *copy, struct pipeline_down *ret_down);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/config.h"
+#include "pipeline_record.h"
 #include "sharing.h"
 
 /* A call that asks to fail rather than compile must not wait for a compile (hazard 50). */
@@ -82,6 +83,9 @@ static void plan_element(struct device *device, const struct pipeline_call *call
     if (share && form->verdict == CANONICAL_SHARE) {
         claim(device, form, named, elements, i, holds_claim);
     }
+    if (element->encoded && pipeline_goes_down(element)) {
+        pipeline_record_plan(device, element, form);
+    }
     sharing_done(device->sharing, form);
 }
 
@@ -109,15 +113,17 @@ uint32_t pipeline_share_plan(struct device *device, const struct pipeline_call *
     bool share = may_share(device, call, elements);
     for (uint32_t i = 0; i < call->count; ++i) {
         plan_element(device, call, share, named, elements, i, &holds_claim);
-        down_count += elements[i].fate == PIPELINE_ALONE || elements[i].fate == PIPELINE_CLAIMED;
+        down_count += pipeline_goes_down(&elements[i]);
     }
     return down_count;
 }
 
 /* A pipeline that the driver was asked for. */
 static void settle_created(struct device *device, struct app_cache *named,
-                           struct pipeline_element *element, VkPipeline pipeline, bool hot)
+                           struct pipeline_element *element, VkPipeline pipeline,
+                           const struct pipeline_down *down)
 {
+    pipeline_record_settle(device, element, pipeline != VK_NULL_HANDLE, down->took_ns, down->count);
     struct objects *objects = sharing_objects(device->sharing);
     if (pipeline == VK_NULL_HANDLE) {
         if (element->fate == PIPELINE_CLAIMED) {
@@ -126,7 +132,7 @@ static void settle_created(struct device *device, struct app_cache *named,
         return;
     }
     if (element->fate == PIPELINE_CLAIMED) {
-        objects_publish(objects, element->object, HANDLE_VALUE(pipeline), hot);
+        objects_publish(objects, element->object, HANDLE_VALUE(pipeline), down->hot);
     } else {
         objects_adopt(objects, VK_OBJECT_TYPE_PIPELINE, HANDLE_VALUE(pipeline),
                       element->encoded ? &element->facts : NULL);
@@ -146,8 +152,8 @@ static void settle_shared(struct device *device, struct app_cache *named,
 }
 
 void pipeline_share_settle(struct device *device, const struct pipeline_call *call,
-                           struct app_cache *named, struct pipeline_element *elements, bool hot,
-                           uint64_t start_ns)
+                           struct app_cache *named, struct pipeline_element *elements,
+                           const struct pipeline_down *down, uint64_t start_ns)
 {
     for (uint32_t i = 0; device->sharing && i < call->count; ++i) {
         struct pipeline_element *element = &elements[i];
@@ -167,7 +173,7 @@ void pipeline_share_settle(struct device *device, const struct pipeline_call *ca
             }
             break;
         default:
-            settle_created(device, named, element, *pipeline, hot);
+            settle_created(device, named, element, *pipeline, down);
             break;
         }
     }

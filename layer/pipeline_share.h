@@ -11,11 +11,11 @@
 uint32_t pipeline_share_plan(struct device *device, const struct pipeline_call *call,
                              struct app_cache *named, struct pipeline_element *elements);
 
-/* After the driver was asked (`hot`: with the hot cache): publishes or abandons what was claimed,
- * fills in what is shared, with its feedback, and makes the rest known. start_ns: when the call
- * began. */
+/* After the driver was asked: publishes or abandons what was claimed, fills in what is shared, with
+ * its feedback, makes the rest known, and has recorded what is new. start_ns: when the call began.
+ */
 void pipeline_share_settle(struct device *device, const struct pipeline_call *call,
-                           struct app_cache *named, struct pipeline_element *elements, bool hot,
-                           uint64_t start_ns);
+                           struct app_cache *named, struct pipeline_element *elements,
+                           const struct pipeline_down *down, uint64_t start_ns);
 
 #endif

@@ -20,6 +20,15 @@ struct resolved {
     unsigned oldest; /* the next to be replaced */
 };
 
+/* The modules that a pipeline's form refers to. */
+struct modules {
+    struct sharing_module *items;
+    size_t count;
+    size_t capacity;
+    struct bytes forms; /* of those that stages bring along, one after the other */
+    bool failed;
+};
+
 /* What encoding works with, kept from one creation to the next. The form comes first: it is what
  * callers hold. */
 struct workspace {
@@ -27,6 +36,7 @@ struct workspace {
     struct objects *objects;
     uint64_t epoch;
     struct resolved resolved;
+    struct modules modules;
 };
 
 /* In a pair of cache lines of its own (they are fetched in pairs), for each thread mostly uses one.
@@ -64,6 +74,51 @@ static void keep_resolved(struct resolved *resolved, VkObjectType type, uint64_t
     resolved->oldest = (i + 1) % RESOLVED_COUNT;
 }
 
+static void note_module(struct modules *modules, const struct sharing_module *module)
+{
+    if (modules->count == modules->capacity) {
+        size_t capacity = modules->capacity ? modules->capacity * 2 : 8;
+        struct sharing_module *items = reallocarray(modules->items, capacity, sizeof *items);
+        if (!items) {
+            modules->failed = true;
+            return;
+        }
+        modules->items = items;
+        modules->capacity = capacity;
+    }
+    modules->items[modules->count++] = *module;
+}
+
+/* The form is where the next ones are written: it is copied, and found again by its size. */
+static void note_inline_module(void *user, const struct canonical_inline_module *module)
+{
+    struct modules *modules = &((struct workspace *)user)->modules;
+    bytes_put(&modules->forms, module->form, module->form_size);
+    note_module(modules, &(struct sharing_module){.brought = *module});
+}
+
+const struct sharing_module *sharing_modules(const struct canonical *form, size_t *ret_count)
+{
+    struct modules *modules = &((struct workspace *)(uintptr_t)form)->modules;
+    const uint8_t *next = modules->forms.data;
+    for (size_t i = 0; i < modules->count; ++i) {
+        struct sharing_module *module = &modules->items[i];
+        if (module->handle == 0) {
+            module->brought.form = next;
+            next += module->brought.form_size;
+        }
+    }
+    *ret_count = modules->count;
+    return modules->failed || modules->forms.failed ? NULL : modules->items;
+}
+
+static void reset_modules(struct modules *modules)
+{
+    modules->count = 0;
+    modules->forms.size = 0;
+    modules->forms.failed = modules->failed = false;
+}
+
 static bool resolve(void *user, VkObjectType type, uint64_t handle,
                     struct canonical_object *ret_object)
 {
@@ -72,6 +127,9 @@ static bool resolve(void *user, VkObjectType type, uint64_t handle,
     if (workspace->epoch != epoch) {
         memset(workspace->resolved.handles, 0, sizeof workspace->resolved.handles);
         workspace->epoch = epoch;
+    }
+    if (type == VK_OBJECT_TYPE_SHADER_MODULE) {
+        note_module(&workspace->modules, &(struct sharing_module){.handle = handle});
     }
     const struct canonical_object *known = find_resolved(&workspace->resolved, type, handle);
     if (known) {
@@ -100,6 +158,7 @@ struct sharing *sharing_new(const struct sharing_setup *setup)
     sharing->has_callback = setup->has_callback;
     sharing->context = (struct canonical_context){
         .resolve = resolve,
+        .inline_module = note_inline_module,
         .layouts_by_serial = setup->layouts_by_serial,
         .blend_advanced_coherent = setup->blend_advanced_coherent,
     };
@@ -110,6 +169,8 @@ static void workspace_delete(struct workspace *workspace)
 {
     if (workspace) {
         canonical_free(&workspace->form);
+        free(workspace->modules.items);
+        bytes_free(&workspace->modules.forms);
         free(workspace);
     }
 }
@@ -157,6 +218,7 @@ struct canonical *sharing_encode(struct sharing *sharing, const void *create_inf
         }
         workspace->objects = sharing->objects;
     }
+    reset_modules(&workspace->modules);
     struct canonical_context context = sharing->context;
     context.user = workspace;
     canonical_encode(&context, create_info, &workspace->form);

@@ -40,6 +40,17 @@ void sharing_done(struct sharing *sharing, struct canonical *form);
 /* What a form names its object by, the serial apart. */
 struct canonical_object sharing_facts(const struct canonical *form);
 
+/* A shader module that the form of a pipeline refers to: a live one, or code that a stage brings
+ * along (handle 0), whose form and code are borrowed: the form until sharing_done, the code from
+ * the create-info. */
+struct sharing_module {
+    uint64_t handle;
+    struct canonical_inline_module brought;
+};
+
+/* Those of a form that sharing_encode has just given, one for each stage; NULL: memory was out. */
+const struct sharing_module *sharing_modules(const struct canonical *form, size_t *ret_count);
+
 /* Asks for the object of this type and form, as objects_claim does. */
 enum objects_answer sharing_claim(struct sharing *sharing, VkObjectType type,
                                   const struct canonical *form, bool wait,

@@ -59,12 +59,24 @@ struct canonical_object {
     struct render_pass_use use; /* of a render pass: rules_render_pass, rules_render_pass_2 */
 };
 
+/* Code that a stage brings along instead of a module (hazard 31), as the module that could be made
+ * of it. */
+struct canonical_inline_module {
+    struct digest content; /* of its form */
+    const void *form;
+    size_t form_size;
+    const void *code; /* the program's own */
+    size_t code_size;
+};
+
 /* What the encoder asks of its surroundings. */
 struct canonical_context {
     /* False: not known; the create-info that names it is CANONICAL_UNKNOWN. Called for live handles
      * that are not null, in the order in which they stand in the form. */
     bool (*resolve)(void *user, VkObjectType type, uint64_t handle,
                     struct canonical_object *ret_object);
+    /* Told of each inline module, borrowed during the call; may be NULL. */
+    void (*inline_module)(void *user, const struct canonical_inline_module *module);
     void *user;
     /* Pipeline layouts are named by serial: the physical device is below Vulkan 1.3 and
      * VK_KHR_maintenance4 is not enabled (hazard 11). */

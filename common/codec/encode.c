@@ -125,12 +125,21 @@ static bool encode_inline_code(struct encoder *encoder, const VkShaderModuleCrea
         return false;
     }
     uint8_t *form = canonical->key.data + start;
-    struct digest digest = digest_of(form, (size_t)(encoder->next - form));
+    const struct canonical_inline_module module = {
+        .content = digest_of(form, (size_t)(encoder->next - form)),
+        .form = form,
+        .form_size = (size_t)(encoder->next - form),
+        .code = canonical->code,
+        .code_size = canonical->code_size,
+    };
+    if (encoder->context->inline_module) {
+        encoder->context->inline_module(encoder->context->user, &module);
+    }
     encoder->next = form;
     canonical->code = NULL;
     canonical->code_size = 0;
     canonical->code_digest = (struct digest){0, 0};
-    return encode_put_digest(encoder, digest);
+    return encode_put_digest(encoder, module.content);
 }
 
 /* Hazard 30: an identifier is bytes of one driver, and no code. */
