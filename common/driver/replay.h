@@ -14,6 +14,7 @@
 #include <vulkan/vulkan.h>
 
 #include "codec/digest.h"
+#include "driver/replay_limits.h"
 
 /* The next layer's or the loader's commands, borrowed for the call of replay_new; those of
  * extensions that are not enabled are NULL. */
@@ -43,16 +44,6 @@ struct replay_source {
     bool (*form)(void *user, struct digest content, const void **ret_form, size_t *ret_size);
     bool (*code)(void *user, struct digest content, const void **ret_code, size_t *ret_size);
     void *user;
-};
-
-/* What the device allows; zeros: not known, so not looked at. */
-struct replay_limits {
-    uint32_t max_push_constants_size;
-    uint32_t max_workgroup_invocations;
-    uint32_t max_workgroup_size[3];
-    uint32_t min_subgroup_size;
-    uint32_t max_subgroup_size;
-    uint32_t max_bound_descriptor_sets;
 };
 
 enum replay_outcome {

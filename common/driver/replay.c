@@ -1,0 +1,281 @@
+#include "driver/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/canonical.h"
+#include "codec/rules.h"
+#include "driver/replay_create.h"
+#include "driver/replay_objects.h"
+
+/* Of objects that are made of objects: no valid pipeline is as deep, and a hostile one must not use
+ * up the stack. */
+#define MAX_DEPTH 16
+
+/* What is kept for the next pipelines; beyond it all goes, and is made again as it is needed. */
+#define MAX_OBJECTS   8192
+#define MAX_CODE_SIZE (64u << 20)
+
+struct replay {
+    VkDevice device;
+    struct replay_commands commands;
+    VkPipelineCache cache;
+    struct replay_source source;
+    struct replay_limits limits;
+    bool feedback;
+    struct replay_objects objects;
+    unsigned depth;
+    enum replay_outcome failure; /* why the form in hand does not decode */
+    struct digest module;        /* the shader module that was last asked for */
+};
+
+static bool succeeded(enum replay_outcome outcome)
+{
+    return outcome == REPLAY_COMPILED || outcome == REPLAY_HIT;
+}
+
+/* The stages of a pipeline; *ret_library: whether others may be made of it. */
+static const VkPipelineShaderStageCreateInfo *
+look_at_pipeline(const VkBaseInStructure *info, uint32_t *ret_stage_count, bool *ret_library)
+{
+    struct pipeline_rules rules = {0};
+    const VkPipelineShaderStageCreateInfo *stages = NULL;
+    *ret_stage_count = 0;
+    switch (info->sType) {
+    case VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO:
+        rules_compute((const VkComputePipelineCreateInfo *)info, &rules);
+        *ret_stage_count = 1;
+        stages = &((const VkComputePipelineCreateInfo *)info)->stage;
+        break;
+    case VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO:
+        rules_graphics((const VkGraphicsPipelineCreateInfo *)info, &rules);
+        *ret_stage_count = ((const VkGraphicsPipelineCreateInfo *)info)->stageCount;
+        stages = ((const VkGraphicsPipelineCreateInfo *)info)->pStages;
+        break;
+    case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR:
+        rules_ray_tracing((const VkRayTracingPipelineCreateInfoKHR *)info, &rules);
+        *ret_stage_count = ((const VkRayTracingPipelineCreateInfoKHR *)info)->stageCount;
+        stages = ((const VkRayTracingPipelineCreateInfoKHR *)info)->pStages;
+        break;
+    default:
+        rules_ray_tracing_nv((const VkRayTracingPipelineCreateInfoNV *)info, &rules);
+        *ret_stage_count = ((const VkRayTracingPipelineCreateInfoNV *)info)->stageCount;
+        stages = ((const VkRayTracingPipelineCreateInfoNV *)info)->pStages;
+        break;
+    }
+    *ret_library = rules.library;
+    return stages;
+}
+
+/* A stage without a module names its code by an identifier, which only a driver that has the code
+ * already understands (VK_EXT_shader_module_identifier). */
+static bool allow_stages(const struct replay *replay, const VkPipelineShaderStageCreateInfo *stages,
+                         uint32_t count)
+{
+    const struct replay_object *module = replay_objects_find(&replay->objects, replay->module);
+    for (uint32_t i = 0; stages && i < count; i++) {
+        bool own = stages[i].stage == VK_SHADER_STAGE_COMPUTE_BIT && module;
+        if (stages[i].module == VK_NULL_HANDLE ||
+            !replay_limits_allow_stage(&replay->limits, &stages[i], own ? module->code : NULL,
+                                       own ? module->code_size : 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle);
+
+/* The decoder has checked that the code has this size. */
+static bool find_code(void *user, struct digest content, size_t size, const void **ret_code)
+{
+    struct replay *replay = user;
+    const void *code;
+    size_t found;
+    if (!replay->source.code(replay->source.user, content, &code, &found)) {
+        replay->failure = REPLAY_MISSING;
+        return false;
+    }
+    *ret_code = code;
+    return found == size && size % sizeof(uint32_t) == 0;
+}
+
+/* The create-info of a form, with all objects that it refers to. NULL: *ret_failure tells why. */
+static VkBaseInStructure *decode(struct replay *replay, struct digest content,
+                                 enum replay_outcome *ret_failure)
+{
+    const struct canonical_sources sources = {find_handle, find_code, replay};
+    enum replay_outcome outer = replay->failure;
+    const void *form;
+    size_t size;
+    if (!replay->source.form(replay->source.user, content, &form, &size)) {
+        *ret_failure = REPLAY_MISSING;
+        return NULL;
+    }
+    replay->failure = REPLAY_INVALID;
+    VkBaseInStructure *info = NULL;
+    if (replay_type_of(canonical_stype(form, size)) != VK_OBJECT_TYPE_UNKNOWN) {
+        info = canonical_decode(form, size, &sources);
+    }
+    *ret_failure = replay->failure;
+    replay->failure = outer;
+    return info;
+}
+
+static enum replay_outcome make(struct replay *replay, VkBaseInStructure *info, bool as_library,
+                                union replay_handle *ret_handle)
+{
+    if (replay_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
+        if (info->sType == VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO &&
+            !replay_limits_allow_layout(&replay->limits,
+                                        (const VkPipelineLayoutCreateInfo *)info)) {
+            return REPLAY_UNSUPPORTED;
+        }
+        return replay_create_object(replay->device, &replay->commands, info, ret_handle);
+    }
+    uint32_t count;
+    bool library;
+    const VkPipelineShaderStageCreateInfo *stages = look_at_pipeline(info, &count, &library);
+    if (as_library && !library) {
+        return REPLAY_INVALID;
+    }
+    if (!allow_stages(replay, stages, count)) {
+        return REPLAY_UNSUPPORTED;
+    }
+    return replay_create_pipeline(replay->device, &replay->commands, replay->cache,
+                                  replay->feedback, info, ret_handle);
+}
+
+static void remember(struct replay *replay, struct digest content, enum replay_outcome outcome,
+                     union replay_handle handle, const VkBaseInStructure *info)
+{
+    struct replay_object *object = replay_objects_find(&replay->objects, content);
+    object->state = succeeded(outcome) ? REPLAY_MADE : REPLAY_FAILED;
+    object->outcome = outcome;
+    object->handle = handle;
+    if (object->state == REPLAY_MADE && object->type == VK_OBJECT_TYPE_SHADER_MODULE) {
+        const VkShaderModuleCreateInfo *module = (const VkShaderModuleCreateInfo *)info;
+        object->code = module->pCode;
+        object->code_size = module->codeSize;
+        replay->objects.code_size += module->codeSize;
+    }
+}
+
+/* Makes an object that is not in the table, and puts it there. */
+static enum replay_outcome make_object(struct replay *replay, VkObjectType type,
+                                       struct digest content)
+{
+    enum replay_outcome outcome;
+    union replay_handle handle = {0};
+    if (!replay_objects_insert(&replay->objects, type, content)) {
+        return REPLAY_NO_MEMORY;
+    }
+    VkBaseInStructure *info = decode(replay, content, &outcome);
+    if (info) {
+        outcome = replay_type_of(info->sType) == type ? make(replay, info, true, &handle)
+                                                      : REPLAY_INVALID;
+    }
+    remember(replay, content, outcome, handle, info);
+    free(info);
+    return outcome;
+}
+
+static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle)
+{
+    struct replay *replay = user;
+    struct replay_object *object = replay_objects_find(&replay->objects, content);
+    enum replay_outcome outcome = REPLAY_INVALID;
+    if (object) {
+        if (object->state != REPLAY_BEING_MADE && object->type == type) {
+            outcome = object->outcome;
+        }
+    } else if (replay->depth < MAX_DEPTH) {
+        replay->depth++;
+        outcome = make_object(replay, type, content);
+        replay->depth--;
+    }
+    if (!succeeded(outcome)) {
+        replay->failure = outcome;
+        return false;
+    }
+    if (type == VK_OBJECT_TYPE_SHADER_MODULE) {
+        replay->module = content;
+    }
+    *ret_handle = replay_objects_find(&replay->objects, content)->handle.value;
+    return true;
+}
+
+/* Libraries are put into the table, everything else is destroyed at once. */
+static enum replay_outcome replay_form(struct replay *replay, struct digest pipeline)
+{
+    enum replay_outcome outcome;
+    union replay_handle handle = {0};
+    uint32_t stage_count;
+    bool library = false;
+    VkBaseInStructure *info = decode(replay, pipeline, &outcome);
+    if (!info) {
+        return outcome;
+    }
+    if (replay_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
+        free(info);
+        return REPLAY_INVALID;
+    }
+    look_at_pipeline(info, &stage_count, &library);
+    outcome = make(replay, info, false, &handle);
+    free(info);
+    if (library && replay_objects_insert(&replay->objects, VK_OBJECT_TYPE_PIPELINE, pipeline)) {
+        remember(replay, pipeline, outcome, handle, NULL);
+    } else if (succeeded(outcome)) {
+        replay_objects_destroy(replay->device, &replay->commands, VK_OBJECT_TYPE_PIPELINE, handle);
+    }
+    return outcome;
+}
+
+enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipeline)
+{
+    if (replay->objects.count > MAX_OBJECTS || replay->objects.code_size > MAX_CODE_SIZE) {
+        replay_objects_clear(&replay->objects, replay->device, &replay->commands);
+    }
+    const struct replay_object *object = replay_objects_find(&replay->objects, pipeline);
+    if (object) {
+        return object->type == VK_OBJECT_TYPE_PIPELINE ? object->outcome : REPLAY_INVALID;
+    }
+    return replay_form(replay, pipeline);
+}
+
+struct replay *replay_new(VkDevice device, const struct replay_commands *commands,
+                          VkPipelineCache cache, const struct replay_source *source,
+                          const struct replay_limits *limits, bool feedback)
+{
+    struct replay *replay = malloc(sizeof(*replay));
+    if (replay) {
+        *replay = (struct replay){
+            .device = device,
+            .commands = *commands,
+            .cache = cache,
+            .source = *source,
+            .limits = *limits,
+            .feedback = feedback,
+        };
+    }
+    return replay;
+}
+
+void replay_delete(struct replay *replay)
+{
+    if (replay) {
+        replay_objects_clear(&replay->objects, replay->device, &replay->commands);
+        free(replay);
+    }
+}
+
+const char *replay_outcome_id(enum replay_outcome outcome)
+{
+    static const char *const ids[REPLAY_OUTCOME_COUNT] = {
+        [REPLAY_COMPILED] = "compiled",       [REPLAY_HIT] = "hit",
+        [REPLAY_MISSING] = "missing",         [REPLAY_INVALID] = "invalid",
+        [REPLAY_UNSUPPORTED] = "unsupported", [REPLAY_REFUSED] = "refused",
+        [REPLAY_NO_MEMORY] = "no_memory",
+    };
+    return ids[outcome];
+}

@@ -1,0 +1,43 @@
+/* What a device allows, as far as pipelines made on another one may go beyond it. What goes beyond
+ * must not reach the driver: it need not refuse it. */
+#ifndef WARMPIPE_DRIVER_REPLAY_LIMITS_H
+#define WARMPIPE_DRIVER_REPLAY_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <vulkan/vulkan.h>
+
+/* VkPhysicalDeviceLimits, VkPhysicalDeviceSubgroupProperties and
+ * VkPhysicalDeviceSubgroupSizeControlProperties. Zeros: not known, so not looked at. */
+struct replay_limits {
+    uint32_t max_push_constants_size;
+    uint32_t max_workgroup_invocations;
+    uint32_t max_workgroup_size[3];
+    uint32_t subgroup_size;
+    uint32_t min_subgroup_size;
+    uint32_t max_subgroup_size;
+    uint32_t max_workgroup_subgroups;
+    VkShaderStageFlags required_subgroup_size_stages;
+    uint32_t max_bound_descriptor_sets;
+};
+
+/* Asks a device; get_properties2 may be NULL below Vulkan 1.1. Calls Vulkan. */
+void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
+                         PFN_vkGetPhysicalDeviceProperties2 get_properties2,
+                         VkPhysicalDevice device, struct replay_limits *ret_limits);
+
+/* Sets and push constants (VUID-VkPipelineLayoutCreateInfo-setLayoutCount-00286,
+ * VUID-VkPushConstantRange-offset-00294, -size-00298). */
+bool replay_limits_allow_layout(const struct replay_limits *limits,
+                                const VkPipelineLayoutCreateInfo *info);
+
+/* Required subgroup sizes (VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-*,
+ * VUID-VkPipelineShaderStageCreateInfo-pNext-02755) and, of a compute stage whose code is given
+ * (else NULL), the workgroup's size ("Built-In Variables", WorkgroupSize;
+ * VUID-VkPipelineShaderStageCreateInfo-pNext-02756, -02757, -flags-02758, -02759). */
+bool replay_limits_allow_stage(const struct replay_limits *limits,
+                               const VkPipelineShaderStageCreateInfo *stage, const void *code,
+                               size_t code_size);
+
+#endif
