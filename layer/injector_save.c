@@ -1,6 +1,7 @@
 /* The injector's saves: what the background worker does for it, and the end of the device. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -85,6 +86,35 @@ static void enforce_limits(struct injector *injector, size_t saved)
     }
 }
 
+/* Adds what came since the last time to the program's counters, where anything is kept of it. Not
+ * before the end of a device or a save: a program that is killed has counted up to its last one. */
+static void count_program(struct injector *injector)
+{
+    const struct config *config = injector->setup.config;
+    const struct stats *stats = injector->setup.stats;
+    struct program_counters *counted = &injector->counted;
+    const struct program_counters now = {
+        .starts = 1,
+        .requests = stats_get(stats, STATS_pipelines_requested),
+        .shared = stats_get(stats, STATS_pipelines_deduplicated),
+        .driver_hits = stats_get(stats, STATS_pipelines_driver_hits),
+        .driver_misses = stats_get(stats, STATS_pipelines_driver_misses),
+        .prewarmed = stats_get(stats, STATS_pipelines_prewarmed),
+        .create_ns = stats_get(stats, STATS_pipelines_create_ns),
+        .compile_ns = stats_get(stats, STATS_compile_ns),
+    };
+    if (!injector->policy.persist || config->read_only || now.requests == counted->requests) {
+        return;
+    }
+    const struct program_counters more = program_counters_since(&now, counted);
+    *counted = now;
+    enum reason reason =
+        program_count(config->root, injector->setup.app, &more, (uint64_t)time(NULL));
+    if (reason != REASON_ok && reason != REASON_no_file) {
+        log_debug("not counted (%s)", reason_id(reason));
+    }
+}
+
 static void take_snapshot(struct injector *injector)
 {
     VkPipelineCache *harvested = NULL;
@@ -145,6 +175,7 @@ static void work(struct flusher_client *client)
         saver_commit(&injector->saver, flusher_enter_driver, flusher_leave_driver, &saved);
     tell_save(injector, reason, saved);
     enforce_limits(injector, saved);
+    count_program(injector);
     tell_statistics(injector, "flush");
 }
 
@@ -157,6 +188,7 @@ static void last(struct flusher_client *client)
         enum reason reason = saver_commit_without_driver(&injector->saver, &saved);
         tell_save(injector, reason, saved);
     }
+    count_program(injector);
     tell_statistics(injector, "exit");
 }
 
@@ -184,6 +216,7 @@ bool injector_finish(struct injector *injector)
     }
     driver_cache_destroy(&injector->caches, injector->hot);
     injector->hot = VK_NULL_HANDLE;
+    count_program(injector);
     tell_statistics(injector, "destroy");
     return true;
 }

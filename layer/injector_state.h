@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "disk/program.h"
 #include "flusher.h"
 #include "injector.h"
 #include "saver.h"
@@ -37,6 +38,7 @@ struct injector {
     _Atomic uint64_t trial_ends_ns;
     struct injector_harvest harvest;
     struct flusher_client client;
+    struct program_counters counted; /* what program.json has of this device; as last_saved */
     size_t last_saved; /* bytes of this device's last save; of the thread that saves */
 
     pthread_mutex_t lock;

@@ -46,7 +46,7 @@ void learning_conclude(struct learning *learning, bool read_back)
     if (learning->persist && !learning->config->read_only && known != learnt &&
         known != PROGRAM_CACHES_READ_BACK) {
         learning->facts.caches = learnt;
-        enum reason reason = program_save(learning->config->root, learning->app, &learning->facts);
+        enum reason reason = program_learn(learning->config->root, learning->app, learnt);
         if (reason != REASON_ok) {
             log_info("what was learnt of the program is not kept (%s)", reason_id(reason));
         }

@@ -57,6 +57,7 @@ static void count_feedback(struct device *device, const struct pipeline_element 
         break;
     case FEEDBACK_MISS:
         stats_add(&device->stats, STATS_pipelines_driver_misses, 1);
+        stats_add(&device->stats, STATS_compile_ns, feedback_duration_ns(&element->feedback));
         *change = INJECTOR_COMPILED;
         break;
     default:

@@ -174,11 +174,12 @@ static enum reason check_file(const struct stat *status)
     return writable_by_others(status) ? REASON_file_mode : REASON_ok;
 }
 
-enum reason file_open(int directory_fd, const char *name, int *ret_fd, uint64_t *ret_size)
+static enum reason open_checked(int directory_fd, const char *name, int access, int *ret_fd,
+                                uint64_t *ret_size)
 {
     int fd;
     do {
-        fd = openat(directory_fd, name, O_RDONLY | OPEN_FLAGS);
+        fd = openat(directory_fd, name, access | OPEN_FLAGS);
     } while (fd < 0 && errno == EINTR);
     if (fd < 0) {
         /* A socket, or a device without a driver. */
@@ -193,6 +194,31 @@ enum reason file_open(int directory_fd, const char *name, int *ret_fd, uint64_t 
     *ret_fd = fd;
     *ret_size = (uint64_t)status.st_size;
     return REASON_ok;
+}
+
+enum reason file_open(int directory_fd, const char *name, int *ret_fd, uint64_t *ret_size)
+{
+    return open_checked(directory_fd, name, O_RDONLY, ret_fd, ret_size);
+}
+
+enum reason file_overwrite(int directory_fd, const char *name, const void *data, size_t size)
+{
+    int fd = -1;
+    uint64_t old_size = 0;
+    if (!file_size_allowed(size)) {
+        return REASON_disk_full;
+    }
+    enum reason reason = open_checked(directory_fd, name, O_WRONLY, &fd, &old_size);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    if (old_size != size) {
+        reason = REASON_truncated;
+    } else if (pwrite(fd, data, size, 0) != (ssize_t)size) {
+        reason = REASON_io_error;
+    }
+    close(fd);
+    return reason;
 }
 
 /* Reads until `size` bytes are there or the file ends. */

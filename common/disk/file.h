@@ -50,6 +50,15 @@ enum reason file_read_head(int directory_fd, const char *name, void *buffer, siz
  * not_a_file: a directory stands there. */
 enum reason file_replace(int directory_fd, const char *name, const struct iovec *parts, int count);
 
+/* The same without waiting for the disk: after a power cut the file may be the old one, or empty.
+ */
+enum reason file_replace_unsynced(int directory_fd, const char *name, const struct iovec *parts,
+                                  int count);
+
+/* Writes other bytes into a file of this very size, in place: for what is small, of no great worth,
+ * and changed under a lock. Trusted as file_open does. truncated: it has another size. */
+enum reason file_overwrite(int directory_fd, const char *name, const void *data, size_t size);
+
 /* Whether this process may write a file of `size` bytes (RLIMIT_FSIZE): to be asked before a write,
  * for a write beyond the limit does not just fail, SIGXFSZ kills the program. */
 bool file_size_allowed(uint64_t size);
@@ -65,6 +74,9 @@ void file_sweep_temporary(int directory_fd, const char *name);
  * all it is granted without: files are replaced whole all the same, only what another process saves
  * at that moment may be lost. *ret_fd is released with file_unlock. */
 enum reason file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd);
+
+/* The same on a directory itself, which stays the caller's until file_unlock. */
+enum reason file_lock_directory(int directory_fd, unsigned wait_ms);
 
 /* Unlocks explicitly (a forked child may share the description) and closes. */
 void file_unlock(int fd);

@@ -13,7 +13,9 @@
 
 static bool has_no_locks(int error)
 {
-    return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS || error == EINVAL;
+    /* EBADF: NFS wants a descriptor that may write, which no directory's is. */
+    return error == EBADF || error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS ||
+           error == EINVAL;
 }
 
 /* Polled: a blocking flock cannot be bounded without a signal, and signals are the program's. */
@@ -84,6 +86,11 @@ enum reason file_lock(int directory_fd, const char *name, unsigned wait_ms, int 
         }
     }
     return REASON_locked;
+}
+
+enum reason file_lock_directory(int directory_fd, unsigned wait_ms)
+{
+    return lock_until(directory_fd, clock_now_ns() + (uint64_t)wait_ms * CLOCK_MS);
 }
 
 void file_unlock(int fd)

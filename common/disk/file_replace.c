@@ -91,7 +91,8 @@ static enum reason write_reason(int error)
     }
 }
 
-enum reason file_replace(int directory_fd, const char *name, const struct iovec *parts, int count)
+static enum reason replace(int directory_fd, const char *name, const struct iovec *parts, int count,
+                           bool sync)
 {
     if (!file_size_allowed(total_size(parts, count))) {
         return REASON_disk_full;
@@ -103,11 +104,11 @@ enum reason file_replace(int directory_fd, const char *name, const struct iovec 
     /* fchmod: a umask may have taken even our own bits. */
     enum reason reason = REASON_ok;
     if (fchmod(temporary.fd, 0600) != 0 || !write_parts(temporary.fd, parts, count) ||
-        !sync_fully(temporary.fd) ||
+        (sync && !sync_fully(temporary.fd)) ||
         renameat(directory_fd, temporary.name, directory_fd, name) != 0) {
         reason = write_reason(errno);
         unlinkat(directory_fd, temporary.name, 0);
-    } else {
+    } else if (sync) {
         /* The new file stands, whole; should this fail, a power cut may still bring back the old
          * one, which is whole too. */
         sync_fully(directory_fd);
@@ -116,4 +117,15 @@ enum reason file_replace(int directory_fd, const char *name, const struct iovec 
     flock(temporary.fd, LOCK_UN);
     close(temporary.fd);
     return reason;
+}
+
+enum reason file_replace(int directory_fd, const char *name, const struct iovec *parts, int count)
+{
+    return replace(directory_fd, name, parts, count, true);
+}
+
+enum reason file_replace_unsynced(int directory_fd, const char *name, const struct iovec *parts,
+                                  int count)
+{
+    return replace(directory_fd, name, parts, count, false);
 }

@@ -1,5 +1,8 @@
 #include "program.h"
 
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +12,59 @@
 #include "file.h"
 
 #define FORMAT 1
+
+/* Others hold the folder for as long as it takes to replace a small file. */
+#define LOCK_WAIT_MS 100
+
+const struct program_counter program_counter_table[] = {
+#define PROGRAM_COUNTER(name) {#name, offsetof(struct program_counters, name)},
+#include "program_counters.def"
+#undef PROGRAM_COUNTER
+};
+const size_t program_counter_count = sizeof program_counter_table / sizeof *program_counter_table;
+
+static uint64_t *counter_at(struct program_counters *counters, size_t i)
+{
+    return (uint64_t *)(void *)((char *)counters + program_counter_table[i].offset);
+}
+
+static uint64_t counter_value(const struct program_counters *counters, size_t i)
+{
+    uint64_t value;
+    memcpy(&value, (const char *)counters + program_counter_table[i].offset, sizeof value);
+    return value;
+}
+
+void program_counters_add(struct program_counters *sum, const struct program_counters *more)
+{
+    for (size_t i = 0; i < program_counter_count; i++) {
+        uint64_t *counter = counter_at(sum, i);
+        if (__builtin_add_overflow(*counter, counter_value(more, i), counter)) {
+            *counter = UINT64_MAX;
+        }
+    }
+}
+
+struct program_counters program_counters_since(const struct program_counters *now,
+                                               const struct program_counters *before)
+{
+    struct program_counters more = *now;
+    for (size_t i = 0; i < program_counter_count; i++) {
+        *counter_at(&more, i) -= counter_value(before, i);
+    }
+    return more;
+}
+
+/* NULL: there is no such counter. */
+static uint64_t *find_counter(struct program_counters *counters, struct json_text key)
+{
+    for (size_t i = 0; i < program_counter_count; i++) {
+        if (json_text_is(key, program_counter_table[i].name)) {
+            return counter_at(counters, i);
+        }
+    }
+    return NULL;
+}
 
 static const char *const caches_words[] = {
     [PROGRAM_CACHES_NOT_READ] = "not_read",
@@ -48,7 +104,12 @@ static enum reason parse(const void *data, size_t size, struct program_facts *re
     struct json_text key;
     json_read_open(&reader, '{');
     while (json_read_member(&reader, &key)) {
-        if (json_text_is(key, "format")) {
+        uint64_t *counter = find_counter(&facts.counters, key);
+        if (counter) {
+            *counter = json_read_number(&reader);
+        } else if (json_text_is(key, "since")) {
+            facts.since = json_read_number(&reader);
+        } else if (json_text_is(key, "format")) {
             format = json_read_number(&reader);
         } else if (json_text_is(key, "app_caches")) {
             facts.caches = caches_from(json_read_string(&reader));
@@ -65,6 +126,9 @@ static enum reason parse(const void *data, size_t size, struct program_facts *re
     }
     if (format != FORMAT) {
         return REASON_bad_format_version;
+    }
+    if (facts.since == 0) {
+        facts.counters = (struct program_counters){0};
     }
     *ret_facts = facts;
     return REASON_ok;
@@ -85,13 +149,24 @@ enum reason program_load(const char *root, const char *app, struct program_facts
     }
     uint8_t *data = NULL;
     size_t size = 0;
+    /* Counters are changed in place: half of the old digits and half of the new ones are nothing.
+     * Where the lock is not to be had, that chance is taken. */
+    file_lock_directory(directory, LOCK_WAIT_MS);
     reason = file_read(directory, PROGRAM_FILE_NAME, PROGRAM_FILE_LIMIT, &data, &size);
     if (reason == REASON_ok) {
         reason = program_decode(data, size, ret_facts);
     }
     free(data);
-    close(directory);
+    file_unlock(directory);
     return reason;
+}
+
+/* As wide as the widest, so that a file whose counters change keeps its size. */
+static void put_wide_number(struct bytes *out, const char *name, uint64_t value)
+{
+    char text[64];
+    int length = snprintf(text, sizeof text, ",\"%s\":%20" PRIu64, name, value);
+    bytes_put(out, text, (size_t)length);
 }
 
 void program_encode(const struct program_facts *facts, const void *old, size_t old_size,
@@ -104,6 +179,12 @@ void program_encode(const struct program_facts *facts, const void *old, size_t o
     if (facts->caches != PROGRAM_CACHES_UNKNOWN) {
         json_put_string(out, "app_caches", caches_words[facts->caches]);
     }
+    if (facts->since != 0) {
+        put_wide_number(out, "since", facts->since);
+        for (size_t i = 0; i < program_counter_count; i++) {
+            put_wide_number(out, program_counter_table[i].name, counter_value(&facts->counters, i));
+        }
+    }
     /* What is kept may not make the file one that is refused for its size. */
     if (parse(old, old_size, &ignored, &kept) == REASON_ok && !kept.failed &&
         out->size + kept.size + 2 <= PROGRAM_FILE_LIMIT) {
@@ -114,26 +195,88 @@ void program_encode(const struct program_facts *facts, const void *old, size_t o
     bytes_free(&kept);
 }
 
-enum reason program_save(const char *root, const char *app, const struct program_facts *facts)
+/* What an update changes, in the order of the functions below. */
+struct change {
+    enum program_caches caches; /* PROGRAM_CACHES_UNKNOWN: stays as it is */
+    const struct program_counters *more;
+    bool zero;
+    uint64_t now_s;
+};
+
+static void apply(const struct change *change, struct program_facts *facts)
 {
-    int directory;
-    enum reason reason = file_open_directory(root, app, true, &directory);
-    if (reason != REASON_ok) {
-        return reason;
+    if (change->caches != PROGRAM_CACHES_UNKNOWN) {
+        facts->caches = change->caches;
     }
+    if (change->zero) {
+        facts->counters = (struct program_counters){0};
+    }
+    if (change->zero || (change->more && facts->since == 0)) {
+        facts->since = change->now_s;
+    }
+    if (change->more) {
+        program_counters_add(&facts->counters, change->more);
+    }
+}
+
+/* Under the folder's lock. */
+static enum reason rewrite(int directory, const struct change *change)
+{
     uint8_t *old = NULL;
     size_t old_size = 0;
     struct bytes text = {0};
-    file_read(directory, PROGRAM_FILE_NAME, PROGRAM_FILE_LIMIT, &old, &old_size);
-    program_encode(facts, old, old_size, &text);
+    struct program_facts facts = {0};
+    enum reason reason =
+        file_read(directory, PROGRAM_FILE_NAME, PROGRAM_FILE_LIMIT, &old, &old_size);
+    if (reason == REASON_ok) {
+        program_decode(old, old_size, &facts);
+    }
+    apply(change, &facts);
+    program_encode(&facts, old, old_size, &text);
+    reason = REASON_ok;
     if (text.failed) {
         reason = REASON_out_of_memory;
+    } else if (old && old_size == text.size && change->caches == PROGRAM_CACHES_UNKNOWN) {
+        reason = file_overwrite(directory, PROGRAM_FILE_NAME, text.data, text.size);
     } else if (!old || old_size != text.size || memcmp(old, text.data, text.size) != 0) {
         const struct iovec part = {.iov_base = text.data, .iov_len = text.size};
-        reason = file_replace(directory, PROGRAM_FILE_NAME, &part, 1);
+        reason = file_replace_unsynced(directory, PROGRAM_FILE_NAME, &part, 1);
     }
     bytes_free(&text);
     free(old);
-    close(directory);
     return reason;
+}
+
+static enum reason update(const char *root, const char *app, bool create,
+                          const struct change *change)
+{
+    int directory;
+    enum reason reason = file_open_directory(root, app, create, &directory);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    reason = file_lock_directory(directory, LOCK_WAIT_MS);
+    if (reason == REASON_ok) {
+        reason = rewrite(directory, change);
+        file_unlock(directory);
+    } else {
+        close(directory);
+    }
+    return reason;
+}
+
+enum reason program_learn(const char *root, const char *app, enum program_caches caches)
+{
+    return update(root, app, true, &(struct change){.caches = caches});
+}
+
+enum reason program_count(const char *root, const char *app, const struct program_counters *more,
+                          uint64_t now_s)
+{
+    return update(root, app, false, &(struct change){.more = more, .now_s = now_s});
+}
+
+enum reason program_zero(const char *root, const char *app, uint64_t now_s)
+{
+    return update(root, app, false, &(struct change){.zero = true, .now_s = now_s});
 }

@@ -18,7 +18,7 @@ static void require(bool holds, const char *what)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct program_facts facts = {PROGRAM_CACHES_READ_BACK};
+    struct program_facts facts = {.caches = PROGRAM_CACHES_READ_BACK};
     enum reason reason = program_decode(data, size, &facts);
     require(reason == REASON_ok || facts.caches == PROGRAM_CACHES_READ_BACK,
             "a refusal leaves the facts as they were");
@@ -30,7 +30,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     program_encode(&facts, data, size, &once);
     struct program_facts again = {0};
     require(program_decode(once.data, once.size, &again) == REASON_ok, "what is written is read");
-    require(again.caches == facts.caches, "it says the same");
+    require(again.caches == facts.caches && again.since == facts.since &&
+                memcmp(&again.counters, &facts.counters, sizeof facts.counters) == 0,
+            "it says the same");
     require(once.size <= PROGRAM_FILE_LIMIT, "it is not too large");
     program_encode(&again, once.data, once.size, &twice);
     require(once.size == twice.size && memcmp(once.data, twice.data, once.size) == 0,

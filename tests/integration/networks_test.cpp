@@ -88,7 +88,7 @@ TEST_F(NetworksTest, AreHarvestedThenServedUntilTheyAreReadBack)
     EXPECT_GT(first.stats_of()["app_caches"]["harvested"], 0);
     EXPECT_GT(first.stats_of()["cache"]["saved_bytes"], 32);
     EXPECT_EQ(first.hits(), 0u) << "each network has a cache of its own";
-    EXPECT_EQ(learnt(), json::parse(R"({"format":1,"app_caches":"not_read"})"));
+    EXPECT_EQ(learnt()["app_caches"], "not_read");
 
     const Outcome second = run(program);
     expect_caches(second, network_count, 0);

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "disk_fixture.h"
 #include "scratch.h"
@@ -31,18 +33,30 @@ class Program : public ::testing::Test {
         chmod(file().c_str(), 0600);
     }
 
+    program_facts load_all()
+    {
+        program_facts facts = {PROGRAM_CACHES_READ_BACK, 1, {}};
+        read = program_load(folder.c_str(), "app", &facts);
+        return facts;
+    }
+
     // What was learnt; `read` gets the reason.
     enum program_caches load()
     {
-        program_facts facts = {PROGRAM_CACHES_READ_BACK};
-        read = program_load(folder.c_str(), "app", &facts);
-        return facts.caches;
+        return load_all().caches;
     }
 
     enum reason save(enum program_caches caches) const
     {
-        const program_facts facts = {caches};
-        return program_save(folder.c_str(), "app", &facts);
+        return program_learn(folder.c_str(), "app", caches);
+    }
+
+    enum reason count(uint64_t requests, uint64_t now_s) const
+    {
+        program_counters more = {};
+        more.starts = 1;
+        more.requests = requests;
+        return program_count(folder.c_str(), "app", &more, now_s);
     }
 
     Scratch scratch;
@@ -59,8 +73,7 @@ TEST_F(Program, NothingIsKnownOfANewOne)
 
 TEST_F(Program, RemembersWhatWasLearnt)
 {
-    for (enum program_caches caches :
-         {PROGRAM_CACHES_NOT_READ, PROGRAM_CACHES_READ_BACK, PROGRAM_CACHES_UNKNOWN}) {
+    for (enum program_caches caches : {PROGRAM_CACHES_NOT_READ, PROGRAM_CACHES_READ_BACK}) {
         ASSERT_EQ(save(caches), REASON_ok);
         EXPECT_EQ(load(), caches);
         EXPECT_EQ(read, REASON_ok);
@@ -83,7 +96,7 @@ TEST_F(Program, TheFormIsTheDocumentedOne)
 
 TEST_F(Program, MembersOfOtherVersionsAreReadPastAndKept)
 {
-    const std::string theirs = R"("counters":{"saved":[1,2.5e3,{"x":null}],"on":true},"note":"\"")";
+    const std::string theirs = R"("later":{"saved":[1,2.5e3,{"x":null}],"on":true},"note":"\"")";
     write("{ \"format\" : 1,\n " + theirs + " , \"app_caches\" : \"not_read\" }");
     EXPECT_EQ(load(), PROGRAM_CACHES_NOT_READ);
     EXPECT_EQ(read, REASON_ok);
@@ -173,6 +186,110 @@ TEST_F(Program, AFolderThatCannotBeMadeIsToldSo)
     write_file(folder + "/app", "a file in its place");
     EXPECT_EQ(save(PROGRAM_CACHES_NOT_READ), REASON_directory_unusable);
     EXPECT_EQ(load(), PROGRAM_CACHES_UNKNOWN);
+}
+
+TEST_F(Program, CountsAddUp)
+{
+    EXPECT_EQ(count(3, 1000), REASON_no_file); // no folder is made to count
+    EXPECT_TRUE(names_in(folder).empty());
+    ASSERT_EQ(save(PROGRAM_CACHES_NOT_READ), REASON_ok);
+    ASSERT_EQ(count(3, 1000), REASON_ok);
+    ASSERT_EQ(count(4, 2000), REASON_ok);
+    program_facts facts = load_all();
+    EXPECT_EQ(facts.caches, PROGRAM_CACHES_NOT_READ);
+    EXPECT_EQ(facts.since, 1000u);
+    EXPECT_EQ(facts.counters.starts, 2u);
+    EXPECT_EQ(facts.counters.requests, 7u);
+    EXPECT_EQ(facts.counters.shared, 0u);
+    EXPECT_EQ(json::parse(scratch.read("app/program.json")), json::parse(R"({"format":1,
+        "app_caches":"not_read","since":1000,"starts":2,"requests":7,"shared":0,"driver_hits":0,
+        "driver_misses":0,"prewarmed":0,"create_ns":0,"compile_ns":0})"));
+    ASSERT_EQ(save(PROGRAM_CACHES_READ_BACK), REASON_ok);
+    EXPECT_EQ(load_all().counters.requests, 7u);
+    EXPECT_EQ(names_in(folder + "/app"), std::vector<std::string>{"program.json"});
+}
+
+// A start that only counts costs no new file, so no directory is changed and nothing is journalled.
+TEST_F(Program, CountersAreChangedInPlace)
+{
+    ASSERT_EQ(save(PROGRAM_CACHES_NOT_READ), REASON_ok);
+    ASSERT_EQ(count(1, 1000), REASON_ok);
+    struct stat before = {};
+    ASSERT_EQ(stat(file().c_str(), &before), 0);
+    ASSERT_EQ(count(UINT64_MAX - 1, 1000), REASON_ok);
+    struct stat after = {};
+    ASSERT_EQ(stat(file().c_str(), &after), 0);
+    EXPECT_EQ(before.st_ino, after.st_ino);
+    EXPECT_EQ(before.st_size, after.st_size);
+    EXPECT_EQ(load_all().counters.requests, UINT64_MAX);
+}
+
+TEST_F(Program, ZeroBeginsAnew)
+{
+    EXPECT_EQ(program_zero(folder.c_str(), "app", 5), REASON_no_file);
+    ASSERT_EQ(save(PROGRAM_CACHES_NOT_READ), REASON_ok);
+    ASSERT_EQ(count(3, 1000), REASON_ok);
+    ASSERT_EQ(program_zero(folder.c_str(), "app", 2000), REASON_ok);
+    program_facts facts = load_all();
+    EXPECT_EQ(facts.since, 2000u);
+    EXPECT_EQ(facts.counters.requests, 0u);
+    EXPECT_EQ(facts.caches, PROGRAM_CACHES_NOT_READ);
+}
+
+TEST_F(Program, CountersDoNotOverflow)
+{
+    write(R"({"format":1,"since":9,"requests":18446744073709551615})");
+    ASSERT_EQ(count(2, 1000), REASON_ok);
+    program_facts facts = load_all();
+    EXPECT_EQ(facts.counters.requests, UINT64_MAX);
+    EXPECT_EQ(facts.counters.starts, 1u);
+    EXPECT_EQ(facts.since, 9u);
+    // Counts of nobody knows when count for nothing.
+    write(R"({"format":1,"requests":5})");
+    EXPECT_EQ(load_all().counters.requests, 0u);
+    write(R"({"format":1,"since":1,"requests":-5})");
+    load();
+    EXPECT_EQ(read, REASON_bad_program_file);
+}
+
+TEST_F(Program, ProcessesThatCountAtOnceLoseNothing)
+{
+    const unsigned processes = 8;
+    const unsigned rounds = 50;
+    ASSERT_EQ(save(PROGRAM_CACHES_NOT_READ), REASON_ok);
+    std::vector<pid_t> children;
+    for (unsigned i = 0; i < processes; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            bool counted = true;
+            for (unsigned round = 0; round < rounds; round++) {
+                enum reason reason = REASON_locked; // bounded waits: tried again
+                while (reason == REASON_locked) {
+                    reason = count(1, 1000);
+                }
+                counted &= reason == REASON_ok;
+            }
+            _exit(counted ? 0 : 1);
+        }
+        children.push_back(child);
+    }
+    for (pid_t child : children) {
+        int status = 0;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+    }
+    EXPECT_EQ(load_all().counters.requests, processes * rounds);
+    EXPECT_EQ(names_in(folder + "/app"), std::vector<std::string>{"program.json"});
+}
+
+TEST_F(Program, AFolderThatIsHeldIsNotWaitedForWithoutEnd)
+{
+    ASSERT_EQ(save(PROGRAM_CACHES_NOT_READ), REASON_ok);
+    int fd = open((folder + "/app").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ASSERT_EQ(flock(fd, LOCK_EX), 0);
+    EXPECT_EQ(count(1, 1000), REASON_locked);
+    close(fd);
+    EXPECT_EQ(count(1, 1000), REASON_ok);
 }
 
 } // namespace
