@@ -1,4 +1,5 @@
-/* warmpipe: the tool. A verb is a file cmd_VERB.c that defines a struct verb, and a line here. */
+/* warmpipe: the tool. A verb is a file cmd_VERB.c that defines a struct verb, and a line in
+ * verbs.def. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,9 @@
 #include "verb.h"
 
 static const struct verb *const verbs[] = {
-    &verb_run, &verb_inspect, &verb_verify, &verb_policy, &verb_list, &verb_clear,
+#define VERB(name) &verb_##name,
+#include "verbs.def"
+#undef VERB
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))

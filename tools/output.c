@@ -162,7 +162,7 @@ void output_open(struct output *output, const char *key, enum output_shape shape
         put_label(output, key);
         bytes_put_u8(&output->pending, '\n');
         flush(output);
-    } else if (shape == OUTPUT_ITEM && output->item_ended) {
+    } else if ((shape == OUTPUT_ITEM || shape == OUTPUT_TABLE) && output->item_ended) {
         bytes_put_u8(&output->pending, '\n');
         flush(output);
     }
@@ -177,7 +177,7 @@ void output_close(struct output *output)
         output_table_end_row(&output->table);
     }
     enum output_shape shape = output->shapes[--output->depth];
-    output->item_ended = shape == OUTPUT_ITEM;
+    output->item_ended = shape == OUTPUT_ITEM || (shape == OUTPUT_GROUP && output->depth == 0);
     if (output->json) {
         bool is_array = shape == OUTPUT_LIST || shape == OUTPUT_TABLE;
         json_put_close(&output->pending, is_array ? ']' : '}');

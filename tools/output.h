@@ -38,7 +38,7 @@ struct output {
     int depth; /* of open shapes */
     enum output_shape shapes[OUTPUT_DEPTH];
     bool row_started; /* the row in hand has a value already */
-    bool item_ended;  /* the next item is not the first */
+    bool item_ended;  /* an empty line is due before an item or a table */
     struct output_table table;
     bool number_in_hand; /* the next text is that of a number */
 };

@@ -41,11 +41,8 @@ struct verb {
     int (*run)(const struct arguments *arguments); /* gives an exit status */
 };
 
-extern const struct verb verb_run;
-extern const struct verb verb_inspect;
-extern const struct verb verb_verify;
-extern const struct verb verb_policy;
-extern const struct verb verb_list;
-extern const struct verb verb_clear;
+#define VERB(name) extern const struct verb verb_##name;
+#include "verbs.def"
+#undef VERB
 
 #endif

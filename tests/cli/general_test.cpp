@@ -6,7 +6,8 @@
 
 namespace {
 
-const std::vector<std::string> verbs = {"run", "inspect", "verify", "policy", "list", "clear"};
+const std::vector<std::string> verbs = {"run",  "inspect", "verify", "policy",
+                                        "list", "stats",   "clear"};
 
 void expect_usage_error(const ToolResult &result)
 {
