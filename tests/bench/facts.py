@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from process import Failure
+from process import Failure, empty_directory
 from ratio import Ratio
 
 
@@ -22,16 +22,19 @@ def read_ratio(found):
     return Ratio(**found) if found.keys() == {"value", "low", "high"} else found
 
 
-def in_process(name):
-    """A program of this folder. It prints one result a line, with its own verdict."""
+def in_process(name, folder=None):
+    """A program of this folder; `folder`: it is given one on the disk of the benchmarks. It prints
+    one result a line, with its own verdict."""
     def run(bench):
         command = [os.path.join(bench.build, "tests/bench", name)]
+        if folder:
+            command.append(empty_directory(bench.path(folder)))
         if not os.path.exists(command[0]):
             raise Failure(f"no '{command[0]}', build first")
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
             raise Failure(f"status {done.returncode} from {command[0]}: {done.stderr}")
-        return [{**json.loads(line, object_hook=read_ratio), "commands": {"ours": command[0]}}
+        return [{**json.loads(line, object_hook=read_ratio), "commands": {"ours": " ".join(command)}}
                 for line in done.stdout.splitlines()]
     return run
 

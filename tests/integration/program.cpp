@@ -104,8 +104,9 @@ static VkDevice create_device(VkPhysicalDevice physical, const std::vector<VkPhy
 }
 
 Program::Program(const ProgramOptions &options)
+    : borrows_instance_(options.instance != VK_NULL_HANDLE)
 {
-    instance = create_instance(options);
+    instance = borrows_instance_ ? options.instance : create_instance(options);
     const std::vector<VkPhysicalDevice> devices = sorted_devices(instance);
     physical = devices.at(options.device);
     device = create_device(physical, devices, options);
@@ -133,7 +134,9 @@ Program::~Program()
     if (device != VK_NULL_HANDLE) {
         destroy_device();
     }
-    vkDestroyInstance(instance, nullptr);
+    if (!borrows_instance_) {
+        vkDestroyInstance(instance, nullptr);
+    }
 }
 
 VkShaderModule Program::module(Kind kind, unsigned number)

@@ -26,6 +26,7 @@ struct ProgramOptions {
     std::vector<const char *> device_extensions; // besides what the kinds need
     const void *features = nullptr;              // pNext of VkDeviceCreateInfo
     const char *application_name = nullptr;
+    VkInstance instance = VK_NULL_HANDLE; // another program's, which outlives this one
 };
 
 class Program {
@@ -70,6 +71,7 @@ class Program {
     }
 
   private:
+    bool borrows_instance_;
     std::vector<VkShaderModule> modules_;
     std::vector<VkPipeline> pipelines_;
 };

@@ -76,9 +76,14 @@ static void *work(void *argument)
     allocator_adopt_thread();
     pthread_barrier_wait(&worker->round->start);
     struct job job;
+    uint32_t burst = worker->round->options->burst;
+    uint32_t done = 0;
     uint32_t number = atomic_fetch_add(&worker->round->next_job, 1);
     while (find_job(worker->round, number, &job)) {
         run_job(worker, number, job);
+        if (burst > 0 && ++done % burst == 0) {
+            sleep_ms(worker->round->options->pause_ms);
+        }
         number = atomic_fetch_add(&worker->round->next_job, 1);
     }
     return NULL;

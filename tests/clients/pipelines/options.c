@@ -32,6 +32,7 @@ static const char usage[] =
     "  --allocator           pass allocation callbacks, and account for them\n"
     "  --verify              run the compute pipelines and print a digest of what they wrote\n"
     "  --delay-ms MS         wait before the first pipeline\n"
+    "  --burst N --pause-ms MS   wait after each N calls of a thread (0: never)\n"
     "  --wait-ms MS          wait after the last one\n"
     "  --end HOW             destroy | return | exit | kill: how the program ends (destroy)\n"
     "  --no-destroy          the same as --end return\n";
@@ -189,6 +190,8 @@ static const struct setting settings[] = {
     {"batch", POSITIVE, MEMBER(batch)},
     {"repeat", POSITIVE, MEMBER(repeat)},
     {"delay-ms", NUMBER, MEMBER(delay_ms)},
+    {"burst", NUMBER, MEMBER(burst)},
+    {"pause-ms", NUMBER, MEMBER(pause_ms)},
     {"wait-ms", NUMBER, MEMBER(wait_ms)},
     {"feedback", FLAG, MEMBER(feedback)},
     {"render-pass", FLAG, MEMBER(render_pass)},

@@ -44,6 +44,8 @@ struct options {
     bool render_pass; /* even where dynamic rendering is to be had */
     bool verify;
     uint32_t delay_ms; /* before the first pipeline */
+    uint32_t burst;    /* calls of a thread between two pauses; 0: no pauses */
+    uint32_t pause_ms;
     uint32_t wait_ms;  /* after the last */
     enum ending ending;
 };
