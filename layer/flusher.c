@@ -8,9 +8,10 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "timed_lock.h"
 
 /* Longest wait, at exit, for a driver call of the worker that is under way. */
-#define EXIT_WAIT_S 2
+#define EXIT_WAIT_NS (2 * CLOCK_S)
 
 /* Longest wait, when a device goes, for a disk. */
 #define DISK_WAIT_NS (5 * CLOCK_S)
@@ -69,10 +70,7 @@ static bool wait_until(pthread_cond_t *condition, uint64_t due)
 /* For the end of the process, when a thread that holds the lock may be gone. */
 static bool lock_at_exit(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += EXIT_WAIT_S;
-    return pthread_mutex_timedlock(&worker.lock, &until) == 0;
+    return timed_lock(&worker.lock, EXIT_WAIT_NS);
 }
 
 static void *work(void *argument)
@@ -150,7 +148,7 @@ static void bar_at_exit(void)
         return;
     }
     worker.barred = true;
-    uint64_t until = clock_now_ns() + EXIT_WAIT_S * CLOCK_S;
+    uint64_t until = clock_now_ns() + EXIT_WAIT_NS;
     while (worker.in_driver && wait_until(&worker.rested, until)) {
     }
     pthread_mutex_unlock(&worker.lock);

@@ -1,9 +1,9 @@
 #include "saver.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "timed_lock.h"
 
 /* Quiet time before a snapshot, longest wait under steady compiling, least time between steps. */
 #define QUIET_NS   (50 * CLOCK_MS)
@@ -15,7 +15,7 @@
 #define REST_FACTOR 50
 
 /* Longest wait, at the end of a process, for a step that is under way. */
-#define EXIT_WAIT_S 2
+#define EXIT_WAIT_NS (2 * CLOCK_S)
 
 /* VkPipelineCacheHeaderVersionOne: data of this size holds no pipeline. */
 #define HEADER_SIZE 32
@@ -271,12 +271,9 @@ enum reason saver_commit(struct saver *saver, bool (*enter_driver)(void),
 
 enum reason saver_commit_without_driver(struct saver *saver, size_t *ret_saved)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += EXIT_WAIT_S;
     enum reason reason = REASON_ok;
     *ret_saved = 0;
-    if (pthread_mutex_timedlock(&saver->lock, &until) != 0) {
+    if (!timed_lock(&saver->lock, EXIT_WAIT_NS)) {
         return REASON_locked;
     }
     if (saver->snapshot) {

@@ -94,4 +94,68 @@ TEST_F(RealProgramsTest, VulkaninfoLeavesNothingBehind)
     }
 }
 
+// Its GPU process is shut into a sandbox when it has its device: what it may no longer do there,
+// the layer does without.
+TEST_F(RealProgramsTest, ChromiumDrawsFromItsSandbox)
+{
+    if (!installed("chromium")) {
+        GTEST_SKIP() << "no chromium";
+    }
+    if (!become_unprivileged()) {
+        GTEST_SKIP() << "no user without rights, whom chromium needs for its sandbox";
+    }
+    const std::filesystem::path page = folder() / "page.html";
+    const std::string html = R"(<canvas id=c></canvas><script>
+const gl = c.getContext('webgl'), program = gl.createProgram();
+for (const [type, code] of [
+       [gl.VERTEX_SHADER, 'attribute vec4 a; void main() { gl_Position = a; }'],
+       [gl.FRAGMENT_SHADER, 'void main() { gl_FragColor = vec4(0, 1, 0, 1); }']]) {
+  const shader = gl.createShader(type);
+  gl.shaderSource(shader, code);
+  gl.compileShader(shader);
+  gl.attachShader(program, shader);
+}
+gl.linkProgram(program);
+gl.useProgram(program);
+gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+gl.bufferData(gl.ARRAY_BUFFER, new Float32Array([-1, -1, 3, -1, -1, 3]), gl.STATIC_DRAW);
+gl.enableVertexAttribArray(0);
+gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 0, 0);
+gl.drawArrays(gl.TRIANGLES, 0, 3);
+const pixel = new Uint8Array(4);
+gl.readPixels(5, 5, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
+document.title = 'pixel ' + pixel.join(' ');
+</script>)";
+    write_bytes(page, {html.begin(), html.end()});
+    std::filesystem::permissions(page, std::filesystem::perms::others_read,
+                                 std::filesystem::perm_options::add);
+    const std::string log = (folder() / "log").string();
+    environment["WARMPIPE_LOG"] = "info:" + log;
+    const Outcome outcome =
+        execute({"timeout", "120", "chromium", "--headless", "--use-angle=vulkan",
+                 "--enable-features=Vulkan", "--ignore-gpu-blocklist", "--disable-quic",
+                 "--no-first-run", "--disable-background-networking", "--disable-component-update",
+                 "--disable-sync", "--user-data-dir=" + (folder() / "profile").string(),
+                 "--dump-dom", "file://" + page.string()},
+                {Layer::any, true, 0});
+    EXPECT_NE(outcome.output.find("<title>pixel 0 255 0 255</title>"), std::string::npos)
+        << outcome.output << outcome.errors;
+    EXPECT_NE(read_text(log).find("device 0, llvmpipe"), std::string::npos)
+        << "the layer was in the GPU process";
+}
+
+// A program whose answers to "what time is it?" lie years apart.
+TEST_F(RealProgramsTest, TheTimeOfDayMayJump)
+{
+    environment["LD_PRELOAD"] = CLOCK_JUMPS;
+    use_radv();
+    for (const char *end : {"destroy", "return", "destroy"}) {
+        const ClientRun cold = client({"--end", end, "--seed", end[0] == 'd' ? "1" : "2"});
+        EXPECT_EQ(cold.outcome.log().size(), 0u) << cold.outcome.errors;
+    }
+    const ClientRun warm = client({"--seed", "1"});
+    EXPECT_EQ(warm.outcome.stats_of()["pipelines"]["driver_misses"], 0);
+    EXPECT_EQ(warm.outcome.stats_of()["cache"]["state"], "loaded");
+}
+
 } // namespace
