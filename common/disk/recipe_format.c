@@ -118,6 +118,11 @@ bool recipe_record_at(const uint8_t *data, size_t size, uint64_t offset,
 
 bool recipe_record_is_intact(const struct recipe_record *record)
 {
+    for (uint64_t i = record->size; i < aligned(record->size); i++) {
+        if (record->data[i] != 0) {
+            return false;
+        }
+    }
     return digest_equal(digest_of(record->data, record->size), record->digest);
 }
 

@@ -55,7 +55,7 @@ enum reason recipe_check_header(const uint8_t *data, size_t size);
 bool recipe_record_at(const uint8_t *data, size_t size, uint64_t offset,
                       struct recipe_record *ret_record);
 
-/* Whether the data is what the digest says. */
+/* Whether the data is what the digest says, and its padding zeros. */
 bool recipe_record_is_intact(const struct recipe_record *record);
 
 /* A walk over records from `next` on. What is damaged is passed over and counted, each stretch of

@@ -16,6 +16,7 @@
 
 /* Of one folder; compaction keeps it at a few. */
 #define MAX_SEGMENTS ((size_t)1024)
+#define MAX_ATTEMPTS 4
 
 /* What was asked for and found damaged; each counts once. */
 struct bad_record {
@@ -45,14 +46,21 @@ static struct recipes *new_recipes(void)
     return recipes;
 }
 
+static void close_segments(struct recipes *recipes)
+{
+    for (size_t i = 0; i < recipes->count; i++) {
+        recipe_segment_close(&recipes->segments[i]);
+    }
+    recipes->count = 0;
+    recipes->dropped = 0;
+}
+
 void recipes_close(struct recipes *recipes)
 {
     if (!recipes) {
         return;
     }
-    for (size_t i = 0; i < recipes->count; i++) {
-        recipe_segment_close(&recipes->segments[i]);
-    }
+    close_segments(recipes);
     free(recipes->segments);
     free(recipes->bad);
     recipe_uses_free(&recipes->uses);
@@ -75,8 +83,7 @@ static struct recipe_segment *reserve_segment(struct recipes *recipes)
     return &recipes->segments[recipes->count];
 }
 
-/* Whatever else is wrong with a segment, it is passed over. False: out of memory. */
-static bool add_segment(struct recipes *recipes, int folder_fd, const char *name)
+static enum reason add_segment(struct recipes *recipes, int folder_fd, const char *name)
 {
     struct recipe_segment *segment = reserve_segment(recipes);
     const enum reason reason =
@@ -85,10 +92,12 @@ static bool add_segment(struct recipes *recipes, int folder_fd, const char *name
         recipes->dropped += segment->dropped;
         recipes->count++;
     }
-    return reason != REASON_out_of_memory;
+    return reason;
 }
 
-static enum reason open_segments(struct recipes *recipes, int folder_fd)
+/* Whatever else is wrong with a segment, it is passed over. *ret_missed: one was gone by the time
+ * that it was opened. */
+static enum reason open_listed(struct recipes *recipes, int folder_fd, bool *ret_missed)
 {
     DIR *listing = listing_open(folder_fd, ".");
     if (!listing) {
@@ -96,14 +105,30 @@ static enum reason open_segments(struct recipes *recipes, int folder_fd)
     }
     char identity[DIGEST_HEX_SIZE];
     const char *name;
-    bool enough_memory = true;
-    while (enough_memory && recipes->count < MAX_SEGMENTS && (name = listing_next(listing))) {
+    enum reason reason = REASON_ok;
+    *ret_missed = false;
+    while (reason != REASON_out_of_memory && recipes->count < MAX_SEGMENTS &&
+           (name = listing_next(listing))) {
         if (recipe_folder_classify(name, identity) == RECIPE_NAME_SEGMENT) {
-            enough_memory = add_segment(recipes, folder_fd, name);
+            reason = add_segment(recipes, folder_fd, name);
+            *ret_missed = *ret_missed || reason == REASON_no_file;
         }
     }
     closedir(listing);
-    return !enough_memory ? REASON_out_of_memory : recipes->count ? REASON_ok : REASON_no_file;
+    return reason == REASON_out_of_memory ? reason : recipes->count ? REASON_ok : REASON_no_file;
+}
+
+static enum reason open_segments(struct recipes *recipes, int folder_fd)
+{
+    enum reason reason;
+    bool missed;
+    int attempt = 0;
+    do {
+        /* Compacted meanwhile: what was in it is in one that may not have been listed. */
+        close_segments(recipes);
+        reason = open_listed(recipes, folder_fd, &missed);
+    } while (missed && ++attempt < MAX_ATTEMPTS);
+    return reason;
 }
 
 enum reason recipes_open(const char *root, const char *app, struct recipes **ret_recipes)

@@ -1,0 +1,37 @@
+/* The segments of a folder, open for being merged: those of dead processes are held, so that nobody
+ * else takes them for his. Belongs to one thread. */
+#ifndef WARMPIPE_DISK_RECIPE_SOURCES_H
+#define WARMPIPE_DISK_RECIPE_SOURCES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/result.h"
+#include "recipe_merge.h"
+
+/* As many as are merged at once: each takes a descriptor. The rest stays for the next time. */
+#define RECIPE_SOURCES_MAX 64
+
+struct recipe_sources {
+    struct recipe_segment *segments;
+    struct recipe_merge_input *inputs; /* of the same places */
+    char (*names)[32];
+    int *fds; /* -1: it stays, for its process lives or too many are open */
+    size_t count;
+    size_t held;
+    uint64_t bytes_held;
+    uint64_t bytes_beside;
+};
+
+/* Opens all segments that can be read. Those that are empty, for their process died before it wrote
+ * anything, are removed on the way. REASON_ok, out_of_memory, io_error. Freed with
+ * recipe_sources_close. */
+enum reason recipe_sources_open(int folder_fd, struct recipe_sources *ret_sources);
+
+/* Removes the files that are held. */
+void recipe_sources_remove(const struct recipe_sources *sources, int folder_fd);
+
+void recipe_sources_close(struct recipe_sources *sources);
+
+#endif

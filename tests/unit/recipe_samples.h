@@ -1,0 +1,108 @@
+// Recipes that hang together: forms as the encoder writes them, of objects that no driver has seen.
+#ifndef WARMPIPE_TESTS_UNIT_RECIPE_SAMPLES_H
+#define WARMPIPE_TESTS_UNIT_RECIPE_SAMPLES_H
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "recipes_fixture.h"
+
+extern "C" {
+#include "codec/canonical.h"
+}
+
+// A compute pipeline with everything that it refers to.
+struct SamplePipeline {
+    std::string code;
+    std::string module;
+    std::string set_layout;
+    std::string layout;
+    std::string form;
+};
+
+class Samples {
+  public:
+    // Equal arguments give equal bytes. `words`: of SPIR-V, behind its header.
+    static SamplePipeline pipeline(uint32_t number, uint32_t words = 20, uint32_t bindings = 1)
+    {
+        SamplePipeline sample;
+        std::vector<uint32_t> code = {0x07230203, 0x00010000, 0, 1, 0};
+        code.resize(code.size() + words, 0x00010000 | number);
+        sample.code.assign(reinterpret_cast<const char *>(code.data()), code.size() * 4);
+
+        VkShaderModuleCreateInfo module = {};
+        module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+        module.codeSize = code.size() * 4;
+        module.pCode = code.data();
+        sample.module = encode(&module, {});
+
+        VkDescriptorSetLayoutBinding binding = {};
+        binding.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        binding.descriptorCount = bindings;
+        binding.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+        VkDescriptorSetLayoutCreateInfo set = {};
+        set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+        set.bindingCount = 1;
+        set.pBindings = &binding;
+        sample.set_layout = encode(&set, {});
+
+        const VkDescriptorSetLayout sets[] = {reinterpret_cast<VkDescriptorSetLayout>(1)};
+        VkPipelineLayoutCreateInfo layout = {};
+        layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+        layout.setLayoutCount = 1;
+        layout.pSetLayouts = sets;
+        sample.layout = encode(&layout, {digest_of(sample.set_layout)});
+
+        VkComputePipelineCreateInfo compute = {};
+        compute.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+        compute.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+        compute.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+        compute.stage.module = reinterpret_cast<VkShaderModule>(1);
+        compute.stage.pName = "main";
+        compute.layout = reinterpret_cast<VkPipelineLayout>(2);
+        sample.form = encode(&compute, {digest_of(sample.module), digest_of(sample.layout)});
+        return sample;
+    }
+
+    // The form; handle n stands for contents[n - 1].
+    static std::string encode(const void *info, const std::vector<digest> &contents)
+    {
+        canonical_context context = {};
+        context.resolve = [](void *user, VkObjectType, uint64_t handle, canonical_object *object) {
+            const auto &all = *static_cast<const std::vector<digest> *>(user);
+            *object = {};
+            object->content = all.at(handle - 1);
+            object->serial = handle;
+            return true;
+        };
+        context.user = const_cast<std::vector<digest> *>(&contents);
+        canonical form = {};
+        canonical_encode(&context, info, &form);
+        EXPECT_EQ(form.verdict, CANONICAL_SHARE) << canonical_cause_id(form.cause);
+        std::string bytes(reinterpret_cast<const char *>(form.key.data), form.size);
+        canonical_free(&form);
+        return bytes;
+    }
+};
+
+inline const std::string sample_environment = "an environment of a device";
+
+inline void put_objects(Batch &batch, const SamplePipeline &sample)
+{
+    batch.put(RECIPE_CODE, sample.code)
+        .put(RECIPE_FORM, sample.module)
+        .put(RECIPE_FORM, sample.set_layout)
+        .put(RECIPE_FORM, sample.layout)
+        .put(RECIPE_FORM, sample.form)
+        .put(RECIPE_ENVIRONMENT, sample_environment);
+}
+
+inline void put_pipeline(Batch &batch, const SamplePipeline &sample, uint32_t last_day = 20000,
+                         uint32_t days = 1, uint32_t compile_us = 100)
+{
+    put_objects(batch, sample);
+    batch.use(sample.form, sample_environment, last_day, days, compile_us);
+}
+
+#endif
