@@ -22,6 +22,14 @@ void evict_quarantine(int directory_fd, int64_t before);
 /* Removes program.json, if it was not modified after `last_use`. The bytes that it had. */
 uint64_t evict_program(int directory_fd, int64_t last_use);
 
+/* Removes the recipes, if none was written after `last_use`, but for the segments and files of
+ * living processes; and the folder if it is empty then. The bytes that they had. */
+uint64_t evict_recipes(int directory_fd, int64_t last_use);
+
+/* Removes from the recipes' folder the temporary files of dead processes, and what such a process
+ * was replaying if that was before this time (nanoseconds since the epoch). */
+void evict_recipe_leftovers(int directory_fd, int64_t before);
+
 /* Removes the temporary files of dead processes. */
 void evict_temporaries(int directory_fd);
 

@@ -16,6 +16,7 @@
 #include "limits_stamp.h"
 #include "listing.h"
 #include "names.h"
+#include "recipe_compact.h"
 #include "usage.h"
 
 #define MAX_ENTRIES     ((size_t)65536) /* of all folders */
@@ -41,6 +42,7 @@ struct items {
     struct item *items;
     size_t count;
     uint64_t bytes;
+    uint64_t recipe_bytes; /* among them */
 };
 
 /* One call of limits_enforce. */
@@ -81,6 +83,7 @@ static bool add_folder(struct items *items, const char *name, const struct usage
         return false;
     }
     add_item(items, app, "", usage->other_bytes, usage->last_use);
+    items->recipe_bytes += usage->recipe_bytes;
     for (size_t i = 0; i < usage->count; i++) {
         const struct usage_identity *identity = &usage->identities[i];
         add_item(items, app, identity->identity, identity->bytes, identity->last_use);
@@ -142,7 +145,8 @@ static uint64_t remove_item(const struct enforcement *enforcement, const struct 
     }
     if (!*item->identity) {
         evict_quarantine(directory_fd, INT64_MAX);
-        bytes = evict_program(directory_fd, item->last_use);
+        bytes = evict_recipes(directory_fd, item->last_use);
+        bytes += evict_program(directory_fd, item->last_use);
     } else if (evict_identity(directory_fd, item->identity, item->last_use, &bytes)) {
         enforcement->outcome->identities += bytes > 0;
     }
@@ -182,6 +186,7 @@ static bool look_at(const struct enforcement *enforcement, const char *app, size
     }
     evict_quarantine(directory_fd, enforcement->now - MONTH_NS);
     evict_temporaries(directory_fd);
+    evict_recipe_leftovers(directory_fd, enforcement->now - MONTH_NS);
     enum reason reason = usage_read(directory_fd, entries, &usage);
     close(directory_fd);
     if (reason != REASON_ok) {
@@ -199,12 +204,33 @@ static bool look_at(const struct enforcement *enforcement, const char *app, size
     return added;
 }
 
+/* What is left to take from the program's own folder. An eighth more goes at once, so that the next
+ * saves need not do it again. */
+static void shrink_recipes(const struct enforcement *enforcement, const struct items *items)
+{
+    const struct limits *limits = enforcement->limits;
+    const uint64_t least = limits->max_size / 8;
+    if (items->bytes <= limits->max_size || items->recipe_bytes <= least) {
+        return;
+    }
+    const uint64_t excess = items->bytes - limits->max_size;
+    const uint64_t room = items->recipe_bytes > excess ? items->recipe_bytes - excess : 0;
+    struct recipe_merge_limits within = {.max_size = room - room / 8};
+    struct recipe_compaction compaction;
+    within.max_size = within.max_size > least ? within.max_size : least;
+    if (recipe_prune(limits->root, limits->app, &within, false, &compaction) == REASON_ok &&
+        compaction.bytes_before > compaction.bytes_after) {
+        enforcement->outcome->bytes += compaction.bytes_before - compaction.bytes_after;
+    }
+}
+
 static void enforce_size(const struct enforcement *enforcement)
 {
     struct items items = {0};
     size_t entries = MAX_APP_ENTRIES;
     if (look_at(enforcement, enforcement->limits->app, &entries, &items)) {
         shrink(enforcement, &items, enforcement->limits->max_size);
+        shrink_recipes(enforcement, &items);
     }
     free_items(&items);
 }

@@ -1,5 +1,8 @@
 /* Keeping to the limits: what was not used for longest goes first, identity by identity (one driver
- * and device of one program), then whole folders of programs. docs/SETTINGS.md tells users of it.
+ * and device of one program), then whole folders of programs. Recipes outlive every driver, so they
+ * go last: of the program's own folder those that are worth least, and never below an eighth of
+ * what the folder may hold; of another program's all, with the rest of the folder.
+ * docs/SETTINGS.md tells users of it.
  *
  * To be called after a save that wrote something, on a thread of ours where there is one: it reads
  * directories, at most 4,096 entries of the program's own folder, and at most 65,536 of all. All

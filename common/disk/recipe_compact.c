@@ -27,7 +27,9 @@ static enum reason rewrite(int folder_fd, const struct recipe_sources *sources,
                            struct recipe_compaction *compaction)
 {
     struct recipe_merged merge;
-    enum reason reason = recipe_merge(sources->inputs, sources->count, limits, &merge);
+    struct recipe_merge_limits own = *limits;
+    own.max_size -= sources->bytes_beside < own.max_size ? sources->bytes_beside : own.max_size;
+    enum reason reason = recipe_merge(sources->inputs, sources->count, &own, &merge);
     if (reason != REASON_ok) {
         return reason;
     }

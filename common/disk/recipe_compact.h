@@ -27,7 +27,8 @@ struct recipe_compaction {
 enum reason recipe_compact(const char *root, const char *app,
                            struct recipe_compaction *ret_compaction);
 
-/* The same in any case, within these limits; max_size is that of the new segment. With `dry_run`
+/* The same in any case, within these limits; max_size is that of all segments, of which those that
+ * cannot be changed are part. With `dry_run`
  * it only tells what would be. */
 enum reason recipe_prune(const char *root, const char *app,
                          const struct recipe_merge_limits *limits, bool dry_run,

@@ -8,8 +8,7 @@
 #include "listing.h"
 #include "names.h"
 #include "program.h"
-
-#define RECIPES_FOLDER "recipes"
+#include "recipe_folder.h"
 
 /* NULL: that was all, or no entries are left. */
 static const char *next_name(DIR *listing, size_t *entries)
@@ -51,14 +50,20 @@ static struct usage_identity *identity_of(struct usage *usage, const char *ident
 
 static void add_recipes(struct usage *usage, int directory_fd, size_t *entries)
 {
-    DIR *listing = listing_open(directory_fd, RECIPES_FOLDER);
+    DIR *listing = listing_open(directory_fd, RECIPE_FOLDER);
+    char identity[DIGEST_HEX_SIZE];
     const char *name;
     struct stat status;
     while (listing && (name = next_name(listing, entries))) {
-        if (fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        const enum recipe_name kind = recipe_folder_classify(name, identity);
+        if (kind != RECIPE_NAME_FOREIGN &&
+            fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(status.st_mode)) {
+            usage->recipe_bytes += (uint64_t)status.st_size;
             usage->other_bytes += (uint64_t)status.st_size;
-            note_use(&usage->last_use, usage_modified(&status));
+            if (kind == RECIPE_NAME_SEGMENT) {
+                note_use(&usage->last_use, usage_modified(&status));
+            }
         }
     }
     if (listing) {
@@ -73,7 +78,7 @@ static bool add_entry(struct usage *usage, int directory_fd, const char *name, s
     struct stat status;
     enum name_kind kind = names_classify(name, identity);
     const bool is_program = strcmp(name, PROGRAM_FILE_NAME) == 0;
-    if (strcmp(name, RECIPES_FOLDER) == 0) {
+    if (strcmp(name, RECIPE_FOLDER) == 0) {
         add_recipes(usage, directory_fd, entries);
         return true;
     }

@@ -24,8 +24,9 @@ struct usage_identity {
 struct usage {
     struct usage_identity *identities;
     size_t count;
-    uint64_t other_bytes; /* program.json, recipes/, temporary files */
-    int64_t last_use;     /* of all that is ours in it; INT64_MIN: nothing is */
+    uint64_t other_bytes;  /* program.json, recipes, temporary files */
+    uint64_t recipe_bytes; /* the recipes among them */
+    int64_t last_use;      /* of all that is ours in it; INT64_MIN: nothing is */
 };
 
 /* Looks at `*entries` directory entries at most, which are counted down; what is beyond them is

@@ -2,9 +2,11 @@
 #include "child.h"
 #include "holder.h"
 #include "limits_fixture.h"
+#include "recipe_samples.h"
 
 extern "C" {
 #include "disk/file.h"
+#include "disk/in_use.h"
 }
 
 namespace {
@@ -132,14 +134,79 @@ TEST(LimitsOfAFolder, TheRestCountsAndStays)
 {
     Root root;
     root.add("app/program.json", 100, 9 * day);
-    root.add("app/recipes/segment", 900, 9 * day);
+    root.add("app/recipes/" + random_number + ".wprecipes", 900, 9 * day);
     root.add("app/" + id('a') + ".wpcache", 500, 2 * day);
     root.add("app/" + id('b') + ".wpcache", 500, 1 * day);
     root.enforce(1500);
     EXPECT_EQ(root.names("app"), (Names{id('b') + ".wpcache", "program.json", "recipes"}));
     root.enforce(0);
     EXPECT_EQ(root.names("app"), (Names{"program.json", "recipes"}));
-    EXPECT_TRUE(root.has("app/recipes/segment"));
+    EXPECT_TRUE(root.has("app/recipes/" + random_number + ".wprecipes")) << "not a segment of ours";
+}
+
+// Segments of one pipeline each, of which the first is worth most.
+void add_recipes(const Root &root, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        Batch batch;
+        put_pipeline(batch, Samples::pipeline(i, 1000), 20000, 100 - i);
+        Writer writer(root.path);
+        ASSERT_EQ(writer.append(batch), REASON_ok);
+        writer.close();
+    }
+}
+
+bool has_recipe(const Root &root, uint32_t number)
+{
+    recipes *recipes = nullptr;
+    if (recipes_open(root.path.c_str(), "app", &recipes) != REASON_ok) {
+        return false;
+    }
+    const digest form = digest_of(Samples::pipeline(number, 1000).form);
+    const bool has = recipes_have(recipes, RECIPE_FORM, form);
+    recipes_close(recipes);
+    return has;
+}
+
+TEST(LimitsOfAFolder, RecipesGoLastTheLeastUsedFirst)
+{
+    Root root;
+    add_recipes(root, 10); // 5 KB each
+    root.add("app/" + id('a') + ".wpcache", 20000);
+    root.enforce(60000);
+    EXPECT_FALSE(root.has("app/" + id('a') + ".wpcache"));
+    EXPECT_TRUE(has_recipe(root, 9));
+    const limits_outcome outcome = root.enforce(30000);
+    EXPECT_GT(outcome.bytes, 10000u);
+    EXPECT_TRUE(has_recipe(root, 0));
+    EXPECT_TRUE(has_recipe(root, 4));
+    EXPECT_FALSE(has_recipe(root, 9));
+}
+
+TEST(LimitsOfAFolder, CacheDataDoesNotDriveOutAllRecipes)
+{
+    Root root;
+    add_recipes(root, 4);
+    const std::string cache = "app/" + id('a') + ".wpcache";
+    in_use_add(root.add(cache, 80000).c_str());
+    root.enforce(80000);
+    EXPECT_TRUE(root.has(cache));
+    EXPECT_TRUE(has_recipe(root, 0));
+    EXPECT_TRUE(has_recipe(root, 1));
+    EXPECT_FALSE(has_recipe(root, 3));
+}
+
+TEST(LimitsOfAFolder, WhatDeadProcessesLeaveAmongRecipesGoes)
+{
+    Root root;
+    const std::string folder = "app/recipes/";
+    root.add(folder + random_number + ".wprecipes." + random_number + ".tmp", 100);
+    root.add(folder + id('a') + "." + random_number + ".replaying", 100, 31 * day);
+    root.add(folder + id('b') + "." + random_number + ".replaying", 100, 29 * day);
+    root.add(folder + "notes.tmp", 100, 99 * day);
+    root.enforce(unlimited);
+    EXPECT_EQ(root.names("app/recipes"),
+              (Names{id('b') + "." + random_number + ".replaying", "notes.tmp"}));
 }
 
 TEST(LimitsOfAFolder, DeadProcessesTemporaryFilesGo)

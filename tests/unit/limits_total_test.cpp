@@ -1,4 +1,7 @@
 // What goes from all programs' folders, and when it is looked for.
+#include <sys/file.h>
+
+#include "holder.h"
 #include "limits_fixture.h"
 
 namespace {
@@ -53,15 +56,37 @@ TEST(LimitsOfAll, WhatElseAFolderHoldsGoesWithItsLastUse)
     EXPECT_TRUE(root.has("app/program.json")) << "the program's own";
 }
 
-TEST(LimitsOfAll, RecipesCountAndStay)
+TEST(LimitsOfAll, RecipesGoWithTheirFolder)
 {
     Root root;
+    const std::string segment = "/recipes/" + random_number + ".wprecipes";
     root.add("app/" + id('a') + ".wpcache", 10);
-    root.add("old/recipes/segment", 5000, 99 * day);
+    root.add("app" + segment, 1000, 300 * day);
+    root.add("young" + segment, 1000, 1 * day);
+    root.add("old" + segment, 5000, 99 * day);
+    root.add("old/recipes/lock", 0, 99 * day);
+    root.add("old/recipes/" + id('a') + ".crashed", 10, 99 * day);
     root.add("old/" + id('a') + ".wpcache", 10, 99 * day);
+    root.add("foreign/recipes/notes", 5000, 199 * day);
+    root.enforce(unlimited, 2500);
+    EXPECT_FALSE(root.has("old"));
+    EXPECT_TRUE(root.has("young" + segment));
+    EXPECT_TRUE(root.has("app" + segment)) << "the program's own";
+    EXPECT_TRUE(root.has("foreign/recipes/notes"));
+}
+
+TEST(LimitsOfAll, RecipesOfALivingProcessStay)
+{
+    Root root;
+    const std::string segment = "old/recipes/" + random_number + ".wprecipes";
+    const std::string path = root.add(segment, 5000, 99 * day);
+    Holder holder([&] { EXPECT_EQ(flock(open(path.c_str(), O_RDONLY), LOCK_EX), 0); });
     root.enforce(unlimited, 100);
-    EXPECT_FALSE(root.has("old/" + id('a') + ".wpcache"));
-    EXPECT_TRUE(root.has("old/recipes/segment"));
+    EXPECT_TRUE(root.has(segment));
+    holder.end();
+    root.forget();
+    root.enforce(unlimited, 100);
+    EXPECT_FALSE(root.has("old"));
 }
 
 TEST(LimitsOfAll, LooksOnceADayOrWhenTooMuchWasSaved)
