@@ -8,6 +8,10 @@ pkg_check_modules(VULKAN REQUIRED IMPORTED_TARGET vulkan>=1.3.239)
 # xxHash is used as a header alone (XXH_INLINE_ALL): the layer links libc only.
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 
+# SPIRV-Tools judge the SPIR-V of imported recipes, in the tool alone. Static on Debian, and C++.
+find_path(SPIRV_TOOLS_INCLUDE_DIR spirv-tools/libspirv.h REQUIRED)
+find_library(SPIRV_TOOLS_LIBRARY NAMES SPIRV-Tools SPIRV-Tools-shared REQUIRED)
+
 # The chain's dispatch tables: Debian 12 has them with the validation layers' headers, newer
 # distributions with the Vulkan utility libraries.
 find_path(VULKAN_INCLUDE_DIR vulkan/vk_layer.h REQUIRED)

@@ -162,6 +162,7 @@ static void encode_environment(const struct device *device, const VkDeviceCreate
     environment.device_id = identity->device_id;
     environment.api_version = identity->api_version < instance->api_version ? identity->api_version
                                                                             : instance->api_version;
+    environment.has_properties2 = instance->get_properties2 != NULL;
     environment_encode(&environment, create_info, out);
 }
 

@@ -37,11 +37,13 @@ static bool get_device(struct decoder *decoder, struct environment_device *devic
     device->vendor_id = bytes_get_u32(&decoder->in);
     device->device_id = bytes_get_u32(&decoder->in);
     device->api_version = bytes_get_u32(&decoder->in);
+    uint32_t has_properties2 = bytes_get_u32(&decoder->in);
+    device->has_properties2 = has_properties2 == 1;
     device->application_version = bytes_get_u32(&decoder->in);
     device->engine_version = bytes_get_u32(&decoder->in);
     device->application_name = get_string(decoder);
     device->engine_name = get_string(decoder);
-    return device->application_name && device->engine_name &&
+    return device->application_name && device->engine_name && has_properties2 <= 1 &&
            device->api_version == environment_version(device->api_version);
 }
 

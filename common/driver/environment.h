@@ -22,6 +22,8 @@ struct environment_device {
     uint32_t device_id;
     uint32_t api_version; /* what the program may use: the lower of the device's and its own; the
                              patch is dropped */
+    bool has_properties2; /* the program has vkGetPhysicalDeviceProperties2, so that the layer
+                             knows the driver's whole identity */
     uint32_t application_version;
     uint32_t engine_version;
     const char *application_name; /* cut after 255 bytes; NULL or "": none */

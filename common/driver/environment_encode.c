@@ -135,6 +135,7 @@ void environment_encode(const struct environment_device *device,
     bytes_put_u32(out, device->vendor_id);
     bytes_put_u32(out, device->device_id);
     bytes_put_u32(out, environment_version(device->api_version));
+    bytes_put_u32(out, device->has_properties2);
     bytes_put_u32(out, device->application_version);
     bytes_put_u32(out, device->engine_version);
     put_string(out, device->application_name);

@@ -82,7 +82,7 @@ class EnvironmentDevice : public ::testing::Test {
 
     environment *decode()
     {
-        const environment_device told = {1, 2, VK_API_VERSION_1_3, 0, 0, nullptr, nullptr};
+        const environment_device told = {1, 2, VK_API_VERSION_1_3, true, 0, 0, nullptr, nullptr};
         VkDeviceCreateInfo info = {};
         info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
         info.pNext = &v12;
@@ -185,7 +185,7 @@ TEST_F(EnvironmentDevice, IsMadeAgain)
     EXPECT_STREQ(info->ppEnabledExtensionNames[1], "VK_C");
     EXPECT_EQ(std::memcmp(info->pEnabledFeatures, &core, sizeof(core)), 0);
 
-    const environment_device told = {1, 2, VK_API_VERSION_1_3, 0, 0, nullptr, nullptr};
+    const environment_device told = {1, 2, VK_API_VERSION_1_3, true, 0, 0, nullptr, nullptr};
     bytes again = {};
     environment_encode(&told, info, &again);
     environment *second = environment_decode(again.data, again.size);

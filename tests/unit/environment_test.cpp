@@ -25,7 +25,7 @@ using Environment = std::unique_ptr<environment, EnvironmentDeleter>;
 
 // What a program enables; each of these is a part of it.
 struct Program {
-    environment_device device = {0x1002, 0x731f, VK_API_VERSION_1_3, 7, 9, "game", "engine"};
+    environment_device device = {0x1002, 0x731f, VK_API_VERSION_1_3, true, 7, 9, "game", "engine"};
     std::vector<const char *> extensions = {"VK_KHR_swapchain", "VK_EXT_robustness2"};
     VkPhysicalDeviceFeatures core = {};
     VkPhysicalDeviceVulkan12Features v12 = {};
@@ -137,6 +137,7 @@ TEST(EnvironmentEncode, TellsEveryPartApart)
     add([](Program &p) { p.device.vendor_id++; });
     add([](Program &p) { p.device.device_id++; });
     add([](Program &p) { p.device.api_version = VK_API_VERSION_1_2; });
+    add([](Program &p) { p.device.has_properties2 = false; });
     add([](Program &p) { p.device.application_version++; });
     add([](Program &p) { p.device.engine_version++; });
     add([](Program &p) { p.device.application_name = nullptr; });
@@ -169,6 +170,7 @@ TEST(EnvironmentDecode, GivesTheDeviceBack)
     EXPECT_EQ(device.vendor_id, 0x1002u);
     EXPECT_EQ(device.device_id, 0x731fu);
     EXPECT_EQ(device.api_version, VK_API_VERSION_1_3);
+    EXPECT_TRUE(device.has_properties2);
     EXPECT_EQ(device.application_version, 7u);
     EXPECT_EQ(device.engine_version, 9u);
     EXPECT_STREQ(device.application_name, "game");
@@ -193,7 +195,7 @@ TEST(EnvironmentDecode, RefusesWhatNobodyEncodes)
     program.extensions = {"ab", "cd"};
     program.robustness.nullDescriptor = VK_FALSE;
     Bytes good = program.encode();
-    ASSERT_EQ(good.size(), 6u * 4 + 4 + 4 + 4 + 2 * 6 + 4 + 2 * 12);
+    ASSERT_EQ(good.size(), 7u * 4 + 4 + 4 + 4 + 2 * 6 + 4 + 2 * 12);
     auto refused = [&](size_t at, uint8_t value) {
         Bytes bad = good;
         EXPECT_NE(bad[at], value);
@@ -201,12 +203,13 @@ TEST(EnvironmentDecode, RefusesWhatNobodyEncodes)
         return !decode(bad);
     };
     EXPECT_TRUE(refused(0, 2));     // another version
+    EXPECT_TRUE(refused(16, 2));    // neither true nor false
     EXPECT_TRUE(refused(12, 1));    // a patch
-    EXPECT_TRUE(refused(40, 0));    // a zero in a name
-    EXPECT_TRUE(refused(40, 'x'));  // names not in order
-    EXPECT_TRUE(refused(35, 0xff)); // more extensions than there are bytes
-    EXPECT_TRUE(refused(51, 0xff)); // more structs than there are bytes
-    EXPECT_TRUE(refused(55, 0xff)); // structs not in order
+    EXPECT_TRUE(refused(44, 0));    // a zero in a name
+    EXPECT_TRUE(refused(44, 'x'));  // names not in order
+    EXPECT_TRUE(refused(39, 0xff)); // more extensions than there are bytes
+    EXPECT_TRUE(refused(55, 0xff)); // more structs than there are bytes
+    EXPECT_TRUE(refused(59, 0xff)); // structs not in order
     Bytes core(good);
     core[good.size() - 12 + 4 + 6] |= 0x80; // the 56th core feature
     EXPECT_FALSE(decode(core));
@@ -236,7 +239,7 @@ TEST(EnvironmentIncludes, ItselfAndWhatHasLess)
 TEST(EnvironmentIncludes, WhateverTheDeviceAndTheProgram)
 {
     Program other;
-    other.device = {1, 2, VK_API_VERSION_1_3, 3, 4, nullptr, nullptr};
+    other.device = {1, 2, VK_API_VERSION_1_3, false, 3, 4, nullptr, nullptr};
     EXPECT_TRUE(environment_includes(decoded(Program()).get(), decoded(other).get()));
 }
 
