@@ -24,6 +24,15 @@ bool store_is_ours(const struct store *store)
     return store->process == getpid();
 }
 
+enum reason store_lock(const struct store *store, int directory_fd, unsigned wait_ms, int *ret_fd)
+{
+    enum reason reason = file_lock(directory_fd, store->lock_name, wait_ms, ret_fd);
+    if (reason == REASON_symlink && unlinkat(directory_fd, store->lock_name, 0) == 0) {
+        reason = file_lock(directory_fd, store->lock_name, wait_ms, ret_fd);
+    }
+    return reason;
+}
+
 static char *join_path(const char *root, const char *app, const char *name)
 {
     size_t size = strlen(root) + 1 + strlen(app) + 1 + strlen(name) + 1;
@@ -165,7 +174,7 @@ static enum reason condemn(struct store *store, const struct marker_folder *fold
     }
     int lock_fd;
     /* Not to be had: the marks stand, so that the next start tries again. */
-    if (file_lock(directory_fd, store->lock_name, store->lock_wait_ms, &lock_fd) != REASON_ok) {
+    if (store_lock(store, directory_fd, store->lock_wait_ms, &lock_fd) != REASON_ok) {
         return REASON_suspect;
     }
     enum reason reason = put_away(store, folder, directory_fd, name, envelope, history);

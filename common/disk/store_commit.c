@@ -141,7 +141,7 @@ enum reason store_begin(struct store *store, struct store_foreign *ret_foreign)
         return reason;
     }
     int lock_fd;
-    reason = file_lock(directory_fd, store->lock_name, store->lock_wait_ms, &lock_fd);
+    reason = store_lock(store, directory_fd, store->lock_wait_ms, &lock_fd);
     if (reason != REASON_ok) {
         close(directory_fd);
         return reason;
@@ -295,7 +295,7 @@ static enum reason write_unmerged(struct store *store, int directory_fd, const v
                                   size_t size)
 {
     int lock_fd;
-    if (file_lock(directory_fd, store->lock_name, 0, &lock_fd) != REASON_ok) {
+    if (store_lock(store, directory_fd, 0, &lock_fd) != REASON_ok) {
         return write_part(store, directory_fd, data, size);
     }
     enum reason reason;

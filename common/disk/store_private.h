@@ -66,6 +66,10 @@ enum reason store_read(struct store *store, struct marker_folder *folder, int di
                        const char *name, struct store_markers *markers,
                        struct store_found *ret_found);
 
+/* The lock of this identity in the program's folder, which is ours alone: a symbolic link in its
+ * place, which would keep everybody from saving for ever, is removed. As file_lock. */
+enum reason store_lock(const struct store *store, int directory_fd, unsigned wait_ms, int *ret_fd);
+
 /* Removes the markers; survived: the driver has lived with their blobs. */
 void store_drop_markers(const struct store *store, struct store_markers *markers, bool survived);
 

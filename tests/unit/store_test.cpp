@@ -99,6 +99,22 @@ TEST_F(StoreTest, KeepsEachIdentityInAFileOfItsOwn)
     EXPECT_EQ(Store(root(), {}, other).load(), "two");
 }
 
+TEST_F(StoreTest, SavesThoughALinkStandsInPlaceOfTheLock)
+{
+    save("one");
+    const std::string lock = folder() + "/" + names(".lock").at(0);
+    std::filesystem::remove(lock);
+    std::filesystem::create_symlink("elsewhere", lock);
+    save("two");
+    std::filesystem::remove(lock);
+    std::filesystem::create_symlink("elsewhere", lock);
+    Store store(root());
+    ASSERT_EQ(store.load(), "one two");
+    ASSERT_EQ(store.commit_unmerged("three"), REASON_ok);
+    EXPECT_EQ(load(), "one three two");
+    EXPECT_TRUE(std::filesystem::is_regular_file(lock));
+}
+
 TEST_F(StoreTest, GivesEverySaveAGenerationOfItsOwn)
 {
     std::set<std::string> generations;
