@@ -201,6 +201,17 @@ void output_text(struct output *output, const char *key, const char *text)
     }
 }
 
+void output_remark(struct output *output, const char *key, const char *text)
+{
+    if (output->json) {
+        json_put_string(&output->pending, key, text);
+        return;
+    }
+    bytes_put_u8(&output->pending, '\n');
+    pad_to(&output->pending, output->pending.size, LABEL_WIDTH);
+    put_readable(&output->pending, text);
+}
+
 void output_flag(struct output *output, const char *key, bool flag)
 {
     if (output->json) {

@@ -1,92 +1,23 @@
 #include "vulkan_devices.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
-#include <string.h>
-#include <vulkan/vulkan.h>
 
 #include "output.h"
+#include "vulkan_loader.h"
 
-struct loader {
-    void *library;
-    PFN_vkGetInstanceProcAddr get;
-    VkInstance instance;
-};
-
-static PFN_vkVoidFunction look_up(const struct loader *loader, const char *name)
-{
-    return loader->get(loader->instance, name);
-}
-
-static bool open_library(const char *verb, struct loader *loader)
-{
-    static const char name[] = "libvulkan.so.1";
-    loader->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    void *symbol = loader->library ? dlsym(loader->library, "vkGetInstanceProcAddr") : NULL;
-    if (!symbol) {
-        output_message("%s: cannot load the Vulkan loader, %s: %s", verb, name, dlerror());
-        return false;
-    }
-    /* ISO C knows no way from an object's pointer to a function's; POSIX promises this one. */
-    memcpy(&loader->get, &symbol, sizeof loader->get);
-    return true;
-}
-
-/* Vulkan 1.1, for vkGetPhysicalDeviceProperties2; a loader of 1.0 refuses any later version. */
-static VkResult create_instance(struct loader *loader)
-{
-    PFN_vkCreateInstance create = (PFN_vkCreateInstance)look_up(loader, "vkCreateInstance");
-    VkApplicationInfo application = {
-        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-        .pApplicationName = "warmpipe",
-        .apiVersion =
-            look_up(loader, "vkEnumerateInstanceVersion") ? VK_API_VERSION_1_1 : VK_API_VERSION_1_0,
-    };
-    const VkInstanceCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-        .pApplicationInfo = &application,
-    };
-    return create(&info, NULL, &loader->instance);
-}
-
-static VkResult enumerate(const struct loader *loader, VkPhysicalDevice **ret_handles,
-                          uint32_t *ret_count)
-{
-    PFN_vkEnumeratePhysicalDevices list =
-        (PFN_vkEnumeratePhysicalDevices)look_up(loader, "vkEnumeratePhysicalDevices");
-    uint32_t count = 0;
-    VkResult result = list(loader->instance, &count, NULL);
-    if (result != VK_SUCCESS || count == 0) {
-        *ret_count = 0;
-        return result;
-    }
-    VkPhysicalDevice *handles = calloc(count, sizeof *handles);
-    if (!handles) {
-        return VK_ERROR_OUT_OF_HOST_MEMORY;
-    }
-    result = list(loader->instance, &count, handles);
-    if (result < 0) {
-        free(handles);
-        return result;
-    }
-    *ret_handles = handles;
-    *ret_count = count;
-    return VK_SUCCESS;
-}
-
-static VkResult identify(const struct loader *loader, struct vulkan_devices *devices)
+static VkResult identify(const struct vulkan_loader *loader, struct vulkan_devices *devices)
 {
     const struct identity_commands commands = {
-        .get_properties =
-            (PFN_vkGetPhysicalDeviceProperties)look_up(loader, "vkGetPhysicalDeviceProperties"),
-        .get_properties2 =
-            (PFN_vkGetPhysicalDeviceProperties2)look_up(loader, "vkGetPhysicalDeviceProperties2"),
-        .enumerate_extensions = (PFN_vkEnumerateDeviceExtensionProperties)look_up(
+        .get_properties = (PFN_vkGetPhysicalDeviceProperties)vulkan_loader_get(
+            loader, "vkGetPhysicalDeviceProperties"),
+        .get_properties2 = (PFN_vkGetPhysicalDeviceProperties2)vulkan_loader_get(
+            loader, "vkGetPhysicalDeviceProperties2"),
+        .enumerate_extensions = (PFN_vkEnumerateDeviceExtensionProperties)vulkan_loader_get(
             loader, "vkEnumerateDeviceExtensionProperties"),
     };
     VkPhysicalDevice *handles = NULL;
     uint32_t count = 0;
-    VkResult result = enumerate(loader, &handles, &count);
+    VkResult result = vulkan_loader_devices(loader, &handles, &count);
     if (result == VK_SUCCESS && count > 0) {
         devices->identities = calloc(count, sizeof *devices->identities);
         result = devices->identities ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
@@ -101,15 +32,19 @@ static VkResult identify(const struct loader *loader, struct vulkan_devices *dev
 
 bool vulkan_devices_list(const char *verb, struct vulkan_devices *ret_devices)
 {
-    struct loader loader = {0};
+    struct vulkan_loader loader;
     struct vulkan_devices devices = {0};
-    if (!open_library(verb, &loader)) {
+    const char *problem = vulkan_loader_open(&loader);
+    if (problem) {
+        output_message("%s: cannot load the Vulkan loader, " VULKAN_LOADER_NAME ": %s", verb,
+                       problem);
         return false;
     }
-    VkResult result = create_instance(&loader);
+    /* 1.1, for vkGetPhysicalDeviceProperties2. */
+    VkResult result = vulkan_loader_create_instance(&loader, VK_API_VERSION_1_1);
     if (result == VK_SUCCESS) {
         result = identify(&loader, &devices);
-        ((PFN_vkDestroyInstance)look_up(&loader, "vkDestroyInstance"))(loader.instance, NULL);
+        vulkan_loader_destroy_instance(&loader);
     } else if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
         result = VK_SUCCESS; /* no driver, so no device */
     }
