@@ -11,6 +11,7 @@
 #include "handle_map.h"
 #include "injector.h"
 #include "instance.h"
+#include "prewarm.h"
 #include "recorder.h"
 #include "sharing.h"
 
@@ -186,6 +187,28 @@ static void start_recording(struct device *device, const VkDeviceCreateInfo *cre
     }
 }
 
+/* What recipes ask for is compiled ahead where nobody else would see it. */
+static void start_prewarm(struct device *device, const struct device_traits *traits)
+{
+    struct instance *instance = device->instance;
+    if (!device->recorder || traits->group || device_traits_capture_tool()) {
+        return;
+    }
+    const struct bytes *environment = recorder_environment(device->recorder);
+    device->prewarm = prewarm_start(&(struct prewarm_setup){
+        .device = device->handle,
+        .table = &device->table,
+        .config = &instance->config,
+        .app = instance->app,
+        .injector = device->injector,
+        .stats = &device->stats,
+        .environment = environment->data,
+        .environment_size = environment->size,
+        .has_callback = &instance->has_callback,
+        .feedback = device->feedback,
+    });
+}
+
 /* What makes a device more than a link in the chain. On a lack of memory it stays passive. */
 static void start_work(struct device *device, VkPhysicalDevice physical_device,
                        const VkDeviceCreateInfo *create_info)
@@ -220,6 +243,7 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
     device->passive = !device->app_caches;
     if (!device->passive) {
         start_recording(device, create_info, &traits, &identity);
+        start_prewarm(device, &traits);
     } else if (device->injector) {
         injector_finish(device->injector); /* the worker must know it no more */
     }
@@ -294,10 +318,11 @@ VKAPI_ATTR void VKAPI_CALL device_destroy(VkDevice device, const VkAllocationCal
         return;
     }
     handle_map_remove(&devices, dispatch_key(device));
+    bool prewarmed = prewarm_finish(state->prewarm);
     bool recorded = !state->recorder || recorder_finish(state->recorder);
     bool saved = state->passive || app_caches_finish(state->app_caches);
     state->table.DestroyDevice(device, allocator);
-    if (recorded && saved) {
+    if (prewarmed && recorded && saved) {
         device_free(state);
     }
 }

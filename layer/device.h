@@ -13,6 +13,7 @@
 
 struct instance;
 struct injector;
+struct prewarm;
 struct app_caches;
 struct recorder;
 struct sharing;
@@ -29,6 +30,7 @@ struct device {
     struct app_caches *app_caches; /* NULL if passive */
     struct sharing *sharing;       /* NULL: handles are neither shared nor named here */
     struct recorder *recorder;     /* NULL: nothing is recorded; else there is a sharing */
+    struct prewarm *prewarm;       /* NULL: nothing is compiled ahead */
     pthread_mutex_t name_lock;     /* held across calls that name objects */
 };
 

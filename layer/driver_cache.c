@@ -66,6 +66,12 @@ static VkResult get_data(const struct driver_caches *caches, VkPipelineCache cac
     return result;
 }
 
+size_t driver_cache_size(const struct driver_caches *caches, VkPipelineCache cache)
+{
+    size_t size = 0;
+    return get_data(caches, cache, &size, NULL) == VK_SUCCESS ? size : 0;
+}
+
 bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache,
                        uint8_t **ret_data, size_t *ret_size)
 {

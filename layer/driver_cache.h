@@ -11,6 +11,9 @@
 
 #include "next.h"
 
+/* VkPipelineCacheHeaderVersionOne: data of this size holds no pipeline. */
+#define DRIVER_CACHE_HEADER_SIZE 32
+
 /* One device's way to its caches. */
 struct driver_caches {
     VkDevice device;
@@ -40,6 +43,9 @@ VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipeline
  * synchronized). */
 bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache destination,
                         uint32_t count, const VkPipelineCache *sources);
+
+/* How large the cache's data is; 0: the driver does not tell. */
+size_t driver_cache_size(const struct driver_caches *caches, VkPipelineCache cache);
 
 /* The cache's data, malloc'ed, with the size that the driver said it wrote; the cache may grow
  * meanwhile. False if the driver gives none, says VK_INCOMPLETE again and again, or memory is out.

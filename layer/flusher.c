@@ -2,15 +2,16 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "driver_gate.h"
+#include "own_thread.h"
 #include "timed_lock.h"
 
-/* Longest wait, at exit, for a driver call of the worker that is under way. */
+/* Longest wait, at exit, for a lock whose holder may be gone. */
 #define EXIT_WAIT_NS (2 * CLOCK_S)
 
 /* Longest wait, when a device goes, for a disk. */
@@ -28,7 +29,7 @@ static struct {
     struct flusher_client *busy; /* whose work the worker does, without the lock */
     bool prepared;               /* handlers are registered */
     bool started;
-    bool barred;    /* no further driver calls: the process ends */
+    bool ended;     /* the last snapshots are written: nothing more is done */
     bool in_driver; /* the worker is in one */
     bool orphaned;  /* nobody waits any more for the client whose work the worker does */
 } worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -78,7 +79,7 @@ static void *work(void *argument)
     (void)argument;
     prctl(PR_SET_NAME, "warmpipe");
     pthread_mutex_lock(&worker.lock);
-    while (!worker.barred) {
+    while (!worker.ended && !driver_gate_is_closed()) {
         uint64_t due = 0;
         struct flusher_client *client = next_client(&due);
         if (!client || due > clock_now_ns()) {
@@ -97,27 +98,10 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Under the lock. The worker inherits a mask in which only the signals of its own faults are open:
- * a program's handlers run on the program's threads. */
+/* Under the lock. */
 static void start(void)
 {
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    sigdelset(&blocked, SIGSEGV);
-    sigdelset(&blocked, SIGBUS);
-    sigdelset(&blocked, SIGFPE);
-    sigdelset(&blocked, SIGILL);
-    sigdelset(&blocked, SIGABRT);
-    sigdelset(&blocked, SIGTRAP);
-    pthread_attr_t attributes;
-    pthread_t thread;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    worker.started = pthread_create(&thread, &attributes, work, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    worker.started = own_thread_start(work, NULL, STACK_BYTES, NULL);
 }
 
 static void init_conditions(void)
@@ -141,25 +125,12 @@ static void after_fork_in_child(void)
     ++worker.generation;
 }
 
-/* The one atexit handler: it runs before those of the driver, which was loaded earlier. */
-static void bar_at_exit(void)
-{
-    if (!lock_at_exit()) {
-        return;
-    }
-    worker.barred = true;
-    uint64_t until = clock_now_ns() + EXIT_WAIT_NS;
-    while (worker.in_driver && wait_until(&worker.rested, until)) {
-    }
-    pthread_mutex_unlock(&worker.lock);
-}
-
 __attribute__((destructor)) static void write_last_snapshots(void)
 {
     if (!worker.clients || !lock_at_exit()) {
         return;
     }
-    worker.barred = true;
+    worker.ended = true;
     for (struct flusher_client *client = worker.clients; client; client = client->next) {
         client->last(client);
     }
@@ -172,7 +143,7 @@ void flusher_add(struct flusher_client *client)
     if (!worker.prepared) {
         init_conditions();
         pthread_atfork(NULL, NULL, after_fork_in_child);
-        atexit(bar_at_exit);
+        driver_gate_prepare();
         worker.prepared = true;
     }
     client->awake = false;
@@ -207,7 +178,7 @@ void flusher_wake(struct flusher_client *client)
         return;
     }
     pthread_mutex_lock(&worker.lock);
-    if (!worker.started && !worker.barred && client->generation == worker.generation) {
+    if (!worker.started && !driver_gate_is_closed() && client->generation == worker.generation) {
         start();
     }
     pthread_cond_signal(&worker.changed);
@@ -217,7 +188,7 @@ void flusher_wake(struct flusher_client *client)
 bool flusher_enter_driver(void)
 {
     pthread_mutex_lock(&worker.lock);
-    bool allowed = !worker.barred && !worker.orphaned;
+    bool allowed = !worker.orphaned && driver_gate_enter();
     worker.in_driver = allowed;
     pthread_mutex_unlock(&worker.lock);
     return allowed;
@@ -225,6 +196,7 @@ bool flusher_enter_driver(void)
 
 void flusher_leave_driver(void)
 {
+    driver_gate_leave();
     pthread_mutex_lock(&worker.lock);
     worker.in_driver = false;
     pthread_cond_broadcast(&worker.rested);

@@ -3,14 +3,11 @@
  *
  * It takes snapshots of the hot caches while the program's threads are quiet and brings them to
  * disk, so that little is lost however the program ends. It calls the next layer's device commands
- * only, never anything that takes the loader's lock (hazard 48), and blocks all signals but those
- * of its own faults. Where no thread can be made (a sandbox), saves happen at vkDestroyDevice
- * alone.
- *
- * At the end of the process an atexit handler, registered at the first device, bars the worker from
- * further driver calls and waits a bounded time for the one under way; it frees nothing. The
- * library's destructor then writes what snapshots are left, with file I/O alone (hazard 45). A
- * forked child starts anew, with no worker and without its parent's clients (hazard 49). */
+ * only, never anything that takes the loader's lock (hazard 48), and through the gate
+ * (driver_gate.h) that is closed at the end of the process. The library's destructor then writes
+ * what snapshots are left, with file I/O alone (hazard 45). Where no thread can be made (a
+ * sandbox), saves happen at vkDestroyDevice alone. A forked child starts anew, with no worker and
+ * without its parent's clients (hazard 49). */
 #ifndef WARMPIPE_LAYER_FLUSHER_H
 #define WARMPIPE_LAYER_FLUSHER_H
 

@@ -1,6 +1,7 @@
 #include "injector.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -197,15 +198,43 @@ void injector_creating(struct injector *injector)
     saver_begin(&injector->saver);
 }
 
+/* The hot cache, or one that is harvested, has something new. */
+static void note_compiled(struct injector *injector)
+{
+    if (injector->saves) {
+        saver_compiled(&injector->saver, clock_now_ns());
+        flusher_wake(&injector->client);
+    }
+}
+
 void injector_created(struct injector *injector, bool hot, enum injector_change change)
 {
     saver_end(&injector->saver);
-    if (change != INJECTOR_UNCHANGED && injector->saves) {
-        saver_compiled(&injector->saver, clock_now_ns());
-        flusher_wake(&injector->client);
+    if (change != INJECTOR_UNCHANGED) {
+        note_compiled(injector);
     }
     if (hot && atomic_load_explicit(&injector->on_trial, memory_order_relaxed) &&
         saver_survived(&injector->saver)) {
         atomic_store(&injector->on_trial, false);
     }
+}
+
+bool injector_is_creating(const struct injector *injector)
+{
+    return atomic_load_explicit(&injector->saver.running, memory_order_relaxed) > 0;
+}
+
+void injector_prewarmed(struct injector *injector)
+{
+    note_compiled(injector);
+}
+
+bool injector_has_file(const struct injector *injector)
+{
+    return injector->store && access(store_path(injector->store), F_OK) == 0;
+}
+
+struct digest injector_identity(const struct injector *injector)
+{
+    return identity_digest(&injector->identity);
 }

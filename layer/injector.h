@@ -60,6 +60,18 @@ enum injector_change {
 void injector_creating(struct injector *injector);
 void injector_created(struct injector *injector, bool hot, enum injector_change change);
 
+/* Whether a creation so bracketed is under way. */
+bool injector_is_creating(const struct injector *injector);
+
+/* A thread of our own has compiled a pipeline into the hot cache: it is saved as the program's. */
+void injector_prewarmed(struct injector *injector);
+
+/* Whether there is a file for this driver and device, whole or not. One system call. */
+bool injector_has_file(const struct injector *injector);
+
+/* The digest that names this driver and device. */
+struct digest injector_identity(const struct injector *injector);
+
 /* What the driver may be given, and the way to its caches. */
 const struct policy *injector_policy(const struct injector *injector);
 const struct driver_caches *injector_caches(const struct injector *injector);

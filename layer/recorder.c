@@ -58,6 +58,11 @@ void recorder_delete(struct recorder *recorder)
     }
 }
 
+const struct bytes *recorder_environment(const struct recorder *recorder)
+{
+    return &recorder->environment;
+}
+
 /* A folder that cannot be used is told of by whoever loads or saves there; nothing is recorded. */
 static void open_recipes(struct recorder *recorder)
 {

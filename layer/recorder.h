@@ -37,6 +37,9 @@ struct recorder *recorder_new(const struct recorder_setup *setup);
 /* Frees the memory; NULL is a no-op. */
 void recorder_delete(struct recorder *recorder);
 
+/* What it was given; borrowed until recorder_delete. */
+const struct bytes *recorder_environment(const struct recorder *recorder);
+
 /* The form of an object that pipelines may refer to, shader modules and pipelines apart. */
 void recorder_keep(struct recorder *recorder, const struct canonical *form);
 

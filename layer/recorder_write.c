@@ -2,11 +2,11 @@
  * process. */
 #include <stddef.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "recorder_state.h"
+#include "timed_lock.h"
 #include "told.h"
 
 /* Quiet time before a write, and longest wait under steady creation. Less than half of what a
@@ -15,7 +15,7 @@
 #define STEADY_NS (1000 * CLOCK_MS)
 
 /* Longest wait, at the end of a process, for a lock whose holder may be gone. */
-#define EXIT_WAIT_S 2
+#define EXIT_WAIT_NS (2 * CLOCK_S)
 
 static struct recorder *of_client(struct flusher_client *client)
 {
@@ -80,22 +80,14 @@ static void work(struct flusher_client *client)
     }
 }
 
-static bool lock_at_exit(pthread_mutex_t *lock)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += EXIT_WAIT_S;
-    return pthread_mutex_timedlock(lock, &until) == 0;
-}
-
 /* The process ends and the device was never destroyed: others may be in the middle of a call. */
 static void last(struct flusher_client *client)
 {
     struct recorder *recorder = of_client(client);
-    if (!lock_at_exit(&recorder->write_lock)) {
+    if (!timed_lock(&recorder->write_lock, EXIT_WAIT_NS)) {
         return;
     }
-    if (lock_at_exit(&recorder->lock)) {
+    if (timed_lock(&recorder->lock, EXIT_WAIT_NS)) {
         struct bytes batch = take_queue(recorder);
         pthread_mutex_unlock(&recorder->lock);
         write_batch(recorder, &batch);

@@ -17,9 +17,6 @@
 /* Longest wait, at the end of a process, for a step that is under way. */
 #define EXIT_WAIT_NS (2 * CLOCK_S)
 
-/* VkPipelineCacheHeaderVersionOne: data of this size holds no pipeline. */
-#define HEADER_SIZE 32
-
 void saver_init(struct saver *saver, const struct driver_caches *caches, struct store *store,
                 bool may_merge, uint32_t flush_idle_ms)
 {
@@ -168,7 +165,7 @@ enum reason saver_snapshot(struct saver *saver, VkPipelineCache hot, uint32_t ha
     if (hot == VK_NULL_HANDLE && harvested_count == 0) {
         atomic_store(&saver->taken, compiled);
     } else if (!read_all(saver, hot, harvested_count, harvested, &data, &size) ||
-               size <= HEADER_SIZE) {
+               size <= DRIVER_CACHE_HEADER_SIZE) {
         free(data);
         reason = REASON_ineffective;
     } else if (size == saver->known_size &&

@@ -1,0 +1,224 @@
+#include "machine.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Longest path of a control group that is looked at, and the bytes of a file that are read. */
+#define PATH_SIZE 1024
+#define TEXT_SIZE 8192
+
+/* Reads the beginning of a file as text. False: it cannot be read. */
+static bool read_text(const char *path, char text[TEXT_SIZE])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    size_t size = 0;
+    ssize_t got;
+    while (size < TEXT_SIZE - 1 && (got = read(fd, text + size, TEXT_SIZE - 1 - size)) > 0) {
+        size += (size_t)got;
+    }
+    close(fd);
+    text[size] = '\0';
+    return size > 0;
+}
+
+/* The number behind `key` at the start of a line, as in "MemTotal:  8 kB". */
+static bool find_number(const char *text, const char *key, uint64_t *ret_number)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) == 0) {
+            return sscanf(line + length, "%*[: \t]%" SCNu64, ret_number) == 1;
+        }
+    }
+    return false;
+}
+
+static bool read_number(const char *folder, const char *name, uint64_t *ret_number)
+{
+    char path[2 * PATH_SIZE];
+    char text[TEXT_SIZE];
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+           read_text(path, text) && sscanf(text, "%" SCNu64, ret_number) == 1;
+}
+
+/* The process's group in the hierarchy of a controller: of version 1 the one that has it, NULL: of
+ * version 2. `group` begins with a slash. */
+static bool find_group(const char *root, const char *controller, char group[PATH_SIZE])
+{
+    char path[PATH_SIZE];
+    char text[TEXT_SIZE];
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    if (!read_text(path, text)) {
+        return false;
+    }
+    char *rest = text;
+    char *line;
+    while ((line = strsep(&rest, "\n"))) {
+        char *controllers = strchr(line, ':');
+        char *place = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!place) {
+            continue;
+        }
+        *controllers++ = '\0';
+        *place++ = '\0';
+        bool found = !controller && *controllers == '\0';
+        for (char *name; controller && (name = strsep(&controllers, ","));) {
+            found |= strcmp(name, controller) == 0;
+        }
+        if (found && *place == '/' && strlen(place) < PATH_SIZE) {
+            strcpy(group, place);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Calls visit for the folder of the process's group and those of all groups above it, for a limit
+ * of any of them holds. In a container some of the path may not be there. */
+static void visit_groups(const char *root, const char *controller,
+                         void (*visit)(const char *folder, void *user), void *user)
+{
+    char group[PATH_SIZE];
+    char folder[2 * PATH_SIZE];
+    if (!find_group(root, controller, group)) {
+        return;
+    }
+    for (;;) {
+        int length = snprintf(folder, sizeof folder, "%s/sys/fs/cgroup/%s%s", root,
+                              controller ? controller : "", group);
+        if (length > 0 && length < (int)sizeof folder) {
+            visit(folder, user);
+        }
+        char *slash = strrchr(group, '/');
+        if (!slash || group[1] == '\0') {
+            return;
+        }
+        slash[slash == group] = '\0';
+    }
+}
+
+static void take_quota(uint64_t quota, uint64_t period, unsigned *cores)
+{
+    uint64_t whole = period > 0 ? quota / period : 0;
+    whole = whole > 0 ? whole : 1;
+    *cores = whole < *cores ? (unsigned)whole : *cores;
+}
+
+static void visit_cpu_2(const char *folder, void *user)
+{
+    char path[2 * PATH_SIZE + 16];
+    char text[TEXT_SIZE];
+    uint64_t quota;
+    uint64_t period;
+    snprintf(path, sizeof path, "%s/cpu.max", folder);
+    if (read_text(path, text) && sscanf(text, "%" SCNu64 " %" SCNu64, &quota, &period) == 2) {
+        take_quota(quota, period, user);
+    }
+}
+
+/* A quota of -1 is none. */
+static void visit_cpu_1(const char *folder, void *user)
+{
+    uint64_t quota;
+    uint64_t period;
+    if (read_number(folder, "cpu.cfs_quota_us", &quota) && quota <= INT64_MAX &&
+        read_number(folder, "cpu.cfs_period_us", &period)) {
+        take_quota(quota, period, user);
+    }
+}
+
+/* As many as affinity leaves; more than CPU_SETSIZE are few enough to be asked for twice as big. */
+static unsigned affinity_cores(void)
+{
+    for (int size = CPU_SETSIZE; size <= 1 << 16; size *= 4) {
+        cpu_set_t *set = CPU_ALLOC((size_t)size);
+        if (!set) {
+            break;
+        }
+        size_t bytes = CPU_ALLOC_SIZE((size_t)size);
+        bool known = sched_getaffinity(0, bytes, set) == 0;
+        int count = known ? CPU_COUNT_S(bytes, set) : 0;
+        CPU_FREE(set);
+        if (known) {
+            return count > 0 ? (unsigned)count : 1;
+        }
+    }
+    return 1;
+}
+
+unsigned machine_cores(const char *root)
+{
+    unsigned cores = affinity_cores();
+    visit_groups(root, NULL, visit_cpu_2, &cores);
+    visit_groups(root, "cpu", visit_cpu_1, &cores);
+    return cores;
+}
+
+struct memory {
+    uint64_t available;
+    uint64_t total;
+};
+
+static void take_memory(struct memory *memory, uint64_t total, uint64_t used)
+{
+    uint64_t available = used < total ? total - used : 0;
+    if (available < memory->available) {
+        *memory = (struct memory){.available = available, .total = total};
+    }
+}
+
+static void take_group(struct memory *memory, const char *folder, const char *limit_name,
+                       const char *used_name, const char *cold_name)
+{
+    uint64_t limit;
+    uint64_t used;
+    uint64_t cold = 0;
+    char path[2 * PATH_SIZE + 16];
+    char text[TEXT_SIZE];
+    if (!read_number(folder, limit_name, &limit) || !read_number(folder, used_name, &used)) {
+        return;
+    }
+    snprintf(path, sizeof path, "%s/memory.stat", folder);
+    if (!read_text(path, text) || !find_number(text, cold_name, &cold)) {
+        cold = 0;
+    }
+    take_memory(memory, limit, used > cold ? used - cold : 0);
+}
+
+static void visit_memory_2(const char *folder, void *user)
+{
+    take_group(user, folder, "memory.max", "memory.current", "inactive_file");
+}
+
+static void visit_memory_1(const char *folder, void *user)
+{
+    take_group(user, folder, "memory.limit_in_bytes", "memory.usage_in_bytes",
+               "total_inactive_file");
+}
+
+uint64_t machine_free_memory(const char *root, uint64_t *ret_total)
+{
+    struct memory memory = {.available = UINT64_MAX};
+    char path[PATH_SIZE];
+    char text[TEXT_SIZE];
+    uint64_t available;
+    uint64_t total;
+    snprintf(path, sizeof path, "%s/proc/meminfo", root);
+    if (read_text(path, text) && find_number(text, "MemAvailable", &available) &&
+        find_number(text, "MemTotal", &total) && available <= total) {
+        take_memory(&memory, total * 1024, (total - available) * 1024);
+    }
+    visit_groups(root, NULL, visit_memory_2, &memory);
+    visit_groups(root, "memory", visit_memory_1, &memory);
+    *ret_total = memory.total;
+    return memory.available;
+}

@@ -1,0 +1,15 @@
+/* Threads of our own in the program's process. They block all signals but those of their own
+ * faults: a program's handlers run on the program's threads. */
+#ifndef WARMPIPE_LAYER_OWN_THREAD_H
+#define WARMPIPE_LAYER_OWN_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* stack_size: bytes; pages are only taken when they are used. ret_thread NULL: detached, else to be
+ * joined. False: there can be no thread (a sandbox). */
+bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size,
+                      pthread_t *ret_thread);
+
+#endif

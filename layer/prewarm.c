@@ -1,0 +1,334 @@
+#include "prewarm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "driver/replay.h"
+#include "driver_gate.h"
+#include "injector.h"
+#include "own_thread.h"
+#include "prewarm_list.h"
+
+#define NICE 10
+
+/* Drivers compile on this stack, as they do on the program's. */
+#define STACK_BYTES ((size_t)8 << 20)
+
+/* So long the program must not have asked for a pipeline: it may be about to ask for the next. */
+#define QUIET_NS (10 * CLOCK_MS)
+
+/* Between two looks whether it has. */
+#define POLL_NS (2 * CLOCK_MS)
+
+/* Between two looks at the machine's memory, and what is short: less than a tenth, and less than
+ * this, is left. */
+#define MEMORY_POLL_NS (100 * CLOCK_MS)
+#define MEMORY_SPARE   (UINT64_C(1) << 30)
+
+struct prewarm {
+    struct prewarm_setup setup;
+    pid_t process;
+    pthread_t first; /* opens what is needed, and starts the others */
+
+    struct recipes *recipes;
+    struct recipe_crashes *crashes;
+    struct prewarm_list list;
+    VkPipelineCache cache;
+    atomic_size_t next; /* of the list */
+    atomic_uint compiled;
+
+    pthread_mutex_t lock;
+    pthread_cond_t stopped; /* by the monotonic clock */
+    atomic_bool stop;
+    uint64_t seen_requests; /* of the program, at the last look */
+    uint64_t busy_ns;       /* when it was last seen at it; 0: never */
+    uint64_t memory_ns;     /* when memory was last looked at */
+};
+
+/* One thread of it; number 0 is the first. */
+struct runner {
+    struct prewarm *prewarm;
+    unsigned number;
+    pthread_t thread;
+};
+
+static void stop(struct prewarm *prewarm)
+{
+    pthread_mutex_lock(&prewarm->lock);
+    atomic_store(&prewarm->stop, true);
+    pthread_cond_broadcast(&prewarm->stopped);
+    pthread_mutex_unlock(&prewarm->lock);
+}
+
+static bool find_form(void *user, struct digest content, const void **ret_form, size_t *ret_size)
+{
+    return recipes_find(user, RECIPE_FORM, content, ret_form, ret_size);
+}
+
+static bool find_code(void *user, struct digest content, const void **ret_code, size_t *ret_size)
+{
+    return recipes_find(user, RECIPE_CODE, content, ret_code, ret_size);
+}
+
+static struct replay *new_replay(const struct prewarm *prewarm)
+{
+    const device_table *table = prewarm->setup.table;
+    const struct replay_commands commands = {
+        .create_shader_module = table->CreateShaderModule,
+        .destroy_shader_module = table->DestroyShaderModule,
+        .create_descriptor_set_layout = table->CreateDescriptorSetLayout,
+        .destroy_descriptor_set_layout = table->DestroyDescriptorSetLayout,
+        .create_pipeline_layout = table->CreatePipelineLayout,
+        .destroy_pipeline_layout = table->DestroyPipelineLayout,
+        .create_sampler = table->CreateSampler,
+        .destroy_sampler = table->DestroySampler,
+        .create_sampler_ycbcr_conversion = table->CreateSamplerYcbcrConversion,
+        .destroy_sampler_ycbcr_conversion = table->DestroySamplerYcbcrConversion,
+        .create_render_pass = table->CreateRenderPass,
+        .create_render_pass_2 = table->CreateRenderPass2,
+        .destroy_render_pass = table->DestroyRenderPass,
+        .create_compute_pipelines = table->CreateComputePipelines,
+        .create_graphics_pipelines = table->CreateGraphicsPipelines,
+        .create_ray_tracing_pipelines_khr = table->CreateRayTracingPipelinesKHR,
+        .create_ray_tracing_pipelines_nv = table->CreateRayTracingPipelinesNV,
+        .destroy_pipeline = table->DestroyPipeline,
+    };
+    const struct replay_source source = {find_form, find_code, prewarm->recipes};
+    const struct replay_limits limits = {0}; /* the very device that they were made on */
+    return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &limits,
+                      prewarm->setup.feedback);
+}
+
+/* Under the lock. */
+static bool program_is_busy(struct prewarm *prewarm, uint64_t now_ns)
+{
+    uint64_t requests = stats_get(prewarm->setup.stats, STATS_pipelines_requested);
+    if (requests != prewarm->seen_requests || injector_is_creating(prewarm->setup.injector)) {
+        prewarm->seen_requests = requests;
+        prewarm->busy_ns = now_ns;
+    }
+    return prewarm->busy_ns != 0 && now_ns - prewarm->busy_ns < QUIET_NS;
+}
+
+/* Under the lock. */
+static bool memory_is_short(struct prewarm *prewarm, uint64_t now_ns)
+{
+    if (now_ns - prewarm->memory_ns < MEMORY_POLL_NS) {
+        return false;
+    }
+    prewarm->memory_ns = now_ns;
+    uint64_t total = 0;
+    uint64_t available = machine_free_memory("", &total);
+    return available < MEMORY_SPARE && available < total / 10;
+}
+
+static void wait_a_moment(struct prewarm *prewarm, uint64_t now_ns)
+{
+    uint64_t until_ns = now_ns + POLL_NS;
+    struct timespec until = {
+        .tv_sec = (time_t)(until_ns / CLOCK_S),
+        .tv_nsec = (long)(until_ns % CLOCK_S),
+    };
+    pthread_cond_timedwait(&prewarm->stopped, &prewarm->lock, &until);
+}
+
+/* Waits until the program leaves room for a compile. False: there shall be no more. */
+static bool wait_for_room(struct prewarm *prewarm)
+{
+    pthread_mutex_lock(&prewarm->lock);
+    uint64_t now_ns = clock_now_ns();
+    while (!atomic_load(&prewarm->stop) && program_is_busy(prewarm, now_ns)) {
+        wait_a_moment(prewarm, now_ns);
+        now_ns = clock_now_ns();
+    }
+    bool is_short = memory_is_short(prewarm, now_ns);
+    pthread_mutex_unlock(&prewarm->lock);
+    if (is_short) {
+        log_info("prewarm ends: memory is short");
+    }
+    if (is_short || atomic_load(prewarm->setup.has_callback)) {
+        stop(prewarm);
+    }
+    return !atomic_load(&prewarm->stop);
+}
+
+/* Into a cache that holds nothing it would all be in vain. */
+static void look_at_cache(struct prewarm *prewarm)
+{
+    const struct driver_caches *caches = injector_caches(prewarm->setup.injector);
+    if (driver_cache_size(caches, prewarm->cache) <= DRIVER_CACHE_HEADER_SIZE) {
+        log_info("prewarm ends: the driver's cache holds nothing");
+        stop(prewarm);
+    }
+}
+
+static void replay_one(struct runner *runner, struct replay *replay, struct digest pipeline)
+{
+    struct prewarm *prewarm = runner->prewarm;
+    if (!recipe_crashes_begin(prewarm->crashes, runner->number, pipeline)) {
+        stop(prewarm);
+        return;
+    }
+    if (driver_gate_enter()) {
+        enum replay_outcome outcome = replay_pipeline(replay, pipeline);
+        if (outcome == REPLAY_COMPILED) {
+            stats_add(prewarm->setup.stats, STATS_pipelines_prewarmed, 1);
+            injector_prewarmed(prewarm->setup.injector);
+            if (atomic_fetch_add(&prewarm->compiled, 1) == 0) {
+                look_at_cache(prewarm);
+            }
+        } else if (outcome != REPLAY_HIT) {
+            log_debug("not prewarmed: %s", replay_outcome_id(outcome));
+        }
+        driver_gate_leave();
+    } else {
+        stop(prewarm);
+    }
+    recipe_crashes_end(prewarm->crashes, runner->number);
+}
+
+/* What is left of a device when the process ends is the driver's. */
+static void delete_replay(struct replay *replay)
+{
+    if (driver_gate_enter()) {
+        replay_delete(replay);
+        driver_gate_leave();
+    }
+}
+
+static void *run(void *argument)
+{
+    struct runner *runner = argument;
+    struct prewarm *prewarm = runner->prewarm;
+    setpriority(PRIO_PROCESS, 0, NICE); /* of this thread alone, on Linux */
+    struct replay *replay = new_replay(prewarm);
+    while (replay && wait_for_room(prewarm)) {
+        size_t i = atomic_fetch_add(&prewarm->next, 1);
+        if (i >= prewarm->list.count) {
+            break;
+        }
+        replay_one(runner, replay, prewarm->list.uses[i]->pipeline);
+    }
+    delete_replay(replay);
+    return NULL;
+}
+
+static unsigned count_threads(void)
+{
+    unsigned half = machine_cores("") / 2;
+    half = half > 0 ? half : 1;
+    return half < RECIPE_CRASHES_THREADS ? half : RECIPE_CRASHES_THREADS;
+}
+
+/* False: there is nothing to go through. */
+static bool open_all(struct prewarm *prewarm, unsigned threads)
+{
+    const struct prewarm_setup *setup = &prewarm->setup;
+    struct digest identity = injector_identity(setup->injector);
+    enum reason reason = recipes_open(setup->config->root, setup->app, &prewarm->recipes);
+    if (reason == REASON_ok) {
+        reason = recipe_crashes_open(setup->config->root, setup->app, identity, threads,
+                                     &prewarm->crashes);
+    }
+    if (reason != REASON_ok) {
+        log_info("no prewarm (%s)", reason_id(reason));
+        return false;
+    }
+    prewarm_list_make(prewarm->recipes, prewarm->crashes, setup->environment,
+                      setup->environment_size, &prewarm->list);
+    if (prewarm->list.count == 0 || !driver_gate_enter()) {
+        return false;
+    }
+    prewarm->cache = injector_cache(setup->injector);
+    driver_gate_leave();
+    return prewarm->cache != VK_NULL_HANDLE;
+}
+
+static void run_all(struct prewarm *prewarm, unsigned threads)
+{
+    struct runner runners[RECIPE_CRASHES_THREADS];
+    unsigned started = 1;
+    for (unsigned i = 0; i < threads; ++i) {
+        runners[i] = (struct runner){.prewarm = prewarm, .number = i};
+    }
+    while (started < threads && started < prewarm->list.count &&
+           own_thread_start(run, &runners[started], STACK_BYTES, &runners[started].thread)) {
+        ++started;
+    }
+    run(&runners[0]);
+    while (started-- > 1) {
+        pthread_join(runners[started].thread, NULL);
+    }
+}
+
+static void *work(void *argument)
+{
+    struct prewarm *prewarm = argument;
+    setpriority(PRIO_PROCESS, 0, NICE);
+    unsigned threads = count_threads();
+    if (open_all(prewarm, threads)) {
+        run_all(prewarm, threads);
+        log_info("prewarmed %u of %zu pipelines", atomic_load(&prewarm->compiled),
+                 prewarm->list.count);
+    }
+    recipe_crashes_close(prewarm->crashes);
+    prewarm_list_free(&prewarm->list);
+    recipes_close(prewarm->recipes);
+    return NULL;
+}
+
+/* Whether the settings and the driver allow it, and the files ask for it. */
+static bool is_wanted(const struct prewarm_setup *setup)
+{
+    const struct policy *policy = injector_policy(setup->injector);
+    char path[4096];
+    if (setup->config->prewarm == PREWARM_OFF || !policy->inject || !policy->persist ||
+        policy->serialize || atomic_load(setup->has_callback) ||
+        (setup->config->prewarm == PREWARM_AUTO && injector_has_file(setup->injector))) {
+        return false;
+    }
+    int length = snprintf(path, sizeof path, "%s/%s/recipes", setup->config->root, setup->app);
+    return length < (int)sizeof path && access(path, F_OK) == 0;
+}
+
+struct prewarm *prewarm_start(const struct prewarm_setup *setup)
+{
+    struct prewarm *prewarm = is_wanted(setup) ? calloc(1, sizeof *prewarm) : NULL;
+    if (!prewarm) {
+        return NULL;
+    }
+    prewarm->setup = *setup;
+    prewarm->process = getpid();
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&prewarm->stopped, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&prewarm->lock, NULL);
+    if (!own_thread_start(work, prewarm, STACK_BYTES, &prewarm->first)) {
+        free(prewarm);
+        prewarm = NULL;
+    }
+    return prewarm;
+}
+
+bool prewarm_finish(struct prewarm *prewarm)
+{
+    if (!prewarm) {
+        return true;
+    }
+    if (prewarm->process != getpid()) {
+        return false;
+    }
+    stop(prewarm);
+    pthread_join(prewarm->first, NULL);
+    pthread_cond_destroy(&prewarm->stopped);
+    pthread_mutex_destroy(&prewarm->lock);
+    free(prewarm);
+    return true;
+}
