@@ -225,7 +225,7 @@ static unsigned count_threads(void)
     return half < RECIPE_CRASHES_THREADS ? half : RECIPE_CRASHES_THREADS;
 }
 
-/* False: there is nothing to go through. */
+/* False: nothing can be gone through. */
 static bool open_all(struct prewarm *prewarm, unsigned threads)
 {
     const struct prewarm_setup *setup = &prewarm->setup;
@@ -241,11 +241,16 @@ static bool open_all(struct prewarm *prewarm, unsigned threads)
     }
     prewarm_list_make(prewarm->recipes, prewarm->crashes, setup->environment,
                       setup->environment_size, &prewarm->list);
-    if (prewarm->list.count == 0 || !driver_gate_enter()) {
-        return false;
+    return true;
+}
+
+/* False: the process ends, or the driver gives no cache. */
+static bool take_cache(struct prewarm *prewarm)
+{
+    if (driver_gate_enter()) {
+        prewarm->cache = injector_cache(prewarm->setup.injector);
+        driver_gate_leave();
     }
-    prewarm->cache = injector_cache(setup->injector);
-    driver_gate_leave();
     return prewarm->cache != VK_NULL_HANDLE;
 }
 
@@ -272,7 +277,9 @@ static void *work(void *argument)
     setpriority(PRIO_PROCESS, 0, NICE);
     unsigned threads = count_threads();
     if (open_all(prewarm, threads)) {
-        run_all(prewarm, threads);
+        if (prewarm->list.count > 0 && take_cache(prewarm)) {
+            run_all(prewarm, threads);
+        }
         log_info("prewarmed %u of %zu pipelines", atomic_load(&prewarm->compiled),
                  prewarm->list.count);
     }

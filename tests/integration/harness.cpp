@@ -134,6 +134,7 @@ LayerTest::LayerTest()
         {"WARMPIPE_ENABLE", "1"},
         {"WARMPIPE_DIR", cache_root()},
         {"WARMPIPE_APP", "test"},
+        {"WARMPIPE_PREWARM", "off"}, // a test that takes a cache away wants it to be missed
     };
     for (const char *inherited : {"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS",
                                   "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"}) {

@@ -1,0 +1,354 @@
+// Compiling ahead: what, when, and when not.
+#include <atomic>
+#include <sched.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "recipes.hpp"
+#include "test_icd.h"
+
+namespace {
+
+std::thread::id program_thread;
+
+// How the driver sees the threads that compile.
+bool is_ahead()
+{
+    return std::this_thread::get_id() != program_thread;
+}
+
+// One thread compiles ahead where there are two cores or one.
+void use_one_core()
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    int first = 0;
+    while (!CPU_ISSET(first, &set)) {
+        ++first;
+    }
+    CPU_ZERO(&set);
+    CPU_SET(first, &set);
+    EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+}
+
+uint64_t asked()
+{
+    return test_icd_calls("vkCreateComputePipelines");
+}
+
+class PrewarmTest : public RecipesTest {
+  protected:
+    // A run that leaves recipes of five pipelines, and then a driver update.
+    void SetUp() override
+    {
+        RecipesTest::SetUp();
+        run([] { Program().create_compute(0, 5); });
+        update_driver();
+        environment.erase("WARMPIPE_PREWARM");
+    }
+
+    static json prewarmed(const Outcome &outcome)
+    {
+        return outcome.stats_of()["pipelines"]["prewarmed"];
+    }
+
+    // A program that needs some time before its first pipeline.
+    Outcome slow_start(size_t ahead, const ProgramOptions &options = {})
+    {
+        return run([&] {
+            Program program(options);
+            wait_until([&] { return asked() >= ahead; });
+            program.create_compute(0, 5);
+        });
+    }
+
+    // A program that finds nothing done, because nobody has begun.
+    void expect_nothing_begun(const ProgramOptions &options = {})
+    {
+        environment["WARMPIPE_LOG"] = "info";
+        const Outcome outcome = run([&] { Program(options).create_compute(0, 5); });
+        EXPECT_EQ(outcome.errors.find("prewarm"), std::string::npos) << outcome.errors;
+        EXPECT_EQ(outcome.pipelines().size(), 5u);
+        EXPECT_EQ(prewarmed(outcome), 0);
+    }
+
+    // None of the recipes is for this device.
+    void expect_nothing_fits(const ProgramOptions &options = {})
+    {
+        const std::string log = (folder() / "log").string();
+        environment["WARMPIPE_LOG"] = "info:" + log;
+        const Outcome outcome = run([&] {
+            Program program(options);
+            wait_until(
+                [&] { return read_text(log).find("prewarmed 0 of 0") != std::string::npos; });
+        });
+        EXPECT_EQ(outcome.pipelines().size(), 0u);
+        environment.erase("WARMPIPE_LOG");
+    }
+};
+
+TEST_F(PrewarmTest, TheProgramFindsAllOfIt)
+{
+    const Outcome outcome = slow_start(5);
+    EXPECT_EQ(prewarmed(outcome), 5);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_hits"], 5);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_misses"], 0);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["requested"], 5) << "the program's own alone";
+}
+
+TEST_F(PrewarmTest, WhatWasCompiledIsSavedThoughTheProgramAsksForNothing)
+{
+    const Outcome outcome = run([] {
+        Program program;
+        wait_until([] { return asked() >= 5; });
+    });
+    EXPECT_GT(outcome.stats_of()["cache"]["saved_bytes"], 0);
+    environment["WARMPIPE_PREWARM"] = "off";
+    EXPECT_EQ(run([] { Program().create_compute(0, 5); }).hits(), 5u);
+}
+
+TEST_F(PrewarmTest, NotWhereThereIsABlob)
+{
+    slow_start(5);
+    expect_nothing_begun();
+}
+
+TEST_F(PrewarmTest, OnAlsoWhereThereIsABlob)
+{
+    environment["WARMPIPE_PREWARM"] = "off";
+    run([] { Program().create_compute(0, 2); });
+    environment["WARMPIPE_PREWARM"] = "on";
+    const Outcome outcome = slow_start(5);
+    EXPECT_EQ(prewarmed(outcome), 3) << "what is not in it";
+}
+
+TEST_F(PrewarmTest, NotWhenItIsOff)
+{
+    environment["WARMPIPE_PREWARM"] = "off";
+    expect_nothing_begun();
+}
+
+TEST_F(PrewarmTest, NotWhereNothingMayBeWritten)
+{
+    environment["WARMPIPE_READONLY"] = "1";
+    expect_nothing_begun();
+}
+
+TEST_F(PrewarmTest, NotOnAnotherDevice)
+{
+    environment["WPTEST_ICD_DEVICE_ID"] = "77";
+    expect_nothing_fits();
+}
+
+TEST_F(PrewarmTest, NotForADriverThatMustBeCalledAloneOrKeepsNothing)
+{
+    const std::string policy = folder() / "policy";
+    environment["WARMPIPE_POLICY"] = policy;
+    for (const char *rule : {"serialize = yes", "inject = no", "persist = no"}) {
+        const std::string document = std::string("[test]\n") + rule + "\n";
+        write_bytes(policy, {document.begin(), document.end()});
+        SCOPED_TRACE(rule);
+        expect_nothing_begun();
+        for (const std::filesystem::path &file : cache_files()) {
+            std::filesystem::remove(file);
+        }
+    }
+}
+
+// A recipe needs what was enabled when it was made.
+TEST_F(PrewarmTest, NotWhereSomethingIsNotEnabledThatWas)
+{
+    VkPhysicalDeviceScalarBlockLayoutFeatures features = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES};
+    features.scalarBlockLayout = VK_TRUE;
+    ProgramOptions more;
+    more.features = &features;
+    EXPECT_EQ(prewarmed(slow_start(5, more)), 5) << "more is enabled";
+
+    std::filesystem::remove_all(cache_root());
+    environment["WARMPIPE_PREWARM"] = "off";
+    run([&] { Program(more).create_compute(0, 5); });
+    environment.erase("WARMPIPE_PREWARM");
+    environment["WPTEST_ICD_DRIVER_VERSION"] = "4712";
+    expect_nothing_fits();
+}
+
+TEST_F(PrewarmTest, EndsWhereTheDriverCouldCallTheProgram)
+{
+    ProgramOptions options;
+    options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+    const Outcome outcome = run([&] {
+        use_one_core();
+        static std::atomic<bool> has_messenger{false};
+        test_icd_on_compile(
+            [](void *) {
+                while (!has_messenger) {
+                    usleep(100);
+                }
+            },
+            nullptr);
+        Program program(options);
+        VkDebugUtilsMessengerCreateInfoEXT info = {
+            VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
+        info.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+        info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT;
+        info.pfnUserCallback = [](VkDebugUtilsMessageSeverityFlagBitsEXT,
+                                  VkDebugUtilsMessageTypeFlagsEXT,
+                                  const VkDebugUtilsMessengerCallbackDataEXT *,
+                                  void *) -> VkBool32 { return VK_FALSE; };
+        const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+            vkGetInstanceProcAddr(program.instance, "vkCreateDebugUtilsMessengerEXT"));
+        const auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
+            vkGetInstanceProcAddr(program.instance, "vkDestroyDebugUtilsMessengerEXT"));
+        wait_until([] { return asked() >= 1; });
+        VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
+        EXPECT_EQ(create(program.instance, &info, nullptr, &messenger), VK_SUCCESS);
+        has_messenger = true;
+        program.create_compute(10, 11); // the program itself is not hindered
+        destroy(program.instance, messenger, nullptr);
+    });
+    EXPECT_EQ(prewarmed(outcome), 1);
+}
+
+// A cache that holds nothing is noticed with the first pipeline.
+TEST_F(PrewarmTest, EndsWhereTheDriversCacheHoldsNothing)
+{
+    environment["WPTEST_ICD_DATA"] = "header";
+    environment["WARMPIPE_LOG"] = "info";
+    const Outcome outcome = run([] {
+        use_one_core();
+        Program program;
+        wait_until([] { return test_icd_calls("vkGetPipelineCacheData") >= 1; });
+    });
+    EXPECT_EQ(prewarmed(outcome), 1) << outcome.errors;
+}
+
+// What took half a second or more would keep the program when it ends.
+TEST_F(PrewarmTest, WhatTakesLongIsLeftOut)
+{
+    std::filesystem::remove_all(cache_root());
+    environment["WARMPIPE_PREWARM"] = "off";
+    environment["WPTEST_ICD_COMPILE_US"] = "500000";
+    run([] { Program().create_compute(0, 1); });
+    environment["WPTEST_ICD_COMPILE_US"] = "0";
+    run([] { Program().create_compute(1, 3); });
+    environment.erase("WARMPIPE_PREWARM");
+    environment["WPTEST_ICD_DRIVER_VERSION"] = "4712";
+    EXPECT_EQ(prewarmed(slow_start(2)), 2);
+}
+
+TEST_F(PrewarmTest, WhatCrashesIsNeverReplayedAgain)
+{
+    const Outcome crashed = run(
+        [] {
+            use_one_core();
+            program_thread = std::this_thread::get_id();
+            test_icd_on_compile(
+                [](void *) {
+                    if (is_ahead()) {
+                        raise(SIGKILL);
+                    }
+                },
+                nullptr);
+            Program program;
+            pause();
+        },
+        {Layer::any, true, -SIGKILL});
+    EXPECT_TRUE(crashed.pipelines().empty());
+    const Outcome outcome = slow_start(4);
+    EXPECT_EQ(prewarmed(outcome), 4);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_misses"], 1);
+}
+
+// The device waits for the compile that is under way, and for no other.
+TEST_F(PrewarmTest, EndsWithTheDevice)
+{
+    const Outcome outcome = run([] {
+        use_one_core();
+        static std::atomic<bool> begun{false};
+        static std::atomic<bool> destroying{false};
+        Program *owner = nullptr;
+        test_icd_on_compile(
+            [](void *) {
+                begun = true;
+                while (!destroying) {
+                    usleep(100);
+                }
+                usleep(10000); // vkDestroyDevice is on its way, or waits already
+            },
+            nullptr);
+        owner = new Program;
+        wait_until([] { return begun.load(); });
+        destroying = true;
+        delete owner;
+    });
+    EXPECT_EQ(prewarmed(outcome), 1);
+}
+
+TEST_F(PrewarmTest, EndsWithTheProcess)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "20000";
+    const Outcome outcome = run([] {
+        leak_from_here_on();
+        new Program;
+        wait_until([] { return asked() >= 1; });
+        std::exit(0);
+    });
+    EXPECT_EQ(outcome.stats_of()["event"], "exit");
+}
+
+TEST_F(PrewarmTest, AForkedChildMayEndAsItLikes)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "2000";
+    run([] {
+        Program program;
+        wait_until([] { return asked() >= 1; });
+        const pid_t child = fork();
+        if (child == 0) {
+            std::exit(0);
+        }
+        int status = 0;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        wait_until([] { return asked() >= 5; });
+    });
+}
+
+// While the program compiles, nothing is begun; afterwards it goes on.
+TEST_F(PrewarmTest, GivesWayToTheProgram)
+{
+    run([] {
+        use_one_core();
+        program_thread = std::this_thread::get_id();
+        static std::atomic<int> ahead{0};
+        static std::atomic<bool> program_compiles{false};
+        static std::atomic<int> begun_meanwhile{0};
+        test_icd_on_compile(
+            [](void *) {
+                if (is_ahead()) {
+                    // The first ends when the program is at it; none may begin then.
+                    if (ahead++ == 0) {
+                        while (!program_compiles) {
+                            usleep(100);
+                        }
+                    } else if (program_compiles) {
+                        ++begun_meanwhile;
+                    }
+                    return;
+                }
+                program_compiles = true;
+                usleep(50000);
+                program_compiles = false;
+            },
+            nullptr);
+        Program program;
+        wait_until([] { return ahead.load() == 1; });
+        program.create_compute(100, 101);
+        wait_until([] { return ahead.load() == 5; });
+        EXPECT_EQ(begun_meanwhile.load(), 0);
+    });
+}
+
+} // namespace

@@ -1,0 +1,112 @@
+#include "recipes.hpp"
+
+#include <unistd.h>
+
+extern "C" {
+#include "codec/canonical.h"
+#include "disk/recipes.h"
+}
+#include "test_icd.h"
+
+namespace {
+
+std::string text(struct digest digest)
+{
+    char hex[DIGEST_HEX_SIZE];
+    digest_format(digest, hex);
+    return hex;
+}
+
+// Goes through a form and all that it refers to.
+struct Walk {
+    const struct recipes *recipes;
+    std::set<std::string> seen;
+    std::set<std::string> missing;
+    size_t modules = 0;
+
+    static bool visit(void *user, VkObjectType type, struct digest content)
+    {
+        static_cast<Walk *>(user)->look_at(
+            type == VK_OBJECT_TYPE_UNKNOWN ? RECIPE_CODE : RECIPE_FORM, content);
+        return true;
+    }
+
+    void look_at(enum recipe_kind kind, struct digest content)
+    {
+        const void *data = nullptr;
+        size_t size = 0;
+        if (!seen.insert(text(content)).second) {
+            return;
+        }
+        if (!recipes_find(recipes, kind, content, &data, &size)) {
+            missing.insert(text(content));
+            return;
+        }
+        modules += kind == RECIPE_CODE;
+        if (kind == RECIPE_FORM) {
+            EXPECT_TRUE(canonical_references(data, size, visit, this));
+        }
+    }
+};
+
+} // namespace
+
+Recipes RecipesTest::recipes() const
+{
+    Recipes found;
+    struct recipes *opened = nullptr;
+    if (recipes_open(cache_root().c_str(), "program", &opened) != REASON_ok) {
+        return found;
+    }
+    Walk walk = {opened, {}, {}};
+    const struct recipe_use *uses = nullptr;
+    const size_t count = recipes_uses(opened, &uses);
+    for (size_t i = 0; i < count; ++i) {
+        walk.look_at(RECIPE_FORM, uses[i].pipeline);
+        walk.look_at(RECIPE_ENVIRONMENT, uses[i].environment);
+        found.uses.push_back({text(uses[i].pipeline), text(uses[i].environment), uses[i].last_day,
+                              uses[i].days, uses[i].compile_us});
+    }
+    found.missing = walk.missing;
+    found.modules = walk.modules;
+    found.damaged = recipes_damage(opened).records;
+    recipes_close(opened);
+    return found;
+}
+
+std::map<std::string, uintmax_t> RecipesTest::segments() const
+{
+    std::map<std::string, uintmax_t> found;
+    const std::filesystem::path folder = cache_root() / "program" / "recipes";
+    if (std::filesystem::exists(folder)) {
+        for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+            found[entry.path().filename()] = entry.file_size();
+        }
+    }
+    return found;
+}
+
+Outcome RecipesTest::replay(size_t count, const ProgramOptions &options)
+{
+    update_driver();
+    environment.erase("WARMPIPE_PREWARM"); // by default, then
+    return run([&] {
+        Program program(options);
+        wait_until([&] {
+            return test_icd_calls("vkCreateComputePipelines") +
+                       test_icd_calls("vkCreateGraphicsPipelines") +
+                       test_icd_calls("vkCreateRayTracingPipelinesKHR") +
+                       test_icd_calls("vkCreateRayTracingPipelinesNV") >=
+                   count;
+        });
+    });
+}
+
+std::multiset<std::string> RecipesTest::contents(const Outcome &outcome)
+{
+    std::multiset<std::string> found;
+    for (const json &event : outcome.pipelines()) {
+        found.insert(event["content"].dump());
+    }
+    return found;
+}

@@ -1,0 +1,347 @@
+// What is recorded of a program: all of it, once, whatever the program does with its objects.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "recipes.hpp"
+#include "things.hpp"
+
+namespace {
+
+const std::function<void()> creates_five = [] { Program().create_compute(0, 5); };
+
+TEST_F(RecipesTest, EveryKindIsRecordedAndReplayedAsItWas)
+{
+    const Outcome first = run([] {
+        Program program;
+        for (Kind kind : all_kinds) {
+            program.create(kind, 0);
+            program.create(kind, 1);
+        }
+    });
+    const Recipes found = recipes();
+    EXPECT_EQ(found.uses.size(), 8u);
+    EXPECT_TRUE(found.whole());
+    for (const Recipes::Use &use : found.uses) {
+        EXPECT_EQ(use.days, 1u);
+        EXPECT_EQ(use.last_day, static_cast<uint32_t>(time(nullptr) / 86400));
+        EXPECT_EQ(use.environment, found.uses[0].environment);
+    }
+    const Outcome second = replay(8);
+    EXPECT_EQ(second.stats_of()["pipelines"]["prewarmed"], 8);
+    EXPECT_EQ(contents(second), contents(first));
+}
+
+TEST_F(RecipesTest, TheCompileTimeIsTheDriversOwn)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "3000";
+    run(creates_five);
+    for (const Recipes::Use &use : recipes().uses) {
+        EXPECT_GE(use.compile_us, 3000u);
+    }
+    environment["WPTEST_ICD_NO_FEEDBACK"] = "1";
+    environment["WARMPIPE_APP"] = "other";
+    run(creates_five);
+    std::filesystem::rename(cache_root() / "other" / "recipes", folder() / "recipes");
+    std::filesystem::remove_all(cache_root() / "program");
+    std::filesystem::rename(cache_root() / "other", cache_root() / "program");
+    std::filesystem::rename(folder() / "recipes", cache_root() / "program" / "recipes");
+    ASSERT_EQ(recipes().uses.size(), 5u);
+    for (const Recipes::Use &use : recipes().uses) {
+        EXPECT_GE(use.compile_us, 3000u) << "measured";
+    }
+}
+
+TEST_F(RecipesTest, ASecondRunAddsNothing)
+{
+    run(creates_five);
+    const auto before = segments();
+    EXPECT_EQ(before.size(), 1u);
+    run(creates_five);
+    EXPECT_EQ(segments(), before);
+}
+
+TEST_F(RecipesTest, ALaterRunAddsWhatIsNewAlone)
+{
+    run(creates_five);
+    run([] { Program().create_compute(3, 8); });
+    EXPECT_EQ(recipes().uses.size(), 8u);
+    EXPECT_TRUE(recipes().whole());
+    EXPECT_EQ(recipes().modules, 8u);
+}
+
+// A device with something else enabled is another environment, though the pipelines are the same.
+TEST_F(RecipesTest, AnotherEnvironmentIsAnotherUse)
+{
+    run(creates_five);
+    run([] {
+        VkPhysicalDeviceScalarBlockLayoutFeatures features = {
+            VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES};
+        features.scalarBlockLayout = VK_TRUE;
+        ProgramOptions options;
+        options.features = &features;
+        Program(options).create_compute(0, 5);
+    });
+    const Recipes found = recipes();
+    EXPECT_EQ(found.uses.size(), 10u);
+    EXPECT_NE(found.uses.front().environment, found.uses.back().environment);
+    EXPECT_EQ(found.modules, 5u) << "each once";
+}
+
+TEST_F(RecipesTest, AProgramThatIsKilledHasLostNothing)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000"; // blobs have their own time
+    run(
+        [&] {
+            auto *owner = new Program;
+            owner->create_compute(0, 5);
+            wait_until([&] { return recipes().uses.size() == 5; });
+            owner->create_compute(5, 10);
+            wait_until([&] { return recipes().uses.size() == 10; });
+            raise(SIGKILL);
+        },
+        {Layer::any, true, -SIGKILL});
+    EXPECT_EQ(recipes().uses.size(), 10u);
+    EXPECT_TRUE(recipes().whole());
+}
+
+TEST_F(RecipesTest, AProgramThatLeavesItsDeviceHasLostNothing)
+{
+    const Outcome outcome = run([] {
+        leak_from_here_on();
+        (new Program)->create_compute(0, 5);
+    });
+    EXPECT_EQ(outcome.stats_of()["event"], "exit");
+    EXPECT_EQ(recipes().uses.size(), 5u);
+    EXPECT_TRUE(recipes().whole());
+}
+
+TEST_F(RecipesTest, AForkedChildWritesNothing)
+{
+    run([&] {
+        Program owner;
+        owner.create_compute(0, 5);
+        const pid_t child = fork();
+        if (child == 0) {
+            std::exit(0);
+        }
+        int status = 0;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+    });
+    EXPECT_EQ(segments().size(), 1u);
+    EXPECT_TRUE(recipes().whole());
+}
+
+// Handles that are not shared are named all the same.
+class NotSharedTest : public RecipesTest {
+  protected:
+    void expect_recorded(const std::function<void()> &program, const ProgramOptions &options = {})
+    {
+        const Outcome first = run(program);
+        EXPECT_EQ(first.stats_of()["pipelines"]["deduplicated"], 0);
+        EXPECT_EQ(recipes().uses.size(), 5u);
+        EXPECT_TRUE(recipes().whole());
+        EXPECT_EQ(contents(replay(5, options)), contents(first));
+    }
+};
+
+TEST_F(NotSharedTest, BySetting)
+{
+    environment["WARMPIPE_DEDUP"] = "none";
+    expect_recorded(creates_five);
+}
+
+TEST_F(NotSharedTest, ModulesAlone)
+{
+    environment["WARMPIPE_DEDUP"] = "pipelines";
+    expect_recorded(creates_five);
+}
+
+TEST_F(NotSharedTest, ForPrivateData)
+{
+    VkPhysicalDevicePrivateDataFeatures features = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PRIVATE_DATA_FEATURES};
+    features.privateData = VK_TRUE;
+    ProgramOptions options;
+    options.features = &features;
+    expect_recorded([&] { Program(options).create_compute(0, 5); }, options);
+}
+
+TEST_F(NotSharedTest, ForAnAllocator)
+{
+    expect_recorded([] {
+        Program program;
+        Things things(program);
+        CountingAllocator allocator;
+        for (unsigned number = 0; number < 4; ++number) {
+            things.destroy(Thing::pipeline, things.create(Thing::pipeline, number, allocator.get()),
+                           allocator.get());
+        }
+        program.create(Kind::graphics, 1);
+    });
+}
+
+// Set layouts and samplers are gone before the pipeline is created that rests on them; the module
+// right after it.
+TEST_F(RecipesTest, WhatIsDestroyedEarlyIsRecorded)
+{
+    const Outcome first = run([] {
+        Program program;
+        const VkDevice device = program.device;
+        VkSamplerCreateInfo sampler_info = {VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
+        VkSampler sampler = VK_NULL_HANDLE;
+        vkCreateSampler(device, &sampler_info, nullptr, &sampler);
+        VkDescriptorSetLayoutBinding binding = {};
+        binding.descriptorType = VK_DESCRIPTOR_TYPE_SAMPLER;
+        binding.descriptorCount = 1;
+        binding.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+        binding.pImmutableSamplers = &sampler;
+        VkDescriptorSetLayoutCreateInfo set_info = {
+            VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+        set_info.bindingCount = 1;
+        set_info.pBindings = &binding;
+        VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
+        vkCreateDescriptorSetLayout(device, &set_info, nullptr, &set_layout);
+        VkPipelineLayoutCreateInfo layout_info = {VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+        layout_info.setLayoutCount = 1;
+        layout_info.pSetLayouts = &set_layout;
+        VkPipelineLayout layout = VK_NULL_HANDLE;
+        vkCreatePipelineLayout(device, &layout_info, nullptr, &layout);
+        vkDestroyDescriptorSetLayout(device, set_layout, nullptr);
+        {
+            Batch batch(program, Kind::compute, {0});
+            batch.set_layout(0, layout);
+            EXPECT_EQ(batch.create(), VK_SUCCESS);
+        }
+        vkDestroyPipelineLayout(device, layout, nullptr);
+        vkDestroySampler(device, sampler, nullptr);
+    });
+    EXPECT_EQ(recipes().uses.size(), 1u);
+    EXPECT_TRUE(recipes().whole());
+    EXPECT_EQ(contents(replay(1)), contents(first));
+}
+
+TEST_F(RecipesTest, InlineCodeIsRecordedAsAModule)
+{
+    ProgramOptions options;
+    options.device_extensions = {VK_KHR_PIPELINE_LIBRARY_EXTENSION_NAME,
+                                 VK_EXT_GRAPHICS_PIPELINE_LIBRARY_EXTENSION_NAME};
+    const Outcome first = run([&] {
+        Program program(options);
+        const std::vector<uint32_t> code = shader_code(Kind::compute, 7);
+        VkShaderModuleCreateInfo module = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+        module.codeSize = code.size() * sizeof code[0];
+        module.pCode = code.data();
+        Batch batch(program, Kind::compute, {0});
+        batch.stage(0).module = VK_NULL_HANDLE;
+        batch.stage(0).pNext = &module;
+        EXPECT_EQ(batch.create(), VK_SUCCESS);
+    });
+    EXPECT_EQ(recipes().uses.size(), 1u);
+    EXPECT_EQ(recipes().modules, 1u);
+    EXPECT_TRUE(recipes().whole());
+    EXPECT_EQ(replay(1, options).stats_of()["pipelines"]["prewarmed"], 1);
+}
+
+TEST_F(RecipesTest, LibrariesAreRecordedWithWhatIsMadeOfThem)
+{
+    ProgramOptions options;
+    options.device_extensions = {VK_KHR_PIPELINE_LIBRARY_EXTENSION_NAME};
+    const Outcome first = run([&] {
+        Program program(options);
+        Batch library(program, Kind::ray_tracing_khr, {0});
+        library.set_flags(0, VK_PIPELINE_CREATE_LIBRARY_BIT_KHR);
+        EXPECT_EQ(library.create(), VK_SUCCESS);
+    });
+    EXPECT_EQ(recipes().uses.size(), 1u);
+    EXPECT_TRUE(recipes().whole());
+    EXPECT_EQ(contents(replay(1, options)), contents(first));
+}
+
+TEST_F(RecipesTest, WhatFailsIsNotRecorded)
+{
+    environment["WPTEST_ICD_FAIL_ELEMENT"] = "1=-2";
+    run([] {
+        Program program;
+        Batch batch(program, Kind::compute, {0, 1, 2});
+        EXPECT_NE(batch.create(), VK_SUCCESS);
+    });
+    EXPECT_EQ(recipes().uses.size(), 2u);
+}
+
+TEST_F(RecipesTest, ModulesThatNoPipelineUsesAreNotRecorded)
+{
+    run([] {
+        Program program;
+        program.module(Kind::compute, 1);
+        program.create(Kind::compute, 2);
+    });
+    EXPECT_EQ(recipes().modules, 1u);
+}
+
+TEST_F(RecipesTest, ReadOnlyRecordsNothing)
+{
+    environment["WARMPIPE_READONLY"] = "1";
+    run(creates_five);
+    EXPECT_TRUE(segments().empty());
+}
+
+TEST_F(RecipesTest, WithinTheLimitOfTheFolder)
+{
+    environment["WARMPIPE_MAX_SIZE"] = "4K";
+    environment["WARMPIPE_LOG"] = "warn";
+    const Outcome outcome = run([&] {
+        Program program;
+        for (unsigned number = 0; number < 60; number += 10) {
+            program.create_compute(number, number + 10);
+            usleep(0);
+        }
+    });
+    EXPECT_TRUE(recipes().whole());
+    for (const auto &[name, size] : segments()) {
+        EXPECT_LE(size, 4096u) << name;
+    }
+    EXPECT_LE(outcome.log().size(), 2u) << outcome.errors;
+}
+
+TEST_F(RecipesTest, ManyThreadsRecordEachOnce)
+{
+    run([] {
+        Program program;
+        std::vector<std::thread> threads;
+        for (unsigned i = 0; i < 8; ++i) {
+            threads.emplace_back([&] {
+                for (unsigned number = 0; number < 20; ++number) {
+                    VkPipelineShaderStageCreateInfo stage = {
+                        VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO};
+                    const std::vector<uint32_t> code = shader_code(Kind::compute, number);
+                    VkShaderModuleCreateInfo module = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+                    module.codeSize = code.size() * sizeof code[0];
+                    module.pCode = code.data();
+                    vkCreateShaderModule(program.device, &module, nullptr, &stage.module);
+                    stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+                    stage.pName = "main";
+                    VkComputePipelineCreateInfo info = {
+                        VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+                    info.stage = stage;
+                    info.layout = program.layout;
+                    VkPipeline pipeline = VK_NULL_HANDLE;
+                    EXPECT_EQ(vkCreateComputePipelines(program.device, VK_NULL_HANDLE, 1, &info,
+                                                       nullptr, &pipeline),
+                              VK_SUCCESS);
+                    vkDestroyPipeline(program.device, pipeline, nullptr);
+                    vkDestroyShaderModule(program.device, stage.module, nullptr);
+                }
+            });
+        }
+        for (std::thread &thread : threads) {
+            thread.join();
+        }
+    });
+    const Recipes found = recipes();
+    EXPECT_EQ(found.uses.size(), 20u);
+    EXPECT_EQ(found.modules, 20u);
+    EXPECT_TRUE(found.whole());
+}
+
+} // namespace
