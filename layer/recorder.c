@@ -68,10 +68,14 @@ static void open_recipes(struct recorder *recorder)
 {
     pthread_mutex_lock(&recorder->lock);
     if (!atomic_load_explicit(&recorder->opened, memory_order_relaxed)) {
-        enum reason reason = recipes_open(recorder->root, recorder->app, &recorder->disk);
+        enum reason reason =
+            recipes_open(recorder->root, recorder->app, RECIPES_READ, &recorder->disk);
         if (reason != REASON_ok && reason != REASON_no_file) {
             log_info("nothing is recorded (%s)", reason_id(reason));
             atomic_store(&recorder->is_broken, true);
+        }
+        if (recorder->disk) {
+            recipes_detach(recorder->disk);
         }
         recorder->day = (uint32_t)(time(NULL) / SECONDS_A_DAY);
         atomic_store_explicit(&recorder->opened, true, memory_order_release);

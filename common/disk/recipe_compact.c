@@ -35,7 +35,10 @@ static enum reason rewrite(int folder_fd, const struct recipe_sources *sources,
     }
     const bool changes = sources->held != 1 || merge.size != sources->bytes_held;
     if (!dry_run && changes) {
-        reason = merge.size > 0 ? write_segment(folder_fd, &merge) : REASON_ok;
+        /* What a failing disk did not give may be there the next time. */
+        reason = recipe_sources_failed(sources) ? REASON_io_error
+                 : merge.size > 0               ? write_segment(folder_fd, &merge)
+                                                : REASON_ok;
         if (reason == REASON_ok) {
             recipe_sources_remove(sources, folder_fd);
         }

@@ -47,7 +47,7 @@ static enum reason add(struct recipe_sources *sources, int folder_fd, const char
         close(fd);
         return REASON_no_file;
     }
-    const enum reason reason = recipe_segment_map(folder_fd, name, segment);
+    const enum reason reason = recipe_segment_open(folder_fd, name, RECIPES_READ, segment);
     if (reason != REASON_ok) {
         if (fd >= 0) {
             close(fd);
@@ -103,6 +103,15 @@ void recipe_sources_remove(const struct recipe_sources *sources, int folder_fd)
             unlinkat(folder_fd, sources->names[i], 0);
         }
     }
+}
+
+bool recipe_sources_failed(const struct recipe_sources *sources)
+{
+    bool failed = false;
+    for (size_t i = 0; i < sources->count; i++) {
+        failed |= recipe_segment_failed(&sources->segments[i]);
+    }
+    return failed;
 }
 
 void recipe_sources_close(struct recipe_sources *sources)

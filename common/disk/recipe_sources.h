@@ -32,6 +32,9 @@ enum reason recipe_sources_open(int folder_fd, struct recipe_sources *ret_source
 /* Removes the files that are held. */
 void recipe_sources_remove(const struct recipe_sources *sources, int folder_fd);
 
+/* Whether a part of them could not be read. */
+bool recipe_sources_failed(const struct recipe_sources *sources);
+
 void recipe_sources_close(struct recipe_sources *sources);
 
 #endif

@@ -83,11 +83,12 @@ static struct recipe_segment *reserve_segment(struct recipes *recipes)
     return &recipes->segments[recipes->count];
 }
 
-static enum reason add_segment(struct recipes *recipes, int folder_fd, const char *name)
+static enum reason add_segment(struct recipes *recipes, int folder_fd, const char *name,
+                               enum recipes_access access)
 {
     struct recipe_segment *segment = reserve_segment(recipes);
     const enum reason reason =
-        segment ? recipe_segment_map(folder_fd, name, segment) : REASON_out_of_memory;
+        segment ? recipe_segment_open(folder_fd, name, access, segment) : REASON_out_of_memory;
     if (reason == REASON_ok) {
         recipes->dropped += segment->dropped;
         recipes->count++;
@@ -97,7 +98,8 @@ static enum reason add_segment(struct recipes *recipes, int folder_fd, const cha
 
 /* Whatever else is wrong with a segment, it is passed over. *ret_missed: one was gone by the time
  * that it was opened. */
-static enum reason open_listed(struct recipes *recipes, int folder_fd, bool *ret_missed)
+static enum reason open_listed(struct recipes *recipes, int folder_fd, enum recipes_access access,
+                               bool *ret_missed)
 {
     DIR *listing = listing_open(folder_fd, ".");
     if (!listing) {
@@ -110,7 +112,7 @@ static enum reason open_listed(struct recipes *recipes, int folder_fd, bool *ret
     while (reason != REASON_out_of_memory && recipes->count < MAX_SEGMENTS &&
            (name = listing_next(listing))) {
         if (recipe_folder_classify(name, identity) == RECIPE_NAME_SEGMENT) {
-            reason = add_segment(recipes, folder_fd, name);
+            reason = add_segment(recipes, folder_fd, name, access);
             *ret_missed = *ret_missed || reason == REASON_no_file;
         }
     }
@@ -118,7 +120,7 @@ static enum reason open_listed(struct recipes *recipes, int folder_fd, bool *ret
     return reason == REASON_out_of_memory ? reason : recipes->count ? REASON_ok : REASON_no_file;
 }
 
-static enum reason open_segments(struct recipes *recipes, int folder_fd)
+static enum reason open_segments(struct recipes *recipes, int folder_fd, enum recipes_access access)
 {
     enum reason reason;
     bool missed;
@@ -126,12 +128,13 @@ static enum reason open_segments(struct recipes *recipes, int folder_fd)
     do {
         /* Compacted meanwhile: what was in it is in one that may not have been listed. */
         close_segments(recipes);
-        reason = open_listed(recipes, folder_fd, &missed);
+        reason = open_listed(recipes, folder_fd, access, &missed);
     } while (missed && ++attempt < MAX_ATTEMPTS);
     return reason;
 }
 
-enum reason recipes_open(const char *root, const char *app, struct recipes **ret_recipes)
+enum reason recipes_open(const char *root, const char *app, enum recipes_access access,
+                         struct recipes **ret_recipes)
 {
     int folder_fd;
     enum reason reason = recipe_folder_open(root, app, false, &folder_fd);
@@ -139,7 +142,7 @@ enum reason recipes_open(const char *root, const char *app, struct recipes **ret
         return reason;
     }
     struct recipes *recipes = new_recipes();
-    reason = recipes ? open_segments(recipes, folder_fd) : REASON_out_of_memory;
+    reason = recipes ? open_segments(recipes, folder_fd, access) : REASON_out_of_memory;
     close(folder_fd);
     if (reason == REASON_ok) {
         *ret_recipes = recipes;
@@ -249,6 +252,14 @@ static const struct recipe_uses *uses_of(const struct recipes *recipes)
     }
     pthread_mutex_unlock(&own->lock);
     return &own->uses;
+}
+
+void recipes_detach(struct recipes *recipes)
+{
+    uses_of(recipes);
+    for (size_t i = 0; i < recipes->count; i++) {
+        recipe_segment_detach(&recipes->segments[i]);
+    }
 }
 
 size_t recipes_uses(const struct recipes *recipes, const struct recipe_use **ret_uses)

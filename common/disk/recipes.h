@@ -46,10 +46,19 @@ struct recipe_damage {
 
 struct recipes;
 
+/* How files are looked at: a tool maps them, so that processes share their pages; a program that
+ * the layer is in reads what it asks for, for a disk that fails is SIGBUS in a mapping. */
+enum recipes_access { RECIPES_MAP, RECIPES_READ };
+
 /* Opens all segments of the program `app` below the absolute path `root`. no_file: there are none;
  * directory_*: as file_open_directory. Segments of a newer or foreign format are passed over, and
  * left as they are. *ret_recipes is closed by the caller. */
-enum reason recipes_open(const char *root, const char *app, struct recipes **ret_recipes);
+enum reason recipes_open(const char *root, const char *app, enum recipes_access access,
+                         struct recipes **ret_recipes);
+
+/* Reads the uses, and closes the files: recipes_have and the uses still answer, recipes_find does
+ * not. To be called before others ask. */
+void recipes_detach(struct recipes *recipes);
 
 /* Opens one file, such as an exported one, wherever it lies and whoever wrote it: it is read into
  * memory, for a file of somebody else's may change or be cut short at any time. Also bad_magic,

@@ -159,7 +159,7 @@ void add_recipes(const Root &root, uint32_t count)
 bool has_recipe(const Root &root, uint32_t number)
 {
     recipes *recipes = nullptr;
-    if (recipes_open(root.path.c_str(), "app", &recipes) != REASON_ok) {
+    if (recipes_open(root.path.c_str(), "app", RECIPES_MAP, &recipes) != REASON_ok) {
         return false;
     }
     const digest form = digest_of(Samples::pipeline(number, 1000).form);

@@ -122,11 +122,12 @@ class RecipesTest : public testing::Test {
     Scratch scratch;
     std::string root = scratch.path("root");
     std::string folder = root + "/app/recipes";
+    recipes_access access = RECIPES_MAP;
 
     Recipes open(enum reason expected = REASON_ok) const
     {
         recipes *recipes = nullptr;
-        EXPECT_EQ(recipes_open(root.c_str(), "app", &recipes), expected);
+        EXPECT_EQ(recipes_open(root.c_str(), "app", access, &recipes), expected);
         return Recipes(recipes);
     }
 

@@ -25,8 +25,13 @@ Batch &fill(Batch &batch)
         .use(form_b, environment, 20000, 1, 300);
 }
 
-class Recipe : public RecipesTest {
+class Recipe : public RecipesTest, public testing::WithParamInterface<recipes_access> {
   protected:
+    Recipe()
+    {
+        access = GetParam();
+    }
+
     void write_all(bool seal)
     {
         Batch batch;
@@ -72,7 +77,7 @@ class Recipe : public RecipesTest {
     }
 };
 
-TEST_F(Recipe, NothingIsThereBeforeTheFirstRecord)
+TEST_P(Recipe, NothingIsThereBeforeTheFirstRecord)
 {
     open(REASON_no_file);
     Writer writer(root);
@@ -80,7 +85,7 @@ TEST_F(Recipe, NothingIsThereBeforeTheFirstRecord)
     EXPECT_FALSE(std::filesystem::exists(root));
 }
 
-TEST_F(Recipe, ComesBackFromASealedSegment)
+TEST_P(Recipe, ComesBackFromASealedSegment)
 {
     write_all(true);
     ASSERT_EQ(segments().size(), 1u);
@@ -89,7 +94,7 @@ TEST_F(Recipe, ComesBackFromASealedSegment)
     EXPECT_EQ(damaged(recipes), 0u);
 }
 
-TEST_F(Recipe, ComesBackFromASegmentWhoseProcessLives)
+TEST_P(Recipe, ComesBackFromASegmentWhoseProcessLives)
 {
     Writer writer(root);
     Batch batch;
@@ -101,7 +106,7 @@ TEST_F(Recipe, ComesBackFromASegmentWhoseProcessLives)
     expect_all(open());
 }
 
-TEST_F(Recipe, ComesBackFromASegmentWhoseProcessWasKilled)
+TEST_P(Recipe, ComesBackFromASegmentWhoseProcessWasKilled)
 {
     EXPECT_EQ(in_child([&] {
                   Writer writer(root);
@@ -115,7 +120,7 @@ TEST_F(Recipe, ComesBackFromASegmentWhoseProcessWasKilled)
     EXPECT_EQ(damaged(recipes), 0u);
 }
 
-TEST_F(Recipe, IsOnlyForTheUser)
+TEST_P(Recipe, IsOnlyForTheUser)
 {
     write_all(true);
     struct stat status = {};
@@ -125,7 +130,7 @@ TEST_F(Recipe, IsOnlyForTheUser)
     EXPECT_EQ(status.st_mode & 07777, 0600u);
 }
 
-TEST_F(Recipe, AnswersOnlyForTheKindThatItIs)
+TEST_P(Recipe, AnswersOnlyForTheKindThatItIs)
 {
     write_all(true);
     Recipes recipes = open();
@@ -135,7 +140,7 @@ TEST_F(Recipe, AnswersOnlyForTheKindThatItIs)
     EXPECT_EQ(find(recipes, RECIPE_FORM, code_a), std::nullopt);
 }
 
-TEST_F(Recipe, UsesOfAllSegmentsAddUp)
+TEST_P(Recipe, UsesOfAllSegmentsAddUp)
 {
     for (uint32_t day : {20003, 20001, 20003}) {
         Batch batch;
@@ -151,14 +156,14 @@ TEST_F(Recipe, UsesOfAllSegmentsAddUp)
     EXPECT_EQ(recipes_find_use(recipes.get(), digest_of("e"), digest_of("p")), nullptr);
 }
 
-TEST_F(Recipe, DaysDoNotOverflow)
+TEST_P(Recipe, DaysDoNotOverflow)
 {
     Batch batch;
     write(batch.use("p", "e", 1, UINT32_MAX).use("p", "e", 2, UINT32_MAX));
     EXPECT_EQ(recipes_find_use(open().get(), digest_of("p"), digest_of("e"))->days, UINT32_MAX);
 }
 
-TEST_F(Recipe, OneBatchKeepsItsUsesInOneRecordForEachEnvironment)
+TEST_P(Recipe, OneBatchKeepsItsUsesInOneRecordForEachEnvironment)
 {
     Batch one;
     Batch many;
@@ -173,7 +178,7 @@ TEST_F(Recipe, OneBatchKeepsItsUsesInOneRecordForEachEnvironment)
     EXPECT_LE(std::filesystem::file_size(segments().at(0)), least + 99 * 28 + 8);
 }
 
-TEST_F(Recipe, EveryByteOfAFileMayBeWrong)
+TEST_P(Recipe, EveryByteOfAFileMayBeWrong)
 {
     for (bool seal : {true, false}) {
         write_all(seal);
@@ -196,7 +201,7 @@ TEST_F(Recipe, EveryByteOfAFileMayBeWrong)
     }
 }
 
-TEST_F(Recipe, AFileMayEndAnywhere)
+TEST_P(Recipe, AFileMayEndAnywhere)
 {
     write_all(false);
     const std::string path = segments().at(0);
@@ -216,7 +221,7 @@ TEST_F(Recipe, AFileMayEndAnywhere)
     EXPECT_EQ(last, 5u);
 }
 
-TEST_F(Recipe, ATailThatNeverCameIsTorn)
+TEST_P(Recipe, ATailThatNeverCameIsTorn)
 {
     write_all(false);
     const std::string path = segments().at(0);
@@ -226,7 +231,7 @@ TEST_F(Recipe, ATailThatNeverCameIsTorn)
     EXPECT_EQ(damaged(recipes), 0u);
 }
 
-TEST_F(Recipe, WhatADamagedCopyLosesAnotherHas)
+TEST_P(Recipe, WhatADamagedCopyLosesAnotherHas)
 {
     write_all(true);
     std::string file = read(segments().at(0));
@@ -237,7 +242,7 @@ TEST_F(Recipe, WhatADamagedCopyLosesAnotherHas)
     expect_all(recipes);
 }
 
-TEST_F(Recipe, DamageIsCountedOnce)
+TEST_P(Recipe, DamageIsCountedOnce)
 {
     write_all(true);
     std::string file = read(segments().at(0));
@@ -251,7 +256,7 @@ TEST_F(Recipe, DamageIsCountedOnce)
     EXPECT_EQ(damaged(recipes), 1u);
 }
 
-TEST_F(Recipe, ForeignAndNewerFilesAreLeftAlone)
+TEST_P(Recipe, ForeignAndNewerFilesAreLeftAlone)
 {
     write_all(true);
     const std::string whole = read(segments().at(0));
@@ -275,7 +280,7 @@ TEST_F(Recipe, ForeignAndNewerFilesAreLeftAlone)
     open_file(segments().at(0), REASON_truncated);
 }
 
-TEST_F(Recipe, FilesOfOthersAreNotMapped)
+TEST_P(Recipe, FilesOfOthersAreNotMapped)
 {
     write_all(true);
     chmod(segments().at(0).c_str(), 0620);
@@ -292,7 +297,7 @@ TEST_F(Recipe, FilesOfOthersAreNotMapped)
     open(REASON_symlink);
 }
 
-TEST_F(Recipe, AFileByItselfIsReadWhoeverMayWriteIt)
+TEST_P(Recipe, AFileByItselfIsReadWhoeverMayWriteIt)
 {
     write_all(true);
     const std::string path = scratch.path("shipped");
@@ -305,7 +310,7 @@ TEST_F(Recipe, AFileByItselfIsReadWhoeverMayWriteIt)
     open_file(scratch.path("."), REASON_not_a_file);
 }
 
-TEST_F(Recipe, ManyThreadsMayAsk)
+TEST_P(Recipe, ManyThreadsMayAsk)
 {
     write_all(true);
     std::string file = read(segments().at(0));
@@ -326,7 +331,7 @@ TEST_F(Recipe, ManyThreadsMayAsk)
     EXPECT_EQ(damaged(recipes), 1u);
 }
 
-TEST_F(Recipe, ASegmentKeepsToItsSize)
+TEST_P(Recipe, ASegmentKeepsToItsSize)
 {
     Batch batch;
     batch.put(RECIPE_CODE, code_a);
@@ -345,7 +350,7 @@ TEST_F(Recipe, ASegmentKeepsToItsSize)
     EXPECT_EQ(segments().size(), 1u);
 }
 
-TEST_F(Recipe, AFullDiskLosesNothingThatWasThere)
+TEST_P(Recipe, AFullDiskLosesNothingThatWasThere)
 {
     EXPECT_EQ(in_child([&] {
                   Writer writer(root);
@@ -368,7 +373,7 @@ TEST_F(Recipe, AFullDiskLosesNothingThatWasThere)
     EXPECT_EQ(damaged(recipes), 0u);
 }
 
-TEST_F(Recipe, AForkedChildWritesNothing)
+TEST_P(Recipe, AForkedChildWritesNothing)
 {
     Writer writer(root);
     Batch batch;
@@ -387,7 +392,7 @@ TEST_F(Recipe, AForkedChildWritesNothing)
     EXPECT_EQ(writer.append(more.put(RECIPE_FORM, "more")), REASON_ok);
 }
 
-TEST_F(Recipe, ADescriptorThatTheProgramTookIsNotWrittenTo)
+TEST_P(Recipe, ADescriptorThatTheProgramTookIsNotWrittenTo)
 {
     Writer writer(root);
     Batch batch;
@@ -411,6 +416,53 @@ TEST_F(Recipe, ADescriptorThatTheProgramTookIsNotWrittenTo)
     Recipes recipes = open();
     expect_all(recipes);
     EXPECT_EQ(find(recipes, RECIPE_FORM, "more"), "more");
+}
+
+std::string access_name(const testing::TestParamInfo<recipes_access> &tested)
+{
+    return tested.param == RECIPES_MAP ? "Mapped" : "Read";
+}
+INSTANTIATE_TEST_SUITE_P(Access, Recipe, testing::Values(RECIPES_MAP, RECIPES_READ), access_name);
+
+size_t count_descriptors()
+{
+    size_t count = 0;
+    for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        count += !entry.path().empty();
+    }
+    return count;
+}
+
+class ReadRecipe : public RecipesTest {
+  protected:
+    void SetUp() override
+    {
+        access = RECIPES_READ;
+        write(Batch().put(RECIPE_CODE, "code").put(RECIPE_FORM, "form").use("form", "here", 20000));
+    }
+};
+
+// In a mapping that would be SIGBUS.
+TEST_F(ReadRecipe, AFileThatIsCutShortWhileItIsOpenIsDamaged)
+{
+    Recipes recipes = open();
+    std::filesystem::resize_file(segments().at(0), 0);
+    EXPECT_EQ(find(recipes, RECIPE_CODE, "code"), std::nullopt);
+    EXPECT_TRUE(recipes_have(recipes.get(), RECIPE_FORM, digest_of("form")));
+    const recipe_use *uses;
+    EXPECT_EQ(recipes_uses(recipes.get(), &uses), 0u);
+    EXPECT_EQ(recipes_damage(recipes.get()).records, 2u);
+}
+
+TEST_F(ReadRecipe, DetachedItsIndexAndUsesAnswerAndNothingElse)
+{
+    Recipes recipes = open();
+    const size_t open_files = count_descriptors();
+    recipes_detach(recipes.get());
+    EXPECT_EQ(count_descriptors(), open_files - 1);
+    EXPECT_TRUE(recipes_have(recipes.get(), RECIPE_CODE, digest_of("code")));
+    EXPECT_NE(recipes_find_use(recipes.get(), digest_of("form"), digest_of("here")), nullptr);
+    EXPECT_EQ(find(recipes, RECIPE_CODE, "code"), std::nullopt);
 }
 
 } // namespace

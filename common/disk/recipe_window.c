@@ -1,0 +1,93 @@
+#include "recipe_window.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct recipe_window {
+    uint8_t *data;
+    size_t size;
+    int fd; /* -1: detached */
+    atomic_bool failed;
+};
+
+struct recipe_window *recipe_window_open(int fd, size_t size)
+{
+    struct recipe_window *window = malloc(sizeof *window);
+    void *data = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!window || data == MAP_FAILED) {
+        if (data != MAP_FAILED) {
+            munmap(data, size);
+        }
+        free(window);
+        close(fd);
+        return NULL;
+    }
+    *window = (struct recipe_window){.data = data, .size = size, .fd = fd};
+    return window;
+}
+
+void recipe_window_close(struct recipe_window *window)
+{
+    if (window) {
+        recipe_window_detach(window);
+        munmap(window->data, window->size);
+        free(window);
+    }
+}
+
+const uint8_t *recipe_window_data(const struct recipe_window *window)
+{
+    return window->data;
+}
+
+static bool read_fully(int fd, uint8_t *data, size_t size, uint64_t offset)
+{
+    while (size > 0) {
+        ssize_t got = pread(fd, data, size, (off_t)offset);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return false;
+        }
+        data += got;
+        offset += (uint64_t)got;
+        size -= (size_t)got;
+    }
+    return true;
+}
+
+bool recipe_window_read(struct recipe_window *window, uint64_t offset, uint64_t size)
+{
+    if (offset > window->size || size > window->size - offset) {
+        return false;
+    }
+    bool whole =
+        window->fd >= 0 && read_fully(window->fd, window->data + offset, (size_t)size, offset);
+    if (!whole) {
+        atomic_store(&window->failed, true);
+    }
+    return whole;
+}
+
+void recipe_window_forget(struct recipe_window *window)
+{
+    madvise(window->data, window->size, MADV_DONTNEED);
+}
+
+void recipe_window_detach(struct recipe_window *window)
+{
+    if (window->fd >= 0) {
+        close(window->fd);
+    }
+    window->fd = -1;
+}
+
+bool recipe_window_failed(const struct recipe_window *window)
+{
+    return atomic_load(&window->failed);
+}
