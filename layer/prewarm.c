@@ -230,7 +230,8 @@ static bool open_all(struct prewarm *prewarm, unsigned threads)
 {
     const struct prewarm_setup *setup = &prewarm->setup;
     struct digest identity = injector_identity(setup->injector);
-    enum reason reason = recipes_open(setup->config->root, setup->app, &prewarm->recipes);
+    enum reason reason =
+        recipes_open(setup->config->root, setup->app, RECIPES_READ, &prewarm->recipes);
     if (reason == REASON_ok) {
         reason = recipe_crashes_open(setup->config->root, setup->app, identity, threads,
                                      &prewarm->crashes);

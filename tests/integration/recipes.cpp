@@ -55,7 +55,7 @@ Recipes RecipesTest::recipes() const
 {
     Recipes found;
     struct recipes *opened = nullptr;
-    if (recipes_open(cache_root().c_str(), "program", &opened) != REASON_ok) {
+    if (recipes_open(cache_root().c_str(), "program", RECIPES_MAP, &opened) != REASON_ok) {
         return found;
     }
     Walk walk = {opened, {}, {}};
