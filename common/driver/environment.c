@@ -126,6 +126,16 @@ struct environment_device environment_device_of(const struct environment *enviro
     return environment->device;
 }
 
+bool environment_has_extension(const struct environment *environment, const char *name)
+{
+    for (uint32_t i = 0; i < environment->extension_count; i++) {
+        if (strcmp(environment->extensions[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool includes_extensions(const struct environment *enabled, const struct environment *needed)
 {
     uint32_t at = 0;

@@ -55,6 +55,8 @@ struct environment_device environment_device_of(const struct environment *enviro
  * own, and VkPhysicalDeviceVulkan12Features, say) is looked for in the same struct only. */
 bool environment_includes(const struct environment *enabled, const struct environment *needed);
 
+bool environment_has_extension(const struct environment *environment, const char *name);
+
 /* The commands that a device is asked with; all but the first two may be NULL below Vulkan 1.1. */
 struct environment_commands {
     PFN_vkGetPhysicalDeviceProperties get_properties;

@@ -175,6 +175,8 @@ TEST(EnvironmentDecode, GivesTheDeviceBack)
     EXPECT_EQ(device.engine_version, 9u);
     EXPECT_STREQ(device.application_name, "game");
     EXPECT_STREQ(device.engine_name, "engine");
+    EXPECT_TRUE(environment_has_extension(e.get(), "VK_KHR_swapchain"));
+    EXPECT_FALSE(environment_has_extension(e.get(), "VK_KHR_swap"));
 }
 
 TEST(EnvironmentDecode, RefusesEveryCutAndEveryAddition)

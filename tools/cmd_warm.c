@@ -1,0 +1,291 @@
+/* warmpipe warm: makes the driver's caches of what programs have asked for, before they ask again.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "disk/paths.h"
+#include "driver/policy_load.h"
+#include "inventory.h"
+#include "output.h"
+#include "verb.h"
+#include "warm_report.h"
+#include "warm_run.h"
+
+#define DEFAULT_TIMEOUT_S 300
+#define MAX_TIMEOUT_S     86400
+
+enum {
+    OPTION_APP,
+    OPTION_DEVICE,
+    OPTION_JOBS,
+    OPTION_FORCE,
+    OPTION_TIMEOUT,
+    OPTION_DIR,
+    OPTION_DRY_RUN,
+    OPTION_JSON
+};
+
+static const struct option_spec options[] = {
+    [OPTION_APP] = {"app", 0, "NAME", "for this program only"},
+    [OPTION_DEVICE] = {"device", 0, "N", "for this device only, by its index"},
+    [OPTION_JOBS] = {"jobs", 'j', "N", "threads; otherwise half as many as there are cores"},
+    [OPTION_FORCE] = {"force", 'f', NULL, "also where there is a cache: it may lack some"},
+    [OPTION_TIMEOUT] = {"timeout", 0, "S", "seconds that one pipeline may take; otherwise 300"},
+    [OPTION_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
+    [OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "show what would be replayed, and replay nothing"},
+    [OPTION_JSON] = {"json", 0, NULL, "results as a JSON document"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct warming {
+    const struct arguments *arguments;
+    const char *root;
+    struct config config;
+    struct vulkan_devices devices;
+    uint32_t device; /* UINT32_MAX: all */
+    unsigned jobs;
+    uint64_t patience_ns;
+    struct output output;
+    bool found; /* something could not be done */
+};
+
+/* False after a message. */
+static bool parse_number(const char *name, const char *text, uint64_t least, uint64_t most,
+                         uint64_t *number)
+{
+    if (!text) {
+        return true;
+    }
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[strspn(text, "0123456789")] != '\0' || *end || value < least || value > most) {
+        output_message("warm: --%s: '%s' is not a number from %llu to %llu", name, text,
+                       (unsigned long long)least, (unsigned long long)most);
+        return false;
+    }
+    *number = value;
+    return true;
+}
+
+/* Half of the cores that this process may use. */
+static uint64_t default_jobs(void)
+{
+    cpu_set_t cores;
+    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 2;
+    count = count / 2;
+    return count < 1 ? 1 : count > WARM_MAX_JOBS ? WARM_MAX_JOBS : (uint64_t)count;
+}
+
+static bool parse(const struct arguments *arguments, struct warming *warming)
+{
+    uint64_t device = UINT32_MAX;
+    uint64_t jobs = default_jobs();
+    uint64_t timeout = DEFAULT_TIMEOUT_S;
+    if (!parse_number("device", arguments->values[OPTION_DEVICE], 0, 255, &device) ||
+        !parse_number("jobs", arguments->values[OPTION_JOBS], 1, WARM_MAX_JOBS, &jobs) ||
+        !parse_number("timeout", arguments->values[OPTION_TIMEOUT], 1, MAX_TIMEOUT_S, &timeout)) {
+        return false;
+    }
+    if (arguments->operand_count > 0 && !arguments->values[OPTION_APP]) {
+        output_message("warm: recipes from elsewhere need --app: whose they are");
+        return false;
+    }
+    warming->device = (uint32_t)device;
+    warming->jobs = (unsigned)jobs;
+    warming->patience_ns = timeout * CLOCK_S;
+    return true;
+}
+
+/* Where there is something to do, does it. */
+static void warm_target(struct warming *warming, const struct warm_target *target,
+                        struct warm_report *report)
+{
+    bool forced = warming->arguments->values[OPTION_FORCE];
+    if (!target->policy.persist) {
+        report->state = WARM_STATE_DENIED;
+        return;
+    }
+    if (!forced && warm_target_has_cache(target)) {
+        report->state = WARM_STATE_READY;
+        return;
+    }
+    struct warm_page *page = warm_page_new(target->recipes->item_count);
+    if (!page) {
+        report->state = WARM_STATE_FAILED;
+        output_message("warm: out of memory");
+        return;
+    }
+    struct warm_progress progress;
+    uint64_t begin = clock_now_ns();
+    warm_progress_begin(&progress, target->app, target->identity.device_name, report->total);
+    warm_run(target, page, &progress);
+    report->time_ns = clock_now_ns() - begin;
+    warm_report_take(report, page, target->offer_only);
+    warm_page_delete(page);
+}
+
+static void warm_identity(struct warming *warming, const char *app,
+                          const struct warm_recipes *recipes, uint32_t device,
+                          const struct driver_identity *identity)
+{
+    struct warm_target target = {
+        .root = warming->root,
+        .app = app,
+        .recipes = recipes,
+        .identity = *identity,
+        .digest = identity_digest(identity),
+        .device = device,
+        .jobs = warming->jobs,
+        .patience_ns = warming->patience_ns,
+        .offer_only = warming->arguments->values[OPTION_DRY_RUN],
+    };
+    policy_of_settings(&warming->config, identity, &target.policy);
+    target.max_blob = target.policy.max_blob < warming->config.max_size ? target.policy.max_blob
+                                                                        : warming->config.max_size;
+    target.jobs = target.policy.serialize ? 1 : target.jobs;
+    struct warm_report report = {
+        .app = app,
+        .device = identity->device_name,
+        .total = warm_target_count(&target),
+    };
+    if (report.total > 0) {
+        warm_target(warming, &target, &report);
+        warm_report_show(&report, &warming->output, warming->arguments->values[OPTION_JSON]);
+        warming->found |= warm_report_is_finding(&report);
+    }
+}
+
+/* A program that knows the driver's whole identity, and one that does not, has files of its own. */
+static void warm_app(struct warming *warming, const char *app, const struct warm_recipes *recipes)
+{
+    for (uint32_t i = 0; i < warming->devices.count && !warm_run_is_stopped(); i++) {
+        if (warming->device == UINT32_MAX || warming->device == i) {
+            const struct driver_identity *whole = &warming->devices.identities[i];
+            struct driver_identity basic = warm_target_basic_identity(whole);
+            warm_identity(warming, app, recipes, i, whole);
+            if (!digest_equal(identity_digest(&basic), identity_digest(whole))) {
+                warm_identity(warming, app, recipes, i, &basic);
+            }
+        }
+    }
+}
+
+static bool open_and_warm(struct warming *warming, const char *app)
+{
+    struct warm_recipes recipes;
+    if (!warm_recipes_open(warming->root, app, warming->arguments->operands, &recipes)) {
+        return false;
+    }
+    if (recipes.unusable > 0) {
+        output_message("warm: '%s': %zu recipes are of no use: what was enabled is not known", app,
+                       recipes.unusable);
+    }
+    warm_app(warming, app, &recipes);
+    warm_recipes_close(&recipes);
+    return true;
+}
+
+/* One program, which need not have a folder yet where its recipes come from elsewhere, or all. */
+static bool warm_all(struct warming *warming)
+{
+    const char *app = warming->arguments->values[OPTION_APP];
+    struct inventory_apps apps = {0};
+    bool fine = true;
+    if (warming->arguments->operand_count > 0) {
+        const struct paths_program program = {.app_setting = app};
+        char name[PATHS_APP_SIZE];
+        paths_app_name(&program, name);
+        return open_and_warm(warming, name);
+    }
+    if (!inventory_select("warm", warming->root, app, &apps)) {
+        return false;
+    }
+    for (size_t i = 0; i < apps.count && !warm_run_is_stopped(); i++) {
+        fine &= open_and_warm(warming, apps.names[i]);
+    }
+    inventory_apps_free(&apps);
+    return fine;
+}
+
+/* False after a message: there is no such device. */
+static bool check_device(const struct warming *warming)
+{
+    if (warming->device != UINT32_MAX && warming->device >= warming->devices.count) {
+        output_message("warm: no device %u among %u", warming->device, warming->devices.count);
+        return false;
+    }
+    return true;
+}
+
+static int warm(struct warming *warming)
+{
+    int status = EXIT_USAGE;
+    warm_run_prepare();
+    if (!warm_run_list_devices(&warming->devices)) {
+        return status;
+    }
+    if (check_device(warming)) {
+        output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
+        output_open(&warming->output, "caches", OUTPUT_TABLE);
+        bool fine = warm_all(warming);
+        output_close(&warming->output);
+        if (warming->devices.count == 0) {
+            output_message("warm: no Vulkan device on this machine");
+            warming->found = true;
+        }
+        status = output_end(&warming->output, !fine            ? EXIT_USAGE
+                                              : warming->found ? EXIT_FINDING
+                                                               : EXIT_CLEAN);
+    }
+    vulkan_devices_free(&warming->devices);
+    return status;
+}
+
+static const char *read_environment(const char *name)
+{
+    return getenv(name);
+}
+
+static int run(const struct arguments *arguments)
+{
+    struct warming warming = {.arguments = arguments};
+    int status = EXIT_USAGE;
+    setenv("WARMPIPE_DISABLE", "1", 1); /* the layer has nothing to do in our own processes */
+    if (!parse(arguments, &warming)) {
+        return status;
+    }
+    char *root = inventory_root("warm", arguments->values[OPTION_DIR]);
+    if (!root) {
+        return status;
+    }
+    config_read(read_environment, &warming.config);
+    warming.root = root;
+    if (warming.config.read_only) {
+        output_message("warm: %s (%s)", reason_text(REASON_read_only), reason_id(REASON_read_only));
+    } else {
+        status = warm(&warming);
+    }
+    config_free(&warming.config);
+    free(root);
+    return status;
+}
+
+const struct verb verb_warm = {
+    .name = "warm",
+    .summary = "make caches of what programs asked for before",
+    .operands = "[PATH...]",
+    .description =
+        "Replays the recipes of all programs, or of one, for each device that has no\n"
+        "cache yet: after a driver update, on another GPU, in a new container. PATH: a\n"
+        "file of recipes, or a folder of them, from elsewhere; their SPIR-V is validated.\n"
+        "What crashes or hangs the driver is passed over from then on.\n\n"
+        "Exit status: 0 fine, 1 something could not be replayed as it should, 2 not done.",
+    .options = options,
+    .min_operands = 0,
+    .max_operands = INT_MAX,
+    .run = run,
+};

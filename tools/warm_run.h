@@ -1,0 +1,27 @@
+/* The process that watches: it starts the one that replays, and again where the driver has killed
+ * or stopped it, without the recipe that did. It never loads Vulkan. */
+#ifndef WARMPIPE_TOOLS_WARM_RUN_H
+#define WARMPIPE_TOOLS_WARM_RUN_H
+
+#include <stdbool.h>
+
+#include "vulkan_devices.h"
+#include "warm_page.h"
+#include "warm_progress.h"
+#include "warm_target.h"
+
+/* From now on SIGINT and SIGTERM end a run early, which keeps what it has. Called once. */
+void warm_run_prepare(void);
+
+/* Whether one of them has come. */
+bool warm_run_is_stopped(void);
+
+/* The devices of this machine, asked in a child process; as vulkan_devices_list. */
+bool warm_run_list_devices(struct vulkan_devices *ret_devices);
+
+/* Replays a target, whose items the page is for, in child processes; page->end tells how it ended.
+ */
+void warm_run(const struct warm_target *target, struct warm_page *page,
+              struct warm_progress *progress);
+
+#endif
