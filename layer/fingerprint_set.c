@@ -32,11 +32,16 @@ static uint64_t storable(uint64_t fingerprint)
     return fingerprint ? fingerprint : 1;
 }
 
-bool fingerprint_set_has(struct fingerprint_set *set, uint64_t fingerprint)
+bool fingerprint_set_has_settled(const struct fingerprint_set *set, uint64_t fingerprint)
 {
     fingerprint = storable(fingerprint);
+    return set->slots && *place_of(set->slots, set->mask, fingerprint) == fingerprint;
+}
+
+bool fingerprint_set_has(struct fingerprint_set *set, uint64_t fingerprint)
+{
     pthread_mutex_lock(&set->lock);
-    bool has = set->slots && *place_of(set->slots, set->mask, fingerprint) == fingerprint;
+    bool has = fingerprint_set_has_settled(set, fingerprint);
     pthread_mutex_unlock(&set->lock);
     return has;
 }

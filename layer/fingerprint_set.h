@@ -20,6 +20,9 @@ void fingerprint_set_release(struct fingerprint_set *set);
 
 bool fingerprint_set_has(struct fingerprint_set *set, uint64_t fingerprint);
 
+/* The same without the lock, for a set that nobody adds to any more. */
+bool fingerprint_set_has_settled(const struct fingerprint_set *set, uint64_t fingerprint);
+
 /* On a lack of memory the fingerprint is simply not in the set afterwards. */
 void fingerprint_set_add(struct fingerprint_set *set, uint64_t fingerprint);
 

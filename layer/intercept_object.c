@@ -76,6 +76,8 @@ static VkResult create_alone(const struct device *device, const struct object_re
         objects_adopt_module(objects, *ret_handle, facts, parts);
     } else if (result == VK_SUCCESS) {
         objects_adopt(objects, request->kind->type, *ret_handle, facts);
+    }
+    if (result == VK_SUCCESS) {
         keep_form(device, form);
     }
     return result;

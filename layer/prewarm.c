@@ -14,8 +14,6 @@
 #include "own_thread.h"
 #include "prewarm_list.h"
 
-#define NICE 10
-
 /* Drivers compile on this stack, as they do on the program's. */
 #define STACK_BYTES ((size_t)8 << 20)
 
@@ -205,7 +203,7 @@ static void *run(void *argument)
 {
     struct runner *runner = argument;
     struct prewarm *prewarm = runner->prewarm;
-    setpriority(PRIO_PROCESS, 0, NICE); /* of this thread alone, on Linux */
+    setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE); /* of this thread alone, on Linux */
     struct replay *replay = new_replay(prewarm);
     while (replay && wait_for_room(prewarm)) {
         size_t i = atomic_fetch_add(&prewarm->next, 1);
@@ -275,7 +273,7 @@ static void run_all(struct prewarm *prewarm, unsigned threads)
 static void *work(void *argument)
 {
     struct prewarm *prewarm = argument;
-    setpriority(PRIO_PROCESS, 0, NICE);
+    setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);
     unsigned threads = count_threads();
     if (open_all(prewarm, threads)) {
         if (prewarm->list.count > 0 && take_cache(prewarm)) {

@@ -39,6 +39,7 @@ struct recorder *recorder_new(const struct recorder_setup *setup)
     pthread_mutex_init(&recorder->lock, NULL);
     pthread_mutex_init(&recorder->write_lock, NULL);
     form_table_init(&recorder->forms);
+    fingerprint_set_init(&recorder->used_today);
     fingerprint_set_init(&recorder->written);
     recorder_write_init(recorder);
     return recorder;
@@ -49,6 +50,7 @@ void recorder_delete(struct recorder *recorder)
     if (recorder) {
         recipes_close(recorder->disk);
         form_table_release(&recorder->forms);
+        fingerprint_set_release(&recorder->used_today);
         fingerprint_set_release(&recorder->written);
         bytes_free(&recorder->queue);
         bytes_free(&recorder->environment);
@@ -63,9 +65,24 @@ const struct bytes *recorder_environment(const struct recorder *recorder)
     return &recorder->environment;
 }
 
+static void read_uses(struct recorder *recorder)
+{
+    const struct recipe_use *uses = NULL;
+    size_t count = recorder->disk ? recipes_uses(recorder->disk, &uses) : 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (uses[i].last_day >= recorder->day &&
+            digest_equal(uses[i].environment, recorder->environment_digest)) {
+            fingerprint_set_add(&recorder->used_today, uses[i].pipeline.low);
+        }
+    }
+}
+
 /* A folder that cannot be used is told of by whoever loads or saves there; nothing is recorded. */
 static void open_recipes(struct recorder *recorder)
 {
+    if (atomic_load_explicit(&recorder->opened, memory_order_acquire)) {
+        return;
+    }
     pthread_mutex_lock(&recorder->lock);
     if (!atomic_load_explicit(&recorder->opened, memory_order_relaxed)) {
         enum reason reason =
@@ -78,6 +95,7 @@ static void open_recipes(struct recorder *recorder)
             recipes_detach(recorder->disk);
         }
         recorder->day = (uint32_t)(time(NULL) / SECONDS_A_DAY);
+        read_uses(recorder);
         atomic_store_explicit(&recorder->opened, true, memory_order_release);
     }
     pthread_mutex_unlock(&recorder->lock);
@@ -98,10 +116,7 @@ static bool is_recorded(struct recorder *recorder, enum recipe_kind kind, struct
 /* Uses count once a day. */
 static bool is_used_today(struct recorder *recorder, struct digest pipeline)
 {
-    const struct recipe_use *use =
-        recorder->disk ? recipes_find_use(recorder->disk, pipeline, recorder->environment_digest)
-                       : NULL;
-    return (use && use->last_day >= recorder->day) ||
+    return fingerprint_set_has_settled(&recorder->used_today, pipeline.low) ||
            fingerprint_set_has(&recorder->written, mark_of(MARK_USE, pipeline));
 }
 
@@ -123,8 +138,12 @@ static bool is_referred_to(VkStructureType type)
 
 void recorder_keep(struct recorder *recorder, const struct canonical *form)
 {
+    VkStructureType type = canonical_stype(form->key.data, form->size);
+    if (type == VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO) {
+        open_recipes(recorder);
+    }
     if (!form->complete || atomic_load_explicit(&recorder->is_broken, memory_order_relaxed) ||
-        !is_referred_to(canonical_stype(form->key.data, form->size))) {
+        !is_referred_to(type)) {
         return;
     }
     pthread_mutex_lock(&recorder->lock);
@@ -140,9 +159,7 @@ struct recipe_draft *recorder_draft(struct recorder *recorder, struct sharing *s
     if (!form->complete || atomic_load_explicit(&recorder->is_broken, memory_order_relaxed)) {
         return NULL;
     }
-    if (!atomic_load_explicit(&recorder->opened, memory_order_acquire)) {
-        open_recipes(recorder);
-    }
+    open_recipes(recorder);
     if (is_used_today(recorder, form->digest)) {
         return NULL;
     }

@@ -40,12 +40,14 @@ void recorder_delete(struct recorder *recorder);
 /* What it was given; borrowed until recorder_delete. */
 const struct bytes *recorder_environment(const struct recorder *recorder);
 
-/* The form of an object that pipelines may refer to, shader modules and pipelines apart. */
+/* An object that pipelines may refer to was created: a shader module, or another, whose form is
+ * kept. The first module opens the recipes, as whoever makes one is about to make pipelines; what
+ * makes none pays nothing. */
 void recorder_keep(struct recorder *recorder, const struct canonical *form);
 
 /* What is to be recorded of a pipeline, if it is created, by the form that sharing_encode has just
  * given. NULL: nothing. To be given to recorder_submit or recipe_draft_free in the same call of the
- * program's. The first call opens the recipes. */
+ * program's. */
 struct recipe_draft *recorder_draft(struct recorder *recorder, struct sharing *sharing,
                                     const struct canonical *form);
 

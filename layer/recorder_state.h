@@ -20,10 +20,11 @@ struct recorder {
     struct bytes environment;
     struct digest environment_digest;
 
-    atomic_bool opened;    /* `disk` and `day` are set and stay */
-    struct recipes *disk;  /* what was recorded when we came; NULL: nothing */
-    uint32_t day;          /* today: days since 1970-01-01 UTC */
-    atomic_bool is_broken; /* nothing more can be written */
+    atomic_bool opened;                /* what follows is set and stays */
+    struct recipes *disk;              /* what was recorded when we came; NULL: nothing */
+    uint32_t day;                      /* today: days since 1970-01-01 UTC */
+    struct fingerprint_set used_today; /* pipelines on disk, in this environment */
+    atomic_bool is_broken;             /* nothing more can be written */
 
     pthread_mutex_t lock;             /* over what follows */
     struct form_table forms;          /* that pipelines may refer to */
@@ -35,6 +36,7 @@ struct recorder {
     pthread_mutex_t write_lock;   /* over the writer; never taken by a thread that creates */
     struct recipe_writer *writer; /* NULL: nothing was written yet */
     struct flusher_client client;
+    bool has_compacted; /* of whoever writes */
 };
 
 /* Fills in the worker's functions and registers. */

@@ -2,9 +2,13 @@
  * process. */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "disk/recipe_compact.h"
+#include "own_thread.h"
 #include "recorder_state.h"
 #include "timed_lock.h"
 #include "told.h"
@@ -13,6 +17,8 @@
  * record may take to disk after quiet, for the worker may just be busy. */
 #define QUIET_NS  (20 * CLOCK_MS)
 #define STEADY_NS (1000 * CLOCK_MS)
+
+#define COMPACTION_STACK_BYTES ((size_t)256 << 10)
 
 /* Longest wait, at the end of a process, for a lock whose holder may be gone. */
 #define EXIT_WAIT_NS (2 * CLOCK_S)
@@ -32,6 +38,50 @@ static uint64_t due(struct flusher_client *client, uint64_t now_ns)
     }
     uint64_t quiet = atomic_load(&recorder->last_queued_ns) + QUIET_NS;
     return quiet < first + STEADY_NS ? quiet : first + STEADY_NS;
+}
+
+/* A program's folder, by what lives as long as the thread that it is for. */
+struct compaction {
+    const char *app;
+    char root[];
+};
+
+static void *compact(void *argument)
+{
+    struct compaction *folder = argument;
+    setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);
+    enum reason reason = recipe_compact(folder->root, folder->app, NULL);
+    if (reason != REASON_ok && reason != REASON_locked) {
+        log_info("recipes stay in many files (%s)", reason_id(reason));
+    }
+    free(folder);
+    return NULL;
+}
+
+/* Once a device, with the first records that it adds: each process that does leaves a segment. On a
+ * thread of its own, which the worker does not wait for; if the process ends meanwhile, the next
+ * one tries. */
+static void start_compaction(const struct recorder *recorder)
+{
+    size_t root_size = strlen(recorder->root) + 1;
+    size_t app_size = strlen(recorder->app) + 1;
+    struct compaction *folder = malloc(sizeof *folder + root_size + app_size);
+    if (!folder) {
+        return;
+    }
+    memcpy(folder->root, recorder->root, root_size);
+    folder->app = memcpy(folder->root + root_size, recorder->app, app_size);
+    if (!own_thread_start(compact, folder, COMPACTION_STACK_BYTES, NULL)) {
+        free(folder);
+    }
+}
+
+static void compact_once(struct recorder *recorder)
+{
+    if (!recorder->has_compacted && recorder->writer) {
+        recorder->has_compacted = true;
+        start_compaction(recorder);
+    }
 }
 
 /* Under both locks. */
@@ -75,9 +125,11 @@ static void work(struct flusher_client *client)
 {
     struct recorder *recorder = of_client(client);
     uint64_t now_ns = clock_now_ns();
-    if (due(client, now_ns) <= now_ns) {
-        write_queue(recorder);
+    if (due(client, now_ns) > now_ns) {
+        return;
     }
+    write_queue(recorder);
+    compact_once(recorder);
 }
 
 /* The process ends and the device was never destroyed: others may be in the middle of a call. */
@@ -109,6 +161,7 @@ bool recorder_finish(struct recorder *recorder)
         return false;
     }
     write_queue(recorder);
+    compact_once(recorder);
     recipe_writer_close(recorder->writer, true);
     recorder->writer = NULL;
     return true;

@@ -80,12 +80,24 @@ static void add_up(struct recipe_use *use, const struct recipe_use *later)
     use->compile_us = later->compile_us > use->compile_us ? later->compile_us : use->compile_us;
 }
 
+/* As they come from a segment that was folded when it was written. */
+static bool is_sorted(const struct recipe_uses *uses)
+{
+    size_t i = 1;
+    while (i < uses->count && compare_uses(&uses->uses[i - 1], &uses->uses[i]) <= 0) {
+        i++;
+    }
+    return i >= uses->count;
+}
+
 void recipe_uses_fold(struct recipe_uses *uses)
 {
     if (uses->count == 0) {
         return;
     }
-    qsort(uses->uses, uses->count, sizeof *uses->uses, compare_uses);
+    if (!is_sorted(uses)) {
+        qsort(uses->uses, uses->count, sizeof *uses->uses, compare_uses);
+    }
     size_t last = 0;
     for (size_t i = 1; i < uses->count; i++) {
         if (compare_keys(&uses->uses[last], &uses->uses[i]) == 0) {

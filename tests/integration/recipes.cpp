@@ -80,7 +80,9 @@ std::map<std::string, uintmax_t> RecipesTest::segments() const
     const std::filesystem::path folder = cache_root() / "program" / "recipes";
     if (std::filesystem::exists(folder)) {
         for (const auto &entry : std::filesystem::directory_iterator(folder)) {
-            found[entry.path().filename()] = entry.file_size();
+            if (entry.path().extension() == ".wprecipes") {
+                found[entry.path().filename()] = entry.file_size();
+            }
         }
     }
     return found;

@@ -304,6 +304,20 @@ TEST_F(RecipesTest, WithinTheLimitOfTheFolder)
     EXPECT_LE(outcome.log().size(), 2u) << outcome.errors;
 }
 
+TEST_F(RecipesTest, ManySegmentsBecomeFew)
+{
+    for (unsigned start = 0; start < 7; ++start) {
+        run([start] { Program().create_compute(start, start + 1); });
+    }
+    run([&] {
+        Program program;
+        program.create_compute(7, 8);
+        wait_until([&] { return segments().size() <= 5; });
+    });
+    EXPECT_EQ(recipes().uses.size(), 8u);
+    EXPECT_TRUE(recipes().whole());
+}
+
 TEST_F(RecipesTest, ManyThreadsRecordEachOnce)
 {
     run([] {
