@@ -1,5 +1,6 @@
 /* The injector's saves: what the background worker does for it, and the end of the device. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -62,6 +63,32 @@ static void tell_save(struct injector *injector, enum reason reason, size_t save
                  store_has_part(injector->store) ? " as a part, for the next save to take up" : "",
                  path);
     }
+}
+
+/* One line for whoever has asked for it: what was hit, and what was saved for the next start. */
+static void tell_summary(struct injector *injector)
+{
+    const struct stats *stats = injector->setup.stats;
+    const uint64_t requested = stats_get(stats, STATS_pipelines_requested);
+    if (!injector->setup.config->summary || requested == 0) {
+        return;
+    }
+    pthread_mutex_lock(&injector->lock);
+    struct injector_report report = injector->report;
+    pthread_mutex_unlock(&injector->lock);
+    char saved[64] = "nothing new to save";
+    if (report.saved_bytes > 0) {
+        snprintf(saved, sizeof saved, "saved %.1f MiB", (double)report.saved_bytes / (1 << 20));
+    } else if (report.state != CACHE_STATE_LOADED) {
+        snprintf(saved, sizeof saved, "nothing saved (%s)", reason_id(report.reason));
+    }
+    log_tell("%s: %" PRIu64 " pipelines in %.1f ms, %" PRIu64 " shared, %" PRIu64 " hits, %" PRIu64
+             " misses; %s",
+             injector->setup.app, requested,
+             (double)stats_get(stats, STATS_pipelines_create_ns) / CLOCK_MS,
+             stats_get(stats, STATS_pipelines_deduplicated),
+             stats_get(stats, STATS_pipelines_driver_hits),
+             stats_get(stats, STATS_pipelines_driver_misses), saved);
 }
 
 /* Keeps the caches on disk to their limits, after something was added. */
@@ -190,6 +217,7 @@ static void last(struct flusher_client *client)
     }
     count_program(injector);
     tell_statistics(injector, "exit");
+    tell_summary(injector);
 }
 
 void injector_save_init(struct injector *injector)
@@ -218,5 +246,6 @@ bool injector_finish(struct injector *injector)
     injector->hot = VK_NULL_HANDLE;
     count_program(injector);
     tell_statistics(injector, "destroy");
+    tell_summary(injector);
     return true;
 }

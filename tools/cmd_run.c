@@ -19,11 +19,12 @@
 #define STATUS_NOT_EXECUTABLE 126
 #define STATUS_NOT_FOUND      127
 
-enum { OPTION_DIR, OPTION_APP, OPTION_VERBOSE };
+enum { OPTION_DIR, OPTION_APP, OPTION_QUIET, OPTION_VERBOSE };
 
 static const struct option_spec options[] = {
     [OPTION_DIR] = {"dir", 0, "DIR", "keep all caches here, the driver's own in DIR/driver"},
     [OPTION_APP] = {"app", 0, "NAME", "name of the program's folder in it"},
+    [OPTION_QUIET] = {"quiet", 'q', NULL, "no line at the end that says what was saved"},
     [OPTION_VERBOSE] = {"verbose", 'v', NULL, "show what is set, and let the layer tell more"},
     {NULL, 0, NULL, NULL},
 };
@@ -91,6 +92,8 @@ static int run(const struct arguments *arguments)
         output_message("run: WARMPIPE_DISABLE is set: the program runs without the layer");
     }
     if (!layer_variables_set("run", verbose) || (directory && !set_directory(directory, verbose)) ||
+        (!arguments->values[OPTION_QUIET] &&
+         !variable_set_if_unset("run", "WARMPIPE_SUMMARY", "1", verbose)) ||
         (app && !variable_set("run", "WARMPIPE_APP", app, verbose)) ||
         (verbose && !variable_set_if_unset("run", "WARMPIPE_LOG", "info", verbose))) {
         return EXIT_USAGE;
@@ -104,7 +107,8 @@ const struct verb verb_run = {
     .operands = "[--] PROGRAM [ARGUMENT...]",
     .description =
         "Runs PROGRAM under the layer. Nothing needs to be installed for it, and what the\n"
-        "loader's variables hold already stays in them.\n\n"
+        "loader's variables hold already stays in them. PROGRAM takes this process over;\n"
+        "when a device of it goes, the layer says in a line what was hit and saved.\n\n"
         "With --dir, one directory holds all that a container has to keep: the driver's\n"
         "own disk caches move to DIR/driver, unless MESA_SHADER_CACHE_DIR and\n"
         "__GL_SHADER_DISK_CACHE_PATH say otherwise. Without it they stay where they are.\n\n"

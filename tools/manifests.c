@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json_reader.h"
+#include "base/bytes.h"
 #include "layer_variables.h"
+#include "manifest_text.h"
 
 #define MAX_MANIFEST 65536
 
@@ -18,78 +19,36 @@ struct search {
     bool implicit;
 };
 
-/* The strings "name" and "library_path" of the object "layer"; to be freed, or NULL. */
-static char *copy(struct json_text text)
-{
-    return strndup(text.data, text.size);
-}
-
-/* The library of a manifest, if it is one of this layer, as it stands there. */
-static char *read_library(const char *text, size_t size)
-{
-    struct json_reader reader = json_reader_over(text, size);
-    struct json_text key;
-    struct json_text name = {"", 0};
-    struct json_text library = {"", 0};
-    json_read_open(&reader, '{');
-    while (json_read_member(&reader, &key)) {
-        if (!json_text_is(key, "layer")) {
-            json_read_any(&reader);
-            continue;
-        }
-        json_read_open(&reader, '{');
-        while (json_read_member(&reader, &key)) {
-            if (json_text_is(key, "name")) {
-                name = json_read_string(&reader);
-            } else if (json_text_is(key, "library_path")) {
-                library = json_read_string(&reader);
-            } else {
-                json_read_any(&reader);
-            }
-        }
-    }
-    return !reader.failed && json_text_is(name, LAYER_NAME) ? copy(library) : NULL;
-}
-
 static void look_at(struct search *search, const char *folder, const char *name)
 {
     char *path = NULL;
-    char *text = malloc(MAX_MANIFEST);
-    char *library = NULL;
-    char *whole = NULL;
+    struct bytes text = {0};
     int fd = -1;
-    if (text && asprintf(&path, "%s/%s", folder, name) >= 0) {
+    if (bytes_reserve(&text, MAX_MANIFEST) && asprintf(&path, "%s/%s", folder, name) >= 0) {
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     }
-    ssize_t size = fd < 0 ? -1 : read(fd, text, MAX_MANIFEST);
-    library = size > 0 ? read_library(text, (size_t)size) : NULL;
-    if (library) {
-        const bool is_plain = !strchr(library, '/');
-        if (is_plain || *library == '/') {
-            whole = strdup(library);
-        } else if (asprintf(&whole, "%s/%s", folder, library) < 0) {
-            whole = NULL;
-        }
-        struct manifest *more = reallocarray(search->found.manifests, search->found.count + 1,
-                                             sizeof *search->found.manifests);
-        if (more && whole) {
-            search->found.manifests = more;
-            more[search->found.count++] = (struct manifest){
-                .path = path,
-                .library = whole,
-                .implicit = search->implicit,
-                .library_found = is_plain || access(whole, R_OK) == 0,
-            };
-            path = whole = NULL;
-        }
+    ssize_t size = fd < 0 ? -1 : read(fd, text.data, MAX_MANIFEST);
+    text.size = size > 0 ? (size_t)size : 0;
+    char *library = text.size > 0 ? manifest_text_library(&text, path) : NULL;
+    struct manifest *more = library ? reallocarray(search->found.manifests, search->found.count + 1,
+                                                   sizeof *search->found.manifests)
+                                    : NULL;
+    if (more) {
+        search->found.manifests = more;
+        more[search->found.count++] = (struct manifest){
+            .path = path,
+            .library = library,
+            .implicit = search->implicit,
+            .library_found = !strchr(library, '/') || access(library, R_OK) == 0,
+        };
+        path = library = NULL;
     }
     if (fd >= 0) {
         close(fd);
     }
-    free(whole);
     free(library);
-    free(text);
     free(path);
+    bytes_free(&text);
 }
 
 static void look_in(struct search *search, const char *folder)

@@ -143,15 +143,25 @@ static bool read_app(const char *value, struct config *config)
     return true;
 }
 
-static bool read_readonly(const char *value, struct config *config)
+static bool read_flag(const char *value, bool *ret_flag)
 {
     static const char *const words[] = {"0", "1", NULL};
     int index;
     if (!read_word(value, words, &index)) {
         return false;
     }
-    config->read_only = index == 1;
+    *ret_flag = index == 1;
     return true;
+}
+
+static bool read_readonly(const char *value, struct config *config)
+{
+    return read_flag(value, &config->read_only);
+}
+
+static bool read_summary(const char *value, struct config *config)
+{
+    return read_flag(value, &config->summary);
 }
 
 static bool read_dedup(const char *value, struct config *config)

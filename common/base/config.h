@@ -30,6 +30,7 @@ struct config {
     char *stats_path;  /* NULL: no statistics are written (every path is absolute) */
     bool policy_none;  /* WARMPIPE_POLICY=none: the built-in table is off */
     bool read_only;
+    bool summary;   /* tell at the end what was hit and saved */
     unsigned dedup; /* of enum dedup_kind */
     enum app_cache_mode app_cache;
     enum prewarm_mode prewarm;

@@ -90,10 +90,7 @@ static void log_line(enum log_level level, const char *format, va_list arguments
 
 static void log_line(enum log_level level, const char *format, va_list arguments)
 {
-    static const char *const names[] = {"", "error", "warn", "info", "debug"};
-    if (!log_enabled(level)) {
-        return;
-    }
+    static const char *const names[] = {"", "error: ", "warn: ", "info: ", "debug: "};
     int saved_errno = errno;
     char text[LINE_SIZE];
     char line[LINE_SIZE];
@@ -101,7 +98,7 @@ static void log_line(enum log_level level, const char *format, va_list arguments
     if (vsnprintf(text, sizeof text, format, arguments) < 0) {
         text[0] = '\0';
     }
-    size_t used = (size_t)snprintf(line, sizeof line, "warmpipe: %s: ", names[level]);
+    size_t used = (size_t)snprintf(line, sizeof line, "warmpipe: %s", names[level]);
     used += put_text(line + used, sizeof line - used - sizeof cut_mark, text, &cut);
     if (cut) {
         memcpy(line + used, cut_mark, sizeof cut_mark - 1);
@@ -135,32 +132,50 @@ bool log_enabled(enum log_level level)
 
 void log_error(const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    log_line(LOG_LEVEL_ERROR, format, arguments);
-    va_end(arguments);
+    if (log_enabled(LOG_LEVEL_ERROR)) {
+        va_list arguments;
+        va_start(arguments, format);
+        log_line(LOG_LEVEL_ERROR, format, arguments);
+        va_end(arguments);
+    }
 }
 
 void log_warn(const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    log_line(LOG_LEVEL_WARN, format, arguments);
-    va_end(arguments);
+    if (log_enabled(LOG_LEVEL_WARN)) {
+        va_list arguments;
+        va_start(arguments, format);
+        log_line(LOG_LEVEL_WARN, format, arguments);
+        va_end(arguments);
+    }
 }
 
 void log_info(const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    log_line(LOG_LEVEL_INFO, format, arguments);
-    va_end(arguments);
+    if (log_enabled(LOG_LEVEL_INFO)) {
+        va_list arguments;
+        va_start(arguments, format);
+        log_line(LOG_LEVEL_INFO, format, arguments);
+        va_end(arguments);
+    }
 }
 
 void log_debug(const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    log_line(LOG_LEVEL_DEBUG, format, arguments);
-    va_end(arguments);
+    if (log_enabled(LOG_LEVEL_DEBUG)) {
+        va_list arguments;
+        va_start(arguments, format);
+        log_line(LOG_LEVEL_DEBUG, format, arguments);
+        va_end(arguments);
+    }
+}
+
+void log_tell(const char *format, ...)
+{
+    if (log_enabled(LOG_LEVEL_ERROR)) {
+        va_list arguments;
+        va_start(arguments, format);
+        log_line(LOG_LEVEL_OFF, format, arguments);
+        va_end(arguments);
+    }
 }

@@ -27,4 +27,7 @@ void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A line that was asked for, "warmpipe: text", whatever the level is, unless it is off. */
+void log_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

@@ -33,6 +33,7 @@ TEST(Run, SetsWhatTheLoaderNeedsAndNothingElse)
     EXPECT_EQ(environment_of({}),
               (Environment{{"PATH", "/usr/bin:/bin"},
                            {"WARMPIPE_ENABLE", "1"},
+                           {"WARMPIPE_SUMMARY", "1"},
                            {"XDG_DATA_DIRS", "/usr/local/share/:/usr/share/:" + share},
                            {"VK_ADD_IMPLICIT_LAYER_PATH", share + "/vulkan/implicit_layer.d"},
                            {"VK_INSTANCE_LAYERS", layer_name}}));
@@ -147,6 +148,12 @@ TEST(Run, VerboseShowsWhatIsSet)
     EXPECT_EQ(environment_of({"-v"}, {{"WARMPIPE_LOG", "debug"}})["WARMPIPE_LOG"], "debug");
 }
 
+TEST(Run, QuietAsksForNoLineAtTheEnd)
+{
+    EXPECT_EQ(environment_of({"--quiet"}).count("WARMPIPE_SUMMARY"), 0u);
+    EXPECT_EQ(environment_of({}, {{"WARMPIPE_SUMMARY", "0"}})["WARMPIPE_SUMMARY"], "0");
+}
+
 TEST(Run, SaysThatTheLayerIsSwitchedOff)
 {
     for (const char *value : {"1", "0", ""}) {
@@ -232,6 +239,27 @@ TEST_F(RunInstalled, WithoutAManifestLeavesTheSearchToTheLoader)
     EXPECT_TRUE(contains(result.err, "only a layer that is installed will be found"));
     EXPECT_TRUE(contains(result.out, "WARMPIPE_ENABLE=1\n"));
     EXPECT_FALSE(contains(result.out, "VK_INSTANCE_LAYERS"));
+}
+
+TEST(RunLayer, SaysAtTheEndWhatWasSaved)
+{
+    TemporaryFolder folder;
+    auto start = [&](std::vector<std::string> options) {
+        std::vector<std::string> words = {"run", "--dir", folder.path, "--app", "demo"};
+        words.insert(words.end(), options.begin(), options.end());
+        words.insert(words.end(), {"--", PIPELINES_CLIENT, "--compute", "4", "--graphics", "2"});
+        return run_tool(words, {{"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
+                                {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
+                                {"ASAN_OPTIONS", "detect_leaks=0"}})
+            .err;
+    };
+    const std::string cold = start({});
+    EXPECT_EQ(lines_of(cold).size(), 1u) << cold;
+    EXPECT_TRUE(contains(cold, "warmpipe: demo: 6 pipelines in ")) << cold;
+    EXPECT_TRUE(contains(cold, " 0 hits, 6 misses; saved ")) << cold;
+    const std::string warm = start({});
+    EXPECT_TRUE(contains(warm, " 6 hits, 0 misses; nothing new to save")) << warm;
+    EXPECT_EQ(start({"--quiet"}), "");
 }
 
 // From nothing to a warm start, through the loader; the statistics show that the layer was there.

@@ -164,6 +164,7 @@ const Good good[] = {
     {"WARMPIPE_APP", "../odd name", HOLDS(text(config.app) == "../odd name")},
     {"WARMPIPE_READONLY", "1", HOLDS(config.read_only)},
     {"WARMPIPE_READONLY", "0", HOLDS(!config.read_only)},
+    {"WARMPIPE_SUMMARY", "1", HOLDS(config.summary)},
     {"WARMPIPE_DEDUP", "all", HOLDS(config.dedup == DEDUP_ALL)},
     {"WARMPIPE_DEDUP", "none", HOLDS(config.dedup == 0)},
     {"WARMPIPE_DEDUP", "modules", HOLDS(config.dedup == DEDUP_MODULES)},
@@ -239,6 +240,7 @@ TEST_P(ConfigBad, IsNamedOnceAndTheDefaultUsed)
 const Bad bad[] = {
     {"WARMPIPE_DIR", "relative/path"},
     {"WARMPIPE_READONLY", "yes"},
+    {"WARMPIPE_SUMMARY", "2"},
     {"WARMPIPE_READONLY", "2"},
     {"WARMPIPE_READONLY", "1 "},
     {"WARMPIPE_DEDUP", "everything"},

@@ -1,0 +1,144 @@
+// warmpipe install and uninstall: exactly what is put there goes again.
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "tool.h"
+
+namespace {
+
+using json = nlohmann::json;
+namespace fs = std::filesystem;
+
+class Install : public ::testing::Test {
+  protected:
+    ToolResult tool(std::vector<std::string> words, Environment environment = {})
+    {
+        environment.emplace("HOME", home);
+        return run_tool(std::move(words), environment);
+    }
+
+    // Every file and folder below the home directory, relative.
+    std::vector<std::string> tree() const
+    {
+        std::vector<std::string> paths;
+        for (const auto &entry : fs::recursive_directory_iterator(folder.path)) {
+            paths.push_back(fs::relative(entry.path(), folder.path).string());
+        }
+        std::sort(paths.begin(), paths.end());
+        return paths;
+    }
+
+    // Whether a program in this environment gets the layer.
+    bool in_chain(Environment environment)
+    {
+        const std::string stats = folder.path + "/stats";
+        environment.insert({{"HOME", home},
+                            {"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
+                            {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
+                            {"WARMPIPE_STATS", stats},
+                            {"WARMPIPE_DIR", folder.path + "/cache"},
+                            {"ASAN_OPTIONS", "detect_leaks=0"}});
+        EXPECT_EQ(run_program({PIPELINES_CLIENT, "--compute", "1", "--graphics", "1"}, environment)
+                      .exit_status,
+                  0);
+        bool found = fs::exists(stats);
+        fs::remove(stats);
+        return found;
+    }
+
+    TemporaryFolder folder;
+    const std::string home = folder.path + "/home";
+    const std::string data = home + "/.local/share";
+    const std::string implicit = data + "/vulkan/implicit_layer.d/VkLayer_warmpipe.json";
+};
+
+TEST_F(Install, ForAUserTheLayerWaitsToBeAskedFor)
+{
+    fs::create_directories(home);
+    EXPECT_FALSE(in_chain({{"WARMPIPE_ENABLE", "1"}}));
+    ToolResult result = tool({"install", "--user"});
+    ASSERT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(lines_of(result.out).size(), 3u);
+    EXPECT_TRUE(in_chain({{"WARMPIPE_ENABLE", "1"}}));
+    EXPECT_TRUE(in_chain({{"VK_INSTANCE_LAYERS", "VK_LAYER_WARMPIPE_pipeline_cache"}}));
+    EXPECT_FALSE(in_chain({}));
+    EXPECT_FALSE(in_chain({{"WARMPIPE_ENABLE", "1"}, {"WARMPIPE_DISABLE", "1"}}));
+}
+
+TEST_F(Install, AlwaysIsForEveryProgram)
+{
+    ASSERT_EQ(tool({"install", "--user", "--always"}).exit_status, 0);
+    EXPECT_TRUE(in_chain({}));
+    EXPECT_FALSE(in_chain({{"WARMPIPE_DISABLE", "1"}}));
+    json layer = json::parse(read_file(implicit))["layer"];
+    EXPECT_FALSE(layer.contains("enable_environment"));
+    // And back.
+    ASSERT_EQ(tool({"install", "--user"}).exit_status, 0);
+    EXPECT_FALSE(in_chain({}));
+}
+
+TEST_F(Install, UninstallRemovesExactlyThat)
+{
+    fs::create_directories(data);
+    const std::vector<std::string> before = tree();
+    ASSERT_EQ(tool({"install", "--user"}).exit_status, 0);
+    EXPECT_GT(tree().size(), before.size() + 3);
+    ToolResult result = tool({"uninstall", "--user"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(tree(), before);
+    result = tool({"uninstall", "--user", "--json"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    const json document = json::parse(result.out);
+    for (const json &file : document["files"]) {
+        EXPECT_EQ(file["state"], "not there");
+    }
+
+    // The folders of others stay, and so do their files.
+    ASSERT_EQ(tool({"install", "--user"}).exit_status, 0);
+    const std::string other = data + "/vulkan/implicit_layer.d/other.json";
+    write_file(other, "{}");
+    ASSERT_EQ(tool({"uninstall", "--user"}).exit_status, 0);
+    EXPECT_TRUE(fs::exists(other));
+    EXPECT_FALSE(fs::exists(implicit));
+}
+
+TEST_F(Install, BelowAPrefixTooAndMovable)
+{
+    const std::string prefix = folder.path + "/prefix";
+    ASSERT_EQ(tool({"install", "--prefix", prefix}).exit_status, 0);
+    fs::rename(prefix, folder.path + "/moved");
+    EXPECT_TRUE(
+        in_chain({{"WARMPIPE_ENABLE", "1"}, {"XDG_DATA_DIRS", folder.path + "/moved/share"}}));
+    ASSERT_EQ(tool({"uninstall", "--prefix", folder.path + "/moved"}).exit_status, 0);
+    EXPECT_FALSE(fs::exists(folder.path + "/moved/lib/warmpipe"));
+}
+
+TEST_F(Install, WhatAPackageHasPutIsLeftAlone)
+{
+    fs::create_directories(fs::path(implicit).parent_path());
+    const std::string theirs =
+        R"({"layer":{"name":"VK_LAYER_WARMPIPE_pipeline_cache","library_path":"libVkLayer.so"}})";
+    write_file(implicit, theirs);
+    const std::vector<std::string> before = tree();
+    for (const char *verb : {"install", "uninstall"}) {
+        ToolResult result = tool({verb, "--user"});
+        EXPECT_EQ(result.exit_status, 2);
+        EXPECT_TRUE(contains(result.err, "a package's, it seems")) << result.err;
+    }
+    EXPECT_EQ(tree(), before);
+    EXPECT_EQ(read_file(implicit), theirs);
+}
+
+TEST_F(Install, SaysWhatIsWrong)
+{
+    EXPECT_EQ(tool({"install", "--user", "--system"}).exit_status, 2);
+    EXPECT_EQ(tool({"install", "--prefix", "relative"}).exit_status, 2);
+    EXPECT_EQ(tool({"install", "--user"}, {{"HOME", "relative"}}).exit_status, 2);
+    write_file(folder.path + "/file", "");
+    ToolResult result = tool({"install", "--prefix", folder.path + "/file"});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+}
+
+} // namespace
