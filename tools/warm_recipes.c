@@ -79,7 +79,7 @@ static bool open_path(struct warm_recipes *recipes, const char *path)
 static bool open_app(struct warm_recipes *recipes, const char *root, const char *app)
 {
     struct recipes *file;
-    enum reason reason = recipes_open(root, app, &file);
+    enum reason reason = recipes_open(root, app, RECIPES_MAP, &file);
     if (reason == REASON_no_file) {
         return true;
     }
