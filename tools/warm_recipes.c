@@ -35,10 +35,14 @@ static bool add_file(struct warm_recipes *recipes, struct recipes *file)
     return true;
 }
 
-static bool open_file(struct warm_recipes *recipes, const char *path)
+/* Files in a folder that are no recipes are passed over. */
+static bool open_file(struct warm_recipes *recipes, const char *path, bool in_folder)
 {
     struct recipes *file;
     enum reason reason = recipes_open_file(path, &file);
+    if (in_folder && (reason == REASON_bad_magic || reason == REASON_truncated)) {
+        return true;
+    }
     return reason == REASON_ok ? add_file(recipes, file) : complain(path, reason);
 }
 
@@ -58,7 +62,7 @@ static bool open_folder(struct warm_recipes *recipes, const char *path)
             break;
         }
         if (stat(name, &status) == 0 && S_ISREG(status.st_mode)) {
-            fine = open_file(recipes, name);
+            fine = open_file(recipes, name, true);
         }
         free(name);
     }
@@ -73,7 +77,7 @@ static bool open_path(struct warm_recipes *recipes, const char *path)
         output_message("warm: cannot open '%s': %s", path, strerror(errno));
         return false;
     }
-    return S_ISDIR(status.st_mode) ? open_folder(recipes, path) : open_file(recipes, path);
+    return S_ISDIR(status.st_mode) ? open_folder(recipes, path) : open_file(recipes, path, false);
 }
 
 static bool open_app(struct warm_recipes *recipes, const char *root, const char *app)

@@ -1,5 +1,7 @@
+#include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "icd_cache.h"
 #include "icd_deferred.h"
@@ -16,8 +18,14 @@ void test_icd_on_compile(void (*function)(void *user), void *user)
     atomic_store(&compile_function, function);
 }
 
-static void compile(const struct icd_settings *settings)
+static void compile(const struct icd_settings *settings, uint64_t content)
 {
+    if (content == settings->crash_content) {
+        raise(SIGSEGV);
+    }
+    while (content == settings->hang_content) {
+        pause();
+    }
     void (*function)(void *user) = atomic_load(&compile_function);
     if (function != NULL) {
         function(atomic_load(&compile_user));
@@ -118,7 +126,7 @@ static VkResult create_element(const struct icd_batch *batch, uint32_t index,
         result = VK_PIPELINE_COMPILE_REQUIRED;
     } else {
         if (!hit) {
-            compile(settings);
+            compile(settings, request->content);
         }
         result = make_pipeline(batch, request, &batch->pipelines[index]);
     }

@@ -147,6 +147,8 @@ void icd_settings_read(struct icd_settings *settings)
         (enum icd_create_fault)read_word("WPTEST_ICD_CACHE_CREATE", create_faults, 4);
     settings->data = (enum icd_data_fault)read_word("WPTEST_ICD_DATA", data_faults, 9);
     settings->data_us = read_number("WPTEST_ICD_DATA_US", 0);
+    settings->crash_content = read_number("WPTEST_ICD_CRASH", 0);
+    settings->hang_content = read_number("WPTEST_ICD_HANG", 0);
     settings->not_deferred = read_flag("WPTEST_ICD_NOT_DEFERRED");
 }
 

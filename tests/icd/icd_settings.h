@@ -59,6 +59,8 @@ struct icd_settings {
     enum icd_data_fault data;
     uint64_t data_us;
     bool not_deferred;
+    uint64_t crash_content; /* 0: none */
+    uint64_t hang_content;
 };
 
 /* Reads the environment. A value that cannot be read ends the process: a test must not run with

@@ -1,0 +1,357 @@
+// warmpipe warm, on devices of the test driver. Recipes are those of a program that ran under the
+// layer with an older driver.
+#include <algorithm>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "recipe_book.h"
+#include "tool.h"
+
+extern "C" {
+#include "disk/recipe_writer.h"
+#include "driver/environment.h"
+}
+
+namespace {
+
+using json = nlohmann::json;
+
+constexpr unsigned PIPELINES = 16;
+
+class Warm : public ::testing::Test {
+  protected:
+    TemporaryFolder folder;
+    const std::string log = folder.path + "/log";
+    const std::string stats = folder.path + "/stats";
+    const std::string root = folder.path + "/root";
+
+    // Of the driver that programs meet from now on; anything that it must not be asked ends it.
+    Environment environment(Environment more = {}) const
+    {
+        more.insert({{"HOME", folder.path},
+                     {"WARMPIPE_DIR", root},
+                     {"WPTEST_ICD_ABORT", "1"},
+                     {"WPTEST_ICD_DRIVER_VERSION", "2"},
+                     {"WPTEST_ICD_LOG", log},
+                     {"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
+                     {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
+                     // A driver is unloaded before the program ends, and what it keeps looks lost.
+                     {"ASAN_OPTIONS", "detect_leaks=0"}});
+        return more;
+    }
+
+    // A program under the layer.
+    json run_client(Environment more = {})
+    {
+        std::filesystem::remove(stats);
+        more.emplace("WARMPIPE_STATS", stats);
+        ToolResult result = run_tool({"run", "--app", "program", "--", PIPELINES_CLIENT,
+                                      "--compute", "12", "--graphics", "4"},
+                                     environment(more));
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        std::vector<std::string> lines = lines_of(read_file(stats));
+        EXPECT_FALSE(lines.empty()) << "the layer was not there";
+        return lines.empty() ? json() : json::parse(lines.back());
+    }
+
+    void record()
+    {
+        EXPECT_EQ(run_client({{"WPTEST_ICD_DRIVER_VERSION", "1"}})["cache"]["state"], "cold");
+    }
+
+    ToolResult warm(std::vector<std::string> arguments, const Environment &more = {})
+    {
+        arguments.insert(arguments.begin(), "warm");
+        return run_tool(arguments, environment(more));
+    }
+
+    json caches(std::vector<std::string> arguments, const Environment &more = {}, int status = 0)
+    {
+        arguments.push_back("--json");
+        ToolResult result = warm(arguments, more);
+        EXPECT_EQ(result.exit_status, status) << result.err;
+        json document = json::parse(result.out, nullptr, false);
+        EXPECT_TRUE(document.is_object()) << result.out;
+        return document.value("caches", json());
+    }
+
+    // What the driver calls the pipelines of the program, in the order in which they were made.
+    std::vector<std::string> contents() const
+    {
+        std::vector<std::string> contents;
+        for (const std::string &line : lines_of(read_file(log))) {
+            json event = json::parse(line);
+            if (event.value("event", "") == "pipeline") {
+                contents.push_back("0x" + std::string(event["content"]));
+            }
+        }
+        return contents;
+    }
+};
+
+TEST_F(Warm, TheProgramFindsAllOfIt)
+{
+    record();
+    json cache = caches({}).at(0);
+    EXPECT_EQ(cache["name"], "program");
+    EXPECT_EQ(cache["device"], "Warmpipe test device");
+    EXPECT_EQ(cache["state"], "warmed");
+    EXPECT_EQ(cache["recipes"], PIPELINES);
+    EXPECT_EQ(cache["compiled"], PIPELINES);
+    EXPECT_EQ(cache["skipped"], 0);
+    EXPECT_GT(cache["saved"], 64 * PIPELINES);
+
+    json program = run_client();
+    EXPECT_EQ(program["cache"]["state"], "loaded");
+    EXPECT_EQ(program["pipelines"]["driver_hits"], PIPELINES);
+    EXPECT_EQ(program["pipelines"]["driver_misses"], 0);
+}
+
+TEST_F(Warm, OneCompleteCacheWhateverTheNumberOfThreads)
+{
+    record();
+    caches({"--jobs", "1"});
+    uint64_t alone = caches({"--force"}).at(0)["saved"];
+    std::filesystem::remove_all(root);
+    record();
+    json together = caches({"--jobs", "8"}).at(0);
+    EXPECT_EQ(together["compiled"], PIPELINES);
+    EXPECT_EQ(together["saved"], alone);
+}
+
+TEST_F(Warm, WhereThereIsACacheNothingIsDone)
+{
+    record();
+    caches({});
+    json ready = caches({}).at(0);
+    EXPECT_EQ(ready["state"], "ready");
+    EXPECT_EQ(ready["compiled"], 0);
+    json forced = caches({"--force"}).at(0);
+    EXPECT_EQ(forced["state"], "warmed");
+    EXPECT_EQ(forced["hit"], PIPELINES);
+}
+
+TEST_F(Warm, ADryRunWritesNothing)
+{
+    record();
+    auto before = names_in(root + "/program");
+    auto recipes_before = names_in(root + "/program/recipes");
+    json cache = caches({"--dry-run"}).at(0);
+    EXPECT_EQ(cache["state"], "to_do");
+    EXPECT_EQ(cache["recipes"], PIPELINES);
+    EXPECT_EQ(names_in(root + "/program"), before);
+    EXPECT_EQ(names_in(root + "/program/recipes"), recipes_before);
+}
+
+TEST_F(Warm, ThePolicyIsObeyed)
+{
+    record();
+    write_file(folder.path + "/policy", "[nobody]\npersist = no\n");
+    json cache = caches({}, {{"WARMPIPE_POLICY", folder.path + "/policy"}}).at(0);
+    EXPECT_EQ(cache["state"], "denied");
+}
+
+TEST_F(Warm, ADriverThatKeepsNothingIsTold)
+{
+    record();
+    json cache = caches({}, {{"WPTEST_ICD_DATA", "header"}}).at(0);
+    EXPECT_EQ(cache["state"], "ineffective");
+    EXPECT_EQ(cache["saved"], 0);
+}
+
+TEST_F(Warm, EveryDeviceHasALine)
+{
+    record();
+    ToolResult result = warm({}, {{"WPTEST_ICD_DEVICES", "2"}});
+    EXPECT_EQ(lines_of(result.out).size(), 3u) << result.out;
+    EXPECT_EQ(caches({"--device", "1"}, {{"WPTEST_ICD_DEVICES", "3"}}).size(), 1u);
+    EXPECT_EQ(warm({"--device", "2"}, {{"WPTEST_ICD_DEVICES", "2"}}).exit_status, 2);
+}
+
+TEST_F(Warm, OnlyWhatTheDeviceOffers)
+{
+    record();
+    json cache = caches({}, {{"WPTEST_ICD_API", "1.1"}}).at(0);
+    EXPECT_EQ(cache["state"], "nothing");
+    EXPECT_EQ(cache["not_offered"], PIPELINES);
+    EXPECT_TRUE(contains(warm({}, {{"WPTEST_ICD_API", "1.1"}}).err, "the Vulkan version"));
+}
+
+TEST_F(Warm, ACrashCostsOneRecipe)
+{
+    record();
+    std::string culprit = contents().at(3);
+    for (const char *jobs : {"1", "8"}) {
+        Environment crash = {{"WPTEST_ICD_CRASH", culprit},
+                             {"WPTEST_ICD_COMPILE_US", "1000"},
+                             {"WPTEST_ICD_DRIVER_VERSION", std::string("1") + jobs}};
+        json cache = caches({"--jobs", jobs}, crash, 1).at(0);
+        EXPECT_EQ(cache["state"], "warmed");
+        EXPECT_EQ(cache["crashed"], 1) << cache;
+        EXPECT_EQ(cache["compiled"].get<unsigned>() + cache["hit"].get<unsigned>(), PIPELINES - 1)
+            << cache;
+        // Never again on this driver, though it would not crash any more.
+        crash.erase("WPTEST_ICD_CRASH");
+        EXPECT_EQ(caches({"--force"}, crash, 1).at(0)["crashed"], 1);
+    }
+}
+
+TEST_F(Warm, ADriverThatHangsIsNotWaitedForForEver)
+{
+    record();
+    json cache =
+        caches({"--jobs", "2", "--timeout", "1"}, {{"WPTEST_ICD_HANG", contents().at(5)}}, 1).at(0);
+    EXPECT_EQ(cache["state"], "warmed");
+    EXPECT_EQ(cache["crashed"], 1);
+    EXPECT_EQ(cache["compiled"].get<unsigned>() + cache["hit"].get<unsigned>(), PIPELINES - 1);
+}
+
+TEST_F(Warm, ADriverThatDiesBeforeAnyPipelineIsGivenUp)
+{
+    record();
+    json cache = caches({}, {{"WPTEST_ICD_FAIL", "vkCreatePipelineCache:*=-1"}}, 1).at(0);
+    EXPECT_EQ(cache["state"], "failed");
+}
+
+TEST_F(Warm, InterruptedItKeepsWhatItHas)
+{
+    record();
+    std::filesystem::remove(log);
+    ToolResult result = run_program(
+        {"/bin/bash", "-c",
+         "\"$tool\" warm --jobs 1 --json & pid=$!\n"
+         "until [ \"$(grep -c '\"event\":\"pipeline\"' \"$WPTEST_ICD_LOG\" 2>/dev/null)\" -ge 3 ]\n"
+         "do read -r -t 0.01 <>/dev/null; done\n"
+         "kill -TERM $pid; wait $pid"},
+        environment({{"tool", WARMPIPE_TOOL}, {"WPTEST_ICD_COMPILE_US", "100000"}}));
+    EXPECT_EQ(result.exit_status, 1) << result.err;
+    json cache = json::parse(result.out)["caches"].at(0);
+    EXPECT_EQ(cache["state"], "interrupted");
+    EXPECT_GE(cache["compiled"], 2);
+    EXPECT_LT(cache["compiled"], PIPELINES);
+    json rest = caches({"--force"}).at(0);
+    EXPECT_GE(rest["hit"], 2);
+    EXPECT_EQ(rest["hit"].get<unsigned>() + rest["compiled"].get<unsigned>(), PIPELINES);
+}
+
+TEST_F(Warm, WhatAnotherProcessSavedMeanwhileStays)
+{
+    record();
+    run_client({{"WARMPIPE_PREWARM", "off"}}); // with the new driver
+    json forced = caches({"--force"}).at(0);
+    EXPECT_EQ(forced["hit"], PIPELINES);
+    EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
+}
+
+TEST_F(Warm, TheLayerIsNotInTheToolItself)
+{
+    record();
+    const std::string share = std::filesystem::canonical(WARMPIPE_BUILD_DIR).string() + "/share";
+    std::filesystem::remove(stats);
+    EXPECT_EQ(caches({}, {{"WARMPIPE_STATS", stats},
+                          {"WARMPIPE_ENABLE", "1"},
+                          {"VK_INSTANCE_LAYERS", "VK_LAYER_WARMPIPE_pipeline_cache"},
+                          {"VK_ADD_LAYER_PATH", share + "/vulkan/explicit_layer.d"},
+                          {"XDG_DATA_HOME", share}})
+                  .at(0)["compiled"],
+              PIPELINES);
+    EXPECT_FALSE(std::filesystem::exists(stats));
+}
+
+TEST_F(Warm, RecipesFromElsewhere)
+{
+    record();
+    std::filesystem::create_directory(folder.path + "/given");
+    for (const auto &entry : std::filesystem::directory_iterator(root + "/program/recipes")) {
+        std::filesystem::copy(entry.path(), folder.path + "/given");
+    }
+    json cache = caches({"--app", "guest", folder.path + "/given"}).at(0);
+    EXPECT_EQ(cache["name"], "guest");
+    EXPECT_EQ(cache["state"], "warmed");
+    EXPECT_EQ(cache["compiled"], PIPELINES);
+    EXPECT_EQ(warm({folder.path + "/given"}).exit_status, 2) << "whose are they?";
+    EXPECT_EQ(warm({"--app", "guest", folder.path + "/nowhere"}).exit_status, 2);
+}
+
+TEST_F(Warm, WrongUsage)
+{
+    record();
+    for (std::vector<std::string> arguments :
+         std::vector<std::vector<std::string>>{{"--jobs", "0"},
+                                               {"--jobs", "65"},
+                                               {"--jobs", "-1"},
+                                               {"--timeout", "x"},
+                                               {"--app", "nobody"},
+                                               {"--device", "1"}}) {
+        ToolResult result = warm(arguments);
+        EXPECT_EQ(result.exit_status, 2) << arguments[0];
+        EXPECT_FALSE(result.err.empty());
+    }
+    EXPECT_EQ(warm({}, {{"WARMPIPE_READONLY", "1"}}).exit_status, 2);
+}
+
+// A recipe whose code is no SPIR-V, though every digest is right.
+class WarmForeign : public Warm {
+  protected:
+    RecipeBook book;
+
+    void write_book(const std::string &app)
+    {
+        const uint32_t code[] = {0x07230203, 0x00010000, 0, 10, 0, 0x0000ffff};
+        VkShaderModuleCreateInfo module = {};
+        module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+        module.codeSize = sizeof(code);
+        module.pCode = code;
+        VkPipelineLayoutCreateInfo layout = {};
+        layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+        VkComputePipelineCreateInfo info = {};
+        info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+        info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+        info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+        info.stage.module = book.make<VkShaderModule>(&module);
+        info.stage.pName = "main";
+        info.layout = book.make<VkPipelineLayout>(&layout);
+        write_records(app, book.write(&info));
+    }
+
+  private:
+    void write_records(const std::string &app, digest pipeline)
+    {
+        struct bytes batch = {};
+        struct bytes environment = {};
+        const struct environment_device device = {1,       2,      VK_API_VERSION_1_3, true, 0, 0,
+                                                  nullptr, nullptr};
+        VkDeviceCreateInfo enabled = {};
+        enabled.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+        environment_encode(&device, &enabled, &environment);
+        const recipe_use use = {pipeline, digest_of(environment.data, environment.size), 1, 1, 5};
+        auto put = [&batch](recipe_kind kind, const auto &shelf) {
+            for (const auto &[key, data] : shelf) {
+                recipe_writer_put(&batch, kind, {key.first, key.second}, data.data(), data.size());
+            }
+        };
+        put(RECIPE_CODE, book.codes);
+        put(RECIPE_FORM, book.forms);
+        recipe_writer_put(&batch, RECIPE_ENVIRONMENT, use.environment, environment.data,
+                          environment.size);
+        recipe_writer_put_use(&batch, &use);
+        recipe_writer *writer = recipe_writer_new(root.c_str(), app.c_str(), 1 << 20);
+        EXPECT_EQ(recipe_writer_append(writer, &batch), REASON_ok);
+        recipe_writer_close(writer, true);
+        bytes_free(&batch);
+        bytes_free(&environment);
+    }
+};
+
+TEST_F(WarmForeign, CodeOfOthersIsValidated)
+{
+    write_book("own");
+    EXPECT_EQ(caches({"--app", "own"}).at(0)["compiled"], 1) << "what was recorded here is trusted";
+    json cache = caches({"--app", "guest", root + "/own/recipes"}).at(0);
+    EXPECT_EQ(cache["compiled"], 0);
+    EXPECT_EQ(cache["missing"], 1);
+    EXPECT_EQ(cache["state"], "nothing");
+}
+
+} // namespace
