@@ -1,13 +1,16 @@
 #include "config.h"
 
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "config_values.h"
 #include "result.h"
+#include "settings_file.h"
+
+/* Of a layer's keys in vk_layer_settings.txt: its name in lower case, without "VK_LAYER_". */
+#define FILE_PREFIX "warmpipe_pipeline_cache."
 
 enum setting_id {
 #define SETTING(id, ...) SETTING_##id,
@@ -27,20 +30,16 @@ enum setting_kind {
     KIND_log
 };
 
-/* Each reads one value into its field: false, and the field as it was, if it is none. */
-#define SETTING(id, ...) static bool read_##id(const char *value, struct config *config);
-#include "settings.def"
-#undef SETTING
-
 static const struct setting {
     enum setting_kind kind;
+    const char *key; /* in a settings file, behind FILE_PREFIX */
     const char *name;
     const char *values;
     const char *fallback;
     bool (*read)(const char *value, struct config *config);
 } settings[] = {
 #define SETTING(id, kind, name, values, fallback, meaning)                                         \
-    {KIND_##kind, name, values, fallback, read_##id},
+    {KIND_##kind, #id, name, values, fallback, config_value_##id},
 #include "settings.def"
 #undef SETTING
 };
@@ -55,231 +54,6 @@ static void complain(atomic_bool *told, const char *name, const char *value, con
     }
 }
 
-/* A path that stays good when the program changes its working directory. */
-static char *anchored(const char *path)
-{
-    if (path[0] == '/') {
-        return strdup(path);
-    }
-    char *directory = getcwd(NULL, 0);
-    char *whole = NULL;
-    if (!directory || asprintf(&whole, "%s/%s", directory, path) < 0) {
-        whole = NULL;
-    }
-    free(directory);
-    return whole;
-}
-
-/* `words` ends with NULL. */
-static bool read_word(const char *value, const char *const *words, int *ret_index)
-{
-    for (int i = 0; words[i]; i++) {
-        if (strcmp(value, words[i]) == 0) {
-            *ret_index = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Decimal digits at the start of *text, which moves behind them. */
-static bool read_digits(const char **text, uint64_t *ret_value)
-{
-    const char *at = *text;
-    uint64_t value = 0;
-    if (*at < '0' || *at > '9') {
-        return false;
-    }
-    for (; *at >= '0' && *at <= '9'; at++) {
-        if (__builtin_mul_overflow(value, 10u, &value) ||
-            __builtin_add_overflow(value, (unsigned)(*at - '0'), &value)) {
-            return false;
-        }
-    }
-    *text = at;
-    *ret_value = value;
-    return true;
-}
-
-bool config_parse_size(const char *text, uint64_t *ret_size)
-{
-    static const char units[] = "KMGT";
-    uint64_t size;
-    if (!read_digits(&text, &size)) {
-        return false;
-    }
-    const char *unit = *text ? strchr(units, *text) : NULL;
-    if (unit) {
-        uint64_t factor = UINT64_C(1) << (10 * (unit - units + 1));
-        if (__builtin_mul_overflow(size, factor, &size)) {
-            return false;
-        }
-        text++;
-    }
-    if (unit && text[0] == 'i' && text[1] == 'B') {
-        text += 2;
-    } else if (text[0] == 'B') {
-        text++;
-    }
-    if (*text) {
-        return false;
-    }
-    *ret_size = size;
-    return true;
-}
-
-static bool read_dir(const char *value, struct config *config)
-{
-    if (value[0] != '/') {
-        return false;
-    }
-    config->root = strdup(value);
-    return true;
-}
-
-static bool read_app(const char *value, struct config *config)
-{
-    config->app = strdup(value);
-    return true;
-}
-
-static bool read_flag(const char *value, bool *ret_flag)
-{
-    static const char *const words[] = {"0", "1", NULL};
-    int index;
-    if (!read_word(value, words, &index)) {
-        return false;
-    }
-    *ret_flag = index == 1;
-    return true;
-}
-
-static bool read_readonly(const char *value, struct config *config)
-{
-    return read_flag(value, &config->read_only);
-}
-
-static bool read_summary(const char *value, struct config *config)
-{
-    return read_flag(value, &config->summary);
-}
-
-static bool read_dedup(const char *value, struct config *config)
-{
-    static const char *const words[] = {"modules",   "set_layouts", "pipeline_layouts",
-                                        "templates", "pipelines",   NULL};
-    unsigned dedup = 0;
-    if (strcmp(value, "all") == 0) {
-        dedup = DEDUP_ALL;
-    } else if (strcmp(value, "none") != 0) {
-        for (const char *at = value;; at++) {
-            char word[sizeof "pipeline_layouts"];
-            size_t length = strcspn(at, ",");
-            int index;
-            if (length >= sizeof word) {
-                return false;
-            }
-            memcpy(word, at, length);
-            word[length] = '\0';
-            if (!read_word(word, words, &index)) {
-                return false;
-            }
-            dedup |= 1u << index;
-            at += length;
-            if (!*at) {
-                break;
-            }
-        }
-    }
-    config->dedup = dedup;
-    return true;
-}
-
-static bool read_app_cache(const char *value, struct config *config)
-{
-    static const char *const words[] = {
-        [APP_CACHE_AUTO] = "auto",
-        [APP_CACHE_SERVE] = "serve",
-        [APP_CACHE_HARVEST] = "harvest",
-        [APP_CACHE_IGNORE] = "ignore",
-        NULL,
-    };
-    int index;
-    if (!read_word(value, words, &index)) {
-        return false;
-    }
-    config->app_cache = (enum app_cache_mode)index;
-    return true;
-}
-
-static bool read_prewarm(const char *value, struct config *config)
-{
-    static const char *const words[] = {
-        [PREWARM_AUTO] = "auto", [PREWARM_ON] = "on", [PREWARM_OFF] = "off", NULL};
-    int index;
-    if (!read_word(value, words, &index)) {
-        return false;
-    }
-    config->prewarm = (enum prewarm_mode)index;
-    return true;
-}
-
-static bool read_flush_idle_ms(const char *value, struct config *config)
-{
-    uint64_t number;
-    if (!read_digits(&value, &number) || *value || number > UINT32_MAX) {
-        return false;
-    }
-    config->flush_idle_ms = (uint32_t)number;
-    return true;
-}
-
-static bool read_max_size(const char *value, struct config *config)
-{
-    return config_parse_size(value, &config->max_size);
-}
-
-static bool read_max_total(const char *value, struct config *config)
-{
-    return config_parse_size(value, &config->max_total);
-}
-
-static bool read_policy(const char *value, struct config *config)
-{
-    config->policy_none = strcmp(value, "none") == 0;
-    config->policy_path = config->policy_none ? NULL : anchored(value);
-    return true;
-}
-
-static bool read_log(const char *value, struct config *config)
-{
-    static const char *const words[] = {
-        [LOG_LEVEL_OFF] = "off",   [LOG_LEVEL_ERROR] = "error", [LOG_LEVEL_WARN] = "warn",
-        [LOG_LEVEL_INFO] = "info", [LOG_LEVEL_DEBUG] = "debug", NULL,
-    };
-    size_t length = strcspn(value, ":");
-    const char *path = value[length] ? value + length + 1 : NULL;
-    char word[sizeof "error"];
-    int index;
-    if (length >= sizeof word || (path && !*path)) {
-        return false;
-    }
-    memcpy(word, value, length);
-    word[length] = '\0';
-    if (!read_word(word, words, &index)) {
-        return false;
-    }
-    config->log_level = (enum log_level)index;
-    config->log_path = path ? anchored(path) : NULL;
-    return true;
-}
-
-static bool read_stats(const char *value, struct config *config)
-{
-    config->stats_path = anchored(value);
-    return true;
-}
-
 /* The value of a variable; an empty one counts as not set, as the XDG specification has it. */
 static const char *look_up(config_lookup_fn lookup, const char *name)
 {
@@ -287,11 +61,93 @@ static const char *look_up(config_lookup_fn lookup, const char *name)
     return value && *value ? value : NULL;
 }
 
-static void read_setting(enum setting_id id, config_lookup_fn lookup, struct config *config)
+/* What a settings file says; NULL: nothing. */
+struct from_file {
+    struct settings_file file;
+    char *values[SETTING_COUNT];
+};
+
+/* -1: there is none. */
+static int find_key(const char *key)
+{
+    for (int id = 0; id < SETTING_COUNT; id++) {
+        if (strcmp(settings[id].key, key) == 0) {
+            return id;
+        }
+    }
+    return -1;
+}
+
+/* A file may lie in the directory that a program happens to run in: it says nothing of where files
+ * are read or written. */
+static bool names_a_path(int id, const char *value)
+{
+    return settings[id].kind == KIND_path || (settings[id].kind == KIND_log && strchr(value, ':'));
+}
+
+static void take_value(const char *key, const char *value, void *user)
+{
+    struct from_file *from_file = user;
+    int id = find_key(key);
+    if (id < 0 || names_a_path(id, value)) {
+        return;
+    }
+    if (settings[id].kind == KIND_flag) {
+        /* As Vulkan Configurator writes them. */
+        value = strcmp(value, "true") == 0 ? "1" : strcmp(value, "false") == 0 ? "0" : value;
+    }
+    free(from_file->values[id]);
+    from_file->values[id] = *value ? strdup(value) : NULL;
+}
+
+static void complain_of_key(const char *key, const char *value, void *user)
+{
+    const char *path = user;
+    int id = find_key(key);
+    if (id < 0) {
+        log_warn("'%s': no setting " FILE_PREFIX "%s (%s)", path, key,
+                 reason_id(REASON_bad_setting));
+    } else if (names_a_path(id, value)) {
+        log_warn("'%s': " FILE_PREFIX "%s names a path: only the variable %s can set it (%s)", path,
+                 key, settings[id].name, reason_id(REASON_bad_setting));
+    }
+}
+
+static void read_settings_file(config_lookup_fn lookup, struct from_file *ret_from_file)
+{
+    *ret_from_file = (struct from_file){0};
+    struct settings_file *file = &ret_from_file->file;
+    if (settings_file_read(lookup, file)) {
+        settings_file_each(file->text, file->size, FILE_PREFIX, take_value, ret_from_file);
+    }
+}
+
+/* Once a process. */
+static void complain_of_settings_file(const struct settings_file *file)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (file->text && !atomic_flag_test_and_set(&told)) {
+        settings_file_each(file->text, file->size, FILE_PREFIX, complain_of_key, file->path);
+    }
+}
+
+static void free_settings_file(struct from_file *from_file)
+{
+    for (int id = 0; id < SETTING_COUNT; id++) {
+        free(from_file->values[id]);
+    }
+    settings_file_free(&from_file->file);
+}
+
+static void read_setting(enum setting_id id, config_lookup_fn lookup,
+                         const struct from_file *from_file, struct config *config)
 {
     static atomic_bool told[SETTING_COUNT];
     const struct setting *setting = &settings[id];
     const char *value = look_up(lookup, setting->name);
+    if (!value) {
+        value = from_file->values[id];
+    }
     if (value && setting->read(value, config)) {
         return;
     }
@@ -332,13 +188,17 @@ static char *default_root(config_lookup_fn lookup)
 void config_read(config_lookup_fn lookup, struct config *ret_config)
 {
     struct config config = {0};
-    read_setting(SETTING_log, lookup, &config);
+    struct from_file from_file;
+    read_settings_file(lookup, &from_file);
+    read_setting(SETTING_log, lookup, &from_file, &config);
     log_configure(config.log_level, config.log_path);
+    complain_of_settings_file(&from_file.file);
     for (int id = 0; id < SETTING_COUNT; id++) {
         if (id != SETTING_log) {
-            read_setting((enum setting_id)id, lookup, &config);
+            read_setting((enum setting_id)id, lookup, &from_file, &config);
         }
     }
+    free_settings_file(&from_file);
     const char *directory = look_up(lookup, settings[SETTING_dir].name);
     if (!directory || directory[0] != '/') {
         config.root = default_root(lookup);

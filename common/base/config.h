@@ -43,13 +43,14 @@ struct config {
 /* A look-up of one variable: its value, or NULL. The layer passes secure_getenv. */
 typedef const char *(*config_lookup_fn)(const char *name);
 
-/* Reads every setting through `lookup`; an empty value counts as not set. A value that cannot be
- * read is named in one log line (once a process, reason bad_setting) and its default used. A
- * relative WARMPIPE_DIR, XDG_CACHE_HOME or HOME is unusable (the XDG base directory specification
- * asks for absolute paths) and named likewise; other relative paths start at the working directory
- * of this moment. Calls log_configure first of all. On a lack of memory the paths concerned are
- * NULL (nothing is read or written). ret_config is freed with config_free. Thread-safe if `lookup`
- * is. */
+/* Reads every setting through `lookup`, and what it does not have from vk_layer_settings.txt
+ * (settings_file.h), but for what names a path; an empty value counts as not set. A value that
+ * cannot be read is named in one log line (once a process, reason bad_setting) and its default
+ * used. A relative WARMPIPE_DIR, XDG_CACHE_HOME or HOME is unusable (the XDG base directory
+ * specification asks for absolute paths) and named likewise; other relative paths start at the
+ * working directory of this moment. Calls log_configure first of all. On a lack of memory the paths
+ * concerned are NULL (nothing is read or written). ret_config is freed with config_free.
+ * Thread-safe if `lookup` is. */
 void config_read(config_lookup_fn lookup, struct config *ret_config);
 
 /* Frees what config_read allocated and zeroes the struct. */

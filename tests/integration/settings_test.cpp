@@ -1,4 +1,6 @@
 // The settings as a program's environment gives them, and values that cannot be read.
+#include <fstream>
+
 #include "harness.hpp"
 #include "program.hpp"
 
@@ -73,6 +75,23 @@ TEST_F(SettingsTest, EmptyIsUnset)
     const Outcome outcome = run(program);
     EXPECT_EQ(outcome.log(), std::vector<std::string>());
     EXPECT_EQ(run(program).hits(), 4u);
+}
+
+TEST_F(SettingsTest, AFileSaysWhatVariablesDoNot)
+{
+    environment["VK_LAYER_SETTINGS_PATH"] = folder().string();
+    std::ofstream(folder() / "vk_layer_settings.txt")
+        << "warmpipe_pipeline_cache.readonly = true\nwarmpipe_pipeline_cache.dedup = none\n";
+    const Outcome outcome = run([] {
+        Program owner;
+        owner.create_compute(0, 4);
+        owner.create_compute(0, 4);
+    });
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["deduplicated"], 0);
+    EXPECT_TRUE(cache_files().empty());
+    environment["WARMPIPE_READONLY"] = "0";
+    run(program);
+    EXPECT_EQ(cache_files().size(), 1u);
 }
 
 TEST_F(SettingsTest, FolderOfTheProgram)

@@ -1,5 +1,6 @@
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -295,6 +296,70 @@ TEST(Config, ManyBadValuesAreNamedEach)
         variables[one.name] = one.value;
     }
     EXPECT_EQ(read_with(variables, expect_defaults).size(), variables.size() - 1);
+}
+
+// A settings file, named by VK_LAYER_SETTINGS_PATH.
+std::vector<std::string> read_file_with(const std::string &content, Variables variables,
+                                        void (*check)(const struct config &config))
+{
+    Scratch scratch;
+    std::ofstream(scratch.path("vk_layer_settings.txt")) << content;
+    variables["VK_LAYER_SETTINGS_PATH"] = scratch.path(".");
+    variables.emplace("HOME", "/home/u");
+    return read_with(variables, check);
+}
+
+TEST(Config, AFileSaysWhatVariablesDoNot)
+{
+    const std::string content = "warmpipe_pipeline_cache.dedup = modules,pipelines\n"
+                                "warmpipe_pipeline_cache.readonly = true\n"
+                                "warmpipe_pipeline_cache.prewarm = off\n"
+                                "warmpipe_pipeline_cache.max_size = 5M\n"
+                                "warmpipe_pipeline_cache.app = mine\n"
+                                "warmpipe_pipeline_cache.max_total =\n"
+                                "khronos_validation.dedup = none\n";
+    EXPECT_TRUE(read_file_with(content, {{"WARMPIPE_PREWARM", "on"}, {"WARMPIPE_MAX_SIZE", ""}},
+                               [](const struct config &config) {
+                                   EXPECT_EQ(config.dedup, static_cast<unsigned>(DEDUP_MODULES |
+                                                                                 DEDUP_PIPELINES));
+                                   EXPECT_TRUE(config.read_only);
+                                   EXPECT_EQ(config.prewarm, PREWARM_ON); // the variable wins
+                                   EXPECT_EQ(config.max_size, UINT64_C(5) << 20);
+                                   EXPECT_EQ(config.max_total, UINT64_C(4) << 30);
+                                   EXPECT_EQ(text(config.app), "mine");
+                               })
+                    .empty());
+}
+
+TEST(Config, AFileNamesNoPath)
+{
+    const auto said = read_file_with("warmpipe_pipeline_cache.dir = /tmp/x\n"
+                                     "warmpipe_pipeline_cache.policy = none\n"
+                                     "warmpipe_pipeline_cache.stats = /tmp/x\n"
+                                     "warmpipe_pipeline_cache.log = info:/tmp/x\n",
+                                     {}, expect_defaults);
+    ASSERT_EQ(said.size(), 4u);
+    for (const std::string &line : said) {
+        EXPECT_NE(line.find("names a path: only the variable WARMPIPE_"), std::string::npos)
+            << line;
+    }
+    EXPECT_TRUE(read_file_with("warmpipe_pipeline_cache.log = debug\n", {},
+                               [](const struct config &config) {
+                                   EXPECT_EQ(config.log_level, LOG_LEVEL_DEBUG);
+                                   EXPECT_EQ(config.log_path, nullptr);
+                               })
+                    .empty());
+}
+
+TEST(Config, WhatIsWrongInAFileIsNamedOnce)
+{
+    const auto said = read_file_with("warmpipe_pipeline_cache.dedupe = all\n"
+                                     "warmpipe_pipeline_cache.prewarm = maybe\n",
+                                     {}, expect_defaults);
+    ASSERT_EQ(said.size(), 2u);
+    EXPECT_NE(said[0].find("no setting warmpipe_pipeline_cache.dedupe (bad_setting)"),
+              std::string::npos);
+    EXPECT_NE(said[1].find("WARMPIPE_PREWARM='maybe'"), std::string::npos);
 }
 
 TEST(Config, LogIsConfiguredBeforeAnythingIsSaid)

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Prints the "features" of the layer's manifest, by which Vulkan Configurator shows the settings:
+those of common/base/settings.def that a settings file may give (docs/SETTINGS.md)."""
+
+import ast
+import json
+import re
+import sys
+
+FROM_FILE = {"text": "STRING", "flag": "BOOL", "list": "FLAGS", "choice": "ENUM",
+             "number": "INT", "size": "STRING", "log": "ENUM"}
+
+
+def settings(path):
+    """(id, kind, variable, values, default, meaning) of each setting."""
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
+    string = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
+    pattern = rf"SETTING\((\w+),\s*(\w+),\s*{string},\s*{string},\s*{string},\s*{string}\)"
+    for name, kind, *strings in re.findall(pattern, text):
+        yield (name, kind, *(ast.literal_eval(f"({part})") for part in strings))
+
+
+def words(values, kind):
+    """The words among which a value is chosen, out of the table's own sentence."""
+    if kind == "list":
+        values = values.split("comma list of", 1)[1]
+    if kind == "log":
+        values = values.split(", each", 1)[0]
+    return [word for word in re.findall(r"\w+", values) if word != "or"]
+
+
+def feature(name, kind, variable, values, default, meaning):
+    entry = {
+        "key": name,
+        "env": variable,
+        "label": name.replace("_", " ").capitalize(),
+        "description": meaning[0].upper() + meaning[1:] + ".",
+        "type": FROM_FILE[kind],
+        "default": "" if kind == "text" else default,
+    }
+    if kind == "flag":
+        entry["default"] = default == "1"
+    elif kind == "number":
+        entry["default"] = int(default)
+        entry["range"] = {"min": 0}
+    elif kind in ("list", "choice", "log"):
+        flags = words(values, kind)
+        entry["flags"] = [{"key": word, "label": word.replace("_", " ").capitalize(),
+                           "description": word.replace("_", " ")} for word in flags]
+        if kind == "list":
+            entry["default"] = flags if default == "all" else default.split(",")
+    return entry
+
+
+def main():
+    features = {"settings": [feature(*setting) for setting in settings(sys.argv[1])
+                             if setting[1] in FROM_FILE]}
+    text = json.dumps({"features": features}, indent=4)
+    body = text.split("\n", 1)[1].rsplit("\n", 1)[0]  # without the outer braces
+    print(",\n" + "\n".join("    " + line for line in body.split("\n")), end="")
+
+
+if __name__ == "__main__":
+    main()

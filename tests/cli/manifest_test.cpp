@@ -1,0 +1,103 @@
+// What the manifest tells Vulkan Configurator of the settings, against what the code takes.
+#include <map>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "child.h"
+#include "tool.h"
+
+extern "C" {
+#include "base/config.h"
+}
+
+namespace {
+
+using json = nlohmann::json;
+
+std::map<std::string, std::string> variables;
+
+const char *look_up(const char *name)
+{
+    auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+}
+
+// What the settings say of a value; nothing if they take it.
+std::vector<std::string> said_of(const std::string &variable, const std::string &value)
+{
+    variables = {{"HOME", "/nowhere"}, {variable, value}};
+    return run_in_child([] {
+               struct config config;
+               config_read(look_up, &config);
+               config_free(&config);
+           })
+        .lines();
+}
+
+json read_manifest(const std::string &kind)
+{
+    return json::parse(read_file(std::string(WARMPIPE_BUILD_DIR) + "/share/vulkan/" + kind +
+                                 "_layer.d/VkLayer_warmpipe.json"));
+}
+
+// As a variable or a settings file has it.
+std::string text_of(const json &value)
+{
+    if (value.is_boolean()) {
+        return value.get<bool>() ? "1" : "0";
+    }
+    if (value.is_array()) {
+        std::string text;
+        for (const json &word : value) {
+            text += (text.empty() ? "" : ",") + word.get<std::string>();
+        }
+        return text;
+    }
+    return value.is_number() ? value.dump() : value.get<std::string>();
+}
+
+TEST(Manifest, BothTellTheSame)
+{
+    EXPECT_EQ(read_manifest("implicit")["layer"]["features"],
+              read_manifest("explicit")["layer"]["features"]);
+}
+
+TEST(Manifest, TellsOfEverySettingThatIsNoPath)
+{
+    std::set<std::string> expected;
+#define SETTING(id, kind, name, ...)                                                               \
+    if (std::string(#kind) != "path") {                                                            \
+        expected.insert(#id "=" name);                                                             \
+    }
+#include "base/settings.def"
+#undef SETTING
+    std::set<std::string> found;
+    const json manifest = read_manifest("implicit");
+    for (const json &setting : manifest["layer"]["features"]["settings"]) {
+        found.insert(setting["key"].get<std::string>() + "=" + setting["env"].get<std::string>());
+    }
+    EXPECT_EQ(found, expected);
+}
+
+TEST(Manifest, EveryValueThatItTellsOfIsTaken)
+{
+    size_t values = 0;
+    const json manifest = read_manifest("implicit");
+    for (const json &setting : manifest["layer"]["features"]["settings"]) {
+        std::vector<std::string> texts = {text_of(setting["default"])};
+        if (setting.contains("flags")) {
+            for (const json &flag : setting["flags"]) {
+                texts.push_back(flag["key"]);
+            }
+        }
+        for (const std::string &text : texts) {
+            EXPECT_EQ(said_of(setting["env"], text), std::vector<std::string>()) << setting["key"];
+            values++;
+        }
+    }
+    EXPECT_GT(values, 20u);
+    EXPECT_EQ(said_of("WARMPIPE_PREWARM", "maybe").size(), 1u) << "the check itself";
+}
+
+} // namespace
