@@ -8,6 +8,10 @@
 /* Cache data that is not longer holds nothing but its header. */
 #define HEADER_SIZE 32
 
+/* How often cache data that grows is asked for, and the least room that it is given to grow. */
+#define READ_ATTEMPTS 8
+#define SPARE_SIZE    4096
+
 void warm_cache_open(struct warm_cache *cache, struct store *store, bool may_merge,
                      pthread_mutex_t *alone)
 {
@@ -63,27 +67,42 @@ bool warm_cache_attach(struct warm_cache *cache, const struct warm_vulkan *vulka
     return cache->handle != VK_NULL_HANDLE;
 }
 
+/* Into memory of that size; NULL, with the driver's result, where that fails. Some drivers leave
+ * the size as they were given it (hazard 37): where there was room to spare, the data must tell
+ * that it did not need all of it. */
+static void *get_into(const struct warm_cache *cache, VkPipelineCache handle, size_t capacity,
+                      bool spare, size_t *ret_size, VkResult *ret_result)
+{
+    PFN_vkGetPipelineCacheData command =
+        (PFN_vkGetPipelineCacheData)warm_vulkan_command(cache->vulkan, "vkGetPipelineCacheData");
+    size_t written = capacity;
+    void *data = malloc(capacity + 1);
+    *ret_result =
+        data ? command(cache->vulkan->device, handle, &written, data) : VK_ERROR_OUT_OF_HOST_MEMORY;
+    if (*ret_result == VK_SUCCESS && written <= capacity && (!spare || written < capacity)) {
+        *ret_size = written;
+        return data;
+    }
+    free(data);
+    return NULL;
+}
+
 /* All of it: what grows meanwhile is asked for again. NULL: the driver does not give it. */
 static void *get_data(const struct warm_cache *cache, VkPipelineCache handle, size_t *ret_size)
 {
     PFN_vkGetPipelineCacheData command =
         (PFN_vkGetPipelineCacheData)warm_vulkan_command(cache->vulkan, "vkGetPipelineCacheData");
-    VkDevice device = cache->vulkan->device;
-    for (int attempt = 0; attempt < 8; attempt++) {
+    for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
         size_t size = 0;
-        if (command(device, handle, &size, NULL) != VK_SUCCESS) {
+        VkResult result = command(cache->vulkan->device, handle, &size, NULL);
+        if (result != VK_SUCCESS) {
             return NULL;
         }
-        size += size / 4; /* other threads go on */
-        void *data = malloc(size + 1);
-        VkResult result = data ? command(device, handle, &size, data) : VK_ERROR_OUT_OF_HOST_MEMORY;
-        if (result == VK_SUCCESS) {
-            *ret_size = size;
+        bool spare = attempt % 2 != 0; /* what other threads compile meanwhile finds room */
+        size += spare ? size / 4 + SPARE_SIZE : 0;
+        void *data = get_into(cache, handle, size, spare, ret_size, &result);
+        if (data || result < VK_SUCCESS) {
             return data;
-        }
-        free(data);
-        if (result != VK_INCOMPLETE) {
-            return NULL;
         }
     }
     return NULL;

@@ -160,6 +160,17 @@ TEST_F(Warm, ADriverThatKeepsNothingIsTold)
     EXPECT_EQ(cache["saved"], 0);
 }
 
+TEST_F(Warm, TheSizeThatADriverDoesNotTellIsNotBelieved)
+{
+    record();
+    uint64_t right = caches({}).at(0)["saved"];
+    for (const char *fault : {"stale_size", "overreport"}) {
+        std::filesystem::remove_all(root);
+        record();
+        EXPECT_EQ(caches({}, {{"WPTEST_ICD_DATA", fault}}).at(0)["saved"], right) << fault;
+    }
+}
+
 TEST_F(Warm, EveryDeviceHasALine)
 {
     record();

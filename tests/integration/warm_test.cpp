@@ -1,0 +1,78 @@
+// warmpipe warm on real drivers: recipes of one device become the cache of another.
+#include "real_drivers.hpp"
+
+namespace {
+
+class WarmTest : public RealDriversTest {
+  protected:
+    // What the tool says of its one device. The layer, enabled for all, is not in the tool.
+    json warm(const std::vector<std::string> &options = {})
+    {
+        std::vector<std::string> command = {WARMPIPE_TOOL, "warm", "--json"};
+        command.insert(command.end(), options.begin(), options.end());
+        const Outcome outcome = execute(command, {Layer::absent});
+        const json document = json::parse(outcome.output, nullptr, false);
+        if (!document.is_object() || document["caches"].size() != 1) {
+            ADD_FAILURE() << outcome.output;
+            return json::object();
+        }
+        return document["caches"][0];
+    }
+};
+
+TEST_F(WarmTest, TheFirstStartOnAnotherDeviceIsWarm)
+{
+    use_radv();
+    client();
+    environment["RADV_FORCE_FAMILY"] = "navi21";
+    const json cache = warm({"--jobs", "2"});
+    EXPECT_EQ(cache["state"], "warmed");
+    EXPECT_EQ(cache["compiled"], 30);
+    EXPECT_EQ(cache["skipped"], 0);
+    expect_warm(client(), 30);
+    EXPECT_EQ(warm()["state"], "ready");
+}
+
+TEST_F(WarmTest, WithRenderPassesAndAnOlderVulkan)
+{
+    use_radv();
+    const std::vector<std::string> older = {"--render-pass", "--api", "1.1"};
+    client(older);
+    environment["RADV_FORCE_FAMILY"] = "navi21";
+    EXPECT_EQ(warm()["compiled"], 30);
+    // Without creation feedback: what it would compile, it would save.
+    const ClientRun there = client(older);
+    EXPECT_EQ(there.cache()["state"], "loaded");
+    EXPECT_EQ(there.cache()["saved_bytes"], 0);
+}
+
+TEST_F(WarmTest, WithRayTracing)
+{
+    use_radv_raytracing();
+    const std::vector<std::string> rays = {"--compute",    "0", "--graphics", "0",
+                                           "--raytracing", "6"};
+    client(rays);
+    std::filesystem::remove(cache_file());
+    EXPECT_EQ(warm()["compiled"], 6);
+    expect_warm(client(rays), 6);
+}
+
+TEST_F(WarmTest, ADeviceThatLacksRayTracingIsLeftAlone)
+{
+    use_radv_raytracing();
+    client({"--compute", "0", "--graphics", "0", "--raytracing", "6"});
+    environment.erase("RADV_PERFTEST");
+    environment["RADV_FORCE_FAMILY"] = "navi10";
+    const json cache = warm();
+    EXPECT_EQ(cache["state"], "nothing");
+    EXPECT_EQ(cache["not_offered"], 6);
+}
+
+TEST_F(WarmTest, ADriverThatKeepsNothing)
+{
+    use_lavapipe();
+    client();
+    EXPECT_EQ(warm()["state"], "ineffective");
+}
+
+} // namespace
