@@ -46,6 +46,7 @@ static uint64_t empty_folder(int folder_fd, const struct usage *usage, bool *all
     }
     evict_quarantine(folder_fd, INT64_MAX);
     evict_temporaries(folder_fd);
+    bytes += evict_recipes(folder_fd, INT64_MAX);
     return bytes + evict_program(folder_fd, INT64_MAX);
 }
 

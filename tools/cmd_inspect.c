@@ -9,14 +9,17 @@
 
 #include "cache_file.h"
 #include "driver/vulkan_names.h"
+#include "inspect_recipes.h"
 #include "output.h"
 #include "verb.h"
 
-enum { OPTION_JSON, OPTION_VERBOSE };
+enum { OPTION_JSON, OPTION_VERBOSE, OPTION_SPIRV, OPTION_PIPELINE };
 
 static const struct option_spec options[] = {
     [OPTION_JSON] = {"json", 0, NULL, "results as a JSON document"},
-    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also the header of the driver's own data"},
+    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also the driver's own header; the pipelines"},
+    [OPTION_SPIRV] = {"spirv", 0, "DIGEST", "disassemble this module of a recipe file"},
+    [OPTION_PIPELINE] = {"pipeline", 0, "DIGEST", "show what this pipeline was created with"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -192,6 +195,15 @@ static int run(const struct arguments *arguments)
     if (!read_file(path, &file)) {
         return EXIT_USAGE;
     }
+    if (inspect_recipes_is_one(slash ? slash + 1 : path, file.data, file.size)) {
+        const struct inspect_recipes_choice choice = {
+            .spirv = arguments->values[OPTION_SPIRV],
+            .pipeline = arguments->values[OPTION_PIPELINE],
+            .verbose = arguments->values[OPTION_VERBOSE],
+            .json = arguments->values[OPTION_JSON],
+        };
+        return inspect_recipes(path, file.data, file.size, &choice);
+    }
     if (!cache_file_has_our_name(slash ? slash + 1 : path) &&
         !cache_file_has_our_magic(file.data, file.size)) {
         output_message("inspect: '%s': %s", path, reason_text(REASON_bad_magic));
@@ -209,12 +221,13 @@ static int run(const struct arguments *arguments)
 
 const struct verb verb_inspect = {
     .name = "inspect",
-    .summary = "show what a cache file says of itself",
+    .summary = "show what a cache file, or a recipe file, says of itself",
     .operands = "FILE",
     .description =
         "Shows the header of FILE field by field, its sections, and whether the layer\n"
         "would take it: if not, the id of the reason stands beside the verdict. Fields of\n"
-        "a damaged file are shown as they are found, and are not to be trusted.\n\n"
+        "a damaged file are shown as they are found, and are not to be trusted. Of a\n"
+        "recipe file it counts what it holds; a pipeline may need what others hold.\n\n"
         "Exit status: 0 FILE is whole, 1 it is damaged, 2 it is not readable or not ours.",
     .options = options,
     .min_operands = 1,

@@ -15,6 +15,7 @@
 #include "driver/vulkan_names.h"
 #include "output.h"
 #include "verb.h"
+#include "verify_recipes.h"
 
 /* Files are read whole, and no driver's policy lets one grow as large. */
 #define SIZE_LIMIT ((uint64_t)1 << 30)
@@ -96,9 +97,34 @@ static void check_folder(struct verification *verification, const char *director
     free(path);
 }
 
+/* Of a segment: what it says is judged together with what lies beside it. */
+static void check_recipes(struct verification *verification, int directory_fd, const char *name,
+                          const char *path)
+{
+    struct recipe_merge_counts counts = {0};
+    const enum reason reason = verify_recipes(directory_fd, name, &counts);
+    struct output *output = &verification->output;
+    output_open(output, NULL, OUTPUT_ROW);
+    output_text(output, "reason", reason == REASON_ok ? "ok" : reason_id(reason));
+    output_text(output, "path", path);
+    if (verification->verbose) {
+        output_number(output, "pipelines", counts.pipelines);
+        output_number(output, "damaged_records", counts.damaged);
+        output_number(output, "refused_records", counts.refused);
+        output_number(output, "incomplete_pipelines", counts.incomplete);
+    }
+    output_close(output);
+    verification->found = verification->found || reason != REASON_ok;
+    verification->files++;
+}
+
 static void check_file(struct verification *verification, int directory_fd, const char *name,
                        const char *path)
 {
+    if (verify_recipes_is_one(directory_fd, name)) {
+        check_recipes(verification, directory_fd, name, path);
+        return;
+    }
     uint8_t *data = NULL;
     size_t size = 0;
     struct envelope envelope;
@@ -150,6 +176,11 @@ static bool is_directory(int directory_fd, const char *name)
            S_ISDIR(status.st_mode);
 }
 
+static bool is_named_as_ours(const char *name)
+{
+    return cache_file_has_our_name(name) || verify_recipes_has_our_name(name);
+}
+
 static void check_directory(struct verification *verification, const char *directory);
 
 /* `*folder_checked` tells whether the folder that it lies in was judged. */
@@ -158,14 +189,14 @@ static void check_entry(struct verification *verification, int directory_fd, con
 {
     bool descend = is_directory(directory_fd, name);
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-        (!descend && !cache_file_has_our_name(name))) {
+        (!descend && !is_named_as_ours(name))) {
         return;
     }
     char *path = join(verification, directory, name);
     if (!path) {
         return;
     }
-    if (cache_file_has_our_name(name)) {
+    if (is_named_as_ours(name)) {
         if (!*folder_checked) {
             check_folder(verification, directory);
             *folder_checked = true;
@@ -210,7 +241,7 @@ static void check_named_file(struct verification *verification, const char *path
     if (fd < 0) {
         complain(verification, path, strerror(errno));
     } else {
-        if (cache_file_has_our_name(name)) {
+        if (is_named_as_ours(name)) {
             check_folder(verification, directory);
         }
         check_file(verification, fd, name, path);
@@ -250,14 +281,15 @@ static int run(const struct arguments *arguments)
 
 const struct verb verb_verify = {
     .name = "verify",
-    .summary = "check cache files, whole directories of them too",
+    .summary = "check cache and recipe files, whole directories of them too",
     .operands = "PATH...",
     .description =
         "Checks each cache file at PATH, and below it if it is a directory: every digest\n"
         "and field, that the file has the name of the driver and device in it, and that\n"
         "the layer would trust its owner and mode and those of its folder. Other files\n"
         "are passed over. One line a file: 'ok', or the id of the reason why the layer\n"
-        "would not use it.\n\n"
+        "would not use it. Of recipe files every record is checked, every reference, with\n"
+        "what lies beside the file, and every SPIR-V module, by SPIRV-Tools.\n\n"
         "What is in a folder 'quarantine' below PATH is named but not judged: it was put\n"
         "away because programs died with it, and nothing loads it any more.\n\n"
         "Exit status: 0 all is well, 1 something is not, 2 a PATH is missing or not ours.",

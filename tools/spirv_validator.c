@@ -3,6 +3,7 @@
 #include <spirv-tools/libspirv.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct spirv_validator {
     spv_context context;
@@ -44,4 +45,21 @@ bool spirv_validator_accepts(const struct spirv_validator *validator, const void
     return size % sizeof(uint32_t) == 0 &&
            spvValidateWithOptions(validator->context, validator->options, &binary, NULL) ==
                SPV_SUCCESS;
+}
+
+char *spirv_disassemble(const void *code, size_t size)
+{
+    const uint32_t options =
+        SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
+    spv_context context = spvContextCreate(SPV_ENV_VULKAN_1_3);
+    spv_text text = NULL;
+    char *copy = NULL;
+    if (context && size % sizeof(uint32_t) == 0 &&
+        spvBinaryToText(context, code, size / sizeof(uint32_t), options, &text, NULL) ==
+            SPV_SUCCESS) {
+        copy = strndup(text->str, text->length);
+    }
+    spvTextDestroy(text);
+    spvContextDestroy(context);
+    return copy;
 }

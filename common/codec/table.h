@@ -77,13 +77,14 @@ extern const struct codec_member codec_members[];
 extern const struct codec_check codec_checks[];
 extern const uint16_t codec_children[]; /* ids */
 
-/* Every field of every struct that is encoded, as the registry has it; in tests only. */
+/* Every field of every struct that is encoded, as the registry has it; not in the layer. */
 struct codec_field {
     uint16_t type;    /* id */
     const char *name; /* "Struct.field" */
     uint16_t offset;
     uint16_t size;
     bool pointer;
+    const char *vulkan_type; /* "VkFormat"; of a pointer: what it leads to */
 };
 
 extern const struct codec_field codec_fields[];

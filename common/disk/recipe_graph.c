@@ -30,8 +30,8 @@ static bool add_records(struct recipe_graph *graph, const struct recipe_merge_in
     size_t at = SIZE_MAX;
     while (recipe_segment_next_of(inputs[input].segment, kind, &at, &node.record)) {
         if (!node.record.data) {
-            graph->damaged++;
-        } else if (limits->accepts && !limits->accepts(limits->user, &node.record)) {
+            graph->damaged += !node.stays;
+        } else if (!node.stays && limits->accepts && !limits->accepts(limits->user, &node.record)) {
             graph->refused++;
         } else if (!add_node(graph, &node)) {
             return false;
@@ -162,41 +162,47 @@ struct visit {
     const struct recipe_graph *graph;
     unsigned depth;  /* of the form, from where the walk began */
     unsigned height; /* of the highest that it refers to, and one more */
+    bool too_deep;   /* the walk has ended before it came to the ground */
 };
 
-static bool is_complete(const struct recipe_graph *graph, struct recipe_node *node, unsigned depth);
+static bool is_complete(struct visit *from, struct recipe_node *node);
 
 static bool visit_reference(void *user, VkObjectType type, struct digest content)
 {
     struct visit *visit = user;
     struct recipe_node *node = referred(visit->graph, type, content);
-    if (!node || !is_complete(visit->graph, node, visit->depth + 1) ||
-        node->height + 1 >= MAX_HEIGHT) {
+    if (!node || !is_complete(visit, node) || node->height + 1 >= MAX_HEIGHT) {
         return false;
     }
     visit->height = node->height + 1 > visit->height ? node->height + 1 : visit->height;
     return true;
 }
 
-/* One that is met again while it is visited refers to itself. */
-static bool is_complete(const struct recipe_graph *graph, struct recipe_node *node, unsigned depth)
+/* One that is met again while it is visited refers to itself. Of those that stand where a walk was
+ * too deep only the first is known to be too high. */
+static bool is_complete(struct visit *from, struct recipe_node *node)
 {
+    struct visit visit = {.graph = from->graph, .depth = from->depth + 1};
     if (node->state == RECIPE_NODE_NEW) {
-        struct visit visit = {.graph = graph, .depth = depth};
         node->state = RECIPE_NODE_VISITED;
+        visit.too_deep = visit.depth > MAX_HEIGHT;
         const bool complete =
             node->record.kind == RECIPE_CODE ||
-            (depth < MAX_HEIGHT &&
+            (!visit.too_deep &&
              canonical_references(node->record.data, node->record.size, visit_reference, &visit));
-        node->state = complete ? RECIPE_NODE_COMPLETE : RECIPE_NODE_INCOMPLETE;
+        node->state = complete                            ? RECIPE_NODE_COMPLETE
+                      : visit.too_deep && visit.depth > 1 ? RECIPE_NODE_NEW
+                                                          : RECIPE_NODE_INCOMPLETE;
         node->height = visit.height;
     }
+    from->too_deep = from->too_deep || visit.too_deep;
     return node->state == RECIPE_NODE_COMPLETE;
 }
 
 bool recipe_graph_is_pipeline(const struct recipe_graph *graph, struct recipe_node *node)
 {
-    return is_pipeline(stype_of(node)) && is_complete(graph, node, 0);
+    struct visit visit = {.graph = graph};
+    return is_pipeline(stype_of(node)) && is_complete(&visit, node);
 }
 
 struct keeping {

@@ -38,11 +38,11 @@ static bool read_uses(struct merging *merging)
         size_t at = SIZE_MAX;
         struct recipe_uses *uses =
             merging->inputs[i].stays ? &merging->uses_beside : &merging->uses;
+        uint64_t damaged = merging->inputs[i].segment->dropped;
         while (recipe_segment_next_of(merging->inputs[i].segment, RECIPE_USES, &at, &record)) {
-            merging->graph.damaged +=
-                !record.data || !recipe_uses_add_record(uses, record.data, record.size);
+            damaged += !record.data || !recipe_uses_add_record(uses, record.data, record.size);
         }
-        merging->graph.damaged += merging->inputs[i].segment->dropped;
+        merging->graph.damaged += merging->inputs[i].stays ? 0 : damaged;
     }
     recipe_uses_fold(&merging->uses);
     recipe_uses_fold(&merging->uses_beside);

@@ -24,7 +24,7 @@ struct recipe_merge_limits {
     uint32_t oldest_day; /* uses whose last day lies before go; 0: none */
     uint64_t max_size;   /* bytes: what was used on the fewest days goes first, then what was not
                           * used for longest, then what was compiled fastest; UINT64_MAX: none */
-    /* Whether a record may be taken at all, besides what is checked anyway; NULL: yes. */
+    /* Whether a record may be taken over, besides what is checked anyway; NULL: yes. */
     bool (*accepts)(void *user, const struct recipe_record *record);
     void *user;
 };
@@ -36,7 +36,7 @@ struct recipe_merge_counts {
     uint64_t too_many;   /* pipelines left out for their size */
     uint64_t incomplete; /* left out: something is missing or malformed */
     uint64_t refused;    /* records that `accepts` refused */
-    uint64_t damaged;    /* records that do not check out */
+    uint64_t damaged;    /* records, of segments that do not stay, that do not check out */
 };
 
 struct recipe_merged {

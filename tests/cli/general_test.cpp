@@ -6,8 +6,8 @@
 
 namespace {
 
-const std::vector<std::string> verbs = {"run",  "inspect", "verify", "policy",
-                                        "list", "stats",   "clear"};
+const std::vector<std::string> verbs = {"run",   "inspect", "verify", "policy", "list", "stats",
+                                        "clear", "export",  "import", "merge",  "prune"};
 
 void expect_usage_error(const ToolResult &result)
 {

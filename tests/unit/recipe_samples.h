@@ -10,6 +10,7 @@
 
 extern "C" {
 #include "codec/canonical.h"
+#include "driver/environment.h"
 }
 
 // A compute pipeline with everything that it refers to.
@@ -23,12 +24,12 @@ struct SamplePipeline {
 
 class Samples {
   public:
-    // Equal arguments give equal bytes. `words`: of SPIR-V, behind its header.
+    // Equal arguments give equal bytes. The SPIR-V is valid, and as many words longer than the
+    // shortest.
     static SamplePipeline pipeline(uint32_t number, uint32_t words = 20, uint32_t bindings = 1)
     {
         SamplePipeline sample;
-        std::vector<uint32_t> code = {0x07230203, 0x00010000, 0, 1, 0};
-        code.resize(code.size() + words, 0x00010000 | number);
+        const std::vector<uint32_t> code = spirv(number, words);
         sample.code.assign(reinterpret_cast<const char *>(code.data()), code.size() * 4);
 
         VkShaderModuleCreateInfo module = {};
@@ -54,6 +55,13 @@ class Samples {
         layout.pSetLayouts = sets;
         sample.layout = encode(&layout, {digest_of(sample.set_layout)});
 
+        sample.form = compute(sample);
+        return sample;
+    }
+
+    // Of the sample's module and layout.
+    static std::string compute(const SamplePipeline &sample)
+    {
         VkComputePipelineCreateInfo compute = {};
         compute.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
         compute.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
@@ -61,8 +69,47 @@ class Samples {
         compute.stage.module = reinterpret_cast<VkShaderModule>(1);
         compute.stage.pName = "main";
         compute.layout = reinterpret_cast<VkPipelineLayout>(2);
-        sample.form = encode(&compute, {digest_of(sample.module), digest_of(sample.layout)});
-        return sample;
+        return encode(&compute, {digest_of(sample.module), digest_of(sample.layout)});
+    }
+
+    static std::vector<uint32_t> spirv(uint32_t number, uint32_t words)
+    {
+        std::vector<uint32_t> code = {
+            0x07230203, 0x00010000, 0,  6,          0,    // header, ids below 6
+            0x00020011, 1,                                // OpCapability Shader
+            0x0003000e, 0,          1,                    // OpMemoryModel Logical GLSL450
+            0x0005000f, 5,          1,  0x6e69616d, 0,    // OpEntryPoint GLCompute %1 "main"
+            0x00060010, 1,          17, 1,          1, 1, // OpExecutionMode %1 LocalSize 1 1 1
+        };
+        // OpString %5, which says nothing but its number
+        code.insert(code.end(), {(words + 4) << 16 | 7, 5, 0x20202020 + number});
+        code.resize(code.size() + words, 0x20202020);
+        code.push_back(0);
+        code.insert(code.end(), {
+                                    0x00020013, 2,          // %2 = OpTypeVoid
+                                    0x00030021, 3, 2,       // %3 = OpTypeFunction %2
+                                    0x00050036, 2, 1, 0, 3, // %1 = OpFunction
+                                    0x000200f8, 4,          // OpLabel
+                                    0x000100fd,             // OpReturn
+                                    0x00010038,             // OpFunctionEnd
+                                });
+        return code;
+    }
+
+    // An environment in which nothing is enabled.
+    static std::string environment()
+    {
+        environment_device device = {};
+        device.vendor_id = 0x1002;
+        device.device_id = 0x7310;
+        device.api_version = VK_API_VERSION_1_3;
+        VkDeviceCreateInfo info = {};
+        info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+        struct bytes encoded = {};
+        environment_encode(&device, &info, &encoded);
+        std::string text = text_of(encoded);
+        bytes_free(&encoded);
+        return text;
     }
 
     // The form; handle n stands for contents[n - 1].
@@ -86,7 +133,7 @@ class Samples {
     }
 };
 
-inline const std::string sample_environment = "an environment of a device";
+inline const std::string sample_environment = Samples::environment();
 
 inline void put_objects(Batch &batch, const SamplePipeline &sample)
 {

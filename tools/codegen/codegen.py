@@ -7,8 +7,8 @@ The first registry is the one of the installed headers; structs that only a late
 definition of their own. --standalone, for tests: no registry is that of the headers, so every
 struct gets one, and those that none has are left empty.
 
-Writes codec_ids.h, codec_newer.h (those definitions), codec_tables.c, and for tests codec_fields.c:
-every field by its name, as the registry has it.
+Writes codec_ids.h, codec_newer.h (those definitions), codec_tables.c, and for the tool and for tests
+codec_fields.c: every field by its name, as the registry has it.
 """
 import argparse
 import os
@@ -53,7 +53,7 @@ def newer_header(model):
 def fields_source(model):
     fields = [
         f'    {{CODEC_{s.name}, "{s.name}.{f.name}", offsetof({s.c_name}, {f.name}), '
-        f"sizeof((({s.c_name} *)0)->{f.name}), {int(f.pointers > 0)}}},\n"
+        f'sizeof((({s.c_name} *)0)->{f.name}), {int(f.pointers > 0)}, "{f.type}"}},\n'
         for s in model.structs
         for f in s.fields
     ]

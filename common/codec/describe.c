@@ -1,0 +1,338 @@
+/* The form is decoded, with handles that stand for places in a list of digests, and the structs are
+ * gone over in memory by the tables and the names of their fields. */
+#include "codec/describe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codec/canonical.h"
+#include "codec/chain.h"
+#include "codec/form.h"
+#include "codec/table.h"
+
+#define PATH_SIZE  512
+#define VALUE_SIZE 256
+
+struct description {
+    void (*field)(void *user, const char *path, const char *value);
+    void *user;
+    struct digest *contents; /* handle n stands for the n-th */
+    size_t count;
+    struct digest code;
+    char path[PATH_SIZE];
+    size_t length;
+};
+
+static void describe_struct(struct description *description, uint32_t id, const uint8_t *structure);
+
+static bool note_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle)
+{
+    struct description *description = user;
+    (void)type;
+    struct digest *more = reallocarray(description->contents, description->count + 1, sizeof *more);
+    if (!more) {
+        return false;
+    }
+    more[description->count++] = content;
+    description->contents = more;
+    *ret_handle = description->count;
+    return true;
+}
+
+static bool note_code(void *user, struct digest content, size_t size, const void **ret_code)
+{
+    static const uint32_t code[1];
+    struct description *description = user;
+    (void)size;
+    description->code = content;
+    *ret_code = code;
+    return true;
+}
+
+/* Puts a name behind the path; how long it was before. */
+__attribute__((format(printf, 2, 3))) static size_t enter(struct description *description,
+                                                          const char *format, ...)
+{
+    const size_t before = description->length;
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(description->path + before, PATH_SIZE - before, format, arguments);
+    va_end(arguments);
+    description->length += length > 0 ? (size_t)length : 0;
+    if (description->length >= PATH_SIZE) {
+        description->length = PATH_SIZE - 1;
+    }
+    return before;
+}
+
+static void leave(struct description *description, size_t before)
+{
+    description->length = before;
+    description->path[before] = '\0';
+}
+
+static void tell(struct description *description, const char *value)
+{
+    description->field(description->user, description->path, value);
+}
+
+static void tell_digest(struct description *description, struct digest digest)
+{
+    char text[DIGEST_HEX_SIZE];
+    digest_format(digest, text);
+    tell(description, text);
+}
+
+static void tell_handle(struct description *description, const uint8_t *at)
+{
+    uint64_t handle;
+    memcpy(&handle, at, sizeof handle);
+    if (handle == 0 || handle > description->count) {
+        tell(description, "VK_NULL_HANDLE");
+    } else {
+        tell_digest(description, description->contents[handle - 1]);
+    }
+}
+
+/* One 32-bit value, as its type is best read. */
+static int print_word(char *to, size_t size, const char *type, uint32_t word)
+{
+    float number;
+    memcpy(&number, &word, sizeof number);
+    if (strcmp(type, "float") == 0) {
+        return snprintf(to, size, "%g", (double)number);
+    }
+    if (strcmp(type, "VkBool32") == 0 && word <= 1) {
+        return snprintf(to, size, "%s", word ? "true" : "false");
+    }
+    if (strcmp(type, "int32_t") == 0) {
+        return snprintf(to, size, "%d", (int)word);
+    }
+    if (strstr(type, "Flag") || strstr(type, "Mask")) {
+        return snprintf(to, size, "0x%x", word);
+    }
+    return snprintf(to, size, "%u", word);
+}
+
+static int print_value(char *to, size_t size, const char *type, const uint8_t *at, size_t width)
+{
+    uint64_t number = 0;
+    uint32_t word;
+    if (width == sizeof word) {
+        memcpy(&word, at, sizeof word);
+        return print_word(to, size, type, word);
+    }
+    if (width == sizeof number) {
+        memcpy(&number, at, sizeof number);
+    } else if (width == sizeof(uint16_t)) {
+        uint16_t half;
+        memcpy(&half, at, sizeof half);
+        number = half;
+    } else {
+        number = *at;
+    }
+    return snprintf(to, size, strstr(type, "Flag") ? "0x%llx" : "%llu", (unsigned long long)number);
+}
+
+/* Values side by side, as many as there is room for. */
+static void tell_values(struct description *description, const char *type, const uint8_t *at,
+                        size_t count, size_t width)
+{
+    char text[VALUE_SIZE] = "";
+    size_t length = 0;
+    for (size_t i = 0; i < count && length < sizeof text - 32; i++) {
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s", i ? ", " : "");
+        length +=
+            (size_t)print_value(text + length, sizeof text - length, type, at + i * width, width);
+        if (i + 1 < count && length >= sizeof text - 32) {
+            snprintf(text + length, sizeof text - length, ", ...");
+        }
+    }
+    tell(description, text);
+}
+
+static void describe_structs(struct description *description, uint32_t id, const uint8_t *first,
+                             uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const size_t before = enter(description, "[%llu]", (unsigned long long)i);
+        describe_struct(description, id, first + i * codec_structs[id].size);
+        leave(description, before);
+    }
+}
+
+static void describe_handles(struct description *description, const uint8_t *first, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const size_t before = enter(description, "[%llu]", (unsigned long long)i);
+        tell_handle(description, first + i * sizeof(uint64_t));
+        leave(description, before);
+    }
+}
+
+static void describe_target(struct description *description, const struct codec_member *member,
+                            const struct codec_field *field, const uint8_t *structure)
+{
+    const uint8_t *target;
+    memcpy(&target, structure + member->offset, sizeof target);
+    if (!target) {
+        tell(description, "NULL");
+        return;
+    }
+    const uint64_t count = form_count(member, structure);
+    switch ((enum codec_kind)member->kind) {
+    case CODEC_STRING:
+        tell(description, (const char *)target);
+        return;
+    case CODEC_POINTER:
+        describe_struct(description, member->type, target);
+        return;
+    case CODEC_ARRAY:
+        describe_structs(description, member->type, target, count);
+        return;
+    case CODEC_HANDLE_ARRAY:
+        describe_handles(description, target, count);
+        return;
+    default:
+        tell_values(description, field->vulkan_type, target, (size_t)count,
+                    form_element_width(member->kind));
+    }
+}
+
+static void describe_field(struct description *description, const struct codec_member *member,
+                           const struct codec_field *field, const uint8_t *structure)
+{
+    const uint8_t *at = structure + field->offset;
+    switch ((enum codec_kind)member->kind) {
+    case CODEC_WORDS:
+    case CODEC_PIPELINE_FLAGS:
+        tell_values(description, field->vulkan_type, at, field->size / 4u, 4);
+        return;
+    case CODEC_LONGS:
+        tell_values(description, field->vulkan_type, at, field->size / 8u, 8);
+        return;
+    case CODEC_HALF:
+    case CODEC_SIZE:
+        tell_values(description, field->vulkan_type, at, 1, field->size);
+        return;
+    case CODEC_BYTES:
+        tell_values(description, field->vulkan_type, at, field->size, 1);
+        return;
+    case CODEC_HANDLE:
+    case CODEC_STAGE_CODE:
+        tell_handle(description, at);
+        return;
+    case CODEC_EMBEDDED:
+    case CODEC_EMBEDDED_MAYBE:
+        describe_struct(description, member->type, at);
+        return;
+    case CODEC_MODULE_CODE:
+        tell_digest(description, description->code);
+        return;
+    case CODEC_IDENTITY_DATA:
+        return;
+    default:
+        describe_target(description, member, field, structure);
+    }
+}
+
+/* The member that a field is written with: scalars that lie side by side are one. NULL: none. */
+static const struct codec_member *member_of(const struct codec_struct *type,
+                                            const struct codec_field *field)
+{
+    const struct codec_member *found = NULL;
+    for (int i = 0; i < type->member_count; i++) {
+        const struct codec_member *member = &codec_members[type->first_member + i];
+        const size_t width = member->kind == CODEC_WORDS   ? 4u * member->count
+                             : member->kind == CODEC_LONGS ? 8u * member->count
+                             : member->kind == CODEC_BYTES ? member->count
+                                                           : 1u;
+        if (field->offset >= member->offset && field->offset < member->offset + width) {
+            found = member;
+        }
+    }
+    return found;
+}
+
+/* Where the fields of a struct start in the list of all. */
+static size_t first_field(uint32_t id)
+{
+    size_t at = 0;
+    while (at < codec_field_count && codec_fields[at].type != id) {
+        at++;
+    }
+    return at;
+}
+
+/* Flags that the legacy member has no room for (hazard 21) stand in front of a pipeline's chain. */
+static void describe_flags(struct description *description, const VkBaseInStructure *structure)
+{
+    const struct chain_flags_2 *flags = (const struct chain_flags_2 *)structure;
+    char value[32];
+    const size_t before = enter(description, ".pNext.VkPipelineCreateFlags2CreateInfo.flags");
+    snprintf(value, sizeof value, "0x%llx", (unsigned long long)flags->flags);
+    tell(description, value);
+    leave(description, before);
+}
+
+static void describe_chain(struct description *description, const struct codec_struct *parent,
+                           const uint8_t *structure)
+{
+    const VkBaseInStructure *next = ((const VkBaseInStructure *)structure)->pNext;
+    for (; next; next = next->pNext) {
+        if (next->sType == (VkStructureType)CHAIN_STYPE_FLAGS_2) {
+            describe_flags(description, next);
+            continue;
+        }
+        const int child = codec_find_child(parent, (uint32_t)next->sType);
+        const uint16_t id = child < 0 ? 0 : codec_children[parent->first_child + child];
+        const size_t at = child < 0 ? codec_field_count : first_field(id);
+        if (at < codec_field_count) {
+            const char *name = codec_fields[at].name;
+            const size_t before = enter(description, "%spNext.%.*s", description->length ? "." : "",
+                                        (int)strcspn(name, "."), name);
+            describe_struct(description, id, (const uint8_t *)next);
+            leave(description, before);
+        }
+    }
+}
+
+static void describe_struct(struct description *description, uint32_t id, const uint8_t *structure)
+{
+    const struct codec_struct *type = &codec_structs[id];
+    for (size_t i = first_field(id); i < codec_field_count && codec_fields[i].type == id; i++) {
+        const struct codec_field *field = &codec_fields[i];
+        const struct codec_member *member = member_of(type, field);
+        if (member) {
+            const size_t before = enter(description, "%s%s", description->length ? "." : "",
+                                        strchr(field->name, '.') + 1);
+            describe_field(description, member, field, structure);
+            leave(description, before);
+        }
+    }
+    if (type->stype != CODEC_NO_STYPE) {
+        describe_chain(description, type, structure);
+    }
+}
+
+bool canonical_describe(const void *bytes, size_t size,
+                        void (*field)(void *user, const char *path, const char *value), void *user)
+{
+    struct description description = {.field = field, .user = user};
+    const struct canonical_sources sources = {
+        .handle = note_handle,
+        .code = note_code,
+        .user = &description,
+    };
+    enum codec_id id;
+    void *create_info = canonical_decode(bytes, size, &sources);
+    const bool described = create_info && form_root((uint32_t)canonical_stype(bytes, size), &id);
+    if (described) {
+        describe_struct(&description, id, create_info);
+    }
+    free(create_info);
+    free(description.contents);
+    return described;
+}

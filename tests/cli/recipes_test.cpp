@@ -1,0 +1,362 @@
+// warmpipe export, import, merge, prune; and what inspect and verify say of recipe files.
+#include <nlohmann/json.hpp>
+
+#include "recipe_samples.h"
+#include "tool.h"
+
+namespace {
+
+using json = nlohmann::json;
+
+class RecipeFiles : public testing::Test {
+  protected:
+    const SamplePipeline a = Samples::pipeline(1);
+    const SamplePipeline b = Samples::pipeline(2, 2000);
+    TemporaryFolder folder;
+    std::string root = folder.path + "/root";
+    std::string file = folder.path + "/recipes.file";
+
+    static uint32_t today()
+    {
+        return static_cast<uint32_t>(time(nullptr) / 86400);
+    }
+
+    void write_batch(const Batch &batch, const char *app)
+    {
+        recipe_writer *writer = recipe_writer_new(root.c_str(), app, 1 << 30);
+        ASSERT_EQ(recipe_writer_append(writer, &batch.bytes), REASON_ok);
+        recipe_writer_close(writer, true);
+    }
+
+    // A segment of one pipeline.
+    void write(const SamplePipeline &sample, const char *app = "app", uint32_t age = 0,
+               uint32_t days = 1)
+    {
+        Batch batch;
+        put_pipeline(batch, sample, today() - age, days);
+        write_batch(batch, app);
+    }
+
+    // A file of recipes for itself, as somebody else would ship it.
+    void ship(const Batch &batch)
+    {
+        struct bytes bytes = {};
+        recipe_put_header(&bytes);
+        write_file(file, text_of(bytes) + text_of(batch.bytes));
+        bytes_free(&bytes);
+    }
+
+    ToolResult tool(std::vector<std::string> words)
+    {
+        std::filesystem::create_directories(root);
+        return run_tool(std::move(words), {{"WARMPIPE_DIR", root}});
+    }
+
+    json report(std::vector<std::string> words, int status = 0)
+    {
+        words.push_back("--json");
+        ToolResult result = tool(std::move(words));
+        EXPECT_EQ(result.exit_status, status) << result.err;
+        return json::parse(result.out);
+    }
+
+    // Whether the program's recipes hold the pipeline, with its code.
+    bool has(const SamplePipeline &sample, const char *app = "app")
+    {
+        recipes *recipes = nullptr;
+        if (recipes_open(root.c_str(), app, RECIPES_READ, &recipes) != REASON_ok) {
+            return false;
+        }
+        const bool has =
+            recipes_have(recipes, RECIPE_FORM, digest_of(sample.form)) &&
+            recipes_have(recipes, RECIPE_CODE, digest_of(sample.code)) &&
+            recipes_find_use(recipes, digest_of(sample.form), digest_of(sample_environment));
+        recipes_close(recipes);
+        return has;
+    }
+
+    static std::string hex(const std::string &data)
+    {
+        char text[DIGEST_HEX_SIZE];
+        digest_format(digest_of(data), text);
+        return text;
+    }
+
+    std::vector<std::string> segments(const std::string &app = "app")
+    {
+        std::vector<std::string> paths;
+        for (const std::string &name : names_in(root + "/" + app + "/recipes", ".wprecipes")) {
+            paths.push_back(root + "/" + app + "/recipes/" + name);
+        }
+        return paths;
+    }
+};
+
+TEST_F(RecipeFiles, TravelFromOneProgramToAnother)
+{
+    write(a);
+    write(b);
+    const json exported = report({"export", "--app", "app", file});
+    EXPECT_EQ(exported["pipelines"], 2);
+    EXPECT_EQ(exported["modules"], 2);
+    EXPECT_EQ(exported["size"], std::filesystem::file_size(file));
+    const json imported = report({"import", "--app", "other", file});
+    EXPECT_EQ(imported["pipelines"], 2);
+    EXPECT_EQ(imported["refused"], json::array());
+    EXPECT_TRUE(has(a, "other"));
+    EXPECT_TRUE(has(b, "other"));
+}
+
+TEST_F(RecipeFiles, OneProgramNeedsNoName)
+{
+    write(a);
+    EXPECT_EQ(tool({"export", file}).exit_status, 0);
+    write(b, "other");
+    ToolResult result = tool({"export", file});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "say which one with --app")) << result.err;
+    EXPECT_EQ(tool({"export", "--app", "../app", file}).exit_status, 2);
+    EXPECT_EQ(tool({"import", "--app", "..", file}).exit_status, 2);
+}
+
+TEST_F(RecipeFiles, ExportWithoutRecipesWritesNothing)
+{
+    EXPECT_EQ(tool({"export", "--app", "none", file}).exit_status, 2);
+    EXPECT_FALSE(std::filesystem::exists(file));
+    write(a);
+    EXPECT_EQ(tool({"export", "--app", "app", folder.path + "/missing/file"}).exit_status, 2);
+}
+
+TEST_F(RecipeFiles, ExportLeavesTheSegmentsAsTheyAre)
+{
+    write(a);
+    write(b);
+    const std::vector<std::string> before = segments();
+    EXPECT_EQ(tool({"export", file}).exit_status, 0);
+    EXPECT_EQ(segments(), before);
+}
+
+TEST_F(RecipeFiles, MergeAddsUp)
+{
+    write(a);
+    const std::string first = folder.path + "/first";
+    EXPECT_EQ(tool({"export", first}).exit_status, 0);
+    write(b);
+    EXPECT_EQ(tool({"export", file}).exit_status, 0);
+    const std::string out = folder.path + "/out";
+    EXPECT_EQ(report({"merge", out, first, file})["pipelines"], 2);
+    EXPECT_EQ(read_file(out).size(), read_file(file).size());
+    EXPECT_EQ(tool({"merge", out, folder.path + "/missing"}).exit_status, 2);
+    write_file(first, "something else, and longer than a header is");
+    EXPECT_EQ(tool({"merge", out, first}).exit_status, 2);
+}
+
+TEST_F(RecipeFiles, InvalidSpirvIsRefusedCountedAndNamed)
+{
+    SamplePipeline wrong = Samples::pipeline(3);
+    std::string code = wrong.code;
+    code[4 * 21] ^= 0x40; // another opcode
+    VkShaderModuleCreateInfo module = {};
+    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    module.codeSize = code.size();
+    module.pCode = reinterpret_cast<const uint32_t *>(code.data());
+    wrong.code = code;
+    wrong.module = Samples::encode(&module, {});
+    wrong.form = Samples::compute(wrong);
+    Batch batch;
+    put_pipeline(batch, wrong);
+    put_pipeline(batch, a);
+    ship(batch);
+
+    const json imported = report({"import", "--app", "app", file}, 1);
+    EXPECT_EQ(imported["pipelines"], 1);
+    EXPECT_EQ(imported["refused_records"], 1);
+    EXPECT_EQ(imported["incomplete_pipelines"], 1);
+    ASSERT_EQ(imported["refused"].size(), 1u);
+    EXPECT_EQ(imported["refused"][0]["kind"], "module");
+    EXPECT_EQ(imported["refused"][0]["digest"], hex(wrong.code));
+    EXPECT_EQ(imported["refused"][0]["reason"], "invalid_spirv");
+    EXPECT_TRUE(has(a));
+    EXPECT_FALSE(has(wrong));
+}
+
+TEST_F(RecipeFiles, MalformedRecordsAreRefused)
+{
+    Batch batch;
+    put_pipeline(batch, a);
+    batch.put(RECIPE_FORM, "no form").use("no form", sample_environment, today());
+    batch.put(RECIPE_ENVIRONMENT, "no environment").use(a.form, "no environment", today());
+    ship(batch);
+    const json imported = report({"import", "--app", "app", file}, 1);
+    EXPECT_EQ(imported["refused"].size(), 2u);
+    EXPECT_EQ(imported["pipelines"], 1);
+    EXPECT_TRUE(has(a));
+}
+
+TEST_F(RecipeFiles, DamageIsLeftOutAndTheRestTaken)
+{
+    Batch batch;
+    put_pipeline(batch, a);
+    put_pipeline(batch, b);
+    ship(batch);
+    std::string content = read_file(file);
+    content[32 + 32 + 8] ^= 1; // the SPIR-V of a
+    write_file(file, content);
+    const json imported = report({"import", "--app", "app", file}, 1);
+    EXPECT_EQ(imported["damaged_records"], 1);
+    EXPECT_EQ(imported["pipelines"], 1);
+    EXPECT_TRUE(has(b));
+    EXPECT_FALSE(has(a));
+}
+
+TEST_F(RecipeFiles, WhatIsNoRecipeFileIsNotTaken)
+{
+    write_file(file, "something else, and longer than a header is");
+    ToolResult result = tool({"import", "--app", "app", file});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "bad_magic")) << result.err;
+    EXPECT_EQ(tool({"import", "--app", "app", folder.path}).exit_status, 2);
+    EXPECT_EQ(tool({"import", "--app", "app", folder.path + "/missing"}).exit_status, 2);
+    EXPECT_FALSE(std::filesystem::exists(root + "/app"));
+}
+
+TEST_F(RecipeFiles, ImportKeepsToTheLimitAndADryRunTakesNothing)
+{
+    Batch batch;
+    put_pipeline(batch, a, today(), 9);
+    put_pipeline(batch, b);
+    ship(batch);
+    EXPECT_EQ(report({"import", "--app", "app", "--dry-run", file})["pipelines"], 2);
+    EXPECT_FALSE(std::filesystem::exists(root + "/app"));
+    ToolResult result = run_tool({"import", "--app", "app", file},
+                                 {{"WARMPIPE_DIR", root}, {"WARMPIPE_MAX_SIZE", "4K"}});
+    EXPECT_EQ(result.exit_status, 1) << result.err;
+    EXPECT_TRUE(has(a));
+    EXPECT_FALSE(has(b));
+}
+
+TEST_F(RecipeFiles, PruneByAgeAndSize)
+{
+    write(a, "app", 100);
+    write(b, "app", 10);
+    write(b, "other", 10);
+    const json dry = report({"prune", "--older-than", "90d", "--dry-run", "--app", "app"});
+    ASSERT_EQ(dry["programs"].size(), 1u);
+    EXPECT_EQ(dry["programs"][0]["old"], 1);
+    EXPECT_TRUE(has(a));
+    const json pruned = report({"prune", "--older-than", "90d"})["programs"];
+    EXPECT_EQ(pruned.size(), 2u);
+    EXPECT_EQ(pruned[0]["after"], dry["programs"][0]["after"]);
+    EXPECT_FALSE(has(a));
+    EXPECT_TRUE(has(b));
+    EXPECT_TRUE(has(b, "other"));
+    EXPECT_EQ(report({"prune", "--max-size", "1K", "--app", "other"})["programs"][0]["after"], 0);
+    EXPECT_FALSE(has(b, "other"));
+    EXPECT_TRUE(has(b));
+    EXPECT_EQ(report({"prune", "--older-than", "1w"})["programs"][0]["old"], 1);
+    EXPECT_FALSE(has(b));
+}
+
+TEST_F(RecipeFiles, PruneTakesTimesAndSizesAsTheyAreWritten)
+{
+    for (const char *words : {"90", "d", "-1d", "90days", "99999999999999999999d", "1y", ""}) {
+        EXPECT_EQ(tool({"prune", "--older-than=" + std::string(words)}).exit_status, 2) << words;
+    }
+    EXPECT_EQ(tool({"prune", "--max-size", "much"}).exit_status, 2);
+    EXPECT_EQ(tool({"prune", "--older-than", "4000000000d"}).exit_status, 0);
+    EXPECT_EQ(tool({"prune", "--app", "none"}).exit_status, 2);
+}
+
+TEST_F(RecipeFiles, ClearRemovesThem)
+{
+    write(a);
+    EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 0);
+    EXPECT_FALSE(std::filesystem::exists(root + "/app"));
+}
+
+TEST_F(RecipeFiles, InspectCountsAndLists)
+{
+    write(a);
+    write(b);
+    EXPECT_EQ(tool({"export", file}).exit_status, 0);
+    const json inspected = report({"inspect", "-v", file});
+    EXPECT_EQ(inspected["verdict"], "ok");
+    EXPECT_EQ(inspected["sealed"], true);
+    EXPECT_EQ(inspected["pipelines"], 2);
+    EXPECT_EQ(inspected["modules"]["count"], 2);
+    EXPECT_EQ(inspected["modules"]["size"], a.code.size() + b.code.size());
+    EXPECT_EQ(inspected["forms"]["count"], 6) << "layouts are shared";
+    ASSERT_EQ(inspected["uses"].size(), 2u);
+    EXPECT_EQ(inspected["uses"][0]["kind"], "compute");
+    EXPECT_EQ(inspected["uses"][0]["compile_us"], 100);
+
+    std::string content = read_file(file);
+    content[32 + 32 + 8] ^= 1;
+    write_file(file, content);
+    EXPECT_EQ(report({"inspect", file}, 1)["damaged_records"], 1);
+    content[8] = 9;
+    write_file(file + ".wprecipes", content);
+    EXPECT_EQ(report({"inspect", file + ".wprecipes"}, 1)["verdict"], "damaged");
+}
+
+TEST_F(RecipeFiles, InspectShowsAPipelineAndItsCode)
+{
+    write(a);
+    const std::string path = segments().at(0);
+    const json fields = report({"inspect", "--pipeline", hex(a.form), path});
+    EXPECT_EQ(fields["stage.pName"], "main");
+    EXPECT_EQ(fields["stage.stage"], "0x20");
+    EXPECT_EQ(fields["stage.module"], hex(a.module));
+    EXPECT_EQ(fields["layout"], hex(a.layout));
+    EXPECT_EQ(report({"inspect", "--pipeline", hex(a.layout), path})["pSetLayouts[0]"],
+              hex(a.set_layout));
+    EXPECT_EQ(report({"inspect", "--pipeline", hex(a.module), path})["pCode"], hex(a.code));
+    for (const std::string &digest : {hex(a.code), hex(a.module)}) {
+        ToolResult result = tool({"inspect", "--spirv", digest, path});
+        EXPECT_EQ(result.exit_status, 0);
+        EXPECT_TRUE(contains(result.out, "OpEntryPoint GLCompute")) << result.out;
+    }
+    EXPECT_EQ(tool({"inspect", "--spirv", hex("none"), path}).exit_status, 2);
+    EXPECT_EQ(tool({"inspect", "--spirv", "short", path}).exit_status, 2);
+}
+
+TEST_F(RecipeFiles, VerifyChecksRecordsReferencesAndCode)
+{
+    write(a);
+    const std::string path = segments().at(0);
+    EXPECT_EQ(tool({"verify", root}).out, "ok                    " + path + "\n");
+
+    std::string content = read_file(path);
+    content[32 + 32 + 8] ^= 1;
+    write_file(path, content);
+    EXPECT_TRUE(contains(tool({"verify", root}).out, "bad_record"));
+    EXPECT_EQ(tool({"verify", root}).exit_status, 1);
+
+    Batch invalid;
+    put_pipeline(invalid, b);
+    invalid.put(RECIPE_CODE, "0123");
+    ship(invalid);
+    EXPECT_EQ(report({"verify", file}, 1)["files"][0]["reason"], "refused_record");
+
+    Batch incomplete;
+    incomplete.put(RECIPE_FORM, b.form).put(RECIPE_ENVIRONMENT, sample_environment);
+    incomplete.use(b.form, sample_environment, today());
+    ship(incomplete);
+    EXPECT_EQ(report({"verify", file}, 1)["files"][0]["reason"], "incomplete_recipe");
+}
+
+TEST_F(RecipeFiles, VerifyFindsInOneSegmentWhatAnotherHas)
+{
+    Batch objects;
+    put_objects(objects, a);
+    write_batch(objects, "app");
+    Batch use;
+    use.use(a.form, sample_environment, today());
+    write_batch(use, "app");
+    const json verified = report({"verify", root});
+    ASSERT_EQ(verified["files"].size(), 2u);
+    EXPECT_EQ(verified["files"][0]["reason"], "ok");
+    EXPECT_EQ(verified["files"][1]["reason"], "ok");
+}
+
+} // namespace

@@ -1,0 +1,95 @@
+/* warmpipe export: a program's recipes as one file. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "disk/recipe_folder.h"
+#include "disk/recipe_sources.h"
+#include "inventory.h"
+#include "recipe_tool.h"
+#include "verb.h"
+
+enum { OPTION_APP, OPTION_DIR, OPTION_JSON };
+
+static const struct option_spec options[] = {
+    [OPTION_APP] = {"app", 0, "NAME", "of this program; needed if there are several"},
+    [OPTION_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
+    [OPTION_JSON] = {"json", 0, NULL, "results as a JSON document"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* All segments of the program, those of processes that run as well. False after a message. */
+static bool merge_all(const char *root, const char *app, struct recipe_sources *sources,
+                      struct recipe_merged *ret_merged)
+{
+    int folder_fd;
+    enum reason reason = recipe_folder_open(root, app, false, &folder_fd);
+    if (reason == REASON_ok) {
+        reason = recipe_sources_open(folder_fd, sources);
+        close(folder_fd);
+    }
+    if (reason == REASON_ok) {
+        const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
+        for (size_t i = 0; i < sources->count; i++) {
+            sources->inputs[i].stays = false;
+        }
+        reason = recipe_merge(sources->inputs, sources->count, &limits, ret_merged);
+    }
+    if (reason == REASON_ok && ret_merged->size == 0) {
+        recipe_merge_free(ret_merged);
+        reason = REASON_no_file;
+    }
+    if (reason == REASON_no_file) {
+        output_message("export: there are no recipes of '%s' in '%s'", app, root);
+    } else if (reason != REASON_ok) {
+        output_message("export: '%s/%s': %s (%s)", root, app, reason_text(reason),
+                       reason_id(reason));
+    }
+    return reason == REASON_ok;
+}
+
+static int export_app(const struct arguments *arguments, const char *root, const char *app)
+{
+    int status = EXIT_USAGE;
+    struct recipe_sources sources = {0};
+    struct recipe_merged merged;
+    if (merge_all(root, app, &sources, &merged)) {
+        if (recipe_tool_write("export", arguments->operands[0], &merged)) {
+            struct output output;
+            output_begin(&output, arguments->values[OPTION_JSON]);
+            output_text(&output, "name", app);
+            output_text(&output, "path", arguments->operands[0]);
+            recipe_tool_show(&output, &merged);
+            status = output_end(&output,
+                                recipe_tool_is_finding(&merged.counts) ? EXIT_FINDING : EXIT_CLEAN);
+        }
+        recipe_merge_free(&merged);
+    }
+    recipe_sources_close(&sources);
+    return status;
+}
+
+static int run(const struct arguments *arguments)
+{
+    char *root = inventory_root("export", arguments->values[OPTION_DIR]);
+    char *app = root ? recipe_tool_app("export", root, arguments->values[OPTION_APP]) : NULL;
+    const int status = app ? export_app(arguments, root, app) : EXIT_USAGE;
+    free(app);
+    free(root);
+    return status;
+}
+
+const struct verb verb_export = {
+    .name = "export",
+    .summary = "write a program's recipes to a file",
+    .operands = "FILE",
+    .description =
+        "Writes what the program has asked for, in all its runs, to FILE: its SPIR-V, its\n"
+        "create-infos, and when and how often they were used. Nothing in it depends on\n"
+        "the driver, so it can be shipped with the program: 'warmpipe import' takes it,\n"
+        "'warmpipe warm FILE' builds a cache of it. Damaged records are left out.\n\n"
+        "Exit status: 0 all was written, 1 something had to be left out, 2 no FILE.",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run,
+};

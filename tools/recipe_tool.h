@@ -1,0 +1,28 @@
+/* What the verbs that move recipes share. Each tells what went wrong by a message that begins with
+ * the verb's name. */
+#ifndef WARMPIPE_TOOLS_RECIPE_TOOL_H
+#define WARMPIPE_TOOLS_RECIPE_TOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "disk/recipe_merge.h"
+#include "output.h"
+
+/* The program that is meant: `option` (--app), else the only one that there is in the root. To be
+ * freed; NULL after a message. */
+char *recipe_tool_app(const char *verb, const char *root, const char *option);
+
+/* Reads one recipe file into memory. False after a message. */
+bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment);
+
+/* Writes a merge to a file, whole or not at all. False after a message. */
+bool recipe_tool_write(const char *verb, const char *path, const struct recipe_merged *merged);
+
+/* Fields of the item in hand: what was taken, and what was not. */
+void recipe_tool_show(struct output *output, const struct recipe_merged *merged);
+
+/* Whether something was not taken that should not have been there. */
+bool recipe_tool_is_finding(const struct recipe_merge_counts *counts);
+
+#endif

@@ -1,0 +1,22 @@
+/* What `warmpipe verify` checks of a recipe file. */
+#ifndef WARMPIPE_TOOLS_VERIFY_RECIPES_H
+#define WARMPIPE_TOOLS_VERIFY_RECIPES_H
+
+#include <stdbool.h>
+
+#include "base/result.h"
+#include "disk/recipe_merge.h"
+
+/* Whether a file is called like one of recipes: something.wprecipes. */
+bool verify_recipes_has_our_name(const char *name);
+
+/* Whether a file is one of recipes, by its name or its content. */
+bool verify_recipes_is_one(int directory_fd, const char *name);
+
+/* Owner, mode and header; every record; that pipelines are complete, with what the recipe files in
+ * the same folder hold; every SPIR-V module, form and environment. The worst of what was found:
+ * bad_record, refused_record, incomplete_recipe, or why the file cannot be read at all. */
+enum reason verify_recipes(int directory_fd, const char *name,
+                           struct recipe_merge_counts *ret_counts);
+
+#endif
