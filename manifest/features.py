@@ -2,23 +2,16 @@
 """Prints the "features" of the layer's manifest, by which Vulkan Configurator shows the settings:
 those of common/base/settings.def that a settings file may give (docs/SETTINGS.md)."""
 
-import ast
 import json
+import os
 import re
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools/codegen"))
+from settings import read_settings  # noqa: E402
+
 FROM_FILE = {"text": "STRING", "flag": "BOOL", "list": "FLAGS", "choice": "ENUM",
              "number": "INT", "size": "STRING", "log": "ENUM"}
-
-
-def settings(path):
-    """(id, kind, variable, values, default, meaning) of each setting."""
-    with open(path, encoding="utf-8") as file:
-        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
-    string = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
-    pattern = rf"SETTING\((\w+),\s*(\w+),\s*{string},\s*{string},\s*{string},\s*{string}\)"
-    for name, kind, *strings in re.findall(pattern, text):
-        yield (name, kind, *(ast.literal_eval(f"({part})") for part in strings))
 
 
 def words(values, kind):
@@ -54,7 +47,7 @@ def feature(name, kind, variable, values, default, meaning):
 
 
 def main():
-    features = {"settings": [feature(*setting) for setting in settings(sys.argv[1])
+    features = {"settings": [feature(*setting) for setting in read_settings(sys.argv[1])
                              if setting[1] in FROM_FILE]}
     text = json.dumps({"features": features}, indent=4)
     body = text.split("\n", 1)[1].rsplit("\n", 1)[0]  # without the outer braces
