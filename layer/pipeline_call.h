@@ -63,7 +63,7 @@ static inline bool pipeline_goes_down(const struct pipeline_element *element)
 struct pipeline_down {
     uint32_t count;
     bool hot;         /* with the hot cache */
-    uint64_t took_ns; /* 0: it was not asked */
+    uint64_t took_ns; /* 0: nothing of it is to be recorded */
 };
 
 static inline const void *pipeline_create_info(const struct pipeline_call *call, uint32_t i)

@@ -97,10 +97,12 @@ VkResult pipeline_create_down(struct device *device, const struct pipeline_call 
     down.cache = choice.cache;
     down.create_infos = copy;
     down.count = 0;
+    bool records = false;
     for (uint32_t i = 0; i < call->count; ++i) {
         if (pipeline_goes_down(&elements[i])) {
             copy_create_info(device, call, i, &elements[i],
                              (char *)copy + down.count++ * call->kind->create_info_size);
+            records |= elements[i].draft != NULL;
         }
     }
     stats_add(&device->stats, choice.hot ? STATS_pipelines_injected : STATS_pipelines_passed,
@@ -110,9 +112,13 @@ VkResult pipeline_create_down(struct device *device, const struct pipeline_call 
     if (saved) {
         injector_creating(device->injector);
     }
-    uint64_t start_ns = clock_now_ns();
+    uint64_t start_ns = records ? clock_now_ns() : 0;
     VkResult result = call_down(device, &down);
-    *ret_down = (struct pipeline_down){down.count, choice.hot, clock_now_ns() - start_ns};
+    *ret_down = (struct pipeline_down){
+        .count = down.count,
+        .hot = choice.hot,
+        .took_ns = records ? clock_now_ns() - start_ns : 0,
+    };
     spread(call, elements, down.count);
     enum injector_change change = take_feedback(device, call, elements, choice.hot);
     if (saved) {

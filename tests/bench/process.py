@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import time
 
@@ -29,9 +30,9 @@ class Program:
     def with_arguments(self, *arguments):
         return Program([self.command[0], *arguments], self.environment)
 
-    def run(self, output_path):
+    def run(self, output_path, killed=False):
         """What one run took: process_ns and peak_rss_bytes, and, where the program prints a JSON
-        object, everything in it."""
+        object, everything in it. killed: it must end by SIGKILL."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         messages_path = f"{output_path}.messages"
         actions = [(os.POSIX_SPAWN_OPEN, 1, output_path, flags, 0o600),
@@ -41,7 +42,7 @@ class Program:
                               file_actions=actions)
         _, status, usage = os.wait4(pid, 0)
         took = time.monotonic_ns() - start
-        if status != 0:
+        if status != (signal.SIGKILL if killed else 0):
             with open(messages_path, encoding="utf-8", errors="replace") as messages:
                 raise Failure(f"wait status {status} from: {self}\n{messages.read()}")
         figures = {"process_ns": took, "peak_rss_bytes": usage.ru_maxrss * 1024}
