@@ -44,6 +44,9 @@ class RecipesTest : public LayerTest {
     // Names and sizes of the segments.
     std::map<std::string, uintmax_t> segments() const;
 
+    // As if the recipes had been used the day before. Compaction must have left one segment.
+    void make_older();
+
     // Waits, ten seconds at most, until something has come true.
     template <typename Condition> static void wait_until(const Condition &condition)
     {

@@ -60,6 +60,42 @@ TEST_F(RecipesTest, ASecondRunAddsNothing)
     EXPECT_EQ(segments(), before);
 }
 
+TEST_F(RecipesTest, AUseOnALaterDayIsAnotherUse)
+{
+    run(creates_five);
+    make_older();
+    ASSERT_EQ(recipes().uses.size(), 5u);
+    ASSERT_TRUE(recipes().whole());
+    const uint32_t compile_us = recipes().uses[0].compile_us;
+    run([] { Program().create_compute(0, 4); });
+    std::multiset<uint32_t> days;
+    for (const Recipes::Use &use : recipes().uses) {
+        days.insert(use.days);
+        EXPECT_EQ(use.last_day == static_cast<uint32_t>(time(nullptr) / 86400), use.days == 2);
+    }
+    EXPECT_EQ(days, (std::multiset<uint32_t>{1, 2, 2, 2, 2}));
+    EXPECT_EQ(recipes().uses[0].compile_us, compile_us) << "a hit compiles nothing";
+    EXPECT_EQ(recipes().modules, 5u);
+    const auto before = segments();
+    run([] { Program().create_compute(0, 4); });
+    EXPECT_EQ(segments(), before) << "counted for today";
+}
+
+TEST_F(RecipesTest, WhatIsCreatedLaterIsRecordedWhenItIsBegun)
+{
+    const Outcome first = run([] {
+        Program program;
+        Deferred deferred(program);
+        Batch batch(program, Kind::ray_tracing_khr, {0, 1});
+        EXPECT_EQ(batch.create(VK_NULL_HANDLE, nullptr, deferred.operation),
+                  VK_OPERATION_DEFERRED_KHR);
+        EXPECT_EQ(deferred.join(), VK_SUCCESS);
+    });
+    EXPECT_EQ(recipes().uses.size(), 2u);
+    EXPECT_TRUE(recipes().whole());
+    EXPECT_EQ(contents(replay(2)), contents(first));
+}
+
 TEST_F(RecipesTest, ALaterRunAddsWhatIsNewAlone)
 {
     run(creates_five);
