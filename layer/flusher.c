@@ -101,7 +101,7 @@ static void *work(void *argument)
 /* Under the lock. */
 static void start(void)
 {
-    worker.started = own_thread_start(work, NULL, STACK_BYTES, NULL);
+    worker.started = own_thread_start(work, NULL, STACK_BYTES);
 }
 
 static void init_conditions(void)

@@ -1,5 +1,6 @@
 #include "own_thread.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 static void block_signals(sigset_t *ret_before)
@@ -15,23 +16,18 @@ static void block_signals(sigset_t *ret_before)
     pthread_sigmask(SIG_SETMASK, &blocked, ret_before);
 }
 
-bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size,
-                      pthread_t *ret_thread)
+bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size)
 {
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t before;
     pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes,
-                                ret_thread ? PTHREAD_CREATE_JOINABLE : PTHREAD_CREATE_DETACHED);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, stack_size);
     /* The new thread inherits the mask. */
     block_signals(&before);
     bool started = pthread_create(&thread, &attributes, function, argument) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    if (started && ret_thread) {
-        *ret_thread = thread;
-    }
     return started;
 }

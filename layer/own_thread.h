@@ -3,16 +3,14 @@
 #ifndef WARMPIPE_LAYER_OWN_THREAD_H
 #define WARMPIPE_LAYER_OWN_THREAD_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* What threads do that nobody waits for, in the unit of setpriority(2). */
 #define OWN_THREAD_NICE 10
 
-/* stack_size: bytes; pages are only taken when they are used. ret_thread NULL: detached, else to be
- * joined. False: there can be no thread (a sandbox). */
-bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size,
-                      pthread_t *ret_thread);
+/* Starts a detached thread. stack_size: bytes; pages are only taken when they are used. False:
+ * there can be no thread (a sandbox). */
+bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size);
 
 #endif

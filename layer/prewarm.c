@@ -1,5 +1,6 @@
 #include "prewarm.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -31,7 +32,6 @@
 struct prewarm {
     struct prewarm_setup setup;
     pid_t process;
-    pthread_t first; /* opens what is needed, and starts the others */
 
     struct recipes *recipes;
     struct recipe_crashes *crashes;
@@ -41,7 +41,8 @@ struct prewarm {
     atomic_uint compiled;
 
     pthread_mutex_t lock;
-    pthread_cond_t stopped; /* by the monotonic clock */
+    pthread_cond_t changed; /* it is to stop, or a thread has ended; by the monotonic clock */
+    unsigned threads;       /* that have not; the first opens what is needed, and starts others */
     atomic_bool stop;
     uint64_t seen_requests; /* of the program, at the last look */
     uint64_t busy_ns;       /* when it was last seen at it; 0: never */
@@ -52,15 +53,45 @@ struct prewarm {
 struct runner {
     struct prewarm *prewarm;
     unsigned number;
-    pthread_t thread;
 };
 
 static void stop(struct prewarm *prewarm)
 {
     pthread_mutex_lock(&prewarm->lock);
     atomic_store(&prewarm->stop, true);
-    pthread_cond_broadcast(&prewarm->stopped);
+    pthread_cond_broadcast(&prewarm->changed);
     pthread_mutex_unlock(&prewarm->lock);
+}
+
+/* Threads are counted, not joined: a process may end without asking for them. */
+static void wait_for_threads(struct prewarm *prewarm, unsigned left)
+{
+    pthread_mutex_lock(&prewarm->lock);
+    while (prewarm->threads > left) {
+        pthread_cond_wait(&prewarm->changed, &prewarm->lock);
+    }
+    pthread_mutex_unlock(&prewarm->lock);
+}
+
+/* The last that a thread does with it. */
+static void end_thread(struct prewarm *prewarm)
+{
+    pthread_mutex_lock(&prewarm->lock);
+    --prewarm->threads;
+    pthread_cond_broadcast(&prewarm->changed);
+    pthread_mutex_unlock(&prewarm->lock);
+}
+
+static bool start_thread(struct prewarm *prewarm, void *(*function)(void *argument), void *argument)
+{
+    pthread_mutex_lock(&prewarm->lock);
+    ++prewarm->threads;
+    pthread_mutex_unlock(&prewarm->lock);
+    bool started = own_thread_start(function, argument, STACK_BYTES);
+    if (!started) {
+        end_thread(prewarm);
+    }
+    return started;
 }
 
 static bool find_form(void *user, struct digest content, const void **ret_form, size_t *ret_size)
@@ -132,7 +163,7 @@ static void wait_a_moment(struct prewarm *prewarm, uint64_t now_ns)
         .tv_sec = (time_t)(until_ns / CLOCK_S),
         .tv_nsec = (long)(until_ns % CLOCK_S),
     };
-    pthread_cond_timedwait(&prewarm->stopped, &prewarm->lock, &until);
+    pthread_cond_timedwait(&prewarm->changed, &prewarm->lock, &until);
 }
 
 /* Waits until the program leaves room for a compile. False: there shall be no more. */
@@ -199,11 +230,9 @@ static void delete_replay(struct replay *replay)
     }
 }
 
-static void *run(void *argument)
+static void run(struct runner *runner)
 {
-    struct runner *runner = argument;
     struct prewarm *prewarm = runner->prewarm;
-    setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE); /* of this thread alone, on Linux */
     struct replay *replay = new_replay(prewarm);
     while (replay && wait_for_room(prewarm)) {
         size_t i = atomic_fetch_add(&prewarm->next, 1);
@@ -213,6 +242,14 @@ static void *run(void *argument)
         replay_one(runner, replay, prewarm->list.uses[i]->pipeline);
     }
     delete_replay(replay);
+}
+
+static void *work_along(void *argument)
+{
+    struct runner *runner = argument;
+    setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE); /* of this thread alone, on Linux */
+    run(runner);
+    end_thread(runner->prewarm);
     return NULL;
 }
 
@@ -261,13 +298,11 @@ static void run_all(struct prewarm *prewarm, unsigned threads)
         runners[i] = (struct runner){.prewarm = prewarm, .number = i};
     }
     while (started < threads && started < prewarm->list.count &&
-           own_thread_start(run, &runners[started], STACK_BYTES, &runners[started].thread)) {
+           start_thread(prewarm, work_along, &runners[started])) {
         ++started;
     }
     run(&runners[0]);
-    while (started-- > 1) {
-        pthread_join(runners[started].thread, NULL);
-    }
+    wait_for_threads(prewarm, 1);
 }
 
 static void *work(void *argument)
@@ -285,6 +320,7 @@ static void *work(void *argument)
     recipe_crashes_close(prewarm->crashes);
     prewarm_list_free(&prewarm->list);
     recipes_close(prewarm->recipes);
+    end_thread(prewarm);
     return NULL;
 }
 
@@ -302,6 +338,13 @@ static bool is_wanted(const struct prewarm_setup *setup)
     return length < (int)sizeof path && access(path, F_OK) == 0;
 }
 
+static void prewarm_free(struct prewarm *prewarm)
+{
+    pthread_cond_destroy(&prewarm->changed);
+    pthread_mutex_destroy(&prewarm->lock);
+    free(prewarm);
+}
+
 struct prewarm *prewarm_start(const struct prewarm_setup *setup)
 {
     struct prewarm *prewarm = is_wanted(setup) ? calloc(1, sizeof *prewarm) : NULL;
@@ -313,11 +356,11 @@ struct prewarm *prewarm_start(const struct prewarm_setup *setup)
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&prewarm->stopped, &attributes);
+    pthread_cond_init(&prewarm->changed, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&prewarm->lock, NULL);
-    if (!own_thread_start(work, prewarm, STACK_BYTES, &prewarm->first)) {
-        free(prewarm);
+    if (!start_thread(prewarm, work, prewarm)) {
+        prewarm_free(prewarm);
         prewarm = NULL;
     }
     return prewarm;
@@ -332,9 +375,7 @@ bool prewarm_finish(struct prewarm *prewarm)
         return false;
     }
     stop(prewarm);
-    pthread_join(prewarm->first, NULL);
-    pthread_cond_destroy(&prewarm->stopped);
-    pthread_mutex_destroy(&prewarm->lock);
-    free(prewarm);
+    wait_for_threads(prewarm, 0);
+    prewarm_free(prewarm);
     return true;
 }

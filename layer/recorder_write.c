@@ -71,7 +71,7 @@ static void start_compaction(const struct recorder *recorder)
     }
     memcpy(folder->root, recorder->root, root_size);
     folder->app = memcpy(folder->root + root_size, recorder->app, app_size);
-    if (!own_thread_start(compact, folder, COMPACTION_STACK_BYTES, NULL)) {
+    if (!own_thread_start(compact, folder, COMPACTION_STACK_BYTES)) {
         free(folder);
     }
 }
