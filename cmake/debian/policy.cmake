@@ -1,0 +1,17 @@
+# Run by cpack over the tree that is to be packed: manual pages and the changelog compressed, a
+# copyright file that refers to the licence instead of repeating it.
+set(usr ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
+set(doc ${usr}/share/doc/warmpipe)
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # SOURCE_DATE_EPOCH, where it is set
+file(MAKE_DIRECTORY ${doc})
+file(COPY_FILE ${CMAKE_CURRENT_LIST_DIR}/copyright ${doc}/copyright)
+file(WRITE ${doc}/changelog "warmpipe (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium
+
+  * Release ${CPACK_PACKAGE_VERSION}.
+
+ -- ${CPACK_PACKAGE_CONTACT}  ${date}
+")
+file(GLOB compressed ${usr}/share/man/man1/*.1 ${doc}/changelog)
+execute_process(COMMAND gzip -9nf ${compressed} COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB installed ${doc}/*)
+file(CHMOD ${installed} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
