@@ -6,6 +6,7 @@
 #include "driver/vulkan_names.h"
 #include "inventory.h"
 #include "output.h"
+#include "recipe_counts.h"
 #include "verb.h"
 
 enum { OPTION_APP, OPTION_DIR, OPTION_JSON, OPTION_VERBOSE };
@@ -20,6 +21,7 @@ static const struct option_spec options[] = {
 
 struct list {
     struct output output;
+    struct recipe_counts *counts; /* of the program in hand */
     bool verbose;
     bool found; /* something is damaged */
 };
@@ -43,6 +45,8 @@ static void show(const struct inventory_item *item, void *user)
     output_open(output, NULL, OUTPUT_ROW);
     output_text(output, "name", item->app);
     show_driver(output, item);
+    output_number(output, "pipelines",
+                  recipe_counts_pipelines(list->counts, item->identified ? &item->identity : NULL));
     output_size(output, "size", item->bytes);
     if (item->last_use == INT64_MIN) {
         output_text(output, "last_use", "");
@@ -72,7 +76,9 @@ static int run(const struct arguments *arguments)
         output_open(&list.output, "programs", OUTPUT_TABLE);
         bool any = false;
         for (size_t i = 0; i < apps.count; i++) {
+            list.counts = recipe_counts_open(root, apps.names[i]);
             any |= inventory_visit(root, apps.names[i], show, &list);
+            recipe_counts_close(list.counts);
         }
         output_close(&list.output);
         if (!any) {
@@ -92,14 +98,16 @@ const struct verb verb_list = {
     .name = "list",
     .summary = "list what is kept, by program and device",
     .operands = "",
-    .description = "One line for each program, driver and device that something is kept for. The\n"
-                   "size is that of the driver's cache data, and the state one of\n\n"
-                   "  ok           the next start can use it, as far as its header tells\n"
-                   "  no_file      no cache yet, or none that was worth keeping\n"
-                   "  suspect      a process died while it loaded this: skipped once\n"
-                   "  quarantined  two did: put away\n\n"
-                   "or the reason why it is not used; 'warmpipe verify' checks every byte.\n\n"
-                   "Exit status: 0 fine, 1 something is damaged, 2 no such program or directory.",
+    .description =
+        "One line for each program, driver and device that something is kept for. The\n"
+        "pipelines are those that recipes tell of, the size is that of the driver's cache\n"
+        "data, and the state one of\n\n"
+        "  ok           the next start can use it, as far as its header tells\n"
+        "  no_file      no cache yet, or none that was worth keeping\n"
+        "  suspect      a process died while it loaded this: skipped once\n"
+        "  quarantined  two did: put away\n\n"
+        "or the reason why it is not used; 'warmpipe verify' checks every byte.\n\n"
+        "Exit status: 0 fine, 1 something is damaged, 2 no such program or directory.",
     .options = options,
     .min_operands = 0,
     .max_operands = 0,

@@ -7,6 +7,7 @@
 #include "disk/program.h"
 #include "inventory.h"
 #include "output.h"
+#include "recipe_counts.h"
 #include "verb.h"
 
 enum { OPTION_APP, OPTION_DIR, OPTION_ZERO, OPTION_JSON };
@@ -31,13 +32,14 @@ struct all {
     bool found; /* something is damaged */
 };
 
-/* What was not compiled would have taken as long, on average, as what was. */
-static uint64_t estimate_saved_ns(const struct program_counters *counters)
+/* What was not compiled would have taken as long, on average, as the recipes say of what was; or,
+ * without recipes, as the misses took. */
+static uint64_t estimate_saved_ns(const struct program_counters *counters, uint64_t compile_ns)
 {
-    if (counters->driver_misses == 0) {
-        return 0;
+    double mean = (double)compile_ns;
+    if (compile_ns == 0 && counters->driver_misses > 0) {
+        mean = (double)counters->compile_ns / (double)counters->driver_misses;
     }
-    const double mean = (double)counters->compile_ns / (double)counters->driver_misses;
     const double cold = mean * ((double)counters->shared + (double)counters->driver_hits);
     const double spent = (double)counters->create_ns - (double)counters->compile_ns;
     return cold > spent ? (uint64_t)(cold - spent) : 0;
@@ -55,7 +57,10 @@ static void read_program(struct all *all, const char *root, const char *app, boo
         output_message("stats: '%s': %s (%s)", app, reason_text(reason), reason_id(reason));
         all->found = true;
     } else if (program->facts.since != 0) {
-        program->saved_ns = estimate_saved_ns(&program->facts.counters);
+        struct recipe_counts *counts = recipe_counts_open(root, app);
+        program->saved_ns =
+            estimate_saved_ns(&program->facts.counters, recipe_counts_compile_ns(counts));
+        recipe_counts_close(counts);
         all->count++;
     }
 }
@@ -133,8 +138,8 @@ const struct verb verb_stats = {
         "that were asked for; of these, answered with one that was there already\n"
         "(shared), or by the driver out of its cache (hits) or not (misses); compiled\n"
         "ahead of the program; the time spent in pipeline creation; and the time saved,\n"
-        "estimated by what the driver said that a miss took. A driver that does not say\n"
-        "what it hit counts neither hits nor misses.\n\n"
+        "estimated by the compile times in the recipes. A driver that does not say what\n"
+        "it hit counts neither hits nor misses.\n\n"
         "Exit status: 0 fine, 1 a file is damaged, 2 no such program or directory.",
     .options = options,
     .min_operands = 0,

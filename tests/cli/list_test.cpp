@@ -117,6 +117,25 @@ TEST_F(List, TellsWhatStateThingsAreIn)
     EXPECT_TRUE(contains(result.err, "(bad_header_digest)"));
 }
 
+// Recorded by the layer: six pipelines, on one of two devices.
+TEST_F(List, CountsThePipelinesThatRecipesTellOf)
+{
+    ToolResult result = run_tool(
+        {"run", "--app", "app", "--", PIPELINES_CLIENT, "--compute", "4", "--graphics", "2"},
+        {{"WARMPIPE_DIR", root},
+         {"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
+         {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
+         {"ASAN_OPTIONS", "detect_leaks=0"}});
+    ASSERT_EQ(result.exit_status, 0) << result.err;
+    put("app", cache, cache_file()); // of a device that nothing was recorded on
+    put("bare", cache, cache_file());
+    json programs = json::parse(tool({"list", "--json"}).out)["programs"];
+    ASSERT_EQ(programs.size(), 3u);
+    for (const json &program : programs) {
+        EXPECT_EQ(program["pipelines"], program["device"] == "Sample device" ? 0 : 6) << program;
+    }
+}
+
 TEST_F(List, AnEmptyRootIsNoFinding)
 {
     ToolResult result = tool({"list"});
@@ -146,7 +165,7 @@ TEST_F(List, ANarrowTerminalGetsBlocks)
     put("alpha", cache, cache_file());
     put("beta", cache, cache_file());
     for (const auto &[columns, lines] :
-         std::map<std::string, size_t>{{"40", 13}, {"200", 3}}) { // 2 × 6 and an empty line
+         std::map<std::string, size_t>{{"40", 15}, {"200", 3}}) { // 2 × 7 and an empty line
         ToolResult result = run_shell("script -qec 'stty cols " + columns + "; $tool list --dir " +
                                       root + "' /dev/null < /dev/null");
         EXPECT_EQ(lines_of(result.out).size(), lines) << result.out;

@@ -1,0 +1,46 @@
+"""The tool over many programs, against looking at the same files."""
+
+import json
+import os
+import shutil
+import subprocess
+
+from process import Program, empty_directory
+from series import Claim, Series, Side, expect
+
+FOLDERS = 1000
+
+
+def many_folders(bench):
+    """A root with a thousand programs: the folder of one small program, again and again."""
+    root = empty_directory(bench.path("folders"))
+    program = Program([bench.client, "--compute", "2", "--graphics", "1"],
+                      {**bench.radv(), **bench.layer(root, WARMPIPE_APP="app-0000")})
+    program.run(bench.path("output"))
+    for number in range(1, FOLDERS):
+        shutil.copytree(os.path.join(root, "app-0000"), os.path.join(root, f"app-{number:04}"))
+    return root
+
+
+def verb(name):
+    def make(bench):
+        root = many_folders(bench)
+        tool = os.path.join(bench.build, "tools/warmpipe")
+        environment = {"HOME": bench.home, "WARMPIPE_DIR": root, "PATH": "/usr/bin:/bin"}
+        ours = Program([tool, name], environment)
+        theirs = Program(["/bin/ls", "-lR", root], environment)
+
+        def check():
+            out = subprocess.run([tool, name, "--json"], env=environment, check=True,
+                                 stdout=subprocess.PIPE).stdout
+            programs = json.loads(out)["programs"]
+            expect(len(programs) == FOLDERS, f"{len(programs)} programs")
+
+        return Series(f"tool-{name}", Side(ours), Side(theirs), [
+            Claim("process", f"warmpipe {name} with {FOLDERS} program folders / ls -lR of the same",
+                  lambda run: run["process_ns"], at_most=3),
+        ], check=check)
+    return make
+
+
+SERIES = {"tool-list": verb("list"), "tool-stats": verb("stats")}
