@@ -39,4 +39,5 @@ def in_process(name, folder=None):
     return run
 
 
-FACTS = {"library": library, "envelope": in_process("bench_envelope")}
+FACTS = {"library": library, "envelope": in_process("bench_envelope"),
+         "opening": in_process("bench_recipes", "opening")}
