@@ -54,6 +54,10 @@ static enum reason compact(int folder_fd, size_t least, const struct recipe_merg
 {
     struct recipe_sources sources;
     enum reason reason = recipe_sources_open(folder_fd, &sources);
+    if (reason == REASON_ok && least > 1 && sources.held >= least) {
+        recipe_sources_leave_largest(&sources);
+        least = 1;
+    }
     if (reason == REASON_ok) {
         compaction->bytes_before = sources.bytes_held;
         compaction->bytes_after = sources.bytes_held;

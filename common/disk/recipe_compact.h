@@ -21,7 +21,8 @@ struct recipe_compaction {
     struct recipe_merge_counts counts;
 };
 
-/* Makes one segment of those that dead processes have left, if they are more than four. REASON_ok
+/* Makes one segment of those that dead processes have left, if they are more than four; one that is
+ * larger than all others together is left beside it. REASON_ok
  * also where nothing was to be done; locked: another process does it. ret_compaction may be NULL.
  */
 enum reason recipe_compact(const char *root, const char *app,

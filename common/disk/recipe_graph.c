@@ -23,17 +23,29 @@ static bool add_node(struct recipe_graph *graph, const struct recipe_node *node)
     return true;
 }
 
-static bool add_records(struct recipe_graph *graph, const struct recipe_merge_input *inputs,
-                        const struct recipe_merge_limits *limits, size_t input, unsigned kind)
+static bool add_checked(struct recipe_graph *graph, const struct recipe_merge_limits *limits,
+                        size_t input, unsigned kind)
 {
-    struct recipe_node node = {.input = input, .stays = inputs[input].stays};
+    struct recipe_node node = {.input = input};
     size_t at = SIZE_MAX;
-    while (recipe_segment_next_of(inputs[input].segment, kind, &at, &node.record)) {
+    while (recipe_segment_next_of(graph->inputs[input].segment, kind, &at, &node.record)) {
         if (!node.record.data) {
-            graph->damaged += !node.stays;
-        } else if (!node.stays && limits->accepts && !limits->accepts(limits->user, &node.record)) {
+            graph->damaged++;
+        } else if (limits->accepts && !limits->accepts(limits->user, &node.record)) {
             graph->refused++;
         } else if (!add_node(graph, &node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool add_listed(struct recipe_graph *graph, size_t input, unsigned kind)
+{
+    struct recipe_node node = {.input = input, .stays = true};
+    size_t at = SIZE_MAX;
+    while (recipe_segment_list(graph->inputs[input].segment, kind, &at, &node.record)) {
+        if (!add_node(graph, &node)) {
             return false;
         }
     }
@@ -74,10 +86,11 @@ bool recipe_graph_build(const struct recipe_merge_input *inputs, size_t count,
                         const struct recipe_merge_limits *limits, struct recipe_graph *ret_graph)
 {
     struct recipe_graph *graph = ret_graph;
-    *graph = (struct recipe_graph){0};
+    *graph = (struct recipe_graph){.inputs = inputs};
     for (size_t i = 0; i < count; i++) {
         for (unsigned kind = RECIPE_CODE; kind <= RECIPE_ENVIRONMENT; kind++) {
-            if (!add_records(graph, inputs, limits, i, kind)) {
+            if (!(inputs[i].stays ? add_listed(graph, i, kind)
+                                  : add_checked(graph, limits, i, kind))) {
                 return false;
             }
         }
@@ -109,6 +122,19 @@ struct recipe_node *recipe_graph_find(const struct recipe_graph *graph, unsigned
     const struct recipe_node key = {.record = {.kind = kind, .digest = digest}};
     return graph->count ? bsearch(&key, graph->nodes, graph->count, sizeof key, compare_for_find)
                         : NULL;
+}
+
+/* False: it is damaged. */
+static bool load(const struct recipe_graph *graph, struct recipe_node *node)
+{
+    const struct recipe_segment *segment = graph->inputs[node->input].segment;
+    struct recipe_record record = node->record;
+    size_t at = SIZE_MAX;
+    while (!node->record.data &&
+           recipe_segment_next(segment, record.kind, record.digest, &at, &record)) {
+        node->record = record;
+    }
+    return node->record.data;
 }
 
 static VkStructureType stype_of(const struct recipe_node *node)
@@ -154,7 +180,10 @@ static struct recipe_node *referred(const struct recipe_graph *graph, VkObjectTy
     const bool is_code = type == VK_OBJECT_TYPE_UNKNOWN;
     struct recipe_node *node =
         recipe_graph_find(graph, is_code ? RECIPE_CODE : RECIPE_FORM, content);
-    return !node || is_code || makes(stype_of(node), type) ? node : NULL;
+    if (!node || is_code) {
+        return node;
+    }
+    return load(graph, node) && makes(stype_of(node), type) ? node : NULL;
 }
 
 /* Of what one form refers to. */
@@ -202,7 +231,7 @@ static bool is_complete(struct visit *from, struct recipe_node *node)
 bool recipe_graph_is_pipeline(const struct recipe_graph *graph, struct recipe_node *node)
 {
     struct visit visit = {.graph = graph};
-    return is_pipeline(stype_of(node)) && is_complete(&visit, node);
+    return load(graph, node) && is_pipeline(stype_of(node)) && is_complete(&visit, node);
 }
 
 struct keeping {

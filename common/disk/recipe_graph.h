@@ -18,7 +18,8 @@ enum recipe_node_state {
 };
 
 struct recipe_node {
-    struct recipe_record record; /* intact */
+    struct recipe_record
+        record; /* intact; of a segment that stays, data is NULL until it is read */
     size_t input;
     enum recipe_node_state state;
     unsigned height; /* of a complete one: references from it to the farthest that it needs */
@@ -27,6 +28,7 @@ struct recipe_node {
 };
 
 struct recipe_graph {
+    const struct recipe_merge_input *inputs;
     struct recipe_node *nodes; /* by kind and digest, each once */
     size_t count;
     size_t capacity;
@@ -36,8 +38,9 @@ struct recipe_graph {
     uint64_t refused;
 };
 
-/* All intact records of code, forms and environments that limits->accepts. False: out of memory.
- * Freed with recipe_graph_free in any case. */
+/* All intact records of code, forms and environments that limits->accepts; of segments that stay,
+ * all that their index tells of: only forms are read, when they are referred to. False: out of
+ * memory. Freed with recipe_graph_free in any case. */
 bool recipe_graph_build(const struct recipe_merge_input *inputs, size_t count,
                         const struct recipe_merge_limits *limits, struct recipe_graph *ret_graph);
 void recipe_graph_free(struct recipe_graph *graph);

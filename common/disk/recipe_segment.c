@@ -233,14 +233,34 @@ bool recipe_segment_next(const struct recipe_segment *segment, unsigned kind, st
     return true;
 }
 
+/* The next entry of the kind. False: there are no more. */
+static bool next_entry(const struct recipe_index *index, unsigned kind, size_t *at)
+{
+    const struct digest least = {0};
+    *at = *at == SIZE_MAX ? recipe_index_lower(index, kind, least) : *at + 1;
+    return *at < index->count && recipe_index_kind(index, *at) == kind;
+}
+
 bool recipe_segment_next_of(const struct recipe_segment *segment, unsigned kind, size_t *at,
                             struct recipe_record *ret_record)
 {
-    const struct digest least = {0};
-    *at = *at == SIZE_MAX ? recipe_index_lower(&segment->index, kind, least) : *at + 1;
-    if (*at >= segment->index.count || recipe_index_kind(&segment->index, *at) != kind) {
+    if (!next_entry(&segment->index, kind, at)) {
         return false;
     }
     *ret_record = record_of(segment, *at);
+    return true;
+}
+
+bool recipe_segment_list(const struct recipe_segment *segment, unsigned kind, size_t *at,
+                         struct recipe_record *ret_record)
+{
+    if (!next_entry(&segment->index, kind, at)) {
+        return false;
+    }
+    *ret_record = (struct recipe_record){
+        .kind = kind,
+        .digest = recipe_index_digest(&segment->index, *at),
+        .offset = recipe_index_offset(&segment->index, *at),
+    };
     return true;
 }

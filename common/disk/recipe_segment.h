@@ -54,4 +54,8 @@ bool recipe_segment_next(const struct recipe_segment *segment, unsigned kind, st
 bool recipe_segment_next_of(const struct recipe_segment *segment, unsigned kind, size_t *at,
                             struct recipe_record *ret_record);
 
+/* Likewise, by the index alone: data is NULL, and nothing is read or checked. */
+bool recipe_segment_list(const struct recipe_segment *segment, unsigned kind, size_t *at,
+                         struct recipe_record *ret_record);
+
 #endif

@@ -96,6 +96,27 @@ enum reason recipe_sources_open(int folder_fd, struct recipe_sources *ret_source
                                                                    : REASON_ok;
 }
 
+void recipe_sources_leave_largest(struct recipe_sources *sources)
+{
+    size_t largest = 0;
+    for (size_t i = 1; i < sources->count; i++) {
+        const bool held = sources->fds[i] >= 0;
+        if (held && (sources->fds[largest] < 0 ||
+                     sources->segments[i].size > sources->segments[largest].size)) {
+            largest = i;
+        }
+    }
+    if (sources->held == 0 || sources->segments[largest].size <= sources->bytes_held / 2) {
+        return;
+    }
+    close(sources->fds[largest]);
+    sources->fds[largest] = -1;
+    sources->inputs[largest].stays = true;
+    sources->held--;
+    sources->bytes_held -= sources->segments[largest].size;
+    sources->bytes_beside += sources->segments[largest].size;
+}
+
 void recipe_sources_remove(const struct recipe_sources *sources, int folder_fd)
 {
     for (size_t i = 0; i < sources->count; i++) {

@@ -29,6 +29,10 @@ struct recipe_sources {
  * recipe_sources_close. */
 enum reason recipe_sources_open(int folder_fd, struct recipe_sources *ret_sources);
 
+/* Lets go of the largest segment if it has more than all others that are held: what is written anew
+ * each time is then in proportion to what is new. */
+void recipe_sources_leave_largest(struct recipe_sources *sources);
+
 /* Removes the files that are held. */
 void recipe_sources_remove(const struct recipe_sources *sources, int folder_fd);
 

@@ -102,6 +102,49 @@ TEST_F(RecipeCompact, ManyBecomeOneWithEachRecordOnce)
     EXPECT_EQ(status.st_mode & 07777, 0600u);
 }
 
+TEST_F(RecipeCompact, WhatIsLargerThanAllElseIsNotWrittenAnew)
+{
+    write_pipeline(c);
+    const std::string large = segments().at(0);
+    const std::string content = read(large);
+    // One that is small, for its code and all else lie in the large one already.
+    for (uint32_t day = 20001; day < 20007; day++) {
+        Batch batch;
+        batch.use(c.form, sample_environment, day);
+        write(batch);
+        write_pipeline(a);
+    }
+    EXPECT_EQ(compact().counts.incomplete, 0u);
+    EXPECT_EQ(segments().size(), 2u);
+    EXPECT_EQ(read(large), content);
+    Recipes recipes = open();
+    EXPECT_TRUE(has(recipes, a));
+    EXPECT_TRUE(has(recipes, c));
+    EXPECT_EQ(use_of(recipes, c)->days, 7u);
+    prune();
+    EXPECT_EQ(segments().size(), 1u);
+    EXPECT_TRUE(has(open(), c));
+}
+
+TEST_F(RecipeCompact, WhatStaysIsDamagedForItselfAlone)
+{
+    write_pipeline(c);
+    std::string content = read(segments().at(0));
+    const size_t form = content.find(c.form);
+    content[form + 40] ^= 1;
+    write_file(segments().at(0), content);
+    for (int i = 0; i < 6; i++) {
+        Batch batch;
+        batch.use(c.form, sample_environment, 20001);
+        write(batch);
+        write_pipeline(a);
+    }
+    const recipe_compaction compaction = compact();
+    EXPECT_EQ(compaction.counts.incomplete, 1u) << "its form is damaged";
+    EXPECT_EQ(compaction.counts.damaged, 0u);
+    EXPECT_TRUE(has(open(), a));
+}
+
 TEST_F(RecipeCompact, WhatItMakesIsNotMadeAgain)
 {
     write_pipeline(a);
