@@ -282,12 +282,17 @@ static bool find_form(void *user, struct digest content, const void **ret_form, 
     return find(user, RECIPE_FORM, content, ret_form, ret_size);
 }
 
+/* Code that is not valid is given without its bytes: that is not the code that the form means. */
 static bool find_code(void *user, struct digest content, const void **ret_code, size_t *ret_size)
 {
     const struct warm_recipes *recipes = user;
-    return find(recipes, RECIPE_CODE, content, ret_code, ret_size) &&
-           (!recipes->validator ||
-            spirv_validator_accepts(recipes->validator, *ret_code, *ret_size));
+    if (!find(recipes, RECIPE_CODE, content, ret_code, ret_size)) {
+        return false;
+    }
+    if (recipes->validator && !spirv_validator_accepts(recipes->validator, *ret_code, *ret_size)) {
+        *ret_size = 0;
+    }
+    return true;
 }
 
 struct replay_source warm_recipes_source(const struct warm_recipes *recipes)

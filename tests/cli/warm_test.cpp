@@ -361,7 +361,7 @@ TEST_F(WarmForeign, CodeOfOthersIsValidated)
     EXPECT_EQ(caches({"--app", "own"}).at(0)["compiled"], 1) << "what was recorded here is trusted";
     json cache = caches({"--app", "guest", root + "/own/recipes"}).at(0);
     EXPECT_EQ(cache["compiled"], 0);
-    EXPECT_EQ(cache["missing"], 1);
+    EXPECT_EQ(cache["invalid"], 1);
     EXPECT_EQ(cache["state"], "nothing");
 }
 

@@ -324,7 +324,7 @@ TEST_F(Replay, WhatIsInvalidIsSkipped)
     EXPECT_EQ(play(pipeline), REPLAY_INVALID);
     form = whole;
     // No pipeline at all, and code of another size than the module's form says.
-    digest not_a_pipeline = book.write([this] {
+    digest not_a_pipeline = book.write([] {
         static VkSamplerCreateInfo info = {};
         info.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO;
         return &info;
