@@ -179,6 +179,8 @@ TEST_F(PrewarmTest, EndsWhereTheDriverCouldCallTheProgram)
 {
     ProgramOptions options;
     options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+    const std::string log = (folder() / "log").string();
+    environment["WARMPIPE_LOG"] = "info:" + log;
     const Outcome outcome = run([&] {
         use_one_core();
         static std::atomic<bool> has_messenger{false};
@@ -206,7 +208,7 @@ TEST_F(PrewarmTest, EndsWhereTheDriverCouldCallTheProgram)
         VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
         EXPECT_EQ(create(program.instance, &info, nullptr, &messenger), VK_SUCCESS);
         has_messenger = true;
-        program.create_compute(10, 11); // the program itself is not hindered
+        wait_until([&] { return read_text(log).find("prewarmed ") != std::string::npos; });
         destroy(program.instance, messenger, nullptr);
     });
     EXPECT_EQ(prewarmed(outcome), 1);
