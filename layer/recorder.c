@@ -120,7 +120,7 @@ static bool is_used_today(struct recorder *recorder, struct digest pipeline)
            fingerprint_set_has(&recorder->written, mark_of(MARK_USE, pipeline));
 }
 
-/* What only pipelines' own recipes, or none, refer to. */
+/* Whether forms of this kind are kept: those of modules come with the draft. */
 static bool is_referred_to(VkStructureType type)
 {
     switch (type) {
