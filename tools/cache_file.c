@@ -1,8 +1,16 @@
 #include "cache_file.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "digest_stream.h"
+#include "disk/file.h"
 #include "disk/parts.h"
+
+#define SIZE_LIMIT ((uint64_t)1 << 30)
+#define PIECE_SIZE ((size_t)1 << 18) /* stays in the processor's cache between copy and digest */
 
 static bool ends_in(const char *name, const char *suffix)
 {
@@ -34,12 +42,85 @@ static bool is_named_after(const char *name, const struct driver_identity *ident
     return strncmp(name, hex, length) == 0 && name[length] == '.';
 }
 
-enum reason cache_file_check(const char *name, const void *data, size_t size,
-                             struct envelope *ret_envelope)
+/* Reads until `size` bytes are there or the file ends. */
+static ssize_t read_piece(int fd, uint8_t *buffer, size_t size)
 {
-    enum reason reason = envelope_validate(data, size, NULL, ret_envelope);
-    if (reason == REASON_ok && !is_named_after(name, &ret_envelope->identity)) {
+    size_t done = 0;
+    ssize_t count = 1;
+    while (done < size && count != 0) {
+        count = read(fd, buffer + done, size - done);
+        if (count < 0 && errno != EINTR) {
+            return -1;
+        }
+        done += count > 0 ? (size_t)count : 0;
+    }
+    return (ssize_t)done;
+}
+
+/* The blob, which follows: its digest, and the driver's own header at its start. */
+static enum reason check_blob(int fd, const struct envelope *envelope, uint8_t *buffer)
+{
+    struct digest_stream *stream = digest_stream_new();
+    if (!stream) {
+        return REASON_out_of_memory;
+    }
+    bool header_matches = true;
+    ssize_t count = 1;
+    for (size_t done = 0; count > 0 && done < envelope->blob_size; done += (size_t)count) {
+        const size_t left = envelope->blob_size - done;
+        count = read_piece(fd, buffer, left < PIECE_SIZE ? left : PIECE_SIZE);
+        if (count > 0) {
+            digest_stream_add(stream, buffer, (size_t)count);
+        }
+        if (done == 0) {
+            header_matches =
+                count > 0 && identity_matches_blob(&envelope->identity, buffer, (size_t)count);
+        }
+    }
+    const struct digest digest = digest_stream_end(stream);
+    if (count < 0) {
+        return REASON_io_error;
+    }
+    return !digest_equal(digest, envelope->blob_digest) ? REASON_bad_section_digest
+           : header_matches                             ? REASON_ok
+                                                        : REASON_bad_blob_header;
+}
+
+static enum reason check_open(int fd, uint64_t size, const char *name, struct cache_file *file)
+{
+    uint8_t *buffer = aligned_alloc(64, PIECE_SIZE);
+    if (!buffer) {
+        return REASON_out_of_memory;
+    }
+    ssize_t head = read_piece(fd, buffer, ENVELOPE_HEADER_SIZE);
+    enum reason reason = REASON_io_error;
+    if (head >= 0) {
+        file->ours |= cache_file_has_our_magic(buffer, (size_t)head);
+        reason = envelope_validate_header(buffer, (size_t)head, size, NULL, &file->envelope);
+        file->known = reason == REASON_ok;
+    }
+    if (reason == REASON_ok) {
+        reason = check_blob(fd, &file->envelope, buffer);
+    }
+    if (reason == REASON_ok && !is_named_after(name, &file->envelope.identity)) {
         reason = REASON_renamed;
     }
+    free(buffer);
+    return reason;
+}
+
+enum reason cache_file_check(int directory_fd, const char *name, struct cache_file *ret_file)
+{
+    struct cache_file file;
+    memset(&file, 0, sizeof file);
+    file.ours = cache_file_has_our_name(name);
+    int fd = -1;
+    uint64_t size = 0;
+    enum reason reason = file_open(directory_fd, name, &fd, &size);
+    if (reason == REASON_ok) {
+        reason = size > SIZE_LIMIT ? REASON_too_large : check_open(fd, size, name, &file);
+        close(fd);
+    }
+    *ret_file = file;
     return reason;
 }

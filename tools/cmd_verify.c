@@ -17,9 +17,6 @@
 #include "verb.h"
 #include "verify_recipes.h"
 
-/* Files are read whole, and no driver's policy lets one grow as large. */
-#define SIZE_LIMIT ((uint64_t)1 << 30)
-
 enum { OPTION_JSON, OPTION_VERBOSE };
 
 static const struct option_spec options[] = {
@@ -125,24 +122,16 @@ static void check_file(struct verification *verification, int directory_fd, cons
         check_recipes(verification, directory_fd, name, path);
         return;
     }
-    uint8_t *data = NULL;
-    size_t size = 0;
-    struct envelope envelope;
-    memset(&envelope, 0, sizeof envelope);
-    enum reason reason = file_read(directory_fd, name, SIZE_LIMIT, &data, &size);
-    bool was_read = reason == REASON_ok;
-    if (was_read) {
-        reason = cache_file_check(name, data, size, &envelope);
-    }
-    bool ours = cache_file_has_our_name(name) || (was_read && cache_file_has_our_magic(data, size));
-    if (!ours) {
-        complain(verification, path,
-                 was_read ? reason_text(REASON_bad_magic) : reason_text(reason));
+    struct cache_file file;
+    enum reason reason = cache_file_check(directory_fd, name, &file);
+    if (!file.ours) {
+        /* What could be read is not ours by its first bytes. */
+        bool was_read = reason == REASON_bad_magic || reason == REASON_truncated;
+        complain(verification, path, reason_text(was_read ? REASON_bad_magic : reason));
     } else {
-        report(verification, path, reason, envelope.blob ? &envelope : NULL);
+        report(verification, path, reason, file.known ? &file.envelope : NULL);
         verification->files++;
     }
-    free(data);
 }
 
 /* Files in quarantine have been dealt with: they are named, not judged. */

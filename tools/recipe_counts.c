@@ -21,17 +21,12 @@ struct recipe_counts {
     size_t device_count;
 };
 
-static bool is_same(struct digest a, struct digest b)
-{
-    return a.low == b.low && a.high == b.high;
-}
-
 /* NULL: not looked at yet. */
 static const struct device *find_device(const struct recipe_counts *counts,
                                         struct digest environment)
 {
     for (size_t i = 0; i < counts->device_count; i++) {
-        if (is_same(counts->devices[i].environment, environment)) {
+        if (digest_equal(counts->devices[i].environment, environment)) {
             return &counts->devices[i];
         }
     }
@@ -114,7 +109,7 @@ uint64_t recipe_counts_pipelines(const struct recipe_counts *counts,
     if (count > 0) {
         qsort(pipelines, count, sizeof *pipelines, compare);
         for (size_t i = 0; i < count; i++) {
-            different += i == 0 || !is_same(pipelines[i], pipelines[i - 1]);
+            different += i == 0 || !digest_equal(pipelines[i], pipelines[i - 1]);
         }
     }
     free(pipelines);

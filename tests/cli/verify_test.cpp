@@ -182,6 +182,22 @@ TEST_F(Verify, PassesOverWhatIsNotOurs)
     EXPECT_EQ(run_tool({"verify", "--json", folder.path}).out, "{\"files\":[]}\n");
 }
 
+// Files are read in pieces: what is wrong behind the first is found as well.
+TEST_F(Verify, ReadsLargeFilesToTheirEnd)
+{
+    std::string payload(3000000, 'x');
+    for (size_t i = 0; i < payload.size(); i += 7) {
+        payload[i] = static_cast<char>(i >> 3);
+    }
+    const std::string whole = cache_file(sample_identity(), make_blob(payload, sample_identity()));
+    std::string path = put(name + ".wpcache", whole);
+    EXPECT_EQ(run_tool({"verify", folder.path}).exit_status, 0);
+    for (size_t at : {size_t(1 << 18), whole.size() / 2, whole.size() - 1}) {
+        put(name + ".wpcache", flipped(whole, at));
+        expect_finding(path, "bad_section_digest");
+    }
+}
+
 TEST_F(Verify, ReportsQuarantineWithoutJudgingIt)
 {
     std::filesystem::create_directory(app + "/quarantine");
