@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 from process import Program, empty_directory
+from saving import test_driver
 from series import Claim, Series, Side, expect
 
 FOLDERS = 1000
@@ -43,4 +44,24 @@ def verb(name):
     return make
 
 
-SERIES = {"tool-list": verb("list"), "tool-stats": verb("stats")}
+def verify(bench):
+    """One large cache file, against its digest alone."""
+    xxhsum = shutil.which("xxhsum")
+    expect(xxhsum, "no xxhsum (package xxhash)")
+    root = empty_directory(bench.path("large"))
+    Program([bench.client, "--compute", "2", "--graphics", "0"], {
+        **test_driver(bench), "WPTEST_ICD_RECORD_BYTES": 100 << 20,
+        **bench.layer(root, WARMPIPE_APP="app")}).run(bench.path("output"))
+    (file,) = [os.path.join(folder, name) for folder, _, names in os.walk(root)
+               for name in names if name.endswith(".wpcache")]
+    expect(os.path.getsize(file) > 100 << 20, "a large file")
+    environment = {"HOME": bench.home, "PATH": "/usr/bin:/bin"}
+    ours = Program([os.path.join(bench.build, "tools/warmpipe"), "verify", file], environment)
+    theirs = Program([xxhsum, "-q", "-H128", file], environment)
+    return Series("tool-verify", Side(ours), Side(theirs), [
+        Claim("process", "warmpipe verify of a large file / xxhsum -H128 of the same",
+              lambda run: run["process_ns"], at_most=2),
+    ])
+
+
+SERIES = {"tool-list": verb("list"), "tool-stats": verb("stats"), "tool-verify": verify}
