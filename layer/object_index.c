@@ -1,12 +1,18 @@
 #include "object_index.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#define CAPACITY_MIN 32
+static void free_slots(struct object_index *index)
+{
+    if (index->slots != index->first) {
+        free(index->slots);
+    }
+}
 
 void object_index_release(struct object_index *index)
 {
-    free(index->slots);
+    free_slots(index);
     index->slots = NULL;
     index->mask = 0;
     index->count = 0;
@@ -37,19 +43,25 @@ static void insert(struct object_index *index, void *item)
 
 static bool grow(struct object_index *index)
 {
-    struct object_index larger = *index;
-    larger.mask = index->slots ? index->mask * 2 + 1 : CAPACITY_MIN - 1;
+    if (!index->slots) {
+        memset(index->first, 0, sizeof index->first);
+        index->slots = index->first;
+        index->mask = OBJECT_INDEX_FIRST - 1;
+        return true;
+    }
+    struct object_index larger = {.mask = index->mask * 2 + 1, .hash = index->hash};
     larger.slots = calloc(larger.mask + 1, sizeof(void *));
     if (!larger.slots) {
         return false;
     }
-    for (size_t i = 0; index->slots && i <= index->mask; ++i) {
+    for (size_t i = 0; i <= index->mask; ++i) {
         if (index->slots[i]) {
             insert(&larger, index->slots[i]);
         }
     }
-    free(index->slots);
-    *index = larger;
+    free_slots(index);
+    index->slots = larger.slots;
+    index->mask = larger.mask;
     return true;
 }
 

@@ -7,11 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define OBJECT_INDEX_FIRST 16
+
 struct object_index {
-    void **slots; /* NULL: free; zero-initialize the struct */
+    void **slots; /* NULL: free; zero-initialize the struct, which must not be moved */
     size_t mask;
     size_t count;
     uint64_t (*hash)(const void *item); /* set by the owner, never changed */
+    void *first[OBJECT_INDEX_FIRST];    /* the slots, as long as they are enough */
 };
 
 /* Frees the slots, not the items. */

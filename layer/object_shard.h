@@ -9,7 +9,7 @@
 #include "object_index.h"
 #include "objects.h"
 
-#define SHARD_COUNT 256
+#define SHARD_COUNT 128
 
 /* Tests narrow the hash to show that equality never rests on it. */
 #ifndef OBJECTS_HASH_MASK
