@@ -4,12 +4,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct recipe_window {
     uint8_t *data;
     size_t size;
     int fd; /* -1: detached */
+    dev_t device;
+    ino_t inode;
     atomic_bool failed;
 };
 
@@ -26,7 +29,10 @@ struct recipe_window *recipe_window_open(int fd, size_t size)
         close(fd);
         return NULL;
     }
-    *window = (struct recipe_window){.data = data, .size = size, .fd = fd};
+    struct stat status = {0};
+    fstat(fd, &status);
+    *window = (struct recipe_window){
+        .data = data, .size = size, .fd = fd, .device = status.st_dev, .inode = status.st_ino};
     return window;
 }
 
@@ -79,9 +85,19 @@ void recipe_window_forget(struct recipe_window *window)
     madvise(window->data, window->size, MADV_DONTNEED);
 }
 
+/* A program that closes descriptors it does not know may have made a file of its own of this
+ * number.
+ */
+static bool is_still_ours(const struct recipe_window *window)
+{
+    struct stat status;
+    return fstat(window->fd, &status) == 0 && status.st_dev == window->device &&
+           status.st_ino == window->inode;
+}
+
 void recipe_window_detach(struct recipe_window *window)
 {
-    if (window->fd >= 0) {
+    if (window->fd >= 0 && is_still_ours(window)) {
         close(window->fd);
     }
     window->fd = -1;

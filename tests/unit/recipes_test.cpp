@@ -454,6 +454,28 @@ TEST_F(ReadRecipe, AFileThatIsCutShortWhileItIsOpenIsDamaged)
     EXPECT_EQ(recipes_damage(recipes.get()).records, 2u);
 }
 
+// A program may close what it does not know, and open a file of its own.
+TEST_F(ReadRecipe, ADescriptorThatTheProgramTookIsNotClosed)
+{
+    Recipes recipes = open();
+    const std::string own = scratch.path("own");
+    int taken = -1;
+    for (int fd = 3; fd < 64; fd++) {
+        char link[64];
+        char target[4096] = "";
+        std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        if (readlink(link, target, sizeof target - 1) > 0 && std::strstr(target, ".wprecipes")) {
+            const int other = ::open(own.c_str(), O_RDWR | O_CREAT, 0600);
+            dup2(other, fd);
+            close(other);
+            taken = fd;
+        }
+    }
+    ASSERT_GE(taken, 0);
+    recipes.reset();
+    EXPECT_EQ(close(taken), 0);
+}
+
 TEST_F(ReadRecipe, DetachedItsIndexAndUsesAnswerAndNothingElse)
 {
     Recipes recipes = open();
