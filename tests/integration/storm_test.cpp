@@ -172,7 +172,10 @@ TEST_F(StormTest, KilledAtAnyMoment)
             },
             {Layer::any, true, -SIGKILL});
         for (const json &line : outcome.stats) {
-            EXPECT_NE(line["cache"]["state"], "rejected") << line;
+            // Skipped for a start, if the one before was killed while it loaded; never damaged.
+            EXPECT_TRUE(line["cache"]["state"] != "rejected" ||
+                        line["cache"]["reason"] == "suspect")
+                << line;
             EXPECT_NE(line["cache"]["state"], "quarantined") << line;
             if (line["cache"]["saved_bytes"] > 0) {
                 saved.insert(i);
@@ -180,21 +183,20 @@ TEST_F(StormTest, KilledAtAnyMoment)
         }
     }
     EXPECT_GE(saved.size(), 3u);
-    const Outcome warm = run([&] {
-        Program owner;
-        for (unsigned i : saved) {
-            owner.create_compute(i * burst, (i + 1) * burst);
-        }
-    });
+    const auto ask_for_all = [&] {
+        return run([&] {
+            Program owner;
+            for (unsigned i : saved) {
+                owner.create_compute(i * burst, (i + 1) * burst);
+            }
+        });
+    };
+    // What was saved beside the file waits for the next save, and a suspicion for the next start.
+    ask_for_all();
+    ask_for_all();
+    const Outcome warm = ask_for_all();
     EXPECT_EQ(warm.stats_of()["cache"]["state"], "loaded");
-    // What was saved beside the file waits for the next save, which this run has made.
-    const Outcome again = run([&] {
-        Program owner;
-        for (unsigned i : saved) {
-            owner.create_compute(i * burst, (i + 1) * burst);
-        }
-    });
-    EXPECT_EQ(again.hits(), saved.size() * burst);
+    EXPECT_EQ(warm.hits(), saved.size() * burst);
 }
 
 } // namespace
