@@ -41,8 +41,8 @@
  *     WPTEST_ICD_FAIL_ELEMENT=K=RESULT     element K of each batch of pipelines fails so
  *     WPTEST_ICD_CACHE_CREATE      fail_data: out of memory when there is initial data;
  *                                  fail: always; abort_data: abort() when there is initial data
- *     WPTEST_ICD_CRASH=0xCONTENT   compiling the pipeline that has this "content" in the record ends
- *                                  the process; WPTEST_ICD_HANG=0xCONTENT: never ends
+ *     WPTEST_ICD_CRASH=0xCONTENT   compiling the pipeline of this "content" in the record ends the
+ *                                  process; WPTEST_ICD_HANG=0xCONTENT: never ends
  *     WPTEST_ICD_DATA              what vkGetPipelineCacheData does:
  *                                    incomplete  VK_INCOMPLETE for ever
  *                                    growing     more data at each call

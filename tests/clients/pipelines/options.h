@@ -46,7 +46,7 @@ struct options {
     uint32_t delay_ms; /* before the first pipeline */
     uint32_t burst;    /* calls of a thread between two pauses; 0: no pauses */
     uint32_t pause_ms;
-    uint32_t wait_ms;  /* after the last */
+    uint32_t wait_ms; /* after the last */
     enum ending ending;
 };
 
