@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/config.h"
+#include "disk/names.h"
 #include "disk/paths.h"
 #include "driver/policy_load.h"
 #include "inventory.h"
@@ -90,10 +92,6 @@ static bool parse(const struct arguments *arguments, struct warming *warming)
         !parse_number("timeout", arguments->values[OPTION_TIMEOUT], 1, MAX_TIMEOUT_S, &timeout)) {
         return false;
     }
-    if (arguments->operand_count > 0 && !arguments->values[OPTION_APP]) {
-        output_message("warm: recipes from elsewhere need --app: whose they are");
-        return false;
-    }
     warming->device = (uint32_t)device;
     warming->jobs = (unsigned)jobs;
     warming->patience_ns = timeout * CLOCK_S;
@@ -174,10 +172,11 @@ static void warm_app(struct warming *warming, const char *app, const struct warm
     }
 }
 
-static bool open_and_warm(struct warming *warming, const char *app)
+/* paths NULL: the recipes are those in the program's own folder. */
+static bool open_and_warm(struct warming *warming, const char *app, char **paths)
 {
     struct warm_recipes recipes;
-    if (!warm_recipes_open(warming->root, app, warming->arguments->operands, &recipes)) {
+    if (!warm_recipes_open(warming->root, app, paths, &recipes)) {
         return false;
     }
     if (recipes.unusable > 0) {
@@ -189,23 +188,62 @@ static bool open_and_warm(struct warming *warming, const char *app)
     return true;
 }
 
-/* One program, which need not have a folder yet where its recipes come from elsewhere, or all. */
+/* A program's folder, wherever its root is, or the folder of recipes in it. */
+static bool warm_folder(struct warming *warming, const char *path)
+{
+    bool fine = false;
+    struct stat status;
+    char *recipes = NULL;
+    char *folder = realpath(path, NULL);
+    char *name = folder ? strrchr(folder, '/') : NULL;
+    if (name && name > folder && strcmp(name, "/recipes") == 0) {
+        *name = '\0';
+        name = strrchr(folder, '/');
+    }
+    if (name && name > folder && names_is_app(name + 1) &&
+        asprintf(&recipes, "%s/recipes", folder) >= 0 && stat(recipes, &status) == 0 &&
+        S_ISDIR(status.st_mode)) {
+        *name = '\0';
+        warming->root = folder;
+        fine = open_and_warm(warming, name + 1, NULL);
+    } else {
+        output_message("warm: '%s' is no program's folder: --app tells whose recipes they are",
+                       path);
+    }
+    free(recipes);
+    free(folder);
+    return fine;
+}
+
+/* Recipes from elsewhere: the program that they are for need not have a folder yet. */
+static bool warm_elsewhere(struct warming *warming, const char *app)
+{
+    const struct paths_program program = {.app_setting = app};
+    char name[PATHS_APP_SIZE];
+    paths_app_name(&program, name);
+    return open_and_warm(warming, name, warming->arguments->operands);
+}
+
+/* Programs' folders, one program, or all. */
 static bool warm_all(struct warming *warming)
 {
     const char *app = warming->arguments->values[OPTION_APP];
     struct inventory_apps apps = {0};
     bool fine = true;
+    if (warming->arguments->operand_count > 0 && app) {
+        return warm_elsewhere(warming, app);
+    }
+    for (char **path = warming->arguments->operands; *path && !warm_run_is_stopped(); path++) {
+        fine &= warm_folder(warming, *path);
+    }
     if (warming->arguments->operand_count > 0) {
-        const struct paths_program program = {.app_setting = app};
-        char name[PATHS_APP_SIZE];
-        paths_app_name(&program, name);
-        return open_and_warm(warming, name);
+        return fine;
     }
     if (!inventory_select("warm", warming->root, app, &apps)) {
         return false;
     }
     for (size_t i = 0; i < apps.count && !warm_run_is_stopped(); i++) {
-        fine &= open_and_warm(warming, apps.names[i]);
+        fine &= open_and_warm(warming, apps.names[i], NULL);
     }
     inventory_apps_free(&apps);
     return fine;
@@ -281,7 +319,8 @@ const struct verb verb_warm = {
     .description =
         "Replays the recipes of all programs, or of one, for each device that has no\n"
         "cache yet: after a driver update, on another GPU, in a new container. PATH: a\n"
-        "file of recipes, or a folder of them, from elsewhere; their SPIR-V is validated.\n"
+        "program's folder, or, with --app, recipes from elsewhere: a file, or a folder of\n"
+        "them; their SPIR-V is validated.\n"
         "What crashes or hangs the driver is passed over from then on.\n\n"
         "Exit status: 0 fine, 1 something could not be replayed as it should, 2 not done.",
     .options = options,

@@ -288,6 +288,20 @@ TEST_F(Warm, RecipesFromElsewhere)
     EXPECT_EQ(warm({"--app", "guest", folder.path + "/nowhere"}).exit_status, 2);
 }
 
+TEST_F(Warm, AProgramsFolderWhereverItIs)
+{
+    record();
+    const std::string elsewhere = folder.path + "/elsewhere";
+    std::filesystem::rename(root, elsewhere);
+    json cache = caches({elsewhere + "/program/"}).at(0);
+    EXPECT_EQ(cache["name"], "program");
+    EXPECT_EQ(cache["state"], "warmed");
+    EXPECT_EQ(cache["compiled"], PIPELINES);
+    EXPECT_EQ(caches({elsewhere + "/program/recipes"}).at(0)["state"], "ready");
+    EXPECT_FALSE(std::filesystem::exists(root));
+    EXPECT_EQ(warm({elsewhere}).exit_status, 2);
+}
+
 TEST_F(Warm, WrongUsage)
 {
     record();
