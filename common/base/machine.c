@@ -74,8 +74,9 @@ static bool find_group(const char *root, const char *controller, char group[PATH
         for (char *name; controller && (name = strsep(&controllers, ","));) {
             found |= strcmp(name, controller) == 0;
         }
-        if (found && *place == '/' && strlen(place) < PATH_SIZE) {
-            strcpy(group, place);
+        const size_t size = strlen(place) + 1;
+        if (found && *place == '/' && size <= PATH_SIZE) {
+            memcpy(group, place, size);
             return true;
         }
     }

@@ -67,5 +67,5 @@ bool marker_record_parse(const void *data, size_t size, struct marker_record *re
 void marker_strike_name(uint64_t generation, char ret_name[MARKER_STRIKE_NAME_SIZE])
 {
     unique_format(generation, ret_name);
-    strcat(ret_name, MARKER_STRIKE_SUFFIX);
+    memcpy(ret_name + UNIQUE_HEX_SIZE - 1, MARKER_STRIKE_SUFFIX, sizeof MARKER_STRIKE_SUFFIX);
 }
