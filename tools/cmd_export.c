@@ -4,7 +4,6 @@
 
 #include "disk/recipe_folder.h"
 #include "disk/recipe_sources.h"
-#include "inventory.h"
 #include "recipe_tool.h"
 #include "verb.h"
 
@@ -70,12 +69,8 @@ static int export_app(const struct arguments *arguments, const char *root, const
 
 static int run(const struct arguments *arguments)
 {
-    char *root = inventory_root("export", arguments->values[OPTION_DIR]);
-    char *app = root ? recipe_tool_app("export", root, arguments->values[OPTION_APP]) : NULL;
-    const int status = app ? export_app(arguments, root, app) : EXIT_USAGE;
-    free(app);
-    free(root);
-    return status;
+    return recipe_tool_run("export", arguments, arguments->values[OPTION_DIR],
+                           arguments->values[OPTION_APP], export_app);
 }
 
 const struct verb verb_export = {
@@ -86,7 +81,8 @@ const struct verb verb_export = {
         "Writes what the program has asked for, in all its runs, to FILE: its SPIR-V, its\n"
         "create-infos, and when and how often they were used. Nothing in it depends on\n"
         "the driver, so it can be shipped with the program: 'warmpipe import' takes it,\n"
-        "'warmpipe warm FILE' builds a cache of it. Damaged records are left out.\n\n"
+        "'warmpipe warm --app NAME FILE' builds a cache of it. Damaged records are left\n"
+        "out.\n\n"
         "Exit status: 0 all was written, 1 something had to be left out, 2 no FILE.",
     .options = options,
     .min_operands = 1,

@@ -3,7 +3,6 @@
 
 #include "base/config.h"
 #include "disk/recipe_compact.h"
-#include "inventory.h"
 #include "recipe_judge.h"
 #include "recipe_tool.h"
 #include "verb.h"
@@ -96,12 +95,8 @@ static int import_file(const struct arguments *arguments, const char *root, cons
 
 static int run(const struct arguments *arguments)
 {
-    char *root = inventory_root("import", arguments->values[OPTION_DIR]);
-    char *app = root ? recipe_tool_app("import", root, arguments->values[OPTION_APP]) : NULL;
-    const int status = app ? import_file(arguments, root, app) : EXIT_USAGE;
-    free(app);
-    free(root);
-    return status;
+    return recipe_tool_run("import", arguments, arguments->values[OPTION_DIR],
+                           arguments->values[OPTION_APP], import_file);
 }
 
 const struct verb verb_import = {

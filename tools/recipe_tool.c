@@ -11,7 +11,8 @@
 #include "disk/recipes.h"
 #include "inventory.h"
 
-char *recipe_tool_app(const char *verb, const char *root, const char *option)
+/* To be freed; NULL after a message. */
+static char *find_app(const char *verb, const char *root, const char *option)
 {
     if (option && !names_is_app(option)) {
         output_message("%s: '%s' is not the name of a program's folder", verb, option);
@@ -31,6 +32,17 @@ char *recipe_tool_app(const char *verb, const char *root, const char *option)
     }
     inventory_apps_free(&apps);
     return app;
+}
+
+int recipe_tool_run(const char *verb, const struct arguments *arguments, const char *dir,
+                    const char *app, recipe_tool_work *work)
+{
+    char *root = inventory_root(verb, dir);
+    char *meant = root ? find_app(verb, root, app) : NULL;
+    const int status = meant ? work(arguments, root, meant) : EXIT_USAGE;
+    free(meant);
+    free(root);
+    return status;
 }
 
 bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment)

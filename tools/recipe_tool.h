@@ -8,10 +8,15 @@
 
 #include "disk/recipe_merge.h"
 #include "output.h"
+#include "verb.h"
 
-/* The program that is meant: `option` (--app), else the only one that there is in the root. To be
- * freed; NULL after a message. */
-char *recipe_tool_app(const char *verb, const char *root, const char *option);
+/* What a verb does for one program; its exit status. */
+typedef int recipe_tool_work(const struct arguments *arguments, const char *root, const char *app);
+
+/* Does the work in the root that `dir` (--dir) or else the settings name, for the program `app`
+ * (--app) or else the only one in that root. Gives its exit status, or 2 after a message. */
+int recipe_tool_run(const char *verb, const struct arguments *arguments, const char *dir,
+                    const char *app, recipe_tool_work *work);
 
 /* Reads one recipe file into memory. False after a message. */
 bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment);
