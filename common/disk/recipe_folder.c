@@ -35,6 +35,16 @@ enum recipe_name recipe_folder_classify(const char *name, char ret_identity[DIGE
     return kind;
 }
 
+const char *recipe_folder_next_segment(DIR *listing)
+{
+    char identity[DIGEST_HEX_SIZE];
+    const char *name;
+    do {
+        name = listing_next(listing);
+    } while (name && recipe_folder_classify(name, identity) != RECIPE_NAME_SEGMENT);
+    return name;
+}
+
 enum reason recipe_folder_open_in(int app_fd, bool create, int *ret_fd)
 {
     return file_open_subdirectory(app_fd, RECIPE_FOLDER, create, ret_fd);

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "codec/digest.h"
+#include "listing.h"
 
 #define RECIPE_FOLDER    "recipes"
 #define RECIPE_SUFFIX    ".wprecipes"
@@ -27,6 +28,10 @@ enum recipe_name {
 /* What a file in the folder is, by its name. ret_identity is written for the kinds that have one.
  * Thread-safe. */
 enum recipe_name recipe_folder_classify(const char *name, char ret_identity[DIGEST_HEX_SIZE]);
+
+/* The next name of a segment in the folder's listing, valid until the next call; NULL: that was
+ * all. */
+const char *recipe_folder_next_segment(DIR *listing);
 
 /* Opens the folder of a program, through that program's own, with the checks of
  * file_open_directory for both; create: makes what is missing. *ret_fd is closed by the caller. */

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "file_owned.h"
-#include "listing.h"
 #include "recipe_folder.h"
 
 #define MAX_SEGMENTS ((size_t)1024)
@@ -82,14 +81,11 @@ enum reason recipe_sources_open(int folder_fd, struct recipe_sources *ret_source
     if (!listing) {
         return reason_from_errno(errno);
     }
-    char identity[DIGEST_HEX_SIZE];
     const char *name;
     enum reason reason = REASON_ok;
     while (reason != REASON_out_of_memory && sources->count < MAX_SEGMENTS &&
-           (name = listing_next(listing))) {
-        if (recipe_folder_classify(name, identity) == RECIPE_NAME_SEGMENT) {
-            reason = add(sources, folder_fd, name);
-        }
+           (name = recipe_folder_next_segment(listing))) {
+        reason = add(sources, folder_fd, name);
     }
     closedir(listing);
     return reason == REASON_out_of_memory || !make_inputs(sources) ? REASON_out_of_memory

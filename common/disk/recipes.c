@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "file.h"
-#include "listing.h"
 #include "recipe_folder.h"
 #include "recipe_segment.h"
 #include "recipe_uses.h"
@@ -105,16 +104,13 @@ static enum reason open_listed(struct recipes *recipes, int folder_fd, enum reci
     if (!listing) {
         return reason_from_errno(errno);
     }
-    char identity[DIGEST_HEX_SIZE];
     const char *name;
     enum reason reason = REASON_ok;
     *ret_missed = false;
     while (reason != REASON_out_of_memory && recipes->count < MAX_SEGMENTS &&
-           (name = listing_next(listing))) {
-        if (recipe_folder_classify(name, identity) == RECIPE_NAME_SEGMENT) {
-            reason = add_segment(recipes, folder_fd, name, access);
-            *ret_missed = *ret_missed || reason == REASON_no_file;
-        }
+           (name = recipe_folder_next_segment(listing))) {
+        reason = add_segment(recipes, folder_fd, name, access);
+        *ret_missed = *ret_missed || reason == REASON_no_file;
     }
     closedir(listing);
     return reason == REASON_out_of_memory ? reason : recipes->count ? REASON_ok : REASON_no_file;
