@@ -67,8 +67,8 @@ class SettingsFileSearch : public ::testing::Test {
   protected:
     void SetUp() override
     {
-        std::filesystem::create_directories(folder + "/work");
-        std::filesystem::current_path(folder + "/work");
+        std::filesystem::create_directories(folder + "/here");
+        std::filesystem::current_path(folder + "/here");
         environment = {{"HOME", folder + "/home"}};
     }
 
@@ -101,7 +101,7 @@ class SettingsFileSearch : public ::testing::Test {
 TEST_F(SettingsFileSearch, TheFirstThatIsThereCounts)
 {
     EXPECT_EQ(found(), "(none)");
-    put("/work/vk_layer_settings.txt", "work");
+    put("/here/vk_layer_settings.txt", "work");
     EXPECT_EQ(found(), "work");
     put("/named/vk_layer_settings.txt", "named");
     environment["VK_LAYER_SETTINGS_PATH"] = folder + "/named";
@@ -122,15 +122,15 @@ TEST_F(SettingsFileSearch, TheFirstThatIsThereCounts)
 
 TEST_F(SettingsFileSearch, OnlyARegularFileOfABoundedSize)
 {
-    std::filesystem::create_directories(folder + "/work/vk_layer_settings.txt");
+    std::filesystem::create_directories(folder + "/here/vk_layer_settings.txt");
     EXPECT_EQ(found(), "(none)");
-    std::filesystem::remove(folder + "/work/vk_layer_settings.txt");
-    ASSERT_EQ(mkfifo((folder + "/work/vk_layer_settings.txt").c_str(), 0600), 0);
+    std::filesystem::remove(folder + "/here/vk_layer_settings.txt");
+    ASSERT_EQ(mkfifo((folder + "/here/vk_layer_settings.txt").c_str(), 0600), 0);
     EXPECT_EQ(found(), "(none)"); // and nobody waits for a writer
-    std::filesystem::remove(folder + "/work/vk_layer_settings.txt");
-    put("/work/vk_layer_settings.txt", std::string(SETTINGS_FILE_LIMIT, 'x'));
+    std::filesystem::remove(folder + "/here/vk_layer_settings.txt");
+    put("/here/vk_layer_settings.txt", std::string(SETTINGS_FILE_LIMIT, 'x'));
     EXPECT_EQ(found().size(), SETTINGS_FILE_LIMIT);
-    put("/work/vk_layer_settings.txt", std::string(SETTINGS_FILE_LIMIT + 1, 'x'));
+    put("/here/vk_layer_settings.txt", std::string(SETTINGS_FILE_LIMIT + 1, 'x'));
     EXPECT_EQ(found(), "(none)");
 }
 
