@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "disk_fixture.h"
+#include "scratch.h"
 
 extern "C" {
 #include "disk/store.h"
@@ -104,6 +105,51 @@ class Store {
     driver_identity identity_;
     Words own_;
     std::unique_ptr<store, Close> store_;
+};
+
+// A folder of one program, and the processes that save there one after the other.
+class StoreTest : public testing::Test {
+  protected:
+    std::string root() const
+    {
+        return scratch.path("root");
+    }
+
+    std::string folder() const
+    {
+        return root() + "/app";
+    }
+
+    std::string file() const
+    {
+        return store_path(Store(root()).get());
+    }
+
+    std::vector<std::string> names(const std::string &suffix) const
+    {
+        return names_in(folder(), suffix);
+    }
+
+    std::string file_content() const
+    {
+        return scratch.read("root/app/" + std::filesystem::path(file()).filename().string());
+    }
+
+    // What the next process finds.
+    std::string load() const
+    {
+        return Store(root()).load();
+    }
+
+    // A process that does its work and ends.
+    void save(const std::string &words) const
+    {
+        Store store(root());
+        store.load();
+        ASSERT_EQ(store.commit(words), REASON_ok);
+    }
+
+    Scratch scratch;
 };
 
 #endif
