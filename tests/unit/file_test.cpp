@@ -8,6 +8,7 @@
 
 #include "child.h"
 #include "disk_fixture.h"
+#include "file_fixture.h"
 #include "holder.h"
 #include "scratch.h"
 
@@ -19,41 +20,6 @@ extern "C" {
 namespace {
 
 constexpr uid_t nobody = 65534;
-
-mode_t mode_of(const std::string &path)
-{
-    struct stat status = {};
-    EXPECT_EQ(lstat(path.c_str(), &status), 0) << path;
-    return status.st_mode & 07777;
-}
-
-class Umask {
-  public:
-    explicit Umask(mode_t mask) : old_(umask(mask))
-    {
-    }
-    ~Umask()
-    {
-        umask(old_);
-    }
-
-  private:
-    mode_t old_;
-};
-
-class Fd {
-  public:
-    Fd() = default;
-    Fd(const Fd &) = delete;
-    Fd &operator=(const Fd &) = delete;
-    ~Fd()
-    {
-        if (fd >= 0) {
-            close(fd);
-        }
-    }
-    int fd = -1;
-};
 
 enum reason open_folder(const std::string &root, const std::string &name, bool create)
 {
@@ -174,55 +140,6 @@ TEST(FileDirectory, SaysWhereItMayNotBe)
         EXPECT_EQ(open_folder(scratch.path(""), "app", true), REASON_directory_unusable);
     });
 }
-
-// A folder with a descriptor, and what is read from it.
-class Folder {
-  public:
-    Folder()
-    {
-        EXPECT_EQ(file_open_directory(scratch.path("root").c_str(), "app", true, &fd.fd),
-                  REASON_ok);
-    }
-
-    std::string path(const std::string &name = "") const
-    {
-        return scratch.path("root/app/" + name);
-    }
-
-    enum reason read(const std::string &name, std::string *ret_content = nullptr,
-                     uint64_t limit = 1 << 20) const
-    {
-        uint8_t *data = nullptr;
-        size_t size = 0;
-        enum reason reason = file_read(fd.fd, name.c_str(), limit, &data, &size);
-        EXPECT_EQ(reason == REASON_ok, data != nullptr);
-        EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
-        if (ret_content && data) {
-            *ret_content = std::string(reinterpret_cast<char *>(data), size);
-        }
-        free(data);
-        return reason;
-    }
-
-    std::string content(const std::string &name) const
-    {
-        std::string content = "<nothing>";
-        read(name, &content);
-        return content;
-    }
-
-    enum reason replace(const std::string &name, std::vector<std::string> parts) const
-    {
-        std::vector<iovec> vector;
-        for (std::string &part : parts) {
-            vector.push_back({part.data(), part.size()});
-        }
-        return file_replace(fd.fd, name.c_str(), vector.data(), static_cast<int>(vector.size()));
-    }
-
-    Scratch scratch;
-    Fd fd;
-};
 
 TEST(FileRead, GivesTheWholeFile)
 {
@@ -420,111 +337,6 @@ TEST(FileSweep, RemovesTheTemporaryFilesOfTheDeadAlone)
     }
     file_sweep_temporary(folder.fd.fd, name.c_str());
     EXPECT_TRUE(names_in(folder.path()).empty());
-}
-
-TEST(FileOwned, IsAbandonedWhenItsProcessIsDead)
-{
-    Folder folder;
-    std::string name;
-    {
-        Holder holder([&] {
-            file_owned file = {};
-            ASSERT_TRUE(file_create_owned(folder.fd.fd, nullptr, "", &file));
-        });
-        name = names_in(folder.path()).front();
-        EXPECT_EQ(name.size(), 16u);
-        EXPECT_EQ(file_open_abandoned(folder.fd.fd, name.c_str()), -1);
-    }
-    // Two that look at once must not take each other for the owner.
-    Fd first;
-    Fd second;
-    first.fd = file_open_abandoned(folder.fd.fd, name.c_str());
-    second.fd = file_open_abandoned(folder.fd.fd, name.c_str());
-    EXPECT_GE(first.fd, 0);
-    EXPECT_GE(second.fd, 0);
-    EXPECT_EQ(file_open_abandoned(folder.fd.fd, "missing"), -1);
-}
-
-TEST(FileLock, IsHeldByOneAtATime)
-{
-    Folder folder;
-    int fd = -1;
-    ASSERT_EQ(file_lock(folder.fd.fd, "lock", 0, &fd), REASON_ok);
-    int other = -1;
-    EXPECT_EQ(file_lock(folder.fd.fd, "lock", 0, &other), REASON_locked);
-    EXPECT_EQ(file_lock(folder.fd.fd, "lock", 5, &other), REASON_locked);
-    EXPECT_EQ(other, -1);
-    file_unlock(fd);
-    ASSERT_EQ(file_lock(folder.fd.fd, "lock", 0, &other), REASON_ok);
-    file_unlock(other);
-}
-
-TEST(FileLock, IsWaitedForWithinTheBound)
-{
-    Folder folder;
-    int ends[2];
-    ASSERT_EQ(pipe(ends), 0);
-    Holder holder([&] {
-        int fd = -1;
-        ASSERT_EQ(file_lock(folder.fd.fd, "lock", 0, &fd), REASON_ok);
-        std::thread([fd, ends] {
-            char asked = 0;
-            if (read(ends[0], &asked, 1) == 1) {
-                file_unlock(fd);
-            }
-        }).detach();
-    });
-    int fd = -1;
-    EXPECT_EQ(file_lock(folder.fd.fd, "lock", 0, &fd), REASON_locked);
-    ASSERT_EQ(write(ends[1], "x", 1), 1);
-    EXPECT_EQ(file_lock(folder.fd.fd, "lock", 60000, &fd), REASON_ok);
-    file_unlock(fd);
-    close(ends[0]);
-    close(ends[1]);
-}
-
-TEST(FileLock, EndsWithItsProcess)
-{
-    Folder folder;
-    Holder holder([&] {
-        int fd = -1;
-        ASSERT_EQ(file_lock(folder.fd.fd, "lock", 0, &fd), REASON_ok);
-    });
-    int fd = -1;
-    EXPECT_EQ(file_lock(folder.fd.fd, "lock", 0, &fd), REASON_locked);
-    holder.end();
-    ASSERT_EQ(file_lock(folder.fd.fd, "lock", 0, &fd), REASON_ok);
-    file_unlock(fd);
-}
-
-TEST(FileLock, IsGivenBackThoughAForkedChildLives)
-{
-    Folder folder;
-    int fd = -1;
-    ASSERT_EQ(file_lock(folder.fd.fd, "lock", 0, &fd), REASON_ok);
-    Holder child([] {}); // shares the description
-    file_unlock(fd);
-    ASSERT_EQ(file_lock(folder.fd.fd, "lock", 0, &fd), REASON_ok);
-    file_unlock(fd);
-}
-
-TEST(FileLock, CanBeTakenAgainWhateverTheUmask)
-{
-    Folder folder;
-    Umask umask(0777);
-    int fd = -1;
-    ASSERT_EQ(file_lock(folder.fd.fd, "lock", 0, &fd), REASON_ok);
-    file_unlock(fd);
-    EXPECT_EQ(mode_of(folder.path("lock")), 0600u);
-}
-
-TEST(FileLock, DoesNotFollowALink)
-{
-    Folder folder;
-    std::filesystem::create_symlink("elsewhere", folder.path("lock"));
-    int fd = -1;
-    EXPECT_EQ(file_lock(folder.fd.fd, "lock", 0, &fd), REASON_symlink);
-    EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"lock"});
 }
 
 } // namespace

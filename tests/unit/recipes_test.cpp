@@ -398,16 +398,7 @@ TEST_P(Recipe, ADescriptorThatTheProgramTookIsNotWrittenTo)
     Batch batch;
     ASSERT_EQ(writer.append(fill(batch)), REASON_ok);
     const std::string own = scratch.path("own");
-    for (int fd = 3; fd < 64; fd++) {
-        char link[64];
-        char target[4096] = "";
-        std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        if (readlink(link, target, sizeof target - 1) > 0 && std::strstr(target, ".wprecipes")) {
-            const int other = ::open(own.c_str(), O_RDWR | O_CREAT, 0600);
-            dup2(other, fd);
-            close(other);
-        }
-    }
+    take_descriptor(own);
     Batch more;
     EXPECT_EQ(writer.append(more.put(RECIPE_FORM, "more")), REASON_ok);
     writer.close();
@@ -423,68 +414,5 @@ std::string access_name(const testing::TestParamInfo<recipes_access> &tested)
     return tested.param == RECIPES_MAP ? "Mapped" : "Read";
 }
 INSTANTIATE_TEST_SUITE_P(Access, Recipe, testing::Values(RECIPES_MAP, RECIPES_READ), access_name);
-
-size_t count_descriptors()
-{
-    size_t count = 0;
-    for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-        count += !entry.path().empty();
-    }
-    return count;
-}
-
-class ReadRecipe : public RecipesTest {
-  protected:
-    void SetUp() override
-    {
-        access = RECIPES_READ;
-        write(Batch().put(RECIPE_CODE, "code").put(RECIPE_FORM, "form").use("form", "here", 20000));
-    }
-};
-
-// In a mapping that would be SIGBUS.
-TEST_F(ReadRecipe, AFileThatIsCutShortWhileItIsOpenIsDamaged)
-{
-    Recipes recipes = open();
-    std::filesystem::resize_file(segments().at(0), 0);
-    EXPECT_EQ(find(recipes, RECIPE_CODE, "code"), std::nullopt);
-    EXPECT_TRUE(recipes_have(recipes.get(), RECIPE_FORM, digest_of("form")));
-    const recipe_use *uses;
-    EXPECT_EQ(recipes_uses(recipes.get(), &uses), 0u);
-    EXPECT_EQ(recipes_damage(recipes.get()).records, 2u);
-}
-
-// A program may close what it does not know, and open a file of its own.
-TEST_F(ReadRecipe, ADescriptorThatTheProgramTookIsNotClosed)
-{
-    Recipes recipes = open();
-    const std::string own = scratch.path("own");
-    int taken = -1;
-    for (int fd = 3; fd < 64; fd++) {
-        char link[64];
-        char target[4096] = "";
-        std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        if (readlink(link, target, sizeof target - 1) > 0 && std::strstr(target, ".wprecipes")) {
-            const int other = ::open(own.c_str(), O_RDWR | O_CREAT, 0600);
-            dup2(other, fd);
-            close(other);
-            taken = fd;
-        }
-    }
-    ASSERT_GE(taken, 0);
-    recipes.reset();
-    EXPECT_EQ(close(taken), 0);
-}
-
-TEST_F(ReadRecipe, DetachedItsIndexAndUsesAnswerAndNothingElse)
-{
-    Recipes recipes = open();
-    const size_t open_files = count_descriptors();
-    recipes_detach(recipes.get());
-    EXPECT_EQ(count_descriptors(), open_files - 1);
-    EXPECT_TRUE(recipes_have(recipes.get(), RECIPE_CODE, digest_of("code")));
-    EXPECT_NE(recipes_find_use(recipes.get(), digest_of("form"), digest_of("here")), nullptr);
-    EXPECT_EQ(find(recipes, RECIPE_CODE, "code"), std::nullopt);
-}
 
 } // namespace
