@@ -1,11 +1,14 @@
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "cache_file.h"
+#include "disk/file.h"
 #include "doctor.h"
 #include "inventory.h"
 
@@ -14,27 +17,45 @@
 
 struct contents {
     struct doctor *doctor;
+    const char *root;
     uint64_t caches;
     uint64_t bytes;
     uint64_t quarantined;
 };
 
+/* What the inventory says by the header, and, where that is whole, what every byte says. */
+static enum reason look_at(const char *root, const struct inventory_item *item)
+{
+    int folder_fd;
+    if (item->reason != REASON_ok || !item->digest[0] ||
+        file_open_directory(root, item->app, false, &folder_fd) != REASON_ok) {
+        return item->reason;
+    }
+    char name[sizeof item->digest + sizeof ENVELOPE_SUFFIX];
+    snprintf(name, sizeof name, "%s%s", item->digest, ENVELOPE_SUFFIX);
+    struct cache_file file;
+    const enum reason reason = cache_file_check(folder_fd, name, &file);
+    close(folder_fd);
+    return reason;
+}
+
 static void add_item(const struct inventory_item *item, void *user)
 {
     struct contents *contents = user;
+    const enum reason reason = look_at(contents->root, item);
     contents->bytes += item->bytes;
-    contents->caches += item->reason == REASON_ok;
-    contents->quarantined += item->reason == REASON_quarantined;
-    if (inventory_is_damage(item->reason)) {
+    contents->caches += reason == REASON_ok;
+    contents->quarantined += reason == REASON_quarantined;
+    if (inventory_is_damage(reason)) {
         doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache",
                     "the layer replaces it with its next save; 'warmpipe clear' removes it now",
-                    "'%s': %s (%s)", item->app, reason_text(item->reason), reason_id(item->reason));
+                    "'%s': %s (%s)", item->app, reason_text(reason), reason_id(reason));
     }
 }
 
 static void tell_contents(struct doctor *doctor, const char *root)
 {
-    struct contents contents = {.doctor = doctor};
+    struct contents contents = {.doctor = doctor, .root = root};
     struct inventory_apps apps;
     if (!inventory_apps("doctor", root, &apps)) {
         return;

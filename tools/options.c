@@ -151,9 +151,9 @@ bool options_parse(const struct verb *verb, char **words, struct arguments *ret_
     arguments.operands[arguments.operand_count] = NULL;
     if (arguments.operand_count < verb->min_operands ||
         arguments.operand_count > verb->max_operands) {
-        output_message("%s: too %s operands, usage: warmpipe %s [OPTION...] %s", verb->name,
+        output_message("%s: too %s operands, usage: warmpipe %s [OPTION...]%s%s", verb->name,
                        arguments.operand_count < verb->min_operands ? "few" : "many", verb->name,
-                       verb->operands);
+                       verb->operands[0] ? " " : "", verb->operands);
         return false;
     }
     *ret_arguments = arguments;
@@ -172,8 +172,8 @@ static void print_option(const struct option_spec *option)
 
 void options_print_help(const struct verb *verb)
 {
-    printf("usage: warmpipe %s [OPTION...] %s\n\n%s\n\noptions:\n", verb->name, verb->operands,
-           verb->description);
+    printf("usage: warmpipe %s [OPTION...]%s%s\n\n%s\n\noptions:\n", verb->name,
+           verb->operands[0] ? " " : "", verb->operands, verb->description);
     for (const struct option_spec *option = verb->options; option->name; option++) {
         print_option(option);
     }

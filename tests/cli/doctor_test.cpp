@@ -131,8 +131,15 @@ TEST_F(Doctor, DamageInTheCachesIsAProblem)
     const std::string app = folder.path + "/root/app";
     std::filesystem::create_directories(app);
     chmod(app.c_str(), 0700);
-    write_file(app + "/" + hex_of(sample_identity()) + ".wpcache", "damaged");
-    expect(findings({}, 1), "cache", "problem: 'app'");
+    const std::string file = app + "/" + hex_of(sample_identity()) + ".wpcache";
+    const std::string whole = make_file(make_blob("x"));
+    for (const std::string &content : {std::string("damaged"), flipped(whole, whole.size() - 1)}) {
+        write_file(file, content);
+        chmod(file.c_str(), 0600);
+        expect(findings({}, 1), "cache", "problem: 'app'");
+    }
+    write_file(file, whole);
+    expect(findings({}, 0), "cache", "ok: 1 usable");
 }
 
 TEST_F(Doctor, TextAndJsonAgree)
