@@ -100,8 +100,8 @@ const struct verb verb_list = {
     .operands = "",
     .description =
         "One line for each program, driver and device that something is kept for. The\n"
-        "pipelines are those that recipes tell of, the size is that of the driver's cache\n"
-        "data, and the state one of\n\n"
+        "pipelines are those that the program has asked for on that device, the size is\n"
+        "that of the driver's cache data, and the state one of\n\n"
         "  ok           the next start can use it, as far as its header tells\n"
         "  no_file      no cache yet, or none that was worth keeping\n"
         "  suspect      a process died while it loaded this: skipped once\n"
