@@ -25,9 +25,9 @@ bool inspect_recipes_is_one(const char *name, const uint8_t *data, size_t size)
            (size > 0 && recipe_check_header(data, size) != REASON_bad_magic);
 }
 
-static const char *kind_of(const struct recipe_record *form)
+const char *inspect_recipes_kind(const void *form, size_t size)
 {
-    switch (canonical_stype(form->data, form->size)) {
+    switch (canonical_stype(form, size)) {
     case VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO:
         return "compute";
     case VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO:
@@ -62,7 +62,9 @@ static void show_use(struct output *output, const struct recipe_segment *segment
     output_open(output, NULL, OUTPUT_ROW);
     output_text(output, "pipeline", digest);
     output_text(output, "kind",
-                find(segment, RECIPE_FORM, use->pipeline, &form) ? kind_of(&form) : "elsewhere");
+                find(segment, RECIPE_FORM, use->pipeline, &form)
+                    ? inspect_recipes_kind(form.data, form.size)
+                    : "elsewhere");
     output_time(output, "last_day", (uint64_t)use->last_day * DAY_S);
     output_number(output, "days", use->days);
     output_number(output, "compile_us", use->compile_us);

@@ -9,6 +9,9 @@
 /* Whether the file is one of recipes, by its name or its content. */
 bool inspect_recipes_is_one(const char *name, const uint8_t *data, size_t size);
 
+/* What kind of pipeline a canonical form is, in words. */
+const char *inspect_recipes_kind(const void *form, size_t size);
+
 struct inspect_recipes_choice {
     const char *spirv;    /* digest of code to disassemble, or NULL */
     const char *pipeline; /* digest of a form to show, or NULL */

@@ -18,7 +18,7 @@ static const struct verb *const verbs[] = {
 
 static void print_usage(FILE *stream)
 {
-    fprintf(stream, "usage: warmpipe VERB [OPTION...] [OPERAND...]\n\n"
+    fprintf(stream, "usage: warmpipe VERB [OPTION...] [OPERAND...]\n"
                     "Vulkan programs that start warm: runs them, and looks after their caches.\n\n"
                     "verbs:\n");
     for (size_t i = 0; i < VERB_COUNT; i++) {

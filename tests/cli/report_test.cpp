@@ -1,0 +1,406 @@
+// warmpipe report: traces made into figures and into a page. What a browser makes of the page is
+// tested in tests/report.
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include <sys/stat.h>
+
+#include "tool.h"
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+const std::string digest_a(32, 'a');
+const std::string digest_b(32, 'b');
+
+class Report : public ::testing::Test {
+  protected:
+    // Events of a process, as WARMPIPE_TRACE writes them.
+    void device(int process, const std::string &cache, double at_us,
+                const std::string &app = "alpha", int number = 0)
+    {
+        events.push_back({{"name", "device"},
+                          {"cat", "device"},
+                          {"ph", "i"},
+                          {"s", "p"},
+                          {"ts", at_us},
+                          {"pid", process},
+                          {"tid", process},
+                          {"args",
+                           {{"app", app},
+                            {"device", "Sample device"},
+                            {"driver", "sample 1.2"},
+                            {"identity", digest_b},
+                            {"dev", number},
+                            {"cache", cache}}}});
+    }
+
+    void span(int process, const std::string &category, const std::string &name, double at_us,
+              double length_us, json arguments = json::object(), int thread = 0)
+    {
+        arguments["dev"] = 0;
+        events.push_back({{"name", name},
+                          {"cat", category},
+                          {"ph", "X"},
+                          {"ts", at_us},
+                          {"dur", length_us},
+                          {"pid", process},
+                          {"tid", thread ? thread : process},
+                          {"args", arguments}});
+    }
+
+    void pipeline(int process, double at_us, double length_us, const std::string &digest,
+                  const std::string &result, const std::string &kind = "graphics")
+    {
+        span(process, "pipeline", kind, at_us, length_us, {{"digest", digest}, {"result", result}});
+    }
+
+    // A cold start and a warm one, of a program that asks for `a` twice and for `b` once.
+    void cold_and_warm()
+    {
+        device(10, "cold", 1000);
+        span(10, "cache", "load", 1000, 20,
+             {{"bytes", 0}, {"state", "cold"}, {"reason", "no_file"}});
+        span(10, "object", "module", 1030, 4, {{"digest", digest_b}, {"result", "created"}});
+        span(10, "object", "module", 1040, 2, {{"digest", digest_b}, {"result", "shared"}});
+        pipeline(10, 1100, 8000, digest_a, "miss");
+        pipeline(10, 9200, 1, digest_a, "shared");
+        pipeline(10, 9300, 1999, digest_b, "miss", "compute");
+        span(10, "cache", "save", 20000, 500, {{"bytes", 4096}});
+        device(20, "loaded", 50000);
+        span(20, "cache", "load", 50000, 300,
+             {{"bytes", 4096}, {"state", "loaded"}, {"reason", "ok"}});
+        pipeline(20, 51000, 180.5, digest_a, "hit");
+        pipeline(20, 51200, 1, digest_a, "shared");
+        pipeline(20, 51300, 18.5, digest_b, "hit", "compute");
+    }
+
+    // The trace in hand, one event a line.
+    std::string put(const std::string &name = "trace.json")
+    {
+        std::string text = "[";
+        for (const json &event : events) {
+            text += (text.size() == 1 ? "\n" : ",\n") + event.dump();
+        }
+        return put_text(text + "\n]\n", name);
+    }
+
+    std::string put_text(const std::string &text, const std::string &name = "trace.json")
+    {
+        write_file(folder.path + "/" + name, text);
+        return folder.path + "/" + name;
+    }
+
+    ToolResult tool(std::vector<std::string> words)
+    {
+        words.insert(words.begin(), "report");
+        return run_tool(std::move(words), environment, folder.path);
+    }
+
+    json document(std::vector<std::string> words, int status = 0)
+    {
+        words.push_back("--json");
+        const ToolResult result = tool(words);
+        EXPECT_EQ(result.exit_status, status) << result.err;
+        return json::parse(result.out);
+    }
+
+    std::string page(std::vector<std::string> words)
+    {
+        words.insert(words.end(), {"--html", "-"});
+        const ToolResult result = tool(words);
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_EQ(result.err, "");
+        return result.out;
+    }
+
+    TemporaryFolder folder;
+    Environment environment{{"WARMPIPE_DIR", folder.path + "/root"}};
+    std::vector<json> events;
+};
+
+TEST_F(Report, ComparesTheColdStartWithTheWarmOne)
+{
+    cold_and_warm();
+    const json program = document({put()})["programs"][0];
+    EXPECT_EQ(program["name"], "alpha");
+    EXPECT_EQ(program["device"], "Sample device");
+    EXPECT_EQ(program["identity"], digest_b);
+    EXPECT_EQ(program["cold"]["process"], 10);
+    EXPECT_EQ(program["cold"]["reason"], "no_file");
+    EXPECT_EQ(program["cold"]["requests"], 3);
+    EXPECT_EQ(program["cold"]["miss"], 2);
+    EXPECT_EQ(program["cold"]["shared"], 1);
+    EXPECT_EQ(program["cold"]["objects"], 2);
+    EXPECT_EQ(program["cold"]["objects_shared"], 1);
+    EXPECT_EQ(program["cold"]["creation_ns"], 10000000);
+    EXPECT_EQ(program["cold"]["saves"], 1);
+    EXPECT_EQ(program["warm"]["process"], 20);
+    EXPECT_EQ(program["warm"]["hit"], 2);
+    EXPECT_EQ(program["warm"]["creation_ns"], 200000);
+    EXPECT_EQ(program["warm"]["load_ns"], 300000);
+    EXPECT_EQ(program["warm"]["loaded"], 4096);
+    EXPECT_EQ(program["ratio"], "50.00");
+    EXPECT_EQ(program["runs"].size(), 2u);
+}
+
+TEST_F(Report, TheDearestPipelineComesFirst)
+{
+    cold_and_warm();
+    const json program = document({put()})["programs"][0];
+    ASSERT_EQ(program["different_pipelines"], 2);
+    const json first = program["dearest_pipelines"][0];
+    EXPECT_EQ(first["digest"], digest_a);
+    EXPECT_EQ(first["kind"], "graphics");
+    EXPECT_EQ(first["cold_ns"], 8000000);
+    EXPECT_EQ(first["warm_ns"], 180500);
+    EXPECT_EQ(first["requests"], 4);
+    EXPECT_EQ(program["dearest_pipelines"][1]["digest"], digest_b);
+}
+
+TEST_F(Report, TextAndJsonAgree)
+{
+    cold_and_warm();
+    const std::string trace = put();
+    const std::vector<std::string> lines = lines_of(tool({trace}).out);
+    const json program = document({trace})["programs"][0];
+    size_t at = 0;
+    for (const auto &[key, value] : program.items()) {
+        if (value.is_array()) {
+            at += 1 + value.size(); // headings, a line each
+            while (at < lines.size() && lines[at].empty()) {
+                at++;
+            }
+        } else if (value.is_object()) {
+            EXPECT_EQ(lines[at], key);
+            at += 1 + value.size();
+        } else {
+            std::string label = key;
+            std::replace(label.begin(), label.end(), '_', ' ');
+            EXPECT_EQ(lines[at].rfind(label + " ", 0), 0u) << lines[at];
+            at++;
+        }
+    }
+    EXPECT_EQ(at, lines.size());
+    EXPECT_TRUE(contains(tool({trace}).out, "  shared              1 (33.3%)\n"));
+    EXPECT_TRUE(contains(tool({trace}).out, digest_a + "  graphics  8.0 ms  0.2 ms         4\n"));
+}
+
+TEST_F(Report, ProcessIdsComeAgain)
+{
+    for (int start = 0; start < 3; start++) {
+        device(1, start ? "loaded" : "cold", 1000 * start);
+        pipeline(1, 1000 * start + 10, start ? 1 : 100, digest_a, start ? "hit" : "miss");
+    }
+    const json program = document({put()})["programs"][0];
+    EXPECT_EQ(program["runs"].size(), 3u);
+    EXPECT_EQ(program["ratio"], "100.00");
+}
+
+TEST_F(Report, TwoDevicesOfAProcessAreOneRun)
+{
+    device(1, "cold", 1000, "alpha", 0);
+    device(1, "cold", 1100, "alpha", 1);
+    pipeline(1, 1200, 100, digest_a, "miss");
+    EXPECT_EQ(document({put()})["programs"][0]["runs"].size(), 1u);
+}
+
+TEST_F(Report, SeveralFilesAndProgramsAtOnce)
+{
+    device(1, "loaded", 5000, "alpha");
+    pipeline(1, 5100, 10, digest_a, "hit");
+    const std::string later = put("later.json");
+    events.clear();
+    device(1, "cold", 1000, "alpha");
+    pipeline(1, 1100, 40, digest_a, "miss");
+    device(2, "cold", 2000, "beta");
+    pipeline(2, 2100, 70, digest_b, "miss");
+    const std::string first = put("first.json");
+    const json all = document({later, first});
+    ASSERT_EQ(all["programs"].size(), 2u);
+    EXPECT_EQ(all["programs"][0]["name"], "alpha");
+    EXPECT_EQ(all["programs"][0]["ratio"], "4.00");
+    EXPECT_FALSE(all["programs"][1].contains("warm"));
+    EXPECT_EQ(document({first, "--app", "beta"})["programs"].size(), 1u);
+    const ToolResult none = tool({first, "--app", "gamma"});
+    EXPECT_EQ(none.exit_status, 2);
+    EXPECT_TRUE(contains(none.err, "no program 'gamma' in these traces"));
+}
+
+TEST_F(Report, WithoutAColdStartTheMostMissesAre)
+{
+    device(1, "loaded", 1000);
+    pipeline(1, 1100, 10, digest_a, "hit");
+    device(2, "loaded", 2000);
+    pipeline(2, 2100, 90, digest_a, "miss");
+    device(3, "loaded", 3000);
+    pipeline(3, 3100, 30, digest_a, "hit");
+    const json program = document({put()})["programs"][0];
+    EXPECT_EQ(program["cold"]["process"], 2);
+    EXPECT_EQ(program["warm"]["process"], 3);
+}
+
+TEST_F(Report, TheVariableNamesTheTrace)
+{
+    cold_and_warm();
+    environment["WARMPIPE_TRACE"] = put();
+    EXPECT_EQ(document({})["programs"][0]["name"], "alpha");
+    environment["WARMPIPE_TRACE"] = folder.path + "/none";
+    EXPECT_EQ(tool({}).exit_status, 2);
+}
+
+TEST_F(Report, WithoutATraceTheStoreIsTold)
+{
+    const std::string app = folder.path + "/root/alpha";
+    std::filesystem::create_directories(app);
+    chmod(app.c_str(), 0700);
+    write_file(app + "/program.json", R"({"format":1,"since":1700000000,"starts":2,"requests":40,
+        "shared":10,"driver_hits":20,"driver_misses":10,"create_ns":10400000000})");
+    chmod((app + "/program.json").c_str(), 0600);
+    const ToolResult result = tool({"--json"});
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_EQ(lines_of(result.err).size(), 1u);
+    EXPECT_TRUE(contains(result.err, "WARMPIPE_TRACE")) << result.err;
+    const json program = json::parse(result.out)["programs"][0];
+    EXPECT_EQ(program["name"], "alpha");
+    EXPECT_EQ(program["requests"], 40);
+    EXPECT_EQ(program["driver_hits"], 20);
+    EXPECT_FALSE(program.contains("runs"));
+    EXPECT_EQ(tool({"--app", "gamma"}).exit_status, 2);
+
+    write_file(app + "/program.json", "{");
+    const ToolResult damaged = tool({});
+    EXPECT_EQ(damaged.exit_status, 1);
+    EXPECT_TRUE(contains(damaged.err, "(bad_program_file)")) << damaged.err;
+}
+
+TEST_F(Report, ADamagedTraceIsNamedAndTheRestIsTold)
+{
+    cold_and_warm();
+    const std::string whole = put();
+    const std::string text = read_file(whole);
+    const std::string cut = put_text(text.substr(0, text.size() - 40), "cut.json");
+    const ToolResult result = tool({cut, whole, "--json"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_EQ(lines_of(result.err).size(), 1u);
+    EXPECT_TRUE(contains(result.err, "'" + cut + "'")) << result.err;
+    EXPECT_TRUE(contains(result.err, "(bad_trace)")) << result.err;
+    EXPECT_EQ(json::parse(result.out)["programs"][0]["runs"].size(), 4u);
+
+    // What makes no sense in one event costs that event only.
+    for (const char *bad : {R"("ts":-1)", R"("ts":1e3)", R"("ts":"1")", R"("ts":9999999999999999)",
+                            R"("ts":1,"dur":-2)", R"("ts":1,"args":{"digest":"xyz"})",
+                            R"("ts":1,"args":[])", R"("ts":1,"pid":-3)"}) {
+        std::string event =
+            R"({"cat":"pipeline","ph":"X","name":"compute","dur":1,"pid":10,"tid":1,)";
+        event += std::string(bad) + "}";
+        put_text("[" + event + "," + text.substr(1), "bad.json");
+        const ToolResult one = tool({"bad.json", "--json"});
+        EXPECT_EQ(one.exit_status, 1) << bad;
+        EXPECT_EQ(json::parse(one.out)["programs"][0]["cold"]["requests"], 3) << bad;
+    }
+}
+
+TEST_F(Report, WhatIsNoTraceIsRefused)
+{
+    for (const char *text :
+         {"", "hello", "{}", "[1,2]", "[section]\nkey=value\n", R"([{"ph":"X","cat":"gpu"}])"}) {
+        const ToolResult result = tool({put_text(text)});
+        EXPECT_EQ(result.exit_status, 2) << text;
+        EXPECT_EQ(result.out, "") << text;
+        EXPECT_TRUE(contains(result.err, "not a trace")) << result.err;
+    }
+    EXPECT_EQ(tool({folder.path}).exit_status, 2);
+    EXPECT_EQ(tool({"none.json"}).exit_status, 2);
+    cold_and_warm();
+    put("good.json");
+    put_text("hello", "alien.json");
+    const ToolResult both = tool({"alien.json", "good.json"});
+    EXPECT_EQ(both.exit_status, 2);
+    EXPECT_TRUE(contains(both.out, "ratio"));
+}
+
+TEST_F(Report, AnEmptyTraceIsNoFinding)
+{
+    const ToolResult result = tool({put_text("[\n]\n")});
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_TRUE(contains(result.err, "hold no pipeline")) << result.err;
+}
+
+TEST_F(Report, AHugeFileIsNotRead)
+{
+    put_text("[");
+    std::filesystem::resize_file(folder.path + "/trace.json", 257u << 20);
+    const ToolResult result = tool({"trace.json"});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "larger than 256 MiB (too_large)")) << result.err;
+}
+
+TEST_F(Report, ThePageNeedsNothingElse)
+{
+    cold_and_warm();
+    const std::string html = page({put()});
+    EXPECT_TRUE(contains(html, "default-src 'none'"));
+    EXPECT_FALSE(contains(html, "unsafe-"));
+    EXPECT_TRUE(contains(html, "name=\"viewport\""));
+    for (const char *address : {"http:", "https:", "src=", "url(", "@import", " style=", "{{"}) {
+        EXPECT_FALSE(contains(html, address)) << address;
+    }
+    // The figures stand in it without the script.
+    for (const char *figure : {"10.0 ms", "200 µs", "50× less", "4.00 KiB"}) {
+        EXPECT_TRUE(contains(html, figure)) << figure;
+    }
+    EXPECT_TRUE(contains(html, digest_a));
+    EXPECT_EQ(html, page({"trace.json"})) << "the same input gives the same page";
+}
+
+TEST_F(Report, NamesInTheTraceAreNoMarkup)
+{
+    const std::string hostile = "</script><b>&\"'\x1b[31m";
+    device(1, "cold", 1000, hostile);
+    span(1, "object", hostile, 1010, 5, {{"digest", digest_b}, {"result", hostile}});
+    pipeline(1, 1100, 100, digest_a, hostile, hostile);
+    span(1, "cache", "load", 1000, 20, {{"state", hostile}, {"reason", hostile}});
+    const std::string html = page({put()});
+    EXPECT_FALSE(contains(html, "</script><b>"));
+    EXPECT_FALSE(contains(html, "\x1b"));
+    EXPECT_TRUE(contains(html, "&lt;/script&gt;&lt;b&gt;&amp;&quot;&#39;"));
+    EXPECT_TRUE(contains(html, "\\u003c/script\\u003e\\u003cb\\u003e\\u0026"));
+    const ToolResult text = tool({"trace.json"});
+    EXPECT_FALSE(contains(text.out, "\x1b"));
+    EXPECT_EQ(document({"trace.json"})["programs"][0]["name"], hostile);
+}
+
+TEST_F(Report, ThePageReplacesAFileWholeOrNotAtAll)
+{
+    cold_and_warm();
+    const std::string trace = put();
+    const std::string out = folder.path + "/page.html";
+    write_file(out, "before");
+    std::filesystem::create_symlink("page.html", folder.path + "/link.html");
+    ToolResult result = tool({trace, "--html", "link.html"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(result.out + result.err, "");
+    EXPECT_EQ(read_file(out), page({trace}));
+    EXPECT_TRUE(std::filesystem::is_symlink(folder.path + "/link.html"));
+
+    for (const char *path : {".", "none/page.html", "/dev/full"}) {
+        result = tool({trace, "--html", path});
+        EXPECT_EQ(result.exit_status, 2) << path;
+        EXPECT_TRUE(contains(result.err, "cannot write")) << result.err;
+    }
+    // What is no file is written to, not replaced.
+    const std::string pipe = folder.path + "/pipe";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const ToolResult piped = run_shell(
+        "$tool report trace.json --html pipe & cat pipe | wc -c; wait; test -p pipe", folder.path);
+    EXPECT_EQ(piped.exit_status, 0) << piped.err;
+    EXPECT_EQ(std::stoul(piped.out), page({trace}).size());
+
+    EXPECT_EQ(document({trace, "--html", "page.html"})["programs"].size(), 1u);
+    EXPECT_EQ(tool({trace, "--html", "-", "--json"}).exit_status, 2);
+}
+
+} // namespace

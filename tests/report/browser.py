@@ -1,0 +1,67 @@
+"""A headless Chromium that reaches nothing: what a page asks for, and what it says, is kept."""
+
+import contextlib
+import json
+import tempfile
+
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+
+
+class Browser:
+    def __init__(self, chromium, chromedriver, profile):
+        options = Options()
+        options.binary_location = chromium
+        for switch in ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                       "--disable-background-networking", "--disable-component-update",
+                       "--disable-sync", "--no-first-run", "--user-data-dir=" + profile):
+            options.add_argument(switch)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(chromedriver), options=options)
+        self.driver.set_page_load_timeout(60)
+        self.driver.set_script_timeout(60)
+
+    def devtools(self, command, **parameters):
+        return self.driver.execute_cdp_cmd(command, parameters)
+
+    def look(self, width, height, dark=False, scale=1, touch=False):
+        """The window that the next page is opened in."""
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                      deviceScaleFactor=scale, mobile=touch)
+        self.devtools("Emulation.setTouchEmulationEnabled", enabled=touch)
+        self.devtools("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def open(self, path):
+        self.driver.get_log("browser"), self.driver.get_log("performance")
+        self.driver.get("file://" + path)
+        self.settle()
+
+    def settle(self):
+        """Until what is due has been drawn."""
+        self.driver.execute_async_script(
+            "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def complaints(self):
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self):
+        """Of all kinds, as addresses."""
+        messages = (json.loads(entry["message"])["message"]
+                    for entry in self.driver.get_log("performance"))
+        return [message["params"]["request"]["url"] for message in messages
+                if message["method"] == "Network.requestWillBeSent"]
+
+
+@contextlib.contextmanager
+def browser(chromium, chromedriver):
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        opened = Browser(chromium, chromedriver, profile)
+        try:
+            yield opened
+        finally:
+            opened.driver.quit()

@@ -1,0 +1,206 @@
+#include "trace_events.h"
+
+#include <string.h>
+
+#include "json_value.h"
+
+/* Microseconds: thirty years since the machine started, or of one span. */
+#define TIME_LIMIT 1000000000000000ull
+
+const char *trace_result_name(enum trace_result result)
+{
+    static const char *const names[] = {
+        [TRACE_RESULT_NONE] = "",
+#define TRACE_RESULT(name) [TRACE_RESULT_##name] = #name,
+#include "trace_results.def"
+#undef TRACE_RESULT
+    };
+    return names[result];
+}
+
+static enum trace_result result_by_name(const char *name)
+{
+    for (enum trace_result result = TRACE_RESULT_NONE; result < TRACE_RESULT_COUNT; result++) {
+        if (strcmp(name, trace_result_name(result)) == 0) {
+            return result;
+        }
+    }
+    return TRACE_RESULT_unknown; /* of a later version */
+}
+
+static enum trace_category category_by_name(struct json_text value, char phase)
+{
+    static const struct {
+        const char *name;
+        char phase;
+        enum trace_category category;
+    } categories[] = {
+        {"\"device\"", 'i', TRACE_DEVICE},   {"\"pipeline\"", 'X', TRACE_PIPELINE},
+        {"\"object\"", 'X', TRACE_OBJECT},   {"\"cache\"", 'X', TRACE_CACHE},
+        {"\"prewarm\"", 'X', TRACE_PREWARM}, {"\"trace\"", 'i', TRACE_DROPPED},
+    };
+    for (size_t i = 0; i < sizeof categories / sizeof categories[0]; i++) {
+        if (phase == categories[i].phase && json_text_is(value, categories[i].name)) {
+            return categories[i].category;
+        }
+    }
+    return TRACE_FOREIGN;
+}
+
+/* Of one event; a member that is not there has size 0. */
+struct members {
+    struct json_text phase;
+    struct json_text category;
+    struct json_text name;
+    struct json_text start;
+    struct json_text duration;
+    struct json_text process;
+    struct json_text thread;
+    struct json_text arguments;
+};
+
+static void read_members(struct json_reader *reader, struct members *members)
+{
+    const struct {
+        const char *key;
+        struct json_text *value;
+    } known[] = {
+        {"ph", &members->phase},   {"cat", &members->category},   {"name", &members->name},
+        {"ts", &members->start},   {"dur", &members->duration},   {"pid", &members->process},
+        {"tid", &members->thread}, {"args", &members->arguments},
+    };
+    struct json_text key;
+    json_read_open(reader, '{');
+    while (json_read_member(reader, &key)) {
+        const struct json_text value = json_read_any(reader);
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+            if (json_text_is(key, known[i].key)) {
+                *known[i].value = value;
+            }
+        }
+    }
+}
+
+/* One argument. False: not what it has to be. */
+static bool take_argument(struct trace_event *event, struct json_text key, struct json_text value)
+{
+    const struct {
+        const char *key;
+        char *text;
+    } texts[] = {
+        {"state", event->state},        {"cache", event->state},
+        {"reason", event->reason},      {"app", event->app},
+        {"driver", event->driver},      {"identity", event->identity},
+        {"device", event->device_name},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (json_text_is(key, texts[i].key)) {
+            return json_value_text(value, texts[i].text, TRACE_TEXT_SIZE);
+        }
+    }
+    char text[TRACE_TEXT_SIZE];
+    if (json_text_is(key, "dev")) {
+        return json_value_number(value, &event->device);
+    }
+    if (json_text_is(key, "bytes")) {
+        return json_value_number(value, &event->bytes);
+    }
+    if (json_text_is(key, "events")) {
+        return json_value_number(value, &event->dropped);
+    }
+    if (json_text_is(key, "digest")) {
+        return json_value_text(value, text, sizeof text) && digest_parse(text, &event->digest);
+    }
+    if (json_text_is(key, "result")) {
+        const bool is_text = json_value_text(value, text, sizeof text);
+        event->result = is_text ? result_by_name(text) : TRACE_RESULT_NONE;
+        return is_text;
+    }
+    if (json_text_is(key, "name") && event->category == TRACE_THREAD) {
+        return json_value_text(value, event->name, sizeof event->name);
+    }
+    return true;
+}
+
+static bool take_arguments(struct trace_event *event, struct json_text arguments)
+{
+    struct json_reader reader = json_reader_over(arguments.data, arguments.size);
+    struct json_text key;
+    bool fine = true;
+    if (arguments.size == 0) {
+        return true;
+    }
+    json_read_open(&reader, '{');
+    while (json_read_member(&reader, &key)) {
+        fine &= take_argument(event, key, json_read_any(&reader));
+    }
+    return fine && !reader.failed;
+}
+
+static bool take_members(struct trace_event *event, const struct members *members)
+{
+    const bool is_span = event->category >= TRACE_PIPELINE && event->category <= TRACE_PREWARM;
+    if (!json_value_number(members->process, &event->process) ||
+        !json_value_number(members->thread, &event->thread) ||
+        (members->name.size > 0 &&
+         !json_value_text(members->name, event->name, sizeof event->name))) {
+        return false;
+    }
+    if (event->category != TRACE_THREAD &&
+        !json_value_thousandths(members->start, TIME_LIMIT, &event->start_ns)) {
+        return false;
+    }
+    if (is_span && !json_value_thousandths(members->duration, TIME_LIMIT, &event->duration_ns)) {
+        return false;
+    }
+    return take_arguments(event, members->arguments);
+}
+
+/* Of a trace in any shape: "ph" is one letter. '\0': no event. */
+static char phase_of(const struct members *members)
+{
+    return members->phase.size == 3 && members->phase.data[0] == '"' ? members->phase.data[1] : 0;
+}
+
+/* False: it is ours, and makes no sense. */
+static bool read_event(struct json_reader *reader, struct trace_event *event)
+{
+    struct members members = {0};
+    read_members(reader, &members);
+    if (reader->failed) {
+        return false;
+    }
+    const char phase = phase_of(&members);
+    *event = (struct trace_event){.category = category_by_name(members.category, phase)};
+    if (phase == 'M' && json_text_is(members.name, "\"thread_name\"")) {
+        event->category = TRACE_THREAD;
+    }
+    return event->category == TRACE_FOREIGN || take_members(event, &members);
+}
+
+enum trace_verdict trace_events(const void *data, size_t size,
+                                void (*visit)(const struct trace_event *event, void *user),
+                                void *user)
+{
+    struct json_reader reader = json_reader_over(data, size);
+    struct trace_event event;
+    bool any_ours = false;
+    bool any = false;
+    bool damaged = false;
+    json_read_open(&reader, '[');
+    const bool is_array = !reader.failed;
+    while (json_read_element(&reader)) {
+        const bool fine = read_event(&reader, &event);
+        any = true;
+        damaged |= !fine;
+        any_ours |= !reader.failed && event.category != TRACE_FOREIGN;
+        if (fine && event.category != TRACE_FOREIGN) {
+            visit(&event, user);
+        }
+    }
+    json_read_end(&reader);
+    if (!is_array || (!any_ours && (any || reader.failed))) {
+        return TRACE_ALIEN;
+    }
+    return damaged || reader.failed ? TRACE_DAMAGED : TRACE_WHOLE;
+}
