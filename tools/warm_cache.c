@@ -15,18 +15,7 @@
 void warm_cache_open(struct warm_cache *cache, struct store *store, bool may_merge,
                      pthread_mutex_t *alone)
 {
-    struct store_blob blob;
     *cache = (struct warm_cache){.store = store, .may_merge = may_merge, .alone = alone};
-    if (store_load(store, &blob) != REASON_ok) {
-        return;
-    }
-    cache->data = malloc(blob.size);
-    if (cache->data) {
-        memcpy(cache->data, blob.data, blob.size);
-        cache->size = blob.size;
-        cache->saved = blob.digest;
-    }
-    store_blob_free(&blob);
 }
 
 void warm_cache_close(struct warm_cache *cache)
@@ -57,13 +46,34 @@ static void destroy(const struct warm_cache *cache, VkPipelineCache handle)
     command(cache->vulkan->device, handle, NULL);
 }
 
+static void load(struct warm_cache *cache)
+{
+    struct store_blob blob;
+    cache->loaded = true;
+    if (store_load(cache->store, &blob) != REASON_ok) {
+        return;
+    }
+    cache->data = malloc(blob.size);
+    if (cache->data) {
+        memcpy(cache->data, blob.data, blob.size);
+        cache->size = blob.size;
+        cache->saved = blob.digest;
+    }
+    store_blob_free(&blob);
+}
+
 bool warm_cache_attach(struct warm_cache *cache, const struct warm_vulkan *vulkan)
 {
     cache->vulkan = vulkan;
+    if (!cache->loaded) {
+        load(cache);
+    }
     cache->handle = create(cache, cache->data, cache->size);
     if (cache->handle == VK_NULL_HANDLE && cache->size > 0) {
         cache->handle = create(cache, NULL, 0);
     }
+    /* What the driver dies of from here on is a recipe, and booked as such: not the blob. */
+    store_survived(cache->store);
     return cache->handle != VK_NULL_HANDLE;
 }
 
@@ -172,7 +182,6 @@ enum reason warm_cache_save(struct warm_cache *cache, size_t *ret_size)
     size_t size = 0;
     lock(cache);
     void *data = get_data(cache, cache->handle, &size);
-    store_survived(cache->store); /* the driver has lived with what was on disk */
     struct digest digest = digest_of(data, size);
     enum reason reason = REASON_ok;
     if (!data) {

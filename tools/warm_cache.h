@@ -18,16 +18,18 @@ struct warm_cache {
     pthread_mutex_t *alone; /* held by whoever uses the cache; NULL: any number may */
     const struct warm_vulkan *vulkan;
     VkPipelineCache handle; /* NULL: no device has it in hand */
+    bool loaded;            /* what is on disk was asked for */
     void *data;             /* the driver's, of the last device or of the disk */
     size_t size;
     struct digest saved; /* of what was saved last */
 };
 
-/* Loads what is on disk. */
+/* Touches no file. */
 void warm_cache_open(struct warm_cache *cache, struct store *store, bool may_merge,
                      pthread_mutex_t *alone);
 
-/* Makes the cache object on this device, with all that there is. False: the driver refuses. */
+/* Makes the cache object on this device, with all that there is; the first one with what is on
+ * disk, whose marker stands until the driver has taken it in. False: the driver refuses. */
 bool warm_cache_attach(struct warm_cache *cache, const struct warm_vulkan *vulkan);
 
 /* Writes what the cache object holds, unless nothing is new. *ret_size: bytes of it, whatever comes

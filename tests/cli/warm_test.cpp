@@ -208,6 +208,21 @@ TEST_F(Warm, ACrashCostsOneRecipe)
     }
 }
 
+TEST_F(Warm, ACrashAtARecipeIsNoSuspicionAgainstTheCache)
+{
+    record();
+    const Environment crash = {{"WPTEST_ICD_CRASH", contents().at(0)}};
+    caches({}, crash, 1);
+    for (int times = 0; times < 2; times++) {
+        for (const std::string &name : names_in(root + "/program/recipes", ".crashed")) {
+            std::filesystem::remove(root + "/program/recipes/" + name);
+        }
+        EXPECT_EQ(caches({"--force", "--jobs", "1"}, crash, 1).at(0)["crashed"], 1);
+    }
+    EXPECT_EQ(run_client({{"WARMPIPE_PREWARM", "off"}})["cache"]["state"], "loaded");
+    EXPECT_FALSE(std::filesystem::exists(root + "/program/quarantine"));
+}
+
 TEST_F(Warm, ADriverThatHangsIsNotWaitedForForEver)
 {
     record();
