@@ -44,10 +44,11 @@ static uint64_t empty_folder(int folder_fd, const struct usage *usage, bool *all
         *all &= evict_identity(folder_fd, usage->identities[i].identity, INT64_MAX, &removed);
         bytes += removed;
     }
-    evict_quarantine(folder_fd, INT64_MAX);
+    bool locked = false;
     evict_temporaries(folder_fd);
-    bytes += evict_recipes(folder_fd, INT64_MAX);
-    return bytes + evict_program(folder_fd, INT64_MAX);
+    bytes += evict_rest(folder_fd, INT64_MAX, &locked);
+    *all &= !locked;
+    return bytes;
 }
 
 /* Why the folder stays; "": it is gone, or would be; NULL: it is none of ours. */

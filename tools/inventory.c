@@ -237,10 +237,22 @@ static bool visit_quarantine(int folder_fd, struct inventory_item *item,
     return visited;
 }
 
+static bool has_quarantined(int folder_fd)
+{
+    DIR *listing = listing_open(folder_fd, QUARANTINE_FOLDER);
+    const char *name = NULL;
+    if (listing) {
+        do {
+            name = listing_next(listing);
+        } while (name && !names_is_quarantined(name));
+        closedir(listing);
+    }
+    return name;
+}
+
 bool inventory_is_ours(int folder_fd, const struct usage *usage)
 {
-    return usage->count > 0 || usage->last_use != INT64_MIN ||
-           faccessat(folder_fd, QUARANTINE_FOLDER, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    return usage->count > 0 || usage->last_use != INT64_MIN || has_quarantined(folder_fd);
 }
 
 bool inventory_visit(const char *root, const char *app,

@@ -108,8 +108,8 @@ static int64_t quarantined_at(int folder_fd, const char *note, const struct stat
     return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
 }
 
-/* `name` is that of a file or of its note: the two go together. */
-static void evict_quarantined(int folder_fd, const char *name, int64_t before)
+/* `name` is that of a file or of its note: the two go together. Whether they did. */
+static bool evict_quarantined(int folder_fd, const char *name, int64_t before)
 {
     char file[NAME_SIZE];
     char note[NAME_SIZE + sizeof NOTE_SUFFIX];
@@ -119,16 +119,18 @@ static void evict_quarantined(int folder_fd, const char *name, int64_t before)
     const bool is_note = length > suffix && strcmp(name + length - suffix, NOTE_SUFFIX) == 0;
     length -= is_note ? suffix : 0;
     if (length >= sizeof file) {
-        return;
+        return false;
     }
     memcpy(file, name, length);
     file[length] = '\0';
     snprintf(note, sizeof note, "%s%s", file, NOTE_SUFFIX);
-    if (names_is_quarantined(file) && is_own_file(folder_fd, name, &status) &&
-        quarantined_at(folder_fd, note, &status) < before) {
-        remove_file(folder_fd, file);
-        remove_file(folder_fd, note);
+    if (!names_is_quarantined(file) || !is_own_file(folder_fd, name, &status) ||
+        quarantined_at(folder_fd, note, &status) >= before) {
+        return false;
     }
+    remove_file(folder_fd, file);
+    remove_file(folder_fd, note);
+    return true;
 }
 
 void evict_quarantine(int directory_fd, int64_t before)
@@ -138,16 +140,27 @@ void evict_quarantine(int directory_fd, int64_t before)
         return;
     }
     const char *name;
+    bool evicted = false;
     while ((name = listing_next(listing))) {
-        evict_quarantined(dirfd(listing), name, before);
+        evicted |= evict_quarantined(dirfd(listing), name, before);
     }
     closedir(listing);
+    if (evicted) { /* one that was empty before may be anybody's */
+        unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
+    }
+}
+
+uint64_t evict_rest(int directory_fd, int64_t last_use, bool *locked)
+{
+    evict_quarantine(directory_fd, INT64_MAX);
     unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
+    return evict_recipes(directory_fd, last_use, locked) + evict_program(directory_fd, last_use);
 }
 
 uint64_t evict_program(int directory_fd, int64_t last_use)
 {
-    return is_unused_since(directory_fd, PROGRAM_FILE_NAME, last_use)
+    return is_unused_since(directory_fd, PROGRAM_FILE_NAME, last_use) &&
+                   program_is_ours(directory_fd)
                ? remove_file(directory_fd, PROGRAM_FILE_NAME)
                : 0;
 }

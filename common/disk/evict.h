@@ -16,15 +16,21 @@ bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int6
                     uint64_t *ret_bytes);
 
 /* Removes what was put into quarantine/ before this time (nanoseconds since the epoch), with its
- * notes, and the folder if it is empty then. */
+ * notes, and then the folder if that has left it empty. */
 void evict_quarantine(int directory_fd, int64_t before);
 
-/* Removes program.json, if it was not modified after `last_use`. The bytes that it had. */
+/* What a folder, which is known to be ours, holds besides identities: all in quarantine, and
+ * recipes and program.json as below. The bytes of these two. */
+uint64_t evict_rest(int directory_fd, int64_t last_use, bool *locked);
+
+/* Removes program.json, if it is ours and was not modified after `last_use`. The bytes that it had.
+ */
 uint64_t evict_program(int directory_fd, int64_t last_use);
 
 /* Removes the recipes, if none was written after `last_use`, but for the segments and files of
- * living processes; and the folder if it is empty then. The bytes that they had. */
-uint64_t evict_recipes(int directory_fd, int64_t last_use);
+ * living processes, of which *locked tells if there are any; and the folder if it is empty then.
+ * The bytes that they had. */
+uint64_t evict_recipes(int directory_fd, int64_t last_use, bool *locked);
 
 /* Removes from the recipes' folder the temporary files of dead processes, and what such a process
  * was replaying if that was before this time (nanoseconds since the epoch). */

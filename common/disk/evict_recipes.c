@@ -1,5 +1,6 @@
 #include "evict.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,11 +19,12 @@ static bool is_own_file(int fd, struct stat *ret_status)
 
 /* Removes a file that no living process owns and nobody has changed after `last_use`. The bytes
  * that it had. */
-static uint64_t remove_dead(int folder_fd, const char *name, int64_t last_use)
+static uint64_t remove_dead(int folder_fd, const char *name, int64_t last_use, bool *locked)
 {
     struct stat status;
     const int fd = file_open_abandoned(folder_fd, name);
     if (fd < 0) {
+        *locked |= errno == EWOULDBLOCK;
         return 0;
     }
     const bool removed = is_own_file(fd, &status) && usage_modified(&status) <= last_use &&
@@ -32,7 +34,7 @@ static uint64_t remove_dead(int folder_fd, const char *name, int64_t last_use)
 }
 
 /* Under the lock. */
-static uint64_t remove_all(int folder_fd, int64_t last_use)
+static uint64_t remove_all(int folder_fd, int64_t last_use, bool *locked)
 {
     DIR *listing = listing_open(folder_fd, ".");
     char identity[DIGEST_HEX_SIZE];
@@ -41,7 +43,7 @@ static uint64_t remove_all(int folder_fd, int64_t last_use)
     while (listing && (name = listing_next(listing))) {
         const enum recipe_name kind = recipe_folder_classify(name, identity);
         if (kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK) {
-            bytes += remove_dead(folder_fd, name, last_use);
+            bytes += remove_dead(folder_fd, name, last_use, locked);
         }
     }
     if (listing) {
@@ -50,7 +52,7 @@ static uint64_t remove_all(int folder_fd, int64_t last_use)
     return bytes;
 }
 
-uint64_t evict_recipes(int directory_fd, int64_t last_use)
+uint64_t evict_recipes(int directory_fd, int64_t last_use, bool *locked)
 {
     int folder_fd;
     int lock_fd;
@@ -59,9 +61,11 @@ uint64_t evict_recipes(int directory_fd, int64_t last_use)
         return 0;
     }
     if (file_lock(folder_fd, RECIPE_LOCK_NAME, 0, &lock_fd) == REASON_ok) {
-        bytes = remove_all(folder_fd, last_use);
+        bytes = remove_all(folder_fd, last_use, locked);
         unlinkat(folder_fd, RECIPE_LOCK_NAME, 0);
         file_unlock(lock_fd);
+    } else {
+        *locked = true;
     }
     close(folder_fd);
     unlinkat(directory_fd, RECIPE_FOLDER, AT_REMOVEDIR); /* if it is empty now */
@@ -77,12 +81,13 @@ void evict_recipe_leftovers(int directory_fd, int64_t before)
     DIR *listing = listing_open(folder_fd, ".");
     char identity[DIGEST_HEX_SIZE];
     const char *name;
+    bool locked = false;
     while (listing && (name = listing_next(listing))) {
         const enum recipe_name kind = recipe_folder_classify(name, identity);
         if (kind == RECIPE_NAME_TEMPORARY) {
             file_sweep_temporary(folder_fd, name);
         } else if (kind == RECIPE_NAME_REPLAYING) {
-            remove_dead(folder_fd, name, before);
+            remove_dead(folder_fd, name, before, &locked);
         }
     }
     if (listing) {

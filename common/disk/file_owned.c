@@ -65,6 +65,7 @@ int file_open_abandoned(int directory_fd, const char *name)
     int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0) {
         close(fd);
+        errno = EWOULDBLOCK;
         return -1;
     }
     return fd;

@@ -20,9 +20,10 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
                        struct file_owned *ret_file);
 
 /* Opens a file for reading whose owner is dead. While the descriptor is open it is locked, shared:
- * of several that look at one file at once, none takes the other for its owner. -1: the owner
- * lives, or it cannot be told. An owner that has created its file and not yet locked it seems dead;
- * he will notice if it is unlinked before the descriptor is closed, and make another. Thread-safe.
+ * of several that look at one file at once, none takes the other for its owner. -1: it cannot be
+ * opened, or, with errno EWOULDBLOCK, the owner lives or it cannot be told. An owner that has
+ * created its file and not yet locked it seems dead; he will notice if it is unlinked before the
+ * descriptor is closed, and make another. Thread-safe.
  */
 int file_open_abandoned(int directory_fd, const char *name);
 

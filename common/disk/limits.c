@@ -144,9 +144,8 @@ static uint64_t remove_item(const struct enforcement *enforcement, const struct 
         return 0;
     }
     if (!*item->identity) {
-        evict_quarantine(directory_fd, INT64_MAX);
-        bytes = evict_recipes(directory_fd, item->last_use);
-        bytes += evict_program(directory_fd, item->last_use);
+        bool locked = false;
+        bytes = evict_rest(directory_fd, item->last_use, &locked);
     } else if (evict_identity(directory_fd, item->identity, item->last_use, &bytes)) {
         enforcement->outcome->identities += bytes > 0;
     }

@@ -1,7 +1,7 @@
 #include "program.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,26 +139,37 @@ enum reason program_decode(const void *data, size_t size, struct program_facts *
     return parse(data, size, ret_facts, NULL);
 }
 
-enum reason program_load(const char *root, const char *app, struct program_facts *ret_facts)
+/* Closes the folder. */
+static enum reason read_in(int directory, struct program_facts *ret_facts)
 {
-    *ret_facts = (struct program_facts){0};
-    int directory;
-    enum reason reason = file_open_directory(root, app, false, &directory);
-    if (reason != REASON_ok) {
-        return reason;
-    }
     uint8_t *data = NULL;
     size_t size = 0;
     /* Counters are changed in place: half of the old digits and half of the new ones are nothing.
      * Where the lock is not to be had, that chance is taken. */
     file_lock_directory(directory, LOCK_WAIT_MS);
-    reason = file_read(directory, PROGRAM_FILE_NAME, PROGRAM_FILE_LIMIT, &data, &size);
+    enum reason reason = file_read(directory, PROGRAM_FILE_NAME, PROGRAM_FILE_LIMIT, &data, &size);
     if (reason == REASON_ok) {
         reason = program_decode(data, size, ret_facts);
     }
     free(data);
     file_unlock(directory);
     return reason;
+}
+
+enum reason program_load(const char *root, const char *app, struct program_facts *ret_facts)
+{
+    *ret_facts = (struct program_facts){0};
+    int directory;
+    enum reason reason = file_open_directory(root, app, false, &directory);
+    return reason == REASON_ok ? read_in(directory, ret_facts) : reason;
+}
+
+bool program_is_ours(int directory_fd)
+{
+    struct program_facts facts;
+    /* The lock is that of an open description, which the caller's is not to lose. */
+    int directory = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return directory >= 0 && read_in(directory, &facts) == REASON_ok;
 }
 
 /* As wide as the widest, so that a file whose counters change keeps its size. */
@@ -229,7 +240,11 @@ static enum reason rewrite(int directory, const struct change *change)
     enum reason reason =
         file_read(directory, PROGRAM_FILE_NAME, PROGRAM_FILE_LIMIT, &old, &old_size);
     if (reason == REASON_ok) {
-        program_decode(old, old_size, &facts);
+        reason = program_decode(old, old_size, &facts);
+    }
+    if (change->zero && reason != REASON_ok) {
+        free(old);
+        return reason;
     }
     apply(change, &facts);
     program_encode(&facts, old, old_size, &text);

@@ -12,6 +12,7 @@
 #ifndef WARMPIPE_DISK_PROGRAM_H
 #define WARMPIPE_DISK_PROGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,10 @@ struct program_counters program_counters_since(const struct program_counters *no
  * *ret_facts says that nothing is known; no_file, or what file_read and program_decode give. */
 enum reason program_load(const char *root, const char *app, struct program_facts *ret_facts);
 
+/* Whether the folder's program.json, a name that many use, is one of this format: nothing else of
+ * that name is ever removed, nor does it make a folder one of ours. */
+bool program_is_ours(int directory_fd);
+
 /* Sets what was learnt of the program's caches, and makes the folder if need be. A file that says
  * the same already is left alone; of one that cannot be read nothing is kept. `locked`: others have
  * held the folder for 100 ms. Whether anything may be written at all is for the caller to know
@@ -71,7 +76,8 @@ enum reason program_learn(const char *root, const char *app, enum program_caches
 enum reason program_count(const char *root, const char *app, const struct program_counters *more,
                           uint64_t now_s);
 
-/* Begins to count anew. no_file: there is nothing to count for. */
+/* Begins to count anew. no_file: nothing was counted; a file that cannot be read is left alone, for
+ * it may be anybody's: what program_load gives. */
 enum reason program_zero(const char *root, const char *app, uint64_t now_s);
 
 /* The content of such a file. bad_program_file: damaged, or not of ours; bad_format_version.

@@ -77,20 +77,18 @@ static bool add_entry(struct usage *usage, int directory_fd, const char *name, s
     char identity[DIGEST_HEX_SIZE];
     struct stat status;
     enum name_kind kind = names_classify(name, identity);
-    const bool is_program = strcmp(name, PROGRAM_FILE_NAME) == 0;
     if (strcmp(name, RECIPE_FOLDER) == 0) {
         add_recipes(usage, directory_fd, entries);
         return true;
     }
-    if ((kind == NAME_FOREIGN && !is_program) ||
-        fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if (kind == NAME_FOREIGN || fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
         (kind == NAME_LOADING ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode))) {
         return true;
     }
     if (kind != NAME_LOCK) {
         note_use(&usage->last_use, usage_modified(&status));
     }
-    if (is_program || kind == NAME_TEMPORARY) {
+    if (kind == NAME_TEMPORARY) {
         usage->other_bytes += (uint64_t)status.st_size;
         return true;
     }
@@ -105,6 +103,18 @@ static bool add_entry(struct usage *usage, int directory_fd, const char *name, s
     return true;
 }
 
+/* A file that the names of the others tell to be ours is not read for it. */
+static void add_program(struct usage *usage, int directory_fd)
+{
+    struct stat status;
+    const bool known = usage->count > 0 || usage->last_use != INT64_MIN;
+    if (fstatat(directory_fd, PROGRAM_FILE_NAME, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(status.st_mode) && (known || program_is_ours(directory_fd))) {
+        note_use(&usage->last_use, usage_modified(&status));
+        usage->other_bytes += (uint64_t)status.st_size;
+    }
+}
+
 enum reason usage_read(int directory_fd, size_t *entries, struct usage *ret_usage)
 {
     struct usage usage = {.last_use = INT64_MIN};
@@ -113,11 +123,16 @@ enum reason usage_read(int directory_fd, size_t *entries, struct usage *ret_usag
         return REASON_io_error;
     }
     bool enough_memory = true;
+    bool has_program = false;
     const char *name;
     while (enough_memory && (name = next_name(listing, entries))) {
+        has_program |= strcmp(name, PROGRAM_FILE_NAME) == 0;
         enough_memory = add_entry(&usage, directory_fd, name, entries);
     }
     closedir(listing);
+    if (has_program) {
+        add_program(&usage, directory_fd);
+    }
     if (!enough_memory) {
         usage_free(&usage);
         return REASON_out_of_memory;

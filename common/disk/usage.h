@@ -30,7 +30,9 @@ struct usage {
 };
 
 /* Looks at `*entries` directory entries at most, which are counted down; what is beyond them is
- * left out. Symbolic links and what is not ours by its name are passed over. *ret_usage is freed
+ * left out. Symbolic links and what is not ours by its name are passed over, and so is a
+ * program.json, a name that others use as well, which alone would make the folder ours and is not
+ * (program_is_ours). *ret_usage is freed
  * with usage_free. io_error, out_of_memory. */
 enum reason usage_read(int directory_fd, size_t *entries, struct usage *ret_usage);
 

@@ -218,6 +218,35 @@ TEST_F(List, ClearLeavesWhatIsInUseOrNotOurs)
     EXPECT_EQ(names_in(root + "/mixed"), std::vector<std::string>{"notes.txt"});
 }
 
+TEST_F(List, ClearTellsThatAProgramStillRecords)
+{
+    const std::string segment = put("app", "recipes/0123456789abcdef.wprecipes", "x");
+    put("app", "recipes/fedcba9876543210.wprecipes", "x");
+    int fd = open(segment.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(flock(fd, LOCK_EX), 0);
+    ToolResult result = tool({"clear", "--yes", "--json"});
+    close(fd);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_EQ(json::parse(result.out)["programs"][0]["state"], "locked");
+    EXPECT_EQ(names_in(root + "/app/recipes"),
+              std::vector<std::string>{"0123456789abcdef.wprecipes"});
+    EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 0);
+    EXPECT_EQ(names_in(root).size(), 0u);
+}
+
+TEST_F(List, ClearTakesNoProjectOfOthersForOurs)
+{
+    put("project", "program.json", "{\"name\":\"my own thing\"}");
+    std::filesystem::create_directory(root + "/project/quarantine");
+    std::filesystem::create_directory(root + "/project/recipes");
+    EXPECT_EQ(tool({"list"}).exit_status, 2);
+    EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 2);
+    EXPECT_EQ(names_in(root + "/project").size(), 3u);
+    put("app", cache, cache_file());
+    EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 0);
+    EXPECT_EQ(names_in(root + "/project").size(), 3u);
+}
+
 TEST_F(List, ClearAsksOnATerminal)
 {
     put("app", cache, cache_file());

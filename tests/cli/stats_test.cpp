@@ -96,6 +96,17 @@ TEST_F(Stats, DamageIsNamedAndTheRestIsShown)
     EXPECT_EQ(document({}, 1)["total"]["requests"], 40);
 }
 
+TEST_F(Stats, ZeroChangesNoFileOfOthersAndMakesNone)
+{
+    put("alpha", alpha);
+    put("theirs", "{\"name\":\"my own thing\"}");
+    std::filesystem::create_directory(root + "/empty");
+    chmod((root + "/empty").c_str(), 0700);
+    EXPECT_EQ(document({"--zero"}, 1)["total"]["requests"], 0);
+    EXPECT_EQ(read_file(root + "/theirs/program.json"), "{\"name\":\"my own thing\"}");
+    EXPECT_TRUE(names_in(root + "/empty").empty());
+}
+
 TEST_F(Stats, NothingCountedIsNoFinding)
 {
     ToolResult result = tool({});

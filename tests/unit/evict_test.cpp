@@ -52,11 +52,29 @@ TEST_F(Folder, EvictsOnlyWhatWasNotUsedMeanwhile)
 
 TEST_F(Folder, WhatWasLearntMeanwhileStays)
 {
-    root.add("app/program.json", 20, 5 * day);
+    root.add_program("app", 20, 5 * day);
     EXPECT_EQ(evict_program(fd, ago(6 * day)), 0u);
     EXPECT_TRUE(root.has("app/program.json"));
     EXPECT_EQ(evict_program(fd, ago(4 * day)), 20u);
     EXPECT_FALSE(root.has("app/program.json"));
+}
+
+TEST_F(Folder, SomebodyElsesProgramFileStays)
+{
+    const std::string theirs = "{\"name\":\"my own thing\"}";
+    root.add_text("app/program.json", theirs, 5 * day);
+    EXPECT_EQ(evict_program(fd, INT64_MAX), 0u);
+    EXPECT_TRUE(root.has("app/program.json"));
+}
+
+TEST_F(Folder, AnEmptyQuarantineThatNothingWasTakenFromStays)
+{
+    std::filesystem::create_directory(root.path + "/app/quarantine");
+    evict_quarantine(fd, INT64_MAX);
+    EXPECT_TRUE(root.has("app/quarantine"));
+    root.add("app/quarantine/" + id('a') + ".wpcache", 10);
+    evict_quarantine(fd, INT64_MAX);
+    EXPECT_FALSE(root.has("app/quarantine"));
 }
 
 TEST_F(Folder, ALinkInTheFilesPlaceStays)
@@ -150,7 +168,7 @@ TEST_F(Folder, UsageTellsBytesAndLastUse)
 {
     root.add("app/" + id('a') + "." + random_number + ".part", 100, 5 * day);
     root.add("app/" + id('b') + ".lock", 0);
-    root.add("app/program.json", 20, 7 * day);
+    root.add_program("app", 20, 7 * day);
     root.add("app/notes.txt", 5000);
     size_t entries = 100;
     usage found;

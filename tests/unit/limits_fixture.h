@@ -41,11 +41,25 @@ class Root {
     // Makes the file, and the folders on the way to it. `age` in seconds.
     std::string add(const std::string &name, size_t size, time_t age = 0) const
     {
+        return add_text(name, std::string(size, 'x'), age);
+    }
+
+    // A program.json of ours in the folder of `app`.
+    std::string add_program(const std::string &app, size_t size, time_t age = 0) const
+    {
+        const std::string facts = "{\"format\":1}";
+        return add_text(app + "/program.json", facts + std::string(size - facts.size(), ' '), age);
+    }
+
+    std::string add_text(const std::string &name, const std::string &text, time_t age = 0) const
+    {
         const std::string file = path + "/" + name;
         const std::string folder = file.substr(0, file.rfind('/'));
         std::filesystem::create_directories(folder);
         std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
-        write_file(file, std::string(size, 'x'));
+        write_file(file, text);
+        std::filesystem::permissions(file, std::filesystem::perms::owner_read |
+                                               std::filesystem::perms::owner_write);
         set_age(name, age);
         return file;
     }

@@ -133,7 +133,7 @@ TEST(LimitsOfAFolder, WhatIsLockedStays)
 TEST(LimitsOfAFolder, TheRestCountsAndStays)
 {
     Root root;
-    root.add("app/program.json", 100, 9 * day);
+    root.add_program("app", 100, 9 * day);
     root.add("app/recipes/" + random_number + ".wprecipes", 900, 9 * day);
     root.add("app/" + id('a') + ".wpcache", 500, 2 * day);
     root.add("app/" + id('b') + ".wpcache", 500, 1 * day);

@@ -29,14 +29,14 @@ TEST(LimitsOfAll, TheLongestUnusedGoesFirstWhateverTheProgram)
 TEST(LimitsOfAll, WhatElseAFolderHoldsGoesWithItsLastUse)
 {
     Root root;
-    root.add("app/program.json", 100, 99 * day);
+    root.add_program("app", 100, 99 * day);
     root.add("old/" + id('a') + ".wpcache", 1000, 9 * day);
     root.add("old/" + id('b') + ".wpcache", 1000, 5 * day);
-    root.add("old/program.json", 100, 8 * day);
+    root.add_program("old", 100, 8 * day);
     root.add("old/quarantine/" + id('a') + ".wpcache", 1000, 1 * day);
     root.add("old/" + id('a') + ".lock", 0);
     root.add("young/" + id('a') + ".wpcache", 1000, 7 * day);
-    root.add("young/program.json", 100, 1 * day);
+    root.add_program("young", 100, 1 * day);
     // Of 3,300 bytes the oldest 1,000 go: the file of nine days.
     root.enforce(unlimited, 2300);
     EXPECT_EQ(root.names("old"), (Names{id('b') + ".wpcache", "program.json", "quarantine"}));
@@ -54,6 +54,18 @@ TEST(LimitsOfAll, WhatElseAFolderHoldsGoesWithItsLastUse)
     EXPECT_FALSE(root.has("old"));
     EXPECT_TRUE(root.has("young/program.json"));
     EXPECT_TRUE(root.has("app/program.json")) << "the program's own";
+}
+
+TEST(LimitsOfAll, TheFoldersOfOthersAreLeftAlone)
+{
+    Root root;
+    root.add("app/" + id('a') + ".wpcache", 1000);
+    root.add_text("theirs/program.json", "{\"name\":\"my own thing\"}", 99 * day);
+    std::filesystem::create_directory(root.path + "/theirs/quarantine");
+    std::filesystem::create_directory(root.path + "/theirs/recipes");
+    const Names before = root.names("theirs");
+    root.enforce(unlimited, 0);
+    EXPECT_EQ(root.names("theirs"), before);
 }
 
 TEST(LimitsOfAll, RecipesGoWithTheirFolder)

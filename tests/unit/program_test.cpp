@@ -236,6 +236,16 @@ TEST_F(Program, ZeroBeginsAnew)
     EXPECT_EQ(facts.caches, PROGRAM_CACHES_NOT_READ);
 }
 
+TEST_F(Program, ZeroMakesNoFileAndChangesNoneOfOthers)
+{
+    write(R"({"name":"my own thing"})");
+    EXPECT_EQ(program_zero(folder.c_str(), "app", 5), REASON_bad_program_file);
+    EXPECT_EQ(scratch.read("app/program.json"), R"({"name":"my own thing"})");
+    std::filesystem::remove(folder + "/app/program.json");
+    EXPECT_EQ(program_zero(folder.c_str(), "app", 5), REASON_no_file);
+    EXPECT_TRUE(names_in(folder + "/app").empty());
+}
+
 TEST_F(Program, CountersDoNotOverflow)
 {
     write(R"({"format":1,"since":9,"requests":18446744073709551615})");
