@@ -63,6 +63,12 @@ static const struct trace_run *find_warm(const struct report_program *program)
     return NULL;
 }
 
+static const struct trace_run *find_other(const struct report_program *program)
+{
+    const bool is_wanted = !program->cold && !program->warm && program->run_count > 0;
+    return is_wanted ? program->runs[program->run_count - 1] : NULL;
+}
+
 static int compare_digests(const void *left, const void *right)
 {
     const struct digest *a = &((const struct report_pipeline *)left)->digest;
@@ -135,7 +141,8 @@ static size_t list_pipelines(const struct trace_runs *runs, const struct report_
                 pipelines[count++] = (struct report_pipeline){
                     .digest = span->digest,
                     .kind = runs->names[span->name],
-                    .cold_ns = run == program->cold ? span->duration_ns : 0,
+                    .cold_ns =
+                        run == program->cold || run == program->other ? span->duration_ns : 0,
                     .warm_ns = run == program->warm ? span->duration_ns : 0,
                     .times = 1,
                 };
@@ -154,6 +161,7 @@ static void finish(struct report *report, const struct trace_runs *runs,
     }
     program->cold = find_cold(program);
     program->warm = find_warm(program);
+    program->other = find_other(program);
     struct report_pipeline *pipelines = calloc(spans, sizeof *pipelines);
     if (pipelines) {
         report_take_pipelines(program, pipelines, list_pipelines(runs, program, pipelines));
@@ -187,6 +195,22 @@ void report_free(struct report *report)
     }
     free(report->programs);
     *report = (struct report){0};
+}
+
+size_t report_shown(const struct report_program *program,
+                    struct report_shown ret_shown[REPORT_SHOWN_RUNS])
+{
+    size_t count = 0;
+    if (program->cold) {
+        ret_shown[count++] = (struct report_shown){"cold", program->cold};
+    }
+    if (program->warm) {
+        ret_shown[count++] = (struct report_shown){"warm", program->warm};
+    }
+    if (program->other) {
+        ret_shown[count++] = (struct report_shown){"start", program->other};
+    }
+    return count;
 }
 
 double report_ratio(const struct report_program *program)

@@ -34,6 +34,7 @@ struct report_program {
     size_t run_count;
     const struct trace_run *cold; /* NULL: there is none */
     const struct trace_run *warm;
+    const struct trace_run *other;                      /* the last one, where there is neither */
     struct program_counters counters;                   /* of the store */
     struct report_pipeline pipelines[REPORT_PIPELINES]; /* the dearest first */
     size_t pipeline_count;
@@ -56,6 +57,15 @@ void report_take_pipelines(struct report_program *program, struct report_pipelin
                            size_t count);
 
 void report_free(struct report *report);
+
+/* The runs that a report shows in full, by name: cold, warm, or the other one. Gives how many. */
+#define REPORT_SHOWN_RUNS 2
+struct report_shown {
+    const char *name;
+    const struct trace_run *run;
+};
+size_t report_shown(const struct report_program *program,
+                    struct report_shown ret_shown[REPORT_SHOWN_RUNS]);
 
 /* How many times longer the cold run took than the warm one; 0: not known. */
 double report_ratio(const struct report_program *program);

@@ -28,8 +28,6 @@ static void put_headline(struct bytes *page, const struct report_program *progra
 {
     char ratio[32];
     const double times = report_ratio(program);
-    const uint64_t cold = program->cold ? program->cold->sums.create_ns : 0;
-    const uint64_t warm = program->warm ? program->warm->sums.create_ns : 0;
     if (times > 0) {
         snprintf(ratio, sizeof ratio,
                  times < 1.05 ? ""
@@ -39,15 +37,19 @@ static void put_headline(struct bytes *page, const struct report_program *progra
         html_put(page,
                  "<p class=\"headline\">%s <span class=\"arrow\" aria-label=\"to\">→</span> "
                  "%s <span class=\"ratio\">%s</span></p>",
-                 report_duration(cold).text, report_duration(warm).text, ratio);
+                 report_duration(program->cold->sums.create_ns).text,
+                 report_duration(program->warm->sums.create_ns).text, ratio);
+    }
+    struct report_shown shown[REPORT_SHOWN_RUNS];
+    const size_t count = report_shown(program, shown);
+    uint64_t whole = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t time = shown[i].run->sums.create_ns;
+        whole = time > whole ? time : whole;
     }
     html_put(page, "<dl class=\"starts\">");
-    const uint64_t whole = cold > warm ? cold : warm;
-    if (program->cold) {
-        put_start(page, "cold", program->cold, whole);
-    }
-    if (program->warm) {
-        put_start(page, "warm", program->warm, whole);
+    for (size_t i = 0; i < count; i++) {
+        put_start(page, shown[i].name, shown[i].run, whole);
     }
     html_put(page, "</dl><p class=\"note\">Time in pipeline creation, all threads together.%s</p>",
              program->cold && program->warm
@@ -76,11 +78,10 @@ static void put_share(struct bytes *page, const char *label, const uint64_t part
 
 static void put_cards(struct bytes *page, const struct report_program *program)
 {
-    const struct trace_run *first = program->cold ? program->cold : program->warm;
-    const struct trace_run *last = program->warm ? program->warm : program->cold;
-    if (!first) {
-        return;
-    }
+    struct report_shown shown[REPORT_SHOWN_RUNS];
+    const size_t count = report_shown(program, shown);
+    const struct trace_run *first = shown[0].run;
+    const struct trace_run *last = shown[count - 1].run;
     const struct trace_sums *sums[2] = {&first->sums, &last->sums};
     uint64_t hits[2];
     uint64_t answers[2];
@@ -117,13 +118,10 @@ static void put_cards(struct bytes *page, const struct report_program *program)
 
 static void put_canvas(struct bytes *page, const char *name, const struct trace_run *run)
 {
-    if (!run) {
-        return;
-    }
     const size_t shown = report_timelines_shown(run);
     html_put(page,
              "<div class=\"track\"><h4>%s</h4><canvas role=\"img\" tabindex=\"0\" "
-             "aria-label=\"%s start: %s pipelines in %s, on %s threads; "
+             "aria-label=\"%s: %s pipelines in %s, on %s threads; "
              "the figures are in the tables\"></canvas>",
              name, name, report_count(run->sums.pipelines).text,
              report_duration(run->sums.create_ns).text, report_count(run->lane_count).text);
@@ -141,9 +139,8 @@ static void put_canvas(struct bytes *page, const char *name, const struct trace_
 static void put_figure(struct bytes *page, const struct report_program *program, size_t index)
 {
     char number[24];
-    if (!program->cold && !program->warm) {
-        return;
-    }
+    struct report_shown shown[REPORT_SHOWN_RUNS];
+    const size_t count = report_shown(program, shown);
     snprintf(number, sizeof number, "%zu", index);
     html_put(page,
              "<h3>Timelines</h3>"
@@ -151,8 +148,9 @@ static void put_figure(struct bytes *page, const struct report_program *program,
              "</p></noscript><figure class=\"timelines\" data-program=\"%s\" hidden>"
              "<div class=\"tools\"></div>",
              number);
-    put_canvas(page, "Cold", program->cold);
-    put_canvas(page, "Warm", program->warm);
+    for (size_t i = 0; i < count; i++) {
+        put_canvas(page, shown[i].name, shown[i].run);
+    }
     html_put(page, "<figcaption class=\"detail\" aria-live=\"polite\"></figcaption></figure>");
 }
 

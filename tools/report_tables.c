@@ -22,49 +22,48 @@ static void close_table(struct bytes *page)
 }
 
 /* Those that nearly every trace has, and the others where there are any. */
-static bool is_column(const struct report_program *program, enum trace_result result)
+static bool is_column(const struct report_shown *shown, size_t count, enum trace_result result)
 {
-    return result == TRACE_RESULT_miss || result == TRACE_RESULT_hit ||
-           result == TRACE_RESULT_shared ||
-           (program->cold && program->cold->sums.results[result] > 0) ||
-           (program->warm && program->warm->sums.results[result] > 0);
+    bool any =
+        result == TRACE_RESULT_miss || result == TRACE_RESULT_hit || result == TRACE_RESULT_shared;
+    for (size_t i = 0; i < count; i++) {
+        any |= shown[i].run->sums.results[result] > 0;
+    }
+    return any;
 }
 
-static void put_results_of(struct bytes *page, const struct report_program *program,
-                           const char *name, const struct trace_run *run)
+static void put_result_heads(struct bytes *page, const struct report_shown *shown, size_t count)
 {
-    if (!run) {
-        return;
-    }
-    html_put(page, "<tr><th scope=\"row\">%s</th>", name);
-    for (enum trace_result result = TRACE_RESULT_NONE + 1; result < TRACE_RESULT_created;
-         result++) {
-        if (is_column(program, result)) {
-            html_put(page, "<td class=\"number\">%s<small>%s</small></td>",
-                     report_count(run->sums.results[result]).text,
-                     report_duration(run->sums.result_ns[result]).text);
-        }
-    }
-    html_put(page, "</tr>");
-}
-
-void report_table_results(struct bytes *page, const struct report_program *program)
-{
-    if (!program->cold && !program->warm) {
-        return;
-    }
-    open_table(page, "What became of the requests");
     html_put(page, "<td></td>");
     for (enum trace_result result = TRACE_RESULT_NONE + 1; result < TRACE_RESULT_created;
          result++) {
-        if (is_column(program, result)) {
+        if (is_column(shown, count, result)) {
             html_put(page, "<th scope=\"col\" class=\"number\"><i class=\"%s\"></i>%s</th>",
                      trace_result_name(result), trace_result_name(result));
         }
     }
     html_put(page, "</tr></thead><tbody>");
-    put_results_of(page, program, "cold", program->cold);
-    put_results_of(page, program, "warm", program->warm);
+}
+
+void report_table_results(struct bytes *page, const struct report_program *program)
+{
+    struct report_shown shown[REPORT_SHOWN_RUNS];
+    const size_t count = report_shown(program, shown);
+    open_table(page, "What became of the requests");
+    put_result_heads(page, shown, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct trace_sums *sums = &shown[i].run->sums;
+        html_put(page, "<tr><th scope=\"row\">%s</th>", shown[i].name);
+        for (enum trace_result result = TRACE_RESULT_NONE + 1; result < TRACE_RESULT_created;
+             result++) {
+            if (is_column(shown, count, result)) {
+                html_put(page, "<td class=\"number\">%s<small>%s</small></td>",
+                         report_count(sums->results[result]).text,
+                         report_duration(sums->result_ns[result]).text);
+            }
+        }
+        html_put(page, "</tr>");
+    }
     close_table(page);
 }
 

@@ -25,23 +25,19 @@ static void show_run(struct output *output, const struct trace_run *run)
     output_number(output, "events_dropped", run->dropped);
 }
 
-static void show_chosen(struct output *output, const char *key, const struct trace_run *run)
-{
-    if (run) {
-        output_open(output, key, OUTPUT_GROUP);
-        show_run(output, run);
-        output_close(output);
-    }
-}
-
 static void show_runs(struct output *output, const struct report_program *program)
 {
     char ratio[32];
+    struct report_shown shown[REPORT_SHOWN_RUNS];
+    const size_t count = report_shown(program, shown);
     output_text(output, "device", program->device);
     output_text(output, "driver", program->driver);
     output_text(output, "identity", program->identity);
-    show_chosen(output, "cold", program->cold);
-    show_chosen(output, "warm", program->warm);
+    for (size_t i = 0; i < count; i++) {
+        output_open(output, shown[i].name, OUTPUT_GROUP);
+        show_run(output, shown[i].run);
+        output_close(output);
+    }
     if (report_ratio(program) > 0) {
         snprintf(ratio, sizeof ratio, "%.2f", report_ratio(program));
         output_text(output, "ratio", ratio);

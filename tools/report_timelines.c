@@ -54,7 +54,7 @@ struct digests {
 
 static void add_digests(struct digests *digests, const struct trace_run *run)
 {
-    for (size_t i = 0; run && i < run->span_count; i++) {
+    for (size_t i = 0; i < run->span_count; i++) {
         if (has_digest(&run->spans[i])) {
             digests->all[digests->count++] = run->spans[i].digest;
         }
@@ -63,14 +63,19 @@ static void add_digests(struct digests *digests, const struct trace_run *run)
 
 static bool list_digests(const struct report_program *program, struct digests *ret_digests)
 {
-    const size_t capacity = (program->cold ? program->cold->span_count : 0) +
-                            (program->warm ? program->warm->span_count : 0);
+    struct report_shown shown[REPORT_SHOWN_RUNS];
+    const size_t runs = report_shown(program, shown);
+    size_t capacity = 0;
+    for (size_t i = 0; i < runs; i++) {
+        capacity += shown[i].run->span_count;
+    }
     struct digests digests = {.all = calloc(capacity + 1, sizeof *digests.all)};
     if (!digests.all) {
         return false;
     }
-    add_digests(&digests, program->cold);
-    add_digests(&digests, program->warm);
+    for (size_t i = 0; i < runs; i++) {
+        add_digests(&digests, shown[i].run);
+    }
     qsort(digests.all, digests.count, sizeof *digests.all, compare_digests);
     size_t kept = 0;
     for (size_t i = 0; i < digests.count; i++) {
@@ -186,11 +191,10 @@ static void put_program(struct bytes *json, const struct trace_runs *runs,
     }
     json_put_close(json, ']');
     json_put_open(json, "runs", '[');
-    const struct trace_run *const shown[] = {program->cold, program->warm};
-    for (size_t i = 0; i < 2; i++) {
-        if (shown[i]) {
-            put_run(json, runs, shown[i], &digests);
-        }
+    struct report_shown shown[REPORT_SHOWN_RUNS];
+    const size_t count = report_shown(program, shown);
+    for (size_t i = 0; i < count; i++) {
+        put_run(json, runs, shown[i].run, &digests);
     }
     json_put_close(json, ']');
     json_put_close(json, '}');

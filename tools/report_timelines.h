@@ -13,7 +13,7 @@
  *     {"kinds":[…],"names":[…],"programs":[{"digests":[…],"runs":[
  *         {"lanes":[{"name":"…","rows":1}],"spans":[…]}]}]}
  *
- * The cold run comes before the warm one; of either there may be none. "spans" has seven numbers
+ * The runs are those of report_shown. "spans" has seven numbers
  * for each: lane, row, start, duration, kind, name, digest; the times in ns, from the run's
  * begin; the last three are places in the lists, digest from 1 on, 0: none. */
 void report_timelines(struct bytes *json, const struct report *report,

@@ -46,6 +46,34 @@ class Browser:
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
+    def find(self, selector):
+        return self.driver.find_elements("css selector", selector)
+
+    def touch(self, kind, *points):
+        self.devtools("Input.dispatchTouchEvent", type=kind,
+                      touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)])
+
+    def click(self, element, x, y):
+        """At a place of the element."""
+        place = self.run("arguments[0].scrollIntoView({block: 'center'});"
+                         "return arguments[0].getBoundingClientRect()", element)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.devtools("Input.dispatchMouseEvent", type=kind, x=place["x"] + x,
+                          y=place["y"] + y, button="left", clickCount=1)
+
+    def pinch(self, element, factor):
+        """Two fingers go apart, from the middle."""
+        place = self.run("arguments[0].scrollIntoView({block: 'center'});"
+                         "return arguments[0].getBoundingClientRect()", element)
+        x, y = place["x"] + place["width"] / 2, place["y"] + place["height"] / 2
+        near = place["width"] / 2 / factor * 0.9
+        points = [[(x - reach, y), (x + reach, y)]
+                  for reach in (near * (1 + (factor - 1) * i / 10) for i in range(11))]
+        self.touch("touchStart", *points[0])
+        for step in points:
+            self.touch("touchMove", *step)
+        self.touch("touchEnd")
+
     def complaints(self):
         return [entry["message"] for entry in self.driver.get_log("browser")]
 

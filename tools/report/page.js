@@ -9,6 +9,7 @@
     .getPropertyValue('--' + (name || 'cache')).trim();
 
   function duration(ns) {
+    if (ns === 0) return '0';
     const [value, unit] = ns >= 1e9 ? [ns / 1e9, 's'] : ns >= 1e6 ? [ns / 1e6, 'ms']
       : [ns / 1e3, 'µs'];
     return `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${unit}`;
@@ -30,22 +31,28 @@
   class Track {
     constructor(canvas, run) {
       this.canvas = canvas;
-      this.lanes = [];
-      let top = 0;
-      for (const lane of run.lanes) {
-        const rows = Array.from({length: lane.rows}, () => []);
-        this.lanes.push({name: lane.name, top, rows});
-        top += LABEL + lane.rows * ROW + GAP;
-      }
-      this.height = top + AXIS;
       this.end = 1;
+      const lanes = run.lanes.map(
+        lane => ({name: lane.name, rows: Array.from({length: lane.rows}, () => [])}));
       const numbers = run.spans;
       for (let i = 0; i < numbers.length; i += STRIDE) {
         const [lane, row, start, length, kind, name, digest] = numbers.slice(i, i + STRIDE);
-        this.lanes[lane].rows[row].push({start, end: start + length, kind, name, digest});
+        lanes[lane].rows[row].push({start, end: start + length, kind, name, digest});
         this.end = Math.max(this.end, start + length);
       }
+      this.place(lanes.filter(lane => lane.rows[0].length));
       canvas.dataset.spans = numbers.length / STRIDE;
+    }
+
+    // The program's own threads come first.
+    place(lanes) {
+      const ours = lane => lane.name.startsWith('warmpipe') ? 1 : 0;
+      this.lanes = lanes.sort((a, b) => ours(a) - ours(b));
+      this.height = AXIS;
+      for (const lane of this.lanes) {
+        lane.top = this.height - AXIS;
+        this.height += LABEL + lane.rows.length * ROW + GAP;
+      }
     }
 
     // The spans of a row that touch [from, to]; in all rows but the last of a lane none overlap.
