@@ -26,14 +26,12 @@ static void put_start(struct bytes *page, const char *name, const struct trace_r
 
 static void put_headline(struct bytes *page, const struct report_program *program)
 {
-    char ratio[32];
+    char ratio[32] = "";
     const double times = report_ratio(program);
     if (times > 0) {
-        snprintf(ratio, sizeof ratio,
-                 times < 1.05 ? ""
-                 : times < 10 ? "%.1f× less"
-                              : "%.0f× less",
-                 times);
+        if (times >= 1.05) {
+            snprintf(ratio, sizeof ratio, "%.*f× less", times < 10 ? 1 : 0, times);
+        }
         html_put(page,
                  "<p class=\"headline\">%s <span class=\"arrow\" aria-label=\"to\">→</span> "
                  "%s <span class=\"ratio\">%s</span></p>",

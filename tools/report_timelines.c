@@ -32,6 +32,53 @@ static unsigned kind_of(const struct trace_runs *runs, const struct trace_span *
     }
 }
 
+/* The spans of a run that are shown, in the run's order. */
+struct selection {
+    const struct trace_span **spans;
+    size_t count;
+};
+
+/* The longest first. */
+static int compare_durations(const void *left, const void *right)
+{
+    const struct trace_span *a = *(const struct trace_span *const *)left;
+    const struct trace_span *b = *(const struct trace_span *const *)right;
+    if (a->duration_ns != b->duration_ns) {
+        return a->duration_ns > b->duration_ns ? -1 : 1;
+    }
+    return a < b ? -1 : 1;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct trace_span *a = *(const struct trace_span *const *)left;
+    const struct trace_span *b = *(const struct trace_span *const *)right;
+    return a < b ? -1 : a > b;
+}
+
+static bool select_spans(const struct trace_run *run, struct selection *ret_selection)
+{
+    struct selection selection = {.spans = calloc(run->span_count + 1, sizeof *selection.spans)};
+    if (!selection.spans) {
+        return false;
+    }
+    for (size_t i = 0; i < run->span_count; i++) {
+        selection.spans[i] = &run->spans[i];
+    }
+    selection.count = report_timelines_shown(run);
+    if (selection.count < run->span_count) {
+        qsort(selection.spans, run->span_count, sizeof *selection.spans, compare_durations);
+        qsort(selection.spans, selection.count, sizeof *selection.spans, compare_places);
+    }
+    *ret_selection = selection;
+    return true;
+}
+
+size_t report_timelines_shown(const struct trace_run *run)
+{
+    return run->span_count < REPORT_MAX_SPANS ? run->span_count : REPORT_MAX_SPANS;
+}
+
 static bool has_digest(const struct trace_span *span)
 {
     return span->digest.low != 0 || span->digest.high != 0;
@@ -52,29 +99,24 @@ struct digests {
     size_t count;
 };
 
-static void add_digests(struct digests *digests, const struct trace_run *run)
+static bool list_digests(const struct selection *selections, size_t count,
+                         struct digests *ret_digests)
 {
-    for (size_t i = 0; i < run->span_count; i++) {
-        if (has_digest(&run->spans[i])) {
-            digests->all[digests->count++] = run->spans[i].digest;
-        }
+    size_t capacity = 1;
+    for (size_t i = 0; i < count; i++) {
+        capacity += selections[i].count;
     }
-}
-
-static bool list_digests(const struct report_program *program, struct digests *ret_digests)
-{
-    struct report_shown shown[REPORT_SHOWN_RUNS];
-    const size_t runs = report_shown(program, shown);
-    size_t capacity = 0;
-    for (size_t i = 0; i < runs; i++) {
-        capacity += shown[i].run->span_count;
-    }
-    struct digests digests = {.all = calloc(capacity + 1, sizeof *digests.all)};
+    struct digests digests = {.all = calloc(capacity, sizeof *digests.all)};
     if (!digests.all) {
         return false;
     }
-    for (size_t i = 0; i < runs; i++) {
-        add_digests(&digests, shown[i].run);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < selections[i].count; j++) {
+            const struct trace_span *span = selections[i].spans[j];
+            if (has_digest(span)) {
+                digests.all[digests.count++] = span->digest;
+            }
+        }
     }
     qsort(digests.all, digests.count, sizeof *digests.all, compare_digests);
     size_t kept = 0;
@@ -97,107 +139,78 @@ static uint64_t place_of(const struct digests *digests, const struct trace_span 
     return found ? (uint64_t)(found - digests->all) + 1 : 0;
 }
 
-static int compare_durations(const void *left, const void *right)
+static void put_lane(struct bytes *json, const struct trace_run *run, const struct trace_lane *lane)
 {
-    const uint64_t a = *(const uint64_t *)left;
-    const uint64_t b = *(const uint64_t *)right;
-    return a == b ? 0 : a > b ? -1 : 1;
-}
-
-/* Spans of this duration or more are shown, the first REPORT_MAX_SPANS of them. */
-static uint64_t shortest_shown(const struct trace_run *run)
-{
-    if (run->span_count <= REPORT_MAX_SPANS) {
-        return 0;
+    char label[TRACE_TEXT_SIZE];
+    if (!*lane->name) {
+        snprintf(label, sizeof label, "%s %" PRIu64,
+                 lane->thread == run->process ? "main thread" : "thread", lane->thread);
     }
-    uint64_t *durations = calloc(run->span_count, sizeof *durations);
-    if (!durations) {
-        return UINT64_MAX;
-    }
-    for (size_t i = 0; i < run->span_count; i++) {
-        durations[i] = run->spans[i].duration_ns;
-    }
-    qsort(durations, run->span_count, sizeof *durations, compare_durations);
-    const uint64_t shortest = durations[REPORT_MAX_SPANS - 1];
-    free(durations);
-    return shortest;
-}
-
-size_t report_timelines_shown(const struct trace_run *run)
-{
-    return run->span_count < REPORT_MAX_SPANS ? run->span_count : REPORT_MAX_SPANS;
-}
-
-static void put_spans(struct bytes *json, const struct trace_runs *runs,
-                      const struct trace_run *run, const struct digests *digests)
-{
-    const uint64_t shortest = shortest_shown(run);
-    size_t shown = 0;
-    json_put_open(json, "spans", '[');
-    for (size_t i = 0; i < run->span_count && shown < REPORT_MAX_SPANS; i++) {
-        const struct trace_span *span = &run->spans[i];
-        if (span->duration_ns >= shortest) {
-            shown++;
-            json_put_number(json, NULL, span->lane);
-            json_put_number(json, NULL, span->row);
-            json_put_number(json, NULL, span->start_ns - run->begin_ns);
-            json_put_number(json, NULL, span->duration_ns);
-            json_put_number(json, NULL, kind_of(runs, span));
-            json_put_number(json, NULL, span->name);
-            json_put_number(json, NULL, place_of(digests, span));
-        }
-    }
-    json_put_close(json, ']');
+    json_put_open(json, NULL, '{');
+    json_put_string(json, "name", *lane->name ? lane->name : label);
+    json_put_number(json, "rows", lane->rows);
+    json_put_close(json, '}');
 }
 
 static void put_run(struct bytes *json, const struct trace_runs *runs, const struct trace_run *run,
-                    const struct digests *digests)
+                    const struct selection *selection, const struct digests *digests)
 {
     json_put_open(json, NULL, '{');
     json_put_open(json, "lanes", '[');
     for (size_t i = 0; i < run->lane_count; i++) {
-        char label[TRACE_TEXT_SIZE + 64];
-        const struct trace_lane *lane = &run->lanes[i];
-        if (*lane->name) {
-            snprintf(label, sizeof label, "%s", lane->name);
-        } else {
-            snprintf(label, sizeof label, "%s %" PRIu64,
-                     lane->thread == run->process ? "main thread" : "thread", lane->thread);
-        }
-        json_put_open(json, NULL, '{');
-        json_put_string(json, "name", label);
-        json_put_number(json, "rows", lane->rows);
-        json_put_close(json, '}');
+        put_lane(json, run, &run->lanes[i]);
     }
     json_put_close(json, ']');
-    put_spans(json, runs, run, digests);
+    json_put_open(json, "spans", '[');
+    for (size_t i = 0; i < selection->count; i++) {
+        const struct trace_span *span = selection->spans[i];
+        json_put_number(json, NULL, span->lane);
+        json_put_number(json, NULL, span->row);
+        json_put_number(json, NULL, span->start_ns - run->begin_ns);
+        json_put_number(json, NULL, span->duration_ns);
+        json_put_number(json, NULL, kind_of(runs, span));
+        json_put_number(json, NULL, span->name);
+        json_put_number(json, NULL, place_of(digests, span));
+    }
+    json_put_close(json, ']');
     json_put_close(json, '}');
+}
+
+static void put_digests(struct bytes *json, const struct digests *digests)
+{
+    json_put_open(json, "digests", '[');
+    for (size_t i = 0; i < digests->count; i++) {
+        char hex[DIGEST_HEX_SIZE];
+        digest_format(digests->all[i], hex);
+        json_put_string(json, NULL, hex);
+    }
+    json_put_close(json, ']');
 }
 
 static void put_program(struct bytes *json, const struct trace_runs *runs,
                         const struct report_program *program)
 {
-    struct digests digests;
-    if (!list_digests(program, &digests)) {
-        json->failed = true;
-        return;
-    }
-    json_put_open(json, NULL, '{');
-    json_put_open(json, "digests", '[');
-    for (size_t i = 0; i < digests.count; i++) {
-        char hex[DIGEST_HEX_SIZE];
-        digest_format(digests.all[i], hex);
-        json_put_string(json, NULL, hex);
-    }
-    json_put_close(json, ']');
-    json_put_open(json, "runs", '[');
     struct report_shown shown[REPORT_SHOWN_RUNS];
+    struct selection selections[REPORT_SHOWN_RUNS] = {0};
+    struct digests digests = {0};
     const size_t count = report_shown(program, shown);
+    bool fine = true;
     for (size_t i = 0; i < count; i++) {
-        put_run(json, runs, shown[i].run, &digests);
+        fine &= select_spans(shown[i].run, &selections[i]);
+    }
+    fine = fine && list_digests(selections, count, &digests);
+    json_put_open(json, NULL, '{');
+    put_digests(json, &digests);
+    json_put_open(json, "runs", '[');
+    for (size_t i = 0; i < count && fine; i++) {
+        put_run(json, runs, shown[i].run, &selections[i], &digests);
     }
     json_put_close(json, ']');
     json_put_close(json, '}');
+    json->failed |= !fine;
+    for (size_t i = 0; i < count; i++) {
+        free(selections[i].spans);
+    }
     free(digests.all);
 }
 

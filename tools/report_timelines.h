@@ -6,7 +6,7 @@
 #include "report.h"
 
 /* The spans that a timeline shows; of more the shortest are left out. */
-#define REPORT_MAX_SPANS 50000
+#define REPORT_MAX_SPANS 20000
 
 /* One JSON document for all programs:
  *

@@ -356,6 +356,45 @@ TEST_F(Report, ThePageNeedsNothingElse)
     EXPECT_EQ(html, page({"trace.json"})) << "the same input gives the same page";
 }
 
+TEST_F(Report, OfVeryManySpansTheLongestAreShown)
+{
+    device(1, "cold", 1000);
+    for (int i = 0; i < 20010; i++) {
+        pipeline(1, 1000 + 10 * i, i % 10 + 0.5, digest_a, "shared");
+    }
+    pipeline(1, 900000, 9999, digest_b, "miss");
+    const std::string html = page({put()});
+    EXPECT_TRUE(contains(html, "The longest 20,000 of 20,011 spans are shown."));
+    const std::string start = "id=\"timelines\">";
+    const size_t at = html.find(start) + start.size();
+    const json timelines = json::parse(html.substr(at, html.find("</script>", at) - at));
+    const json run = timelines["programs"][0]["runs"][0];
+    EXPECT_EQ(run["spans"].size(), 7u * 20000);
+    EXPECT_EQ(timelines["programs"][0]["digests"], json({digest_a, digest_b}));
+    EXPECT_EQ(document({"trace.json"})["programs"][0]["cold"]["requests"], 20011);
+}
+
+TEST_F(Report, SpansInsideOthersAndManyThreadsFindTheirPlaces)
+{
+    device(1, "cold", 1000);
+    for (int thread = 0; thread < 100; thread++) {
+        span(1, "pipeline", "compute", 1000, 100, {{"digest", digest_a}, {"result", "miss"}},
+             1 + thread);
+    }
+    span(1, "cache", "load", 1010, 50, {{"state", "cold"}, {"reason", "no_file"}});
+    span(1, "object", "module", 1100, 5, {{"digest", digest_a}, {"result", "created"}});
+    const std::string html = page({put()});
+    const std::string start = "id=\"timelines\">";
+    const size_t at = html.find(start) + start.size();
+    const json timelines = json::parse(html.substr(at, html.find("</script>", at) - at));
+    const json run = timelines["programs"][0]["runs"][0];
+    EXPECT_EQ(run["lanes"].size(), 48u);
+    EXPECT_EQ(run["lanes"][0]["rows"], 2) << "the load lies below what waited for it";
+    EXPECT_EQ(run["lanes"][47]["name"], "other threads");
+    EXPECT_EQ(run["spans"].size(), 7u * 102);
+    EXPECT_EQ(run["spans"][7 * 2 + 1], 0) << "what comes after is in the first row again";
+}
+
 TEST_F(Report, NamesInTheTraceAreNoMarkup)
 {
     const std::string hostile = "</script><b>&\"'\x1b[31m";

@@ -198,6 +198,7 @@ class PageTest(unittest.TestCase):
         first, second = self.browser.run(COLUMNS, canvas, [0.2, 0.7])
         self.assertNotIn(miss, first)  # it stands back
         self.assertIn(miss, second)
+        self.assertTrue(self.detail().startswith(f"compute {'b' * 32} · miss · 40.0 ms at 50.0 ms"))
 
     def test_zooms_by_buttons_keys_and_two_fingers(self):
         run = traces.Run(7, "alpha", "cold", 1e6)

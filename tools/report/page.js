@@ -249,6 +249,7 @@
         button.append(code);
         button.addEventListener('click', () => {
           this.choose(digest);
+          this.tell(this.dearest(digest));
           this.figure.scrollIntoView({block: 'nearest'});
         });
       }
@@ -257,6 +258,13 @@
     choose(digest) {
       this.chosen = digest;
       this.draw();
+    }
+
+    // The longest span of all that have this digest, and its lane.
+    dearest(digest) {
+      const found = this.tracks.flatMap(track => track.lanes).flatMap(lane => lane.rows.flat()
+        .filter(span => span.digest === digest).map(span => ({span, lane})));
+      return found.reduce((a, b) => a.span.end - a.span.start >= b.span.end - b.span.start ? a : b);
     }
 
     tell(found) {
