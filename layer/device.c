@@ -14,6 +14,7 @@
 #include "prewarm.h"
 #include "recorder.h"
 #include "sharing.h"
+#include "trace.h"
 
 static struct handle_map devices = HANDLE_MAP_INIT;
 static atomic_uint device_count; /* of this process, ever */
@@ -125,6 +126,7 @@ static void device_free(struct device *device)
     if (device) {
         recorder_delete(device->recorder);
         sharing_delete(device->sharing);
+        trace_delete(device->trace);
         app_caches_delete(device->app_caches);
         injector_delete(device->injector);
         instance_release(device->instance);
@@ -202,6 +204,7 @@ static void start_prewarm(struct device *device, const struct device_traits *tra
         .app = instance->app,
         .injector = device->injector,
         .stats = &device->stats,
+        .trace = device->trace,
         .environment = environment->data,
         .environment_size = environment->size,
         .has_callback = &instance->has_callback,
@@ -227,15 +230,18 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
     bool version_1_3 =
         identity.api_version >= VK_API_VERSION_1_3 && instance->api_version >= VK_API_VERSION_1_3;
     device->feedback = version_1_3 || traits.creation_feedback;
-    device->injector =
-        injector_new(&(struct injector_setup){.device = device->handle,
-                                              .table = &device->table,
-                                              .config = &instance->config,
-                                              .app = instance->app,
-                                              .stats = &device->stats,
-                                              .device_index = atomic_fetch_add(&device_count, 1),
-                                              .device_group = traits.group},
-                     &identity);
+    const unsigned index = atomic_fetch_add(&device_count, 1);
+    const char *trace_path = instance->config.trace_path;
+    device->trace = trace_path ? trace_new(trace_path, instance->app, index, &identity) : NULL;
+    device->injector = injector_new(&(struct injector_setup){.device = device->handle,
+                                                             .table = &device->table,
+                                                             .config = &instance->config,
+                                                             .app = instance->app,
+                                                             .stats = &device->stats,
+                                                             .trace = device->trace,
+                                                             .device_index = index,
+                                                             .device_group = traits.group},
+                                    &identity);
     device->app_caches = device->injector
                              ? app_caches_new(device->handle, &device->table, device->injector,
                                               &instance->config, instance->app, &device->stats)
@@ -244,9 +250,13 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
     if (!device->passive) {
         start_recording(device, create_info, &traits, &identity);
         start_prewarm(device, &traits);
-    } else if (device->injector) {
-        injector_finish(device->injector); /* the worker must know it no more */
+        return;
     }
+    /* The worker must know them no more. */
+    if (device->injector) {
+        injector_finish(device->injector);
+    }
+    trace_finish(device->trace);
 }
 
 /* In the map under a key of its own until it has that of a device: all memory without which there
@@ -321,8 +331,9 @@ VKAPI_ATTR void VKAPI_CALL device_destroy(VkDevice device, const VkAllocationCal
     bool prewarmed = prewarm_finish(state->prewarm);
     bool recorded = !state->recorder || recorder_finish(state->recorder);
     bool saved = state->passive || app_caches_finish(state->app_caches);
+    bool traced = trace_finish(state->trace);
     state->table.DestroyDevice(device, allocator);
-    if (prewarmed && recorded && saved) {
+    if (prewarmed && recorded && saved && traced) {
         device_free(state);
     }
 }

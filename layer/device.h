@@ -17,6 +17,7 @@ struct prewarm;
 struct app_caches;
 struct recorder;
 struct sharing;
+struct trace;
 
 struct device {
     VkDevice handle;
@@ -31,6 +32,7 @@ struct device {
     struct sharing *sharing;       /* NULL: handles are neither shared nor named here */
     struct recorder *recorder;     /* NULL: nothing is recorded; else there is a sharing */
     struct prewarm *prewarm;       /* NULL: nothing is compiled ahead */
+    struct trace *trace;           /* NULL: nothing is traced */
     pthread_mutex_t name_lock;     /* held across calls that name objects */
 };
 

@@ -1,5 +1,6 @@
 #include "host.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -18,12 +19,18 @@ static bool find_executable(char *path, size_t size)
     return length > 0;
 }
 
-static bool is_replayer(void)
+void host_executable_name(char ret_name[NAME_MAX + 1])
 {
     char path[4096];
     find_executable(path, sizeof path);
     const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    snprintf(ret_name, NAME_MAX + 1, "%.*s", NAME_MAX, slash ? slash + 1 : path);
+}
+
+static bool is_replayer(void)
+{
+    char name[NAME_MAX + 1];
+    host_executable_name(name);
     for (size_t i = 0; i < sizeof replayers / sizeof replayers[0]; ++i) {
         if (strcmp(name, replayers[i]) == 0) {
             return true;

@@ -2,6 +2,7 @@
 #ifndef WARMPIPE_LAYER_HOST_H
 #define WARMPIPE_LAYER_HOST_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <vulkan/vulkan.h>
 
@@ -11,6 +12,9 @@
  * WARMPIPE_DISABLE is set; the process runs with elevated privileges (hazard 43); it is a replayer,
  * whose pipelines are those of other programs and whose caches are its own business (hazard 58). */
 bool host_is_off_limits(void);
+
+/* The file name of the program's executable, "" where it cannot be told. */
+void host_executable_name(char ret_name[NAME_MAX + 1]);
 
 /* The name of the program's folder; app_setting is WARMPIPE_APP or NULL. */
 void host_app_name(const char *app_setting, const VkApplicationInfo *application,

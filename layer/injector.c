@@ -18,6 +18,7 @@ void injector_tell(struct injector *injector, enum cache_state state, enum reaso
     injector->report.state = state;
     injector->report.reason = reason;
     pthread_mutex_unlock(&injector->lock);
+    trace_state(injector->setup.trace, state);
 }
 
 /* The policy as this device, these settings and this process narrow it. */
@@ -167,11 +168,31 @@ static bool load_blob(struct injector *injector)
     return injector->hot != VK_NULL_HANDLE;
 }
 
+/* Nobody else changes what is told yet. */
+static void trace_load(const struct injector *injector, uint64_t start_ns)
+{
+    if (injector->setup.trace) {
+        const struct injector_report *report = &injector->report;
+        trace_put(injector->setup.trace,
+                  &(struct trace_event){
+                      .kind = TRACE_CACHE,
+                      .name = "load",
+                      .start_ns = start_ns,
+                      .end_ns = clock_now_ns(),
+                      .result = cache_state_name(report->state),
+                      .reason = report->reason ? reason_id(report->reason) : NULL,
+                      .amount = report->loaded_bytes,
+                  });
+    }
+}
+
 static void load(struct injector *injector)
 {
+    const uint64_t start_ns = clock_now_ns();
     if (injector->policy.inject && (!injector->store || !load_blob(injector))) {
         injector->hot = driver_cache_create(&injector->caches, NULL, 0);
     }
+    trace_load(injector, start_ns);
 }
 
 VkPipelineCache injector_cache(struct injector *injector)

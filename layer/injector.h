@@ -22,6 +22,7 @@
 #include "driver_cache.h"
 
 struct injector;
+struct trace;
 
 /* Everything is borrowed and outlives the injector. */
 struct injector_setup {
@@ -30,6 +31,7 @@ struct injector_setup {
     const struct config *config;
     const char *app; /* the program's folder */
     struct stats *stats;
+    struct trace *trace;   /* NULL: there is none */
     uint32_t device_index; /* counts the devices of this process */
     bool device_group;     /* more than one physical device: what is cached is not kept */
 };

@@ -146,6 +146,7 @@ static void take_snapshot(struct injector *injector)
 {
     VkPipelineCache *harvested = NULL;
     const struct injector_harvest *harvest = &injector->harvest;
+    const uint64_t start_ns = clock_now_ns();
     uint32_t count = harvest->pin ? harvest->pin(harvest->user, &harvested) : 0;
     enum reason reason =
         saver_snapshot(&injector->saver, injector_loaded_cache(injector), count, harvested);
@@ -153,10 +154,21 @@ static void take_snapshot(struct injector *injector)
         harvest->unpin(harvest->user);
     }
     free(harvested);
+    trace_cache(injector->setup.trace, "snapshot", start_ns, saver_pending(&injector->saver),
+                reason);
     if (reason != REASON_ok) {
         tell_save(injector, reason, 0);
     } else if (atomic_load(&injector->saver.pending)) {
         log_debug("device %u: took a snapshot", injector->setup.device_index);
+    }
+}
+
+/* Where there was something to save. */
+static void trace_save(const struct injector *injector, uint64_t start_ns, enum reason reason,
+                       size_t saved)
+{
+    if (saved > 0 || reason != REASON_ok) {
+        trace_cache(injector->setup.trace, "save", start_ns, saved, reason);
     }
 }
 
@@ -184,6 +196,10 @@ static void end_trial(struct injector *injector)
 static void work(struct flusher_client *client)
 {
     struct injector *injector = of_client(client);
+    if (!injector->worker_is_named) {
+        injector->worker_is_named = true;
+        trace_thread(injector->setup.trace, "warmpipe worker");
+    }
     end_trial(injector);
     enum saver_step step;
     uint64_t now_ns = clock_now_ns();
@@ -200,6 +216,7 @@ static void work(struct flusher_client *client)
     size_t saved = 0;
     enum reason reason =
         saver_commit(&injector->saver, flusher_enter_driver, flusher_leave_driver, &saved);
+    trace_save(injector, now_ns, reason, saved);
     tell_save(injector, reason, saved);
     enforce_limits(injector, saved);
     count_program(injector);
@@ -212,7 +229,9 @@ static void last(struct flusher_client *client)
     struct injector *injector = of_client(client);
     size_t saved = 0;
     if (injector->saves) {
+        const uint64_t start_ns = clock_now_ns();
         enum reason reason = saver_commit_without_driver(&injector->saver, &saved);
+        trace_save(injector, start_ns, reason, saved);
         tell_save(injector, reason, saved);
     }
     count_program(injector);
@@ -238,7 +257,9 @@ bool injector_finish(struct injector *injector)
             take_snapshot(injector);
         }
         size_t saved = 0;
+        const uint64_t start_ns = clock_now_ns();
         enum reason reason = saver_commit(&injector->saver, NULL, NULL, &saved);
+        trace_save(injector, start_ns, reason, saved);
         tell_save(injector, reason, saved);
         enforce_limits(injector, saved);
     }

@@ -10,6 +10,7 @@
 #include "flusher.h"
 #include "injector.h"
 #include "saver.h"
+#include "trace.h"
 
 /* What is told of the cache; under `lock`. */
 struct injector_report {
@@ -39,6 +40,7 @@ struct injector {
     struct injector_harvest harvest;
     struct flusher_client client;
     struct program_counters counted; /* what program.json has of this device; as last_saved */
+    bool worker_is_named;            /* in the trace */
     size_t last_saved; /* bytes of this device's last save; of the thread that saves */
 
     pthread_mutex_t lock;

@@ -1,36 +1,41 @@
 /* Creation and destruction of what pipelines are made of. Shader modules, set layouts, pipeline
  * layouts and update templates are shared; samplers, conversions and render passes are only named,
  * so that what refers to them has a content. */
+#include "base/clock.h"
 #include "base/config.h"
 #include "codec/rules.h"
 #include "device.h"
 #include "intercept.h"
 #include "recorder.h"
 #include "sharing.h"
+#include "trace.h"
 
 /* What differs between the kinds of objects. */
 struct object_kind {
+    const char *name; /* in a trace */
     VkObjectType type;
     unsigned dedup; /* of enum dedup_kind; 0: never shared, and not counted */
     enum stats_field requested;
     enum stats_field deduplicated;
 };
 
-static const struct object_kind shader_module = {VK_OBJECT_TYPE_SHADER_MODULE, DEDUP_MODULES,
-                                                 STATS_modules_requested,
+static const struct object_kind shader_module = {"module", VK_OBJECT_TYPE_SHADER_MODULE,
+                                                 DEDUP_MODULES, STATS_modules_requested,
                                                  STATS_modules_deduplicated};
-static const struct object_kind set_layout = {VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT,
+static const struct object_kind set_layout = {"set_layout", VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT,
                                               DEDUP_SET_LAYOUTS, STATS_set_layouts_requested,
                                               STATS_set_layouts_deduplicated};
 static const struct object_kind pipeline_layout = {
-    VK_OBJECT_TYPE_PIPELINE_LAYOUT, DEDUP_PIPELINE_LAYOUTS, STATS_pipeline_layouts_requested,
-    STATS_pipeline_layouts_deduplicated};
-static const struct object_kind update_template = {VK_OBJECT_TYPE_DESCRIPTOR_UPDATE_TEMPLATE,
-                                                   DEDUP_TEMPLATES, STATS_templates_requested,
-                                                   STATS_templates_deduplicated};
-static const struct object_kind sampler = {.type = VK_OBJECT_TYPE_SAMPLER};
-static const struct object_kind conversion = {.type = VK_OBJECT_TYPE_SAMPLER_YCBCR_CONVERSION};
-static const struct object_kind render_pass = {.type = VK_OBJECT_TYPE_RENDER_PASS};
+    "pipeline_layout", VK_OBJECT_TYPE_PIPELINE_LAYOUT, DEDUP_PIPELINE_LAYOUTS,
+    STATS_pipeline_layouts_requested, STATS_pipeline_layouts_deduplicated};
+static const struct object_kind update_template = {
+    "template", VK_OBJECT_TYPE_DESCRIPTOR_UPDATE_TEMPLATE, DEDUP_TEMPLATES,
+    STATS_templates_requested, STATS_templates_deduplicated};
+static const struct object_kind sampler = {.name = "sampler", .type = VK_OBJECT_TYPE_SAMPLER};
+static const struct object_kind conversion = {.name = "sampler_ycbcr_conversion",
+                                              .type = VK_OBJECT_TYPE_SAMPLER_YCBCR_CONVERSION};
+static const struct object_kind render_pass = {.name = "render_pass",
+                                               .type = VK_OBJECT_TYPE_RENDER_PASS};
 
 /* What one creation asks for, whatever the kind. */
 struct object_request {
@@ -47,7 +52,7 @@ static VkResult create_unknown(const struct device *device, const struct object_
                                uint64_t *ret_handle)
 {
     VkResult result = request->create(device, request, ret_handle);
-    if (result == VK_SUCCESS) {
+    if (result == VK_SUCCESS && device->sharing) {
         objects_adopt(sharing_objects(device->sharing), request->kind->type, *ret_handle, NULL);
     }
     return result;
@@ -120,7 +125,7 @@ static void find_use(const void *create_info, struct render_pass_use *ret_use)
 }
 
 static VkResult create_encoded(struct device *device, const struct object_request *request,
-                               const struct canonical *form, uint64_t *ret_handle)
+                               const struct canonical *form, uint64_t *ret_handle, bool *ret_shared)
 {
     struct canonical_object facts = sharing_facts(form);
     find_use(request->create_info, &facts.use);
@@ -132,6 +137,7 @@ static VkResult create_encoded(struct device *device, const struct object_reques
     switch (sharing_claim(device->sharing, request->kind->type, form, wait, &object)) {
     case OBJECTS_HIT:
         *ret_handle = object_handle(object);
+        *ret_shared = true;
         stats_add(&device->stats, request->kind->deduplicated, 1);
         return VK_SUCCESS;
     case OBJECTS_CREATE:
@@ -149,17 +155,27 @@ static VkResult create_object(VkDevice handle, const struct object_request *requ
     if (request->kind->dedup) {
         stats_add(&device->stats, request->kind->requested, 1);
     }
-    if (!device->sharing) {
-        return request->create(device, request, ret_handle);
+    uint64_t start_ns = device->trace ? clock_now_ns() : 0;
+    struct canonical *form =
+        device->sharing ? sharing_encode(device->sharing, request->create_info) : NULL;
+    bool known = form && form->verdict != CANONICAL_UNKNOWN;
+    bool shared = false;
+    VkResult result = known ? create_encoded(device, request, form, ret_handle, &shared)
+                            : create_unknown(device, request, ret_handle);
+    if (device->trace) {
+        const char *done = shared ? "shared" : known ? "created" : "passed";
+        trace_put(device->trace, &(struct trace_event){
+                                     .kind = TRACE_OBJECT,
+                                     .name = request->kind->name,
+                                     .start_ns = start_ns,
+                                     .end_ns = clock_now_ns(),
+                                     .result = result < VK_SUCCESS ? "failed" : done,
+                                     .content = known ? form->digest : (struct digest){0},
+                                 });
     }
-    struct canonical *form = sharing_encode(device->sharing, request->create_info);
-    if (!form) {
-        return create_unknown(device, request, ret_handle);
+    if (form) {
+        sharing_done(device->sharing, form);
     }
-    VkResult result = form->verdict == CANONICAL_UNKNOWN
-                          ? create_unknown(device, request, ret_handle)
-                          : create_encoded(device, request, form, ret_handle);
-    sharing_done(device->sharing, form);
     return result;
 }
 

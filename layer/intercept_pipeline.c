@@ -7,6 +7,7 @@
 #include "pipeline_create.h"
 #include "pipeline_record.h"
 #include "pipeline_share.h"
+#include "pipeline_trace.h"
 #include "sharing.h"
 
 /* Calls of few elements need no memory of the heap; programs rarely create more at once. */
@@ -25,6 +26,7 @@ static bool read_rules(const struct pipeline_call *call, struct pipeline_element
             return false;
         }
         feedback_init(&element->feedback, element->rules.feedback);
+        element->verdict = FEEDBACK_UNKNOWN;
         element->fate = PIPELINE_ALONE;
         element->object = NULL;
         element->encoded = false;
@@ -35,21 +37,22 @@ static bool read_rules(const struct pipeline_call *call, struct pipeline_element
 }
 
 static VkResult create_known(struct device *device, const struct pipeline_call *call,
-                             struct pipeline_element *elements, void *copy, uint64_t start_ns)
+                             struct pipeline_element *elements, void *copy, uint64_t start_ns,
+                             struct pipeline_down *ret_down)
 {
     struct app_cache *named = app_caches_find(device->app_caches, call->cache);
     if (call->deferred != VK_NULL_HANDLE) {
         pipeline_record_deferred(device, call, elements);
-        VkResult begun = pipeline_create_deferred(device, call, named, elements);
+        VkResult begun = pipeline_create_deferred(device, call, named, elements, ret_down);
         pipeline_record_begun(device, call, elements, begun);
         return begun;
     }
     VkResult result = VK_SUCCESS;
-    struct pipeline_down down = {.count = pipeline_share_plan(device, call, named, elements)};
-    if (down.count > 0) {
-        result = pipeline_create_down(device, call, named, elements, copy, &down);
+    ret_down->count = pipeline_share_plan(device, call, named, elements);
+    if (ret_down->count > 0) {
+        result = pipeline_create_down(device, call, named, elements, copy, ret_down);
     }
-    pipeline_share_settle(device, call, named, elements, &down, start_ns);
+    pipeline_share_settle(device, call, named, elements, ret_down, start_ns);
     return result;
 }
 
@@ -66,14 +69,19 @@ static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *ca
         copy = malloc(call->count * call->kind->create_info_size);
     }
     stats_add(&device->stats, STATS_pipelines_requested, call->count);
-    VkResult result = elements && copy && read_rules(call, elements)
-                          ? create_known(device, call, elements, copy, start_ns)
-                          : pipeline_create_untouched(device, call);
+    struct pipeline_down down = {0};
+    bool known = elements && copy && read_rules(call, elements);
+    VkResult result = known ? create_known(device, call, elements, copy, start_ns, &down)
+                            : pipeline_create_untouched(device, call);
+    uint64_t end_ns = clock_now_ns();
+    if (device->trace) {
+        pipeline_trace(device, call, known ? elements : NULL, &down, start_ns, end_ns);
+    }
     if (call->count > INLINE_ELEMENTS) {
         free(elements);
         free(copy);
     }
-    stats_add(&device->stats, STATS_pipelines_create_ns, clock_now_ns() - start_ns);
+    stats_add(&device->stats, STATS_pipelines_create_ns, end_ns - start_ns);
     return result;
 }
 
@@ -137,13 +145,15 @@ static VkResult create_ray_tracing_nv(const struct device *device, const struct 
                                                      call->pipelines);
 }
 
-static const struct pipeline_kind compute = {sizeof(VkComputePipelineCreateInfo), compute_rules,
-                                             create_compute};
-static const struct pipeline_kind graphics = {sizeof(VkGraphicsPipelineCreateInfo), graphics_rules,
-                                              create_graphics};
-static const struct pipeline_kind ray_tracing_khr = {sizeof(VkRayTracingPipelineCreateInfoKHR),
+static const struct pipeline_kind compute = {"compute", sizeof(VkComputePipelineCreateInfo),
+                                             compute_rules, create_compute};
+static const struct pipeline_kind graphics = {"graphics", sizeof(VkGraphicsPipelineCreateInfo),
+                                              graphics_rules, create_graphics};
+static const struct pipeline_kind ray_tracing_khr = {"raytracing",
+                                                     sizeof(VkRayTracingPipelineCreateInfoKHR),
                                                      ray_tracing_khr_rules, create_ray_tracing_khr};
-static const struct pipeline_kind ray_tracing_nv = {sizeof(VkRayTracingPipelineCreateInfoNV),
+static const struct pipeline_kind ray_tracing_nv = {"raytracing",
+                                                    sizeof(VkRayTracingPipelineCreateInfoNV),
                                                     ray_tracing_nv_rules, create_ray_tracing_nv};
 
 VKAPI_ATTR VkResult VKAPI_CALL intercept_create_compute_pipelines(

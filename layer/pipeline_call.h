@@ -17,6 +17,7 @@ struct recipe_draft;
 
 /* What differs between the kinds of pipelines. */
 struct pipeline_kind {
+    const char *name; /* in a trace */
     size_t create_info_size;
     void (*rules)(const void *create_info, struct pipeline_rules *ret_rules);
     VkResult (*create)(const struct device *device, const struct pipeline_call *call);
@@ -44,6 +45,8 @@ enum pipeline_fate {
 struct pipeline_element {
     struct pipeline_rules rules;
     struct feedback feedback;
+    enum feedback_verdict verdict; /* what the driver has said, as the program may not see it */
+    uint64_t duration_ns;          /* likewise, of a hit or miss */
     enum pipeline_fate fate;
     struct object *object; /* claimed or shared */
     uint32_t duplicate_of;
@@ -62,8 +65,9 @@ static inline bool pipeline_goes_down(const struct pipeline_element *element)
 /* What the driver was asked for in a call. */
 struct pipeline_down {
     uint32_t count;
-    bool hot;         /* with the hot cache */
-    uint64_t took_ns; /* 0: nothing of it is to be recorded */
+    bool hot;          /* with the hot cache */
+    uint64_t start_ns; /* 0, as took_ns: nobody asks, or the operation goes on */
+    uint64_t took_ns;
 };
 
 static inline const void *pipeline_create_info(const struct pipeline_call *call, uint32_t i)

@@ -48,16 +48,20 @@ static void spread(const struct pipeline_call *call, const struct pipeline_eleme
     }
 }
 
-static void count_feedback(struct device *device, const struct pipeline_element *element,
+static void count_feedback(struct device *device, struct pipeline_element *element,
                            enum injector_change *change)
 {
-    switch (feedback_read(&element->feedback)) {
+    element->verdict = feedback_read(&element->feedback);
+    if (element->verdict != FEEDBACK_UNKNOWN) {
+        element->duration_ns = feedback_duration_ns(&element->feedback);
+    }
+    switch (element->verdict) {
     case FEEDBACK_HIT:
         stats_add(&device->stats, STATS_pipelines_driver_hits, 1);
         break;
     case FEEDBACK_MISS:
         stats_add(&device->stats, STATS_pipelines_driver_misses, 1);
-        stats_add(&device->stats, STATS_compile_ns, feedback_duration_ns(&element->feedback));
+        stats_add(&device->stats, STATS_compile_ns, element->duration_ns);
         *change = INJECTOR_COMPILED;
         break;
     default:
@@ -97,12 +101,12 @@ VkResult pipeline_create_down(struct device *device, const struct pipeline_call 
     down.cache = choice.cache;
     down.create_infos = copy;
     down.count = 0;
-    bool records = false;
+    bool timed = device->trace != NULL;
     for (uint32_t i = 0; i < call->count; ++i) {
         if (pipeline_goes_down(&elements[i])) {
             copy_create_info(device, call, i, &elements[i],
                              (char *)copy + down.count++ * call->kind->create_info_size);
-            records |= elements[i].draft != NULL;
+            timed |= elements[i].draft != NULL;
         }
     }
     stats_add(&device->stats, choice.hot ? STATS_pipelines_injected : STATS_pipelines_passed,
@@ -112,12 +116,13 @@ VkResult pipeline_create_down(struct device *device, const struct pipeline_call 
     if (saved) {
         injector_creating(device->injector);
     }
-    uint64_t start_ns = records ? clock_now_ns() : 0;
+    uint64_t start_ns = timed ? clock_now_ns() : 0;
     VkResult result = call_down(device, &down);
     *ret_down = (struct pipeline_down){
         .count = down.count,
         .hot = choice.hot,
-        .took_ns = records ? clock_now_ns() - start_ns : 0,
+        .start_ns = start_ns,
+        .took_ns = timed ? clock_now_ns() - start_ns : 0,
     };
     spread(call, elements, down.count);
     enum injector_change change = take_feedback(device, call, elements, choice.hot);
@@ -129,7 +134,8 @@ VkResult pipeline_create_down(struct device *device, const struct pipeline_call 
 }
 
 VkResult pipeline_create_deferred(struct device *device, const struct pipeline_call *call,
-                                  struct app_cache *named, const struct pipeline_element *elements)
+                                  struct app_cache *named, const struct pipeline_element *elements,
+                                  struct pipeline_down *ret_down)
 {
     struct app_cache_choice choice = app_caches_choose(device->app_caches, call->cache, named);
     struct pipeline_call down = *call;
@@ -140,6 +146,7 @@ VkResult pipeline_create_deferred(struct device *device, const struct pipeline_c
     if (saved) {
         injector_creating(device->injector);
     }
+    *ret_down = (struct pipeline_down){.count = call->count, .hot = choice.hot};
     VkResult result = call_down(device, &down);
     if (saved) {
         injector_created(device->injector, false, INJECTOR_UNKNOWN);

@@ -12,7 +12,8 @@ VkResult pipeline_create_untouched(struct device *device, const struct pipeline_
  * call, so that nothing it was given may be a copy of ours (VK_KHR_deferred_host_operations:
  * parameters are accessed until it is complete), and its pipelines are not there yet. */
 VkResult pipeline_create_deferred(struct device *device, const struct pipeline_call *call,
-                                  struct app_cache *named, const struct pipeline_element *elements);
+                                  struct app_cache *named, const struct pipeline_element *elements,
+                                  struct pipeline_down *ret_down);
 
 /* Creates the elements that are PIPELINE_ALONE or PIPELINE_CLAIMED, in one call down; writes their
  * handles, or VK_NULL_HANDLE, into call->pipelines. `elements` and `copy` (room for as many

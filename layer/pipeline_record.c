@@ -17,9 +17,9 @@ void pipeline_record_plan(struct device *device, struct pipeline_element *elemen
 static uint32_t compile_us(const struct pipeline_element *element, uint64_t call_ns, uint32_t count)
 {
     uint64_t ns = 0;
-    switch (feedback_read(&element->feedback)) {
+    switch (element->verdict) {
     case FEEDBACK_MISS:
-        ns = feedback_duration_ns(&element->feedback);
+        ns = element->duration_ns;
         break;
     case FEEDBACK_UNKNOWN:
         ns = element->draft->form ? call_ns / count : 0;

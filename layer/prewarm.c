@@ -14,6 +14,7 @@
 #include "injector.h"
 #include "own_thread.h"
 #include "prewarm_list.h"
+#include "trace.h"
 
 /* Drivers compile on this stack, as they do on the program's. */
 #define STACK_BYTES ((size_t)8 << 20)
@@ -196,6 +197,21 @@ static void look_at_cache(struct prewarm *prewarm)
     }
 }
 
+static void trace_replay(struct trace *trace, struct digest pipeline, uint64_t start_ns,
+                         enum replay_outcome outcome)
+{
+    if (trace) {
+        trace_put(trace, &(struct trace_event){
+                             .kind = TRACE_PREWARM,
+                             .name = "prewarm",
+                             .start_ns = start_ns,
+                             .end_ns = clock_now_ns(),
+                             .result = replay_outcome_id(outcome),
+                             .content = pipeline,
+                         });
+    }
+}
+
 static void replay_one(struct runner *runner, struct replay *replay, struct digest pipeline)
 {
     struct prewarm *prewarm = runner->prewarm;
@@ -204,7 +220,9 @@ static void replay_one(struct runner *runner, struct replay *replay, struct dige
         return;
     }
     if (driver_gate_enter()) {
+        uint64_t start_ns = clock_now_ns();
         enum replay_outcome outcome = replay_pipeline(replay, pipeline);
+        trace_replay(prewarm->setup.trace, pipeline, start_ns, outcome);
         if (outcome == REPLAY_COMPILED) {
             stats_add(prewarm->setup.stats, STATS_pipelines_prewarmed, 1);
             injector_prewarmed(prewarm->setup.injector);
@@ -234,6 +252,7 @@ static void run(struct runner *runner)
 {
     struct prewarm *prewarm = runner->prewarm;
     struct replay *replay = new_replay(prewarm);
+    trace_thread(prewarm->setup.trace, "warmpipe prewarm");
     while (replay && wait_for_room(prewarm)) {
         size_t i = atomic_fetch_add(&prewarm->next, 1);
         if (i >= prewarm->list.count) {

@@ -23,6 +23,7 @@
 
 struct injector;
 struct prewarm;
+struct trace;
 
 /* All is borrowed until prewarm_finish. */
 struct prewarm_setup {
@@ -32,6 +33,7 @@ struct prewarm_setup {
     const char *app; /* the program's folder */
     struct injector *injector;
     struct stats *stats;
+    struct trace *trace;     /* NULL: there is none */
     const void *environment; /* of this device: driver/environment.h */
     size_t environment_size;
     const atomic_bool *has_callback; /* once set, drivers may call the program back: none of that

@@ -66,6 +66,14 @@ bool saver_is_dirty(const struct saver *saver)
     return atomic_load(&saver->compiled) != atomic_load(&saver->taken);
 }
 
+size_t saver_pending(struct saver *saver)
+{
+    pthread_mutex_lock(&saver->lock);
+    size_t size = saver->snapshot ? saver->snapshot_size : 0;
+    pthread_mutex_unlock(&saver->lock);
+    return size;
+}
+
 static uint64_t later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;

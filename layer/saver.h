@@ -69,6 +69,9 @@ void saver_compiled(struct saver *saver, uint64_t now_ns);
 /* When the next step is due, or SAVER_NEVER; *ret_step says which. */
 uint64_t saver_due(const struct saver *saver, uint64_t now_ns, enum saver_step *ret_step);
 
+/* Bytes of the snapshot that is not on disk; 0: there is none. */
+size_t saver_pending(struct saver *saver);
+
 /* Whether something was compiled that no snapshot holds. */
 bool saver_is_dirty(const struct saver *saver);
 

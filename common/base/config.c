@@ -213,5 +213,6 @@ void config_free(struct config *config)
     free(config->policy_path);
     free(config->log_path);
     free(config->stats_path);
+    free(config->trace_path);
     *config = (struct config){0};
 }

@@ -28,6 +28,7 @@ struct config {
     char *policy_path; /* user's policy file, NULL if not set */
     char *log_path;    /* NULL: standard error */
     char *stats_path;  /* NULL: no statistics are written (every path is absolute) */
+    char *trace_path;  /* NULL: no trace is written */
     bool policy_none;  /* WARMPIPE_POLICY=none: the built-in table is off */
     bool read_only;
     bool summary;   /* tell at the end what was hit and saved */

@@ -225,6 +225,12 @@ bool config_value_log(const char *value, struct config *config)
     return true;
 }
 
+bool config_value_trace(const char *value, struct config *config)
+{
+    config->trace_path = anchored(value);
+    return true;
+}
+
 bool config_value_stats(const char *value, struct config *config)
 {
     config->stats_path = anchored(value);

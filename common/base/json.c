@@ -69,6 +69,14 @@ void json_put_number(struct bytes *out, const char *key, uint64_t value)
     put_text(out, digits);
 }
 
+void json_put_thousandths(struct bytes *out, const char *key, uint64_t value)
+{
+    char fraction[5];
+    json_put_number(out, key, value / 1000);
+    snprintf(fraction, sizeof fraction, ".%03u", (unsigned)(value % 1000));
+    put_text(out, fraction);
+}
+
 void json_put_flag(struct bytes *out, const char *key, bool value)
 {
     put_key(out, key);

@@ -21,6 +21,9 @@ void json_put_string(struct bytes *out, const char *key, const char *text);
 
 void json_put_number(struct bytes *out, const char *key, uint64_t value);
 
+/* A number of thousandths, "1.005" for 1005: nanoseconds as microseconds. */
+void json_put_thousandths(struct bytes *out, const char *key, uint64_t value);
+
 /* true or false. */
 void json_put_flag(struct bytes *out, const char *key, bool value);
 

@@ -86,6 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require_absolute(config.policy_path);
     require_absolute(config.log_path);
     require_absolute(config.stats_path);
+    require_absolute(config.trace_path);
     require(!config.app || *config.app, "a name is not empty");
     require(!(config.policy_none && config.policy_path), "no policy file with none");
     require((config.dedup & ~(unsigned)DEDUP_ALL) == 0, "only known kinds are shared");

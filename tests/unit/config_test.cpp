@@ -65,6 +65,7 @@ void expect_defaults(const struct config &config)
     EXPECT_EQ(config.policy_path, nullptr);
     EXPECT_EQ(config.log_path, nullptr);
     EXPECT_EQ(config.stats_path, nullptr);
+    EXPECT_EQ(config.trace_path, nullptr);
     EXPECT_FALSE(config.policy_none);
     EXPECT_FALSE(config.read_only);
     EXPECT_EQ(config.dedup, static_cast<unsigned>(DEDUP_ALL));
@@ -202,6 +203,7 @@ const Good good[] = {
     {"WARMPIPE_LOG", "off:/nowhere/a:b",
      HOLDS(config.log_level == LOG_LEVEL_OFF && text(config.log_path) == "/nowhere/a:b")},
     {"WARMPIPE_STATS", "/s", HOLDS(text(config.stats_path) == "/s")},
+    {"WARMPIPE_TRACE", "/t", HOLDS(text(config.trace_path) == "/t")},
 };
 
 INSTANTIATE_TEST_SUITE_P(Values, ConfigGood, testing::ValuesIn(good));
@@ -280,7 +282,7 @@ INSTANTIATE_TEST_SUITE_P(Values, ConfigBad, testing::ValuesIn(bad));
 TEST(Config, EveryOtherSettingIsAmongTheBad)
 {
     std::map<std::string, int> tried = {
-        {"WARMPIPE_APP", 1}, {"WARMPIPE_POLICY", 1}, {"WARMPIPE_STATS", 1}};
+        {"WARMPIPE_APP", 1}, {"WARMPIPE_POLICY", 1}, {"WARMPIPE_STATS", 1}, {"WARMPIPE_TRACE", 1}};
     for (const Bad &one : bad) {
         tried[one.name]++;
     }
@@ -336,9 +338,10 @@ TEST(Config, AFileNamesNoPath)
     const auto said = read_file_with("warmpipe_pipeline_cache.dir = /tmp/x\n"
                                      "warmpipe_pipeline_cache.policy = none\n"
                                      "warmpipe_pipeline_cache.stats = /tmp/x\n"
+                                     "warmpipe_pipeline_cache.trace = /tmp/x\n"
                                      "warmpipe_pipeline_cache.log = info:/tmp/x\n",
                                      {}, expect_defaults);
-    ASSERT_EQ(said.size(), 4u);
+    ASSERT_EQ(said.size(), 5u);
     for (const std::string &line : said) {
         EXPECT_NE(line.find("names a path: only the variable WARMPIPE_"), std::string::npos)
             << line;
@@ -381,14 +384,17 @@ TEST(Config, RelativePathsStartAtTheWorkingDirectoryOfThatMoment)
     Scratch scratch;
     std::filesystem::create_directory(scratch.path("d"));
     const std::string directory = std::filesystem::canonical(scratch.path("d"));
-    environment = {
-        {"WARMPIPE_STATS", "s.json"}, {"WARMPIPE_POLICY", "./p"}, {"WARMPIPE_LOG", "warn:log"}};
+    environment = {{"WARMPIPE_STATS", "s.json"},
+                   {"WARMPIPE_TRACE", "t.json"},
+                   {"WARMPIPE_POLICY", "./p"},
+                   {"WARMPIPE_LOG", "warn:log"}};
     run_in_child([&] {
         struct config config;
         ASSERT_EQ(chdir(directory.c_str()), 0);
         config_read(look_up, &config);
         ASSERT_EQ(chdir("/"), 0);
         EXPECT_EQ(text(config.stats_path), directory + "/s.json");
+        EXPECT_EQ(text(config.trace_path), directory + "/t.json");
         EXPECT_EQ(text(config.policy_path), directory + "/./p");
         EXPECT_EQ(text(config.log_path), directory + "/log");
         log_warn("text");
@@ -415,16 +421,16 @@ TEST(Config, AnEndlessValueLeavesRoomForTheReason)
 
 TEST(Config, WithoutMemoryNothingIsReadOrWritten)
 {
-    environment = {{"WARMPIPE_DIR", "/w"},    {"HOME", "/h"},
-                   {"WARMPIPE_APP", "a"},     {"WARMPIPE_STATS", "/s"},
-                   {"WARMPIPE_POLICY", "/p"}, {"WARMPIPE_LOG", "error:/l"}};
+    environment = {{"WARMPIPE_DIR", "/w"},      {"HOME", "/h"},           {"WARMPIPE_APP", "a"},
+                   {"WARMPIPE_STATS", "/s"},    {"WARMPIPE_TRACE", "/t"}, {"WARMPIPE_POLICY", "/p"},
+                   {"WARMPIPE_LOG", "error:/l"}};
     run_in_child([] {
         struct config config;
         memory_is_out = true;
         config_read(look_up, &config);
         memory_is_out = false;
-        for (const char *path :
-             {config.root, config.app, config.stats_path, config.policy_path, config.log_path}) {
+        for (const char *path : {config.root, config.app, config.stats_path, config.trace_path,
+                                 config.policy_path, config.log_path}) {
             EXPECT_EQ(path, nullptr);
         }
         EXPECT_EQ(config.log_level, LOG_LEVEL_ERROR);
