@@ -177,7 +177,7 @@ void output_close(struct output *output)
         output_table_end_row(&output->table);
     }
     enum output_shape shape = output->shapes[--output->depth];
-    output->item_ended = shape == OUTPUT_ITEM || (shape == OUTPUT_GROUP && output->depth == 0);
+    output->item_ended = shape != OUTPUT_LIST && shape != OUTPUT_ROW;
     if (output->json) {
         bool is_array = shape == OUTPUT_LIST || shape == OUTPUT_TABLE;
         json_put_close(&output->pending, is_array ? ']' : '}');

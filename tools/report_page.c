@@ -49,7 +49,9 @@ static void put_headline(struct bytes *page, const struct report_program *progra
     for (size_t i = 0; i < count; i++) {
         put_start(page, shown[i].name, shown[i].run, whole);
     }
-    html_put(page, "</dl><p class=\"note\">Time in pipeline creation, all threads together.%s</p>",
+    html_put(page,
+             "</dl><p class=\"note\">Time in pipeline creation, the loading of the cache included, "
+             "all threads together.%s</p>",
              program->cold && program->warm
                  ? ""
                  : " A cold and a warm start side by side need a run of each in the trace.");
@@ -101,6 +103,12 @@ static void put_cards(struct bytes *page, const struct report_program *program)
     put_share(page, "Pipelines shared", shared, pipelines, has_warm);
     put_share(page, "Other objects shared", objects_shared, objects, has_warm);
     char remark[96];
+    if (has_warm) {
+        snprintf(remark, sizeof remark, "cold: %s", report_duration(first->sums.elapsed_ns).text);
+    } else {
+        snprintf(remark, sizeof remark, "any thread creating");
+    }
+    put_card(page, "Clock time in creation", report_duration(last->sums.elapsed_ns).text, remark);
     snprintf(remark, sizeof remark, "in %s", report_duration(last->sums.load_ns).text);
     put_card(page, "Cache loaded", report_size(last->sums.loaded_bytes).text, remark);
     snprintf(remark, sizeof remark, "%s different",
@@ -134,12 +142,10 @@ static void put_canvas(struct bytes *page, const char *name, const struct trace_
     html_put(page, "</div>");
 }
 
-static void put_figure(struct bytes *page, const struct report_program *program, size_t index)
+static void put_figure(struct bytes *page, const struct report_program *program, const char *number)
 {
-    char number[24];
     struct report_shown shown[REPORT_SHOWN_RUNS];
     const size_t count = report_shown(program, shown);
-    snprintf(number, sizeof number, "%zu", index);
     html_put(page,
              "<h3>Timelines</h3>"
              "<noscript><p class=\"note\">They need JavaScript; all figures are in the tables."
@@ -172,13 +178,16 @@ static void put_counters(struct bytes *page, const struct program_counters *coun
 
 static void put_program(struct bytes *page, const struct report_program *program, size_t index)
 {
-    html_put(page, "<section><h2><bdi>%s</bdi></h2>", or_unknown(program->app));
+    char number[24];
+    snprintf(number, sizeof number, "%zu", index);
+    html_put(page, "<section id=\"program-%s\"><h2><bdi>%s</bdi></h2>", number,
+             or_unknown(program->app));
     if (program->run_count > 0) {
         html_put(page, "<p class=\"device\"><bdi>%s</bdi> · <bdi>%s</bdi></p>",
                  or_unknown(program->device), or_unknown(program->driver));
         put_headline(page, program);
         put_cards(page, program);
-        put_figure(page, program, index);
+        put_figure(page, program, number);
         report_table_results(page, program);
     } else {
         put_counters(page, &program->counters);
@@ -193,6 +202,9 @@ static void put_program(struct bytes *page, const struct report_program *program
 static void put_body(struct bytes *page, const struct report *report)
 {
     html_put(page, "<header><h1>warmpipe report</h1></header><main>");
+    if (report->count > 1) {
+        report_table_programs(page, report);
+    }
     for (size_t i = 0; i < report->count; i++) {
         put_program(page, &report->programs[i], i);
     }

@@ -178,3 +178,42 @@ void report_table_runs(struct bytes *page, const struct report_program *program)
     }
     close_table(page);
 }
+
+static void put_program(struct bytes *page, const struct report_program *program, size_t index)
+{
+    char place[24];
+    snprintf(place, sizeof place, "%zu", index);
+    html_put(page, "<tr><td><a href=\"#program-%s\"><bdi>%s</bdi></a></td>", place,
+             *program->app ? program->app : "unknown");
+    if (program->run_count > 0) {
+        const struct trace_run *run = program->cold ? program->cold : program->other;
+        put_time(page, run ? run->sums.create_ns : 0);
+        put_time(page, program->warm ? program->warm->sums.create_ns : 0);
+        html_put(page, "<td><bdi>%s</bdi></td>", program->device);
+    } else {
+        const struct program_counters *counters = &program->counters;
+        put_amount(page, report_count(counters->requests).text);
+        put_amount(page, report_percent(counters->driver_hits,
+                                        counters->driver_hits + counters->driver_misses)
+                             .text);
+        put_time(page, counters->create_ns);
+    }
+    html_put(page, "</tr>");
+}
+
+void report_table_programs(struct bytes *page, const struct report *report)
+{
+    static const struct column traced[] = {
+        {"program", ""}, {"cold", "number"}, {"warm", "number"}, {"device", ""}};
+    static const struct column stored[] = {{"program", ""},
+                                           {"requests", "number"},
+                                           {"driver cache hits", "number"},
+                                           {"time in creation", "number"}};
+    const bool is_traced = report->programs[0].run_count > 0;
+    open_table(page, "Programs");
+    put_heads(page, is_traced ? traced : stored, 4);
+    for (size_t i = 0; i < report->count; i++) {
+        put_program(page, &report->programs[i], i);
+    }
+    close_table(page);
+}

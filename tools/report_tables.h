@@ -5,6 +5,9 @@
 #include "base/bytes.h"
 #include "report.h"
 
+/* All programs, with links to their sections, "#program-0" and so on. */
+void report_table_programs(struct bytes *page, const struct report *report);
+
 /* What became of the requests of the cold and of the warm run; also what the colours mean. */
 void report_table_results(struct bytes *page, const struct report_program *program);
 

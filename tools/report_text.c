@@ -18,6 +18,7 @@ static void show_run(struct output *output, const struct trace_run *run)
     output_part(output, "objects_shared", sums->objects_shared, sums->objects);
     output_number(output, "prewarmed", sums->prewarmed);
     output_duration(output, "creation", sums->create_ns);
+    output_duration(output, "clock_time", sums->elapsed_ns);
     output_duration(output, "prewarm", sums->prewarm_ns);
     output_duration(output, "load", sums->load_ns);
     output_size(output, "loaded", sums->loaded_bytes);
@@ -33,11 +34,6 @@ static void show_runs(struct output *output, const struct report_program *progra
     output_text(output, "device", program->device);
     output_text(output, "driver", program->driver);
     output_text(output, "identity", program->identity);
-    for (size_t i = 0; i < count; i++) {
-        output_open(output, shown[i].name, OUTPUT_GROUP);
-        show_run(output, shown[i].run);
-        output_close(output);
-    }
     if (report_ratio(program) > 0) {
         snprintf(ratio, sizeof ratio, "%.2f", report_ratio(program));
         output_text(output, "ratio", ratio);
@@ -55,6 +51,11 @@ static void show_runs(struct output *output, const struct report_program *progra
         output_close(output);
     }
     output_close(output);
+    for (size_t i = 0; i < count; i++) {
+        output_open(output, shown[i].name, OUTPUT_GROUP);
+        show_run(output, shown[i].run);
+        output_close(output);
+    }
 }
 
 static void show_counters(struct output *output, const struct program_counters *counters)

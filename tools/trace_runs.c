@@ -53,18 +53,26 @@ static struct trace_run *find_run(const struct trace_runs *runs, uint64_t proces
     return NULL;
 }
 
-/* Devices of a process are numbered from 0, so a number that is not new begins another run. */
+static uint64_t bit_of(uint64_t device)
+{
+    return device < 64 ? UINT64_C(1) << device : 0;
+}
+
+/* A process tells of each device once: a number that is not new begins another run. */
 static struct trace_run *run_of(struct trace_runs *runs, const struct trace_event *event)
 {
     struct trace_run *run = find_run(runs, event->process);
-    const bool begins = event->category == TRACE_DEVICE && run && event->device < run->devices;
+    const bool begins =
+        event->category == TRACE_DEVICE && run && (run->devices & bit_of(event->device));
     return run && !begins ? run : new_run(runs, event->process);
 }
 
 static void add_device(struct trace_runs *runs, struct trace_run *run,
                        const struct trace_event *event)
 {
-    if (run->devices++ == 0) {
+    const bool is_first = run->devices == 0;
+    run->devices |= bit_of(event->device);
+    if (is_first) {
         set_text(runs, &run->app, event->app);
         set_text(runs, &run->device, event->device_name);
         set_text(runs, &run->driver, event->driver);
@@ -246,6 +254,44 @@ static void put_in_rows(struct trace_run *run)
     }
 }
 
+static int compare_starts(const void *left, const void *right)
+{
+    const struct trace_span *a = *(const struct trace_span *const *)left;
+    const struct trace_span *b = *(const struct trace_span *const *)right;
+    return a->start_ns == b->start_ns ? 0 : a->start_ns < b->start_ns ? -1 : 1;
+}
+
+/* The time in which there was any of these spans, which are reordered. */
+static uint64_t elapsed_in(const struct trace_span **spans, size_t count)
+{
+    uint64_t elapsed = 0;
+    uint64_t until = 0;
+    qsort(spans, count, sizeof *spans, compare_starts);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t start = spans[i]->start_ns > until ? spans[i]->start_ns : until;
+        const uint64_t end = spans[i]->start_ns + spans[i]->duration_ns;
+        elapsed += end > start ? end - start : 0;
+        until = end > until ? end : until;
+    }
+    return elapsed;
+}
+
+static bool measure_elapsed(struct trace_run *run)
+{
+    const struct trace_span **spans = calloc(run->span_count, sizeof *spans);
+    size_t count = 0;
+    for (size_t i = 0; spans && i < run->span_count; i++) {
+        if (run->spans[i].category == TRACE_PIPELINE) {
+            spans[count++] = &run->spans[i];
+        }
+    }
+    if (spans) {
+        run->sums.elapsed_ns = elapsed_in(spans, count);
+    }
+    free(spans);
+    return spans;
+}
+
 static int compare_runs(const void *left, const void *right)
 {
     const struct trace_run *a = *(struct trace_run *const *)left;
@@ -260,6 +306,7 @@ void trace_runs_finish(struct trace_runs *runs)
         if (run->span_count > 0) {
             qsort(run->spans, run->span_count, sizeof *run->spans, compare_spans);
             put_in_rows(run);
+            runs->failed |= !measure_elapsed(run);
         }
     }
     if (runs->count > 0) {

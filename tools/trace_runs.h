@@ -42,6 +42,7 @@ struct trace_sums {
     uint64_t results[TRACE_RESULT_COUNT];   /* of these */
     uint64_t result_ns[TRACE_RESULT_COUNT]; /* their time; all threads together */
     uint64_t create_ns;                     /* of all */
+    uint64_t elapsed_ns; /* in which any thread was creating pipelines; of trace_runs_finish */
     uint64_t objects;
     uint64_t objects_shared;
     uint64_t load_ns;
@@ -53,8 +54,8 @@ struct trace_sums {
 
 struct trace_run {
     uint64_t process;
-    uint64_t devices; /* how many it made */
-    char *app;        /* this one and those below: of the first device that it made */
+    uint64_t devices; /* a bit for each of its first 64 that is told of */
+    char *app;        /* this one and those below: of the first of them */
     char *device;
     char *driver;
     char *identity;

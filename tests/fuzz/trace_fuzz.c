@@ -49,10 +49,10 @@ static void check_run(const struct trace_runs *runs, const struct trace_run *run
 static void check_tags(const char *text, size_t size)
 {
     static const char *const known[] = {
-        "header", "h1",   "h2",     "h3",     "h4",       "main",       "section", "bdi",
-        "p",      "span", "dl",     "dt",     "dd",       "div",        "strong",  "small",
-        "svg",    "rect", "figure", "i",      "table",    "thead",      "tbody",   "tr",
-        "th",     "td",   "code",   "canvas", "noscript", "figcaption",
+        "header", "h1",   "h2",     "h3",     "h4",       "main",  "section",    "bdi",
+        "p",      "span", "dl",     "dt",     "dd",       "div",   "strong",     "small",
+        "svg",    "rect", "figure", "i",      "table",    "thead", "tbody",      "tr",
+        "th",     "td",   "code",   "canvas", "noscript", "a",     "figcaption",
     };
     const char *end = text + size;
     while ((text = memchr(text, '<', (size_t)(end - text)))) {

@@ -223,6 +223,21 @@ class PageTest(unittest.TestCase):
         self.press("show all")
         self.assertEqual(self.drawn(), [100])
 
+    def test_a_warm_start_fills_the_width_on_request(self):
+        runs = []
+        for pid, cache, length in ((1, "cold", 10000), (2, "loaded", 100)):
+            run = traces.Run(pid, "alpha", cache, pid * 1e9)
+            for i in range(10):
+                run.span("pipeline", "compute", pid * 1e9 + i * length, length,
+                         digest=f"{i + 1:032x}", result="miss" if cache == "cold" else "hit")
+            runs.append(run)
+        self.show(self.page(*runs), **DESKTOP)
+        hit = self.browser.run(COLOUR, "hit")
+        self.assertNotIn(hit, self.browser.run(COLUMNS, self.canvases()[1], [0.9])[0])
+        self.press("show the warm start")
+        self.assertIn(hit, self.browser.run(COLUMNS, self.canvases()[1], [0.9])[0])
+        self.assertEqual(self.drawn(), [1, 10])
+
     def test_names_from_the_trace_do_no_harm(self):
         run = traces.Run(7, HOSTILE, "cold", 1e6, device=HOSTILE, identity=HOSTILE)
         run.span("cache", "load", 1e6, 10, bytes=1, state=HOSTILE, reason=HOSTILE)

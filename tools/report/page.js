@@ -223,6 +223,11 @@
       button('−', 'zoom out', () => this.zoom(1 / 2));
       button('+', 'zoom in', () => this.zoom(2));
       button('All', 'show all', () => this.reset());
+      for (const track of this.tracks) {
+        if (track.end < this.end / 3) {
+          button('Warm', 'show the warm start', () => this.show(0, track.end * 1.01));
+        }
+      }
       const used = new Set(this.program.runs.flatMap(
         run => run.spans.filter((_, index) => index % STRIDE === 4)));
       const key = document.createElement('ul');
