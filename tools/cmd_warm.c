@@ -47,8 +47,12 @@ struct warming {
     const struct arguments *arguments;
     const char *root;
     struct config config;
+    bool begun;
+    bool able; /* once it has begun */
     struct vulkan_devices devices;
-    uint32_t device; /* UINT32_MAX: all */
+    struct warm_scout scout;
+    struct warm_page *page; /* of the recipes in hand */
+    uint32_t device;        /* UINT32_MAX: all */
     unsigned jobs;
     uint64_t patience_ns;
     struct output output;
@@ -111,19 +115,13 @@ static void warm_target(struct warming *warming, const struct warm_target *targe
         report->state = WARM_STATE_READY;
         return;
     }
-    struct warm_page *page = warm_page_new(target->recipes->item_count);
-    if (!page) {
-        report->state = WARM_STATE_FAILED;
-        output_message("warm: out of memory");
-        return;
-    }
     struct warm_progress progress;
+    warm_page_reset(warming->page);
     uint64_t begin = clock_now_ns();
     warm_progress_begin(&progress, target->app, target->identity.device_name, report->total);
-    warm_run(target, page, &progress);
+    warm_run(target, warming->page, &warming->scout, &progress);
     report->time_ns = clock_now_ns() - begin;
-    warm_report_take(report, page, target->offer_only);
-    warm_page_delete(page);
+    warm_report_take(report, warming->page, target->offer_only);
 }
 
 static void warm_identity(struct warming *warming, const char *app,
@@ -172,6 +170,37 @@ static void warm_app(struct warming *warming, const char *app, const struct warm
     }
 }
 
+/* False after a message: there is no such device. */
+static bool check_device(const struct warming *warming)
+{
+    if (warming->device != UINT32_MAX && warming->device >= warming->devices.count) {
+        output_message("warm: no device %u among %u", warming->device, warming->devices.count);
+        return false;
+    }
+    return true;
+}
+
+/* Once the first recipes are open, if there are any: so the process that is asked for the devices
+ * has them, and can replay them. False after a message: nothing can be done. */
+static bool begin(struct warming *warming)
+{
+    if (!warming->begun) {
+        warming->begun = true;
+        warming->able = warm_scout_start(&warming->scout, warming->page, &warming->devices) &&
+                        check_device(warming);
+        if (warming->able) {
+            output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
+            output_open(&warming->output, "caches", OUTPUT_TABLE);
+        }
+    }
+    return warming->able;
+}
+
+static bool goes_on(const struct warming *warming)
+{
+    return !warm_run_is_stopped() && (warming->able || !warming->begun);
+}
+
 /* paths NULL: the recipes are those in the program's own folder. */
 static bool open_and_warm(struct warming *warming, const char *app, char **paths)
 {
@@ -183,9 +212,19 @@ static bool open_and_warm(struct warming *warming, const char *app, char **paths
         output_message("warm: '%s': %zu recipes are of no use: what was enabled is not known", app,
                        recipes.unusable);
     }
-    warm_app(warming, app, &recipes);
+    bool fine = false;
+    warming->page = warm_page_new(recipes.item_count);
+    if (!warming->page) {
+        output_message("warm: out of memory");
+    } else if (begin(warming)) {
+        warm_app(warming, app, &recipes);
+        fine = true;
+    }
+    warm_scout_dismiss(&warming->scout);
+    warm_page_delete(warming->page);
+    warming->page = NULL;
     warm_recipes_close(&recipes);
-    return true;
+    return fine;
 }
 
 /* A program's folder, wherever its root is, or the folder of recipes in it. */
@@ -233,7 +272,7 @@ static bool warm_all(struct warming *warming)
     if (warming->arguments->operand_count > 0 && app) {
         return warm_elsewhere(warming, app);
     }
-    for (char **path = warming->arguments->operands; *path && !warm_run_is_stopped(); path++) {
+    for (char **path = warming->arguments->operands; *path && goes_on(warming); path++) {
         fine &= warm_folder(warming, *path);
     }
     if (warming->arguments->operand_count > 0) {
@@ -242,34 +281,19 @@ static bool warm_all(struct warming *warming)
     if (!inventory_select("warm", warming->root, app, &apps)) {
         return false;
     }
-    for (size_t i = 0; i < apps.count && !warm_run_is_stopped(); i++) {
+    for (size_t i = 0; i < apps.count && goes_on(warming); i++) {
         fine &= open_and_warm(warming, apps.names[i], NULL);
     }
     inventory_apps_free(&apps);
     return fine;
 }
 
-/* False after a message: there is no such device. */
-static bool check_device(const struct warming *warming)
-{
-    if (warming->device != UINT32_MAX && warming->device >= warming->devices.count) {
-        output_message("warm: no device %u among %u", warming->device, warming->devices.count);
-        return false;
-    }
-    return true;
-}
-
 static int warm(struct warming *warming)
 {
     int status = EXIT_USAGE;
     warm_run_prepare();
-    if (!warm_run_list_devices(&warming->devices)) {
-        return status;
-    }
-    if (check_device(warming)) {
-        output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
-        output_open(&warming->output, "caches", OUTPUT_TABLE);
-        bool fine = warm_all(warming);
+    bool fine = warm_all(warming);
+    if (begin(warming)) {
         output_close(&warming->output);
         if (warming->devices.count == 0) {
             output_message("warm: no Vulkan device on this machine");
@@ -279,6 +303,7 @@ static int warm(struct warming *warming)
                                               : warming->found ? EXIT_FINDING
                                                                : EXIT_CLEAN);
     }
+    warm_scout_dismiss(&warming->scout);
     vulkan_devices_free(&warming->devices);
     return status;
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "output.h"
-#include "vulkan_loader.h"
 
 static VkResult identify(const struct vulkan_loader *loader, struct vulkan_devices *devices)
 {
@@ -30,7 +29,15 @@ static VkResult identify(const struct vulkan_loader *loader, struct vulkan_devic
     return result;
 }
 
-bool vulkan_devices_list(const char *verb, struct vulkan_devices *ret_devices)
+static void close_instance(struct vulkan_loader *loader)
+{
+    if (loader->instance) {
+        vulkan_loader_destroy_instance(loader);
+    }
+}
+
+bool vulkan_devices_ask(const char *verb, struct vulkan_loader *ret_loader,
+                        struct vulkan_devices *ret_devices)
 {
     struct vulkan_loader loader;
     struct vulkan_devices devices = {0};
@@ -44,17 +51,30 @@ bool vulkan_devices_list(const char *verb, struct vulkan_devices *ret_devices)
     VkResult result = vulkan_loader_create_instance(&loader, VK_API_VERSION_1_1);
     if (result == VK_SUCCESS) {
         result = identify(&loader, &devices);
-        vulkan_loader_destroy_instance(&loader);
-    } else if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
-        result = VK_SUCCESS; /* no driver, so no device */
+    } else {
+        loader.instance = VK_NULL_HANDLE;
+        /* no driver, so no device */
+        result = result == VK_ERROR_INCOMPATIBLE_DRIVER ? VK_SUCCESS : result;
     }
     if (result != VK_SUCCESS) {
         output_message("%s: cannot ask the Vulkan loader for devices (VkResult %d)", verb, result);
         vulkan_devices_free(&devices);
+        close_instance(&loader);
         return false;
     }
+    *ret_loader = loader;
     *ret_devices = devices;
     return true;
+}
+
+bool vulkan_devices_list(const char *verb, struct vulkan_devices *ret_devices)
+{
+    struct vulkan_loader loader;
+    bool asked = vulkan_devices_ask(verb, &loader, ret_devices);
+    if (asked) {
+        close_instance(&loader);
+    }
+    return asked;
 }
 
 void vulkan_devices_free(struct vulkan_devices *devices)

@@ -15,10 +15,19 @@ struct warm_page *warm_page_new(size_t item_count)
     }
     page->size = size;
     page->item_count = item_count;
-    for (size_t i = 0; i < item_count; i++) {
-        atomic_init(&page->outcomes[i], WARM_PENDING);
-    }
+    warm_page_reset(page);
     return page;
+}
+
+void warm_page_reset(struct warm_page *page)
+{
+    warm_page_restart(page);
+    page->missing[0] = '\0';
+    page->save_reason = REASON_ok;
+    page->saved_bytes = 0;
+    for (size_t i = 0; i < page->item_count; i++) {
+        atomic_store(&page->outcomes[i], WARM_PENDING);
+    }
 }
 
 void warm_page_delete(struct warm_page *page)

@@ -51,6 +51,9 @@ struct warm_page {
 struct warm_page *warm_page_new(size_t item_count);
 void warm_page_delete(struct warm_page *page);
 
+/* For another target: as new. */
+void warm_page_reset(struct warm_page *page);
+
 /* Items by outcome. */
 struct warm_counts {
     size_t of[WARM_OUTCOME_COUNT];

@@ -1,19 +1,16 @@
 #include "warm_run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "disk/recipe_crashes.h"
 #include "output.h"
 #include "warm_child.h"
+#include "warm_process.h"
 
 /* A driver that crashes as often is not given more. */
 #define MAX_CRASHES 32
@@ -50,107 +47,11 @@ bool warm_run_is_stopped(void)
     return stops > 0 || sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM);
 }
 
-/* A child with a pipe that it holds open as long as it lives, and may write into. -1 after a
- * message; 0 in the child, *ret_fd being its end. */
-static pid_t start(int *ret_fd)
-{
-    int ends[2];
-    fflush(stdout);
-    fflush(stderr);
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        output_message("warm: cannot make a pipe: %s", strerror(errno));
-        return -1;
-    }
-    pid_t pid = fork();
-    if (pid < 0) {
-        output_message("warm: cannot start a process: %s", strerror(errno));
-        close(ends[0]);
-        close(ends[1]);
-        return -1;
-    }
-    *ret_fd = ends[pid == 0];
-    close(ends[pid != 0]);
-    return pid;
-}
-
-static int wait_for(pid_t pid)
-{
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
-}
-
-static bool write_all(int fd, const void *data, size_t size)
-{
-    for (const char *next = data; size > 0;) {
-        ssize_t written = write(fd, next, size);
-        if (written < 0) {
-            return false;
-        }
-        next += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
-static size_t read_all(int fd, void *data, size_t size)
-{
-    size_t got = 0;
-    while (got < size) {
-        ssize_t n = read(fd, (char *)data + got, size - got);
-        if (n == 0 || (n < 0 && errno != EINTR)) {
-            break;
-        }
-        got += n > 0 ? (size_t)n : 0;
-    }
-    return got;
-}
-
-static _Noreturn void list_in_child(int fd)
-{
-    struct vulkan_devices devices;
-    bool fine = vulkan_devices_list("warm", &devices) &&
-                write_all(fd, &devices.count, sizeof devices.count) &&
-                write_all(fd, devices.identities, devices.count * sizeof *devices.identities);
-    _exit(fine ? EXIT_SUCCESS : EXIT_FAILURE);
-}
-
-bool warm_run_list_devices(struct vulkan_devices *ret_devices)
-{
-    struct vulkan_devices devices = {0};
-    int fd;
-    pid_t pid = start(&fd);
-    if (pid < 0) {
-        return false;
-    }
-    if (pid == 0) {
-        list_in_child(fd);
-    }
-    bool whole = read_all(fd, &devices.count, sizeof devices.count) == sizeof devices.count;
-    if (whole) {
-        size_t size = devices.count * sizeof *devices.identities;
-        devices.identities = calloc(devices.count + 1u, sizeof *devices.identities);
-        whole = devices.identities && read_all(fd, devices.identities, size) == size;
-    }
-    close(fd);
-    int status = wait_for(pid);
-    if (WIFSIGNALED(status)) {
-        output_message("warm: a driver crashed when it was asked for its devices (signal %d)",
-                       WTERMSIG(status));
-    }
-    if (!whole || status != 0) {
-        vulkan_devices_free(&devices);
-        return false;
-    }
-    *ret_devices = devices;
-    return true;
-}
-
 /* One child, and what the watcher knows of it. */
 struct watch {
     const struct warm_target *target;
     struct warm_page *page;
+    struct warm_scout *scout;
     struct warm_progress *progress;
     pid_t pid;
     int fd;
@@ -206,8 +107,8 @@ static void show_progress(struct watch *watch)
     warm_progress_show(watch->progress, total - (open > foreign ? open - foreign : 0));
 }
 
-/* Until the child has ended. Gives its status. */
-static int watch_child(struct watch *watch)
+/* Until the child has ended. */
+static void watch_child(struct watch *watch)
 {
     const struct timespec interval = {0, LOOK_NS};
     struct pollfd end = {.fd = watch->fd, .events = POLLIN};
@@ -221,22 +122,32 @@ static int watch_child(struct watch *watch)
         show_progress(watch);
     }
     close(watch->fd);
-    return wait_for(watch->pid);
+    warm_process_wait(watch->pid);
 }
 
-/* Starts one for all items, or for one, and waits. False: it crashed, hung, or was killed. */
+/* One that replays all items, or one: that which is there already, where there is one. */
+static void start_child(struct watch *watch, size_t only)
+{
+    watch->pid = only == WARM_ALL ? warm_scout_send(watch->scout, watch->target, &watch->fd) : 0;
+    if (watch->pid != 0) {
+        return;
+    }
+    watch->pid = warm_process_start(&watch->fd);
+    if (watch->pid == 0) {
+        warm_child_run(watch->target, watch->page, only);
+    }
+}
+
+/* Starts one and waits. False: it crashed, hung, or was killed. */
 static bool run_child(struct watch *watch, size_t only)
 {
     struct warm_page *page = watch->page;
     warm_page_restart(page);
-    watch->pid = start(&watch->fd);
+    start_child(watch, only);
     if (watch->pid < 0) {
         page->end = WARM_END_FAILED;
         snprintf(page->failure, sizeof page->failure, "no process can be started");
         return true;
-    }
-    if (watch->pid == 0) {
-        warm_child_run(watch->target, page, only);
     }
     watch_child(watch);
     return page->end != WARM_END_NONE;
@@ -248,7 +159,7 @@ static void deny(struct watch *watch, size_t item)
 {
     const struct warm_target *target = watch->target;
     int fd;
-    pid_t pid = start(&fd);
+    pid_t pid = warm_process_start(&fd);
     atomic_store(&watch->page->outcomes[item], WARM_CRASHED);
     if (pid == 0) {
         struct recipe_crashes *crashes;
@@ -260,7 +171,7 @@ static void deny(struct watch *watch, size_t item)
     }
     if (pid > 0) {
         close(fd);
-        wait_for(pid);
+        warm_process_wait(pid);
     }
 }
 
@@ -308,11 +219,11 @@ static bool recover(struct watch *watch, struct warm_target *target)
     return count > 0;
 }
 
-void warm_run(const struct warm_target *original, struct warm_page *page,
+void warm_run(const struct warm_target *original, struct warm_page *page, struct warm_scout *scout,
               struct warm_progress *progress)
 {
     struct warm_target target = *original;
-    struct watch watch = {.target = &target, .page = page, .progress = progress};
+    struct watch watch = {.target = &target, .page = page, .scout = scout, .progress = progress};
     int crashes = 0;
     while (!run_child(&watch, WARM_ALL)) {
         if (watch.asked_ns != 0) {

@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#include "vulkan_devices.h"
 #include "warm_page.h"
 #include "warm_progress.h"
+#include "warm_scout.h"
 #include "warm_target.h"
 
 /* From now on SIGINT and SIGTERM end a run early, which keeps what it has. Called once. */
@@ -16,12 +16,9 @@ void warm_run_prepare(void);
 /* Whether one of them has come. */
 bool warm_run_is_stopped(void);
 
-/* The devices of this machine, asked in a child process; as vulkan_devices_list. */
-bool warm_run_list_devices(struct vulkan_devices *ret_devices);
-
-/* Replays a target, whose items the page is for, in child processes; page->end tells how it ended.
- */
-void warm_run(const struct warm_target *target, struct warm_page *page,
+/* Replays a target, whose items the page is for, in child processes, of which a scout that was
+ * started with that page is the first; page->end tells how it ended. */
+void warm_run(const struct warm_target *target, struct warm_page *page, struct warm_scout *scout,
               struct warm_progress *progress);
 
 #endif

@@ -76,6 +76,14 @@ class Warm : public ::testing::Test {
         return document.value("caches", json());
     }
 
+    long event_count(const std::string &name) const
+    {
+        std::vector<std::string> lines = lines_of(read_file(log));
+        return std::count_if(lines.begin(), lines.end(), [&](const std::string &line) {
+            return json::parse(line).value("event", "") == name;
+        });
+    }
+
     // What the driver calls the pipelines of the program, in the order in which they were made.
     std::vector<std::string> contents() const
     {
@@ -106,6 +114,34 @@ TEST_F(Warm, TheProgramFindsAllOfIt)
     EXPECT_EQ(program["cache"]["state"], "loaded");
     EXPECT_EQ(program["pipelines"]["driver_hits"], PIPELINES);
     EXPECT_EQ(program["pipelines"]["driver_misses"], 0);
+}
+
+TEST_F(Warm, TheDriverIsLoadedByOneProcess)
+{
+    record();
+    std::filesystem::remove(log);
+    EXPECT_EQ(caches({}).at(0)["compiled"], PIPELINES);
+    std::set<int> processes;
+    for (const std::string &line : lines_of(read_file(log))) {
+        processes.insert(json::parse(line)["pid"].get<int>());
+    }
+    EXPECT_EQ(processes.size(), 1u);
+    EXPECT_EQ(event_count("vkCreateInstance"), 2) << "one to ask for devices, one to replay";
+}
+
+// What the first program's process has is of no use for the second's.
+TEST_F(Warm, OfSeveralProgramsAndDevicesEachHasItsRecipes)
+{
+    record();
+    std::filesystem::copy(root + "/program", root + "/sibling",
+                          std::filesystem::copy_options::recursive);
+    std::filesystem::create_directory(root + "/another"); // without any
+    json all = caches({}, {{"WPTEST_ICD_DEVICES", "2"}});
+    ASSERT_EQ(all.size(), 4u);
+    for (const json &cache : all) {
+        EXPECT_EQ(cache["state"], "warmed") << cache;
+        EXPECT_EQ(cache["compiled"], PIPELINES) << cache;
+    }
 }
 
 TEST_F(Warm, OneCompleteCacheWhateverTheNumberOfThreads)

@@ -47,6 +47,9 @@ VkResult icd_CreateInstance(const VkInstanceCreateInfo *info,
         instance->physical[i].instance = instance;
         instance->physical[i].index = i;
     }
+    struct icd_event event;
+    icd_event_begin(&event, "vkCreateInstance");
+    icd_event_end(&event);
     *ret_instance = (VkInstance)(void *)instance;
     return VK_SUCCESS;
 }
