@@ -40,7 +40,9 @@ def find_driver(name):
 class Bench:
     """What all series share: where things lie, and the environments."""
 
-    def __init__(self, build, work):
+    def __init__(self, build, work, replayer=None, archive=None):
+        self.replayer = replayer
+        self.archive = archive
         self.build = os.path.abspath(build)
         self.work = os.path.abspath(work)
         self.client = os.path.join(self.build, "tests/clients/pipelines/pipelines")
@@ -48,6 +50,7 @@ class Bench:
             if not os.path.exists(path):
                 raise Failure(f"no '{path}', build first")
         self.home = empty_directory(os.path.join(self.work, "home"))
+        self.settled = set()
 
     def library(self):
         return os.path.join(self.build, "layer/libVkLayer_warmpipe.so")
@@ -60,10 +63,23 @@ class Bench:
         return {"HOME": self.home, "VK_DRIVER_FILES": manifest, "VK_ICD_FILENAMES": manifest,
                 **variables}
 
-    def radv(self, **variables):
+    def radv(self, family="navi10", **variables):
         """RADV's null device, without Mesa's own disk cache."""
-        return self.driver("radeon", RADV_FORCE_FAMILY="navi10",
-                           MESA_SHADER_CACHE_DISABLE="true", **variables)
+        return self.radv_alone(family, MESA_SHADER_CACHE_DISABLE="true", **variables)
+
+    def radv_alone(self, family, **variables):
+        """RADV keeps the shaders of its own that a device needs in one file a user, whatever the
+        device, and is done with it in the second run: each device gets a folder of its own."""
+        environment = self.driver("radeon", RADV_FORCE_FAMILY=family,
+                                  XDG_CACHE_HOME=self.path(f"cache-{family}"))
+        if family not in self.settled:
+            self.settled.add(family)
+            os.makedirs(environment["XDG_CACHE_HOME"], exist_ok=True)
+            for _ in range(2):
+                Program([self.client, "--compute", "1", "--graphics", "1"], {
+                    **environment, "MESA_SHADER_CACHE_DISABLE": "true",
+                }).run(self.path("output"))
+        return {**environment, **variables}
 
     def manifests(self):
         """The loader finds the layer, and leaves it where it is not enabled."""
@@ -127,8 +143,8 @@ def gain(bench):
 
 def disk_cache(bench):
     """With Mesa's own disk cache on and warm, on both sides."""
-    environment = bench.driver("radeon", RADV_FORCE_FAMILY="navi10",
-                               MESA_SHADER_CACHE_DIR=empty_directory(bench.path("mesa")))
+    environment = bench.radv_alone("navi10",
+                                   MESA_SHADER_CACHE_DIR=empty_directory(bench.path("mesa")))
     theirs = Program([bench.client], environment)
     theirs.run(bench.path("output"))
     ours = bench.warmed(Program([bench.client], {**environment, **bench.layer(

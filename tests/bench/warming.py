@@ -31,11 +31,19 @@ class Recorded:
             os.unlink(path)
 
     def wanted(self):
-        return {**self.bench.radv(), "RADV_FORCE_FAMILY": WANTED}
+        return self.bench.radv(WANTED)
 
     def tool(self, jobs):
         return Program([os.path.join(self.bench.build, "tools/warmpipe"), "warm", "--dir",
                         self.directory, "--jobs", jobs], self.wanted())
+
+    def compiled(self, jobs):
+        """How many pipelines it compiles, into nothing."""
+        self.forget()
+        tool = self.tool(jobs)
+        (cache,) = tool.with_arguments(*tool.command[1:], "--json").run(
+            self.bench.path("output"))["caches"]
+        return cache["compiled"]
 
     def side(self, jobs):
         """Replays all of it, into nothing."""
