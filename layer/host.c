@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/result.h"
 
 /* Executables that replay what other programs recorded. */
 static const char *const replayers[] = {"fossilize-replay", "fossilize_replay"};
@@ -27,12 +28,13 @@ void host_executable_name(char ret_name[NAME_MAX + 1])
     snprintf(ret_name, NAME_MAX + 1, "%.*s", NAME_MAX, slash ? slash + 1 : path);
 }
 
-static bool is_replayer(void)
+bool host_is_replayer(void)
 {
     char name[NAME_MAX + 1];
     host_executable_name(name);
     for (size_t i = 0; i < sizeof replayers / sizeof replayers[0]; ++i) {
         if (strcmp(name, replayers[i]) == 0) {
+            log_info("off: %s (%s)", reason_text(REASON_replayer), reason_id(REASON_replayer));
             return true;
         }
     }
@@ -50,7 +52,7 @@ bool host_is_off_limits(void)
         log_info("off: the program runs with elevated privileges (elevated_privileges)");
         return true;
     }
-    return is_replayer();
+    return false;
 }
 
 void host_app_name(const char *app_setting, const VkApplicationInfo *application,

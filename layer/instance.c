@@ -142,6 +142,7 @@ static void instance_init(struct instance *instance, VkInstance handle,
     instance->passive = host_is_off_limits() || next(handle, DISPATCH_PRESENCE_NAME);
     if (!instance->passive) {
         config_read(read_environment, &instance->config);
+        instance->passive = host_is_replayer();
         host_app_name(instance->config.app, application, instance->app);
         if (application) {
             keep_application(instance, application);

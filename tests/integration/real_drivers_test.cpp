@@ -33,7 +33,11 @@ TEST_F(RadvTest, ReplayersAreLeftAlone)
 {
     const auto replayer = folder() / "fossilize-replay";
     std::filesystem::copy_file(PIPELINES_CLIENT, replayer);
-    execute({replayer, "--compute", "2", "--graphics", "0"}, {Layer::absent});
+    environment["WARMPIPE_LOG"] = "info";
+    const Outcome passed =
+        execute({replayer, "--compute", "2", "--graphics", "0"}, {Layer::absent});
+    ASSERT_EQ(passed.log().size(), 1u) << "not in the chain";
+    EXPECT_NE(passed.log()[0].find("(replayer)"), std::string::npos) << passed.log()[0];
     EXPECT_FALSE(std::filesystem::exists(cache_root()));
     execute({PIPELINES_CLIENT, "--compute", "2", "--graphics", "0"});
     EXPECT_TRUE(std::filesystem::exists(cache_root()));
