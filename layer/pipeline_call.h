@@ -66,8 +66,9 @@ static inline bool pipeline_goes_down(const struct pipeline_element *element)
 struct pipeline_down {
     uint32_t count;
     bool hot;          /* with the hot cache */
-    uint64_t start_ns; /* 0, as took_ns: nobody asks, or the operation goes on */
+    uint64_t start_ns; /* 0, as took_ns: nobody asks */
     uint64_t took_ns;
+    bool pending; /* the operation goes on: its pipelines are not there yet */
 };
 
 static inline const void *pipeline_create_info(const struct pipeline_call *call, uint32_t i)

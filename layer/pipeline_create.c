@@ -146,8 +146,14 @@ VkResult pipeline_create_deferred(struct device *device, const struct pipeline_c
     if (saved) {
         injector_creating(device->injector);
     }
-    *ret_down = (struct pipeline_down){.count = call->count, .hot = choice.hot};
+    const uint64_t start_ns = clock_now_ns();
     VkResult result = call_down(device, &down);
+    *ret_down = (struct pipeline_down){
+        .count = call->count,
+        .hot = choice.hot,
+        .start_ns = start_ns,
+        .pending = result == VK_OPERATION_DEFERRED_KHR,
+    };
     if (saved) {
         injector_created(device->injector, false, INJECTOR_UNKNOWN);
     }

@@ -51,6 +51,8 @@ void pipeline_record_deferred(struct device *device, const struct pipeline_call 
     for (uint32_t i = 0; device->recorder && i < call->count; ++i) {
         struct canonical *form = sharing_encode(device->sharing, pipeline_create_info(call, i));
         if (form) {
+            elements[i].encoded = form->verdict != CANONICAL_UNKNOWN;
+            elements[i].facts = sharing_facts(form);
             pipeline_record_plan(device, &elements[i], form);
             sharing_done(device->sharing, form);
         }

@@ -11,8 +11,7 @@ static const char *result_of(const struct pipeline_call *call,
         [FEEDBACK_HIT] = "hit",
         [FEEDBACK_MISS] = "miss",
     };
-    /* Handles of a deferred operation come later. */
-    if (call->deferred == VK_NULL_HANDLE && call->pipelines[i] == VK_NULL_HANDLE) {
+    if (!down->pending && call->pipelines[i] == VK_NULL_HANDLE) {
         return "failed";
     }
     if (elements && !pipeline_goes_down(&elements[i])) {

@@ -165,7 +165,7 @@ static bool write_text(struct trace *trace, struct bytes *text)
     if (reason != REASON_ok && reason != REASON_locked) {
         atomic_store(&trace->is_broken, true);
         if (told_first(reason)) {
-            log_warn("no trace (%s): %s: %s", reason_id(reason), reason_text(reason), trace->path);
+            log_warn("cannot write a trace to '%s' (%s)", trace->path, reason_id(reason));
         }
     }
     return reason == REASON_ok;
