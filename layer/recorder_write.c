@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "disk/recipe_compact.h"
+#include "disk/recipe_segment.h"
 #include "own_thread.h"
 #include "recorder_state.h"
 #include "timed_lock.h"
@@ -97,7 +98,8 @@ static struct bytes take_queue(struct recorder *recorder)
 static void write_batch(struct recorder *recorder, struct bytes *batch)
 {
     if (batch->size > 0 && !recorder->writer) {
-        recorder->writer = recipe_writer_new(recorder->root, recorder->app, recorder->max_size);
+        recorder->writer = recipe_writer_new(recorder->root, recorder->app, recorder->max_size,
+                                             RECIPE_SEGMENT_SMALL);
     }
     enum reason reason =
         batch->failed || (batch->size > 0 && !recorder->writer) ? REASON_out_of_memory : REASON_ok;

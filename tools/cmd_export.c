@@ -7,6 +7,9 @@
 #include "recipe_tool.h"
 #include "verb.h"
 
+/* Held, so that nobody makes one of them meanwhile: each takes a descriptor. */
+#define MAX_HELD 512
+
 enum { OPTION_APP, OPTION_DIR, OPTION_JSON };
 
 static const struct option_spec options[] = {
@@ -17,14 +20,13 @@ static const struct option_spec options[] = {
 };
 
 /* All segments of the program, those of processes that run as well. False after a message. */
-static bool merge_all(const char *root, const char *app, struct recipe_sources *sources,
-                      struct recipe_merged *ret_merged)
+static bool merge_all(const char *root, const char *app, int *folder_fd,
+                      struct recipe_sources *sources, struct recipe_merged *ret_merged)
 {
-    int folder_fd;
-    enum reason reason = recipe_folder_open(root, app, false, &folder_fd);
+    const struct recipe_bite all = {MAX_HELD, UINT64_MAX};
+    enum reason reason = recipe_folder_open(root, app, false, folder_fd);
     if (reason == REASON_ok) {
-        reason = recipe_sources_open(folder_fd, sources);
-        close(folder_fd);
+        reason = recipe_sources_open(*folder_fd, &all, sources);
     }
     if (reason == REASON_ok) {
         const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
@@ -49,21 +51,26 @@ static bool merge_all(const char *root, const char *app, struct recipe_sources *
 static int export_app(const struct arguments *arguments, const char *root, const char *app)
 {
     int status = EXIT_USAGE;
+    int folder_fd = -1;
     struct recipe_sources sources = {0};
     struct recipe_merged merged;
-    if (merge_all(root, app, &sources, &merged)) {
+    if (merge_all(root, app, &folder_fd, &sources, &merged)) {
         if (recipe_tool_write("export", arguments->operands[0], &merged)) {
             struct output output;
             output_begin(&output, arguments->values[OPTION_JSON]);
             output_text(&output, "name", app);
             output_text(&output, "path", arguments->operands[0]);
             recipe_tool_show(&output, &merged);
-            status = output_end(&output,
-                                recipe_tool_is_finding(&merged.counts) ? EXIT_FINDING : EXIT_CLEAN);
+            output_number(&output, "unreadable_files", sources.unopened);
+            const bool is_all = sources.unopened == 0 && !recipe_tool_is_finding(&merged.counts);
+            status = output_end(&output, is_all ? EXIT_CLEAN : EXIT_FINDING);
         }
         recipe_merge_free(&merged);
     }
     recipe_sources_close(&sources);
+    if (folder_fd >= 0) {
+        close(folder_fd);
+    }
     return status;
 }
 

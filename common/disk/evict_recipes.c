@@ -78,15 +78,13 @@ void evict_recipe_leftovers(int directory_fd, int64_t before)
     if (recipe_folder_open_in(directory_fd, false, &folder_fd) != REASON_ok) {
         return;
     }
+    recipe_folder_sweep(folder_fd);
     DIR *listing = listing_open(folder_fd, ".");
     char identity[DIGEST_HEX_SIZE];
     const char *name;
     bool locked = false;
     while (listing && (name = listing_next(listing))) {
-        const enum recipe_name kind = recipe_folder_classify(name, identity);
-        if (kind == RECIPE_NAME_TEMPORARY) {
-            file_sweep_temporary(folder_fd, name);
-        } else if (kind == RECIPE_NAME_REPLAYING) {
+        if (recipe_folder_classify(name, identity) == RECIPE_NAME_REPLAYING) {
             remove_dead(folder_fd, name, before, &locked);
         }
     }

@@ -12,6 +12,13 @@
 #define MANY_SEGMENTS 4
 #define LOCK_WAIT_MS  200
 
+/* What is made one at once: of a program's process few descriptors, not too much memory, and little
+ * time, for it may end. Where room must be made all is read anyway; what is only looked at, by the
+ * tool, may be more. */
+static const struct recipe_bite small_bite = {32, (uint64_t)32 << 20};
+static const struct recipe_bite large_bite = {32, UINT64_MAX};
+static const struct recipe_bite looked_at = {512, UINT64_MAX};
+
 static enum reason write_segment(int folder_fd, const struct recipe_merged *merge)
 {
     char digits[UNIQUE_HEX_SIZE];
@@ -49,20 +56,52 @@ static enum reason rewrite(int folder_fd, const struct recipe_sources *sources,
     return reason;
 }
 
-static enum reason compact(int folder_fd, size_t least, const struct recipe_merge_limits *limits,
-                           bool dry_run, struct recipe_compaction *compaction)
+/* Makes one segment of many, but for the largest. *count: of how many in all, before and now; 0
+ * when they are few, or do not get fewer, for they cannot be removed. */
+static enum reason take_bite(int folder_fd, const struct recipe_bite *bite, size_t *count,
+                             struct recipe_compaction *compaction)
+{
+    const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
+    struct recipe_sources sources;
+    enum reason reason = recipe_sources_open(folder_fd, bite, &sources);
+    const bool get_fewer = sources.count < *count;
+    *count = 0;
+    if (reason == REASON_ok && get_fewer && sources.held > MANY_SEGMENTS) {
+        const uint64_t saved = compaction->bytes_before - compaction->bytes_after;
+        *count = sources.count;
+        recipe_sources_leave_largest(&sources);
+        compaction->bytes_beside = sources.bytes_beside;
+        reason = rewrite(folder_fd, &sources, &limits, false, compaction);
+        compaction->bytes_before = sources.bytes_held + saved;
+    }
+    recipe_sources_close(&sources);
+    return reason;
+}
+
+/* Each bite that is done stays done, whatever ends the next one. */
+static enum reason take_bites(int folder_fd, const struct recipe_bite *bite,
+                              struct recipe_compaction *compaction)
+{
+    size_t count = SIZE_MAX;
+    enum reason reason;
+    do {
+        reason = take_bite(folder_fd, bite, &count, compaction);
+    } while (reason == REASON_ok && count > 0);
+    return reason;
+}
+
+static enum reason prune(int folder_fd, const struct recipe_merge_limits *limits, bool dry_run,
+                         struct recipe_compaction *compaction)
 {
     struct recipe_sources sources;
-    enum reason reason = recipe_sources_open(folder_fd, &sources);
-    if (reason == REASON_ok && least > 1 && sources.held >= least) {
-        recipe_sources_leave_largest(&sources);
-        least = 1;
-    }
+    enum reason reason =
+        recipe_sources_open(folder_fd, dry_run ? &looked_at : &large_bite, &sources);
     if (reason == REASON_ok) {
-        compaction->bytes_before = sources.bytes_held;
+        const uint64_t saved = compaction->bytes_before - compaction->bytes_after;
+        compaction->bytes_before = sources.bytes_held + saved;
         compaction->bytes_after = sources.bytes_held;
         compaction->bytes_beside = sources.bytes_beside;
-        if (sources.held >= least) {
+        if (sources.held > 0) {
             reason = rewrite(folder_fd, &sources, limits, dry_run, compaction);
         }
     }
@@ -70,41 +109,67 @@ static enum reason compact(int folder_fd, size_t least, const struct recipe_merg
     return reason;
 }
 
-static enum reason compact_folder(const char *root, const char *app, size_t least,
-                                  const struct recipe_merge_limits *limits, bool dry_run,
-                                  struct recipe_compaction *ret_compaction)
+/* The folder, and its lock. */
+static enum reason lock_folder(const char *root, const char *app, int *ret_folder_fd,
+                               int *ret_lock_fd)
+{
+    enum reason reason = recipe_folder_open(root, app, false, ret_folder_fd);
+    if (reason == REASON_ok) {
+        reason = file_lock(*ret_folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, ret_lock_fd);
+        if (reason == REASON_ok) {
+            recipe_folder_sweep(*ret_folder_fd);
+        } else {
+            close(*ret_folder_fd);
+        }
+    }
+    return reason;
+}
+
+static void unlock_folder(int folder_fd, int lock_fd)
+{
+    file_unlock(lock_fd);
+    close(folder_fd);
+}
+
+enum reason recipe_compact(const char *root, const char *app,
+                           struct recipe_compaction *ret_compaction)
 {
     int folder_fd;
     int lock_fd;
     struct recipe_compaction compaction = {0};
-    enum reason reason = recipe_folder_open(root, app, false, &folder_fd);
-    if (reason != REASON_ok) {
-        return reason;
-    }
-    reason = file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, &lock_fd);
+    enum reason reason = lock_folder(root, app, &folder_fd, &lock_fd);
     if (reason == REASON_ok) {
-        reason = compact(folder_fd, least, limits, dry_run, &compaction);
-        file_unlock(lock_fd);
+        reason = take_bites(folder_fd, &small_bite, &compaction);
+        unlock_folder(folder_fd, lock_fd);
     }
-    close(folder_fd);
     if (reason == REASON_ok && ret_compaction) {
         *ret_compaction = compaction;
     }
     return reason;
 }
 
-enum reason recipe_compact(const char *root, const char *app,
-                           struct recipe_compaction *ret_compaction)
-{
-    const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
-    return compact_folder(root, app, MANY_SEGMENTS + 1, &limits, false, ret_compaction);
-}
-
 enum reason recipe_prune(const char *root, const char *app,
                          const struct recipe_merge_limits *limits, bool dry_run,
                          struct recipe_compaction *ret_compaction)
 {
-    return compact_folder(root, app, 1, limits, dry_run, ret_compaction);
+    int folder_fd;
+    int lock_fd;
+    struct recipe_compaction compaction = {0};
+    enum reason reason = lock_folder(root, app, &folder_fd, &lock_fd);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    if (!dry_run) {
+        reason = take_bites(folder_fd, &large_bite, &compaction);
+    }
+    if (reason == REASON_ok) {
+        reason = prune(folder_fd, limits, dry_run, &compaction);
+    }
+    unlock_folder(folder_fd, lock_fd);
+    if (reason == REASON_ok) {
+        *ret_compaction = compaction;
+    }
+    return reason;
 }
 
 enum reason recipe_add(const char *root, const char *app, const struct recipe_merged *merge)

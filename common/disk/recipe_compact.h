@@ -22,15 +22,15 @@ struct recipe_compaction {
 };
 
 /* Makes one segment of those that dead processes have left, if they are more than four; one that is
- * larger than all others together is left beside it. REASON_ok
- * also where nothing was to be done; locked: another process does it. ret_compaction may be NULL.
- */
+ * larger than all others together is left beside it. Of very many the smallest first, at most 32
+ * and 32 MiB of them at once: whoever ends meanwhile has not done it for nothing. Removes the
+ * temporary files of dead processes. REASON_ok also where nothing was to be done; locked: another
+ * process does it. *ret_compaction tells of the last that was made; it may be NULL. */
 enum reason recipe_compact(const char *root, const char *app,
                            struct recipe_compaction *ret_compaction);
 
 /* The same in any case, within these limits; max_size is that of all segments, of which those that
- * cannot be changed are part. With `dry_run`
- * it only tells what would be. */
+ * cannot be changed are part. With `dry_run` it only tells what would be. */
 enum reason recipe_prune(const char *root, const char *app,
                          const struct recipe_merge_limits *limits, bool dry_run,
                          struct recipe_compaction *ret_compaction);

@@ -1,16 +1,15 @@
 #include "recipe_crashes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "file.h"
+#include "file_kept.h"
 #include "file_owned.h"
 #include "listing.h"
 #include "recipe_folder.h"
@@ -38,9 +37,8 @@ struct recipe_crashes {
     char *root;
     char *app;
     pid_t process;
-    struct file_owned file;
-    dev_t device;
-    ino_t inode;
+    struct file_kept file;
+    char name[NAME_MAX + 1]; /* of the file */
     unsigned threads;
 };
 
@@ -219,13 +217,6 @@ static enum reason read_list(struct recipe_crashes *crashes, int folder_fd)
     return read ? REASON_ok : REASON_out_of_memory;
 }
 
-static bool still_ours(const struct recipe_crashes *crashes)
-{
-    struct stat status;
-    return fstat(crashes->file.fd, &status) == 0 && status.st_dev == crashes->device &&
-           status.st_ino == crashes->inode;
-}
-
 /* All places at once, so that there is room for them when they are needed. */
 static enum reason write_places(const struct recipe_crashes *crashes)
 {
@@ -243,22 +234,17 @@ static enum reason write_places(const struct recipe_crashes *crashes)
 
 static enum reason make_file(struct recipe_crashes *crashes, int folder_fd)
 {
-    struct stat status;
-    if (!file_create_owned(folder_fd, crashes->identity, RECIPE_REPLAYING_SUFFIX, &crashes->file)) {
-        crashes->file.fd = -1;
+    struct file_owned file;
+    if (!file_create_owned(folder_fd, crashes->identity, RECIPE_REPLAYING_SUFFIX, &file)) {
         return reason_from_errno(errno);
     }
-    enum reason reason = REASON_io_error;
-    if (crashes->file.locked && fchmod(crashes->file.fd, 0600) == 0 &&
-        fstat(crashes->file.fd, &status) == 0) {
-        crashes->device = status.st_dev;
-        crashes->inode = status.st_ino;
-        reason = write_places(crashes);
-    }
+    crashes->file = file_keep(file.fd);
+    memcpy(crashes->name, file.name, sizeof file.name);
+    const enum reason reason =
+        file.locked && fchmod(file.fd, 0600) == 0 ? write_places(crashes) : REASON_io_error;
     if (reason != REASON_ok) {
-        unlinkat(folder_fd, crashes->file.name, 0);
-        close(crashes->file.fd);
-        crashes->file.fd = -1;
+        unlinkat(folder_fd, file.name, 0);
+        file_kept_close(&crashes->file);
     }
     return reason;
 }
@@ -305,7 +291,7 @@ static void remove_file(const struct recipe_crashes *crashes)
 {
     int folder_fd;
     if (recipe_folder_open(crashes->root, crashes->app, false, &folder_fd) == REASON_ok) {
-        unlinkat(folder_fd, crashes->file.name, 0);
+        unlinkat(folder_fd, crashes->name, 0);
         close(folder_fd);
     }
 }
@@ -319,9 +305,7 @@ void recipe_crashes_close(struct recipe_crashes *crashes)
     if (crashes->file.fd >= 0 && crashes->process == getpid()) {
         remove_file(crashes);
     }
-    if (crashes->file.fd >= 0 && still_ours(crashes)) {
-        close(crashes->file.fd);
-    }
+    file_kept_close(&crashes->file);
     free(crashes->listed.digests);
     free(crashes->root);
     free(crashes->app);
@@ -341,7 +325,8 @@ size_t recipe_crashes_count(const struct recipe_crashes *crashes)
 static bool write_place(struct recipe_crashes *crashes, unsigned thread, const uint8_t *place)
 {
     const off_t offset = MAGIC_SIZE + (off_t)thread * PLACE_SIZE;
-    return thread < crashes->threads && crashes->process == getpid() && still_ours(crashes) &&
+    return thread < crashes->threads && crashes->process == getpid() &&
+           file_kept_is_ours(&crashes->file) &&
            pwrite(crashes->file.fd, place, PLACE_SIZE, offset) == PLACE_SIZE;
 }
 

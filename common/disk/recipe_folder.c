@@ -45,6 +45,20 @@ const char *recipe_folder_next_segment(DIR *listing)
     return name;
 }
 
+void recipe_folder_sweep(int folder_fd)
+{
+    DIR *listing = listing_open(folder_fd, ".");
+    const char *name;
+    while (listing && (name = listing_next(listing))) {
+        if (names_is_temporary(name)) {
+            file_sweep_temporary(folder_fd, name);
+        }
+    }
+    if (listing) {
+        closedir(listing);
+    }
+}
+
 enum reason recipe_folder_open_in(int app_fd, bool create, int *ret_fd)
 {
     return file_open_subdirectory(app_fd, RECIPE_FOLDER, create, ret_fd);

@@ -33,6 +33,9 @@ enum recipe_name recipe_folder_classify(const char *name, char ret_identity[DIGE
  * all. */
 const char *recipe_folder_next_segment(DIR *listing);
 
+/* Removes the temporary files of dead processes. */
+void recipe_folder_sweep(int folder_fd);
+
 /* Opens the folder of a program, through that program's own, with the checks of
  * file_open_directory for both; create: makes what is missing. *ret_fd is closed by the caller. */
 enum reason recipe_folder_open(const char *root, const char *app, bool create, int *ret_fd);

@@ -268,15 +268,27 @@ void recipe_put_index(struct bytes *out, const uint8_t *entries, size_t count, u
     recipe_put_record(out, RECIPE_FOOTER, (struct digest){.low = offset, .high = end}, NULL, 0);
 }
 
-bool recipe_find_index(const uint8_t *data, size_t size, struct recipe_index *ret_index)
+bool recipe_index_begins(const uint8_t *footer, uint64_t size, uint64_t *ret_offset)
 {
-    struct recipe_record footer;
+    struct recipe_record record;
+    if (!recipe_record_at(footer, RECIPE_RECORD_HEADER, 0, &record) ||
+        record.kind != RECIPE_FOOTER || record.digest.high != size || record.digest.low >= size) {
+        return false;
+    }
+    *ret_offset = record.digest.low;
+    return true;
+}
+
+bool recipe_find_index(const uint8_t *data, size_t size, uint64_t from,
+                       struct recipe_index *ret_index)
+{
+    uint64_t offset;
     struct recipe_record index;
     if (size < RECIPE_RECORD_HEADER ||
-        !recipe_record_at(data, size, size - RECIPE_RECORD_HEADER, &footer) ||
-        footer.kind != RECIPE_FOOTER || footer.digest.high != size ||
-        !recipe_record_at(data, size, footer.digest.low, &index) || index.kind != RECIPE_INDEX ||
-        index.offset + recipe_record_extent(index.size) != footer.offset ||
+        !recipe_index_begins(data + size - RECIPE_RECORD_HEADER, from + size, &offset) ||
+        offset < from || offset % RECIPE_ALIGNMENT != from % RECIPE_ALIGNMENT ||
+        !recipe_record_at(data, size, offset - from, &index) || index.kind != RECIPE_INDEX ||
+        index.offset + recipe_record_extent(index.size) != size - RECIPE_RECORD_HEADER ||
         index.size % RECIPE_INDEX_ENTRY != 0 || !recipe_record_is_intact(&index)) {
         return false;
     }

@@ -94,8 +94,14 @@ struct digest recipe_index_digest(const struct recipe_index *index, size_t at);
 /* Appends index and footer behind records that end at `offset` in the file. */
 void recipe_put_index(struct bytes *out, const uint8_t *entries, size_t count, uint64_t offset);
 
-/* The index of a sealed segment, its digest checked: reads the end of the file and the index alone.
- * False: there is none, or it is damaged. */
-bool recipe_find_index(const uint8_t *data, size_t size, struct recipe_index *ret_index);
+/* Where the index of a sealed segment of `size` bytes begins, by the footer: the last
+ * RECIPE_RECORD_HEADER bytes. False: there is none. */
+bool recipe_index_begins(const uint8_t *footer, uint64_t size, uint64_t *ret_offset);
+
+/* The index of a sealed segment, its digest checked, in the last bytes of the file: `data` holds
+ * what lies from `from` to its end. Reads footer and index alone. False: there is none, or it is
+ * damaged. */
+bool recipe_find_index(const uint8_t *data, size_t size, uint64_t from,
+                       struct recipe_index *ret_index);
 
 #endif

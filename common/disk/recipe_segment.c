@@ -1,19 +1,15 @@
 #include "recipe_segment.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "file.h"
-#include "recipe_window.h"
+#include "recipe_file.h"
 
 /* Address space is what 32-bit programs are short of. */
 #define MAX_SIZE (sizeof(void *) > 4 ? (uint64_t)4 << 30 : (uint64_t)256 << 20)
-
-/* Of a window's records. */
-enum { UNREAD, READING, READ };
 
 /* Makes an index by walking from record to record. False: out of memory. */
 static bool make_index(struct recipe_segment *segment)
@@ -41,74 +37,119 @@ static bool make_index(struct recipe_segment *segment)
     return true;
 }
 
-static enum reason read_index(struct recipe_segment *segment)
+/* By a header that may be damaged, and the bytes from it on. */
+static enum reason check_header(const uint8_t *data, size_t size, struct recipe_segment *segment)
 {
-    const enum reason reason =
-        segment->size == 0 ? REASON_truncated : recipe_check_header(segment->data, segment->size);
-    if (reason != REASON_ok && reason != REASON_bad_header_digest) {
-        return reason;
-    }
-    segment->dropped = reason != REASON_ok;
-    segment->is_sealed = recipe_find_index(segment->data, segment->size, &segment->index);
-    if (!segment->is_sealed && !make_index(segment)) {
-        return REASON_out_of_memory;
-    }
-    /* Where the file's header is damaged and nothing of ours is in it, it is not ours. */
-    return reason != REASON_ok && segment->index.count == 0 ? reason : REASON_ok;
+    const enum reason reason = recipe_check_header(data, size);
+    segment->dropped = reason == REASON_bad_header_digest;
+    return reason == REASON_bad_header_digest ? REASON_ok : reason;
 }
 
-static enum reason map_file(int fd, size_t size, struct recipe_segment *segment)
+/* Where the file's header is damaged and nothing of ours is in it, it is not ours. */
+static enum reason finish_opening(struct recipe_segment *segment)
+{
+    if (segment->dropped && segment->index.count == 0) {
+        return REASON_bad_header_digest;
+    }
+    segment->records = calloc(segment->index.count + 1, sizeof *segment->records);
+    return segment->records ? REASON_ok : REASON_out_of_memory;
+}
+
+/* Of a segment whose data is all there. */
+static enum reason read_index(struct recipe_segment *segment)
+{
+    const enum reason reason = check_header(segment->data, segment->size, segment);
+    if (reason != REASON_ok) {
+        return reason;
+    }
+    segment->is_sealed = recipe_find_index(segment->data, segment->size, 0, &segment->index);
+    return segment->is_sealed || make_index(segment) ? finish_opening(segment)
+                                                     : REASON_out_of_memory;
+}
+
+static enum reason map_file(int fd, struct recipe_segment *segment)
 {
     /* Touching what lies behind the end of a file that was cut short would be SIGBUS. Segments
      * never are: their process appends to them, then they are removed or stay as they are. So what
      * stands there now will stand there as long as the mapping does. */
-    void *data = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    void *data = mmap(NULL, segment->size, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
     if (data == MAP_FAILED) {
         return reason_from_errno(errno);
     }
-    *segment = (struct recipe_segment){.data = data, .size = size, .is_mapped = true};
+    segment->data = data;
+    segment->is_mapped = true;
     return read_index(segment);
 }
 
-/* What read_index will look at: the header with that of the first record, and the index, or else
- * everything. */
-static bool read_what_is_needed(struct recipe_window *window, const uint8_t *data, size_t size)
+/* From `offset` to the end; NULL: it cannot be read. */
+static uint8_t *read_rest(const struct recipe_segment *segment, uint64_t offset)
 {
-    const size_t start = RECIPE_HEADER_SIZE + RECIPE_RECORD_HEADER;
-    const size_t head = size < start ? size : start;
-    const size_t tail = size < RECIPE_RECORD_HEADER ? size : RECIPE_RECORD_HEADER;
-    struct recipe_record footer;
-    struct recipe_index index;
-    if (!recipe_window_read(window, 0, head) || !recipe_window_read(window, size - tail, tail)) {
-        return false;
-    }
-    if (recipe_record_at(data, size, size - tail, &footer) && footer.kind == RECIPE_FOOTER &&
-        footer.digest.low < size &&
-        recipe_window_read(window, footer.digest.low, size - footer.digest.low) &&
-        recipe_find_index(data, size, &index)) {
-        return true;
-    }
-    return recipe_window_read(window, 0, size);
+    return recipe_file_read_new(segment->file, offset, segment->size - offset);
 }
 
-/* The descriptor is the segment's. */
-static enum reason look_at_file(int fd, size_t size, struct recipe_segment *segment)
+/* Reads the index that the file has. False: it has none that is whole. */
+static bool read_own_index(struct recipe_segment *segment)
 {
-    struct recipe_window *window = recipe_window_open(fd, size);
-    if (!window) {
-        return REASON_out_of_memory;
+    uint8_t footer[RECIPE_RECORD_HEADER];
+    uint64_t offset;
+    struct bytes *own = &segment->own_index;
+    if (!recipe_file_read(segment->file, segment->size - sizeof footer, footer, sizeof footer) ||
+        !recipe_index_begins(footer, segment->size, &offset)) {
+        return false;
     }
-    *segment =
-        (struct recipe_segment){.data = recipe_window_data(window), .size = size, .window = window};
-    if (!read_what_is_needed(window, segment->data, size)) {
+    own->data = read_rest(segment, offset);
+    if (!own->data) {
+        return false;
+    }
+    own->size = own->capacity = segment->size - (size_t)offset;
+    segment->is_sealed = recipe_find_index(own->data, own->size, offset, &segment->index);
+    if (!segment->is_sealed) {
+        bytes_free(own);
+    }
+    return segment->is_sealed;
+}
+
+static enum reason make_index_of_file(struct recipe_segment *segment)
+{
+    uint8_t *data = read_rest(segment, 0);
+    segment->data = data;
+    const enum reason reason = !data                 ? REASON_io_error
+                               : make_index(segment) ? REASON_ok
+                                                     : REASON_out_of_memory;
+    segment->data = NULL;
+    free(data);
+    return reason;
+}
+
+static enum reason look_at_file(struct recipe_segment *segment)
+{
+    uint8_t start[RECIPE_HEADER_SIZE + RECIPE_RECORD_HEADER];
+    if (!recipe_file_read(segment->file, 0, start, sizeof start)) {
         return REASON_io_error;
     }
-    enum reason reason = read_index(segment);
-    if (reason == REASON_ok && !segment->is_sealed) {
-        recipe_window_forget(window);
+    enum reason reason = check_header(start, sizeof start, segment);
+    if (reason == REASON_ok && !read_own_index(segment)) {
+        reason = make_index_of_file(segment);
     }
-    segment->states = calloc(segment->index.count + 1, 1);
-    return segment->states ? reason : REASON_out_of_memory;
+    return reason == REASON_ok ? finish_opening(segment) : reason;
+}
+
+/* Small ones are read whole, and then are bytes in memory. */
+static enum reason read_file(int fd, int folder_fd, const char *name,
+                             struct recipe_segment *segment)
+{
+    segment->file = recipe_file_new(fd, segment->size, folder_fd, name);
+    if (!segment->file) {
+        return REASON_out_of_memory;
+    }
+    if (segment->size > RECIPE_SEGMENT_SMALL) {
+        return look_at_file(segment);
+    }
+    segment->data = read_rest(segment, 0);
+    recipe_file_close(segment->file);
+    segment->file = NULL;
+    return segment->data ? read_index(segment) : REASON_io_error;
 }
 
 enum reason recipe_segment_open(int folder_fd, const char *name, enum recipes_access access,
@@ -120,16 +161,13 @@ enum reason recipe_segment_open(int folder_fd, const char *name, enum recipes_ac
     if (reason != REASON_ok) {
         return reason;
     }
-    struct recipe_segment segment = {0};
     if (size == 0 || size > MAX_SIZE) {
-        reason = size == 0 ? REASON_truncated : REASON_too_large;
         close(fd);
-    } else if (access == RECIPES_MAP) {
-        reason = map_file(fd, (size_t)size, &segment);
-        close(fd);
-    } else {
-        reason = look_at_file(fd, (size_t)size, &segment);
+        return size == 0 ? REASON_truncated : REASON_too_large;
     }
+    struct recipe_segment segment = {.size = (size_t)size};
+    reason =
+        access == RECIPES_MAP ? map_file(fd, &segment) : read_file(fd, folder_fd, name, &segment);
     if (reason == REASON_ok) {
         *ret_segment = segment;
     } else {
@@ -138,129 +176,130 @@ enum reason recipe_segment_open(int folder_fd, const char *name, enum recipes_ac
     return reason;
 }
 
+bool recipe_segment_is_damage(enum reason reason)
+{
+    return reason != REASON_ok && reason != REASON_no_file && reason != REASON_truncated &&
+           reason != REASON_bad_format_version;
+}
+
 enum reason recipe_segment_take(uint8_t *data, size_t size, struct recipe_segment *ret_segment)
 {
     struct recipe_segment segment = {.data = data, .size = size};
-    const enum reason reason = read_index(&segment);
+    enum reason reason = size == 0 ? REASON_truncated : read_index(&segment);
+    if (reason == REASON_ok && !recipe_segment_distrust(&segment)) {
+        reason = REASON_out_of_memory;
+    }
     if (reason == REASON_ok) {
         *ret_segment = segment;
     } else {
-        bytes_free(&segment.own_index);
+        segment.data = NULL;
+        recipe_segment_close(&segment);
     }
     return reason;
 }
 
-void recipe_segment_close(struct recipe_segment *segment)
+static int compare_offsets(const void *left, const void *right)
 {
-    bytes_free(&segment->own_index);
-    free(segment->states);
-    if (segment->window) {
-        recipe_window_close(segment->window);
-    } else if (segment->is_mapped) {
+    const uint64_t a = *(const uint64_t *)left;
+    const uint64_t b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Whether records that the index leads to have bytes in common. */
+static bool records_overlap(const struct recipe_segment *segment, const uint64_t *offsets)
+{
+    uint64_t end = 0;
+    bool overlap = false;
+    for (size_t i = 0; !overlap && i < segment->index.count; i++) {
+        struct recipe_record record;
+        overlap = offsets[i] < end;
+        end = offsets[i] + (recipe_record_at(segment->data, segment->size, offsets[i], &record)
+                                ? recipe_record_extent(record.size)
+                                : 1);
+    }
+    return overlap;
+}
+
+bool recipe_segment_distrust(struct recipe_segment *segment)
+{
+    if (!segment->is_sealed) {
+        return true;
+    }
+    const size_t count = segment->index.count;
+    uint64_t *offsets = calloc(count + 1, sizeof *offsets);
+    if (!offsets) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        offsets[i] = recipe_index_offset(&segment->index, i);
+    }
+    qsort(offsets, count, sizeof *offsets, compare_offsets);
+    segment->is_sealed = !records_overlap(segment, offsets);
+    free(offsets);
+    if (segment->is_sealed) {
+        return true;
+    }
+    segment->dropped++;
+    free(segment->records);
+    segment->records = NULL;
+    return make_index(segment) && finish_opening(segment) == REASON_ok;
+}
+
+/* All but the index. */
+static void give_back(struct recipe_segment *segment)
+{
+    for (size_t i = 0; segment->file && segment->records && i < segment->index.count; i++) {
+        if (segment->records[i] != recipe_segment_damaged) {
+            free((void *)(uintptr_t)segment->records[i]);
+        }
+    }
+    free(segment->records);
+    segment->records = NULL;
+    recipe_file_close(segment->file);
+    segment->file = NULL;
+    if (segment->is_mapped) {
         munmap((void *)(uintptr_t)segment->data, segment->size);
     } else {
         free((void *)(uintptr_t)segment->data);
     }
+    segment->data = NULL;
+}
+
+void recipe_segment_close(struct recipe_segment *segment)
+{
+    give_back(segment);
+    bytes_free(&segment->own_index);
     *segment = (struct recipe_segment){0};
 }
 
 bool recipe_segment_failed(const struct recipe_segment *segment)
 {
-    return segment->window && recipe_window_failed(segment->window);
+    return segment->file && recipe_file_failed(segment->file);
+}
+
+bool recipe_segment_is_held(const struct recipe_segment *segment)
+{
+    return segment->file;
+}
+
+void recipe_segment_rest(struct recipe_segment *segment)
+{
+    recipe_file_rest(segment->file);
 }
 
 void recipe_segment_detach(struct recipe_segment *segment)
 {
-    if (segment->window) {
-        recipe_window_detach(segment->window);
-    }
-}
-
-bool recipe_segment_has(const struct recipe_segment *segment, unsigned kind, struct digest digest)
-{
-    uint64_t offset;
-    const size_t at = recipe_index_lower(&segment->index, kind, digest);
-    return recipe_index_matches(&segment->index, at, kind, digest, &offset);
-}
-
-/* Of a window, brings what the entry leads to into memory; what cannot be read stays zeros, which
- * no digest fits. */
-static void read_record(const struct recipe_segment *segment, size_t at, uint64_t offset)
-{
-    struct recipe_record record;
-    uint8_t state = UNREAD;
-    if (!segment->window) {
+    struct bytes *own = &segment->own_index;
+    if (segment->is_mapped) {
         return;
     }
-    if (!__atomic_compare_exchange_n(&segment->states[at], &state, READING, false, __ATOMIC_ACQUIRE,
-                                     __ATOMIC_ACQUIRE)) {
-        while (__atomic_load_n(&segment->states[at], __ATOMIC_ACQUIRE) != READ) {
-            sched_yield();
+    if (!own->data && segment->index.count > 0) {
+        bytes_put(own, segment->index.entries, segment->index.count * RECIPE_INDEX_ENTRY);
+        if (own->failed) {
+            bytes_free(own);
+            return;
         }
-        return;
+        segment->index.entries = own->data;
     }
-    if (recipe_window_read(segment->window, offset, RECIPE_RECORD_HEADER) &&
-        recipe_record_at(segment->data, segment->size, offset, &record)) {
-        recipe_window_read(segment->window, offset, recipe_record_extent(record.size));
-    }
-    __atomic_store_n(&segment->states[at], READ, __ATOMIC_RELEASE);
-}
-
-/* What an entry leads to. */
-static struct recipe_record record_of(const struct recipe_segment *segment, size_t at)
-{
-    const unsigned kind = recipe_index_kind(&segment->index, at);
-    const struct digest digest = recipe_index_digest(&segment->index, at);
-    const uint64_t offset = recipe_index_offset(&segment->index, at);
-    struct recipe_record record;
-    read_record(segment, at, offset);
-    if (recipe_record_at(segment->data, segment->size, offset, &record) && record.kind == kind &&
-        digest_equal(record.digest, digest) && recipe_record_is_intact(&record)) {
-        return record;
-    }
-    return (struct recipe_record){.kind = kind, .digest = digest, .offset = offset};
-}
-
-bool recipe_segment_next(const struct recipe_segment *segment, unsigned kind, struct digest digest,
-                         size_t *at, struct recipe_record *ret_record)
-{
-    uint64_t offset;
-    *at = *at == SIZE_MAX ? recipe_index_lower(&segment->index, kind, digest) : *at + 1;
-    if (!recipe_index_matches(&segment->index, *at, kind, digest, &offset)) {
-        return false;
-    }
-    *ret_record = record_of(segment, *at);
-    return true;
-}
-
-/* The next entry of the kind. False: there are no more. */
-static bool next_entry(const struct recipe_index *index, unsigned kind, size_t *at)
-{
-    const struct digest least = {0};
-    *at = *at == SIZE_MAX ? recipe_index_lower(index, kind, least) : *at + 1;
-    return *at < index->count && recipe_index_kind(index, *at) == kind;
-}
-
-bool recipe_segment_next_of(const struct recipe_segment *segment, unsigned kind, size_t *at,
-                            struct recipe_record *ret_record)
-{
-    if (!next_entry(&segment->index, kind, at)) {
-        return false;
-    }
-    *ret_record = record_of(segment, *at);
-    return true;
-}
-
-bool recipe_segment_list(const struct recipe_segment *segment, unsigned kind, size_t *at,
-                         struct recipe_record *ret_record)
-{
-    if (!next_entry(&segment->index, kind, at)) {
-        return false;
-    }
-    *ret_record = (struct recipe_record){
-        .kind = kind,
-        .digest = recipe_index_digest(&segment->index, *at),
-        .offset = recipe_index_offset(&segment->index, *at),
-    };
-    return true;
+    give_back(segment);
 }

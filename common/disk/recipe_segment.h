@@ -1,5 +1,6 @@
-/* One segment, open: where its records are. A mapping of a file, a window on one, or bytes in
- * memory. Thread-safe once it is open. */
+/* One segment, open: where its records are. A mapping of a file, a file of which records are read
+ * when they are asked for, or bytes in memory. Each record's digest is checked once. Thread-safe
+ * once it is open. */
 #ifndef WARMPIPE_DISK_RECIPE_SEGMENT_H
 #define WARMPIPE_DISK_RECIPE_SEGMENT_H
 
@@ -10,36 +11,59 @@
 #include "base/bytes.h"
 #include "recipe_format.h"
 
-struct recipe_window;
+struct recipe_file;
+
+/* Bytes. A segment that has no more is read whole when it is opened, and needs no descriptor. */
+#define RECIPE_SEGMENT_SMALL ((uint64_t)256 << 10)
 
 struct recipe_segment {
-    const uint8_t *data;
+    const uint8_t *data; /* all of it; NULL: records are read from the file */
     size_t size;
-    bool is_mapped;               /* else malloc'ed, or a window's */
-    struct recipe_window *window; /* NULL: all of the data is there */
-    uint8_t *states;              /* of a window: for each entry of the index, atomic */
-    bool is_sealed;               /* it has an index of its own that checks out */
+    bool is_mapped;           /* else malloc'ed */
+    struct recipe_file *file; /* NULL: all of the data is there */
+    const uint8_t **records;  /* for each entry of the index what it leads to; atomic */
+    bool is_sealed;           /* it has an index of its own that checks out */
     struct recipe_index index;
-    struct bytes own_index; /* of one that is not sealed */
+    struct bytes own_index; /* where that does not lie in the data */
     uint64_t dropped;       /* damaged stretches that the walk has passed over */
 };
 
+/* Stands among the records for one that does not check out. */
+extern const uint8_t recipe_segment_damaged[1];
+
 /* Opens the file `name` of an open folder, as much of it as is committed, having checked what
- * file_open checks: maps it read-only, or looks at it through a window (recipe_window.h). Reasons
- * also of recipe_check_header: bad_magic and bad_format_version are those of others' or newer
- * files; too_large; io_error; out_of_memory. ret_segment is closed by the caller. */
+ * file_open checks: maps it read-only, or reads from it (recipe_file.h; then the folder is to stay
+ * open if the segment is to rest). Reasons also of recipe_check_header: bad_magic and
+ * bad_format_version are those of others' or newer files; too_large; io_error; out_of_memory.
+ * ret_segment is closed by the caller. */
 enum reason recipe_segment_open(int folder_fd, const char *name, enum recipes_access access,
                                 struct recipe_segment *ret_segment);
 
-/* Takes bytes that were malloc'ed; on failure they stay the caller's. */
+/* Whether a file that was not opened for this reason has lost something. Not so one that is gone,
+ * newer, or of a process that has not yet written its first record. */
+bool recipe_segment_is_damage(enum reason reason);
+
+/* Takes bytes that were malloc'ed, whoever has made them: as recipe_segment_distrust; on failure
+ * they stay the caller's. */
 enum reason recipe_segment_take(uint8_t *data, size_t size, struct recipe_segment *ret_segment);
+
+/* Looks through the index of a segment whose data is all there, while nobody else asks: in a file
+ * of somebody else's many entries might lead to one record, or into one, and reading all that it
+ * tells of would take any time. Such an index is damaged, and another is made of the records.
+ * False: out of memory. */
+bool recipe_segment_distrust(struct recipe_segment *segment);
 
 void recipe_segment_close(struct recipe_segment *segment);
 
 /* Whether a part of it could not be read: then what seems damaged may be whole. */
 bool recipe_segment_failed(const struct recipe_segment *segment);
 
-/* Of a window, closes the file: its index answers, records that were not read are not found. */
+/* Whether it has a descriptor open. recipe_segment_rest: from now on only while it is read, and
+ * what others remove is not read any more. */
+bool recipe_segment_is_held(const struct recipe_segment *segment);
+void recipe_segment_rest(struct recipe_segment *segment);
+
+/* Gives back all but the index, which still answers. Not of a mapping. */
 void recipe_segment_detach(struct recipe_segment *segment);
 
 /* Whether it has a record of this kind and digest, by the index alone. */

@@ -1,5 +1,5 @@
-/* The segments of a folder, open for being merged: those of dead processes are held, so that nobody
- * else takes them for his. Belongs to one thread. */
+/* The segments of a folder, open for being merged, the smallest first: those of dead processes are
+ * held, so that nobody else takes them for his. Belongs to one thread. */
 #ifndef WARMPIPE_DISK_RECIPE_SOURCES_H
 #define WARMPIPE_DISK_RECIPE_SOURCES_H
 
@@ -10,24 +10,29 @@
 #include "base/result.h"
 #include "recipe_merge.h"
 
-/* As many as are merged at once: each takes a descriptor. The rest stays for the next time. */
-#define RECIPE_SOURCES_MAX 64
+/* What is held at most; the rest stays beside. */
+struct recipe_bite {
+    size_t segments; /* each takes a descriptor */
+    uint64_t bytes;
+};
 
 struct recipe_sources {
     struct recipe_segment *segments;
     struct recipe_merge_input *inputs; /* of the same places */
     char (*names)[32];
-    int *fds; /* -1: it stays, for its process lives or too many are open */
+    int *fds; /* -1: it stays, for its process lives or the bite is full */
     size_t count;
     size_t held;
     uint64_t bytes_held;
     uint64_t bytes_beside;
+    uint64_t unopened; /* segments that have lost something and could not be opened */
 };
 
-/* Opens all segments that can be read. Those that are empty, for their process died before it wrote
- * anything, are removed on the way. REASON_ok, out_of_memory, io_error. Freed with
- * recipe_sources_close. */
-enum reason recipe_sources_open(int folder_fd, struct recipe_sources *ret_sources);
+/* Opens all segments that can be read; folder_fd stays open until recipe_sources_close. Those that
+ * are empty, for their process died before it wrote anything, are removed on the way. REASON_ok,
+ * out_of_memory, io_error. Freed with recipe_sources_close. */
+enum reason recipe_sources_open(int folder_fd, const struct recipe_bite *bite,
+                                struct recipe_sources *ret_sources);
 
 /* Lets go of the largest segment if it has more than all others that are held: what is written anew
  * each time is then in proportion to what is new. */

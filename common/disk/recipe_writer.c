@@ -8,24 +8,27 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "file_kept.h"
 #include "file_owned.h"
 #include "recipe_folder.h"
 #include "recipe_format.h"
+#include "recipe_resume.h"
 #include "recipe_uses.h"
 
 struct recipe_writer {
     char *root;
     char *app;
     uint64_t max_size;
+    uint64_t small;
     pid_t process;
-    int fd; /* -1: no segment yet */
-    dev_t device;
-    ino_t inode;
+    struct file_kept file; /* -1: no segment yet */
     uint64_t size;
+    uint64_t found;       /* of it, bytes that were there before */
     struct bytes entries; /* of the index */
 };
 
-struct recipe_writer *recipe_writer_new(const char *root, const char *app, uint64_t max_size)
+struct recipe_writer *recipe_writer_new(const char *root, const char *app, uint64_t max_size,
+                                        uint64_t small)
 {
     struct recipe_writer *writer = calloc(1, sizeof *writer);
     if (!writer) {
@@ -34,8 +37,9 @@ struct recipe_writer *recipe_writer_new(const char *root, const char *app, uint6
     writer->root = strdup(root);
     writer->app = strdup(app);
     writer->max_size = max_size;
+    writer->small = small;
     writer->process = getpid();
-    writer->fd = -1;
+    writer->file.fd = -1;
     if (!writer->root || !writer->app) {
         recipe_writer_close(writer, false);
         return NULL;
@@ -56,27 +60,16 @@ void recipe_writer_put_use(struct bytes *batch, const struct recipe_use *use)
     recipe_uses_put(batch, &uses);
 }
 
-/* Whether the descriptor is still ours: a program that closes all it does not know (as daemons do)
- * may have given the number to a file of its own. */
-static bool still_ours(const struct recipe_writer *writer)
-{
-    struct stat status;
-    return writer->fd >= 0 && fstat(writer->fd, &status) == 0 && status.st_dev == writer->device &&
-           status.st_ino == writer->inode;
-}
-
 /* Lets go of the segment; the next append makes another. */
 static void leave_segment(struct recipe_writer *writer)
 {
-    if (still_ours(writer)) {
-        if (writer->process == getpid()) {
-            /* Explicitly: the child of a fork may share the description. */
-            flock(writer->fd, LOCK_UN);
-        }
-        close(writer->fd);
+    if (writer->process == getpid() && file_kept_is_ours(&writer->file)) {
+        /* Explicitly: the child of a fork may share the description. */
+        flock(writer->file.fd, LOCK_UN);
     }
-    writer->fd = -1;
+    file_kept_close(&writer->file);
     writer->size = 0;
+    writer->found = 0;
     writer->entries.size = 0;
 }
 
@@ -84,7 +77,6 @@ static enum reason make_segment(struct recipe_writer *writer)
 {
     int folder_fd;
     struct file_owned file;
-    struct stat status;
     enum reason reason = recipe_folder_open(writer->root, writer->app, true, &folder_fd);
     if (reason != REASON_ok) {
         return reason;
@@ -95,17 +87,34 @@ static enum reason make_segment(struct recipe_writer *writer)
         return reason == REASON_no_file ? REASON_directory_unusable : reason;
     }
     /* fchmod: a umask may have taken even our own bits. */
-    if (fchmod(file.fd, 0600) != 0 || fstat(file.fd, &status) != 0) {
+    if (fchmod(file.fd, 0600) != 0) {
         reason = reason_from_errno(errno);
         unlinkat(folder_fd, file.name, 0);
         close(file.fd);
     } else {
-        writer->fd = file.fd;
-        writer->device = status.st_dev;
-        writer->inode = status.st_ino;
+        writer->file = file_keep(file.fd);
     }
     close(folder_fd);
     return reason;
+}
+
+/* Goes on with a segment of a dead process, if there is one. */
+static void resume_segment(struct recipe_writer *writer)
+{
+    int folder_fd;
+    struct recipe_resumed resumed;
+    if (writer->small == 0 ||
+        recipe_folder_open(writer->root, writer->app, false, &folder_fd) != REASON_ok) {
+        return;
+    }
+    if (recipe_resume(folder_fd, writer->small, &resumed)) {
+        bytes_free(&writer->entries);
+        writer->file = file_keep(resumed.fd);
+        writer->size = resumed.size;
+        writer->found = resumed.size;
+        writer->entries = resumed.entries;
+    }
+    close(folder_fd);
 }
 
 static bool write_fully(int fd, const uint8_t *data, size_t size, uint64_t offset)
@@ -132,7 +141,7 @@ static enum reason write_behind(struct recipe_writer *writer, const struct bytes
     if (!file_size_allowed(writer->size + bytes->size)) {
         return REASON_disk_full;
     }
-    if (!write_fully(writer->fd, bytes->data, bytes->size, writer->size)) {
+    if (!write_fully(writer->file.fd, bytes->data, bytes->size, writer->size)) {
         const enum reason reason = errno == EFBIG ? REASON_disk_full : reason_from_errno(errno);
         leave_segment(writer);
         return reason;
@@ -184,8 +193,9 @@ enum reason recipe_writer_append(struct recipe_writer *writer, const struct byte
     if (batch->size == 0) {
         return REASON_ok;
     }
-    if (!still_ours(writer)) {
+    if (!file_kept_is_ours(&writer->file)) {
         leave_segment(writer);
+        resume_segment(writer);
     }
     struct bytes out = {0};
     const bool is_new = writer->size == 0;
@@ -197,10 +207,11 @@ enum reason recipe_writer_append(struct recipe_writer *writer, const struct byte
     enum reason reason = REASON_out_of_memory;
     if (arrange(batch, &out)) {
         put_entries(&out, header_size, writer->size, &writer->entries);
-        const uint64_t grown = writer->size + out.size + index_size(writer->entries.size);
+        const uint64_t grown =
+            writer->size - writer->found + out.size + index_size(writer->entries.size);
         reason = writer->entries.failed     ? REASON_out_of_memory
                  : grown > writer->max_size ? REASON_too_large
-                 : writer->fd < 0           ? make_segment(writer)
+                 : writer->file.fd < 0      ? make_segment(writer)
                                             : REASON_ok;
     }
     if (reason == REASON_ok) {
@@ -220,8 +231,8 @@ static void seal_segment(struct recipe_writer *writer)
     const size_t count = writer->entries.size / RECIPE_INDEX_ENTRY;
     recipe_index_sort(writer->entries.data, count);
     recipe_put_index(&out, writer->entries.data, count, writer->size);
-    if (!out.failed && write_behind(writer, &out) == REASON_ok) {
-        fsync(writer->fd);
+    if (!out.failed) {
+        write_behind(writer, &out);
     }
     bytes_free(&out);
 }
@@ -231,8 +242,14 @@ void recipe_writer_close(struct recipe_writer *writer, bool seal)
     if (!writer) {
         return;
     }
-    if (seal && writer->size > 0 && writer->process == getpid() && still_ours(writer)) {
-        seal_segment(writer);
+    if (seal && writer->size > 0 && writer->process == getpid() &&
+        file_kept_is_ours(&writer->file)) {
+        if (writer->size >= writer->small) {
+            seal_segment(writer);
+        }
+        if (writer->file.fd >= 0) {
+            fsync(writer->file.fd);
+        }
     }
     leave_segment(writer);
     bytes_free(&writer->entries);

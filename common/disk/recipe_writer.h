@@ -2,11 +2,11 @@
  *
  *     recipe_writer_new → [recipe_writer_append]… → recipe_writer_close
  *
- * The file is made with the first record, locked (flock) while its process lives, so that nobody
- * compacts it meanwhile. A write that was cut short leaves a torn tail, which readers drop. Closing
- * writes the index behind the records and syncs; a process that dies before leaves a segment
- * without one, which is read by its records. Belongs to one thread at a time. Nothing here logs.
- * After a fork the child must not append: `forked`. */
+ * With the first record a small segment that a dead process has left is gone on with, or the file
+ * is made; it is locked (flock) while its process lives, so that nobody compacts it meanwhile. A
+ * write that was cut short leaves a torn tail, which readers drop. Closing syncs, and writes the
+ * index behind the records of a large one; one without an index is read by its records. Belongs to
+ * one thread at a time. Nothing here logs. After a fork the child must not append: `forked`. */
 #ifndef WARMPIPE_DISK_RECIPE_WRITER_H
 #define WARMPIPE_DISK_RECIPE_WRITER_H
 
@@ -20,9 +20,11 @@
 
 struct recipe_writer;
 
-/* Touches no file. Strings are copied. max_size: bytes that the segment may grow to. NULL: out of
- * memory. */
-struct recipe_writer *recipe_writer_new(const char *root, const char *app, uint64_t max_size);
+/* Touches no file. Strings are copied. max_size: bytes that it may add to a segment. A segment of
+ * less than `small` bytes is not sealed, for others to go on with; 0: every one is, and no other is
+ * gone on with. NULL: out of memory. */
+struct recipe_writer *recipe_writer_new(const char *root, const char *app, uint64_t max_size,
+                                        uint64_t small);
 
 /* Encodes a record, or the use of a pipeline, behind what `batch` holds. Thread-safe as to
  * different batches. */
@@ -34,8 +36,8 @@ void recipe_writer_put_use(struct bytes *batch, const struct recipe_use *use);
  * as far as readers see. too_large: it would grow beyond max_size. */
 enum reason recipe_writer_append(struct recipe_writer *writer, const struct bytes *batch);
 
-/* Seals the segment, and frees. seal false (the end of a process, a fork): just lets go. NULL is a
- * no-op. */
+/* Syncs the segment, seals it if it is not small, and frees. seal false (the end of a process, a
+ * fork): just lets go. NULL is a no-op. */
 void recipe_writer_close(struct recipe_writer *writer, bool seal);
 
 #endif

@@ -1,14 +1,12 @@
 #include "recipes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "file.h"
+#include "file_kept.h"
 #include "recipe_folder.h"
 #include "recipe_segment.h"
 #include "recipe_uses.h"
@@ -17,23 +15,24 @@
 #define MAX_SEGMENTS ((size_t)1024)
 #define MAX_ATTEMPTS 4
 
-/* What was asked for and found damaged; each counts once. */
-struct bad_record {
-    size_t segment;
-    uint64_t offset;
-};
+/* Descriptors are the program's, and few. */
+#define MAX_HELD 32
 
 struct recipes {
     struct recipe_segment *segments;
     size_t count;
     size_t capacity;
-    uint64_t dropped; /* while they were opened */
+    size_t held;             /* that have a descriptor */
+    struct file_kept folder; /* for those that have none */
+    uint64_t dropped;        /* while they were opened */
+    uint64_t unopened;
+    enum reason reason; /* why the first of them was not */
 
     pthread_mutex_t lock; /* of what follows */
     bool uses_known;
     struct recipe_uses uses;
-    struct bad_record *bad;
-    size_t bad_count;
+    uint8_t **bad; /* of each segment, a bit for each entry of its index; NULL: none is */
+    uint64_t bad_count;
 };
 
 static struct recipes *new_recipes(void)
@@ -41,6 +40,7 @@ static struct recipes *new_recipes(void)
     struct recipes *recipes = calloc(1, sizeof *recipes);
     if (recipes) {
         pthread_mutex_init(&recipes->lock, NULL);
+        recipes->folder.fd = -1;
     }
     return recipes;
 }
@@ -51,7 +51,9 @@ static void close_segments(struct recipes *recipes)
         recipe_segment_close(&recipes->segments[i]);
     }
     recipes->count = 0;
+    recipes->held = 0;
     recipes->dropped = 0;
+    recipes->unopened = 0;
 }
 
 void recipes_close(struct recipes *recipes)
@@ -59,9 +61,13 @@ void recipes_close(struct recipes *recipes)
     if (!recipes) {
         return;
     }
-    close_segments(recipes);
-    free(recipes->segments);
+    for (size_t i = 0; recipes->bad && i < recipes->count; i++) {
+        free(recipes->bad[i]);
+    }
     free(recipes->bad);
+    close_segments(recipes);
+    file_kept_close(&recipes->folder);
+    free(recipes->segments);
     recipe_uses_free(&recipes->uses);
     pthread_mutex_destroy(&recipes->lock);
     free(recipes);
@@ -82,25 +88,31 @@ static struct recipe_segment *reserve_segment(struct recipes *recipes)
     return &recipes->segments[recipes->count];
 }
 
-static enum reason add_segment(struct recipes *recipes, int folder_fd, const char *name,
+static enum reason add_segment(struct recipes *recipes, const char *name,
                                enum recipes_access access)
 {
     struct recipe_segment *segment = reserve_segment(recipes);
-    const enum reason reason =
-        segment ? recipe_segment_open(folder_fd, name, access, segment) : REASON_out_of_memory;
+    const enum reason reason = segment
+                                   ? recipe_segment_open(recipes->folder.fd, name, access, segment)
+                                   : REASON_out_of_memory;
     if (reason == REASON_ok) {
         recipes->dropped += segment->dropped;
         recipes->count++;
+        if (recipe_segment_is_held(segment) && ++recipes->held > MAX_HELD) {
+            recipe_segment_rest(segment);
+        }
+    } else if (recipe_segment_is_damage(reason) && recipes->unopened++ == 0) {
+        recipes->reason = reason;
     }
     return reason;
 }
 
 /* Whatever else is wrong with a segment, it is passed over. *ret_missed: one was gone by the time
  * that it was opened. */
-static enum reason open_listed(struct recipes *recipes, int folder_fd, enum recipes_access access,
+static enum reason open_listed(struct recipes *recipes, enum recipes_access access,
                                bool *ret_missed)
 {
-    DIR *listing = listing_open(folder_fd, ".");
+    DIR *listing = listing_open(recipes->folder.fd, ".");
     if (!listing) {
         return reason_from_errno(errno);
     }
@@ -109,14 +121,14 @@ static enum reason open_listed(struct recipes *recipes, int folder_fd, enum reci
     *ret_missed = false;
     while (reason != REASON_out_of_memory && recipes->count < MAX_SEGMENTS &&
            (name = recipe_folder_next_segment(listing))) {
-        reason = add_segment(recipes, folder_fd, name, access);
+        reason = add_segment(recipes, name, access);
         *ret_missed = *ret_missed || reason == REASON_no_file;
     }
     closedir(listing);
     return reason == REASON_out_of_memory ? reason : recipes->count ? REASON_ok : REASON_no_file;
 }
 
-static enum reason open_segments(struct recipes *recipes, int folder_fd, enum recipes_access access)
+static enum reason open_segments(struct recipes *recipes, enum recipes_access access)
 {
     enum reason reason;
     bool missed;
@@ -124,7 +136,7 @@ static enum reason open_segments(struct recipes *recipes, int folder_fd, enum re
     do {
         /* Compacted meanwhile: what was in it is in one that may not have been listed. */
         close_segments(recipes);
-        reason = open_listed(recipes, folder_fd, access, &missed);
+        reason = open_listed(recipes, access, &missed);
     } while (missed && ++attempt < MAX_ATTEMPTS);
     return reason;
 }
@@ -138,8 +150,15 @@ enum reason recipes_open(const char *root, const char *app, enum recipes_access 
         return reason;
     }
     struct recipes *recipes = new_recipes();
-    reason = recipes ? open_segments(recipes, folder_fd, access) : REASON_out_of_memory;
-    close(folder_fd);
+    if (!recipes) {
+        close(folder_fd);
+        return REASON_out_of_memory;
+    }
+    recipes->folder = file_keep(folder_fd);
+    reason = open_segments(recipes, access);
+    if (recipes->held <= MAX_HELD) {
+        file_kept_close(&recipes->folder);
+    }
     if (reason == REASON_ok) {
         *ret_recipes = recipes;
     } else {
@@ -180,18 +199,19 @@ bool recipes_have(const struct recipes *recipes, enum recipe_kind kind, struct d
     return false;
 }
 
-/* Under the lock. Out of memory: it is not counted. */
-static void note_bad(struct recipes *recipes, size_t segment, uint64_t offset)
+/* Under the lock. Counts what an entry leads to once. Out of memory: it is not counted. */
+static void note_bad(struct recipes *recipes, size_t segment, size_t at)
 {
-    for (size_t i = 0; i < recipes->bad_count; i++) {
-        if (recipes->bad[i].segment == segment && recipes->bad[i].offset == offset) {
-            return;
-        }
+    if (!recipes->bad) {
+        recipes->bad = calloc(recipes->count, sizeof *recipes->bad);
     }
-    struct bad_record *more = reallocarray(recipes->bad, recipes->bad_count + 1, sizeof *more);
-    if (more) {
-        more[recipes->bad_count++] = (struct bad_record){.segment = segment, .offset = offset};
-        recipes->bad = more;
+    uint8_t **bits = recipes->bad ? &recipes->bad[segment] : NULL;
+    if (bits && !*bits) {
+        *bits = calloc(recipes->segments[segment].index.count / 8 + 1, 1);
+    }
+    if (bits && *bits && !((*bits)[at / 8] >> at % 8 & 1)) {
+        (*bits)[at / 8] |= (uint8_t)(1 << at % 8);
+        recipes->bad_count++;
     }
 }
 
@@ -215,7 +235,7 @@ bool recipes_find(const struct recipes *recipes, enum recipe_kind kind, struct d
             }
             struct recipes *own = unlocked(recipes);
             pthread_mutex_lock(&own->lock);
-            note_bad(own, i, record.offset);
+            note_bad(own, i, at);
             pthread_mutex_unlock(&own->lock);
         }
     }
@@ -230,7 +250,7 @@ static void read_uses(struct recipes *recipes)
         size_t at = SIZE_MAX;
         while (recipe_segment_next_of(&recipes->segments[i], RECIPE_USES, &at, &record)) {
             if (!record.data || !recipe_uses_add_record(&recipes->uses, record.data, record.size)) {
-                note_bad(recipes, i, record.offset);
+                note_bad(recipes, i, at);
             }
         }
     }
@@ -256,6 +276,7 @@ void recipes_detach(struct recipes *recipes)
     for (size_t i = 0; i < recipes->count; i++) {
         recipe_segment_detach(&recipes->segments[i]);
     }
+    file_kept_close(&recipes->folder);
 }
 
 size_t recipes_uses(const struct recipes *recipes, const struct recipe_use **ret_uses)
@@ -279,6 +300,9 @@ struct recipe_damage recipes_damage(const struct recipes *recipes)
     pthread_mutex_unlock(&own->lock);
     return (struct recipe_damage){
         .records = records,
-        .reason = records ? REASON_bad_record : REASON_ok,
+        .segments = recipes->unopened,
+        .reason = recipes->unopened ? recipes->reason
+                  : records         ? REASON_bad_record
+                                    : REASON_ok,
     };
 }

@@ -41,13 +41,15 @@ struct recipe_use {
 /* What could not be used. */
 struct recipe_damage {
     uint64_t records;   /* dropped */
+    uint64_t segments;  /* files that could not be read at all */
     enum reason reason; /* of the first; REASON_ok: none */
 };
 
 struct recipes;
 
 /* How files are looked at: a tool maps them, so that processes share their pages; a program that
- * the layer is in reads what it asks for, for a disk that fails is SIGBUS in a mapping. */
+ * the layer is in reads what it asks for, for a disk that fails is SIGBUS in a mapping. It keeps 32
+ * descriptors open at most. */
 enum recipes_access { RECIPES_MAP, RECIPES_READ };
 
 /* Opens all segments of the program `app` below the absolute path `root`. no_file: there are none;
@@ -56,8 +58,8 @@ enum recipes_access { RECIPES_MAP, RECIPES_READ };
 enum reason recipes_open(const char *root, const char *app, enum recipes_access access,
                          struct recipes **ret_recipes);
 
-/* Reads the uses, and closes the files: recipes_have and the uses still answer, recipes_find does
- * not. To be called before others ask. */
+/* Reads the uses, closes the files and gives back what memory it can: recipes_have and the uses
+ * still answer, recipes_find does not. To be called before others ask. */
 void recipes_detach(struct recipes *recipes);
 
 /* Opens one file, such as an exported one, wherever it lies and whoever wrote it: it is read into

@@ -52,7 +52,7 @@ static struct digest put(struct bytes *batch, enum recipe_kind kind, const void 
 
 static void make_recipes(const char *root)
 {
-    struct recipe_writer *writer = recipe_writer_new(root, "app", UINT64_MAX);
+    struct recipe_writer *writer = recipe_writer_new(root, "app", UINT64_MAX, 0);
     struct bytes batch = {0};
     struct recipe_use use = {.last_day = 20000, .days = 1, .compile_us = 1000};
     use.environment = put(&batch, RECIPE_ENVIRONMENT, "environment", 11);

@@ -1,5 +1,6 @@
 // warmpipe export, import, merge, prune; and what inspect and verify say of recipe files.
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "recipe_samples.h"
 #include "tool.h"
@@ -23,7 +24,7 @@ class RecipeFiles : public testing::Test {
 
     void write_batch(const Batch &batch, const char *app)
     {
-        recipe_writer *writer = recipe_writer_new(root.c_str(), app, 1 << 30);
+        recipe_writer *writer = recipe_writer_new(root.c_str(), app, 1 << 30, 0);
         ASSERT_EQ(recipe_writer_append(writer, &batch.bytes), REASON_ok);
         recipe_writer_close(writer, true);
     }
@@ -105,6 +106,19 @@ TEST_F(RecipeFiles, TravelFromOneProgramToAnother)
     EXPECT_EQ(imported["refused"], json::array());
     EXPECT_TRUE(has(a, "other"));
     EXPECT_TRUE(has(b, "other"));
+}
+
+TEST_F(RecipeFiles, WhatCannotBeReadIsNotSaidToBeWritten)
+{
+    write(a);
+    write(b);
+    write_file(root + "/app/recipes/0123456789abcdef.wprecipes", std::string(4096, '\0'));
+    EXPECT_EQ(report({"export", "--app", "app", file}, 1)["unreadable_files"], 1);
+    ASSERT_EQ(unlink((root + "/app/recipes/0123456789abcdef.wprecipes").c_str()), 0);
+    ASSERT_EQ(chmod(segments().at(0).c_str(), 0660), 0);
+    const json exported = report({"export", "--app", "app", file}, 1);
+    EXPECT_EQ(exported["unreadable_files"], 1);
+    EXPECT_EQ(exported["pipelines"], 1);
 }
 
 TEST_F(RecipeFiles, OneProgramNeedsNoName)

@@ -415,7 +415,7 @@ class WarmForeign : public Warm {
         recipe_writer_put(&batch, RECIPE_ENVIRONMENT, use.environment, environment.data,
                           environment.size);
         recipe_writer_put_use(&batch, &use);
-        recipe_writer *writer = recipe_writer_new(root.c_str(), app.c_str(), 1 << 20);
+        recipe_writer *writer = recipe_writer_new(root.c_str(), app.c_str(), 1 << 20, 0);
         EXPECT_EQ(recipe_writer_append(writer, &batch), REASON_ok);
         recipe_writer_close(writer, true);
         bytes_free(&batch);

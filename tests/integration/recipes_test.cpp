@@ -340,15 +340,35 @@ TEST_F(RecipesTest, WithinTheLimitOfTheFolder)
     EXPECT_LE(outcome.log().size(), 2u) << outcome.errors;
 }
 
-TEST_F(RecipesTest, ManySegmentsBecomeFew)
+TEST_F(RecipesTest, ManyShortRunsLeaveFewSegments)
 {
-    for (unsigned start = 0; start < 7; ++start) {
+    for (unsigned start = 0; start < 12; ++start) {
         run([start] { Program().create_compute(start, start + 1); });
     }
+    EXPECT_EQ(segments().size(), 1u);
+    EXPECT_EQ(recipes().uses.size(), 12u);
+    EXPECT_TRUE(recipes().whole());
+}
+
+TEST_F(RecipesTest, ManySegmentsBecomeFew)
+{
+    const std::filesystem::path folder = cache_root() / "program" / "recipes";
+    for (unsigned start = 0; start < 7; ++start) {
+        run([start] { Program().create_compute(start, start + 1); });
+        // Out of the way for the next run, which would go on with it or make one of all.
+        ASSERT_EQ(segments().size(), 1u);
+        std::filesystem::rename(folder / segments().begin()->first,
+                                cache_root() / std::to_string(start));
+    }
+    for (unsigned start = 0; start < 7; ++start) {
+        const std::string name = "000000000000000" + std::to_string(start) + ".wprecipes";
+        std::filesystem::rename(cache_root() / std::to_string(start), folder / name);
+    }
+    ASSERT_EQ(segments().size(), 7u);
     run([&] {
         Program program;
         program.create_compute(7, 8);
-        wait_until([&] { return segments().size() <= 5; });
+        wait_until([&] { return segments().size() <= 2; });
     });
     EXPECT_EQ(recipes().uses.size(), 8u);
     EXPECT_TRUE(recipes().whole());

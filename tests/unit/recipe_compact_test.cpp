@@ -1,5 +1,6 @@
 // Many segments become one, and what nobody needs goes.
 #include <sys/file.h>
+#include <sys/resource.h>
 
 #include "holder.h"
 #include "recipe_samples.h"
@@ -384,6 +385,48 @@ TEST_F(RecipeCompact, OneAtATime)
     EXPECT_EQ(recipe_compact(root.c_str(), "app", nullptr), REASON_ok);
     EXPECT_EQ(segments().size(), 1u);
     EXPECT_EQ(recipe_compact(root.c_str(), "none", nullptr), REASON_no_file);
+}
+
+// A few at a time, so that it neither takes the program's descriptors nor all is lost at its end.
+TEST_F(RecipeCompact, VeryManySegmentsTakeFewDescriptors)
+{
+    for (uint32_t i = 0; i < 150; i++) {
+        write_pipeline(Samples::pipeline(i));
+    }
+    EXPECT_EQ(in_child([&] {
+                  const rlimit limit = {60, 60};
+                  setrlimit(RLIMIT_NOFILE, &limit);
+                  compact();
+              }),
+              0);
+    EXPECT_LE(segments().size(), 5u);
+    Recipes recipes = open();
+    for (uint32_t i = 0; i < 150; i++) {
+        EXPECT_TRUE(has(recipes, Samples::pipeline(i))) << i;
+    }
+}
+
+TEST_F(RecipeCompact, WhatIsLargeIsLeftAlone)
+{
+    write_pipeline(Samples::pipeline(0, 33 << 18));
+    const std::string large = segments().at(0);
+    ASSERT_GT(std::filesystem::file_size(large), 32u << 20);
+    for (uint32_t i = 1; i < 6; i++) {
+        write_pipeline(Samples::pipeline(i, 1 << 18));
+    }
+    EXPECT_LT(compact().bytes_before, 32u << 20);
+    EXPECT_EQ(segments().size(), 2u);
+    EXPECT_TRUE(std::filesystem::exists(large));
+}
+
+TEST_F(RecipeCompact, WhatCompactionsThatWereCutOffHaveLeftGoes)
+{
+    write_pipeline(a);
+    const std::string left = segments().at(0) + ".0123456789abcdef.tmp";
+    write_file(left, "half of a segment");
+    compact();
+    EXPECT_FALSE(std::filesystem::exists(left));
+    EXPECT_EQ(segments().size(), 1u);
 }
 
 TEST_F(RecipeCompact, ReadersKeepWhatTheyHaveOpen)

@@ -91,8 +91,8 @@ using Recipes = std::unique_ptr<recipes, CloseRecipes>;
 
 class Writer {
   public:
-    explicit Writer(const std::string &root, uint64_t max_size = 1 << 30)
-        : writer_(recipe_writer_new(root.c_str(), "app", max_size))
+    explicit Writer(const std::string &root, uint64_t max_size = 1 << 30, uint64_t small = 0)
+        : writer_(recipe_writer_new(root.c_str(), "app", max_size, small))
     {
     }
     Writer(const Writer &) = delete;

@@ -6,6 +6,10 @@
 
 #include "recipes_fixture.h"
 
+extern "C" {
+#include "disk/recipe_segment.h"
+}
+
 namespace {
 
 const std::string code_a(1000, 'a');
@@ -308,6 +312,65 @@ TEST_P(Recipe, AFileByItselfIsReadWhoeverMayWriteIt)
     expect_all(recipes);
     open_file(scratch.path("missing"), REASON_no_file);
     open_file(scratch.path("."), REASON_not_a_file);
+}
+
+// Of a hostile file: all that its index tells of is to be read in the time that its size asks for.
+TEST_P(Recipe, AnIndexWhoseEntriesMeetInOneRecordIsDamaged)
+{
+    struct bytes file = {};
+    struct bytes entries = {};
+    recipe_put_header(&file);
+    recipe_put_record(&file, RECIPE_CODE, digest_of(code_a), code_a.data(), code_a.size());
+    for (uint64_t i = 0; i < 400; i++) {
+        recipe_index_put(&entries, RECIPE_CODE, {i, i}, RECIPE_HEADER_SIZE);
+    }
+    recipe_index_sort(entries.data, 400);
+    recipe_put_index(&file, entries.data, 400, file.size);
+    recipe_segment segment = {};
+    ASSERT_EQ(recipe_segment_take(file.data, file.size, &segment), REASON_ok);
+    EXPECT_EQ(segment.index.count, 1u);
+    EXPECT_EQ(segment.dropped, 1u);
+    EXPECT_TRUE(recipe_segment_has(&segment, RECIPE_CODE, digest_of(code_a)));
+    recipe_segment_close(&segment);
+    bytes_free(&entries);
+}
+
+TEST_P(Recipe, AnIndexThatLeadsIntoARecordIsDamaged)
+{
+    struct bytes inner = {};
+    recipe_put_record(&inner, RECIPE_CODE, digest_of(code_b), code_b.data(), code_b.size());
+    const std::string outer = text_of(inner);
+    struct bytes file = {};
+    struct bytes entries = {};
+    recipe_put_header(&file);
+    recipe_put_record(&file, RECIPE_CODE, digest_of(outer), outer.data(), outer.size());
+    recipe_index_put(&entries, RECIPE_CODE, digest_of(outer), RECIPE_HEADER_SIZE);
+    recipe_index_put(&entries, RECIPE_CODE, digest_of(code_b),
+                     RECIPE_HEADER_SIZE + RECIPE_RECORD_HEADER);
+    recipe_index_sort(entries.data, 2);
+    recipe_put_index(&file, entries.data, 2, file.size);
+    recipe_segment segment = {};
+    ASSERT_EQ(recipe_segment_take(file.data, file.size, &segment), REASON_ok);
+    EXPECT_EQ(segment.index.count, 1u);
+    EXPECT_TRUE(recipe_segment_has(&segment, RECIPE_CODE, digest_of(outer)));
+    recipe_segment_close(&segment);
+    bytes_free(&entries);
+    bytes_free(&inner);
+}
+
+TEST_P(Recipe, FilesThatCannotBeReadAreCounted)
+{
+    Batch batch;
+    write(fill(batch));
+    write(Batch().put(RECIPE_CODE, "open to others"));
+    const std::string own = segments().at(0);
+    std::string other = segments().at(1);
+    write_file(folder + "/0123456789abcdef.wprecipes", std::string(4096, '\0'));
+    write_file(folder + "/0123456789abcde0.wprecipes", "");
+    ASSERT_EQ(chmod(own.c_str(), 0660), 0);
+    const recipe_damage damage = recipes_damage(open().get());
+    EXPECT_EQ(damage.segments, 2u);
+    EXPECT_NE(damage.reason, REASON_ok);
 }
 
 TEST_P(Recipe, ManyThreadsMayAsk)
