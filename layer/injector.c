@@ -103,6 +103,11 @@ void injector_set_harvest(struct injector *injector, const struct injector_harve
     injector->harvest = *harvest;
 }
 
+void injector_set_unusable(struct injector *injector, const struct injector_unusable *unusable)
+{
+    injector->unusable = *unusable;
+}
+
 const struct policy *injector_policy(const struct injector *injector)
 {
     return &injector->policy;
@@ -113,10 +118,19 @@ const struct driver_caches *injector_caches(const struct injector *injector)
     return &injector->caches;
 }
 
+static void tell_unusable(const struct injector *injector, enum reason reason)
+{
+    const struct injector_unusable *unusable = &injector->unusable;
+    if (unusable->tell && reason != REASON_suspect && reason != REASON_quarantined) {
+        unusable->tell(unusable->user);
+    }
+}
+
 /* One line for what stands in the way of a warm start; a file that is simply not there is none. */
 static void tell_rejection(struct injector *injector, enum reason reason)
 {
     const char *path = store_path(injector->store);
+    tell_unusable(injector, reason);
     if (reason == REASON_no_file) {
         injector_tell(injector, CACHE_STATE_COLD, reason);
         log_debug("cold start (no_file): %s", path);

@@ -87,6 +87,15 @@ struct injector_harvest {
 };
 void injector_set_harvest(struct injector *injector, const struct injector_harvest *harvest);
 
+/* Who is to be told, by the thread that loads, of a blob that turned out to be of no use to the
+ * driver. Not of one that processes died of: nobody shall do anything on such a start that the
+ * program would not. */
+struct injector_unusable {
+    void (*tell)(void *user); /* NULL: nobody */
+    void *user;
+};
+void injector_set_unusable(struct injector *injector, const struct injector_unusable *unusable);
+
 /* At vkDestroyDevice, before it goes down the chain: stops the background saves, saves what is new,
  * destroys the hot cache, writes the line of statistics. False: a thread may still be using the
  * injector and what it was given (flusher_remove says when): it must never be freed. */

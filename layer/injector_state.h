@@ -38,6 +38,7 @@ struct injector {
     atomic_bool on_trial;    /* the driver has a blob and no creation has returned yet */
     _Atomic uint64_t trial_ends_ns;
     struct injector_harvest harvest;
+    struct injector_unusable unusable;
     struct flusher_client client;
     struct program_counters counted; /* what program.json has of this device; as last_saved */
     bool worker_is_named;            /* in the trace */

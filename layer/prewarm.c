@@ -9,11 +9,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/machine.h"
-#include "driver/replay.h"
 #include "driver_gate.h"
 #include "injector.h"
 #include "own_thread.h"
 #include "prewarm_list.h"
+#include "prewarm_replay.h"
 #include "trace.h"
 
 /* Drivers compile on this stack, as they do on the program's. */
@@ -33,6 +33,7 @@
 struct prewarm {
     struct prewarm_setup setup;
     pid_t process;
+    bool begun;
 
     struct recipes *recipes;
     struct recipe_crashes *crashes;
@@ -93,45 +94,6 @@ static bool start_thread(struct prewarm *prewarm, void *(*function)(void *argume
         end_thread(prewarm);
     }
     return started;
-}
-
-static bool find_form(void *user, struct digest content, const void **ret_form, size_t *ret_size)
-{
-    return recipes_find(user, RECIPE_FORM, content, ret_form, ret_size);
-}
-
-static bool find_code(void *user, struct digest content, const void **ret_code, size_t *ret_size)
-{
-    return recipes_find(user, RECIPE_CODE, content, ret_code, ret_size);
-}
-
-static struct replay *new_replay(const struct prewarm *prewarm)
-{
-    const device_table *table = prewarm->setup.table;
-    const struct replay_commands commands = {
-        .create_shader_module = table->CreateShaderModule,
-        .destroy_shader_module = table->DestroyShaderModule,
-        .create_descriptor_set_layout = table->CreateDescriptorSetLayout,
-        .destroy_descriptor_set_layout = table->DestroyDescriptorSetLayout,
-        .create_pipeline_layout = table->CreatePipelineLayout,
-        .destroy_pipeline_layout = table->DestroyPipelineLayout,
-        .create_sampler = table->CreateSampler,
-        .destroy_sampler = table->DestroySampler,
-        .create_sampler_ycbcr_conversion = table->CreateSamplerYcbcrConversion,
-        .destroy_sampler_ycbcr_conversion = table->DestroySamplerYcbcrConversion,
-        .create_render_pass = table->CreateRenderPass,
-        .create_render_pass_2 = table->CreateRenderPass2,
-        .destroy_render_pass = table->DestroyRenderPass,
-        .create_compute_pipelines = table->CreateComputePipelines,
-        .create_graphics_pipelines = table->CreateGraphicsPipelines,
-        .create_ray_tracing_pipelines_khr = table->CreateRayTracingPipelinesKHR,
-        .create_ray_tracing_pipelines_nv = table->CreateRayTracingPipelinesNV,
-        .destroy_pipeline = table->DestroyPipeline,
-    };
-    const struct replay_source source = {find_form, find_code, prewarm->recipes};
-    const struct replay_limits limits = {0}; /* the very device that they were made on */
-    return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &limits,
-                      prewarm->setup.feedback);
 }
 
 /* Under the lock. */
@@ -251,7 +213,7 @@ static void delete_replay(struct replay *replay)
 static void run(struct runner *runner)
 {
     struct prewarm *prewarm = runner->prewarm;
-    struct replay *replay = new_replay(prewarm);
+    struct replay *replay = prewarm_replay_new(&prewarm->setup, prewarm->recipes, prewarm->cache);
     trace_thread(prewarm->setup.trace, "warmpipe prewarm");
     while (replay && wait_for_room(prewarm)) {
         size_t i = atomic_fetch_add(&prewarm->next, 1);
@@ -343,18 +305,34 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Whether the settings and the driver allow it, and the files ask for it. */
-static bool is_wanted(const struct prewarm_setup *setup)
+static bool is_allowed(const struct prewarm_setup *setup)
 {
     const struct policy *policy = injector_policy(setup->injector);
+    return setup->config->prewarm != PREWARM_OFF && policy->inject && policy->persist &&
+           !policy->serialize && !atomic_load(setup->has_callback);
+}
+
+static bool has_recipes(const struct prewarm_setup *setup)
+{
     char path[4096];
-    if (setup->config->prewarm == PREWARM_OFF || !policy->inject || !policy->persist ||
-        policy->serialize || atomic_load(setup->has_callback) ||
-        (setup->config->prewarm == PREWARM_AUTO && injector_has_file(setup->injector))) {
-        return false;
-    }
     int length = snprintf(path, sizeof path, "%s/%s/recipes", setup->config->root, setup->app);
     return length < (int)sizeof path && access(path, F_OK) == 0;
+}
+
+/* Where there are recipes. False: there can be no thread. */
+static bool begin(struct prewarm *prewarm)
+{
+    prewarm->begun = true;
+    return !has_recipes(&prewarm->setup) || start_thread(prewarm, work, prewarm);
+}
+
+/* On the thread of the program that would have loaded the blob, or on one of ours. */
+static void begin_after_all(void *user)
+{
+    struct prewarm *prewarm = user;
+    if (!prewarm->begun && prewarm->process == getpid()) {
+        begin(prewarm);
+    }
 }
 
 static void prewarm_free(struct prewarm *prewarm)
@@ -366,7 +344,7 @@ static void prewarm_free(struct prewarm *prewarm)
 
 struct prewarm *prewarm_start(const struct prewarm_setup *setup)
 {
-    struct prewarm *prewarm = is_wanted(setup) ? calloc(1, sizeof *prewarm) : NULL;
+    struct prewarm *prewarm = is_allowed(setup) ? calloc(1, sizeof *prewarm) : NULL;
     if (!prewarm) {
         return NULL;
     }
@@ -378,7 +356,12 @@ struct prewarm *prewarm_start(const struct prewarm_setup *setup)
     pthread_cond_init(&prewarm->changed, &attributes);
     pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&prewarm->lock, NULL);
-    if (!start_thread(prewarm, work, prewarm)) {
+    if (setup->config->prewarm == PREWARM_AUTO && injector_has_file(setup->injector)) {
+        injector_set_unusable(setup->injector, &(struct injector_unusable){
+                                                   .tell = begin_after_all,
+                                                   .user = prewarm,
+                                               });
+    } else if (!begin(prewarm)) {
         prewarm_free(prewarm);
         prewarm = NULL;
     }
@@ -393,6 +376,7 @@ bool prewarm_finish(struct prewarm *prewarm)
     if (prewarm->process != getpid()) {
         return false;
     }
+    injector_set_unusable(prewarm->setup.injector, &(struct injector_unusable){0});
     stop(prewarm);
     wait_for_threads(prewarm, 0);
     prewarm_free(prewarm);

@@ -42,7 +42,8 @@ struct prewarm_setup {
 };
 
 /* At vkCreateDevice. Looks, with two system calls at most, whether there is something to do, and
- * begins it on a thread. NULL: there is not, or there can be no thread. */
+ * begins it on a thread; or, where a cache file stands in the way, once the injector tells that it
+ * is of no use. NULL: settings or driver do not allow it, or there can be no thread. */
 struct prewarm *prewarm_start(const struct prewarm_setup *setup);
 
 /* At vkDestroyDevice, first of all: waits for the compiles that are under way, and frees. False: in

@@ -115,6 +115,44 @@ TEST_F(PrewarmTest, NotWhereThereIsABlob)
     expect_nothing_begun();
 }
 
+// Which is found out at the first pipeline; the rest is compiled ahead.
+TEST_F(PrewarmTest, WhereTheBlobIsDamaged)
+{
+    slow_start(5);
+    for (const std::filesystem::path &file : cache_files()) {
+        std::vector<uint8_t> bytes = read_bytes(file);
+        bytes.back() ^= 1;
+        write_bytes(file, bytes);
+    }
+    const Outcome outcome = run([] {
+        Program program;
+        EXPECT_EQ(asked(), 0u);
+        program.create_compute(0, 1);
+        wait_until([] { return asked() >= 6; });
+        program.create_compute(1, 5);
+    });
+    EXPECT_EQ(outcome.stats_of()["cache"]["state"], "rejected");
+    EXPECT_EQ(prewarmed(outcome), 4) << "and one that the program compiled first";
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_hits"], 4);
+    expect_nothing_begun();
+}
+
+// On a start after a crash nothing is done that the program would not do.
+TEST_F(PrewarmTest, NotWhereAProcessDiedOfTheBlob)
+{
+    slow_start(5);
+    run(
+        [] {
+            test_icd_on_compile([](void *) { raise(SIGKILL); }, nullptr);
+            Program().create_compute(10, 11);
+        },
+        {Layer::any, true, -SIGKILL});
+    environment["WARMPIPE_LOG"] = "info";
+    const Outcome outcome = run([] { Program().create_compute(0, 5); });
+    EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "suspect");
+    EXPECT_EQ(outcome.errors.find("prewarm"), std::string::npos) << outcome.errors;
+}
+
 TEST_F(PrewarmTest, OnAlsoWhereThereIsABlob)
 {
     environment["WARMPIPE_PREWARM"] = "off";
