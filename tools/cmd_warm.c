@@ -16,6 +16,7 @@
 #include "verb.h"
 #include "warm_report.h"
 #include "warm_run.h"
+#include "warm_stop.h"
 
 #define DEFAULT_TIMEOUT_S 300
 #define MAX_TIMEOUT_S     86400
@@ -36,7 +37,8 @@ static const struct option_spec options[] = {
     [OPTION_DEVICE] = {"device", 0, "N", "for this device only, by its index"},
     [OPTION_JOBS] = {"jobs", 'j', "N", "threads; otherwise half as many as there are cores"},
     [OPTION_FORCE] = {"force", 'f', NULL, "also where there is a cache: it may lack some"},
-    [OPTION_TIMEOUT] = {"timeout", 0, "S", "seconds that one pipeline may take; otherwise 300"},
+    [OPTION_TIMEOUT] = {"timeout", 0, "S",
+                        "seconds that a driver may take at a time; otherwise 300"},
     [OPTION_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
     [OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "show what would be replayed, and replay nothing"},
     [OPTION_JSON] = {"json", 0, NULL, "results as a JSON document"},
@@ -158,7 +160,7 @@ static void warm_identity(struct warming *warming, const char *app,
 /* A program that knows the driver's whole identity, and one that does not, has files of its own. */
 static void warm_app(struct warming *warming, const char *app, const struct warm_recipes *recipes)
 {
-    for (uint32_t i = 0; i < warming->devices.count && !warm_run_is_stopped(); i++) {
+    for (uint32_t i = 0; i < warming->devices.count && !warm_stop_is_wanted(); i++) {
         if (warming->device == UINT32_MAX || warming->device == i) {
             const struct driver_identity *whole = &warming->devices.identities[i];
             struct driver_identity basic = warm_target_basic_identity(whole);
@@ -186,7 +188,8 @@ static bool begin(struct warming *warming)
 {
     if (!warming->begun) {
         warming->begun = true;
-        warming->able = warm_scout_start(&warming->scout, warming->page, &warming->devices) &&
+        warming->able = warm_scout_start(&warming->scout, warming->page, warming->patience_ns,
+                                         &warming->devices) &&
                         check_device(warming);
         if (warming->able) {
             output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
@@ -198,7 +201,7 @@ static bool begin(struct warming *warming)
 
 static bool goes_on(const struct warming *warming)
 {
-    return !warm_run_is_stopped() && (warming->able || !warming->begun);
+    return !warm_stop_is_wanted() && (warming->able || !warming->begun);
 }
 
 /* paths NULL: the recipes are those in the program's own folder. */
@@ -291,7 +294,7 @@ static bool warm_all(struct warming *warming)
 static int warm(struct warming *warming)
 {
     int status = EXIT_USAGE;
-    warm_run_prepare();
+    warm_stop_prepare();
     bool fine = warm_all(warming);
     if (begin(warming)) {
         output_close(&warming->output);

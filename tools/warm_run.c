@@ -1,7 +1,5 @@
 #include "warm_run.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include "output.h"
 #include "warm_child.h"
 #include "warm_process.h"
+#include "warm_stop.h"
 
 /* A driver that crashes as often is not given more. */
 #define MAX_CRASHES 32
@@ -18,34 +17,6 @@
 /* How often one looks, and how long a process that was asked to end may take for it. */
 #define LOOK_NS     (100 * CLOCK_MS)
 #define FAREWELL_NS (30 * CLOCK_S)
-
-static volatile sig_atomic_t stops;
-static sigset_t waiting_mask; /* lets the signals in */
-
-static void on_stop(int number)
-{
-    (void)number;
-    stops++;
-}
-
-void warm_run_prepare(void)
-{
-    const struct sigaction action = {.sa_handler = on_stop};
-    sigset_t blocked;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGINT);
-    sigaddset(&blocked, SIGTERM);
-    sigprocmask(SIG_BLOCK, &blocked, &waiting_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-bool warm_run_is_stopped(void)
-{
-    sigset_t pending;
-    sigpending(&pending);
-    return stops > 0 || sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM);
-}
 
 /* One child, and what the watcher knows of it. */
 struct watch {
@@ -64,6 +35,7 @@ struct watch {
 static void ask_to_end(struct watch *watch)
 {
     uint64_t now = clock_now_ns();
+    const int stops = warm_stop_count();
     if (stops > watch->stops) {
         kill(watch->pid, watch->stops == 0 ? SIGTERM : SIGKILL);
         watch->asked_ns = watch->stops == 0 ? now : watch->asked_ns;
@@ -110,11 +82,9 @@ static void show_progress(struct watch *watch)
 /* Until the child has ended. */
 static void watch_child(struct watch *watch)
 {
-    const struct timespec interval = {0, LOOK_NS};
-    struct pollfd end = {.fd = watch->fd, .events = POLLIN};
     watch->active_ns = clock_now_ns();
     watch->hung = WARM_ALL;
-    while (ppoll(&end, 1, &interval, &waiting_mask) <= 0) {
+    while (!warm_stop_wait(watch->fd, clock_now_ns() + LOOK_NS)) {
         ask_to_end(watch);
         if (watch->asked_ns == 0) {
             look_for_hang(watch);
@@ -191,7 +161,7 @@ static size_t list_suspects(const struct warm_page *page, size_t suspects[WARM_M
 static bool convict(struct watch *watch, const size_t *suspects, size_t count)
 {
     bool found = false;
-    for (size_t i = 0; i < count && !warm_run_is_stopped(); i++) {
+    for (size_t i = 0; i < count && !warm_stop_is_wanted(); i++) {
         if (!run_child(watch, suspects[i])) {
             deny(watch, suspects[i]);
             found = true;

@@ -10,12 +10,6 @@
 #include "warm_scout.h"
 #include "warm_target.h"
 
-/* From now on SIGINT and SIGTERM end a run early, which keeps what it has. Called once. */
-void warm_run_prepare(void);
-
-/* Whether one of them has come. */
-bool warm_run_is_stopped(void);
-
 /* Replays a target, whose items the page is for, in child processes, of which a scout that was
  * started with that page is the first; page->end tells how it ended. */
 void warm_run(const struct warm_target *target, struct warm_page *page, struct warm_scout *scout,

@@ -4,6 +4,7 @@
 #define WARMPIPE_TOOLS_WARM_SCOUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "vulkan_devices.h"
@@ -15,9 +16,10 @@ struct warm_scout {
     int fd;
 };
 
-/* Asks for the devices of this machine, as vulkan_devices_list. False after a message, and then
- * there is no scout. Ended with warm_scout_send or warm_scout_dismiss. */
-bool warm_scout_start(struct warm_scout *scout, struct warm_page *page,
+/* Asks for the devices of this machine, as vulkan_devices_list, and waits for an answer so long at
+ * most, or until an end is wanted (warm_stop.h). False after a message, and then there is no scout.
+ * Ended with warm_scout_send or warm_scout_dismiss. */
+bool warm_scout_start(struct warm_scout *scout, struct warm_page *page, uint64_t patience_ns,
                       struct vulkan_devices *ret_devices);
 
 /* Has it replay all items of the target with the page that it was started with; what the target

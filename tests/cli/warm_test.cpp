@@ -300,6 +300,48 @@ TEST_F(Warm, InterruptedItKeepsWhatItHas)
     EXPECT_EQ(rest["compiled"], 1);
 }
 
+// A library that is a pipe: who loads it waits for ever.
+class WarmHanging : public Warm {
+  protected:
+    Environment hanging(Environment more = {}) const
+    {
+        const std::string library = folder.path + "/driver.so";
+        const std::string manifest = folder.path + "/driver.json";
+        EXPECT_EQ(mkfifo(library.c_str(), 0600), 0);
+        write_file(manifest, json({{"file_format_version", "1.0.0"},
+                                   {"ICD", {{"library_path", library}, {"api_version", "1.3.0"}}}})
+                                 .dump());
+        more.insert({{"VK_DRIVER_FILES", manifest}, {"VK_ICD_FILENAMES", manifest}});
+        return more;
+    }
+};
+
+TEST_F(WarmHanging, WhileItIsLoadedIsNotWaitedForForEver)
+{
+    record();
+    ToolResult result = warm({"--timeout", "1"}, hanging());
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "a driver hangs")) << result.err;
+}
+
+TEST_F(WarmHanging, WhileItIsLoadedCanBeInterrupted)
+{
+    record();
+    for (const char *number : {"INT", "TERM"}) {
+        std::filesystem::remove(folder.path + "/driver.so");
+        // The pipe is open as soon as the other end is: then the driver is being loaded.
+        ToolResult result =
+            run_program({"/bin/bash", "-c",
+                         "\"$tool\" warm & pid=$!\n"
+                         "exec 3> \"$library\"; kill -$number $pid; wait $pid"},
+                        environment(hanging({{"tool", WARMPIPE_TOOL},
+                                             {"library", folder.path + "/driver.so"},
+                                             {"number", number}})));
+        EXPECT_EQ(result.exit_status, 2) << number;
+        EXPECT_TRUE(contains(result.err, "interrupted")) << result.err;
+    }
+}
+
 TEST_F(Warm, WhatAnotherProcessSavedMeanwhileStays)
 {
     record();
