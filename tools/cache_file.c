@@ -1,10 +1,10 @@
 #include "cache_file.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "digest_stream.h"
 #include "disk/file.h"
 #include "disk/parts.h"
@@ -42,21 +42,6 @@ static bool is_named_after(const char *name, const struct driver_identity *ident
     return strncmp(name, hex, length) == 0 && name[length] == '.';
 }
 
-/* Reads until `size` bytes are there or the file ends. */
-static ssize_t read_piece(int fd, uint8_t *buffer, size_t size)
-{
-    size_t done = 0;
-    ssize_t count = 1;
-    while (done < size && count != 0) {
-        count = read(fd, buffer + done, size - done);
-        if (count < 0 && errno != EINTR) {
-            return -1;
-        }
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return (ssize_t)done;
-}
-
 /* The blob, which follows: its digest, and the driver's own header at its start. */
 static enum reason check_blob(int fd, const struct envelope *envelope, uint8_t *buffer)
 {
@@ -68,7 +53,7 @@ static enum reason check_blob(int fd, const struct envelope *envelope, uint8_t *
     ssize_t count = 1;
     for (size_t done = 0; count > 0 && done < envelope->blob_size; done += (size_t)count) {
         const size_t left = envelope->blob_size - done;
-        count = read_piece(fd, buffer, left < PIECE_SIZE ? left : PIECE_SIZE);
+        count = io_read(fd, buffer, left < PIECE_SIZE ? left : PIECE_SIZE, IO_HERE);
         if (count > 0) {
             digest_stream_add(stream, buffer, (size_t)count);
         }
@@ -92,7 +77,7 @@ static enum reason check_open(int fd, uint64_t size, const char *name, struct ca
     if (!buffer) {
         return REASON_out_of_memory;
     }
-    ssize_t head = read_piece(fd, buffer, ENVELOPE_HEADER_SIZE);
+    ssize_t head = io_read(fd, buffer, ENVELOPE_HEADER_SIZE, IO_HERE);
     enum reason reason = REASON_io_error;
     if (head >= 0) {
         file->ours |= cache_file_has_our_magic(buffer, (size_t)head);

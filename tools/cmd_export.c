@@ -4,6 +4,7 @@
 
 #include "disk/recipe_folder.h"
 #include "disk/recipe_sources.h"
+#include "output_file.h"
 #include "recipe_tool.h"
 #include "verb.h"
 
@@ -48,6 +49,24 @@ static bool merge_all(const char *root, const char *app, int *folder_fd,
     return reason == REASON_ok;
 }
 
+/* Gives the exit status. */
+static int show(const struct arguments *arguments, const char *app,
+                const struct recipe_sources *sources, const struct recipe_merged *merged)
+{
+    const bool is_all = sources->unopened == 0 && !recipe_tool_is_finding(&merged->counts);
+    const int status = is_all ? EXIT_CLEAN : EXIT_FINDING;
+    struct output output;
+    if (output_file_is_standard(arguments->operands[0])) {
+        return status;
+    }
+    output_begin(&output, arguments->values[OPTION_JSON]);
+    output_text(&output, "name", app);
+    output_text(&output, "path", arguments->operands[0]);
+    recipe_tool_show(&output, merged);
+    output_number(&output, "unreadable_files", sources->unopened);
+    return output_end(&output, status);
+}
+
 static int export_app(const struct arguments *arguments, const char *root, const char *app)
 {
     int status = EXIT_USAGE;
@@ -55,15 +74,9 @@ static int export_app(const struct arguments *arguments, const char *root, const
     struct recipe_sources sources = {0};
     struct recipe_merged merged;
     if (merge_all(root, app, &folder_fd, &sources, &merged)) {
-        if (recipe_tool_write("export", arguments->operands[0], &merged)) {
-            struct output output;
-            output_begin(&output, arguments->values[OPTION_JSON]);
-            output_text(&output, "name", app);
-            output_text(&output, "path", arguments->operands[0]);
-            recipe_tool_show(&output, &merged);
-            output_number(&output, "unreadable_files", sources.unopened);
-            const bool is_all = sources.unopened == 0 && !recipe_tool_is_finding(&merged.counts);
-            status = output_end(&output, is_all ? EXIT_CLEAN : EXIT_FINDING);
+        if (output_file_write("export", arguments->operands[0], merged.parts,
+                              (int)merged.part_count)) {
+            status = show(arguments, app, &sources, &merged);
         }
         recipe_merge_free(&merged);
     }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "cache_file.h"
 #include "driver/vulkan_names.h"
 #include "inspect_recipes.h"
@@ -28,18 +29,6 @@ struct file {
     size_t size;
 };
 
-static bool read_fully(int fd, struct file *file)
-{
-    size_t done = 0;
-    ssize_t count = 1;
-    while (done < file->size && count > 0) {
-        count = read(fd, file->data + done, file->size - done);
-        done += count > 0 ? (size_t)count : 0;
-    }
-    file->size = done;
-    return count >= 0;
-}
-
 /* Whoever owns it, unlike the layer: looking at a file is safe. False after a message. */
 static bool read_file(const char *path, struct file *ret_file)
 {
@@ -54,9 +43,9 @@ static bool read_file(const char *path, struct file *ret_file)
     } else {
         file.size = (size_t)status.st_size;
         file.data = malloc(file.size + 1);
-        if (!file.data || !read_fully(fd, &file)) {
-            problem = strerror(errno);
-        }
+        const ssize_t count = file.data ? io_read(fd, file.data, file.size, IO_HERE) : -1;
+        problem = count < 0 ? strerror(errno) : NULL;
+        file.size = count < 0 ? 0 : (size_t)count;
     }
     if (fd >= 0) {
         close(fd);

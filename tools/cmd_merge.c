@@ -1,6 +1,7 @@
 /* warmpipe merge: one recipe file of several. */
 #include <stdlib.h>
 
+#include "output_file.h"
 #include "recipe_tool.h"
 #include "verb.h"
 
@@ -35,6 +36,20 @@ static bool read_files(char **paths, size_t count, struct files *files)
     return true;
 }
 
+/* Gives the exit status. */
+static int show(const char *path, const struct recipe_merged *merged, bool json)
+{
+    const int status = recipe_tool_is_finding(&merged->counts) ? EXIT_FINDING : EXIT_CLEAN;
+    struct output output;
+    if (output_file_is_standard(path)) {
+        return status;
+    }
+    output_begin(&output, json);
+    output_text(&output, "path", path);
+    recipe_tool_show(&output, merged);
+    return output_end(&output, status);
+}
+
 static int merge(const char *path, const struct files *files, bool json)
 {
     const struct recipe_merge_limits limits = {.max_size = RECIPES_MAX_FILE};
@@ -47,13 +62,8 @@ static int merge(const char *path, const struct files *files, bool json)
     int status = EXIT_USAGE;
     if (merged.size == 0) {
         output_message("merge: no pipelines are in these files, so '%s' was not written", path);
-    } else if (recipe_tool_write("merge", path, &merged)) {
-        struct output output;
-        output_begin(&output, json);
-        output_text(&output, "path", path);
-        recipe_tool_show(&output, &merged);
-        status =
-            output_end(&output, recipe_tool_is_finding(&merged.counts) ? EXIT_FINDING : EXIT_CLEAN);
+    } else if (output_file_write("merge", path, merged.parts, (int)merged.part_count)) {
+        status = show(path, &merged, json);
     }
     recipe_merge_free(&merged);
     return status;

@@ -6,11 +6,11 @@
 #include "disk/file.h"
 #include "inventory.h"
 #include "output.h"
+#include "output_file.h"
 #include "report.h"
 #include "report_page.h"
 #include "report_store.h"
 #include "report_text.h"
-#include "report_write.h"
 #include "verb.h"
 
 enum { OPTION_APP, OPTION_DIR, OPTION_HTML, OPTION_JSON };
@@ -60,7 +60,8 @@ static bool write_page(const struct report *report, const struct trace_runs *run
 {
     struct bytes page = {0};
     report_page(&page, report, runs);
-    const bool written = !page.failed && report_write(path, page.data, page.size);
+    const struct iovec part = {.iov_base = page.data, .iov_len = page.size};
+    const bool written = !page.failed && output_file_write("report", path, &part, 1);
     if (page.failed) {
         output_message("report: out of memory");
     }

@@ -1,10 +1,8 @@
 #include "recipe_tool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "disk/file.h"
 #include "disk/names.h"
@@ -59,26 +57,6 @@ bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment 
     if (reason != REASON_ok) {
         output_message("%s: '%s': %s (%s)", verb, path,
                        reason == REASON_no_file ? strerror(ENOENT) : reason_text(reason),
-                       reason_id(reason));
-    }
-    return reason == REASON_ok;
-}
-
-bool recipe_tool_write(const char *verb, const char *path, const struct recipe_merged *merged)
-{
-    const char *slash = strrchr(path, '/');
-    char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    const int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    free(directory);
-    if (fd < 0) {
-        output_message("%s: cannot write '%s': %s", verb, path, strerror(errno));
-        return false;
-    }
-    const enum reason reason =
-        file_replace(fd, slash ? slash + 1 : path, merged->parts, (int)merged->part_count);
-    close(fd);
-    if (reason != REASON_ok) {
-        output_message("%s: cannot write '%s': %s (%s)", verb, path, reason_text(reason),
                        reason_id(reason));
     }
     return reason == REASON_ok;

@@ -21,9 +21,6 @@ int recipe_tool_run(const char *verb, const struct arguments *arguments, const c
 /* Reads one recipe file into memory. False after a message. */
 bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment);
 
-/* Writes a merge to a file, whole or not at all. False after a message. */
-bool recipe_tool_write(const char *verb, const char *path, const struct recipe_merged *merged);
-
 /* Fields of the item in hand: what was taken, and what was not. */
 void recipe_tool_show(struct output *output, const struct recipe_merged *merged);
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "output.h"
 
 pid_t warm_process_start(int *ret_fd)
@@ -53,13 +54,5 @@ bool warm_process_write(int fd, const void *data, size_t size)
 
 bool warm_process_read(int fd, void *data, size_t size)
 {
-    for (char *next = data; size > 0;) {
-        ssize_t got = read(fd, next, size);
-        if (got == 0 || (got < 0 && errno != EINTR)) {
-            return false;
-        }
-        next += got > 0 ? got : 0;
-        size -= got > 0 ? (size_t)got : 0;
-    }
-    return true;
+    return io_read(fd, data, size, IO_HERE) == (ssize_t)size;
 }

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 /* O_NONBLOCK: opening a fifo that somebody has put there must not wait for its other end. */
 #define OPEN_FLAGS (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
@@ -221,24 +223,13 @@ enum reason file_overwrite(int directory_fd, const char *name, const void *data,
     return reason;
 }
 
-/* Reads until `size` bytes are there or the file ends. */
-static enum reason read_fully(int fd, uint8_t *data, size_t size, size_t *ret_read)
+static enum reason read_some(int fd, void *data, size_t size, size_t *ret_read)
 {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t count = read(fd, data + done, size - done);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return REASON_io_error;
-        }
-        if (count == 0) {
-            break;
-        }
-        done += (size_t)count;
+    const ssize_t count = io_read(fd, data, size, IO_HERE);
+    if (count < 0) {
+        return REASON_io_error;
     }
-    *ret_read = done;
+    *ret_read = (size_t)count;
     return REASON_ok;
 }
 
@@ -252,7 +243,7 @@ static enum reason read_whole(int fd, uint64_t size, uint64_t limit, uint8_t **r
     enum reason reason = REASON_too_large;
     if (size <= limit && size <= SIZE_MAX - alignment) {
         data = aligned_alloc(alignment, ((size_t)size / alignment + 1) * alignment);
-        reason = data ? read_fully(fd, data, (size_t)size, ret_size) : REASON_out_of_memory;
+        reason = data ? read_some(fd, data, (size_t)size, ret_size) : REASON_out_of_memory;
     }
     close(fd);
     if (reason != REASON_ok) {
@@ -298,7 +289,7 @@ enum reason file_read_head(int directory_fd, const char *name, void *buffer, siz
     if (reason != REASON_ok) {
         return reason;
     }
-    reason = read_fully(fd, buffer, capacity, ret_read);
+    reason = read_some(fd, buffer, capacity, ret_read);
     close(fd);
     if (reason == REASON_ok) {
         *ret_size = size;

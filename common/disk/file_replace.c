@@ -3,14 +3,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "file_owned.h"
 
 #define CHUNK_SIZE ((size_t)8 << 20)
+
+/* Of a longer name, which none of ours has, the temporary file has nothing in its own. */
+#define MAX_PREFIX 192
 
 void file_sweep_temporary(int directory_fd, const char *name)
 {
@@ -39,29 +44,21 @@ static uint64_t total_size(const struct iovec *parts, int count)
 
 /* Of a large file the disk begins while the rest is still being copied: fsync then finds little
  * left to wait for. */
-static bool write_fully(int fd, const uint8_t *data, size_t size)
+static bool write_part(int fd, const uint8_t *data, size_t size)
 {
-    while (size > 0) {
-        ssize_t written = write(fd, data, size < CHUNK_SIZE ? size : CHUNK_SIZE);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
+    for (; size > CHUNK_SIZE; data += CHUNK_SIZE, size -= CHUNK_SIZE) {
+        if (!io_write(fd, data, CHUNK_SIZE, IO_HERE)) {
             return false;
         }
-        data += written;
-        size -= (size_t)written;
-        if (size > 0) {
-            sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-        }
+        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
     }
-    return true;
+    return io_write(fd, data, size, IO_HERE);
 }
 
 static bool write_parts(int fd, const struct iovec *parts, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (!write_fully(fd, parts[i].iov_base, parts[i].iov_len)) {
+        if (!write_part(fd, parts[i].iov_base, parts[i].iov_len)) {
             return false;
         }
     }
@@ -98,7 +95,8 @@ static enum reason replace(int directory_fd, const char *name, const struct iove
         return REASON_disk_full;
     }
     struct file_owned temporary;
-    if (!file_create_owned(directory_fd, name, FILE_TEMPORARY_SUFFIX, &temporary)) {
+    const char *prefix = strlen(name) <= MAX_PREFIX ? name : NULL;
+    if (!file_create_owned(directory_fd, prefix, FILE_TEMPORARY_SUFFIX, &temporary)) {
         return write_reason(errno);
     }
     /* fchmod: a umask may have taken even our own bits. */

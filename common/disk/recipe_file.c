@@ -1,6 +1,5 @@
 #include "recipe_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "file.h"
 #include "file_kept.h"
 
@@ -60,23 +60,6 @@ static int open_again(const struct recipe_file *file)
     return again.fd;
 }
 
-static bool read_fully(int fd, uint8_t *data, uint64_t size, uint64_t offset)
-{
-    while (size > 0) {
-        const ssize_t got = pread(fd, data, size, (off_t)offset);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return false;
-        }
-        data += got;
-        offset += (uint64_t)got;
-        size -= (uint64_t)got;
-    }
-    return true;
-}
-
 bool recipe_file_read(struct recipe_file *file, uint64_t offset, void *data, uint64_t size)
 {
     if (offset > file->size || size > file->size - offset) {
@@ -84,7 +67,7 @@ bool recipe_file_read(struct recipe_file *file, uint64_t offset, void *data, uin
     }
     const bool rests = file->kept.fd < 0;
     const int fd = rests ? open_again(file) : file->kept.fd;
-    const bool whole = fd >= 0 && read_fully(fd, data, size, offset);
+    const bool whole = fd >= 0 && io_read(fd, data, (size_t)size, (off_t)offset) == (ssize_t)size;
     if (rests && fd >= 0) {
         close(fd);
     }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "file.h"
 #include "file_kept.h"
 #include "file_owned.h"
@@ -117,23 +118,6 @@ static void resume_segment(struct recipe_writer *writer)
     close(folder_fd);
 }
 
-static bool write_fully(int fd, const uint8_t *data, size_t size, uint64_t offset)
-{
-    while (size > 0) {
-        const ssize_t written = pwrite(fd, data, size, (off_t)offset);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return false;
-        }
-        data += written;
-        size -= (size_t)written;
-        offset += (uint64_t)written;
-    }
-    return true;
-}
-
 /* Writes behind what is there. A segment that could not be written is left: it is never cut, for
  * others may have mapped it, and what stands behind its last whole record they pass over. */
 static enum reason write_behind(struct recipe_writer *writer, const struct bytes *bytes)
@@ -141,7 +125,7 @@ static enum reason write_behind(struct recipe_writer *writer, const struct bytes
     if (!file_size_allowed(writer->size + bytes->size)) {
         return REASON_disk_full;
     }
-    if (!write_fully(writer->file.fd, bytes->data, bytes->size, writer->size)) {
+    if (!io_write(writer->file.fd, bytes->data, bytes->size, (off_t)writer->size)) {
         const enum reason reason = errno == EFBIG ? REASON_disk_full : reason_from_errno(errno);
         leave_segment(writer);
         return reason;

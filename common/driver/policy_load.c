@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "base/log.h"
 
 static int open_file(const char *path)
@@ -18,23 +19,6 @@ static int open_file(const char *path)
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     } while (fd < 0 && errno == EINTR);
     return fd;
-}
-
-/* At most `capacity` bytes; -1 and errno on failure. */
-static ssize_t read_fully(int fd, char *data, size_t capacity)
-{
-    size_t done = 0;
-    while (done < capacity) {
-        ssize_t count = read(fd, data + done, capacity - done);
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count <= 0) {
-            return count < 0 ? -1 : (ssize_t)done;
-        }
-        done += (size_t)count;
-    }
-    return (ssize_t)done;
 }
 
 static enum reason fail(struct policy_file_error *ret_error, const char *problem)
@@ -61,7 +45,7 @@ enum reason policy_load(const char *path, struct policy_file *ret_file,
         reason = REASON_out_of_memory;
     } else if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {
         reason = fail(ret_error, "not a regular file");
-    } else if ((size = read_fully(fd, data, capacity)) < 0) {
+    } else if ((size = io_read(fd, data, capacity, IO_HERE)) < 0) {
         reason = fail(ret_error, strerror(errno));
     } else {
         reason = policy_file_parse(data, (size_t)size, ret_file, ret_error);

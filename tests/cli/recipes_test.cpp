@@ -141,6 +141,59 @@ TEST_F(RecipeFiles, ExportWithoutRecipesWritesNothing)
     EXPECT_EQ(tool({"export", "--app", "app", folder.path + "/missing/file"}).exit_status, 2);
 }
 
+TEST_F(RecipeFiles, WhatIsNoFileIsWrittenToAndNotReplaced)
+{
+    write(a);
+    EXPECT_EQ(tool({"export", file}).exit_status, 0);
+    const std::string whole = read_file(file);
+    const std::string pipe = folder.path + "/pipe";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const std::string tool_here = "WARMPIPE_DIR=" + root + " $tool ";
+    for (const std::string verb : {"export pipe", "merge pipe recipes.file"}) {
+        const ToolResult piped =
+            run_shell(tool_here + verb + " >/dev/null & cat pipe; wait; test -p pipe", folder.path);
+        EXPECT_EQ(piped.exit_status, 0) << piped.err;
+        EXPECT_EQ(piped.out, whole) << verb;
+    }
+    EXPECT_EQ(tool({"export", "/dev/full"}).exit_status, 2);
+    EXPECT_EQ(tool({"export", folder.path}).exit_status, 2);
+    // Then nothing else is written there.
+    for (const std::string out : {"/dev/stdout", "-"}) {
+        EXPECT_EQ(run_shell(tool_here + "export " + out + " | cat").out, whole) << out;
+        EXPECT_EQ(run_shell("(echo before; " + tool_here + "export " + out + ")").out,
+                  "before\n" + whole);
+    }
+}
+
+TEST_F(RecipeFiles, ALinkKeepsItsPlaceAndAFileItsMode)
+{
+    write(a);
+    write_file(file, "before");
+    chmod(file.c_str(), 0644);
+    const std::string link = folder.path + "/link";
+    std::filesystem::create_symlink("recipes.file", link);
+    EXPECT_EQ(tool({"export", link}).exit_status, 0);
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(tool({"inspect", file}).exit_status, 0);
+    struct stat status;
+    ASSERT_EQ(stat(file.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, 0644u);
+
+    std::filesystem::remove(file);
+    EXPECT_EQ(tool({"export", link}).exit_status, 0) << "a link to nothing";
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(tool({"inspect", file}).exit_status, 0);
+}
+
+TEST_F(RecipeFiles, ANameMayBeAsLongAsTheFileSystemTakesIt)
+{
+    write(a);
+    const std::string longest = folder.path + "/" + std::string(255, 'x');
+    EXPECT_EQ(tool({"export", longest}).exit_status, 0);
+    EXPECT_EQ(tool({"inspect", longest}).exit_status, 0);
+    EXPECT_EQ(tool({"export", longest + "x"}).exit_status, 2);
+}
+
 TEST_F(RecipeFiles, ExportLeavesTheSegmentsAsTheyAre)
 {
     write(a);

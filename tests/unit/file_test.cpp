@@ -296,8 +296,10 @@ TEST(FileReplace, LeavesNothingBehindWhereItCannot)
     Folder folder;
     std::filesystem::create_directory(folder.path("directory"));
     EXPECT_EQ(folder.replace("directory", {"x"}), REASON_not_a_file);
-    EXPECT_NE(folder.replace(std::string(255, 'n'), {"x"}), REASON_ok);
-    EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"directory"});
+    EXPECT_EQ(folder.replace(std::string(255, 'n'), {"x"}), REASON_ok);
+    EXPECT_NE(folder.replace(std::string(256, 'n'), {"x"}), REASON_ok);
+    EXPECT_EQ(names_in(folder.path()),
+              (std::vector<std::string>{"directory", std::string(255, 'n')}));
     std::filesystem::remove_all(folder.path());
     EXPECT_EQ(folder.replace("file", {"x"}), REASON_directory_unusable);
 }
