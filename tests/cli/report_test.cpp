@@ -238,6 +238,30 @@ TEST_F(Report, SeveralFilesAndProgramsAtOnce)
     EXPECT_TRUE(contains(none.err, "no program 'gamma' in these traces"));
 }
 
+TEST_F(Report, ARunIsInOneFile)
+{
+    for (int number = 0; number < 2; number++) {
+        events.clear();
+        device(1, "cold", 1000 + number, "alpha", number);
+        pipeline(1, 1100, 40, digest_a, "miss");
+        put(std::to_string(number));
+    }
+    EXPECT_EQ(document({"0", "1"})["programs"][0]["runs"].size(), 2u);
+}
+
+TEST_F(Report, TheFirstColdStartCounts)
+{
+    for (int process : {1, 2, 3}) {
+        device(process, process < 3 ? "cold" : "loaded", 10000 * process);
+        for (int i = 0; i < process; i++) {
+            pipeline(process, 10000 * process + 1000 * i, 40, digest_a, "miss");
+        }
+    }
+    const json program = document({put()})["programs"][0];
+    EXPECT_EQ(program["cold"]["process"], 1);
+    EXPECT_EQ(program["warm"]["process"], 3);
+}
+
 TEST_F(Report, WithoutAColdStartTheMostMissesAre)
 {
     device(1, "loaded", 1000);
@@ -437,7 +461,7 @@ TEST_F(Report, ThePageReplacesAFileWholeOrNotAtAll)
     EXPECT_EQ(read_file(out), page({trace}));
     EXPECT_TRUE(std::filesystem::is_symlink(folder.path + "/link.html"));
 
-    for (const char *path : {".", "none/page.html", "/dev/full"}) {
+    for (const char *path : {".", "none/page.html", "trace.json/page.html"}) {
         result = tool({trace, "--html", path});
         EXPECT_EQ(result.exit_status, 2) << path;
         EXPECT_TRUE(contains(result.err, "cannot write")) << result.err;
@@ -446,7 +470,8 @@ TEST_F(Report, ThePageReplacesAFileWholeOrNotAtAll)
     const std::string pipe = folder.path + "/pipe";
     ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
     const ToolResult piped = run_shell(
-        "$tool report trace.json --html pipe & cat pipe | wc -c; wait; test -p pipe", folder.path);
+        "$tool report trace.json --html pipe & timeout 20 cat pipe | wc -c; wait; test -p pipe",
+        folder.path);
     EXPECT_EQ(piped.exit_status, 0) << piped.err;
     EXPECT_EQ(std::stoul(piped.out), page({trace}).size());
 
