@@ -46,7 +46,8 @@ static void add_trace(struct sources *sources, const char *path)
     const enum trace_verdict verdict = trace_runs_add(&sources->runs, data, size);
     free(data);
     if (verdict == TRACE_ALIEN) {
-        output_message("report: '%s': not a trace of warmpipe's", path);
+        output_message("report: '%s': %s (%s)", path, reason_text(REASON_not_a_trace),
+                       reason_id(REASON_not_a_trace));
         sources->misused = true;
     } else if (verdict == TRACE_DAMAGED) {
         output_message("report: '%s': %s (%s)", path, reason_text(REASON_bad_trace),

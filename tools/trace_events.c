@@ -25,7 +25,8 @@ static enum trace_result result_by_name(const char *name)
             return result;
         }
     }
-    return TRACE_RESULT_unknown; /* of a later version */
+    /* Those of prewarming are words of their own; others are of a later version. */
+    return strcmp(name, "compiled") == 0 ? TRACE_RESULT_created : TRACE_RESULT_unknown;
 }
 
 static enum trace_category category_by_name(struct json_text value, char phase)
@@ -187,6 +188,9 @@ enum trace_verdict trace_events(const void *data, size_t size,
     bool any_ours = false;
     bool any = false;
     bool damaged = false;
+    if (size == 0) {
+        return TRACE_WHOLE; /* a process is about to begin it */
+    }
     json_read_open(&reader, '[');
     const bool is_array = !reader.failed;
     while (json_read_element(&reader)) {

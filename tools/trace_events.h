@@ -62,7 +62,7 @@ struct trace_event {
 enum trace_verdict {
     TRACE_WHOLE,
     TRACE_DAMAGED, /* cut, or with events that make no sense; the rest was read */
-    TRACE_ALIEN    /* no trace, or one of somebody else */
+    TRACE_ALIEN    /* neither empty nor a trace, or one of somebody else */
 };
 
 /* Calls `visit` for each event that is not foreign, in the order of the file. The event is borrowed

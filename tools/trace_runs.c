@@ -32,6 +32,8 @@ static struct trace_run *new_run(struct trace_runs *runs, uint64_t process)
         return NULL;
     }
     run->process = process;
+    run->file = runs->files;
+    run->place = runs->count;
     run->begin_ns = UINT64_MAX;
     char **const texts[] = {&run->app,      &run->device, &run->driver,
                             &run->identity, &run->state,  &run->reason};
@@ -149,7 +151,8 @@ static void add_up(struct trace_runs *runs, struct trace_run *run, const struct 
         sums->objects_shared += event->result == TRACE_RESULT_shared;
         break;
     case TRACE_PREWARM:
-        sums->prewarmed++;
+        sums->prewarmed +=
+            event->result == TRACE_RESULT_created || event->result == TRACE_RESULT_hit;
         sums->prewarm_ns += event->duration_ns;
         break;
     default:
@@ -216,8 +219,13 @@ static void add_event(const struct trace_event *event, void *user)
 
 enum trace_verdict trace_runs_add(struct trace_runs *runs, const void *data, size_t size)
 {
+    runs->files++;
     runs->file_start = runs->count;
-    return trace_events(data, size, add_event, runs);
+    const enum trace_verdict verdict = trace_events(data, size, add_event, runs);
+    for (size_t i = runs->file_start; i < runs->count; i++) {
+        runs->runs[i]->file_begin_ns = runs->runs[runs->file_start]->begin_ns;
+    }
+    return verdict;
 }
 
 /* By lane and start; of those that start together the longest comes first: it holds the others. */
@@ -292,11 +300,16 @@ static bool measure_elapsed(struct trace_run *run)
     return spans;
 }
 
+/* In one file they stand in their order, whatever the clock says: it starts anew with the machine.
+ */
 static int compare_runs(const void *left, const void *right)
 {
     const struct trace_run *a = *(struct trace_run *const *)left;
     const struct trace_run *b = *(struct trace_run *const *)right;
-    return a->begin_ns == b->begin_ns ? 0 : a->begin_ns < b->begin_ns ? -1 : 1;
+    if (a->file != b->file && a->file_begin_ns != b->file_begin_ns) {
+        return a->file_begin_ns < b->file_begin_ns ? -1 : 1;
+    }
+    return a->place < b->place ? -1 : 1;
 }
 
 void trace_runs_finish(struct trace_runs *runs)

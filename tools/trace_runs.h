@@ -48,12 +48,15 @@ struct trace_sums {
     uint64_t load_ns;
     uint64_t loaded_bytes;
     uint64_t saves;
-    uint64_t prewarmed;
+    uint64_t prewarmed; /* pipelines that were compiled ahead, or were there */
     uint64_t prewarm_ns;
 };
 
 struct trace_run {
     uint64_t process;
+    size_t file; /* whose first run began at file_begin_ns */
+    size_t place;
+    uint64_t file_begin_ns;
     uint64_t devices; /* a bit for each of its first 64 that is told of */
     char *app;        /* this one and those below: of the first of them */
     char *device;
@@ -75,6 +78,7 @@ struct trace_run {
 struct trace_runs {
     struct trace_run **runs; /* in the order of time */
     size_t count;
+    size_t files;
     size_t file_start; /* runs of the file in hand: a run is in one file */
     char *names[TRACE_MAX_NAMES];
     size_t name_count;

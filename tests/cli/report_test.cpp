@@ -262,6 +262,31 @@ TEST_F(Report, TheFirstColdStartCounts)
     EXPECT_EQ(program["warm"]["process"], 3);
 }
 
+TEST_F(Report, TheClockStartsAnewWithTheMachine)
+{
+    device(1, "cold", 9000);
+    pipeline(1, 9100, 40, digest_a, "miss");
+    device(2, "loaded", 9500);
+    pipeline(2, 9600, 4, digest_a, "hit");
+    device(1, "loaded", 50);
+    pipeline(1, 60, 2, digest_a, "hit");
+    const json program = document({put()})["programs"][0];
+    EXPECT_EQ(program["ratio"], "20.00");
+    EXPECT_EQ(program["runs"][2]["creation_ns"], 2000);
+}
+
+TEST_F(Report, WhatWasCompiledAheadIsCounted)
+{
+    device(1, "cold", 1000);
+    for (const char *result : {"compiled", "hit", "missing", "refused"}) {
+        span(1, "prewarm", "prewarm", 1000, 500, {{"digest", digest_a}, {"result", result}}, 9);
+    }
+    pipeline(1, 9100, 40, digest_a, "hit");
+    const json program = document({put()})["programs"][0];
+    EXPECT_EQ(program["cold"]["prewarmed"], 2);
+    EXPECT_TRUE(contains(page({"trace.json"}), "Compiled ahead"));
+}
+
 TEST_F(Report, WithoutAColdStartTheMostMissesAre)
 {
     device(1, "loaded", 1000);
@@ -339,11 +364,11 @@ TEST_F(Report, ADamagedTraceIsNamedAndTheRestIsTold)
 TEST_F(Report, WhatIsNoTraceIsRefused)
 {
     for (const char *text :
-         {"", "hello", "{}", "[1,2]", "[section]\nkey=value\n", R"([{"ph":"X","cat":"gpu"}])"}) {
+         {" ", "hello", "{}", "[1,2]", "[section]\nkey=value\n", R"([{"ph":"X","cat":"gpu"}])"}) {
         const ToolResult result = tool({put_text(text)});
         EXPECT_EQ(result.exit_status, 2) << text;
         EXPECT_EQ(result.out, "") << text;
-        EXPECT_TRUE(contains(result.err, "not a trace")) << result.err;
+        EXPECT_TRUE(contains(result.err, "(not_a_trace)")) << result.err;
     }
     EXPECT_EQ(tool({folder.path}).exit_status, 2);
     EXPECT_EQ(tool({"none.json"}).exit_status, 2);
@@ -357,9 +382,11 @@ TEST_F(Report, WhatIsNoTraceIsRefused)
 
 TEST_F(Report, AnEmptyTraceIsNoFinding)
 {
-    const ToolResult result = tool({put_text("[\n]\n")});
-    EXPECT_EQ(result.exit_status, 0);
-    EXPECT_TRUE(contains(result.err, "hold no pipeline")) << result.err;
+    for (const char *text : {"", "[\n]\n"}) {
+        const ToolResult result = tool({put_text(text)});
+        EXPECT_EQ(result.exit_status, 0);
+        EXPECT_TRUE(contains(result.err, "hold no pipeline")) << result.err;
+    }
 }
 
 TEST_F(Report, AHugeFileIsNotRead)
