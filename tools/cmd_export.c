@@ -4,6 +4,7 @@
 
 #include "disk/recipe_folder.h"
 #include "disk/recipe_sources.h"
+#include "inventory.h"
 #include "output_file.h"
 #include "recipe_tool.h"
 #include "verb.h"
@@ -89,8 +90,8 @@ static int export_app(const struct arguments *arguments, const char *root, const
 
 static int run(const struct arguments *arguments)
 {
-    return recipe_tool_run("export", arguments, arguments->values[OPTION_DIR],
-                           arguments->values[OPTION_APP], export_app);
+    char *root = inventory_root("export", arguments->values[OPTION_DIR]);
+    return recipe_tool_run("export", arguments, root, arguments->values[OPTION_APP], export_app);
 }
 
 const struct verb verb_export = {

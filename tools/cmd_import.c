@@ -1,8 +1,12 @@
 /* warmpipe import: takes in recipes that somebody else has made. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/config.h"
+#include "disk/file.h"
 #include "disk/recipe_compact.h"
+#include "disk/usage.h"
+#include "inventory.h"
 #include "recipe_judge.h"
 #include "recipe_tool.h"
 #include "verb.h"
@@ -22,18 +26,46 @@ static const char *read_environment(const char *name)
     return getenv(name);
 }
 
-/* What a program's folder may hold. */
-static uint64_t max_size(void)
+/* Bytes: of all in the program's folder, and of its recipes among them. */
+static void measure(const char *root, const char *app, uint64_t *ret_all, uint64_t *ret_recipes)
 {
-    struct config config;
-    config_read(read_environment, &config);
-    const uint64_t size = config.max_size;
-    config_free(&config);
-    return size;
+    int folder_fd;
+    struct usage usage = {0};
+    size_t entries = SIZE_MAX;
+    if (file_open_directory(root, app, false, &folder_fd) == REASON_ok) {
+        usage_read(folder_fd, &entries, &usage);
+        close(folder_fd);
+    }
+    *ret_all = usage_bytes(&usage);
+    *ret_recipes = usage.recipe_bytes;
+    usage_free(&usage);
+}
+
+/* As the layer does (limits.h): recipes give way to caches, but keep an eighth. What goes counts as
+ * left out. */
+static void keep_to_limit(const char *root, const char *app, uint64_t max_size,
+                          struct recipe_merged *merged)
+{
+    uint64_t all;
+    uint64_t recipes;
+    measure(root, app, &all, &recipes);
+    if (all <= max_size) {
+        recipe_compact(root, app, NULL);
+        return;
+    }
+    const uint64_t beside = all - recipes;
+    const uint64_t room = max_size > beside ? max_size - beside : 0;
+    const struct recipe_merge_limits limits = {.max_size =
+                                                   room > max_size / 8 ? room : max_size / 8};
+    struct recipe_compaction compaction;
+    if (recipe_prune(root, app, &limits, false, &compaction) == REASON_ok) {
+        merged->counts.too_many += compaction.counts.too_many;
+    }
 }
 
 /* False after a message. */
-static bool store(const char *root, const char *app, const struct recipe_merged *merged)
+static bool store(const char *root, const char *app, uint64_t max_size,
+                  struct recipe_merged *merged)
 {
     const enum reason reason = merged->size ? recipe_add(root, app, merged) : REASON_ok;
     if (reason != REASON_ok) {
@@ -41,16 +73,20 @@ static bool store(const char *root, const char *app, const struct recipe_merged 
                        reason_id(reason));
         return false;
     }
-    recipe_compact(root, app, NULL);
+    keep_to_limit(root, app, max_size, merged);
     return true;
 }
 
 static int import(const struct arguments *arguments, const char *root, const char *app,
                   const struct recipe_segment *segment, struct recipe_judge *judge)
 {
+    struct config config;
+    config_read(read_environment, &config);
+    const uint64_t max_size = config.max_size;
+    config_free(&config);
     const struct recipe_merge_input input = {.segment = segment};
     const struct recipe_merge_limits limits = {
-        .max_size = max_size(),
+        .max_size = max_size,
         .accepts = recipe_judge_accepts,
         .user = judge,
     };
@@ -61,7 +97,7 @@ static int import(const struct arguments *arguments, const char *root, const cha
         return EXIT_USAGE;
     }
     int status = EXIT_USAGE;
-    if (arguments->values[OPTION_DRY_RUN] || store(root, app, &merged)) {
+    if (arguments->values[OPTION_DRY_RUN] || store(root, app, max_size, &merged)) {
         struct output output;
         output_begin(&output, arguments->values[OPTION_JSON]);
         output_text(&output, "name", app);
@@ -93,10 +129,24 @@ static int import_file(const struct arguments *arguments, const char *root, cons
     return status;
 }
 
+static bool is_read_only(void)
+{
+    struct config config;
+    config_read(read_environment, &config);
+    const bool read_only = config.read_only;
+    config_free(&config);
+    return read_only;
+}
+
 static int run(const struct arguments *arguments)
 {
-    return recipe_tool_run("import", arguments, arguments->values[OPTION_DIR],
-                           arguments->values[OPTION_APP], import_file);
+    if (!arguments->values[OPTION_DRY_RUN] && is_read_only()) {
+        output_message("import: %s (%s)", reason_text(REASON_read_only),
+                       reason_id(REASON_read_only));
+        return EXIT_USAGE;
+    }
+    char *root = inventory_new_root("import", arguments->values[OPTION_DIR]);
+    return recipe_tool_run("import", arguments, root, arguments->values[OPTION_APP], import_file);
 }
 
 const struct verb verb_import = {

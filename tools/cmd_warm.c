@@ -324,7 +324,10 @@ static int run(const struct arguments *arguments)
     if (!parse(arguments, &warming)) {
         return status;
     }
-    char *root = inventory_root("warm", arguments->values[OPTION_DIR]);
+    /* Recipes from elsewhere may be the first that a folder is made of. */
+    const bool elsewhere = arguments->operand_count > 0 && arguments->values[OPTION_APP];
+    const char *dir = arguments->values[OPTION_DIR];
+    char *root = elsewhere ? inventory_new_root("warm", dir) : inventory_root("warm", dir);
     if (!root) {
         return status;
     }

@@ -43,6 +43,22 @@ char *inventory_root(const char *verb, const char *option)
     return root;
 }
 
+char *inventory_new_root(const char *verb, const char *option)
+{
+    struct stat status;
+    if (!option || stat(option, &status) == 0 || errno != ENOENT) {
+        return inventory_root(verb, option);
+    }
+    char *root = NULL;
+    char *here = *option == '/' ? strdup("") : getcwd(NULL, 0);
+    if (!here || asprintf(&root, "%s%s%s", here, *here ? "/" : "", option) < 0) {
+        output_message("%s: cannot open '%s': %s", verb, option, strerror(errno));
+        root = NULL;
+    }
+    free(here);
+    return root;
+}
+
 static int compare_names(const void *left, const void *right)
 {
     return strcmp(*(char *const *)left, *(char *const *)right);

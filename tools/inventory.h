@@ -26,6 +26,9 @@ struct inventory_item {
  * after a message that begins with the verb's name. */
 char *inventory_root(const char *verb, const char *option);
 
+/* The same where a directory that is not there will be made. */
+char *inventory_new_root(const char *verb, const char *option);
+
 /* The names of all program folders in the root, sorted; a root that is not there has none. */
 struct inventory_apps {
     char **names;

@@ -32,10 +32,9 @@ static char *find_app(const char *verb, const char *root, const char *option)
     return app;
 }
 
-int recipe_tool_run(const char *verb, const struct arguments *arguments, const char *dir,
+int recipe_tool_run(const char *verb, const struct arguments *arguments, char *root,
                     const char *app, recipe_tool_work *work)
 {
-    char *root = inventory_root(verb, dir);
     char *meant = root ? find_app(verb, root, app) : NULL;
     const int status = meant ? work(arguments, root, meant) : EXIT_USAGE;
     free(meant);

@@ -13,9 +13,9 @@
 /* What a verb does for one program; its exit status. */
 typedef int recipe_tool_work(const struct arguments *arguments, const char *root, const char *app);
 
-/* Does the work in the root that `dir` (--dir) or else the settings name, for the program `app`
- * (--app) or else the only one in that root. Gives its exit status, or 2 after a message. */
-int recipe_tool_run(const char *verb, const struct arguments *arguments, const char *dir,
+/* Does the work in a root, for the program `app` (--app) or else the only one in that root. Frees
+ * the root. Gives the exit status, or 2 after a message, also of whoever gave NULL as the root. */
+int recipe_tool_run(const char *verb, const struct arguments *arguments, char *root,
                     const char *app, recipe_tool_work *work);
 
 /* Reads one recipe file into memory. False after a message. */

@@ -302,6 +302,58 @@ TEST_F(RecipeFiles, ImportKeepsToTheLimitAndADryRunTakesNothing)
     EXPECT_FALSE(has(b));
 }
 
+// What three programs ship fits one by one, but not together.
+TEST_F(RecipeFiles, ImportCountsWhatIsThereAlready)
+{
+    const Environment settings = {{"WARMPIPE_DIR", root}, {"WARMPIPE_MAX_SIZE", "4K"}};
+    std::vector<ToolResult> results;
+    for (uint32_t i = 0; i < 3; i++) {
+        Batch batch;
+        put_pipeline(batch, Samples::pipeline(10 + i, 250), today(), 1 + i);
+        ship(batch);
+        results.push_back(run_tool({"import", "--app", "app", "--json", file}, settings));
+    }
+    uint64_t bytes = 0;
+    for (const std::string &path : segments()) {
+        bytes += std::filesystem::file_size(path);
+    }
+    EXPECT_LE(bytes, 4096u);
+    EXPECT_EQ(results.front().exit_status, 0) << results.front().out;
+    EXPECT_EQ(results.back().exit_status, 1);
+    EXPECT_GE(json::parse(results.back().out)["left_out_for_size"], 1);
+    EXPECT_TRUE(has(Samples::pipeline(12, 250))) << "the least used goes first";
+}
+
+TEST_F(RecipeFiles, ImportWritesNothingWhereNothingIsToBeWritten)
+{
+    Batch batch;
+    put_pipeline(batch, a);
+    ship(batch);
+    const Environment settings = {{"WARMPIPE_DIR", root}, {"WARMPIPE_READONLY", "1"}};
+    ToolResult result = run_tool({"import", "--app", "app", file}, settings);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "(read_only)")) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(root + "/app"));
+    EXPECT_EQ(run_tool({"import", "--app", "app", "--dry-run", file}, settings).exit_status, 0);
+}
+
+TEST_F(RecipeFiles, ImportMakesTheFolderThatItIsGiven)
+{
+    Batch batch;
+    put_pipeline(batch, a);
+    ship(batch);
+    for (const std::string &dir : {folder.path + "/new/one", std::string("here")}) {
+        EXPECT_EQ(
+            run_tool({"import", "--app", "app", "--dir", dir, file}, {}, folder.path).exit_status,
+            0);
+    }
+    EXPECT_EQ(names_in(folder.path + "/new/one/app/recipes", ".wprecipes").size(), 1u);
+    EXPECT_EQ(names_in(folder.path + "/here/app/recipes", ".wprecipes").size(), 1u);
+    EXPECT_EQ(tool({"import", "--app", "app", "--dir", folder.path + "/never", root}).exit_status,
+              2);
+    EXPECT_FALSE(std::filesystem::exists(folder.path + "/never"));
+}
+
 TEST_F(RecipeFiles, PruneByAgeAndSize)
 {
     write(a, "app", 100);

@@ -377,6 +377,10 @@ TEST_F(Warm, RecipesFromElsewhere)
     EXPECT_EQ(cache["name"], "guest");
     EXPECT_EQ(cache["state"], "warmed");
     EXPECT_EQ(cache["compiled"], PIPELINES);
+    const std::string image = folder.path + "/image/cache";
+    caches({"--app", "guest", "--dir", image, folder.path + "/given"});
+    EXPECT_EQ(names_in(image + "/guest", ".wpcache").size(), 1u);
+    EXPECT_EQ(warm({"--dir", folder.path + "/missing"}).exit_status, 2);
     EXPECT_EQ(warm({folder.path + "/given"}).exit_status, 2) << "whose are they?";
     EXPECT_EQ(warm({"--app", "guest", folder.path + "/nowhere"}).exit_status, 2);
 }
