@@ -1,6 +1,5 @@
 /* warmpipe warm: makes the driver's caches of what programs have asked for, before they ask again.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/config.h"
+#include "base/machine.h"
 #include "disk/names.h"
 #include "disk/paths.h"
 #include "driver/policy_load.h"
@@ -82,10 +82,8 @@ static bool parse_number(const char *name, const char *text, uint64_t least, uin
 /* Half of the cores that this process may use. */
 static uint64_t default_jobs(void)
 {
-    cpu_set_t cores;
-    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 2;
-    count = count / 2;
-    return count < 1 ? 1 : count > WARM_MAX_JOBS ? WARM_MAX_JOBS : (uint64_t)count;
+    const unsigned count = machine_cores("") / 2;
+    return count < 1 ? 1 : count > WARM_MAX_JOBS ? WARM_MAX_JOBS : count;
 }
 
 static bool parse(const struct arguments *arguments, struct warming *warming)
