@@ -18,7 +18,7 @@ struct app_cache {
     VkPipelineCache handle;
     bool left_alone;              /* not harvested either: made with data, or we are to ignore it */
     bool externally_synchronized; /* may be touched in the program's own calls on it only */
-    bool has_allocator;           /* must be destroyed when and as the program does it */
+    bool has_allocator;           /* the program's: not called but by the program's calls */
     atomic_bool compiled;         /* its driver object may hold what we have not */
     atomic_bool harvested;        /* counted */
     atomic_bool read_back;        /* counted */
@@ -196,7 +196,7 @@ void app_caches_created(struct app_caches *caches, const VkPipelineCacheCreateIn
     cache->handle = handle;
     cache->left_alone = is_left_alone(caches, create_info);
     cache->externally_synchronized = create_info->flags != 0;
-    cache->has_allocator = allocator != NULL;
+    cache->has_allocator = allocator || injector_caches(caches->injector)->allocator;
     if (!cache->left_alone) {
         atomic_store(&caches->makes_empty, true);
     }

@@ -190,7 +190,8 @@ static void start_recording(struct device *device, const VkDeviceCreateInfo *cre
 }
 
 /* What recipes ask for is compiled ahead where nobody else would see it. */
-static void start_prewarm(struct device *device, const struct device_traits *traits)
+static void start_prewarm(struct device *device, VkPhysicalDevice physical_device,
+                          const struct device_traits *traits)
 {
     struct instance *instance = device->instance;
     if (!device->recorder || traits->group || device_traits_capture_tool()) {
@@ -199,6 +200,9 @@ static void start_prewarm(struct device *device, const struct device_traits *tra
     const struct bytes *environment = recorder_environment(device->recorder);
     device->prewarm = prewarm_start(&(struct prewarm_setup){
         .device = device->handle,
+        .physical_device = physical_device,
+        .get_properties = instance->get_properties,
+        .get_properties2 = instance->get_properties2,
         .table = &device->table,
         .config = &instance->config,
         .app = instance->app,
@@ -214,7 +218,8 @@ static void start_prewarm(struct device *device, const struct device_traits *tra
 
 /* What makes a device more than a link in the chain. On a lack of memory it stays passive. */
 static void start_work(struct device *device, VkPhysicalDevice physical_device,
-                       const VkDeviceCreateInfo *create_info)
+                       const VkDeviceCreateInfo *create_info,
+                       const VkAllocationCallbacks *allocator)
 {
     struct instance *instance = device->instance;
     struct identity_commands commands = {
@@ -226,6 +231,10 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
     identity_query(&commands, physical_device, &identity);
     struct device_traits traits;
     device_traits_read(create_info, &traits);
+    bool has_allocator = allocator || instance->has_allocator;
+    if (has_allocator || traits.memory_report) {
+        atomic_store(&instance->has_callback, true);
+    }
     /* A program may use what both the device and its own VkApplicationInfo::apiVersion offer. */
     bool version_1_3 =
         identity.api_version >= VK_API_VERSION_1_3 && instance->api_version >= VK_API_VERSION_1_3;
@@ -240,7 +249,8 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
                                                              .stats = &device->stats,
                                                              .trace = device->trace,
                                                              .device_index = index,
-                                                             .device_group = traits.group},
+                                                             .device_group = traits.group,
+                                                             .has_allocator = has_allocator},
                                     &identity);
     device->app_caches = device->injector
                              ? app_caches_new(device->handle, &device->table, device->injector,
@@ -249,7 +259,7 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
     device->passive = !device->app_caches;
     if (!device->passive) {
         start_recording(device, create_info, &traits, &identity);
-        start_prewarm(device, &traits);
+        start_prewarm(device, physical_device, &traits);
         return;
     }
     /* The worker must know them no more. */
@@ -311,7 +321,7 @@ VKAPI_ATTR VkResult VKAPI_CALL device_create(VkPhysicalDevice physical_device,
         device->handle = *ret_device;
         take_commands(device, next_proc);
         if (!instance->passive) {
-            start_work(device, physical_device, create_info);
+            start_work(device, physical_device, create_info, allocator);
         }
         handle_map_rename(&devices, (uint64_t)(uintptr_t)device, dispatch_key(*ret_device));
     } else {

@@ -31,6 +31,9 @@ static void read_struct(const VkBaseInStructure *info, struct device_traits *tra
             ((const VkPhysicalDeviceBlendOperationAdvancedFeaturesEXT *)info)
                 ->advancedBlendCoherentOperations;
         break;
+    case VK_STRUCTURE_TYPE_DEVICE_DEVICE_MEMORY_REPORT_CREATE_INFO_EXT:
+        traits->memory_report = true;
+        break;
     default:
         break;
     }

@@ -10,6 +10,7 @@ struct device_traits {
     bool private_data;            /* privateData is enabled: handles must be unique (hazard 2) */
     bool maintenance4;            /* its extension is enabled */
     bool creation_feedback;       /* its extension is enabled */
+    bool memory_report;           /* VkDeviceDeviceMemoryReportCreateInfoEXT: a callback */
     bool blend_advanced_coherent; /* advancedBlendCoherentOperations is enabled */
 };
 

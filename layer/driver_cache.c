@@ -30,7 +30,7 @@ VkPipelineCache driver_cache_create(const struct driver_caches *caches, const vo
     VkPipelineCache cache = VK_NULL_HANDLE;
     driver_cache_enter(caches);
     VkResult result =
-        caches->table->CreatePipelineCache(caches->device, &create_info, NULL, &cache);
+        caches->table->CreatePipelineCache(caches->device, &create_info, caches->allocator, &cache);
     driver_cache_leave(caches);
     return result == VK_SUCCESS ? cache : VK_NULL_HANDLE;
 }
@@ -39,7 +39,7 @@ void driver_cache_destroy(const struct driver_caches *caches, VkPipelineCache ca
 {
     if (cache != VK_NULL_HANDLE) {
         driver_cache_enter(caches);
-        caches->table->DestroyPipelineCache(caches->device, cache, NULL);
+        caches->table->DestroyPipelineCache(caches->device, cache, caches->allocator);
         driver_cache_leave(caches);
     }
 }

@@ -1,6 +1,5 @@
-/* The driver's pipeline cache objects, as warmpipe itself makes and reads them: never with the
- * program's allocator (an allocator may be called on its own threads only), and one at a time where
- * the driver needs that. */
+/* The driver's pipeline cache objects, as warmpipe itself makes and reads them: never with memory
+ * of the program's allocator (own_allocator.h), and one at a time where the driver needs that. */
 #ifndef WARMPIPE_LAYER_DRIVER_CACHE_H
 #define WARMPIPE_LAYER_DRIVER_CACHE_H
 
@@ -18,6 +17,7 @@
 struct driver_caches {
     VkDevice device;
     const device_table *table;
+    const VkAllocationCallbacks *allocator; /* of our own; NULL: the driver's own memory */
     pthread_mutex_t *serialize; /* NULL: the driver takes cache users at once, as Vulkan promises */
 };
 

@@ -61,10 +61,7 @@ static bool wait_until(pthread_cond_t *condition, uint64_t due)
         pthread_cond_wait(condition, &worker.lock);
         return true;
     }
-    struct timespec until = {
-        .tv_sec = (time_t)(due / CLOCK_S),
-        .tv_nsec = (long)(due % CLOCK_S),
-    };
+    struct timespec until = clock_timespec(due);
     return pthread_cond_timedwait(condition, &worker.lock, &until) != ETIMEDOUT;
 }
 
@@ -156,8 +153,16 @@ void flusher_add(struct flusher_client *client)
 bool flusher_remove(struct flusher_client *client)
 {
     pthread_mutex_lock(&worker.lock);
-    uint64_t until = clock_now_ns() + DISK_WAIT_NS;
-    while (worker.busy == client && (wait_until(&worker.rested, until) || worker.in_driver)) {
+    uint64_t until = UINT64_MAX;
+    while (worker.busy == client) {
+        if (worker.in_driver) {
+            until = UINT64_MAX;
+        } else if (until == UINT64_MAX) {
+            until = clock_now_ns() + DISK_WAIT_NS;
+        }
+        if (!wait_until(&worker.rested, until) && !worker.in_driver) {
+            break;
+        }
     }
     worker.orphaned = worker.busy == client;
     bool free = !worker.orphaned && client->generation == worker.generation;

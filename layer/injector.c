@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "driver/policy_load.h"
 #include "injector_state.h"
+#include "own_allocator.h"
 #include "told.h"
 
 /* A driver that has lived with a blob for so long is not dying of it. */
@@ -77,6 +78,7 @@ struct injector *injector_new(const struct injector_setup *setup,
     injector->caches = (struct driver_caches){
         .device = setup->device,
         .table = setup->table,
+        .allocator = setup->has_allocator ? &own_allocator : NULL,
         .serialize = injector->policy.serialize ? &injector->serialize : NULL,
     };
     injector->store = open_store(injector);
@@ -242,15 +244,23 @@ static void note_compiled(struct injector *injector)
     }
 }
 
+/* The driver has lived through the blob. */
+static void end_trial(struct injector *injector)
+{
+    if (atomic_load_explicit(&injector->on_trial, memory_order_relaxed) &&
+        saver_survived(&injector->saver)) {
+        atomic_store(&injector->on_trial, false);
+    }
+}
+
 void injector_created(struct injector *injector, bool hot, enum injector_change change)
 {
     saver_end(&injector->saver);
     if (change != INJECTOR_UNCHANGED) {
         note_compiled(injector);
     }
-    if (hot && atomic_load_explicit(&injector->on_trial, memory_order_relaxed) &&
-        saver_survived(&injector->saver)) {
-        atomic_store(&injector->on_trial, false);
+    if (hot) {
+        end_trial(injector);
     }
 }
 
@@ -259,9 +269,12 @@ bool injector_is_creating(const struct injector *injector)
     return atomic_load_explicit(&injector->saver.running, memory_order_relaxed) > 0;
 }
 
-void injector_prewarmed(struct injector *injector)
+void injector_prewarmed(struct injector *injector, bool compiled)
 {
-    note_compiled(injector);
+    end_trial(injector);
+    if (compiled) {
+        note_compiled(injector);
+    }
 }
 
 bool injector_has_file(const struct injector *injector)

@@ -34,6 +34,7 @@ struct injector_setup {
     struct trace *trace;   /* NULL: there is none */
     uint32_t device_index; /* counts the devices of this process */
     bool device_group;     /* more than one physical device: what is cached is not kept */
+    bool has_allocator;    /* the device or its instance was created with an allocator */
 };
 
 /* NULL: out of memory. Reads nothing from disk yet. */
@@ -65,8 +66,9 @@ void injector_created(struct injector *injector, bool hot, enum injector_change 
 /* Whether a creation so bracketed is under way. */
 bool injector_is_creating(const struct injector *injector);
 
-/* A thread of our own has compiled a pipeline into the hot cache: it is saved as the program's. */
-void injector_prewarmed(struct injector *injector);
+/* A thread of our own has created a pipeline with the hot cache. compiled: into it, to be saved as
+ * the program's own. */
+void injector_prewarmed(struct injector *injector, bool compiled);
 
 /* Whether there is a file for this driver and device, whole or not. One system call. */
 bool injector_has_file(const struct injector *injector);

@@ -183,6 +183,7 @@ VKAPI_ATTR VkResult VKAPI_CALL instance_create(const VkInstanceCreateInfo *creat
     VkResult result = next_create(create_info, allocator, ret_instance);
     if (result == VK_SUCCESS) {
         instance_init(instance, *ret_instance, next, create_info);
+        instance->has_allocator = allocator != NULL;
         handle_map_rename(&instances, place, dispatch_key(*ret_instance));
     } else {
         free(handle_map_remove(&instances, place));

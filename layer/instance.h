@@ -26,7 +26,9 @@ struct instance {
     uint32_t
         api_version; /* what the program asked for: VkApplicationInfo::apiVersion, at least 1.0 */
     struct environment_device application; /* what VkApplicationInfo tells, the names owned */
-    atomic_bool has_callback; /* a debug messenger or report callback was created, ever */
+    atomic_bool has_callback; /* the driver may call the program back from any creation: a debug
+                               * messenger, a report callback or an allocator was given, ever */
+    bool has_allocator;       /* the instance was created with an allocator */
     bool passive; /* pass everything through: switched off, or a second copy in the chain */
     struct config config;
     char app[PATHS_APP_SIZE];

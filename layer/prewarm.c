@@ -1,5 +1,6 @@
 #include "prewarm.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,9 @@
 /* So long the program must not have asked for a pipeline: it may be about to ask for the next. */
 #define QUIET_NS (10 * CLOCK_MS)
 
+/* Longest wait, when the device goes, for a disk. */
+#define DISK_WAIT_NS (5 * CLOCK_S)
+
 /* Between two looks whether it has. */
 #define POLL_NS (2 * CLOCK_MS)
 
@@ -34,6 +38,7 @@ struct prewarm {
     struct prewarm_setup setup;
     pid_t process;
     bool begun;
+    struct replay_limits limits; /* of this driver; another one made the recipes */
 
     struct recipes *recipes;
     struct recipe_crashes *crashes;
@@ -45,6 +50,7 @@ struct prewarm {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* it is to stop, or a thread has ended; by the monotonic clock */
     unsigned threads;       /* that have not; the first opens what is needed, and starts others */
+    bool opened;            /* it has, and waits for the disk no more */
     atomic_bool stop;
     uint64_t seen_requests; /* of the program, at the last look */
     uint64_t busy_ns;       /* when it was last seen at it; 0: never */
@@ -73,6 +79,23 @@ static void wait_for_threads(struct prewarm *prewarm, unsigned left)
         pthread_cond_wait(&prewarm->changed, &prewarm->lock);
     }
     pthread_mutex_unlock(&prewarm->lock);
+}
+
+/* When it is to end. As long as the driver takes, but not for a disk: false. */
+static bool wait_for_end(struct prewarm *prewarm)
+{
+    struct timespec until = clock_timespec(clock_now_ns() + DISK_WAIT_NS);
+    int result = 0;
+    pthread_mutex_lock(&prewarm->lock);
+    while (prewarm->threads > 0 && !prewarm->opened && result != ETIMEDOUT) {
+        result = pthread_cond_timedwait(&prewarm->changed, &prewarm->lock, &until);
+    }
+    bool answered = prewarm->threads == 0 || prewarm->opened;
+    pthread_mutex_unlock(&prewarm->lock);
+    if (answered) {
+        wait_for_threads(prewarm, 0);
+    }
+    return answered;
 }
 
 /* The last that a thread does with it. */
@@ -121,11 +144,7 @@ static bool memory_is_short(struct prewarm *prewarm, uint64_t now_ns)
 
 static void wait_a_moment(struct prewarm *prewarm, uint64_t now_ns)
 {
-    uint64_t until_ns = now_ns + POLL_NS;
-    struct timespec until = {
-        .tv_sec = (time_t)(until_ns / CLOCK_S),
-        .tv_nsec = (long)(until_ns % CLOCK_S),
-    };
+    struct timespec until = clock_timespec(now_ns + POLL_NS);
     pthread_cond_timedwait(&prewarm->changed, &prewarm->lock, &until);
 }
 
@@ -174,31 +193,39 @@ static void trace_replay(struct trace *trace, struct digest pipeline, uint64_t s
     }
 }
 
+static void note_outcome(struct prewarm *prewarm, enum replay_outcome outcome)
+{
+    if (outcome != REPLAY_COMPILED && outcome != REPLAY_HIT) {
+        log_debug("not prewarmed: %s", replay_outcome_id(outcome));
+        return;
+    }
+    bool compiled = outcome == REPLAY_COMPILED;
+    stats_add(prewarm->setup.stats, STATS_pipelines_prewarmed, compiled);
+    injector_prewarmed(prewarm->setup.injector, compiled);
+    if (compiled && atomic_fetch_add(&prewarm->compiled, 1) == 0) {
+        look_at_cache(prewarm);
+    }
+}
+
 static void replay_one(struct runner *runner, struct replay *replay, struct digest pipeline)
 {
     struct prewarm *prewarm = runner->prewarm;
-    if (!recipe_crashes_begin(prewarm->crashes, runner->number, pipeline)) {
+    /* What is marked is marked inside the gate, for which the end of the process waits: it must not
+     * end with the mark of what has not crashed. */
+    if (!driver_gate_enter()) {
         stop(prewarm);
         return;
     }
-    if (driver_gate_enter()) {
+    if (recipe_crashes_begin(prewarm->crashes, runner->number, pipeline)) {
         uint64_t start_ns = clock_now_ns();
         enum replay_outcome outcome = replay_pipeline(replay, pipeline);
         trace_replay(prewarm->setup.trace, pipeline, start_ns, outcome);
-        if (outcome == REPLAY_COMPILED) {
-            stats_add(prewarm->setup.stats, STATS_pipelines_prewarmed, 1);
-            injector_prewarmed(prewarm->setup.injector);
-            if (atomic_fetch_add(&prewarm->compiled, 1) == 0) {
-                look_at_cache(prewarm);
-            }
-        } else if (outcome != REPLAY_HIT) {
-            log_debug("not prewarmed: %s", replay_outcome_id(outcome));
-        }
-        driver_gate_leave();
+        note_outcome(prewarm, outcome);
+        recipe_crashes_end(prewarm->crashes, runner->number);
     } else {
         stop(prewarm);
     }
-    recipe_crashes_end(prewarm->crashes, runner->number);
+    driver_gate_leave();
 }
 
 /* What is left of a device when the process ends is the driver's. */
@@ -213,7 +240,8 @@ static void delete_replay(struct replay *replay)
 static void run(struct runner *runner)
 {
     struct prewarm *prewarm = runner->prewarm;
-    struct replay *replay = prewarm_replay_new(&prewarm->setup, prewarm->recipes, prewarm->cache);
+    struct replay *replay =
+        prewarm_replay_new(&prewarm->setup, prewarm->recipes, prewarm->cache, &prewarm->limits);
     trace_thread(prewarm->setup.trace, "warmpipe prewarm");
     while (replay && wait_for_room(prewarm)) {
         size_t i = atomic_fetch_add(&prewarm->next, 1);
@@ -248,12 +276,14 @@ static bool open_all(struct prewarm *prewarm, unsigned threads)
     struct digest identity = injector_identity(setup->injector);
     enum reason reason =
         recipes_open(setup->config->root, setup->app, RECIPES_READ, &prewarm->recipes);
-    if (reason == REASON_ok) {
+    if (reason == REASON_ok && !atomic_load(&prewarm->stop)) {
         reason = recipe_crashes_open(setup->config->root, setup->app, identity, threads,
                                      &prewarm->crashes);
     }
     if (reason != REASON_ok) {
         log_info("no prewarm (%s)", reason_id(reason));
+    }
+    if (!prewarm->crashes) {
         return false;
     }
     prewarm_list_make(prewarm->recipes, prewarm->crashes, setup->environment,
@@ -286,13 +316,23 @@ static void run_all(struct prewarm *prewarm, unsigned threads)
     wait_for_threads(prewarm, 1);
 }
 
+/* False: it is to end. From here on it is waited for. */
+static bool note_opened(struct prewarm *prewarm)
+{
+    pthread_mutex_lock(&prewarm->lock);
+    prewarm->opened = true;
+    pthread_cond_broadcast(&prewarm->changed);
+    pthread_mutex_unlock(&prewarm->lock);
+    return !atomic_load(&prewarm->stop);
+}
+
 static void *work(void *argument)
 {
     struct prewarm *prewarm = argument;
     setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);
     unsigned threads = count_threads();
     if (open_all(prewarm, threads)) {
-        if (prewarm->list.count > 0 && take_cache(prewarm)) {
+        if (note_opened(prewarm) && prewarm->list.count > 0 && take_cache(prewarm)) {
             run_all(prewarm, threads);
         }
         log_info("prewarmed %u of %zu pipelines", atomic_load(&prewarm->compiled),
@@ -322,8 +362,14 @@ static bool has_recipes(const struct prewarm_setup *setup)
 /* Where there are recipes. False: there can be no thread. */
 static bool begin(struct prewarm *prewarm)
 {
+    const struct prewarm_setup *setup = &prewarm->setup;
     prewarm->begun = true;
-    return !has_recipes(&prewarm->setup) || start_thread(prewarm, work, prewarm);
+    if (!has_recipes(setup)) {
+        return true;
+    }
+    replay_limits_query(setup->get_properties, setup->get_properties2, setup->physical_device,
+                        &prewarm->limits);
+    return start_thread(prewarm, work, prewarm);
 }
 
 /* On the thread of the program that would have loaded the blob, or on one of ours. */
@@ -378,7 +424,9 @@ bool prewarm_finish(struct prewarm *prewarm)
     }
     injector_set_unusable(prewarm->setup.injector, &(struct injector_unusable){0});
     stop(prewarm);
-    wait_for_threads(prewarm, 0);
-    prewarm_free(prewarm);
-    return true;
+    bool ended = wait_for_end(prewarm);
+    if (ended) {
+        prewarm_free(prewarm);
+    }
+    return ended;
 }

@@ -28,6 +28,9 @@ struct trace;
 /* All is borrowed until prewarm_finish. */
 struct prewarm_setup {
     VkDevice device;
+    VkPhysicalDevice physical_device;
+    PFN_vkGetPhysicalDeviceProperties get_properties;
+    PFN_vkGetPhysicalDeviceProperties2 get_properties2; /* may be NULL */
     const device_table *table;
     const struct config *config;
     const char *app; /* the program's folder */
@@ -46,8 +49,9 @@ struct prewarm_setup {
  * is of no use. NULL: settings or driver do not allow it, or there can be no thread. */
 struct prewarm *prewarm_start(const struct prewarm_setup *setup);
 
-/* At vkDestroyDevice, first of all: waits for the compiles that are under way, and frees. False: in
- * a child of the process, where it must be left alone. NULL: true. */
+/* At vkDestroyDevice, first of all: waits for the compiles that are under way, and frees. False:
+ * what was lent to it must be left alone, for this is a child of the process, or the disk has not
+ * answered for 5 s. NULL: true. */
 bool prewarm_finish(struct prewarm *prewarm);
 
 #endif

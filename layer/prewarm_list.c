@@ -4,7 +4,8 @@
 
 #include "driver/environment.h"
 
-/* What takes longer is for `warmpipe warm`: it would keep the program waiting when it ends. */
+/* What takes longer, or nobody knows how long, is for `warmpipe warm`: it would keep the program
+ * waiting when it ends. */
 #define MAX_COMPILE_US 500000
 
 /* An environment that uses name, and whether it is included in the device's. */
@@ -76,7 +77,8 @@ void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashe
     };
     struct prewarm_list list = {.uses = calloc(count + 1, sizeof *list.uses)};
     for (size_t i = 0; i < count && list.uses && judge.enabled; ++i) {
-        if (uses[i].compile_us < MAX_COMPILE_US && environment_fits(&judge, uses[i].environment) &&
+        if (uses[i].compile_us > 0 && uses[i].compile_us < MAX_COMPILE_US &&
+            environment_fits(&judge, uses[i].environment) &&
             !recipe_crashes_have(crashes, uses[i].pipeline)) {
             list.uses[list.count++] = &uses[i];
         }

@@ -13,8 +13,8 @@ struct prewarm_list {
 };
 
 /* Of the recipes made on the same device, those that need no more than is enabled in `environment`
- * (driver/environment.h), took less than half a second, and are not among `crashes`; most used and
- * dearest first. On a lack of memory the list is shorter. */
+ * (driver/environment.h), are known to have taken less than half a second, and are not among
+ * `crashes`; most used and dearest first. On a lack of memory the list is shorter. */
 void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashes *crashes,
                        const void *environment, size_t environment_size,
                        struct prewarm_list *ret_list);

@@ -11,7 +11,7 @@ static bool find_code(void *user, struct digest content, const void **ret_code, 
 }
 
 struct replay *prewarm_replay_new(const struct prewarm_setup *setup, struct recipes *recipes,
-                                  VkPipelineCache cache)
+                                  VkPipelineCache cache, const struct replay_limits *limits)
 {
     const device_table *table = setup->table;
     const struct replay_commands commands = {
@@ -35,6 +35,5 @@ struct replay *prewarm_replay_new(const struct prewarm_setup *setup, struct reci
         .destroy_pipeline = table->DestroyPipeline,
     };
     const struct replay_source source = {find_form, find_code, recipes};
-    const struct replay_limits limits = {0}; /* the very device that they were made on */
-    return replay_new(setup->device, &commands, cache, &source, &limits, setup->feedback);
+    return replay_new(setup->device, &commands, cache, &source, limits, setup->feedback);
 }

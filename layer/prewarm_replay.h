@@ -1,4 +1,4 @@
-/* The replay of recipes through the device of a program. */
+/* A replay by the next layer's commands of the program's own device. */
 #ifndef WARMPIPE_LAYER_PREWARM_REPLAY_H
 #define WARMPIPE_LAYER_PREWARM_REPLAY_H
 
@@ -6,8 +6,8 @@
 #include "driver/replay.h"
 #include "prewarm.h"
 
-/* One thread's, into the cache; all is borrowed until replay_delete. NULL: out of memory. */
+/* All is borrowed but the limits. NULL: out of memory. Deleted with replay_delete. */
 struct replay *prewarm_replay_new(const struct prewarm_setup *setup, struct recipes *recipes,
-                                  VkPipelineCache cache);
+                                  VkPipelineCache cache, const struct replay_limits *limits);
 
 #endif

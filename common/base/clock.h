@@ -16,4 +16,10 @@ static inline uint64_t clock_now_ns(void)
     return (uint64_t)now.tv_sec * CLOCK_S + (uint64_t)now.tv_nsec;
 }
 
+/* The same instant as the functions of threads want it. */
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / CLOCK_S), .tv_nsec = (long)(ns % CLOCK_S)};
+}
+
 #endif

@@ -39,6 +39,8 @@ struct icd_device {
     struct icd_queue queue;
     char (*extensions)[VK_MAX_EXTENSION_NAME_SIZE]; /* enabled */
     uint32_t extension_count;
+    const VkAllocationCallbacks *allocator; /* &callbacks, of the program's; NULL: none */
+    VkAllocationCallbacks callbacks;
 };
 
 static inline struct icd_device *icd_device_from(VkDevice device)

@@ -120,7 +120,6 @@ static void record_creation(const struct icd_device *device, const VkDeviceCreat
 VkResult icd_CreateDevice(VkPhysicalDevice vk_physical, const VkDeviceCreateInfo *info,
                           const VkAllocationCallbacks *allocator, VkDevice *ret_device)
 {
-    (void)allocator;
     const struct icd_physical_device *physical = icd_physical_from(vk_physical);
     const struct icd_settings *settings = &physical->instance->settings;
     VkResult result = icd_call(settings, ICD_CreateDevice);
@@ -135,6 +134,10 @@ VkResult icd_CreateDevice(VkPhysicalDevice vk_physical, const VkDeviceCreateInfo
     set_loader_magic_value(&device->queue);
     device->settings = settings;
     device->physical = physical;
+    if (allocator != NULL) {
+        device->callbacks = *allocator;
+        device->allocator = &device->callbacks;
+    }
     result = enable_extensions(device, info);
     if (result != VK_SUCCESS) {
         free(device->extensions);

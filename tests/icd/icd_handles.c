@@ -45,6 +45,13 @@ static struct icd_object *find_equal(const struct icd_device *device, VkObjectTy
     return NULL;
 }
 
+/* "The most specific allocator available is used" (the chapter on memory allocation). */
+static const VkAllocationCallbacks *most_specific(const struct icd_device *device,
+                                                  const VkAllocationCallbacks *allocator)
+{
+    return allocator != NULL ? allocator : device->allocator;
+}
+
 static void *allocate(size_t size, const VkAllocationCallbacks *allocator)
 {
     void *memory = allocator == NULL
@@ -54,7 +61,7 @@ static void *allocate(size_t size, const VkAllocationCallbacks *allocator)
     return memory == NULL ? NULL : memset(memory, 0, size);
 }
 
-void icd_object_free(struct icd_object *object, const VkAllocationCallbacks *allocator)
+static void release(void *object, const VkAllocationCallbacks *allocator)
 {
     if (allocator == NULL) {
         free(object);
@@ -63,11 +70,16 @@ void icd_object_free(struct icd_object *object, const VkAllocationCallbacks *all
     }
 }
 
+void icd_object_free(struct icd_object *object, const VkAllocationCallbacks *allocator)
+{
+    release(object, most_specific(object->device, allocator));
+}
+
 void *icd_object_create(const struct icd_device *device, VkObjectType type, size_t size,
                         uint64_t content, const VkAllocationCallbacks *allocator, bool *ret_new)
 {
     /* The allocator is the program's: it may do anything but be called under our lock. */
-    struct icd_object *object = allocate(size, allocator);
+    struct icd_object *object = allocate(size, most_specific(device, allocator));
     if (object == NULL) {
         return NULL;
     }
@@ -92,7 +104,7 @@ void *icd_object_create(const struct icd_device *device, VkObjectType type, size
     pthread_mutex_unlock(&mutex);
     *ret_new = equal == NULL;
     if (equal != NULL || object->handle == 0) {
-        icd_object_free(object, allocator);
+        release(object, most_specific(device, allocator));
         return equal;
     }
     return object;

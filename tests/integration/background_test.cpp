@@ -1,5 +1,6 @@
 // Saves in the background: what was compiled is kept however the program ends, and no process's
 // save is lost to another's.
+#include <atomic>
 #include <csignal>
 #include <cstddef>
 #include <fcntl.h>
@@ -13,6 +14,8 @@
 
 #include "harness.hpp"
 #include "program.hpp"
+#include "test_icd.h"
+#include "things.hpp"
 
 namespace {
 
@@ -276,9 +279,9 @@ TEST_F(BackgroundTest, AForkedChildMayUseVulkanAnew)
     EXPECT_EQ(hits(0, 10), 10u);
 }
 
-// Answers EPERM to what touches files, locks and threads, as sandboxes do that are closed after the
-// device has been made.
-void close_sandbox()
+// Answers what touches files, locks and threads as `answer` says, as sandboxes do that are closed
+// after the device has been made.
+void close_sandbox(unsigned answer)
 {
     static const unsigned calls[] = {SYS_openat,  SYS_flock, SYS_renameat, SYS_renameat2,
                                      SYS_mkdirat, SYS_clone, SYS_clone3,   SYS_unlinkat};
@@ -287,12 +290,14 @@ void close_sandbox()
     };
     for (unsigned call : calls) {
         filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
-        filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+        filter.push_back(BPF_STMT(BPF_RET | BPF_K, answer));
     }
     filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
     const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
     ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    // In all threads.
+    ASSERT_EQ(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program),
+              0);
 }
 
 TEST_F(BackgroundTest, AProgramInAClosedSandboxGoesOnUncached)
@@ -303,13 +308,73 @@ TEST_F(BackgroundTest, AProgramInAClosedSandboxGoesOnUncached)
         [&] {
             leak_from_here_on();
             Program owner;
-            close_sandbox();
+            close_sandbox(SECCOMP_RET_ERRNO | EPERM);
             owner.create_compute(0, 5);
         },
         {Layer::any, false, 0});
     EXPECT_LE(outcome.log().size(), 2u) << outcome.errors;
     EXPECT_TRUE(cache_files().empty());
     EXPECT_EQ(hits(0, 5), 0u);
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+// A broker in the process: the kernel raises SIGSYS, and a handler answers in the call's place. A
+// thread that blocks the signal would be the death of the process.
+TEST_F(BackgroundTest, ASandboxMayAnswerBySignal)
+{
+    run(
+        [&] {
+            leak_from_here_on();
+            static std::atomic<int> answers_to_worker{0};
+            struct sigaction broker = {};
+            broker.sa_flags = SA_SIGINFO;
+            broker.sa_sigaction = [](int, siginfo_t *, void *context) {
+                answers_to_worker += gettid() != getpid();
+                static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RAX] = -EACCES;
+            };
+            ASSERT_EQ(sigaction(SIGSYS, &broker, nullptr), 0);
+            Program owner;
+            owner.create_compute(0, 1);
+            wait_for_flush(); // there is a worker
+            close_sandbox(SECCOMP_RET_TRAP);
+            owner.create_compute(1, 5);
+            wait_until([] { return answers_to_worker > 0; });
+        },
+        {Layer::any, false, 0});
+}
+
+// The allocator of a device may be called by the program's threads alone; it would serve what the
+// worker creates, temporary caches among it.
+TEST_F(BackgroundTest, ADevicesAllocatorIsNotCalledByTheWorker)
+{
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
+    run([&] {
+        CountingAllocator allocator;
+        ProgramOptions options;
+        options.allocator = allocator.get();
+        Program one(options), two(options);
+        one.create_compute(0, 5);
+        const VkPipelineCache cache = two.create_cache();
+        two.create_compute(5, 10);
+        two.create_compute(10, 15, cache);
+        two.destroy_cache(cache);
+        // What is saved second is merged with what was first.
+        wait_until([] { return test_icd_calls("vkMergePipelineCaches") >= 1; });
+    });
+    EXPECT_EQ(hits(0, 10), 10u);
+}
+
+// A driver that takes long to serialize its cache is waited for: the device must not go meanwhile.
+TEST_F(BackgroundTest, TheDeviceGoesWhenTheWorkerHasLeftTheDriver)
+{
+    environment["WPTEST_ICD_DATA_US"] = "2700000"; // twice, for the size and the data
+    const Outcome outcome = run([] {
+        Program owner;
+        owner.create_compute(0, 5);
+        wait_until([] { return test_icd_calls("vkGetPipelineCacheData") >= 1; });
+    });
+    EXPECT_GT(outcome.stats_of()["cache"]["saved_bytes"], 0);
+    environment.erase("WPTEST_ICD_DATA_US");
     EXPECT_EQ(hits(0, 5), 5u);
 }
 

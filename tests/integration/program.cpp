@@ -99,12 +99,12 @@ static VkDevice create_device(VkPhysicalDevice physical, const std::vector<VkPhy
     info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
     info.ppEnabledExtensionNames = extensions.data();
     VkDevice device = VK_NULL_HANDLE;
-    EXPECT_EQ(vkCreateDevice(physical, &info, nullptr, &device), VK_SUCCESS);
+    EXPECT_EQ(vkCreateDevice(physical, &info, options.allocator, &device), VK_SUCCESS);
     return device;
 }
 
 Program::Program(const ProgramOptions &options)
-    : borrows_instance_(options.instance != VK_NULL_HANDLE)
+    : borrows_instance_(options.instance != VK_NULL_HANDLE), allocator_(options.allocator)
 {
     instance = borrows_instance_ ? options.instance : create_instance(options);
     const std::vector<VkPhysicalDevice> devices = sorted_devices(instance);
@@ -125,7 +125,7 @@ void Program::destroy_device()
     pipelines_.clear();
     modules_.clear();
     vkDestroyPipelineLayout(device, layout, nullptr);
-    vkDestroyDevice(device, nullptr);
+    vkDestroyDevice(device, allocator_);
     device = VK_NULL_HANDLE;
 }
 

@@ -26,7 +26,8 @@ struct ProgramOptions {
     std::vector<const char *> device_extensions; // besides what the kinds need
     const void *features = nullptr;              // pNext of VkDeviceCreateInfo
     const char *application_name = nullptr;
-    VkInstance instance = VK_NULL_HANDLE; // another program's, which outlives this one
+    const VkAllocationCallbacks *allocator = nullptr; // of the device; it outlives it
+    VkInstance instance = VK_NULL_HANDLE;             // another program's, which outlives this one
 };
 
 class Program {
@@ -72,6 +73,7 @@ class Program {
 
   private:
     bool borrows_instance_;
+    const VkAllocationCallbacks *allocator_;
     std::vector<VkShaderModule> modules_;
     std::vector<VkPipeline> pipelines_;
 };

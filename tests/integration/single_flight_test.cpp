@@ -252,29 +252,64 @@ INSTANTIATE_TEST_SUITE_P(Of, EachCallback, ::testing::ValuesIn(callbacks),
 
 // A callback may be called in the middle of a compile and take a lock of the program's. Who holds
 // it and creates the same pipeline must not be kept waiting for that compile.
+// One thread is in the middle of a compile and waits for what another does after it has created the
+// same pipeline.
+void expect_nobody_waits(const ProgramOptions &options,
+                         const std::function<void(VkInstance)> &prepare)
+{
+    Program program(options);
+    prepare(program.instance);
+    Batch one(program, Kind::compute, {1}), two(program, Kind::compute, {1});
+    Signal compiling, created;
+    const DuringCompile compile([&](int nth) {
+        if (nth == 1) {
+            compiling.raise();
+            created.wait(); // the lock of the program's
+        }
+    });
+    std::thread other([&] { EXPECT_EQ(one.create(), VK_SUCCESS); });
+    compiling.wait();
+    EXPECT_EQ(two.create(), VK_SUCCESS);
+    created.raise();
+    other.join();
+    EXPECT_NE(one.pipelines[0], two.pipelines[0]);
+}
+
 TEST_P(EachCallback, KeepsNobodyWaiting)
 {
     const Outcome outcome = run([] {
         leak_from_here_on(); // the callback is never destroyed
         ProgramOptions options;
         options.instance_extensions = {GetParam().extension};
-        Program program(options);
-        GetParam().create(program.instance);
-        Batch one(program, Kind::compute, {1}), two(program, Kind::compute, {1});
-        Signal compiling, created;
-        const DuringCompile compile([&](int nth) {
-            if (nth == 1) {
-                compiling.raise();
-                created.wait(); // the lock of the program's
-            }
-        });
-        std::thread other([&] { EXPECT_EQ(one.create(), VK_SUCCESS); });
-        compiling.wait();
-        EXPECT_EQ(two.create(), VK_SUCCESS);
-        created.raise();
-        other.join();
-        EXPECT_NE(one.pipelines[0], two.pipelines[0]);
+        expect_nobody_waits(options, GetParam().create);
     });
+    EXPECT_EQ(outcome.pipelines().size(), 2u);
+}
+
+// An allocator of the device serves what is created without one.
+TEST_F(SingleFlightTest, TheDevicesAllocatorIsACallbackToo)
+{
+    VkAllocationCallbacks allocator = {};
+    allocator.pfnAllocation = [](void *, size_t size, size_t, VkSystemAllocationScope) {
+        return std::malloc(size);
+    };
+    allocator.pfnReallocation = [](void *, void *old, size_t size, size_t,
+                                   VkSystemAllocationScope) { return std::realloc(old, size); };
+    allocator.pfnFree = [](void *, void *memory) { std::free(memory); };
+    ProgramOptions options;
+    options.allocator = &allocator;
+    const Outcome outcome = run([&] { expect_nobody_waits(options, [](VkInstance) {}); });
+    EXPECT_EQ(outcome.pipelines().size(), 2u);
+}
+
+TEST_F(SingleFlightTest, AReportOfDeviceMemoryIsACallbackToo)
+{
+    VkDeviceDeviceMemoryReportCreateInfoEXT report = {
+        VK_STRUCTURE_TYPE_DEVICE_DEVICE_MEMORY_REPORT_CREATE_INFO_EXT};
+    report.pfnUserCallback = [](const VkDeviceMemoryReportCallbackDataEXT *, void *) {};
+    ProgramOptions options;
+    options.features = &report;
+    const Outcome outcome = run([&] { expect_nobody_waits(options, [](VkInstance) {}); });
     EXPECT_EQ(outcome.pipelines().size(), 2u);
 }
 
