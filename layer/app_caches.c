@@ -1,47 +1,9 @@
-#include "app_caches.h"
+#include "app_caches_state.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
-#include "fingerprint_set.h"
-#include "handle_map.h"
-#include "harvest.h"
 #include "injector.h"
-#include "learning.h"
-#include "served_cache.h"
-
-/* One cache of the program. */
-struct app_cache {
-    VkPipelineCache handle;
-    bool left_alone;              /* not harvested either: made with data, or we are to ignore it */
-    bool externally_synchronized; /* may be touched in the program's own calls on it only */
-    bool has_allocator;           /* the program's: not called but by the program's calls */
-    atomic_bool compiled;         /* its driver object may hold what we have not */
-    atomic_bool harvested;        /* counted */
-    atomic_bool read_back;        /* counted */
-    struct served_cache serving;
-    struct fingerprint_set seen; /* pipelines created in its name */
-};
-
-struct app_caches {
-    VkDevice device;
-    const device_table *table;
-    struct injector *injector;
-    enum app_cache_mode mode;
-    struct stats *stats;
-    pthread_mutex_t list_lock;   /* over changes of by_handle, and walks of it */
-    struct handle_map by_handle; /* VkPipelineCache → struct app_cache */
-    struct harvest *harvest;
-    /* Held across calls down while served caches are filled and read, while the program merges, and
-     * while a save merges the harvested ones (VUID-vkMergePipelineCaches-dstCache-10202). */
-    pthread_mutex_t fill_lock;
-    atomic_bool reads_back;  /* the program has read a cache back: later ones are passed on */
-    atomic_bool makes_empty; /* it has made one that could be served */
-    struct learning learning;
-};
 
 struct app_cache *app_caches_find(struct app_caches *caches, VkPipelineCache named)
 {
@@ -197,6 +159,10 @@ void app_caches_created(struct app_caches *caches, const VkPipelineCacheCreateIn
     cache->left_alone = is_left_alone(caches, create_info);
     cache->externally_synchronized = create_info->flags != 0;
     cache->has_allocator = allocator || injector_caches(caches->injector)->allocator;
+    if (allocator) {
+        cache->callbacks = *allocator;
+        cache->allocator = &cache->callbacks;
+    }
     if (!cache->left_alone) {
         atomic_store(&caches->makes_empty, true);
     }
@@ -281,117 +247,6 @@ void app_caches_chosen_done(const struct app_cache_choice *choice, bool compiled
 bool app_caches_choice_is_saved(const struct app_cache_choice *choice)
 {
     return choice->hot || (choice->named && !choice->named->left_alone);
-}
-
-void app_caches_untouched(struct app_caches *caches, VkPipelineCache named)
-{
-    struct app_cache *cache = app_caches_find(caches, named);
-    if (!cache) {
-        return;
-    }
-    atomic_store(&cache->compiled, true);
-    if (!served_cache_is_passed(&cache->serving)) {
-        pthread_mutex_lock(&caches->fill_lock);
-        served_cache_pass_now(&cache->serving, injector_caches(caches->injector), named,
-                              injector_loaded_cache(caches->injector));
-        pthread_mutex_unlock(&caches->fill_lock);
-    }
-}
-
-static void note_read_back(struct app_caches *caches, struct app_cache *cache)
-{
-    if (atomic_exchange(&cache->read_back, true)) {
-        return;
-    }
-    stats_add(caches->stats, STATS_app_caches_read_back, 1);
-    if (cache->left_alone) {
-        return;
-    }
-    bool first = !atomic_exchange(&caches->reads_back, true);
-    if (first && !served_cache_is_passed(&cache->serving)) {
-        log_info("the program reads its pipeline cache back: it now gets more than it made, and "
-                 "its caches are passed on from here");
-    }
-}
-
-/* Under fill_lock: the program is about to see what is in the cache. */
-static void fill(struct app_caches *caches, struct app_cache *cache)
-{
-    if (cache && !served_cache_is_passed(&cache->serving)) {
-        served_cache_fill(&cache->serving, injector_caches(caches->injector), cache->handle,
-                          injector_loaded_cache(caches->injector));
-    }
-}
-
-/* Under fill_lock: it has seen it. */
-static void pass(struct app_caches *caches, struct app_cache *cache)
-{
-    if (cache && !served_cache_is_passed(&cache->serving)) {
-        served_cache_pass(&cache->serving, injector_caches(caches->injector), cache->handle,
-                          injector_loaded_cache(caches->injector));
-    }
-}
-
-static VkResult get_data(struct app_caches *caches, VkPipelineCache handle, size_t *data_size,
-                         void *data)
-{
-    const struct driver_caches *driver = injector_caches(caches->injector);
-    driver_cache_enter(driver);
-    VkResult result = caches->table->GetPipelineCacheData(caches->device, handle, data_size, data);
-    driver_cache_leave(driver);
-    return result;
-}
-
-VkResult app_caches_get_data(struct app_caches *caches, VkPipelineCache handle, size_t *data_size,
-                             void *data)
-{
-    struct app_cache *cache = app_caches_find(caches, handle);
-    if (cache) {
-        note_read_back(caches, cache);
-    }
-    if (!cache || served_cache_is_passed(&cache->serving)) {
-        return get_data(caches, handle, data_size, data);
-    }
-    /* The size is asked for first, then the data: both calls see what the first one filled in. */
-    pthread_mutex_lock(&caches->fill_lock);
-    if (!data || !served_cache_is_filled(&cache->serving)) {
-        fill(caches, cache);
-    }
-    VkResult result = get_data(caches, handle, data_size, data);
-    if (data) {
-        pass(caches, cache);
-    }
-    pthread_mutex_unlock(&caches->fill_lock);
-    return result;
-}
-
-VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination,
-                          uint32_t source_count, const VkPipelineCache *sources)
-{
-    const struct driver_caches *driver = injector_caches(caches->injector);
-    struct app_cache *target = app_caches_find(caches, destination);
-    pthread_mutex_lock(&caches->fill_lock);
-    for (uint32_t i = 0; i < source_count; ++i) {
-        struct app_cache *source = app_caches_find(caches, sources[i]);
-        if (source) {
-            note_read_back(caches, source);
-        }
-        fill(caches, source);
-    }
-    /* Once merged into, its contents are no longer ours alone: passed on from now. */
-    pass(caches, target);
-    driver_cache_enter(driver);
-    VkResult result =
-        caches->table->MergePipelineCaches(caches->device, destination, source_count, sources);
-    driver_cache_leave(driver);
-    for (uint32_t i = 0; i < source_count; ++i) {
-        pass(caches, app_caches_find(caches, sources[i]));
-    }
-    pthread_mutex_unlock(&caches->fill_lock);
-    if (target) {
-        atomic_store(&target->compiled, true);
-    }
-    return result;
 }
 
 bool app_caches_finish(struct app_caches *caches)

@@ -178,21 +178,6 @@ static void look_at_cache(struct prewarm *prewarm)
     }
 }
 
-static void trace_replay(struct trace *trace, struct digest pipeline, uint64_t start_ns,
-                         enum replay_outcome outcome)
-{
-    if (trace) {
-        trace_put(trace, &(struct trace_event){
-                             .kind = TRACE_PREWARM,
-                             .name = "prewarm",
-                             .start_ns = start_ns,
-                             .end_ns = clock_now_ns(),
-                             .result = replay_outcome_id(outcome),
-                             .content = pipeline,
-                         });
-    }
-}
-
 static void note_outcome(struct prewarm *prewarm, enum replay_outcome outcome)
 {
     if (outcome != REPLAY_COMPILED && outcome != REPLAY_HIT) {
@@ -217,10 +202,7 @@ static void replay_one(struct runner *runner, struct replay *replay, struct dige
         return;
     }
     if (recipe_crashes_begin(prewarm->crashes, runner->number, pipeline)) {
-        uint64_t start_ns = clock_now_ns();
-        enum replay_outcome outcome = replay_pipeline(replay, pipeline);
-        trace_replay(prewarm->setup.trace, pipeline, start_ns, outcome);
-        note_outcome(prewarm, outcome);
+        note_outcome(prewarm, prewarm_replay(replay, prewarm->setup.trace, pipeline));
         recipe_crashes_end(prewarm->crashes, runner->number);
     } else {
         stop(prewarm);

@@ -1,5 +1,8 @@
 #include "prewarm_replay.h"
 
+#include "base/clock.h"
+#include "trace.h"
+
 static bool find_form(void *user, struct digest content, const void **ret_form, size_t *ret_size)
 {
     return recipes_find(user, RECIPE_FORM, content, ret_form, ret_size);
@@ -36,4 +39,22 @@ struct replay *prewarm_replay_new(const struct prewarm_setup *setup, struct reci
     };
     const struct replay_source source = {find_form, find_code, recipes};
     return replay_new(setup->device, &commands, cache, &source, limits, setup->feedback);
+}
+
+enum replay_outcome prewarm_replay(struct replay *replay, struct trace *trace,
+                                   struct digest pipeline)
+{
+    const uint64_t start_ns = trace ? clock_now_ns() : 0;
+    const enum replay_outcome outcome = replay_pipeline(replay, pipeline);
+    if (trace) {
+        trace_put(trace, &(struct trace_event){
+                             .kind = TRACE_PREWARM,
+                             .name = "prewarm",
+                             .start_ns = start_ns,
+                             .end_ns = clock_now_ns(),
+                             .result = replay_outcome_id(outcome),
+                             .content = pipeline,
+                         });
+    }
+    return outcome;
 }

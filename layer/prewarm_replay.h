@@ -10,4 +10,8 @@
 struct replay *prewarm_replay_new(const struct prewarm_setup *setup, struct recipes *recipes,
                                   VkPipelineCache cache, const struct replay_limits *limits);
 
+/* replay_pipeline, as a span of the trace if there is one (NULL: none). */
+enum replay_outcome prewarm_replay(struct replay *replay, struct trace *trace,
+                                   struct digest pipeline);
+
 #endif

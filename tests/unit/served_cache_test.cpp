@@ -65,7 +65,7 @@ class ServedCache : public testing::Test {
     }
 
     device_table table{};
-    driver_caches caches{VK_NULL_HANDLE, &table, nullptr};
+    driver_caches caches{VK_NULL_HANDLE, &table, nullptr, nullptr};
     VkPipelineCache handle = reinterpret_cast<VkPipelineCache>(uintptr_t{0x10});
     VkPipelineCache hot = hot_cache;
     served_cache cache{};
