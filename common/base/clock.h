@@ -19,7 +19,8 @@ static inline uint64_t clock_now_ns(void)
 /* The same instant as the functions of threads want it. */
 static inline struct timespec clock_timespec(uint64_t ns)
 {
-    return (struct timespec){.tv_sec = (time_t)(ns / CLOCK_S), .tv_nsec = (long)(ns % CLOCK_S)};
+    struct timespec instant = {(time_t)(ns / CLOCK_S), (long)(ns % CLOCK_S)};
+    return instant;
 }
 
 #endif
