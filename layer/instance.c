@@ -7,6 +7,7 @@
 #include "dispatch.h"
 #include "handle_map.h"
 #include "host.h"
+#include "layer_settings.h"
 
 static struct handle_map instances = HANDLE_MAP_INIT;
 
@@ -141,7 +142,7 @@ static void instance_init(struct instance *instance, VkInstance handle,
     take_commands(instance, handle, create_info);
     instance->passive = host_is_off_limits() || next(handle, DISPATCH_PRESENCE_NAME);
     if (!instance->passive) {
-        config_read(read_environment, &instance->config);
+        config_read_given(read_environment, layer_settings_each, create_info, &instance->config);
         instance->passive = host_is_replayer();
         host_app_name(instance->config.app, application, instance->app);
         if (application) {

@@ -61,10 +61,10 @@ static const char *look_up(config_lookup_fn lookup, const char *name)
     return value && *value ? value : NULL;
 }
 
-/* What a settings file says; NULL: nothing. */
-struct from_file {
+/* What variables do not say. */
+struct unset {
     struct settings_file file;
-    char *values[SETTING_COUNT];
+    char *values[SETTING_COUNT]; /* NULL: nothing */
 };
 
 /* -1: there is none. */
@@ -78,75 +78,116 @@ static int find_key(const char *key)
     return -1;
 }
 
-/* A file may lie in the directory that a program happens to run in: it says nothing of where files
- * are read or written. */
+/* A settings file may lie in the directory that a program happens to run in, and a program may be
+ * told by anybody what to set: neither says where files are read or written. */
 static bool names_a_path(int id, const char *value)
 {
     return settings[id].kind == KIND_path || (settings[id].kind == KIND_log && strchr(value, ':'));
 }
 
-static void take_value(const char *key, const char *value, void *user)
+/* -1: it is not taken. */
+static int find_taken(const char *key, const char *value)
 {
-    struct from_file *from_file = user;
     int id = find_key(key);
-    if (id < 0 || names_a_path(id, value)) {
-        return;
-    }
+    return id >= 0 && !names_a_path(id, value) ? id : -1;
+}
+
+static void take_value(int id, const char *value, struct unset *unset)
+{
     if (settings[id].kind == KIND_flag) {
         /* As Vulkan Configurator writes them. */
         value = strcmp(value, "true") == 0 ? "1" : strcmp(value, "false") == 0 ? "0" : value;
     }
-    free(from_file->values[id]);
-    from_file->values[id] = *value ? strdup(value) : NULL;
+    free(unset->values[id]);
+    unset->values[id] = *value ? strdup(value) : NULL;
 }
 
-static void complain_of_key(const char *key, const char *value, void *user)
+/* Of a file the last line counts. */
+static void take_line(const char *key, const char *value, void *user)
 {
-    const char *path = user;
-    int id = find_key(key);
-    if (id < 0) {
-        log_warn("'%s': no setting " FILE_PREFIX "%s (%s)", path, key,
-                 reason_id(REASON_bad_setting));
-    } else if (names_a_path(id, value)) {
-        log_warn("'%s': " FILE_PREFIX "%s names a path: only the variable %s can set it (%s)", path,
-                 key, settings[id].name, reason_id(REASON_bad_setting));
+    int id = find_taken(key, value);
+    if (id >= 0) {
+        take_value(id, value, user);
     }
 }
 
-static void read_settings_file(config_lookup_fn lookup, struct from_file *ret_from_file)
+/* Of a program's settings the first. */
+static void take_given(const char *key, const char *value, void *user)
 {
-    *ret_from_file = (struct from_file){0};
-    struct settings_file *file = &ret_from_file->file;
+    struct unset *unset = user;
+    int id = find_taken(key, value);
+    if (id >= 0 && !unset->values[id]) {
+        take_value(id, value, unset);
+    }
+}
+
+static void complain_of_path(const char *source, const char *key, const char *value)
+{
+    int id = find_key(key);
+    if (id >= 0 && names_a_path(id, value)) {
+        log_warn("'%s': " FILE_PREFIX "%s names a path: only the variable %s can set it (%s)",
+                 source, key, settings[id].name, reason_id(REASON_bad_setting));
+    }
+}
+
+static void complain_of_line(const char *key, const char *value, void *user)
+{
+    const char *path = user;
+    if (find_key(key) < 0) {
+        log_warn("'%s': no setting " FILE_PREFIX "%s (%s)", path, key,
+                 reason_id(REASON_bad_setting));
+    }
+    complain_of_path(path, key, value);
+}
+
+static void complain_of_given(const char *key, const char *value, void *user)
+{
+    (void)user;
+    complain_of_path("VkLayerSettingsCreateInfoEXT", key, value);
+}
+
+static void read_unset(config_lookup_fn lookup, config_given_fn each, const void *given,
+                       struct unset *ret_unset)
+{
+    *ret_unset = (struct unset){0};
+    struct settings_file *file = &ret_unset->file;
     if (settings_file_read(lookup, file)) {
-        settings_file_each(file->text, file->size, FILE_PREFIX, take_value, ret_from_file);
+        settings_file_each(file->text, file->size, FILE_PREFIX, take_line, ret_unset);
+    }
+    if (each) {
+        each(given, take_given, ret_unset);
     }
 }
 
 /* Once a process. */
-static void complain_of_settings_file(const struct settings_file *file)
+static void complain_of_unset(const struct settings_file *file, config_given_fn each,
+                              const void *given)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
-    if (file->text && !atomic_flag_test_and_set(&told)) {
-        settings_file_each(file->text, file->size, FILE_PREFIX, complain_of_key, file->path);
+    static atomic_bool told[2];
+    if (file->text && !atomic_exchange(&told[0], true)) {
+        settings_file_each(file->text, file->size, FILE_PREFIX, complain_of_line, file->path);
+    }
+    if (each && !atomic_exchange(&told[1], true)) {
+        each(given, complain_of_given, NULL);
     }
 }
 
-static void free_settings_file(struct from_file *from_file)
+static void free_unset(struct unset *unset)
 {
     for (int id = 0; id < SETTING_COUNT; id++) {
-        free(from_file->values[id]);
+        free(unset->values[id]);
     }
-    settings_file_free(&from_file->file);
+    settings_file_free(&unset->file);
 }
 
-static void read_setting(enum setting_id id, config_lookup_fn lookup,
-                         const struct from_file *from_file, struct config *config)
+static void read_setting(enum setting_id id, config_lookup_fn lookup, const struct unset *unset,
+                         struct config *config)
 {
     static atomic_bool told[SETTING_COUNT];
     const struct setting *setting = &settings[id];
     const char *value = look_up(lookup, setting->name);
     if (!value) {
-        value = from_file->values[id];
+        value = unset->values[id];
     }
     if (value && setting->read(value, config)) {
         return;
@@ -185,25 +226,31 @@ static char *default_root(config_lookup_fn lookup)
     return NULL;
 }
 
-void config_read(config_lookup_fn lookup, struct config *ret_config)
+void config_read_given(config_lookup_fn lookup, config_given_fn each, const void *given,
+                       struct config *ret_config)
 {
     struct config config = {0};
-    struct from_file from_file;
-    read_settings_file(lookup, &from_file);
-    read_setting(SETTING_log, lookup, &from_file, &config);
+    struct unset unset;
+    read_unset(lookup, each, given, &unset);
+    read_setting(SETTING_log, lookup, &unset, &config);
     log_configure(config.log_level, config.log_path);
-    complain_of_settings_file(&from_file.file);
+    complain_of_unset(&unset.file, each, given);
     for (int id = 0; id < SETTING_COUNT; id++) {
         if (id != SETTING_log) {
-            read_setting((enum setting_id)id, lookup, &from_file, &config);
+            read_setting((enum setting_id)id, lookup, &unset, &config);
         }
     }
-    free_settings_file(&from_file);
+    free_unset(&unset);
     const char *directory = look_up(lookup, settings[SETTING_dir].name);
     if (!directory || directory[0] != '/') {
         config.root = default_root(lookup);
     }
     *ret_config = config;
+}
+
+void config_read(config_lookup_fn lookup, struct config *ret_config)
+{
+    config_read_given(lookup, NULL, NULL, ret_config);
 }
 
 void config_free(struct config *config)

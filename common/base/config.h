@@ -54,6 +54,18 @@ typedef const char *(*config_lookup_fn)(const char *name);
  * Thread-safe if `lookup` is. */
 void config_read(config_lookup_fn lookup, struct config *ret_config);
 
+/* What a program sets itself, by the key of a settings file without its prefix ("dedup"). */
+typedef void (*config_take_fn)(const char *key, const char *value, void *user);
+
+/* Gives each of a program's settings to `take`; called more than once. */
+typedef void (*config_given_fn)(const void *given, config_take_fn take, void *user);
+
+/* As config_read; what neither a variable nor the file says is taken from the program's own
+ * settings, the first of a key, but for what names a path. Keys that are not known are passed over
+ * without a word (VkLayerSettingEXT::pSettingName). `each` NULL: there are none. */
+void config_read_given(config_lookup_fn lookup, config_given_fn each, const void *given,
+                       struct config *ret_config);
+
 /* Frees what config_read allocated and zeroes the struct. */
 void config_free(struct config *config);
 

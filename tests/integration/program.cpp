@@ -27,6 +27,7 @@ static VkInstance create_instance(const ProgramOptions &options)
     application.pApplicationName = options.application_name;
     application.apiVersion = options.api;
     VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    info.pNext = options.instance_next;
     info.pApplicationInfo = &application;
     info.enabledExtensionCount = static_cast<uint32_t>(options.instance_extensions.size());
     info.ppEnabledExtensionNames = options.instance_extensions.data();

@@ -25,6 +25,7 @@ struct ProgramOptions {
     std::vector<const char *> instance_extensions;
     std::vector<const char *> device_extensions; // besides what the kinds need
     const void *features = nullptr;              // pNext of VkDeviceCreateInfo
+    const void *instance_next = nullptr;         // pNext of VkInstanceCreateInfo
     const char *application_name = nullptr;
     const VkAllocationCallbacks *allocator = nullptr; // of the device; it outlives it
     VkInstance instance = VK_NULL_HANDLE;             // another program's, which outlives this one

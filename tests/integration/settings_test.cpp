@@ -94,6 +94,51 @@ TEST_F(SettingsTest, AFileSaysWhatVariablesDoNot)
     EXPECT_EQ(cache_files().size(), 1u);
 }
 
+// VkLayerSettingsCreateInfoEXT, which older headers do not have.
+struct LayerSetting {
+    const char *layer;
+    const char *name;
+    int type;
+    uint32_t count;
+    const void *values;
+};
+struct LayerSettings {
+    VkStructureType type = static_cast<VkStructureType>(1000496000);
+    const void *next = nullptr;
+    uint32_t count = 1;
+    const LayerSetting *settings = nullptr;
+};
+
+TEST_F(SettingsTest, TheProgramSaysWhatNobodyElseDoes)
+{
+    const auto program = [] {
+        // Loaders that do not know it refuse an instance to whoever believes a report of it.
+        uint32_t count = 0;
+        vkEnumerateInstanceExtensionProperties("VK_LAYER_WARMPIPE_pipeline_cache", &count, nullptr);
+        EXPECT_EQ(count, 0u);
+        const char *none = "none";
+        const VkBool32 yes = VK_TRUE;
+        const LayerSetting list[] = {
+            {"VK_LAYER_WARMPIPE_pipeline_cache", "dedup", 7, 1, &none},
+            {"VK_LAYER_WARMPIPE_pipeline_cache", "readonly", 0, 1, &yes},
+        };
+        LayerSettings settings;
+        settings.count = 2;
+        settings.settings = list;
+        ProgramOptions options;
+        options.instance_next = &settings;
+        Program owner(options);
+        owner.create_compute(0, 4);
+        owner.create_compute(0, 4);
+    };
+    const Outcome outcome = run(program);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["deduplicated"], 0);
+    EXPECT_TRUE(cache_files().empty());
+    environment["WARMPIPE_READONLY"] = "0";
+    run(program);
+    EXPECT_EQ(cache_files().size(), 1u);
+}
+
 TEST_F(SettingsTest, FolderOfTheProgram)
 {
     environment["WARMPIPE_APP"] = "My_App-1";

@@ -354,6 +354,72 @@ TEST(Config, AFileNamesNoPath)
                     .empty());
 }
 
+// What a program sets itself.
+using Given = std::vector<std::pair<std::string, std::string>>;
+
+void each_given(const void *given, config_take_fn take, void *user)
+{
+    for (const auto &[key, value] : *static_cast<const Given *>(given)) {
+        take(key.c_str(), value.c_str(), user);
+    }
+}
+
+std::vector<std::string> read_given(const Given &given, Variables variables,
+                                    void (*check)(const struct config &config))
+{
+    variables.emplace("HOME", "/home/u");
+    environment = std::move(variables);
+    return run_in_child([&] {
+               for (int twice = 0; twice < 2; twice++) {
+                   struct config config;
+                   config_read_given(look_up, each_given, &given, &config);
+                   check(config);
+                   config_free(&config);
+               }
+           })
+        .lines();
+}
+
+TEST(Config, TheProgramSaysWhatNeitherVariablesNorTheFileDo)
+{
+    Scratch scratch;
+    std::ofstream(scratch.path("vk_layer_settings.txt"))
+        << "warmpipe_pipeline_cache.prewarm = off\nwarmpipe_pipeline_cache.app =\n";
+    const Given given = {{"dedup", "modules,pipelines"},
+                         {"dedup", "none"},
+                         {"readonly", "true"},
+                         {"prewarm", "on"},
+                         {"app", "mine"},
+                         {"max_size", "5"},
+                         {"unknown", "1"}};
+    EXPECT_TRUE(
+        read_given(
+            given, {{"WARMPIPE_MAX_SIZE", "6"}, {"VK_LAYER_SETTINGS_PATH", scratch.path("")}},
+            [](const struct config &config) {
+                EXPECT_EQ(config.dedup, static_cast<unsigned>(DEDUP_MODULES | DEDUP_PIPELINES));
+                EXPECT_TRUE(config.read_only);
+                EXPECT_EQ(config.prewarm, PREWARM_OFF); // the file wins
+                EXPECT_EQ(config.max_size, 6u);         // the variable wins
+                EXPECT_EQ(text(config.app), "mine");    // an empty line says nothing
+            })
+            .empty());
+}
+
+TEST(Config, TheProgramNamesNoPath)
+{
+    const auto said = read_given({{"dir", "/tmp/x"},
+                                  {"policy", "none"},
+                                  {"stats", "/tmp/x"},
+                                  {"trace", "/tmp/x"},
+                                  {"log", "info:/tmp/x"}},
+                                 {}, expect_defaults);
+    ASSERT_EQ(said.size(), 5u);
+    for (const std::string &line : said) {
+        EXPECT_NE(line.find("names a path: only the variable WARMPIPE_"), std::string::npos)
+            << line;
+    }
+}
+
 TEST(Config, WhatIsWrongInAFileIsNamedOnce)
 {
     const auto said = read_file_with("warmpipe_pipeline_cache.dedupe = all\n"
