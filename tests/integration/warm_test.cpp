@@ -20,17 +20,25 @@ class WarmTest : public RealDriversTest {
     }
 };
 
+// With one complete cache, whatever the number of threads.
 TEST_F(WarmTest, TheFirstStartOnAnotherDeviceIsWarm)
 {
     use_radv();
     client();
     environment["RADV_FORCE_FAMILY"] = "navi21";
-    const json cache = warm({"--jobs", "2"});
-    EXPECT_EQ(cache["state"], "warmed");
-    EXPECT_EQ(cache["compiled"], 30);
-    EXPECT_EQ(cache["skipped"], 0);
-    expect_warm(client(), 30);
-    EXPECT_EQ(warm()["state"], "ready");
+    for (const char *jobs : {"1", "2", "3", "8"}) {
+        SCOPED_TRACE(jobs);
+        for (const std::filesystem::path &file : cache_files()) {
+            std::filesystem::remove(file);
+        }
+        const json cache = warm({"--jobs", jobs});
+        EXPECT_EQ(cache["state"], "warmed");
+        EXPECT_EQ(cache["compiled"], 30);
+        EXPECT_EQ(cache["skipped"], 0);
+        EXPECT_EQ(cache_files().size(), 1u);
+        expect_warm(client(), 30);
+        EXPECT_EQ(warm()["state"], "ready");
+    }
 }
 
 TEST_F(WarmTest, WithRenderPassesAndAnOlderVulkan)
