@@ -66,6 +66,7 @@ cd "$work/place"
 touch file
 expect "bash: directories" folder "$(bash_offers warmpipe list --dir '')"
 expect "bash: files" "file folder" "$(bash_offers warmpipe inspect '')"
+expect "bash: traces" "file folder" "$(bash_offers warmpipe report '')"
 if command -v fish >/dev/null; then
     expect "fish: programs" my-app "$(fish_offers 'warmpipe list --app ')"
 fi

@@ -25,12 +25,12 @@ class Browser:
     def devtools(self, command, **parameters):
         return self.driver.execute_cdp_cmd(command, parameters)
 
-    def look(self, width, height, dark=False, scale=1, touch=False):
+    def look(self, width, height, dark=False, scale=1, touch=False, media="screen"):
         """The window that the next page is opened in."""
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height,
                       deviceScaleFactor=scale, mobile=touch)
         self.devtools("Emulation.setTouchEmulationEnabled", enabled=touch)
-        self.devtools("Emulation.setEmulatedMedia", features=[
+        self.devtools("Emulation.setEmulatedMedia", media=media, features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def open(self, path):

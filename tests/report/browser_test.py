@@ -137,13 +137,13 @@ class PageTest(unittest.TestCase):
                 scroll_width, width, beyond = self.browser.run(OVERFLOW)
                 self.assertEqual((scroll_width, beyond), (width, []))
 
-    def test_is_readable_in_light_and_in_dark(self):
+    def test_is_readable_in_light_and_in_dark_and_on_paper(self):
         page = self.page(*traces.cold_and_warm())
-        for dark in (False, True):
-            self.show(page, dark=dark, **DESKTOP)
+        for dark, media in ((False, "screen"), (True, "screen"), (True, "print")):
+            self.show(page, dark=dark, media=media, **DESKTOP)
             ground = self.browser.run("return getComputedStyle(document.body).backgroundColor")
             mean = sum(int(part) for part in ground[4:-1].split(",")) / 3
-            self.assertTrue(mean < 40 if dark else mean > 215, ground)
+            self.assertTrue(mean < 40 if dark and media == "screen" else mean > 215, ground)
             found = self.browser.run(CONTRASTS)
             self.assertGreater(len(found), 100)
             self.assertEqual([entry for entry in found if entry[1] < entry[2]], [])

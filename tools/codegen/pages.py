@@ -158,7 +158,7 @@ def kind_of(option):
 def operand_kind(verb):
     if verb.operands.startswith("[--] PROGRAM"):
         return "command"
-    return "files" if re.search(r"\b(FILE|PATH)\b", verb.operands) else ""
+    return "files" if re.search(r"\b(FILE|PATH|TRACE)\b", verb.operands) else ""
 
 
 PROGRAMS = "warmpipe list --json 2>/dev/null | grep -o '\"name\":\"[^\"]*' | cut -d'\"' -f4 | sort -u"

@@ -88,7 +88,7 @@
     }
 
     drawAxis(context, view, width, x, colours) {
-      const step = round((view.to - view.from) / Math.max(2, width / 110));
+      const step = round((view.to - view.from) / Math.max(3, width / 90));
       const bottom = this.height - AXIS;
       context.textBaseline = 'alphabetic';
       for (let ns = Math.ceil(view.from / step) * step; ns <= view.to; ns += step) {
@@ -167,6 +167,10 @@
       this.addDigests();
       new ResizeObserver(() => this.draw()).observe(figure);
       matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.restyle());
+      matchMedia('print').addEventListener('change', () => {
+        this.restyle();
+        this.drawNow(); // paper does not wait for the next frame
+      });
       this.restyle();
       this.reset();
     }
@@ -206,8 +210,12 @@
       this.due = true;
       requestAnimationFrame(() => {
         this.due = false;
-        for (const track of this.tracks) track.draw(this.view, this.colours, this.chosen);
+        this.drawNow();
       });
+    }
+
+    drawNow() {
+      for (const track of this.tracks) track.draw(this.view, this.colours, this.chosen);
     }
 
     addTools() {
