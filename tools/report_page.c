@@ -108,7 +108,7 @@ static void put_cards(struct bytes *page, const struct report_program *program)
     } else {
         snprintf(remark, sizeof remark, "any thread creating");
     }
-    put_card(page, "Clock time in creation", report_duration(last->sums.elapsed_ns).text, remark);
+    put_card(page, "Clock time", report_duration(last->sums.elapsed_ns).text, remark);
     snprintf(remark, sizeof remark, "in %s", report_duration(last->sums.load_ns).text);
     put_card(page, "Cache loaded", report_size(last->sums.loaded_bytes).text, remark);
     snprintf(remark, sizeof remark, "%s different",
