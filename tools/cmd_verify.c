@@ -94,12 +94,20 @@ static void check_folder(struct verification *verification, const char *director
     free(path);
 }
 
+/* A folder that is being gone through; zero-initialize. */
+struct visit {
+    bool is_checked;                /* whether it is to be trusted was judged */
+    bool are_opened;                /* its recipes were, unless there is no memory for that */
+    struct verify_recipes *recipes; /* NULL: not opened */
+};
+
 /* Of a segment: what it says is judged together with what lies beside it. */
-static void check_recipes(struct verification *verification, int directory_fd, const char *name,
-                          const char *path)
+static void check_recipes(struct verification *verification, struct verify_recipes *recipes,
+                          const char *name, const char *path)
 {
     struct recipe_merge_counts counts = {0};
-    const enum reason reason = verify_recipes(directory_fd, name, &counts);
+    const enum reason reason =
+        recipes ? verify_recipes_judge(recipes, name, &counts) : REASON_out_of_memory;
     struct output *output = &verification->output;
     output_open(output, NULL, OUTPUT_ROW);
     output_text(output, "reason", reason == REASON_ok ? "ok" : reason_id(reason));
@@ -118,10 +126,6 @@ static void check_recipes(struct verification *verification, int directory_fd, c
 static void check_file(struct verification *verification, int directory_fd, const char *name,
                        const char *path)
 {
-    if (verify_recipes_is_one(directory_fd, name)) {
-        check_recipes(verification, directory_fd, name, path);
-        return;
-    }
     struct cache_file file;
     enum reason reason = cache_file_check(directory_fd, name, &file);
     if (!file.ours) {
@@ -172,9 +176,8 @@ static bool is_named_as_ours(const char *name)
 
 static void check_directory(struct verification *verification, const char *directory);
 
-/* `*folder_checked` tells whether the folder that it lies in was judged. */
 static void check_entry(struct verification *verification, int directory_fd, const char *directory,
-                        const char *name, bool *folder_checked)
+                        const char *name, struct visit *visit)
 {
     bool descend = is_directory(directory_fd, name);
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
@@ -186,11 +189,19 @@ static void check_entry(struct verification *verification, int directory_fd, con
         return;
     }
     if (is_named_as_ours(name)) {
-        if (!*folder_checked) {
+        if (!visit->is_checked) {
             check_folder(verification, directory);
-            *folder_checked = true;
+            visit->is_checked = true;
         }
-        check_file(verification, directory_fd, name, path);
+        if (!verify_recipes_has_our_name(name)) {
+            check_file(verification, directory_fd, name, path);
+        } else {
+            if (!visit->are_opened) {
+                visit->recipes = verify_recipes_open(directory_fd, NULL);
+                visit->are_opened = true;
+            }
+            check_recipes(verification, visit->recipes, name, path);
+        }
     } else if (strcmp(name, QUARANTINE_FOLDER) == 0) {
         list_quarantine(verification, path);
     } else {
@@ -207,12 +218,13 @@ static void check_directory(struct verification *verification, const char *direc
     if (count < 0) {
         complain(verification, directory, strerror(errno));
     }
-    bool folder_checked = false;
+    struct visit visit = {0};
     for (int i = 0; i < count; i++) {
-        check_entry(verification, fd, directory, entries[i]->d_name, &folder_checked);
+        check_entry(verification, fd, directory, entries[i]->d_name, &visit);
         free(entries[i]);
     }
     free(entries);
+    verify_recipes_close(visit.recipes);
     if (fd >= 0) {
         close(fd);
     }
@@ -233,7 +245,13 @@ static void check_named_file(struct verification *verification, const char *path
         if (is_named_as_ours(name)) {
             check_folder(verification, directory);
         }
-        check_file(verification, fd, name, path);
+        if (verify_recipes_is_one(fd, name)) {
+            struct verify_recipes *recipes = verify_recipes_open(fd, name);
+            check_recipes(verification, recipes, name, path);
+            verify_recipes_close(recipes);
+        } else {
+            check_file(verification, fd, name, path);
+        }
         close(fd);
     }
     free(directory);

@@ -6,9 +6,12 @@
 #include "disk/file.h"
 #include "disk/listing.h"
 #include "disk/recipe_folder.h"
+#include "disk/recipe_graph.h"
+#include "disk/recipe_uses.h"
 #include "recipe_judge.h"
 
-#define MAX_BESIDE ((size_t)1024)
+/* Of those beside: each takes a descriptor. */
+#define MAX_HELD 64
 
 bool verify_recipes_has_our_name(const char *name)
 {
@@ -27,61 +30,178 @@ bool verify_recipes_is_one(int directory_fd, const char *name)
             read > 0 && recipe_check_header(head, read) != REASON_bad_magic);
 }
 
-/* The file that is judged, first, and those beside it. */
-struct folder {
-    struct recipe_segment *segments;
-    struct recipe_merge_input *inputs;
-    size_t count;
+/* A file, and what was found in it. */
+struct file {
+    char *name;
+    enum reason reason; /* why it could not be opened */
+    size_t place;       /* among the segments, if it was */
+    struct recipe_merge_counts counts;
 };
 
-/* False: out of memory. */
-static bool reserve(struct folder *folder)
-{
-    const size_t count = folder->count + 1;
-    struct recipe_segment *segments = reallocarray(folder->segments, count, sizeof *segments);
-    folder->segments = segments ? segments : folder->segments;
-    return segments;
-}
+struct verify_recipes {
+    struct file *files;
+    size_t file_count;
+    struct recipe_segment *segments;
+    struct recipe_merge_input *inputs; /* of the same places */
+    size_t count;
+    struct recipe_graph graph;
+    struct recipe_judge judge;
+    size_t judged; /* the file whose records are being judged */
+};
 
-static enum reason open_one(struct folder *folder, int directory_fd, const char *name)
+/* All of it is read into memory: whatever happens to the file meanwhile, each record is judged by
+ * bytes that stay. */
+static enum reason read_segment(int directory_fd, const char *name, struct recipe_segment *segment)
 {
-    if (!reserve(folder)) {
-        return REASON_out_of_memory;
+    uint8_t *data;
+    size_t size;
+    enum reason reason = file_read(directory_fd, name, RECIPES_MAX_FILE, &data, &size);
+    if (reason == REASON_ok) {
+        reason = recipe_segment_take(data, size, segment);
+        if (reason != REASON_ok) {
+            free(data);
+        }
     }
-    const enum reason reason =
-        recipe_segment_open(directory_fd, name, RECIPES_READ, &folder->segments[folder->count]);
-    folder->count += reason == REASON_ok;
     return reason;
 }
 
-static enum reason open_all(struct folder *folder, int directory_fd, const char *name)
+/* False: out of memory. */
+static bool add_file(struct verify_recipes *recipes, int directory_fd, const char *name,
+                     bool is_judged)
 {
-    enum reason reason = open_one(folder, directory_fd, name);
-    DIR *listing = reason == REASON_ok ? listing_open(directory_fd, ".") : NULL;
-    const char *other;
-    while (listing && folder->count < MAX_BESIDE && (other = listing_next(listing))) {
-        if (verify_recipes_has_our_name(other) && strcmp(other, name) != 0) {
-            open_one(folder, directory_fd, other);
+    const size_t count = recipes->file_count + 1;
+    struct file *files = reallocarray(recipes->files, count, sizeof *files);
+    recipes->files = files ? files : recipes->files;
+    struct recipe_segment *segments = reallocarray(recipes->segments, count, sizeof *segments);
+    recipes->segments = segments ? segments : recipes->segments;
+    struct recipe_merge_input *inputs = reallocarray(recipes->inputs, count, sizeof *inputs);
+    recipes->inputs = inputs ? inputs : recipes->inputs;
+    char *own_name = strdup(name);
+    if (!files || !segments || !inputs || !own_name) {
+        free(own_name);
+        return false;
+    }
+    struct file *file = &files[recipes->file_count++];
+    *file = (struct file){.name = own_name, .place = recipes->count};
+    file->reason = is_judged ? read_segment(directory_fd, name, &segments[recipes->count])
+                             : recipe_segment_open(directory_fd, name, RECIPES_READ,
+                                                   &segments[recipes->count]);
+    if (file->reason == REASON_ok) {
+        inputs[recipes->count++] = (struct recipe_merge_input){.stays = !is_judged};
+    }
+    return file->reason != REASON_out_of_memory;
+}
+
+static bool add_files(struct verify_recipes *recipes, int directory_fd, const char *only)
+{
+    bool enough_memory = !only || add_file(recipes, directory_fd, only, true);
+    DIR *listing = listing_open(directory_fd, ".");
+    const char *name;
+    while (enough_memory && listing && (name = listing_next(listing))) {
+        if (verify_recipes_has_our_name(name) && (!only || strcmp(name, only) != 0)) {
+            enough_memory = add_file(recipes, directory_fd, name, !only);
         }
     }
     if (listing) {
         closedir(listing);
     }
-    folder->inputs = calloc(folder->count + 1, sizeof *folder->inputs);
-    for (size_t i = 0; folder->inputs && i < folder->count; i++) {
-        folder->inputs[i] =
-            (struct recipe_merge_input){.segment = &folder->segments[i], .stays = i > 0};
+    for (size_t i = 0; i < recipes->count; i++) {
+        recipes->inputs[i].segment = &recipes->segments[i];
+        if (recipe_segment_is_held(&recipes->segments[i]) && i >= MAX_HELD) {
+            recipe_segment_rest(&recipes->segments[i]);
+        }
     }
-    return folder->inputs ? reason : REASON_out_of_memory;
+    return enough_memory;
 }
 
-static void close_all(struct folder *folder)
+/* Files are gone through in the order of the segments, and what is judged lies in their memory. */
+static bool accepts(void *user, const struct recipe_record *record)
 {
-    for (size_t i = 0; i < folder->count; i++) {
-        recipe_segment_close(&folder->segments[i]);
+    struct verify_recipes *recipes = user;
+    struct file *file = &recipes->files[recipes->judged];
+    const struct recipe_segment *segment = &recipes->segments[file->place];
+    while (file->reason != REASON_ok || record->data < segment->data ||
+           record->data > segment->data + segment->size) {
+        file = &recipes->files[++recipes->judged];
+        segment = &recipes->segments[file->place];
     }
-    free(folder->segments);
-    free(folder->inputs);
+    const bool accepted = recipe_judge_accepts(&recipes->judge, record);
+    file->counts.refused += !accepted;
+    return accepted;
+}
+
+struct verify_recipes *verify_recipes_open(int directory_fd, const char *only)
+{
+    struct verify_recipes *recipes = calloc(1, sizeof *recipes);
+    const struct recipe_merge_limits limits = {.accepts = accepts, .user = recipes};
+    if (recipes && add_files(recipes, directory_fd, only) && recipe_judge_init(&recipes->judge) &&
+        recipe_graph_build(recipes->inputs, recipes->count, &limits, &recipes->graph)) {
+        return recipes;
+    }
+    verify_recipes_close(recipes);
+    return NULL;
+}
+
+void verify_recipes_close(struct verify_recipes *recipes)
+{
+    if (!recipes) {
+        return;
+    }
+    recipe_graph_free(&recipes->graph);
+    recipe_judge_free(&recipes->judge);
+    for (size_t i = 0; i < recipes->count; i++) {
+        recipe_segment_close(&recipes->segments[i]);
+    }
+    for (size_t i = 0; i < recipes->file_count; i++) {
+        free(recipes->files[i].name);
+    }
+    free(recipes->segments);
+    free(recipes->inputs);
+    free(recipes->files);
+    free(recipes);
+}
+
+static uint64_t count_damaged(const struct recipe_segment *segment)
+{
+    uint64_t damaged = segment->dropped;
+    for (unsigned kind = RECIPE_CODE; kind <= RECIPE_ENVIRONMENT; kind++) {
+        struct recipe_record record;
+        size_t at = SIZE_MAX;
+        while (recipe_segment_next_of(segment, kind, &at, &record)) {
+            damaged += !record.data;
+        }
+    }
+    return damaged;
+}
+
+static int compare_pipelines(const void *left, const void *right)
+{
+    const struct digest *a = &((const struct recipe_use *)left)->pipeline;
+    const struct digest *b = &((const struct recipe_use *)right)->pipeline;
+    const int order = (a->high > b->high) - (a->high < b->high);
+    return order ? order : (a->low > b->low) - (a->low < b->low);
+}
+
+/* Each pipeline that is used in an environment counts once. */
+static void count_pipelines(const struct recipe_graph *graph, struct recipe_uses *uses,
+                            struct recipe_merge_counts *counts)
+{
+    if (uses->count > 0) {
+        qsort(uses->uses, uses->count, sizeof *uses->uses, compare_pipelines);
+    }
+    const struct recipe_use *last = NULL;
+    for (size_t i = 0; i < uses->count; i++) {
+        const struct recipe_use *use = &uses->uses[i];
+        if (!recipe_graph_find(graph, RECIPE_ENVIRONMENT, use->environment) ||
+            (last && digest_equal(last->pipeline, use->pipeline))) {
+            continue;
+        }
+        struct recipe_node *node = recipe_graph_find(graph, RECIPE_FORM, use->pipeline);
+        const bool is_whole = node && recipe_graph_is_pipeline(graph, node);
+        counts->pipelines += is_whole;
+        counts->incomplete += !is_whole;
+        last = use;
+    }
 }
 
 static enum reason worst_of(const struct recipe_merge_counts *counts)
@@ -92,36 +212,33 @@ static enum reason worst_of(const struct recipe_merge_counts *counts)
                                 : REASON_ok;
 }
 
-static enum reason judge(const struct folder *folder, struct recipe_merge_counts *ret_counts)
+static enum reason judge(const struct verify_recipes *recipes, const struct file *file,
+                         struct recipe_merge_counts *ret_counts)
 {
-    struct recipe_judge judge;
-    struct recipe_merged merged;
-    if (!recipe_judge_init(&judge)) {
-        return REASON_out_of_memory;
+    const struct recipe_segment *segment = &recipes->segments[file->place];
+    struct recipe_merge_counts counts = file->counts;
+    struct recipe_uses uses = {0};
+    struct recipe_record record;
+    size_t at = SIZE_MAX;
+    counts.damaged = count_damaged(segment);
+    while (recipe_segment_next_of(segment, RECIPE_USES, &at, &record)) {
+        counts.damaged += !record.data || !recipe_uses_add_record(&uses, record.data, record.size);
     }
-    const struct recipe_merge_limits limits = {
-        .max_size = UINT64_MAX,
-        .accepts = recipe_judge_accepts,
-        .user = &judge,
-    };
-    enum reason reason = recipe_merge(folder->inputs, folder->count, &limits, &merged);
-    if (reason == REASON_ok) {
-        *ret_counts = merged.counts;
-        reason = worst_of(&merged.counts);
-        recipe_merge_free(&merged);
-    }
-    recipe_judge_free(&judge);
-    return reason;
+    count_pipelines(&recipes->graph, &uses, &counts);
+    const bool failed = uses.failed;
+    recipe_uses_free(&uses);
+    *ret_counts = counts;
+    return failed ? REASON_out_of_memory : worst_of(&counts);
 }
 
-enum reason verify_recipes(int directory_fd, const char *name,
-                           struct recipe_merge_counts *ret_counts)
+enum reason verify_recipes_judge(const struct verify_recipes *recipes, const char *name,
+                                 struct recipe_merge_counts *ret_counts)
 {
-    struct folder folder = {0};
-    enum reason reason = open_all(&folder, directory_fd, name);
-    if (reason == REASON_ok) {
-        reason = judge(&folder, ret_counts);
+    for (size_t i = 0; i < recipes->file_count; i++) {
+        const struct file *file = &recipes->files[i];
+        if (strcmp(file->name, name) == 0) {
+            return file->reason == REASON_ok ? judge(recipes, file, ret_counts) : file->reason;
+        }
     }
-    close_all(&folder);
-    return reason;
+    return REASON_no_file;
 }

@@ -478,4 +478,52 @@ TEST_F(RecipeFiles, VerifyFindsInOneSegmentWhatAnotherHas)
     EXPECT_EQ(verified["files"][1]["reason"], "ok");
 }
 
+// All that lie in a folder are read once, and what is wrong is told of the file that has it.
+TEST_F(RecipeFiles, VerifyNamesOfManySegmentsThoseThatAreDamaged)
+{
+    for (uint32_t i = 0; i < 20; i++) {
+        write(Samples::pipeline(i));
+    }
+    Batch refused;
+    refused.put(RECIPE_CODE, "0123");
+    write_batch(refused, "app");
+    const std::vector<std::string> paths = segments();
+    std::string damaged;
+    std::string unfit;
+    for (const std::string &path : paths) {
+        std::string content = read_file(path);
+        const size_t at = content.find(Samples::pipeline(7).code);
+        if (at != std::string::npos) {
+            damaged = path;
+            content[at + 20] ^= 1;
+            write_file(path, content);
+        } else if (content.find("0123") != std::string::npos) {
+            unfit = path;
+        }
+    }
+    const json files = report({"verify", "-v", root}, 1)["files"];
+    ASSERT_EQ(files.size(), paths.size());
+    for (const json &row : files) {
+        const std::string path = row["path"];
+        const bool is_damaged = path == damaged;
+        const bool is_unfit = path == unfit;
+        EXPECT_EQ(row["reason"], is_damaged ? "bad_record" : is_unfit ? "refused_record" : "ok");
+        EXPECT_EQ(row["damaged_records"], is_damaged ? 1 : 0);
+        EXPECT_EQ(row["refused_records"], is_unfit ? 1 : 0);
+        EXPECT_EQ(row["incomplete_pipelines"], is_damaged ? 1 : 0);
+        EXPECT_EQ(row["pipelines"], is_damaged || is_unfit ? 0 : 1);
+    }
+}
+
+// It judges the file that is named, not those beside it.
+TEST_F(RecipeFiles, VerifyOfOneFileTellsOfThatAlone)
+{
+    write(a);
+    const std::string whole = segments().at(0);
+    write_file(root + "/app/recipes/0000000000000000.wprecipes", std::string(4096, 'x'));
+    const json files = report({"verify", whole})["files"];
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_EQ(files[0]["reason"], "ok");
+}
+
 } // namespace
