@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "device_traits.h"
 #include "handle_map.h"
+#include "housekeeper.h"
 #include "injector.h"
 #include "instance.h"
 #include "prewarm.h"
@@ -185,6 +186,7 @@ static void start_recording(struct device *device, const VkDeviceCreateInfo *cre
             .app = device->instance->app,
             .max_size = config->max_size,
             .environment = &environment,
+            .housekeeper = device->housekeeper,
         });
     }
 }
@@ -242,12 +244,14 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
     const unsigned index = atomic_fetch_add(&device_count, 1);
     const char *trace_path = instance->config.trace_path;
     device->trace = trace_path ? trace_new(trace_path, instance->app, index, &identity) : NULL;
+    device->housekeeper = housekeeper_new(&instance->config, instance->app);
     device->injector = injector_new(&(struct injector_setup){.device = device->handle,
                                                              .table = &device->table,
                                                              .config = &instance->config,
                                                              .app = instance->app,
                                                              .stats = &device->stats,
                                                              .trace = device->trace,
+                                                             .housekeeper = device->housekeeper,
                                                              .device_index = index,
                                                              .device_group = traits.group,
                                                              .has_allocator = has_allocator},
@@ -266,6 +270,8 @@ static void start_work(struct device *device, VkPhysicalDevice physical_device,
     if (device->injector) {
         injector_finish(device->injector);
     }
+    housekeeper_finish(device->housekeeper);
+    device->housekeeper = NULL;
     trace_finish(device->trace);
 }
 
@@ -341,6 +347,9 @@ VKAPI_ATTR void VKAPI_CALL device_destroy(VkDevice device, const VkAllocationCal
     bool prewarmed = prewarm_finish(state->prewarm);
     bool recorded = !state->recorder || recorder_finish(state->recorder);
     bool saved = state->passive || app_caches_finish(state->app_caches);
+    if (recorded && saved) {
+        housekeeper_finish(state->housekeeper);
+    }
     bool traced = trace_finish(state->trace);
     state->table.DestroyDevice(device, allocator);
     if (prewarmed && recorded && saved && traced) {

@@ -12,6 +12,7 @@
 #include "next.h"
 
 struct instance;
+struct housekeeper;
 struct injector;
 struct prewarm;
 struct app_caches;
@@ -27,6 +28,7 @@ struct device {
     bool passive;                       /* pass everything through */
     bool feedback; /* creation feedback may be chained: Vulkan 1.3 or its extension is enabled */
     struct stats stats;
+    struct housekeeper *housekeeper;
     struct injector *injector;     /* NULL if passive */
     struct app_caches *app_caches; /* NULL if passive */
     struct sharing *sharing;       /* NULL: handles are neither shared nor named here */

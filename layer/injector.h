@@ -21,6 +21,7 @@
 #include "driver/policy.h"
 #include "driver_cache.h"
 
+struct housekeeper;
 struct injector;
 struct trace;
 
@@ -31,7 +32,8 @@ struct injector_setup {
     const struct config *config;
     const char *app; /* the program's folder */
     struct stats *stats;
-    struct trace *trace;   /* NULL: there is none */
+    struct trace *trace; /* NULL: there is none */
+    struct housekeeper *housekeeper;
     uint32_t device_index; /* counts the devices of this process */
     bool device_group;     /* more than one physical device: what is cached is not kept */
     bool has_allocator;    /* the device or its instance was created with an allocator */

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "disk/limits.h"
+#include "housekeeper.h"
 #include "injector_state.h"
 #include "told.h"
 
@@ -91,25 +91,13 @@ static void tell_summary(struct injector *injector)
              stats_get(stats, STATS_pipelines_driver_misses), saved);
 }
 
-/* Keeps the caches on disk to their limits, after something was added. */
-static void enforce_limits(struct injector *injector, size_t saved)
+/* A file that replaces another is as many bytes more as it is larger. */
+static void note_saved(struct injector *injector, size_t saved)
 {
-    const struct config *config = injector->setup.config;
-    struct limits limits = {
-        .root = config->root,
-        .app = injector->setup.app,
-        .max_size = config->max_size,
-        .max_total = config->max_total,
-    };
-    struct limits_outcome outcome = {0};
-    size_t before = injector->last_saved;
-    injector->last_saved = saved > 0 ? saved : before;
+    const size_t before = injector->last_saved;
     if (saved > 0) {
-        limits_enforce(&limits, saved > before ? saved - before : 0, &outcome);
-    }
-    if (outcome.identities > 0) {
-        log_info("removed %" PRIu64 " bytes of %" PRIu64 " caches that were not used for longest",
-                 outcome.bytes, outcome.identities);
+        injector->last_saved = saved;
+        housekeeper_wrote(injector->setup.housekeeper, saved > before ? saved - before : 0);
     }
 }
 
@@ -218,7 +206,8 @@ static void work(struct flusher_client *client)
         saver_commit(&injector->saver, flusher_enter_driver, flusher_leave_driver, &saved);
     trace_save(injector, now_ns, reason, saved);
     tell_save(injector, reason, saved);
-    enforce_limits(injector, saved);
+    note_saved(injector, saved);
+    housekeeper_start(injector->setup.housekeeper);
     count_program(injector);
     tell_statistics(injector, "flush");
 }
@@ -261,7 +250,7 @@ bool injector_finish(struct injector *injector)
         enum reason reason = saver_commit(&injector->saver, NULL, NULL, &saved);
         trace_save(injector, start_ns, reason, saved);
         tell_save(injector, reason, saved);
-        enforce_limits(injector, saved);
+        note_saved(injector, saved);
     }
     driver_cache_destroy(&injector->caches, injector->hot);
     injector->hot = VK_NULL_HANDLE;

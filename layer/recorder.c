@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "housekeeper.h"
 #include "recipe_draft.h"
 #include "recorder_state.h"
 
@@ -32,6 +33,7 @@ struct recorder *recorder_new(const struct recorder_setup *setup)
     recorder->root = setup->root;
     recorder->app = setup->app;
     recorder->max_size = setup->max_size;
+    recorder->housekeeper = setup->housekeeper;
     recorder->environment = *setup->environment;
     *setup->environment = (struct bytes){0};
     recorder->environment_digest =
@@ -77,6 +79,17 @@ static void read_uses(struct recorder *recorder)
     }
 }
 
+/* Programs that are ended as soon as they have recorded something leave nobody to make room. */
+static void keep_to_limit(struct recorder *recorder)
+{
+    if (recipes_size(recorder->disk) > recorder->max_size) {
+        log_info("nothing is recorded: there are more recipes than the limit allows");
+        atomic_store(&recorder->is_broken, true);
+        housekeeper_wrote(recorder->housekeeper, 0);
+        housekeeper_start(recorder->housekeeper);
+    }
+}
+
 /* A folder that cannot be used is told of by whoever loads or saves there; nothing is recorded. */
 static void open_recipes(struct recorder *recorder)
 {
@@ -93,6 +106,7 @@ static void open_recipes(struct recorder *recorder)
         }
         if (recorder->disk) {
             recipes_detach(recorder->disk);
+            keep_to_limit(recorder);
         }
         recorder->day = (uint32_t)(time(NULL) / SECONDS_A_DAY);
         read_uses(recorder);

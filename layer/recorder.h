@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "codec/canonical.h"
 
+struct housekeeper;
 struct recipe_draft;
 struct recorder;
 struct sharing;
@@ -29,6 +30,7 @@ struct recorder_setup {
     const char *app;
     uint64_t max_size;         /* bytes that a segment may grow to */
     struct bytes *environment; /* driver/environment.h; taken over */
+    struct housekeeper *housekeeper;
 };
 
 /* Touches no file. NULL: out of memory; the environment is freed in any case. */

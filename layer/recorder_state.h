@@ -19,6 +19,7 @@ struct recorder {
     uint64_t max_size;
     struct bytes environment;
     struct digest environment_digest;
+    struct housekeeper *housekeeper;
 
     atomic_bool opened;                /* what follows is set and stays */
     struct recipes *disk;              /* what was recorded when we came; NULL: nothing */
@@ -36,7 +37,7 @@ struct recorder {
     pthread_mutex_t write_lock;   /* over the writer; never taken by a thread that creates */
     struct recipe_writer *writer; /* NULL: nothing was written yet */
     struct flusher_client client;
-    bool has_compacted; /* of whoever writes */
+    bool has_written; /* of whoever writes */
 };
 
 /* Fills in the worker's functions and registers. */

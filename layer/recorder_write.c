@@ -1,15 +1,11 @@
 /* The recorder's way to disk: what the background worker does for it, and the ends of device and
  * process. */
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "disk/recipe_compact.h"
 #include "disk/recipe_segment.h"
-#include "own_thread.h"
+#include "housekeeper.h"
 #include "recorder_state.h"
 #include "timed_lock.h"
 #include "told.h"
@@ -18,8 +14,6 @@
  * record may take to disk after quiet, for the worker may just be busy. */
 #define QUIET_NS  (20 * CLOCK_MS)
 #define STEADY_NS (1000 * CLOCK_MS)
-
-#define COMPACTION_STACK_BYTES ((size_t)256 << 10)
 
 /* Longest wait, at the end of a process, for a lock whose holder may be gone. */
 #define EXIT_WAIT_NS (2 * CLOCK_S)
@@ -39,50 +33,6 @@ static uint64_t due(struct flusher_client *client, uint64_t now_ns)
     }
     uint64_t quiet = atomic_load(&recorder->last_queued_ns) + QUIET_NS;
     return quiet < first + STEADY_NS ? quiet : first + STEADY_NS;
-}
-
-/* A program's folder, by what lives as long as the thread that it is for. */
-struct compaction {
-    const char *app;
-    char root[];
-};
-
-static void *compact(void *argument)
-{
-    struct compaction *folder = argument;
-    setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);
-    enum reason reason = recipe_compact(folder->root, folder->app, NULL);
-    if (reason != REASON_ok && reason != REASON_locked) {
-        log_info("recipes stay in many files (%s)", reason_id(reason));
-    }
-    free(folder);
-    return NULL;
-}
-
-/* Once a device, with the first records that it adds: each process that does leaves a segment. On a
- * thread of its own, which the worker does not wait for; if the process ends meanwhile, the next
- * one tries. */
-static void start_compaction(const struct recorder *recorder)
-{
-    size_t root_size = strlen(recorder->root) + 1;
-    size_t app_size = strlen(recorder->app) + 1;
-    struct compaction *folder = malloc(sizeof *folder + root_size + app_size);
-    if (!folder) {
-        return;
-    }
-    memcpy(folder->root, recorder->root, root_size);
-    folder->app = memcpy(folder->root + root_size, recorder->app, app_size);
-    if (!own_thread_start(compact, folder, COMPACTION_STACK_BYTES)) {
-        free(folder);
-    }
-}
-
-static void compact_once(struct recorder *recorder)
-{
-    if (!recorder->has_compacted && recorder->writer) {
-        recorder->has_compacted = true;
-        start_compaction(recorder);
-    }
 }
 
 /* Under both locks. */
@@ -119,8 +69,12 @@ static void write_queue(struct recorder *recorder)
     pthread_mutex_lock(&recorder->lock);
     struct bytes batch = take_queue(recorder);
     pthread_mutex_unlock(&recorder->lock);
+    const size_t size = batch.size;
     write_batch(recorder, &batch);
     pthread_mutex_unlock(&recorder->write_lock);
+    if (size > 0) {
+        housekeeper_wrote(recorder->housekeeper, size);
+    }
 }
 
 static void work(struct flusher_client *client)
@@ -131,7 +85,11 @@ static void work(struct flusher_client *client)
         return;
     }
     write_queue(recorder);
-    compact_once(recorder);
+    /* With the first records alone: what comes later waits for the end of the device. */
+    if (!recorder->has_written) {
+        recorder->has_written = true;
+        housekeeper_start(recorder->housekeeper);
+    }
 }
 
 /* The process ends and the device was never destroyed: others may be in the middle of a call. */
@@ -163,7 +121,6 @@ bool recorder_finish(struct recorder *recorder)
         return false;
     }
     write_queue(recorder);
-    compact_once(recorder);
     recipe_writer_close(recorder->writer, true);
     recorder->writer = NULL;
     return true;

@@ -4,15 +4,15 @@
  * what the folder may hold; of another program's all, with the rest of the folder.
  * docs/SETTINGS.md tells users of it.
  *
- * To be called after a save that wrote something, on a thread of ours where there is one: it reads
- * directories, at most 4,096 entries of the program's own folder, and at most 65,536 of all. All
- * folders together are looked at once a day, and whenever what was saved since may have gone beyond
- * the limit.
+ * To be called after something was saved or recorded, off the program's threads: it reads
+ * directories, at most 4,096 entries of the program's own folder, and at most 65,536 of all, and
+ * writes recipes anew where some have to go. All folders together are looked at once a day, and
+ * whenever what was saved since may have gone beyond the limit.
  *
  * Never removed: what this process has loaded or saved (in_use.h); an identity whose lock is held;
  * what was used in the meantime; what is not ours by name, owner and type; files in quarantine that
- * are younger than 30 days, which count for nothing; recipes. So a limit may be exceeded by what
- * may not be removed. */
+ * are younger than 30 days, which count for nothing; recipes of a process that lives. So a limit
+ * may be exceeded by what may not be removed. */
 #ifndef WARMPIPE_DISK_LIMITS_H
 #define WARMPIPE_DISK_LIMITS_H
 
@@ -31,8 +31,8 @@ struct limits_outcome {
     uint64_t bytes;
 };
 
-/* Removes what goes beyond the limits. `written`: the bytes of cache data that this process
- * has saved since it last called. Nothing here logs and no failure is told: what could not be
+/* Removes what goes beyond the limits. `written`: the bytes that this process has saved
+ * or recorded since it last called. Nothing here logs and no failure is told: what could not be
  * removed is tried again by the next process. Thread-safe; any number of processes may do it at
  * once. */
 void limits_enforce(const struct limits *limits, uint64_t written,

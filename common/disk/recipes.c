@@ -292,6 +292,15 @@ const struct recipe_use *recipes_find_use(const struct recipes *recipes, struct 
     return recipe_uses_find(uses_of(recipes), pipeline, environment);
 }
 
+uint64_t recipes_size(const struct recipes *recipes)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < recipes->count; i++) {
+        size += recipes->segments[i].size;
+    }
+    return size;
+}
+
 struct recipe_damage recipes_damage(const struct recipes *recipes)
 {
     struct recipes *own = unlocked(recipes);

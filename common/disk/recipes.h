@@ -85,6 +85,9 @@ size_t recipes_uses(const struct recipes *recipes, const struct recipe_use **ret
 const struct recipe_use *recipes_find_use(const struct recipes *recipes, struct digest pipeline,
                                           struct digest environment);
 
+/* Bytes of all segments. */
+uint64_t recipes_size(const struct recipes *recipes);
+
 struct recipe_damage recipes_damage(const struct recipes *recipes);
 
 #endif

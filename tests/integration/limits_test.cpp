@@ -79,6 +79,37 @@ TEST_F(LimitsTest, OfOneProgramTheLongestUnusedDriverGoesFirst)
     EXPECT_EQ(start("app", 0, 4).stats_of()["cache"]["state"], "loaded");
 }
 
+// lavapipe's cache is a header: nothing is ever saved, and recipes are recorded all the same.
+TEST_F(LimitsTest, HoldForRecipesWhereTheDriverGivesNoCache)
+{
+    environment["WPTEST_ICD_DATA"] = "header";
+    environment["WARMPIPE_MAX_SIZE"] = "64K";
+    uint64_t most = 0;
+    for (unsigned run = 0; run < 12; ++run) {
+        start("app", run * 40, run * 40 + 40);
+        most = std::max(most, size_of("app"));
+    }
+    EXPECT_TRUE(cache_files().empty());
+    EXPECT_GT(most, 32u << 10) << "too little was recorded to tell";
+    EXPECT_LE(size_of("app"), 64u << 10);
+}
+
+TEST_F(LimitsTest, WithMoreRecipesThanTheLimitAllowsNothingIsAdded)
+{
+    environment["WPTEST_ICD_DATA"] = "header";
+    // It never destroys its device, and so leaves nobody to make room.
+    environment["WARMPIPE_MAX_SIZE"] = "16K";
+    environment["WARMPIPE_APP"] = "app";
+    for (unsigned number = 0; number < 8; ++number) {
+        run([=] {
+            leak_from_here_on();
+            (new Program)->create_compute(number * 15, number * 15 + 15);
+        });
+    }
+    EXPECT_GT(size_of("app"), 4u << 10) << "too little was recorded to tell";
+    EXPECT_LE(size_of("app"), 32u << 10);
+}
+
 TEST_F(LimitsTest, AReadOnlyCacheIsLeftAsItIs)
 {
     start("first", 0, 4);
