@@ -82,28 +82,11 @@ TEST_P(EachName, IsNullWhereTheDriverHasNone)
         for (const char *name : list) {
             environment["WPTEST_ICD_WITHOUT"] = name;
             run([name] {
-                ProgramOptions options = with_aliases();
                 VkInstance instance = VK_NULL_HANDLE;
-                VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
-                application.apiVersion = VK_API_VERSION_1_3;
-                VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
-                info.pApplicationInfo = &application;
-                EXPECT_EQ(vkCreateInstance(&info, nullptr, &instance), VK_SUCCESS);
-                uint32_t count = 1;
-                VkPhysicalDevice physical = VK_NULL_HANDLE;
-                vkEnumeratePhysicalDevices(instance, &count, &physical);
-                const float priority = 1;
-                VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-                queue.queueCount = 1;
-                queue.pQueuePriorities = &priority;
-                VkDeviceCreateInfo device_info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-                device_info.queueCreateInfoCount = 1;
-                device_info.pQueueCreateInfos = &queue;
-                device_info.enabledExtensionCount =
-                    static_cast<uint32_t>(options.device_extensions.size());
-                device_info.ppEnabledExtensionNames = options.device_extensions.data();
+                EXPECT_EQ(try_instance(VK_API_VERSION_1_3, &instance), VK_SUCCESS);
                 VkDevice device = VK_NULL_HANDLE;
-                EXPECT_EQ(vkCreateDevice(physical, &device_info, nullptr, &device), VK_SUCCESS);
+                EXPECT_EQ(try_device(instance, with_aliases().device_extensions, &device),
+                          VK_SUCCESS);
                 EXPECT_EQ(vkGetDeviceProcAddr(device, name), nullptr) << name;
                 vkDestroyDevice(device, nullptr);
                 vkDestroyInstance(instance, nullptr);

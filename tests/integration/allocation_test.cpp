@@ -106,23 +106,12 @@ TEST_P(AllocationTest, InstancesAndDevicesAreThereOrNot)
 {
     run_with_each_failing([] {
         failing.armed = true;
-        VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
         VkInstance instance = VK_NULL_HANDLE;
-        if (!is_success_or_lack(vkCreateInstance(&info, nullptr, &instance))) {
+        if (!is_success_or_lack(try_instance(0, &instance))) {
             return;
         }
-        uint32_t count = 1;
-        VkPhysicalDevice physical = VK_NULL_HANDLE;
-        vkEnumeratePhysicalDevices(instance, &count, &physical);
-        const float priority = 1;
-        VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-        queue.queueCount = 1;
-        queue.pQueuePriorities = &priority;
-        VkDeviceCreateInfo device_info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-        device_info.queueCreateInfoCount = 1;
-        device_info.pQueueCreateInfos = &queue;
         VkDevice device = VK_NULL_HANDLE;
-        if (is_success_or_lack(vkCreateDevice(physical, &device_info, nullptr, &device))) {
+        if (is_success_or_lack(try_device(instance, {}, &device))) {
             VkPipelineLayoutCreateInfo layout_info = {
                 VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
             VkPipelineLayout layout = VK_NULL_HANDLE;

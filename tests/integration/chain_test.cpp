@@ -160,23 +160,12 @@ TEST_F(ChainTest, FailedCreationsPassThrough)
 {
     environment["WPTEST_ICD_FAIL"] = "vkCreateInstance:1=-1,vkCreateDevice:1=-4";
     run([] {
-        VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
         VkInstance instance = VK_NULL_HANDLE;
-        EXPECT_EQ(vkCreateInstance(&info, nullptr, &instance), VK_ERROR_OUT_OF_HOST_MEMORY);
-        EXPECT_EQ(vkCreateInstance(&info, nullptr, &instance), VK_SUCCESS);
-        uint32_t count = 1;
-        VkPhysicalDevice physical;
-        vkEnumeratePhysicalDevices(instance, &count, &physical);
-        const float priority = 1;
-        VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-        queue.queueCount = 1;
-        queue.pQueuePriorities = &priority;
-        VkDeviceCreateInfo device_info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-        device_info.queueCreateInfoCount = 1;
-        device_info.pQueueCreateInfos = &queue;
+        EXPECT_EQ(try_instance(0, &instance), VK_ERROR_OUT_OF_HOST_MEMORY);
+        EXPECT_EQ(try_instance(0, &instance), VK_SUCCESS);
         VkDevice device = VK_NULL_HANDLE;
-        EXPECT_EQ(vkCreateDevice(physical, &device_info, nullptr, &device), VK_ERROR_DEVICE_LOST);
-        EXPECT_EQ(vkCreateDevice(physical, &device_info, nullptr, &device), VK_SUCCESS);
+        EXPECT_EQ(try_device(instance, {}, &device), VK_ERROR_DEVICE_LOST);
+        EXPECT_EQ(try_device(instance, {}, &device), VK_SUCCESS);
         vkDestroyDevice(device, nullptr);
         vkDestroyInstance(instance, nullptr);
     });

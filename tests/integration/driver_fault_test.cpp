@@ -15,26 +15,12 @@ class DriverFaultTest : public LayerTest {
 // A program each of whose creations may fail; it then destroys what it has.
 void tolerant_program()
 {
-    VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
-    application.apiVersion = VK_API_VERSION_1_3;
-    VkInstanceCreateInfo instance_info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
-    instance_info.pApplicationInfo = &application;
     VkInstance instance = VK_NULL_HANDLE;
-    if (vkCreateInstance(&instance_info, nullptr, &instance) != VK_SUCCESS) {
+    if (try_instance(VK_API_VERSION_1_3, &instance) != VK_SUCCESS) {
         return;
     }
-    uint32_t count = 1;
-    VkPhysicalDevice physical = VK_NULL_HANDLE;
-    vkEnumeratePhysicalDevices(instance, &count, &physical);
-    const float priority = 1;
-    VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-    queue.queueCount = 1;
-    queue.pQueuePriorities = &priority;
-    VkDeviceCreateInfo device_info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-    device_info.queueCreateInfoCount = 1;
-    device_info.pQueueCreateInfos = &queue;
     VkDevice device = VK_NULL_HANDLE;
-    if (vkCreateDevice(physical, &device_info, nullptr, &device) == VK_SUCCESS) {
+    if (try_device(instance, {}, &device) == VK_SUCCESS) {
         VkPipelineCacheCreateInfo cache_info = {VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
         VkPipelineLayoutCreateInfo layout_info = {VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
         const std::vector<uint32_t> code = shader_code(Kind::compute, 1);

@@ -104,6 +104,33 @@ static VkDevice create_device(VkPhysicalDevice physical, const std::vector<VkPhy
     return device;
 }
 
+VkResult try_instance(uint32_t api, VkInstance *instance)
+{
+    VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
+    application.apiVersion = api;
+    VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    info.pApplicationInfo = api ? &application : nullptr;
+    return vkCreateInstance(&info, nullptr, instance);
+}
+
+VkResult try_device(VkInstance instance, const std::vector<const char *> &extensions,
+                    VkDevice *device)
+{
+    uint32_t count = 1;
+    VkPhysicalDevice physical = VK_NULL_HANDLE;
+    vkEnumeratePhysicalDevices(instance, &count, &physical);
+    const float priority = 1;
+    VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+    queue.queueCount = 1;
+    queue.pQueuePriorities = &priority;
+    VkDeviceCreateInfo info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+    info.queueCreateInfoCount = 1;
+    info.pQueueCreateInfos = &queue;
+    info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+    info.ppEnabledExtensionNames = extensions.data();
+    return vkCreateDevice(physical, &info, nullptr, device);
+}
+
 Program::Program(const ProgramOptions &options)
     : borrows_instance_(options.instance != VK_NULL_HANDLE), allocator_(options.allocator)
 {

@@ -31,6 +31,12 @@ struct ProgramOptions {
     VkInstance instance = VK_NULL_HANDLE;             // another program's, which outlives this one
 };
 
+// Set-up that may fail, one call each: api 0 is a program without VkApplicationInfo; a device is
+// made of the first physical one, with one queue, and nothing enabled but these extensions.
+VkResult try_instance(uint32_t api, VkInstance *instance);
+VkResult try_device(VkInstance instance, const std::vector<const char *> &extensions,
+                    VkDevice *device);
+
 class Program {
   public:
     explicit Program(const ProgramOptions &options = {});
