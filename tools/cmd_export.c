@@ -77,6 +77,7 @@ static int export_app(const struct arguments *arguments, const char *root, const
     if (merge_all(root, app, &folder_fd, &sources, &merged)) {
         if (output_file_write("export", arguments->operands[0], merged.parts,
                               (int)merged.part_count)) {
+            recipe_tool_name_damage("export", app, &merged.counts);
             status = show(arguments, app, &sources, &merged);
         }
         recipe_merge_free(&merged);

@@ -99,6 +99,7 @@ static int import(const struct arguments *arguments, const char *root, const cha
     int status = EXIT_USAGE;
     if (arguments->values[OPTION_DRY_RUN] || store(root, app, max_size, &merged)) {
         struct output output;
+        recipe_tool_name_damage("import", arguments->operands[0], &merged.counts);
         output_begin(&output, arguments->values[OPTION_JSON]);
         output_text(&output, "name", app);
         output_text(&output, "path", arguments->operands[0]);

@@ -36,6 +36,19 @@ static bool read_files(char **paths, size_t count, struct files *files)
     return true;
 }
 
+/* Which of them are damaged: each is looked at alone, which is dear. */
+static void name_damage(char **paths, const struct files *files)
+{
+    const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
+    for (size_t i = 0; i < files->count; i++) {
+        struct recipe_merged merged;
+        if (recipe_merge(&files->inputs[i], 1, &limits, &merged) == REASON_ok) {
+            recipe_tool_name_damage("merge", paths[i], &merged.counts);
+            recipe_merge_free(&merged);
+        }
+    }
+}
+
 /* Gives the exit status. */
 static int show(const char *path, const struct recipe_merged *merged, bool json)
 {
@@ -50,7 +63,7 @@ static int show(const char *path, const struct recipe_merged *merged, bool json)
     return output_end(&output, status);
 }
 
-static int merge(const char *path, const struct files *files, bool json)
+static int merge(char **paths, const struct files *files, bool json)
 {
     const struct recipe_merge_limits limits = {.max_size = RECIPES_MAX_FILE};
     struct recipe_merged merged;
@@ -60,6 +73,10 @@ static int merge(const char *path, const struct files *files, bool json)
         return EXIT_USAGE;
     }
     int status = EXIT_USAGE;
+    const char *path = paths[0];
+    if (merged.counts.damaged > 0) {
+        name_damage(paths + 1, files);
+    }
     if (merged.size == 0) {
         output_message("merge: no pipelines are in these files, so '%s' was not written", path);
     } else if (output_file_write("merge", path, merged.parts, (int)merged.part_count)) {
@@ -75,7 +92,7 @@ static int run(const struct arguments *arguments)
     const size_t count = (size_t)arguments->operand_count - 1;
     int status = EXIT_USAGE;
     if (read_files(arguments->operands + 1, count, &files)) {
-        status = merge(arguments->operands[0], &files, arguments->values[OPTION_JSON]);
+        status = merge(arguments->operands, &files, arguments->values[OPTION_JSON]);
     }
     for (size_t i = 0; i < files.count; i++) {
         recipe_segment_close(&files.segments[i]);

@@ -61,6 +61,15 @@ bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment 
     return reason == REASON_ok;
 }
 
+void recipe_tool_name_damage(const char *verb, const char *path,
+                             const struct recipe_merge_counts *counts)
+{
+    if (counts->damaged > 0) {
+        output_message("%s: '%s': %s (%s)", verb, path, reason_text(REASON_bad_record),
+                       reason_id(REASON_bad_record));
+    }
+}
+
 void recipe_tool_show(struct output *output, const struct recipe_merged *merged)
 {
     const struct recipe_merge_counts *counts = &merged->counts;

@@ -21,6 +21,10 @@ int recipe_tool_run(const char *verb, const struct arguments *arguments, char *r
 /* Reads one recipe file into memory. False after a message. */
 bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment);
 
+/* A message where records of this file, or folder, are damaged. */
+void recipe_tool_name_damage(const char *verb, const char *path,
+                             const struct recipe_merge_counts *counts);
+
 /* Fields of the item in hand: what was taken, and what was not. */
 void recipe_tool_show(struct output *output, const struct recipe_merged *merged);
 

@@ -105,6 +105,6 @@ bool warm_report_is_finding(const struct warm_report *report)
     case WARM_STATE_FAILED:
         return true;
     default:
-        return report->counts.of[WARM_CRASHED] > 0;
+        return report->counts.of[WARM_CRASHED] > 0 || report->counts.of[REPLAY_MISSING] > 0;
     }
 }

@@ -269,8 +269,13 @@ TEST_F(RecipeFiles, DamageIsLeftOutAndTheRestTaken)
     std::string content = read_file(file);
     content[32 + 32 + 8] ^= 1; // the SPIR-V of a
     write_file(file, content);
+    const std::string named = "'" + file + "': records are damaged, and were dropped (bad_record)";
     const json imported = report({"import", "--app", "app", file}, 1);
     EXPECT_EQ(imported["damaged_records"], 1);
+    EXPECT_TRUE(contains(tool({"import", "--app", "app", "-n", file}).err, named));
+    const ToolResult merged = tool({"merge", folder.path + "/out", file});
+    EXPECT_EQ(merged.exit_status, 1);
+    EXPECT_TRUE(contains(merged.err, named)) << merged.err;
     EXPECT_EQ(imported["pipelines"], 1);
     EXPECT_TRUE(has(b));
     EXPECT_FALSE(has(a));

@@ -259,6 +259,17 @@ TEST_F(Warm, ACrashAtARecipeIsNoSuspicionAgainstTheCache)
     EXPECT_FALSE(std::filesystem::exists(root + "/program/quarantine"));
 }
 
+TEST_F(Warm, ADamagedRecipeIsAFinding)
+{
+    record();
+    const std::string recipes = root + "/program/recipes/";
+    const std::string segment = recipes + names_in(recipes, ".wprecipes").at(0);
+    write_file(segment, flipped(read_file(segment), 32 + 32 + 8)); // the SPIR-V of the first one
+    json cache = caches({}, {}, 1).at(0);
+    EXPECT_EQ(cache["missing"], 1);
+    EXPECT_EQ(cache["compiled"], PIPELINES - 1);
+}
+
 TEST_F(Warm, ADriverThatHangsIsNotWaitedForForEver)
 {
     record();
