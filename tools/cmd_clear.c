@@ -46,7 +46,7 @@ static uint64_t empty_folder(int folder_fd, const struct usage *usage, bool *all
     }
     bool locked = false;
     evict_temporaries(folder_fd);
-    bytes += evict_rest(folder_fd, INT64_MAX, &locked);
+    bytes += evict_rest(folder_fd, INT64_MAX, usage->count > 0 || usage->recipe_bytes > 0, &locked);
     *all &= !locked;
     return bytes;
 }

@@ -150,17 +150,18 @@ void evict_quarantine(int directory_fd, int64_t before)
     }
 }
 
-uint64_t evict_rest(int directory_fd, int64_t last_use, bool *locked)
+uint64_t evict_rest(int directory_fd, int64_t last_use, bool other_files, bool *locked)
 {
     evict_quarantine(directory_fd, INT64_MAX);
     unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
-    return evict_recipes(directory_fd, last_use, locked) + evict_program(directory_fd, last_use);
+    return evict_recipes(directory_fd, last_use, locked) +
+           evict_program(directory_fd, last_use, other_files);
 }
 
-uint64_t evict_program(int directory_fd, int64_t last_use)
+uint64_t evict_program(int directory_fd, int64_t last_use, bool other_files)
 {
     return is_unused_since(directory_fd, PROGRAM_FILE_NAME, last_use) &&
-                   program_is_ours(directory_fd)
+                   (other_files || program_is_ours(directory_fd))
                ? remove_file(directory_fd, PROGRAM_FILE_NAME)
                : 0;
 }

@@ -21,11 +21,12 @@ void evict_quarantine(int directory_fd, int64_t before);
 
 /* What a folder, which is known to be ours, holds besides identities: all in quarantine, and
  * recipes and program.json as below. The bytes of these two. */
-uint64_t evict_rest(int directory_fd, int64_t last_use, bool *locked);
+uint64_t evict_rest(int directory_fd, int64_t last_use, bool other_files, bool *locked);
 
-/* Removes program.json, if it is ours and was not modified after `last_use`. The bytes that it had.
- */
-uint64_t evict_program(int directory_fd, int64_t last_use);
+/* Removes program.json, if it was not modified after `last_use` and is ours: it reads as such, or
+ * there are, or were, other files of ours in the folder (other_files), so that it is but damaged.
+ * The bytes that it had. */
+uint64_t evict_program(int directory_fd, int64_t last_use, bool other_files);
 
 /* Removes the recipes, if none was written after `last_use`, but for the segments and files of
  * living processes, of which *locked tells if there are any; and the folder if it is empty then.

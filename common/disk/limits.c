@@ -145,7 +145,7 @@ static uint64_t remove_item(const struct enforcement *enforcement, const struct 
     }
     if (!*item->identity) {
         bool locked = false;
-        bytes = evict_rest(directory_fd, item->last_use, &locked);
+        bytes = evict_rest(directory_fd, item->last_use, false, &locked);
     } else if (evict_identity(directory_fd, item->identity, item->last_use, &bytes)) {
         enforcement->outcome->identities += bytes > 0;
     }

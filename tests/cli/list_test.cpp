@@ -218,6 +218,14 @@ TEST_F(List, ClearLeavesWhatIsInUseOrNotOurs)
     EXPECT_EQ(names_in(root + "/mixed"), std::vector<std::string>{"notes.txt"});
 }
 
+TEST_F(List, ClearRemovesADamagedFileAmongOurs)
+{
+    put("app", cache, cache_file());
+    put("app", "program.json", "");
+    EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 0);
+    EXPECT_EQ(names_in(root).size(), 0u);
+}
+
 TEST_F(List, ClearTellsThatAProgramStillRecords)
 {
     const std::string segment = put("app", "recipes/0123456789abcdef.wprecipes", "x");

@@ -53,9 +53,9 @@ TEST_F(Folder, EvictsOnlyWhatWasNotUsedMeanwhile)
 TEST_F(Folder, WhatWasLearntMeanwhileStays)
 {
     root.add_program("app", 20, 5 * day);
-    EXPECT_EQ(evict_program(fd, ago(6 * day)), 0u);
+    EXPECT_EQ(evict_program(fd, ago(6 * day), false), 0u);
     EXPECT_TRUE(root.has("app/program.json"));
-    EXPECT_EQ(evict_program(fd, ago(4 * day)), 20u);
+    EXPECT_EQ(evict_program(fd, ago(4 * day), false), 20u);
     EXPECT_FALSE(root.has("app/program.json"));
 }
 
@@ -63,7 +63,7 @@ TEST_F(Folder, SomebodyElsesProgramFileStays)
 {
     const std::string theirs = "{\"name\":\"my own thing\"}";
     root.add_text("app/program.json", theirs, 5 * day);
-    EXPECT_EQ(evict_program(fd, INT64_MAX), 0u);
+    EXPECT_EQ(evict_program(fd, INT64_MAX, false), 0u);
     EXPECT_TRUE(root.has("app/program.json"));
 }
 
