@@ -10,7 +10,6 @@
 #include "flusher.h"
 #include "host.h"
 #include "timed_lock.h"
-#include "told.h"
 #include "trace_file.h"
 
 /* How long an event waits at most. */
@@ -157,6 +156,7 @@ static void put_heading(struct trace *trace, const struct trace_source *source,
 /* Under write_lock. A lock that others hold is not the end of it. */
 static bool write_text(struct trace *trace, struct bytes *text)
 {
+    static atomic_flag told = ATOMIC_FLAG_INIT; /* once a process, whatever the log has of caches */
     if (atomic_load(&trace->is_broken)) {
         return false;
     }
@@ -164,7 +164,7 @@ static bool write_text(struct trace *trace, struct bytes *text)
     text->size = 0;
     if (reason != REASON_ok && reason != REASON_locked) {
         atomic_store(&trace->is_broken, true);
-        if (told_first(reason)) {
+        if (!atomic_flag_test_and_set(&told)) {
             log_warn("cannot write a trace to '%s' (%s)", trace->path, reason_id(reason));
         }
     }

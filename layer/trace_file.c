@@ -11,6 +11,9 @@
 
 #define LOCK_WAIT_MS 200
 
+/* Bytes: a trace that nobody looks after does not fill a disk. */
+#define MAX_SIZE ((uint64_t)256 << 20)
+
 /* How a trace begins and ends. */
 static const char head[] = "[\n{\"ph\":\"M\",\"name\":\"process_name\",";
 static const char tail[] = "\n]\n";
@@ -87,7 +90,7 @@ static enum reason append_locked(int fd, struct bytes *events)
     if (size == 0) {
         events->data[0] = '[';
     }
-    if (!file_size_allowed(end + events->size)) {
+    if (end + events->size > MAX_SIZE || !file_size_allowed(end + events->size)) {
         return REASON_too_large;
     }
     if (end > 0 && end + TAIL_SIZE != size && ftruncate(fd, (off_t)end) != 0) {

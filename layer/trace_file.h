@@ -11,8 +11,8 @@
  * cuts off the event that was not finished. An empty or missing file (made 0600) is begun; the
  * first of its events must then be that which names the process, for by this a trace is known:
  * what is anything else, or not a regular file, is left as it is (not_a_trace, not_a_file,
- * symlink). locked: another process held it for 200 ms; nothing was written. `events` is changed.
- * Thread-safe. */
+ * symlink). Nothing is written, either, if it would grow beyond 256 MiB (too_large), or another
+ * process has held it for 200 ms (locked). `events` is changed. Thread-safe. */
 enum reason trace_file_append(const char *path, struct bytes *events);
 
 #endif

@@ -165,6 +165,18 @@ TEST_F(TraceFile, AFullDiskLeavesItWhole)
     }
 }
 
+TEST_F(TraceFile, DoesNotGrowForEver)
+{
+    ASSERT_EQ(append(1, 1), REASON_ok);
+    const off_t limit = off_t{256} << 20;
+    const int fd = open(path().c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(ftruncate(fd, limit - 3), 0); // a hole, which nobody looks into
+    ASSERT_EQ(pwrite(fd, "\n]\n", 3, limit - 3), 3);
+    close(fd);
+    EXPECT_EQ(append(2, 1), REASON_too_large);
+    EXPECT_EQ(std::filesystem::file_size(path()), static_cast<uintmax_t>(limit));
+}
+
 // A write beyond the limit would end the program with SIGXFSZ.
 TEST_F(TraceFile, StaysBelowTheLimitOfFileSizes)
 {
