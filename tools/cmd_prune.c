@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/config.h"
 #include "disk/recipe_compact.h"
+#include "disk/recipe_folder.h"
 #include "inventory.h"
 #include "recipe_tool.h"
 #include "verb.h"
@@ -71,9 +73,28 @@ struct pruning {
     bool found; /* something could not be looked at */
 };
 
+/* A folder without any may be anybody's: not even a lock is left there. */
+static bool has_segments(const char *root, const char *app)
+{
+    int folder_fd;
+    bool has = true; /* or what is wrong is to be told */
+    if (recipe_folder_open(root, app, false, &folder_fd) == REASON_ok) {
+        DIR *listing = listing_open(folder_fd, ".");
+        if (listing) {
+            has = recipe_folder_next_segment(listing);
+            closedir(listing);
+        }
+        close(folder_fd);
+    }
+    return has;
+}
+
 static void prune_app(struct pruning *pruning, const char *app)
 {
     struct recipe_compaction compaction;
+    if (!has_segments(pruning->root, app)) {
+        return;
+    }
     struct output *output = &pruning->output;
     const enum reason reason =
         recipe_prune(pruning->root, app, &pruning->limits, pruning->dry_run, &compaction);

@@ -391,6 +391,15 @@ TEST_F(RecipeFiles, PruneTakesTimesAndSizesAsTheyAreWritten)
     EXPECT_EQ(tool({"prune", "--app", "none"}).exit_status, 2);
 }
 
+TEST_F(RecipeFiles, PruneLeavesNothingInFoldersOfOthers)
+{
+    std::filesystem::create_directories(root + "/cookbook/recipes");
+    chmod((root + "/cookbook").c_str(), 0700);
+    chmod((root + "/cookbook/recipes").c_str(), 0700);
+    EXPECT_EQ(report({"prune"})["programs"], json::array());
+    EXPECT_TRUE(names_in(root + "/cookbook/recipes").empty());
+}
+
 TEST_F(RecipeFiles, ClearRemovesThem)
 {
     write(a);
