@@ -1,6 +1,7 @@
 #include "recipe_crashes.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,36 @@ struct recipe_crashes {
     char name[NAME_MAX + 1]; /* of the file */
     unsigned threads;
 };
+
+/* Those of this process, for its children: each pointer atomic. What is beyond is as it was. */
+static struct recipe_crashes *open_ones[16];
+
+/* A child that lives on would keep the lock of its parent's file, and whoever comes when the parent
+ * has crashed would take it for alive. */
+static void let_go_in_child(void)
+{
+    for (size_t i = 0; i < sizeof open_ones / sizeof *open_ones; i++) {
+        struct recipe_crashes *crashes = __atomic_load_n(&open_ones[i], __ATOMIC_ACQUIRE);
+        if (crashes) {
+            file_kept_close(&crashes->file);
+        }
+    }
+}
+
+static void register_handler(void)
+{
+    pthread_atfork(NULL, NULL, let_go_in_child);
+}
+
+static void replace_open_one(struct recipe_crashes *before, struct recipe_crashes *now)
+{
+    bool replaced = false;
+    for (size_t i = 0; !replaced && i < sizeof open_ones / sizeof *open_ones; i++) {
+        struct recipe_crashes *found = before;
+        replaced = __atomic_compare_exchange_n(&open_ones[i], &found, now, false, __ATOMIC_ACQ_REL,
+                                               __ATOMIC_RELAXED);
+    }
+}
 
 static int compare(const void *left, const void *right)
 {
@@ -279,6 +310,9 @@ enum reason recipe_crashes_open(const char *root, const char *app, struct digest
     const enum reason reason =
         crashes->root && crashes->app ? open_all(crashes) : REASON_out_of_memory;
     if (reason == REASON_ok) {
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        pthread_once(&once, register_handler);
+        replace_open_one(NULL, crashes);
         *ret_crashes = crashes;
     } else {
         recipe_crashes_close(crashes);
@@ -301,6 +335,7 @@ void recipe_crashes_close(struct recipe_crashes *crashes)
     if (!crashes) {
         return;
     }
+    replace_open_one(crashes, NULL);
     /* The child of a fork leaves the file to its parent. */
     if (crashes->file.fd >= 0 && crashes->process == getpid()) {
         remove_file(crashes);

@@ -144,6 +144,33 @@ TEST_F(RecipeCrashes, WithoutAFileNothingIsReplayed)
     EXPECT_EQ(replaying().size(), 0u);
 }
 
+// Its lock belongs to a description that both have.
+TEST_F(RecipeCrashes, ACrashIsSeenWhileAChildOfTheProcessLives)
+{
+    int lives[2]; // the child does, until the test has closed its end
+    int forked[2];
+    ASSERT_EQ(pipe(lives), 0);
+    ASSERT_EQ(pipe(forked), 0);
+    EXPECT_EQ(in_child([&] {
+                  Crashes crashes = open();
+                  char byte = 0;
+                  EXPECT_TRUE(recipe_crashes_begin(crashes.get(), 0, first));
+                  if (fork() == 0) {
+                      close(lives[1]);
+                      EXPECT_EQ(::write(forked[1], &byte, 1), 1);
+                      _exit(::read(lives[0], &byte, 1) == 0 ? 0 : 1);
+                  }
+                  EXPECT_EQ(::read(forked[0], &byte, 1), 1);
+                  kill(getpid(), SIGKILL);
+              }),
+              128 + SIGKILL);
+    Crashes crashes = open();
+    EXPECT_TRUE(recipe_crashes_have(crashes.get(), first));
+    for (int end : {lives[0], lives[1], forked[0], forked[1]}) {
+        close(end);
+    }
+}
+
 TEST_F(RecipeCrashes, TheChildOfAForkTouchesNothing)
 {
     Crashes crashes = open();
