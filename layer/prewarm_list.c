@@ -8,17 +8,12 @@
  * waiting when it ends. */
 #define MAX_COMPILE_US 500000
 
-/* An environment that uses name, and whether it is included in the device's. */
-struct judged {
-    struct digest digest;
-    bool fits;
-};
-
+/* Whether an environment that uses name is included in the device's. */
 struct judge {
     const struct recipes *recipes;
     struct environment *enabled;
-    struct judged *judged;
-    size_t count;
+    struct digest judged; /* the last one */
+    bool fits;
 };
 
 static bool fits(const struct judge *judge, struct digest digest)
@@ -40,21 +35,14 @@ static bool fits(const struct judge *judge, struct digest digest)
     return fits;
 }
 
-/* There are few environments, and many uses of each, one after the other. */
+/* The uses of one environment come one after the other. */
 static bool environment_fits(struct judge *judge, struct digest digest)
 {
-    for (size_t i = judge->count; i-- > 0;) {
-        if (digest_equal(judge->judged[i].digest, digest)) {
-            return judge->judged[i].fits;
-        }
+    if (!digest_equal(judge->judged, digest)) {
+        judge->judged = digest;
+        judge->fits = fits(judge, digest);
     }
-    struct judged *more = reallocarray(judge->judged, judge->count + 1, sizeof *more);
-    if (!more) {
-        return false;
-    }
-    judge->judged = more;
-    more[judge->count] = (struct judged){digest, fits(judge, digest)};
-    return more[judge->count++].fits;
+    return judge->fits;
 }
 
 static int by_worth(const void *left, const void *right)
@@ -87,7 +75,6 @@ void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashe
         qsort(list.uses, list.count, sizeof *list.uses, by_worth);
     }
     environment_free(judge.enabled);
-    free(judge.judged);
     *ret_list = list;
 }
 

@@ -17,21 +17,9 @@ struct recipe_counts {
     struct recipes *recipes;
     const struct recipe_use *uses;
     size_t use_count;
-    struct device *devices; /* one for each environment */
+    struct device *devices; /* one for each environment, in the order of the uses */
     size_t device_count;
 };
-
-/* NULL: not looked at yet. */
-static const struct device *find_device(const struct recipe_counts *counts,
-                                        struct digest environment)
-{
-    for (size_t i = 0; i < counts->device_count; i++) {
-        if (digest_equal(counts->devices[i].environment, environment)) {
-            return &counts->devices[i];
-        }
-    }
-    return NULL;
-}
 
 /* One that is damaged, or not there, is that of no device. */
 static void add_device(struct recipe_counts *counts, struct digest digest)
@@ -67,7 +55,7 @@ struct recipe_counts *recipe_counts_open(const char *root, const char *app)
     }
     counts->use_count = recipes_uses(counts->recipes, &counts->uses);
     for (size_t i = 0; i < counts->use_count; i++) {
-        if (!find_device(counts, counts->uses[i].environment)) {
+        if (i == 0 || !digest_equal(counts->uses[i - 1].environment, counts->uses[i].environment)) {
             add_device(counts, counts->uses[i].environment);
         }
     }
@@ -93,13 +81,28 @@ static int compare(const void *left, const void *right)
     return a->low == b->low ? 0 : a->low < b->low ? -1 : 1;
 }
 
+/* Of uses that are gone through in their order; *place starts with 0. NULL: out of memory when it
+ * should have been added. */
+static const struct device *next_device(const struct recipe_counts *counts,
+                                        struct digest environment, size_t *place)
+{
+    if (*place + 1 < counts->device_count &&
+        digest_equal(counts->devices[*place + 1].environment, environment)) {
+        ++*place;
+    }
+    const bool is_it = *place < counts->device_count &&
+                       digest_equal(counts->devices[*place].environment, environment);
+    return is_it ? &counts->devices[*place] : NULL;
+}
+
 uint64_t recipe_counts_pipelines(const struct recipe_counts *counts,
                                  const struct driver_identity *identity)
 {
     struct digest *pipelines = counts ? calloc(counts->use_count + 1, sizeof *pipelines) : NULL;
     size_t count = 0;
+    size_t place = 0;
     for (size_t i = 0; pipelines && i < counts->use_count; i++) {
-        const struct device *device = find_device(counts, counts->uses[i].environment);
+        const struct device *device = next_device(counts, counts->uses[i].environment, &place);
         if (!identity || (device && device->vendor_id == identity->vendor_id &&
                           device->device_id == identity->device_id)) {
             pipelines[count++] = counts->uses[i].pipeline;

@@ -72,21 +72,24 @@ static void pass_over_crashed(struct child *child)
     recipe_crashes_close(crashes);
 }
 
-/* What is to be replayed of an environment: also what was compiled by a process that died. */
-static size_t select_items(const struct child *child, uint32_t environment, size_t only,
-                           size_t *items)
+/* What is to be replayed of the environment that the item `from` is of: also what was compiled by a
+ * process that died. *ret_end: the first item of the next one. */
+static size_t select_items(const struct child *child, size_t from, size_t only, size_t *items,
+                           size_t *ret_end)
 {
     const struct warm_recipes *recipes = child->target->recipes;
+    const uint32_t environment = recipes->items[from].environment;
     size_t count = 0;
-    for (size_t i = 0; i < recipes->item_count; i++) {
+    size_t i = from;
+    for (; i < recipes->item_count && recipes->items[i].environment == environment; i++) {
         uint8_t outcome = atomic_load(&child->page->outcomes[i]);
         bool due = outcome == WARM_PENDING || outcome == (uint8_t)REPLAY_COMPILED ||
                    outcome == (uint8_t)REPLAY_HIT;
-        if (recipes->items[i].environment == environment && due &&
-            (only == WARM_ALL || only == i)) {
+        if (due && (only == WARM_ALL || only == i)) {
             items[count++] = i;
         }
     }
+    *ret_end = i;
     return count;
 }
 
@@ -157,8 +160,8 @@ static void replay_environment(struct child *child, uint32_t place, const size_t
     struct warm_page *page = child->page;
     struct warm_vulkan vulkan;
     char text[sizeof page->missing] = "";
-    switch (warm_vulkan_open(target->recipes->environments[place], target->device, target->digest,
-                             target->offer_only, &vulkan, text, sizeof text)) {
+    switch (warm_vulkan_open(target->recipes->environments.environments[place], target->device,
+                             target->digest, target->offer_only, &vulkan, text, sizeof text)) {
     case WARM_MADE:
         if (!target->offer_only) {
             replay_items(child, &vulkan, items, count);
@@ -207,10 +210,13 @@ void warm_child_run(const struct warm_target *target, struct warm_page *page, si
         pass_over_crashed(&child);
     }
     open_cache(&child);
-    for (uint32_t i = 0; i < target->recipes->environment_count; i++) {
-        size_t count = select_items(&child, i, only, items);
-        if (count > 0 && warm_target_has(target, target->recipes->environments[i])) {
-            replay_environment(&child, i, items, count);
+    const struct warm_recipes *recipes = target->recipes;
+    size_t end;
+    for (size_t i = 0; i < recipes->item_count; i = end) {
+        uint32_t place = recipes->items[i].environment;
+        size_t count = select_items(&child, i, only, items, &end);
+        if (count > 0 && warm_target_has(target, recipes->environments.environments[place])) {
+            replay_environment(&child, place, items, count);
         }
     }
     store_close(child.cache.store);

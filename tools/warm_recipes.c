@@ -118,85 +118,72 @@ static bool find(const struct warm_recipes *recipes, enum recipe_kind kind, stru
     return false;
 }
 
-/* Whether pipelines of one are those of the other: devices differ, and nothing else. */
-static bool is_same(const struct environment *a, const struct environment *b)
+static bool find_environment(void *user, struct digest digest, const void **ret_data,
+                             size_t *ret_size)
 {
-    const struct environment_device one = environment_device_of(a);
-    const struct environment_device other = environment_device_of(b);
-    return environment_includes(a, b) && environment_includes(b, a) &&
-           one.has_properties2 == other.has_properties2 &&
-           one.application_version == other.application_version &&
-           one.engine_version == other.engine_version &&
-           strcmp(one.application_name, other.application_name) == 0 &&
-           strcmp(one.engine_name, other.engine_name) == 0;
+    return find(user, RECIPE_ENVIRONMENT, digest, ret_data, ret_size);
 }
 
-/* The place of an environment that is the same, or the one behind the last. */
-static size_t find_same(const struct warm_recipes *recipes, const struct environment *environment)
-{
-    size_t i = 0;
-    while (i < recipes->environment_count &&
-           !(recipes->environments[i] && is_same(recipes->environments[i], environment))) {
-        i++;
-    }
-    return i;
-}
-
-/* Its place: an environment that was met before stands for all that are the same. False: out of
- * memory. */
-static bool place_environment(struct warm_recipes *recipes, struct digest digest, size_t *ret_place)
-{
-    size_t count = recipes->environment_count;
-    const void *data;
-    size_t size;
-    for (size_t i = 0; i < count; i++) {
-        if (digest_equal(recipes->environment_digests[i], digest)) {
-            *ret_place =
-                recipes->environments[i] ? find_same(recipes, recipes->environments[i]) : i;
-            return true;
-        }
-    }
-    struct environment **environments =
-        reallocarray(recipes->environments, count + 1, sizeof(*environments));
-    recipes->environments = environments ? environments : recipes->environments;
-    struct digest *digests =
-        reallocarray(recipes->environment_digests, count + 1, sizeof(*digests));
-    recipes->environment_digests = digests ? digests : recipes->environment_digests;
-    if (!environments || !digests) {
-        return out_of_memory();
-    }
-    bool found = find(recipes, RECIPE_ENVIRONMENT, digest, &data, &size);
-    environments[count] = found ? environment_decode(data, size) : NULL;
-    digests[count] = digest;
-    recipes->environment_count++;
-    *ret_place = found && environments[count] ? find_same(recipes, environments[count]) : count;
-    return true;
-}
-
-static bool take_uses(struct warm_recipes *recipes, const struct recipes *file)
+static size_t count_uses(const struct warm_recipes *recipes)
 {
     const struct recipe_use *uses;
-    size_t count = recipes_uses(file, &uses);
-    struct warm_item *items =
-        reallocarray(recipes->items, recipes->item_count + count + 1, sizeof *items);
-    if (!items) {
-        return out_of_memory();
+    size_t count = 0;
+    for (size_t i = 0; i < recipes->file_count; i++) {
+        count += recipes_uses(recipes->files[i], &uses);
     }
-    recipes->items = items;
+    return count;
+}
+
+/* False after a message. */
+static bool take_environments(struct warm_recipes *recipes, size_t use_count)
+{
+    struct digest *digests = calloc(use_count + 1, sizeof *digests);
+    size_t kept = 0;
+    for (size_t i = 0; digests && i < recipes->file_count; i++) {
+        const struct recipe_use *uses;
+        const size_t count = recipes_uses(recipes->files[i], &uses);
+        for (size_t j = 0; j < count; j++) {
+            if (j == 0 || !digest_equal(uses[j - 1].environment, uses[j].environment)) {
+                digests[kept++] = uses[j].environment;
+            }
+        }
+    }
+    return (digests && warm_environments_make(&recipes->environments, digests, kept,
+                                              find_environment, recipes)) ||
+           out_of_memory();
+}
+
+static void take_uses(struct warm_recipes *recipes, const struct recipes *file)
+{
+    const struct recipe_use *uses;
+    const size_t count = recipes_uses(file, &uses);
     for (size_t i = 0; i < count; i++) {
         size_t place;
-        if (!place_environment(recipes, uses[i].environment, &place)) {
-            return false;
-        }
-        if (!recipes->environments[place]) {
+        if (!warm_environments_place(&recipes->environments, uses[i].environment, &place)) {
             recipes->unusable++;
             continue;
         }
-        items[recipes->item_count++] = (struct warm_item){
+        recipes->items[recipes->item_count++] = (struct warm_item){
             .pipeline = uses[i].pipeline,
             .compile_us = uses[i].compile_us,
             .environment = (uint32_t)place,
         };
+    }
+}
+
+/* False after a message. */
+static bool take_all(struct warm_recipes *recipes)
+{
+    const size_t count = count_uses(recipes);
+    if (!take_environments(recipes, count)) {
+        return false;
+    }
+    recipes->items = calloc(count + 1, sizeof *recipes->items);
+    if (!recipes->items) {
+        return out_of_memory();
+    }
+    for (size_t i = 0; i < recipes->file_count; i++) {
+        take_uses(recipes, recipes->files[i]);
     }
     return true;
 }
@@ -246,11 +233,7 @@ bool warm_recipes_open(const char *root, const char *app, char **paths,
                        struct warm_recipes *ret_recipes)
 {
     struct warm_recipes recipes = {0};
-    bool fine = open_all(&recipes, root, app, paths);
-    for (size_t i = 0; fine && i < recipes.file_count; i++) {
-        fine = take_uses(&recipes, recipes.files[i]);
-    }
-    if (!fine) {
+    if (!open_all(&recipes, root, app, paths) || !take_all(&recipes)) {
         warm_recipes_close(&recipes);
         return false;
     }
@@ -263,15 +246,11 @@ bool warm_recipes_open(const char *root, const char *app, char **paths,
 
 void warm_recipes_close(struct warm_recipes *recipes)
 {
-    for (size_t i = 0; i < recipes->environment_count; i++) {
-        environment_free(recipes->environments[i]);
-    }
+    warm_environments_free(&recipes->environments);
     for (size_t i = 0; i < recipes->file_count; i++) {
         recipes_close(recipes->files[i]);
     }
     spirv_validator_delete(recipes->validator);
-    free(recipes->environments);
-    free(recipes->environment_digests);
     free(recipes->items);
     free(recipes->files);
     *recipes = (struct warm_recipes){0};

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 #include "disk/recipes.h"
-#include "driver/environment.h"
 #include "driver/replay.h"
+#include "warm_environments.h"
 
 /* One pipeline in one environment. */
 struct warm_item {
@@ -21,9 +21,7 @@ struct warm_recipes {
     struct recipes **files;
     size_t file_count;
     struct spirv_validator *validator; /* NULL: code is trusted */
-    struct environment **environments; /* in the order of first use */
-    struct digest *environment_digests;
-    size_t environment_count;
+    struct warm_environments environments;
     struct warm_item *items; /* by environment, then the dearest first */
     size_t item_count;
     size_t unusable; /* uses whose environment is not there, or does not decode */

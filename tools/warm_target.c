@@ -44,7 +44,8 @@ size_t warm_target_count(const struct warm_target *target)
     const struct warm_recipes *recipes = target->recipes;
     size_t count = 0;
     for (size_t i = 0; i < recipes->item_count; i++) {
-        count += warm_target_has(target, recipes->environments[recipes->items[i].environment]);
+        const uint32_t place = recipes->items[i].environment;
+        count += warm_target_has(target, recipes->environments.environments[place]);
     }
     return count;
 }

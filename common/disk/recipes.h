@@ -78,7 +78,8 @@ bool recipes_have(const struct recipes *recipes, enum recipe_kind kind, struct d
 bool recipes_find(const struct recipes *recipes, enum recipe_kind kind, struct digest digest,
                   const void **ret_data, size_t *ret_size);
 
-/* All uses, those of one pipeline in one environment added up; in no order. Borrowed. */
+/* All uses, those of one pipeline in one environment added up; those of one environment stand
+ * together, which is in the order of its digests. Borrowed. */
 size_t recipes_uses(const struct recipes *recipes, const struct recipe_use **ret_uses);
 
 /* The use of a pipeline in an environment, or NULL. */
