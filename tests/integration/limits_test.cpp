@@ -100,14 +100,15 @@ TEST_F(LimitsTest, WithMoreRecipesThanTheLimitAllowsNothingIsAdded)
     // It never destroys its device, and so leaves nobody to make room.
     environment["WARMPIPE_MAX_SIZE"] = "16K";
     environment["WARMPIPE_APP"] = "app";
-    for (unsigned number = 0; number < 8; ++number) {
+    for (unsigned number = 0; number < 12; ++number) {
         run([=] {
             leak_from_here_on();
             (new Program)->create_compute(number * 15, number * 15 + 15);
         });
     }
     EXPECT_GT(size_of("app"), 4u << 10) << "too little was recorded to tell";
-    EXPECT_LE(size_of("app"), 32u << 10);
+    // The limit, what the last run adds, and what was being made room with when it ended.
+    EXPECT_LE(size_of("app"), 48u << 10);
 }
 
 TEST_F(LimitsTest, AReadOnlyCacheIsLeftAsItIs)
