@@ -132,7 +132,7 @@ static void put_device(struct trace *trace, const struct trace_source *source, u
 
 /* What stands before the events of a batch. */
 static void put_heading(struct trace *trace, const struct trace_source *source,
-                        const struct batch *batch, struct bytes *text)
+                        const struct batch *batch, uint64_t lost, struct bytes *text)
 {
     char executable[NAME_MAX + 1];
     host_executable_name(executable);
@@ -140,7 +140,6 @@ static void put_heading(struct trace *trace, const struct trace_source *source,
     if (batch->pipeline_ns != 0 && !trace->has_device) {
         put_device(trace, source, batch->pipeline_ns, text);
     }
-    const uint64_t lost = atomic_exchange(&trace->dropped, 0);
     if (lost > 0) {
         const struct trace_event dropped = {
             .kind = TRACE_DROPPED,
@@ -177,20 +176,29 @@ static void write_batch(struct trace *trace, struct batch *batch)
     const struct trace_source source = {(uint32_t)getpid(), trace->device_index};
     const struct trace_event *events = (const void *)batch->events.data;
     const size_t count = batch->events.size / sizeof *events;
+    const uint64_t lost = atomic_exchange(&trace->dropped, 0);
+    const bool had_device = trace->has_device;
     struct bytes text = {0};
+    bool begun = count == 0 && lost == 0; /* as if all of it were written */
     size_t written = 0;
-    if (count > 0) {
-        put_heading(trace, &source, batch, &text);
+    if (!begun) {
+        put_heading(trace, &source, batch, lost, &text);
     }
-    for (size_t i = 0; i < count; ++i) {
-        trace_format_event(&source, &events[i], &text);
-        if (i + 1 < count && text.size < MAX_TEXT) {
-            continue;
+    for (size_t i = 0; i <= count && text.size > 0; ++i) {
+        if (i == count || text.size >= MAX_TEXT) {
+            if (!write_text(trace, &text)) {
+                break;
+            }
+            begun = true;
+            written = i;
         }
-        if (!write_text(trace, &text)) {
-            break;
+        if (i < count) {
+            trace_format_event(&source, &events[i], &text);
         }
-        written = i + 1;
+    }
+    if (!begun) {
+        trace->has_device = had_device;
+        atomic_fetch_add(&trace->dropped, lost);
     }
     atomic_fetch_add(&trace->dropped, count - written);
     bytes_free(&text);

@@ -43,6 +43,18 @@ class TraceTest : public ::testing::Test {
         trace_delete(trace);
     }
 
+    // Waits until the file is open so many times.
+    void wait_for_users(unsigned count) const
+    {
+        for (unsigned users = count + 1; users != count; usleep(1000)) {
+            users = 0;
+            for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+                std::error_code ignored;
+                users += std::filesystem::read_symlink(entry.path(), ignored) == path;
+            }
+        }
+    }
+
     // Spans, and what the file says that is missing.
     size_t written = 0;
     size_t dropped = 0;
@@ -118,6 +130,28 @@ TEST_F(TraceTest, WhatIsLostIsCounted)
     read();
     EXPECT_EQ(written + dropped, count + 1);
     EXPECT_GT(dropped, 0u);
+}
+
+// So is what there is nothing behind, and no batch takes the description of the device with it.
+TEST_F(TraceTest, WhatIsLostAtLastIsCounted)
+{
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_EQ(flock(fd, LOCK_EX), 0);
+    struct trace *trace = make();
+    struct trace_event event = {};
+    event.kind = TRACE_PIPELINE;
+    event.name = "compute";
+    event.start_ns = event.end_ns = 1;
+    trace_put(trace, &event);
+    wait_for_users(2);
+    wait_for_users(1); // the worker has given up
+    ASSERT_EQ(flock(fd, LOCK_UN), 0);
+    close(fd);
+    finish(trace);
+    read();
+    EXPECT_EQ(written, 0u);
+    EXPECT_EQ(dropped, 1u);
+    EXPECT_EQ(devices, 1u);
 }
 
 TEST_F(TraceTest, WhatCannotBeWrittenIsToldOnce)
