@@ -1,5 +1,6 @@
 // Much at once: many devices, many threads, many instances, and processes that are killed at any
 // moment, while saves go on.
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -125,7 +126,10 @@ TEST_F(StormTest, AThousandInstances)
             vkDestroyInstance(instance, nullptr);
         }
     });
-    EXPECT_EQ(outcome.stats.size(), 10u);
+    // On a busy machine there may have been saves in the background, too.
+    EXPECT_EQ(std::count_if(outcome.stats.begin(), outcome.stats.end(),
+                            [](const json &line) { return line["event"] == "destroy"; }),
+              10);
     EXPECT_EQ(run([] {
                   Program owner;
                   for (unsigned i = 0; i < 1000; i += 100) {
