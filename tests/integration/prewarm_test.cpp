@@ -269,24 +269,13 @@ TEST_F(PrewarmTest, EndsWhereTheDriverCouldCallTheProgram)
             },
             nullptr);
         Program program(options);
-        VkDebugUtilsMessengerCreateInfoEXT info = {
-            VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
-        info.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-        info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT;
-        info.pfnUserCallback = [](VkDebugUtilsMessageSeverityFlagBitsEXT,
-                                  VkDebugUtilsMessageTypeFlagsEXT,
-                                  const VkDebugUtilsMessengerCallbackDataEXT *,
-                                  void *) -> VkBool32 { return VK_FALSE; };
-        const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
-            vkGetInstanceProcAddr(program.instance, "vkCreateDebugUtilsMessengerEXT"));
-        const auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
-            vkGetInstanceProcAddr(program.instance, "vkDestroyDebugUtilsMessengerEXT"));
         wait_until([] { return asked() >= 1; });
-        VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
-        EXPECT_EQ(create(program.instance, &info, nullptr, &messenger), VK_SUCCESS);
+        const VkDebugUtilsMessengerEXT messenger = create_messenger(program.instance);
         has_messenger = true;
         wait_until([&] { return read_text(log).find("prewarmed ") != std::string::npos; });
-        destroy(program.instance, messenger, nullptr);
+        instance_command<PFN_vkDestroyDebugUtilsMessengerEXT>(
+            program.instance, "vkDestroyDebugUtilsMessengerEXT")(program.instance, messenger,
+                                                                 nullptr);
     });
     EXPECT_EQ(prewarmed(outcome), 1);
 }

@@ -131,6 +131,22 @@ VkResult try_device(VkInstance instance, const std::vector<const char *> &extens
     return vkCreateDevice(physical, &info, nullptr, device);
 }
 
+VkDebugUtilsMessengerEXT create_messenger(VkInstance instance)
+{
+    VkDebugUtilsMessengerCreateInfoEXT info = {
+        VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
+    info.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT;
+    info.pfnUserCallback =
+        [](VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
+           const VkDebugUtilsMessengerCallbackDataEXT *, void *) -> VkBool32 { return VK_FALSE; };
+    const auto create = instance_command<PFN_vkCreateDebugUtilsMessengerEXT>(
+        instance, "vkCreateDebugUtilsMessengerEXT");
+    VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
+    EXPECT_EQ(create(instance, &info, nullptr, &messenger), VK_SUCCESS);
+    return messenger;
+}
+
 Program::Program(const ProgramOptions &options)
     : borrows_instance_(options.instance != VK_NULL_HANDLE), allocator_(options.allocator)
 {

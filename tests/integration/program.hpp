@@ -37,6 +37,16 @@ VkResult try_instance(uint32_t api, VkInstance *instance);
 VkResult try_device(VkInstance instance, const std::vector<const char *> &extensions,
                     VkDevice *device);
 
+template <typename Command> Command instance_command(VkInstance instance, const char *name)
+{
+    auto function = reinterpret_cast<Command>(vkGetInstanceProcAddr(instance, name));
+    EXPECT_NE(function, nullptr) << name;
+    return function;
+}
+
+// A messenger of VK_EXT_debug_utils that says nothing.
+VkDebugUtilsMessengerEXT create_messenger(VkInstance instance);
+
 class Program {
   public:
     explicit Program(const ProgramOptions &options = {});

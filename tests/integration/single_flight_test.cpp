@@ -204,31 +204,10 @@ void PrintTo(const Callback &callback, std::ostream *stream)
     *stream << callback.title;
 }
 
-template <typename Command> Command instance_command(VkInstance instance, const char *name)
-{
-    auto function = reinterpret_cast<Command>(vkGetInstanceProcAddr(instance, name));
-    EXPECT_NE(function, nullptr) << name;
-    return function;
-}
-
 // They live until the process ends.
 const Callback callbacks[] = {
     {"messenger", VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
-     [](VkInstance instance) {
-         VkDebugUtilsMessengerCreateInfoEXT info = {
-             VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
-         info.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-         info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT;
-         info.pfnUserCallback = [](VkDebugUtilsMessageSeverityFlagBitsEXT,
-                                   VkDebugUtilsMessageTypeFlagsEXT,
-                                   const VkDebugUtilsMessengerCallbackDataEXT *,
-                                   void *) -> VkBool32 { return VK_FALSE; };
-         VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
-         EXPECT_EQ(
-             instance_command<PFN_vkCreateDebugUtilsMessengerEXT>(
-                 instance, "vkCreateDebugUtilsMessengerEXT")(instance, &info, nullptr, &messenger),
-             VK_SUCCESS);
-     }},
+     [](VkInstance instance) { create_messenger(instance); }},
     {"report_callback", VK_EXT_DEBUG_REPORT_EXTENSION_NAME,
      [](VkInstance instance) {
          VkDebugReportCallbackCreateInfoEXT info = {
