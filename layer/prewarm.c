@@ -404,10 +404,11 @@ bool prewarm_finish(struct prewarm *prewarm)
     if (prewarm->process != getpid()) {
         return false;
     }
-    injector_set_unusable(prewarm->setup.injector, &(struct injector_unusable){0});
     stop(prewarm);
     bool ended = wait_for_end(prewarm);
     if (ended) {
+        /* Not before: a thread of ours that loads the blob reads it. */
+        injector_set_unusable(prewarm->setup.injector, &(struct injector_unusable){0});
         prewarm_free(prewarm);
     }
     return ended;
