@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -167,11 +166,7 @@ void housekeeper_finish(struct housekeeper *keeper)
     if (!keeper || keeper->process != getpid()) {
         return;
     }
-    const uint64_t until_ns = clock_now_ns() + WAIT_NS;
-    const struct timespec until = {
-        .tv_sec = (time_t)(until_ns / CLOCK_S),
-        .tv_nsec = (long)(until_ns % CLOCK_S),
-    };
+    const struct timespec until = clock_timespec(clock_now_ns() + WAIT_NS);
     pthread_mutex_lock(&keeper->lock);
     keeper->is_ending = true;
     start(keeper);

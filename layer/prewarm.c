@@ -15,24 +15,17 @@
 #include "own_thread.h"
 #include "prewarm_list.h"
 #include "prewarm_replay.h"
+#include "prewarm_room.h"
 #include "trace.h"
 
 /* Drivers compile on this stack, as they do on the program's. */
 #define STACK_BYTES ((size_t)8 << 20)
-
-/* So long the program must not have asked for a pipeline: it may be about to ask for the next. */
-#define QUIET_NS (10 * CLOCK_MS)
 
 /* Longest wait, when the device goes, for a disk. */
 #define DISK_WAIT_NS (5 * CLOCK_S)
 
 /* Between two looks whether it has. */
 #define POLL_NS (2 * CLOCK_MS)
-
-/* Between two looks at the machine's memory, and what is short: less than a tenth, and less than
- * this, is left. */
-#define MEMORY_POLL_NS (100 * CLOCK_MS)
-#define MEMORY_SPARE   (UINT64_C(1) << 30)
 
 struct prewarm {
     struct prewarm_setup setup;
@@ -52,9 +45,7 @@ struct prewarm {
     unsigned threads;       /* that have not; the first opens what is needed, and starts others */
     bool opened;            /* it has, and waits for the disk no more */
     atomic_bool stop;
-    uint64_t seen_requests; /* of the program, at the last look */
-    uint64_t busy_ns;       /* when it was last seen at it; 0: never */
-    uint64_t memory_ns;     /* when memory was last looked at */
+    struct prewarm_room room;
 };
 
 /* One thread of it; number 0 is the first. */
@@ -119,29 +110,6 @@ static bool start_thread(struct prewarm *prewarm, void *(*function)(void *argume
     return started;
 }
 
-/* Under the lock. */
-static bool program_is_busy(struct prewarm *prewarm, uint64_t now_ns)
-{
-    uint64_t requests = stats_get(prewarm->setup.stats, STATS_pipelines_requested);
-    if (requests != prewarm->seen_requests || injector_is_creating(prewarm->setup.injector)) {
-        prewarm->seen_requests = requests;
-        prewarm->busy_ns = now_ns;
-    }
-    return prewarm->busy_ns != 0 && now_ns - prewarm->busy_ns < QUIET_NS;
-}
-
-/* Under the lock. */
-static bool memory_is_short(struct prewarm *prewarm, uint64_t now_ns)
-{
-    if (now_ns - prewarm->memory_ns < MEMORY_POLL_NS) {
-        return false;
-    }
-    prewarm->memory_ns = now_ns;
-    uint64_t total = 0;
-    uint64_t available = machine_free_memory("", &total);
-    return available < MEMORY_SPARE && available < total / 10;
-}
-
 static void wait_a_moment(struct prewarm *prewarm, uint64_t now_ns)
 {
     struct timespec until = clock_timespec(now_ns + POLL_NS);
@@ -153,11 +121,12 @@ static bool wait_for_room(struct prewarm *prewarm)
 {
     pthread_mutex_lock(&prewarm->lock);
     uint64_t now_ns = clock_now_ns();
-    while (!atomic_load(&prewarm->stop) && program_is_busy(prewarm, now_ns)) {
+    while (!atomic_load(&prewarm->stop) &&
+           prewarm_room_is_taken(&prewarm->room, &prewarm->setup, now_ns)) {
         wait_a_moment(prewarm, now_ns);
         now_ns = clock_now_ns();
     }
-    bool is_short = memory_is_short(prewarm, now_ns);
+    bool is_short = prewarm_room_is_short(&prewarm->room, now_ns);
     pthread_mutex_unlock(&prewarm->lock);
     if (is_short) {
         log_info("prewarm ends: memory is short");
