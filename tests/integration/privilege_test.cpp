@@ -27,9 +27,19 @@ class PrivilegeTest : public LayerTest {
         return copy;
     }
 
+    // A library where every user may read it, as the build folder may not be.
+    fs::path copy_library(const fs::path &library)
+    {
+        const fs::path copy = folder() / library.filename();
+        fs::copy_file(library, copy, fs::copy_options::overwrite_existing);
+        EXPECT_EQ(chmod(copy.c_str(), 0644), 0);
+        return copy;
+    }
+
     Outcome probe(const fs::path &probe, Layer layer)
     {
-        return execute({probe, WARMPIPE_LIBRARY, TEST_ICD_LIBRARY}, {layer, true, 0});
+        return execute({probe, copy_library(WARMPIPE_LIBRARY), copy_library(TEST_ICD_LIBRARY)},
+                       {layer, true, 0});
     }
 
     void expect_nothing(const Outcome &outcome)
