@@ -78,11 +78,12 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self):
-        """Of all kinds, as addresses."""
+        """Of all kinds, as addresses, but for the browser's own pages."""
         messages = (json.loads(entry["message"])["message"]
                     for entry in self.driver.get_log("performance"))
-        return [message["params"]["request"]["url"] for message in messages
-                if message["method"] == "Network.requestWillBeSent"]
+        addresses = [message["params"]["request"]["url"] for message in messages
+                     if message["method"] == "Network.requestWillBeSent"]
+        return [address for address in addresses if not address.startswith("chrome:")]
 
 
 @contextlib.contextmanager

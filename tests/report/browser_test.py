@@ -6,6 +6,7 @@ nothing. Run by the interpreter that the distribution's packages are for. Exit s
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -282,6 +283,10 @@ def main():
         import selenium  # noqa: F401
     except ImportError:
         missing.append("python3-selenium")
+    try:
+        socket.getaddrinfo("localhost", 0)
+    except OSError:
+        missing.append("localhost in /etc/hosts, by which the browser's driver is found")
     if missing:
         print("no", ", no ".join(missing))
         return SKIPPED
