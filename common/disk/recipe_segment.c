@@ -51,8 +51,13 @@ static enum reason finish_opening(struct recipe_segment *segment)
     if (segment->dropped && segment->index.count == 0) {
         return REASON_bad_header_digest;
     }
-    segment->records = calloc(segment->index.count + 1, sizeof *segment->records);
-    return segment->records ? REASON_ok : REASON_out_of_memory;
+    const size_t count = segment->index.count + 1;
+    if (segment->data) {
+        segment->verdicts = calloc(count, sizeof *segment->verdicts);
+    } else {
+        segment->records = calloc(count, sizeof *segment->records);
+    }
+    return segment->verdicts || segment->records ? REASON_ok : REASON_out_of_memory;
 }
 
 /* Of a segment whose data is all there. */
@@ -240,8 +245,8 @@ bool recipe_segment_distrust(struct recipe_segment *segment)
         return true;
     }
     segment->dropped++;
-    free(segment->records);
-    segment->records = NULL;
+    free(segment->verdicts);
+    segment->verdicts = NULL;
     return make_index(segment) && finish_opening(segment) == REASON_ok;
 }
 
@@ -254,7 +259,9 @@ static void give_back(struct recipe_segment *segment)
         }
     }
     free(segment->records);
+    free(segment->verdicts);
     segment->records = NULL;
+    segment->verdicts = NULL;
     recipe_file_close(segment->file);
     segment->file = NULL;
     if (segment->is_mapped) {

@@ -16,12 +16,16 @@ struct recipe_file;
 /* Bytes. A segment that has no more is read whole when it is opened, and needs no descriptor. */
 #define RECIPE_SEGMENT_SMALL ((uint64_t)256 << 10)
 
+/* What is known of a record in memory. */
+enum recipe_verdict { RECIPE_VERDICT_UNKNOWN, RECIPE_VERDICT_INTACT, RECIPE_VERDICT_DAMAGED };
+
 struct recipe_segment {
     const uint8_t *data; /* all of it; NULL: records are read from the file */
     size_t size;
     bool is_mapped;           /* else malloc'ed */
     struct recipe_file *file; /* NULL: all of the data is there */
-    const uint8_t **records;  /* for each entry of the index what it leads to; atomic */
+    uint8_t *verdicts;        /* of each entry of the index, where all of the data is there; */
+    const uint8_t **records;  /* else what each leads to, once it was read; both atomic */
     bool is_sealed;           /* it has an index of its own that checks out */
     struct recipe_index index;
     struct bytes own_index; /* where that does not lie in the data */

@@ -46,14 +46,29 @@ static const uint8_t *check_record(const struct recipe_segment *segment, size_t 
                : NULL;
 }
 
-/* The record that an entry leads to, of which nobody knows yet whether it checks out. */
-static const uint8_t *look_up(const struct recipe_segment *segment, size_t at, uint64_t offset)
+/* In a segment whose data is all in memory. */
+static const uint8_t *find_in_memory(const struct recipe_segment *segment, size_t at,
+                                     uint64_t offset)
 {
-    const uint8_t *own = segment->file ? read_record(segment, at, offset) : NULL;
-    const uint8_t *found = segment->file
-                               ? check_record(segment, at, own, segment->size - (size_t)offset, 0)
-                               : check_record(segment, at, segment->data, segment->size, offset);
-    const uint8_t *known = NULL;
+    uint8_t verdict = __atomic_load_n(&segment->verdicts[at], __ATOMIC_RELAXED);
+    if (verdict == RECIPE_VERDICT_UNKNOWN) {
+        verdict = check_record(segment, at, segment->data, segment->size, offset)
+                      ? RECIPE_VERDICT_INTACT
+                      : RECIPE_VERDICT_DAMAGED;
+        __atomic_store_n(&segment->verdicts[at], verdict, __ATOMIC_RELAXED);
+    }
+    return verdict == RECIPE_VERDICT_INTACT ? segment->data + offset : recipe_segment_damaged;
+}
+
+/* In a file, of which what is read is kept; several threads may ask at once. */
+static const uint8_t *find_in_file(const struct recipe_segment *segment, size_t at, uint64_t offset)
+{
+    const uint8_t *known = __atomic_load_n(&segment->records[at], __ATOMIC_ACQUIRE);
+    if (known) {
+        return known;
+    }
+    const uint8_t *own = read_record(segment, at, offset);
+    const uint8_t *found = check_record(segment, at, own, segment->size - (size_t)offset, 0);
     const uint8_t *verdict = found ? found : recipe_segment_damaged;
     const bool is_first = __atomic_compare_exchange_n(&segment->records[at], &known, verdict, false,
                                                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -72,12 +87,9 @@ static struct recipe_record record_of(const struct recipe_segment *segment, size
         .offset = recipe_index_offset(&segment->index, at),
     };
     const uint64_t offset = record.offset;
-    const uint8_t *found = segment->records
-                               ? __atomic_load_n(&segment->records[at], __ATOMIC_ACQUIRE)
-                               : recipe_segment_damaged;
-    if (!found) {
-        found = look_up(segment, at, offset);
-    }
+    const uint8_t *found = segment->verdicts  ? find_in_memory(segment, at, offset)
+                           : segment->records ? find_in_file(segment, at, offset)
+                                              : recipe_segment_damaged;
     if (found != recipe_segment_damaged) {
         recipe_record_at(found, segment->size - (size_t)offset, 0, &record);
         record.offset = offset;
