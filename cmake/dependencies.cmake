@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the build takes from the distribution.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
@@ -11,6 +12,12 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 # SPIRV-Tools judge the SPIR-V of imported recipes, in the tool alone. Static on Debian, and C++.
 find_path(SPIRV_TOOLS_INCLUDE_DIR spirv-tools/libspirv.h REQUIRED)
 find_library(SPIRV_TOOLS_LIBRARY NAMES SPIRV-Tools SPIRV-Tools-shared REQUIRED)
+
+# Machines that share, in the tool alone: signatures and digests, compression.
+pkg_check_modules(SODIUM IMPORTED_TARGET libsodium)
+pkg_check_modules(ZSTD IMPORTED_TARGET libzstd)
+pkg_check_modules(HIREDIS IMPORTED_TARGET hiredis)
+pkg_check_modules(CURL IMPORTED_TARGET libcurl>=7.87)
 
 # The chain's dispatch tables: Debian 12 has them with the validation layers' headers, newer
 # distributions with the Vulkan utility libraries.

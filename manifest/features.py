@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints the "features" of the layer's manifest, by which Vulkan Configurator shows the settings:
-those of common/base/settings.def that a settings file may give (docs/SETTINGS.md)."""
+those of common/settings/settings.def that a settings file may give (docs/SETTINGS.md)."""
 
 import json
 import os
@@ -10,8 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools/codegen"))
 from settings import read_settings  # noqa: E402
 
-FROM_FILE = {"text": "STRING", "flag": "BOOL", "list": "FLAGS", "choice": "ENUM",
-             "number": "INT", "size": "STRING", "log": "ENUM"}
+TYPES = {"flag": "BOOL", "list": "FLAGS", "choice": "ENUM", "number": "INT", "log": "ENUM"}
 
 
 def words(values, kind):
@@ -20,17 +20,18 @@ def words(values, kind):
         values = values.split("comma list of", 1)[1]
     if kind == "log":
         values = values.split(", each", 1)[0]
+    values = values.split(" (", 1)[0]  # other spellings
     return [word for word in re.findall(r"\w+", values) if word != "or"]
 
 
-def feature(name, kind, variable, values, default, meaning):
+def feature(name, kind, _, variable, values, default, meaning):
     entry = {
         "key": name,
         "env": variable,
         "label": name.replace("_", " ").capitalize(),
         "description": meaning[0].upper() + meaning[1:] + ".",
-        "type": FROM_FILE[kind],
-        "default": "" if kind == "text" else default,
+        "type": TYPES[kind],
+        "default": default,
     }
     if kind == "flag":
         entry["default"] = default == "1"
@@ -48,7 +49,7 @@ def feature(name, kind, variable, values, default, meaning):
 
 def main():
     features = {"settings": [feature(*setting) for setting in read_settings(sys.argv[1])
-                             if setting[1] in FROM_FILE]}
+                             if setting[2] == "anywhere"]}
     text = json.dumps({"features": features}, indent=4)
     body = text.split("\n", 1)[1].rsplit("\n", 1)[0]  # without the outer braces
     print(",\n" + "\n".join("    " + line for line in body.split("\n")), end="")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Run by cpack over the tree that is to be packed: manual pages and the changelog compressed, a
 # copyright file that refers to the licence instead of repeating it.
 set(usr ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)

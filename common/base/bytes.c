@@ -1,4 +1,5 @@
-#include "bytes.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/bytes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,18 +57,14 @@ void bytes_put_zeros(struct bytes *bytes, size_t size)
     bytes->size += size;
 }
 
-static void store_u32(uint8_t *to, uint32_t value)
+/* The lowest `size` bytes of a number. */
+static void put_little_endian(struct bytes *bytes, uint64_t value, size_t size)
 {
-    for (int i = 0; i < 4; i++) {
-        to[i] = (uint8_t)(value >> (8 * i));
+    uint8_t little[8];
+    for (size_t i = 0; i < size; i++) {
+        little[i] = (uint8_t)(value >> (8 * i));
     }
-}
-
-static void store_u64(uint8_t *to, uint64_t value)
-{
-    for (int i = 0; i < 8; i++) {
-        to[i] = (uint8_t)(value >> (8 * i));
-    }
+    bytes_put(bytes, little, size);
 }
 
 void bytes_put_u8(struct bytes *bytes, uint8_t value)
@@ -77,42 +74,18 @@ void bytes_put_u8(struct bytes *bytes, uint8_t value)
 
 void bytes_put_u32(struct bytes *bytes, uint32_t value)
 {
-    uint8_t little[4];
-    store_u32(little, value);
-    bytes_put(bytes, little, sizeof little);
+    put_little_endian(bytes, value, sizeof value);
 }
 
 void bytes_put_u64(struct bytes *bytes, uint64_t value)
 {
-    uint8_t little[8];
-    store_u64(little, value);
-    bytes_put(bytes, little, sizeof little);
-}
-
-/* Not an assertion: after a failed put the place may never have come into being. */
-static bool holds(const struct bytes *bytes, size_t offset, size_t size)
-{
-    return offset <= bytes->size && size <= bytes->size - offset;
-}
-
-void bytes_set_u32(struct bytes *bytes, size_t offset, uint32_t value)
-{
-    if (holds(bytes, offset, 4)) {
-        store_u32(bytes->data + offset, value);
-    }
-}
-
-void bytes_set_u64(struct bytes *bytes, size_t offset, uint64_t value)
-{
-    if (holds(bytes, offset, 8)) {
-        store_u64(bytes->data + offset, value);
-    }
+    put_little_endian(bytes, value, sizeof value);
 }
 
 struct bytes_reader bytes_reader_over(const void *data, size_t size)
 {
     static const uint8_t nothing[1];
-    /* NULL from bytes_get means an overrun, so an empty window leads somewhere too. */
+    /* NULL from bytes_get means an overrun, so an empty window needs an address too. */
     const uint8_t *start = size ? data : nothing;
     return (struct bytes_reader){.next = start, .end = start + size};
 }
@@ -134,28 +107,27 @@ const uint8_t *bytes_get(struct bytes_reader *reader, size_t size)
     return at;
 }
 
+static uint64_t get_little_endian(struct bytes_reader *reader, size_t size)
+{
+    const uint8_t *at = bytes_get(reader, size);
+    uint64_t value = 0;
+    for (size_t i = 0; at && i < size; i++) {
+        value |= (uint64_t)at[i] << (8 * i);
+    }
+    return value;
+}
+
 uint8_t bytes_get_u8(struct bytes_reader *reader)
 {
-    const uint8_t *at = bytes_get(reader, 1);
-    return at ? at[0] : 0;
+    return (uint8_t)get_little_endian(reader, sizeof(uint8_t));
 }
 
 uint32_t bytes_get_u32(struct bytes_reader *reader)
 {
-    const uint8_t *at = bytes_get(reader, 4);
-    uint32_t value = 0;
-    for (int i = 0; at && i < 4; i++) {
-        value |= (uint32_t)at[i] << (8 * i);
-    }
-    return value;
+    return (uint32_t)get_little_endian(reader, sizeof(uint32_t));
 }
 
 uint64_t bytes_get_u64(struct bytes_reader *reader)
 {
-    const uint8_t *at = bytes_get(reader, 8);
-    uint64_t value = 0;
-    for (int i = 0; at && i < 8; i++) {
-        value |= (uint64_t)at[i] << (8 * i);
-    }
-    return value;
+    return get_little_endian(reader, sizeof(uint64_t));
 }

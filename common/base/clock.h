@@ -1,14 +1,17 @@
-/* The clock by which durations are measured: it never jumps when somebody sets the time. */
+// SPDX-License-Identifier: Apache-2.0
+/* The clock for durations and deadlines: CLOCK_MONOTONIC, which does not jump when the time is set.
+ * Thread-safe. */
 #ifndef WARMPIPE_BASE_CLOCK_H
 #define WARMPIPE_BASE_CLOCK_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
 #define CLOCK_MS UINT64_C(1000000)
 #define CLOCK_S  UINT64_C(1000000000)
 
-/* CLOCK_MONOTONIC, in nanoseconds. Thread-safe, a few tens of nanoseconds, no system call. */
+/* Now, in nanoseconds. Takes a few tens of nanoseconds, no system call. */
 static inline uint64_t clock_now_ns(void)
 {
     struct timespec now;
@@ -16,11 +19,21 @@ static inline uint64_t clock_now_ns(void)
     return (uint64_t)now.tv_sec * CLOCK_S + (uint64_t)now.tv_nsec;
 }
 
-/* The same instant as the functions of threads want it. */
+/* The same instant or duration in the form that pthread_cond_timedwait and nanosleep take. */
 static inline struct timespec clock_timespec(uint64_t ns)
 {
     struct timespec instant = {(time_t)(ns / CLOCK_S), (long)(ns % CLOCK_S)};
     return instant;
+}
+
+/* Initializes a condition variable whose timed waits use this clock. */
+static inline void clock_condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
 }
 
 #endif

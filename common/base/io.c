@@ -1,7 +1,14 @@
-#include "io.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 ssize_t io_read(int fd, void *data, size_t size, off_t offset)
@@ -41,4 +48,65 @@ bool io_write(int fd, const void *data, size_t size, off_t offset)
         done += count > 0 ? (size_t)count : 0;
     }
     return true;
+}
+
+static int write_once(int fd, const void *data, size_t size)
+{
+    ssize_t written;
+    do {
+        written = write(fd, data, size);
+    } while (written < 0 && errno == EINTR);
+    if (written < 0) {
+        return errno;
+    }
+    return (size_t)written == size ? 0 : EIO;
+}
+
+int io_write_line(int fd, const void *data, size_t size)
+{
+    /* SIGPIPE: the pipe has no reader. SIGXFSZ: the file is at the limit of RLIMIT_FSIZE. */
+    sigset_t held;
+    sigset_t before;
+    sigset_t pending;
+    sigemptyset(&held);
+    sigaddset(&held, SIGPIPE);
+    sigaddset(&held, SIGXFSZ);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &held, &before);
+
+    const int error = write_once(fd, data, size);
+
+    /* Consume the signal of our own write before the program can see it. */
+    const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
+    if (raised && sigismember(&pending, raised) == 0) {
+        const struct timespec at_once = {0};
+        sigset_t own;
+        sigemptyset(&own);
+        sigaddset(&own, raised);
+        while (sigtimedwait(&own, NULL, &at_once) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+/* Links made by the system to the descriptors of this process. */
+static bool is_own_descriptor(const char *path)
+{
+    return strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
+           strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0;
+}
+
+int io_append(const char *path, const void *data, size_t size)
+{
+    const int follow = is_own_descriptor(path) ? 0 : O_NOFOLLOW;
+    /* O_NONBLOCK: a FIFO without a reader fails instead of blocking the program. */
+    const int fd = open(
+        path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | follow, 0600);
+    if (fd < 0) {
+        return errno;
+    }
+    int error = size ? io_write_line(fd, data, size) : 0;
+    close(fd);
+    return error;
 }

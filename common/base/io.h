@@ -1,6 +1,13 @@
-/* Reads and writes that go on where the kernel has done a part, or a signal came. Nothing is
- * allocated, and nothing but the descriptor is touched: for any thread, and for the end of the
- * process. */
+// SPDX-License-Identifier: Apache-2.0
+/* Reads and writes. Nothing is allocated, so these work in any thread and at the end of the
+ * process.
+ *
+ * io_read and io_write continue after a partial transfer or a signal. io_write_line and io_append
+ * are for lines that people and scripts read, on standard error or at the end of a file. The
+ * program under the layer must not notice them: neither SIGPIPE nor SIGXFSZ reaches it, no
+ * descriptor stays open (a program that closes every descriptor it does not know would otherwise
+ * get the next line into a file of its own), and they never wait for a pipe that has no reader.
+ * Thread-safe. */
 #ifndef WARMPIPE_BASE_IO_H
 #define WARMPIPE_BASE_IO_H
 
@@ -8,13 +15,22 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* In place of an offset: where the descriptor stands, which moves it on. */
-#define IO_HERE ((off_t)-1)
+/* Instead of an offset: the current file position, which is advanced. */
+#define IO_HERE (~(off_t)0)
 
-/* Reads `size` bytes, or fewer where the file ends. How many; -1: errno tells why. */
+/* Reads `size` bytes, or fewer at the end of the file. Returns how many; -1: see errno. */
 ssize_t io_read(int fd, void *data, size_t size, off_t offset);
 
-/* Writes all of it. False: errno tells why; some of it may be written. */
+/* Writes everything. False: see errno; a part may be written. */
 bool io_write(int fd, const void *data, size_t size, off_t offset);
+
+/* One write(2). 0, or an errno value: EIO if only a part was written. */
+int io_write_line(int fd, const void *data, size_t size);
+
+/* Appends to the file at `path` with one write(2) of O_APPEND, so that lines of several processes
+ * do not mix; made 0600 if missing. A symbolic link as the last part of the path is not followed
+ * (ELOOP), except /dev/stdout, /dev/stderr and /dev/fd/N. size 0 only checks that the file can be
+ * opened. 0, or an errno value. */
+int io_append(const char *path, const void *data, size_t size);
 
 #endif

@@ -1,18 +1,19 @@
-#include "json.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "common/base/text.h"
 
-static void put_text(struct bytes *out, const char *text)
+static void put_json_text(struct bytes *out, const char *text)
 {
     bytes_put(out, text, strlen(text));
 }
 
-/* What precedes a member or an element shows in the last byte, for a string always ends in '"'. */
-static void put_key(struct bytes *out, const char *key)
+/* The last byte tells whether a comma is needed: a string always ends in '"'. */
+static void put_separator_and_key(struct bytes *out, const char *key)
 {
     uint8_t last = out->size ? out->data[out->size - 1] : '\n';
     if (last != '{' && last != '[' && last != '\n') {
@@ -20,14 +21,14 @@ static void put_key(struct bytes *out, const char *key)
     }
     if (key) {
         bytes_put_u8(out, '"');
-        put_text(out, key);
-        put_text(out, "\":");
+        put_json_text(out, key);
+        put_json_text(out, "\":");
     }
 }
 
 void json_put_open(struct bytes *out, const char *key, char bracket)
 {
-    put_key(out, key);
+    put_separator_and_key(out, key);
     bytes_put_u8(out, (uint8_t)bracket);
 }
 
@@ -38,21 +39,21 @@ void json_put_close(struct bytes *out, char bracket)
 
 void json_put_string(struct bytes *out, const char *key, const char *text)
 {
-    put_key(out, key);
+    put_separator_and_key(out, key);
     bytes_put_u8(out, '"');
     while (text && *text) {
         size_t length = utf8_length(text);
         unsigned char first = (unsigned char)*text;
         if (length == 0) {
-            put_text(out, "\xef\xbf\xbd"); /* U+FFFD */
+            put_json_text(out, "\xef\xbf\xbd"); /* U+FFFD */
             length = 1;
         } else if (first == '"' || first == '\\') {
             bytes_put_u8(out, '\\');
             bytes_put_u8(out, first);
-        } else if (first < 0x20) {
-            char escape[7];
-            snprintf(escape, sizeof escape, "\\u%04x", first);
-            put_text(out, escape);
+        } else if (utf8_shown_length(text) == 0) {
+            char escape[16];
+            snprintf(escape, sizeof escape, "\\u%04x", (unsigned)utf8_code_point(text, length));
+            put_json_text(out, escape);
         } else {
             bytes_put(out, text, length);
         }
@@ -65,8 +66,8 @@ void json_put_number(struct bytes *out, const char *key, uint64_t value)
 {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, value);
-    put_key(out, key);
-    put_text(out, digits);
+    put_separator_and_key(out, key);
+    put_json_text(out, digits);
 }
 
 void json_put_thousandths(struct bytes *out, const char *key, uint64_t value)
@@ -74,11 +75,278 @@ void json_put_thousandths(struct bytes *out, const char *key, uint64_t value)
     char fraction[5];
     json_put_number(out, key, value / 1000);
     snprintf(fraction, sizeof fraction, ".%03u", (unsigned)(value % 1000));
-    put_text(out, fraction);
+    put_json_text(out, fraction);
 }
 
 void json_put_flag(struct bytes *out, const char *key, bool value)
 {
-    put_key(out, key);
-    put_text(out, value ? "true" : "false");
+    put_separator_and_key(out, key);
+    put_json_text(out, value ? "true" : "false");
+}
+
+#define NESTING_LIMIT 32
+
+static size_t chars_left(const struct json_reader *reader)
+{
+    return (size_t)(reader->end - reader->next);
+}
+
+static void fail_reader(struct json_reader *reader)
+{
+    reader->failed = true;
+    reader->next = reader->end;
+}
+
+/* The next byte, or 0 at the end: JSON contains no zero byte. */
+static char peek_char(const struct json_reader *reader)
+{
+    return chars_left(reader) ? *reader->next : '\0';
+}
+
+static bool accept_char(struct json_reader *reader, char wanted)
+{
+    if (!chars_left(reader) || *reader->next != wanted) {
+        return false;
+    }
+    reader->next++;
+    return true;
+}
+
+static void expect_char(struct json_reader *reader, char wanted)
+{
+    if (!accept_char(reader, wanted)) {
+        fail_reader(reader);
+    }
+}
+
+static void skip_space(struct json_reader *reader)
+{
+    while (chars_left(reader) && memchr(" \t\n\r", *reader->next, 4)) {
+        reader->next++;
+    }
+}
+
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static bool is_hex_digit(char byte)
+{
+    return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+}
+
+struct json_reader json_reader_over(const void *data, size_t size)
+{
+    const char *start = size ? data : "";
+    return (struct json_reader){.next = start, .end = start + size};
+}
+
+bool json_text_is(struct json_text text, const char *word)
+{
+    return text.size == strlen(word) && (text.size == 0 || memcmp(text.data, word, text.size) == 0);
+}
+
+void json_read_open(struct json_reader *reader, char bracket)
+{
+    skip_space(reader);
+    expect_char(reader, bracket);
+    reader->after_value = false;
+}
+
+/* Moves to the next member or element, or past the closing bracket. */
+static bool read_next_item(struct json_reader *reader, char closing)
+{
+    skip_space(reader);
+    if (accept_char(reader, closing)) {
+        reader->after_value = true;
+        return false;
+    }
+    if (reader->after_value) {
+        expect_char(reader, ',');
+        skip_space(reader);
+    }
+    reader->after_value = false;
+    return !reader->failed;
+}
+
+bool json_read_member(struct json_reader *reader, struct json_text *ret_key)
+{
+    if (!read_next_item(reader, '}')) {
+        return false;
+    }
+    struct json_text key = json_read_string(reader);
+    skip_space(reader);
+    expect_char(reader, ':');
+    reader->after_value = false;
+    if (reader->failed) {
+        return false;
+    }
+    *ret_key = key;
+    return true;
+}
+
+bool json_read_element(struct json_reader *reader)
+{
+    return read_next_item(reader, ']');
+}
+
+static void skip_escape(struct json_reader *reader)
+{
+    if (accept_char(reader, 'u')) {
+        for (int i = 0; i < 4; i++) {
+            if (!is_hex_digit(peek_char(reader))) {
+                fail_reader(reader);
+                return;
+            }
+            reader->next++;
+        }
+    } else if (chars_left(reader) && memchr("\"\\/bfnrt", *reader->next, 8)) {
+        reader->next++;
+    } else {
+        fail_reader(reader);
+    }
+}
+
+/* One character of a string. */
+static void skip_character(struct json_reader *reader)
+{
+    char character[5] = {0}; /* zero-terminated for utf8_length */
+    memcpy(character, reader->next, chars_left(reader) < 4 ? chars_left(reader) : 4);
+    size_t length = utf8_length(character);
+    if (length == 0 || (unsigned char)character[0] < 0x20) {
+        fail_reader(reader);
+    } else {
+        reader->next += length;
+    }
+}
+
+struct json_text json_read_string(struct json_reader *reader)
+{
+    skip_space(reader);
+    expect_char(reader, '"');
+    const char *start = reader->next;
+    while (!reader->failed && peek_char(reader) != '"') {
+        if (accept_char(reader, '\\')) {
+            skip_escape(reader);
+        } else {
+            skip_character(reader);
+        }
+    }
+    struct json_text text = {.data = start, .size = (size_t)(reader->next - start)};
+    expect_char(reader, '"');
+    reader->after_value = true;
+    return reader->failed ? (struct json_text){0} : text;
+}
+
+static void skip_digits(struct json_reader *reader)
+{
+    if (!is_digit(peek_char(reader))) {
+        fail_reader(reader);
+    }
+    while (is_digit(peek_char(reader))) {
+        reader->next++;
+    }
+}
+
+/* A number of any form, as it is in the input. */
+static struct json_text read_number_text(struct json_reader *reader)
+{
+    skip_space(reader);
+    const char *start = reader->next;
+    accept_char(reader, '-');
+    if (!accept_char(reader, '0')) {
+        skip_digits(reader);
+    }
+    if (accept_char(reader, '.')) {
+        skip_digits(reader);
+    }
+    if (accept_char(reader, 'e') || accept_char(reader, 'E')) {
+        if (!accept_char(reader, '+')) {
+            accept_char(reader, '-');
+        }
+        skip_digits(reader);
+    }
+    reader->after_value = true;
+    return (struct json_text){.data = start, .size = (size_t)(reader->next - start)};
+}
+
+uint64_t json_read_number(struct json_reader *reader)
+{
+    struct json_text text = read_number_text(reader);
+    uint64_t value = 0;
+    for (size_t i = 0; i < text.size && !reader->failed; i++) {
+        uint64_t digit = (uint64_t)(text.data[i] - '0');
+        if (!is_digit(text.data[i]) || value > (UINT64_MAX - digit) / 10) {
+            fail_reader(reader);
+        } else {
+            value = value * 10 + digit;
+        }
+    }
+    return reader->failed ? 0 : value;
+}
+
+static void skip_word(struct json_reader *reader, const char *word)
+{
+    while (*word && !reader->failed) {
+        expect_char(reader, *word++);
+    }
+    reader->after_value = true;
+}
+
+static void skip_value(struct json_reader *reader, int levels_left)
+{
+    struct json_text key;
+    skip_space(reader);
+    switch (peek_char(reader)) {
+    case '{':
+    case '[':
+        if (levels_left == 0) {
+            fail_reader(reader);
+        } else if (accept_char(reader, '{')) {
+            reader->after_value = false;
+            while (json_read_member(reader, &key)) {
+                skip_value(reader, levels_left - 1);
+            }
+        } else {
+            json_read_open(reader, '[');
+            while (json_read_element(reader)) {
+                skip_value(reader, levels_left - 1);
+            }
+        }
+        break;
+    case '"':
+        json_read_string(reader);
+        break;
+    case 't':
+        skip_word(reader, "true");
+        break;
+    case 'f':
+        skip_word(reader, "false");
+        break;
+    case 'n':
+        skip_word(reader, "null");
+        break;
+    default:
+        read_number_text(reader);
+    }
+}
+
+struct json_text json_read_any(struct json_reader *reader)
+{
+    skip_space(reader);
+    const char *start = reader->next;
+    skip_value(reader, NESTING_LIMIT);
+    if (reader->failed) {
+        return (struct json_text){0};
+    }
+    return (struct json_text){.data = start, .size = (size_t)(reader->next - start)};
+}
+
+void json_read_end(struct json_reader *reader)
+{
+    skip_space(reader);
+    if (chars_left(reader)) {
+        fail_reader(reader);
+    }
 }

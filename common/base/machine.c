@@ -1,4 +1,5 @@
-#include "machine.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/machine.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -8,29 +9,28 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Longest path of a control group that is looked at, and the bytes of a file that are read. */
+#include "common/base/io.h"
+
+/* The longest path of a control group, and how many bytes of a file are read. */
 #define PATH_SIZE 1024
 #define TEXT_SIZE 8192
 
-/* Reads the beginning of a file as text. False: it cannot be read. */
-static bool read_text(const char *path, char text[TEXT_SIZE])
+/* Reads the beginning of the file folder/name as text. False: it cannot be read, or is empty. */
+static bool read_machine_file(const char *folder, const char *name, char text[TEXT_SIZE])
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
+    char path[2 * PATH_SIZE + 32];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t size = fd < 0 ? -1 : io_read(fd, text, TEXT_SIZE - 1, IO_HERE);
+    if (fd >= 0) {
+        close(fd);
     }
-    size_t size = 0;
-    ssize_t got;
-    while (size < TEXT_SIZE - 1 && (got = read(fd, text + size, TEXT_SIZE - 1 - size)) > 0) {
-        size += (size_t)got;
-    }
-    close(fd);
-    text[size] = '\0';
+    text[size > 0 ? size : 0] = '\0';
     return size > 0;
 }
 
-/* The number behind `key` at the start of a line, as in "MemTotal:  8 kB". */
-static bool find_number(const char *text, const char *key, uint64_t *ret_number)
+/* The number after `key` at the start of a line, as in "MemTotal:  8 kB". */
+static bool find_line_number(const char *text, const char *key, uint64_t *ret_number)
 {
     size_t length = strlen(key);
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -42,22 +42,18 @@ static bool find_number(const char *text, const char *key, uint64_t *ret_number)
     return false;
 }
 
-static bool read_number(const char *folder, const char *name, uint64_t *ret_number)
+static bool read_group_number(const char *folder, const char *name, uint64_t *ret_number)
 {
-    char path[2 * PATH_SIZE];
     char text[TEXT_SIZE];
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
-           read_text(path, text) && sscanf(text, "%" SCNu64, ret_number) == 1;
+    return read_machine_file(folder, name, text) && sscanf(text, "%" SCNu64, ret_number) == 1;
 }
 
-/* The process's group in the hierarchy of a controller: of version 1 the one that has it, NULL: of
+/* The process's group in the hierarchy of a controller of version 1, or (NULL) in that of
  * version 2. `group` begins with a slash. */
-static bool find_group(const char *root, const char *controller, char group[PATH_SIZE])
+static bool find_control_group(const char *root, const char *controller, char group[PATH_SIZE])
 {
-    char path[PATH_SIZE];
     char text[TEXT_SIZE];
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    if (!read_text(path, text)) {
+    if (!read_machine_file(root, "proc/self/cgroup", text)) {
         return false;
     }
     char *rest = text;
@@ -83,14 +79,14 @@ static bool find_group(const char *root, const char *controller, char group[PATH
     return false;
 }
 
-/* Calls visit for the folder of the process's group and those of all groups above it, for a limit
- * of any of them holds. In a container some of the path may not be there. */
-static void visit_groups(const char *root, const char *controller,
-                         void (*visit)(const char *folder, void *user), void *user)
+/* Calls `visit` for the folders of the process's group and of all groups above it, because every
+ * limit applies. In a container some of these folders may not exist. */
+static void visit_control_groups(const char *root, const char *controller,
+                                 void (*visit)(const char *folder, void *user), void *user)
 {
     char group[PATH_SIZE];
     char folder[2 * PATH_SIZE];
-    if (!find_group(root, controller, group)) {
+    if (!find_control_group(root, controller, group)) {
         return;
     }
     for (;;) {
@@ -107,7 +103,7 @@ static void visit_groups(const char *root, const char *controller,
     }
 }
 
-static void take_quota(uint64_t quota, uint64_t period, unsigned *cores)
+static void apply_cpu_quota(uint64_t quota, uint64_t period, unsigned *cores)
 {
     uint64_t whole = period > 0 ? quota / period : 0;
     whole = whole > 0 ? whole : 1;
@@ -116,28 +112,27 @@ static void take_quota(uint64_t quota, uint64_t period, unsigned *cores)
 
 static void visit_cpu_2(const char *folder, void *user)
 {
-    char path[2 * PATH_SIZE + 16];
     char text[TEXT_SIZE];
     uint64_t quota;
     uint64_t period;
-    snprintf(path, sizeof path, "%s/cpu.max", folder);
-    if (read_text(path, text) && sscanf(text, "%" SCNu64 " %" SCNu64, &quota, &period) == 2) {
-        take_quota(quota, period, user);
+    if (read_machine_file(folder, "cpu.max", text) &&
+        sscanf(text, "%" SCNu64 " %" SCNu64, &quota, &period) == 2) {
+        apply_cpu_quota(quota, period, user);
     }
 }
 
-/* A quota of -1 is none. */
+/* -1: no quota. */
 static void visit_cpu_1(const char *folder, void *user)
 {
     uint64_t quota;
     uint64_t period;
-    if (read_number(folder, "cpu.cfs_quota_us", &quota) && quota <= INT64_MAX &&
-        read_number(folder, "cpu.cfs_period_us", &period)) {
-        take_quota(quota, period, user);
+    if (read_group_number(folder, "cpu.cfs_quota_us", &quota) && quota <= INT64_MAX &&
+        read_group_number(folder, "cpu.cfs_period_us", &period)) {
+        apply_cpu_quota(quota, period, user);
     }
 }
 
-/* As many as affinity leaves; more than CPU_SETSIZE are few enough to be asked for twice as big. */
+/* Grows the set until it is large enough for the machine. */
 static unsigned affinity_cores(void)
 {
     for (int size = CPU_SETSIZE; size <= 1 << 16; size *= 4) {
@@ -159,8 +154,8 @@ static unsigned affinity_cores(void)
 unsigned machine_cores(const char *root)
 {
     unsigned cores = affinity_cores();
-    visit_groups(root, NULL, visit_cpu_2, &cores);
-    visit_groups(root, "cpu", visit_cpu_1, &cores);
+    visit_control_groups(root, NULL, visit_cpu_2, &cores);
+    visit_control_groups(root, "cpu", visit_cpu_1, &cores);
     return cores;
 }
 
@@ -169,7 +164,7 @@ struct memory {
     uint64_t total;
 };
 
-static void take_memory(struct memory *memory, uint64_t total, uint64_t used)
+static void apply_memory_limit(struct memory *memory, uint64_t total, uint64_t used)
 {
     uint64_t available = used < total ? total - used : 0;
     if (available < memory->available) {
@@ -177,49 +172,48 @@ static void take_memory(struct memory *memory, uint64_t total, uint64_t used)
     }
 }
 
-static void take_group(struct memory *memory, const char *folder, const char *limit_name,
-                       const char *used_name, const char *cold_name)
+static void apply_group_limit(struct memory *memory, const char *folder, const char *limit_name,
+                              const char *used_name, const char *cold_name)
 {
     uint64_t limit;
     uint64_t used;
     uint64_t cold = 0;
-    char path[2 * PATH_SIZE + 16];
     char text[TEXT_SIZE];
-    if (!read_number(folder, limit_name, &limit) || !read_number(folder, used_name, &used)) {
+    if (!read_group_number(folder, limit_name, &limit) ||
+        !read_group_number(folder, used_name, &used)) {
         return;
     }
-    snprintf(path, sizeof path, "%s/memory.stat", folder);
-    if (!read_text(path, text) || !find_number(text, cold_name, &cold)) {
+    if (!read_machine_file(folder, "memory.stat", text) ||
+        !find_line_number(text, cold_name, &cold)) {
         cold = 0;
     }
-    take_memory(memory, limit, used > cold ? used - cold : 0);
+    apply_memory_limit(memory, limit, used > cold ? used - cold : 0);
 }
 
 static void visit_memory_2(const char *folder, void *user)
 {
-    take_group(user, folder, "memory.max", "memory.current", "inactive_file");
+    apply_group_limit(user, folder, "memory.max", "memory.current", "inactive_file");
 }
 
 static void visit_memory_1(const char *folder, void *user)
 {
-    take_group(user, folder, "memory.limit_in_bytes", "memory.usage_in_bytes",
-               "total_inactive_file");
+    apply_group_limit(user, folder, "memory.limit_in_bytes", "memory.usage_in_bytes",
+                      "total_inactive_file");
 }
 
 uint64_t machine_free_memory(const char *root, uint64_t *ret_total)
 {
     struct memory memory = {.available = UINT64_MAX};
-    char path[PATH_SIZE];
     char text[TEXT_SIZE];
     uint64_t available;
     uint64_t total;
-    snprintf(path, sizeof path, "%s/proc/meminfo", root);
-    if (read_text(path, text) && find_number(text, "MemAvailable", &available) &&
-        find_number(text, "MemTotal", &total) && available <= total) {
-        take_memory(&memory, total * 1024, (total - available) * 1024);
+    if (read_machine_file(root, "proc/meminfo", text) &&
+        find_line_number(text, "MemAvailable", &available) &&
+        find_line_number(text, "MemTotal", &total) && available <= total) {
+        apply_memory_limit(&memory, total * 1024, (total - available) * 1024);
     }
-    visit_groups(root, NULL, visit_memory_2, &memory);
-    visit_groups(root, "memory", visit_memory_1, &memory);
+    visit_control_groups(root, NULL, visit_memory_2, &memory);
+    visit_control_groups(root, "memory", visit_memory_1, &memory);
     *ret_total = memory.total;
     return memory.available;
 }

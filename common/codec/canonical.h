@@ -1,12 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The canonical form of a create-info: one flat, explicit little-endian byte string, field by
  * field, that holds nothing of this process. Handles are replaced by the content digest of what
  * they stand for; ignored pointers are absent; outputs and what does not shape the object are left
  * out. From it come the object's digest, its equality (memcmp), and the recipe on disk. The form is
  * described in docs/decisions/0020-canonical-form.md; CANONICAL_VERSION changes with it.
  *
- *     encode:  create-info ──▶ bytes, digest, tail, verdict      (the program's thread, hot)
- *     decode:  bytes ──▶ create-info in one allocation           (bytes may come from a hostile
- * file)
+ *     encode:  create-info ──▶ bytes, digest, tail, verdict, rules     (the program's thread, hot)
+ *     decode:  bytes ──▶ create-info in one allocation     (bytes may come from a hostile file)
  *
  * Create-infos known: compute, graphics, ray tracing (KHR, NV) pipelines, shader module, descriptor
  * set layout, pipeline layout, descriptor update template, sampler, YCbCr conversion, render pass
@@ -19,9 +19,9 @@
 #include <stdint.h>
 #include <vulkan/vulkan.h>
 
-#include "base/bytes.h"
-#include "codec/digest.h"
-#include "codec/rules.h"
+#include "common/base/bytes.h"
+#include "common/base/digest.h"
+#include "common/codec/live_name.h"
 
 #define CANONICAL_VERSION 1
 
@@ -31,32 +31,69 @@
 enum canonical_verdict {
     CANONICAL_SHARE,    /* equal keys (bytes and tail): the same handle may be given out */
     CANONICAL_NODEDUPE, /* must be created each time; a cache may be given */
-    CANONICAL_UNKNOWN   /* pass through untouched; there are no bytes */
+    CANONICAL_UNKNOWN   /* neither shared nor recorded; there are no bytes */
 };
 
 /* Why the verdict is not CANONICAL_SHARE: the first cause found. */
 enum canonical_cause {
     CANONICAL_CAUSE_NONE,
-    CANONICAL_CAUSE_STRUCT,          /* hazard 17: a struct that nobody has reviewed */
-    CANONICAL_CAUSE_FLAG,            /* hazard 17: likewise a flag bit, or a dynamic state */
+    CANONICAL_CAUSE_STRUCT,          /* a struct that nobody has reviewed (hazard 17) */
+    CANONICAL_CAUSE_FLAG,            /* likewise a flag bit, or a dynamic state */
     CANONICAL_CAUSE_HANDLE,          /* a handle that the resolver does not know */
     CANONICAL_CAUSE_INVALID,         /* a sType, pointer or count that no valid program passes */
     CANONICAL_CAUSE_SIZE,            /* longer than CANONICAL_MAX_SIZE */
     CANONICAL_CAUSE_MEMORY,          /* out of memory */
-    CANONICAL_CAUSE_CACHE_FORBIDDEN, /* hazard 25 */
-    CANONICAL_CAUSE_IDENTITY,        /* hazards 6, 13 */
-    CANONICAL_CAUSE_SIDE_EFFECT,     /* hazard 32 */
-    CANONICAL_CAUSE_DERIVATIVE,      /* hazard 24 */
-    CANONICAL_CAUSE_DEFERRED,        /* hazard 24: VK_NV_ray_tracing */
-    CANONICAL_CAUSE_DOUBT            /* hazard 16: whether a pointer is ignored cannot be told */
+    CANONICAL_CAUSE_CACHE_FORBIDDEN, /* pipeline binaries, captured data (hazard 25) */
+    CANONICAL_CAUSE_IDENTITY,        /* equal objects can be told apart (hazards 6, 13) */
+    CANONICAL_CAUSE_SIDE_EFFECT,     /* the creation has effects of its own (hazard 32) */
+    CANONICAL_CAUSE_DERIVATIVE,      /* derives from another pipeline (hazard 24) */
+    CANONICAL_CAUSE_DEFERRED,        /* compiled later: VK_NV_ray_tracing (hazard 24) */
+    CANONICAL_CAUSE_DOUBT            /* it is unclear whether a pointer is ignored (hazard 16) */
 };
+
+/* What one element of a vkCreate*Pipelines call allows: two verdicts (docs/decisions/0075), and
+ * what else decides how a call is treated. */
+struct pipeline_rules {
+    /* It may be shared and recorded: every struct, flag bit and dynamic state that is live in it is
+     * one that we know (hazard 17). Of one that is not, no byte may be changed on its way to the
+     * driver. */
+    bool known;
+    /* It may be given a cache, known or not: nothing in it forbids one (hazard 25: a struct of
+     * FORBID_CACHE in rules.def, captured data; VUID-vkCreateComputePipelines-pNext-09616 and
+     * -09617, and the same of the other commands), and no flag bit is unknown, for such a bit may
+     * forbid one. The cache is a parameter of the whole call. */
+    bool cacheable;
+    bool fail_on_compile_required;
+    bool early_return;
+    bool derivative;      /* derives from another pipeline (hazard 24) */
+    bool library;         /* others may be made of it */
+    uint32_t stage_count; /* as the create-info says; 0 where its stages are ignored */
+    uint64_t flags; /* the effective ones: those of VkPipelineCreateFlags2CreateInfo where it is
+                     * chained (hazard 21) */
+    /* The program's own, or NULL: its outputs are the program's (hazards 28, 29). */
+    const VkPipelineCreationFeedbackCreateInfo *feedback;
+};
+
+/* Which subpasses of a render pass use a color, a depth or stencil attachment: one bit each. It
+ * decides what a pipeline may leave dangling (hazard 16), so it is kept with the render pass. */
+#define RENDER_PASS_USE_SUBPASSES 64
+
+struct render_pass_use {
+    uint64_t known; /* subpasses that there are, of the first 64 */
+    uint64_t color;
+    uint64_t depth_stencil;
+};
+
+/* Of VkRenderPassCreateInfo and VkRenderPassCreateInfo2; zeros for any other create-info. */
+void canonical_render_pass_use(const void *create_info, struct render_pass_use *ret_use);
 
 /* What a handle stands for, as the object table knows it. */
 struct canonical_object {
-    struct digest content;      /* digest of its own canonical bytes */
+    struct digest content;      /* digest of its own canonical bytes: public, for recipes */
+    struct digest name;         /* live_name of it: what live keys know its content by */
     uint64_t serial;            /* of the live object, never used again, never 0 */
-    bool by_serial;             /* its own tail is not empty: content alone does not name it */
-    struct render_pass_use use; /* of a render pass: rules_render_pass, rules_render_pass_2 */
+    bool by_serial;             /* its own tail holds a serial: content does not name it */
+    struct render_pass_use use; /* of a render pass: canonical_render_pass_use */
 };
 
 /* Code that a stage brings along instead of a module (hazard 31), as the module that could be made
@@ -78,6 +115,8 @@ struct canonical_context {
     /* Told of each inline module, borrowed during the call; may be NULL. */
     void (*inline_module)(void *user, const struct canonical_inline_module *module);
     void *user;
+    /* Live keys are made with it; NULL: nobody wants them, and they hold serials only. */
+    const struct live_key *live_key;
     /* Pipeline layouts are named by serial: the physical device is below Vulkan 1.3 and
      * VK_KHR_maintenance4 is not enabled (hazard 11). */
     bool layouts_by_serial;
@@ -89,14 +128,18 @@ struct canonical_context {
 /* The result. Zero-initialize once, use again for each create-info: memory is kept and grows to
  * what is needed, so that encoding allocates nothing in the long run. */
 struct canonical {
-    /* The live key: the canonical form, `size` bytes, then the identity tail: the serials, 8 bytes
-     * each, of what content does not name (hazards 11, 12, 13). The tail never reaches the disk. */
+    /* The live key: the canonical form, `size` bytes, then the identity tail, which holds for each
+     * handle in the form, in order, what the public digest does not say: the name of its content,
+     * 16 bytes (row 61), or, where content is not enough (hazards 11, 12, 13), its serial, 8 bytes.
+     * The tail never reaches the disk. */
     struct bytes key;
     size_t size;
+    bool by_serial;           /* the tail holds a serial */
     struct digest digest;     /* of the canonical form: the object's content digest */
-    struct digest key_digest; /* of the whole key */
+    struct digest key_digest; /* of the whole key: where to look, no more */
     enum canonical_verdict verdict;
     enum canonical_cause cause;
+    struct pipeline_rules rules; /* of a pipeline, whatever the verdict */
     bool complete; /* the form holds all it takes to make the object again, on any driver; the form
                     * of an object that is not is different from that of every object that is */
     /* Of a shader module: the program's own code, which is not copied. The form holds its digest,
@@ -108,16 +151,17 @@ struct canonical {
 };
 
 /* Encodes the create-info that starts with the sType at `create_info`, with everything it points to
- * that is live. Never reads what the specification says is ignored. Where the verdict is
- * CANONICAL_UNKNOWN, key, digests and code are empty. */
+ * that is live, and reads a pipeline's rules in the same walk. Never reads what the specification
+ * says is ignored. Where the verdict is CANONICAL_UNKNOWN, key, digests and code are empty. */
 void canonical_encode(const struct canonical_context *context, const void *create_info,
                       struct canonical *canonical);
 
+/* The rules of a pipeline alone, for callers that know no handles: the same walk, which writes
+ * nothing and allocates nothing. Neither known nor cacheable where it is no pipeline's. */
+void canonical_rules(const void *create_info, struct pipeline_rules *ret_rules);
+
 /* Releases the memory and zeroes the struct. */
 void canonical_free(struct canonical *canonical);
-
-/* The cause's stable identifier ("unknown_struct"), "" for none. Static storage. */
-const char *canonical_cause_id(enum canonical_cause cause);
 
 /* What the decoder asks of its surroundings; each answers false where there is none, and decoding
  * fails. `type` is that of the handle; `content` is never all zeros. */
@@ -133,7 +177,7 @@ struct canonical_sources {
  * free(); it starts with its sType. NULL where a byte is wrong, something is not known here, a
  * source has no answer, or memory is out. Reads nothing outside the bytes, whatever they hold, and
  * takes time and memory in proportion to their size. Flags that a key leaves out (hazard 22) are
- * not set, ignored pointers are NULL. */
+ * not set, ignored pointers are NULL, and so are counts that are ignored with them 0. */
 void *canonical_decode(const void *bytes, size_t size, const struct canonical_sources *sources);
 
 /* Calls visit for each digest that the form refers to: with the type of the handle, or with

@@ -1,14 +1,14 @@
-/* The decoder: makes a create-info of its canonical form. It goes over the bytes twice by the same
- * code: first to check them and to measure, with structs in scratch memory and pointers left NULL,
- * then to fill the one allocation. The depth is bounded by the tables, in which no struct reaches
- * itself. */
+// SPDX-License-Identifier: Apache-2.0
+/* The decoder: makes a create-info from its canonical form. The same code walks the bytes twice:
+ * first to check them and to measure, with structs in scratch memory and pointers left NULL, then
+ * to fill the one allocation. The tables bound the depth: no struct reaches itself. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/canonical.h"
-#include "codec/chain.h"
-#include "codec/form.h"
-#include "codec/table.h"
+#include "common/codec/canonical.h"
+#include "common/codec/liveness.h"
+#include "common/codec/rules.h"
+#include "common/codec/table.h"
 
 #define ALIGNMENT 8
 
@@ -22,7 +22,7 @@ struct decoder {
     const struct canonical_sources *sources; /* second pass */
     visit_fn visit;                          /* first pass, may be NULL */
     void *visit_user;
-    struct chain_flags_2 *flags; /* to be chained to the root */
+    struct rules_flags_2 *flags; /* to be chained to the root */
 };
 
 /* Memory for a struct while it is measured. */
@@ -34,9 +34,9 @@ union scratch {
 static bool decode_struct(struct decoder *decoder, const struct codec_struct *type,
                           void *structure);
 
-/* The next `size` bytes of the arena; NULL in the first pass. Bytes that change between the passes,
- * in a file that somebody else writes, make the second one fail. */
-static void *place(struct decoder *decoder, size_t size)
+/* The next `size` bytes of the arena; NULL in the first pass. The second pass fails where the bytes
+ * were changed in between, in a file that somebody else writes. */
+static void *decode_place(struct decoder *decoder, size_t size)
 {
     void *memory = decoder->arena ? decoder->arena + decoder->used : NULL;
     size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -48,12 +48,13 @@ static void *place(struct decoder *decoder, size_t size)
     return memory;
 }
 
-static void set_pointer(const struct codec_member *member, uint8_t *structure, const void *target)
+static void decode_set_pointer(const struct codec_member *member, uint8_t *structure,
+                               const void *target)
 {
-    memcpy(structure + member->offset, &target, sizeof(target));
+    memcpy(structure + member->offset, &target, sizeof target);
 }
 
-static bool get_values(struct decoder *decoder, void *to, uint64_t count, size_t width)
+static bool decode_values(struct decoder *decoder, void *to, uint64_t count, size_t width)
 {
     if (count > bytes_left(&decoder->in) / width) {
         return false;
@@ -81,7 +82,7 @@ static bool decode_handle(struct decoder *decoder, VkObjectType type, uint8_t *t
     if (!to || !decoder->sources->handle(decoder->sources->user, type, content, &handle)) {
         return false;
     }
-    memcpy(to, &handle, sizeof(handle));
+    memcpy(to, &handle, sizeof handle);
     return true;
 }
 
@@ -109,8 +110,8 @@ static bool decode_structs(struct decoder *decoder, const struct codec_struct *t
     return true;
 }
 
-/* What a pointer leads to. An element takes one byte of the form at the least, so that a count can
- * ask for memory only in proportion to the bytes that are there. */
+/* What a pointer leads to. Each element takes at least one byte of the form, so a count cannot ask
+ * for more memory than in proportion to the bytes that are there. */
 static bool decode_elements(struct decoder *decoder, const struct codec_member *member,
                             uint8_t *structure, uint64_t count)
 {
@@ -125,15 +126,15 @@ static bool decode_elements(struct decoder *decoder, const struct codec_member *
     } else if (member->kind == CODEC_HANDLE_ARRAY) {
         width = sizeof(uint64_t);
     }
-    uint8_t *target = place(decoder, (size_t)count * width);
-    set_pointer(member, structure, target);
+    uint8_t *target = decode_place(decoder, (size_t)count * width);
+    decode_set_pointer(member, structure, target);
     if (structs) {
         return decode_structs(decoder, type, count, target);
     }
     if (member->kind == CODEC_HANDLE_ARRAY) {
         return decode_handles(decoder, (VkObjectType)member->type, count, target);
     }
-    return get_values(decoder, target, count, width);
+    return decode_values(decoder, target, count, width);
 }
 
 static bool decode_pointer(struct decoder *decoder, const struct codec_member *member,
@@ -142,6 +143,9 @@ static bool decode_pointer(struct decoder *decoder, const struct codec_member *m
     uint64_t count = form_count(member, structure);
     uint8_t present = bytes_get_u8(&decoder->in);
     if (present == FORM_ABSENT) {
+        if (liveness_covers_count((enum live_condition)member->live)) {
+            memset(structure + member->count, 0, sizeof(uint32_t));
+        }
         return count == 0 || member->optional || member->live;
     }
     return present == FORM_PRESENT && count > 0 &&
@@ -156,31 +160,33 @@ static bool decode_string(struct decoder *decoder, const struct codec_member *me
     if (!text || memchr(text, 0, length)) {
         return false;
     }
-    char *target = place(decoder, (size_t)length + 1);
+    char *target = decode_place(decoder, (size_t)length + 1);
     if (target) {
         memcpy(target, text, length);
         target[length] = '\0';
     }
-    set_pointer(member, structure, target);
+    decode_set_pointer(member, structure, target);
     return true;
 }
 
-/* Bits that the legacy member has no room for need the struct that replaces it (hazard 21). */
+/* Bits that do not fit into the legacy member need the struct that replaces it (hazard 21: flags2).
+ */
 static bool decode_flags(struct decoder *decoder, uint8_t *to)
 {
     uint64_t flags = bytes_get_u64(&decoder->in);
-    if (!chain_flags_known(flags) || (flags & (FORM_OMITTED_FLAGS | RULES_PIPELINE_CAPTURE_DATA))) {
+    if (!rules_flags_known(flags) ||
+        (flags & (RULES_OMITTED_FLAGS | RULES_PIPELINE_CAPTURE_DATA))) {
         return false;
     }
     if (flags <= INT32_MAX) {
         VkPipelineCreateFlags legacy = (VkPipelineCreateFlags)flags;
-        memcpy(to, &legacy, sizeof(legacy));
+        memcpy(to, &legacy, sizeof legacy);
         return true;
     }
-    decoder->flags = place(decoder, sizeof(*decoder->flags));
+    decoder->flags = decode_place(decoder, sizeof *decoder->flags);
     if (decoder->flags) {
-        *decoder->flags = (struct chain_flags_2){
-            .stype = (VkStructureType)CHAIN_STYPE_FLAGS_2,
+        *decoder->flags = (struct rules_flags_2){
+            .stype = (VkStructureType)RULES_STYPE_FLAGS_2,
             .flags = flags,
         };
     }
@@ -203,7 +209,7 @@ static bool decode_code(struct decoder *decoder, const struct codec_member *memb
     if (!decoder->sources->code(decoder->sources->user, content, info->codeSize, &code)) {
         return false;
     }
-    set_pointer(member, structure, code);
+    decode_set_pointer(member, structure, code);
     return true;
 }
 
@@ -211,7 +217,7 @@ static bool decode_size(struct decoder *decoder, uint8_t *to)
 {
     uint64_t value = bytes_get_u64(&decoder->in);
     size_t size = (size_t)value;
-    memcpy(to, &size, sizeof(size));
+    memcpy(to, &size, sizeof size);
     return size == value;
 }
 
@@ -223,8 +229,20 @@ static bool decode_embedded_maybe(struct decoder *decoder, const struct codec_st
     if (present != FORM_ABSENT) {
         return present == FORM_PRESENT && decode_struct(decoder, type, to);
     }
-    memcpy(to, &type->stype, sizeof(type->stype));
+    memcpy(to, &type->stype, sizeof type->stype);
     return true;
+}
+
+static bool decode_union(struct decoder *decoder, const struct codec_member *member,
+                         uint8_t *structure)
+{
+    const struct codec_arm *arm = codec_find_arm(member, structure);
+    uint8_t *to = structure + member->offset;
+    if (!arm || decoder->in.overrun) {
+        return false;
+    }
+    return arm->type == CODEC_STRUCT_COUNT ? decode_values(decoder, to, 1, 4)
+                                           : decode_struct(decoder, &codec_structs[arm->type], to);
 }
 
 static bool decode_member(struct decoder *decoder, const struct codec_member *member,
@@ -233,13 +251,13 @@ static bool decode_member(struct decoder *decoder, const struct codec_member *me
     uint8_t *to = structure + member->offset;
     switch ((enum codec_kind)member->kind) {
     case CODEC_WORDS:
-        return get_values(decoder, to, member->count, 4);
+        return decode_values(decoder, to, member->count, 4);
     case CODEC_LONGS:
-        return get_values(decoder, to, member->count, 8);
+        return decode_values(decoder, to, member->count, 8);
     case CODEC_HALF:
-        return get_values(decoder, to, 1, 2);
+        return decode_values(decoder, to, 1, 2);
     case CODEC_BYTES:
-        return get_values(decoder, to, member->count, 1);
+        return decode_values(decoder, to, member->count, 1);
     case CODEC_SIZE:
         return decode_size(decoder, to);
     case CODEC_HANDLE:
@@ -248,6 +266,8 @@ static bool decode_member(struct decoder *decoder, const struct codec_member *me
         return decode_embedded_maybe(decoder, &codec_structs[member->type], to);
     case CODEC_EMBEDDED:
         return decode_struct(decoder, &codec_structs[member->type], to);
+    case CODEC_UNION:
+        return decode_union(decoder, member, structure);
     case CODEC_STRING:
         return decode_string(decoder, member, structure);
     case CODEC_PIPELINE_FLAGS:
@@ -265,7 +285,7 @@ static bool decode_member(struct decoder *decoder, const struct codec_member *me
 
 /* VUID-VkSpecializationInfo-offset-00773 and -pMapEntries-00774: a driver reads where an entry
  * says. */
-static bool specialization_valid(const VkSpecializationInfo *info)
+static bool decode_specialization_valid(const VkSpecializationInfo *info)
 {
     for (uint32_t i = 0; info->pMapEntries && i < info->mapEntryCount; i++) {
         const VkSpecializationMapEntry *entry = &info->pMapEntries[i];
@@ -288,17 +308,18 @@ static bool decode_members(struct decoder *decoder, const struct codec_struct *t
     if (decoder->in.overrun || !codec_flags_known(type, structure)) {
         return false;
     }
-    return type != &codec_structs[CODEC_VkSpecializationInfo] || specialization_valid(structure);
+    return type != &codec_structs[CODEC_VkSpecializationInfo] ||
+           decode_specialization_valid(structure);
 }
 
 static bool decode_child(struct decoder *decoder, const struct codec_struct *type,
                          VkBaseInStructure **ret_structure)
 {
     union scratch scratch;
-    void *placed = place(decoder, type->size);
+    void *placed = decode_place(decoder, type->size);
     void *structure = placed ? placed : scratch.memory;
     memset(structure, 0, type->size);
-    memcpy(structure, &type->stype, sizeof(type->stype));
+    memcpy(structure, &type->stype, sizeof type->stype);
     *ret_structure = placed;
     return type->role == CODEC_ENCODED &&
            type->stype != VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO &&
@@ -337,7 +358,7 @@ static bool decode_struct(struct decoder *decoder, const struct codec_struct *ty
     if (type->stype == CODEC_NO_STYPE) {
         return decode_members(decoder, type, structure);
     }
-    memcpy(structure, &type->stype, sizeof(type->stype));
+    memcpy(structure, &type->stype, sizeof type->stype);
     return decode_members(decoder, type, structure) && decode_chain(decoder, type, structure);
 }
 
@@ -352,7 +373,7 @@ static bool decode_root(struct decoder *decoder, const void *bytes, size_t size)
     }
     const struct codec_struct *type = &codec_structs[id];
     union scratch scratch = {0};
-    void *placed = place(decoder, type->size);
+    void *placed = decode_place(decoder, type->size);
     VkBaseInStructure *root = placed ? placed : (void *)scratch.memory;
     if (!decode_struct(decoder, type, root) || bytes_left(&decoder->in) > 0) {
         return false;

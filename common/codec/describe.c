@@ -1,16 +1,16 @@
-/* The form is decoded, with handles that stand for places in a list of digests, and the structs are
- * gone over in memory by the tables and the names of their fields. */
-#include "codec/describe.h"
+// SPDX-License-Identifier: Apache-2.0
+/* The form is decoded, with handles that are places in a list of digests. Then the structs are
+ * walked in memory, by the tables and the names of their fields. */
+#include "common/codec/describe.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/canonical.h"
-#include "codec/chain.h"
-#include "codec/form.h"
-#include "codec/table.h"
+#include "common/codec/canonical.h"
+#include "common/codec/rules.h"
+#include "common/codec/table.h"
 
 #define PATH_SIZE  512
 #define VALUE_SIZE 256
@@ -27,7 +27,8 @@ struct description {
 
 static void describe_struct(struct description *description, uint32_t id, const uint8_t *structure);
 
-static bool note_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle)
+static bool describe_note_handle(void *user, VkObjectType type, struct digest content,
+                                 uint64_t *ret_handle)
 {
     struct description *description = user;
     (void)type;
@@ -41,7 +42,8 @@ static bool note_handle(void *user, VkObjectType type, struct digest content, ui
     return true;
 }
 
-static bool note_code(void *user, struct digest content, size_t size, const void **ret_code)
+static bool describe_note_code(void *user, struct digest content, size_t size,
+                               const void **ret_code)
 {
     static const uint32_t code[1];
     struct description *description = user;
@@ -51,9 +53,9 @@ static bool note_code(void *user, struct digest content, size_t size, const void
     return true;
 }
 
-/* Puts a name behind the path; how long it was before. */
-__attribute__((format(printf, 2, 3))) static size_t enter(struct description *description,
-                                                          const char *format, ...)
+/* Appends a name to the path; returns the length that it had before. */
+__attribute__((format(printf, 2, 3))) static size_t describe_enter(struct description *description,
+                                                                   const char *format, ...)
 {
     const size_t before = description->length;
     va_list arguments;
@@ -67,37 +69,37 @@ __attribute__((format(printf, 2, 3))) static size_t enter(struct description *de
     return before;
 }
 
-static void leave(struct description *description, size_t before)
+static void describe_leave(struct description *description, size_t before)
 {
     description->length = before;
     description->path[before] = '\0';
 }
 
-static void tell(struct description *description, const char *value)
+static void describe_text(struct description *description, const char *value)
 {
     description->field(description->user, description->path, value);
 }
 
-static void tell_digest(struct description *description, struct digest digest)
+static void describe_digest(struct description *description, struct digest digest)
 {
     char text[DIGEST_HEX_SIZE];
     digest_format(digest, text);
-    tell(description, text);
+    describe_text(description, text);
 }
 
-static void tell_handle(struct description *description, const uint8_t *at)
+static void describe_handle(struct description *description, const uint8_t *at)
 {
     uint64_t handle;
     memcpy(&handle, at, sizeof handle);
     if (handle == 0 || handle > description->count) {
-        tell(description, "VK_NULL_HANDLE");
+        describe_text(description, "VK_NULL_HANDLE");
     } else {
-        tell_digest(description, description->contents[handle - 1]);
+        describe_digest(description, description->contents[handle - 1]);
     }
 }
 
-/* One 32-bit value, as its type is best read. */
-static int print_word(char *to, size_t size, const char *type, uint32_t word)
+/* One 32-bit value, in the way in which its type is best read. */
+static int describe_print_word(char *to, size_t size, const char *type, uint32_t word)
 {
     float number;
     memcpy(&number, &word, sizeof number);
@@ -116,13 +118,14 @@ static int print_word(char *to, size_t size, const char *type, uint32_t word)
     return snprintf(to, size, "%u", word);
 }
 
-static int print_value(char *to, size_t size, const char *type, const uint8_t *at, size_t width)
+static int describe_print_value(char *to, size_t size, const char *type, const uint8_t *at,
+                                size_t width)
 {
     uint64_t number = 0;
     uint32_t word;
     if (width == sizeof word) {
         memcpy(&word, at, sizeof word);
-        return print_word(to, size, type, word);
+        return describe_print_word(to, size, type, word);
     }
     if (width == sizeof number) {
         memcpy(&number, at, sizeof number);
@@ -137,38 +140,36 @@ static int print_value(char *to, size_t size, const char *type, const uint8_t *a
 }
 
 /* Values side by side, as many as there is room for. */
-static void tell_values(struct description *description, const char *type, const uint8_t *at,
-                        size_t count, size_t width)
+static void describe_values(struct description *description, const char *type, const uint8_t *at,
+                            size_t count, size_t width)
 {
     char text[VALUE_SIZE] = "";
     size_t length = 0;
     for (size_t i = 0; i < count && length < sizeof text - 32; i++) {
         length += (size_t)snprintf(text + length, sizeof text - length, "%s", i ? ", " : "");
-        length +=
-            (size_t)print_value(text + length, sizeof text - length, type, at + i * width, width);
+        length += (size_t)describe_print_value(text + length, sizeof text - length, type,
+                                               at + i * width, width);
         if (i + 1 < count && length >= sizeof text - 32) {
             snprintf(text + length, sizeof text - length, ", ...");
         }
     }
-    tell(description, text);
+    describe_text(description, text);
 }
 
-static void describe_structs(struct description *description, uint32_t id, const uint8_t *first,
-                             uint64_t count)
+/* The elements of an array of structs or, by member kind, of handles. */
+static void describe_elements(struct description *description, const struct codec_member *member,
+                              const uint8_t *first, uint64_t count)
 {
+    const bool structs = member->kind == CODEC_ARRAY;
+    const size_t width = structs ? codec_structs[member->type].size : sizeof(uint64_t);
     for (uint64_t i = 0; i < count; i++) {
-        const size_t before = enter(description, "[%llu]", (unsigned long long)i);
-        describe_struct(description, id, first + i * codec_structs[id].size);
-        leave(description, before);
-    }
-}
-
-static void describe_handles(struct description *description, const uint8_t *first, uint64_t count)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        const size_t before = enter(description, "[%llu]", (unsigned long long)i);
-        tell_handle(description, first + i * sizeof(uint64_t));
-        leave(description, before);
+        const size_t before = describe_enter(description, "[%llu]", (unsigned long long)i);
+        if (structs) {
+            describe_struct(description, member->type, first + i * width);
+        } else {
+            describe_handle(description, first + i * width);
+        }
+        describe_leave(description, before);
     }
 }
 
@@ -178,26 +179,36 @@ static void describe_target(struct description *description, const struct codec_
     const uint8_t *target;
     memcpy(&target, structure + member->offset, sizeof target);
     if (!target) {
-        tell(description, "NULL");
+        describe_text(description, "NULL");
         return;
     }
     const uint64_t count = form_count(member, structure);
     switch ((enum codec_kind)member->kind) {
     case CODEC_STRING:
-        tell(description, (const char *)target);
+        describe_text(description, (const char *)target);
         return;
     case CODEC_POINTER:
         describe_struct(description, member->type, target);
         return;
     case CODEC_ARRAY:
-        describe_structs(description, member->type, target, count);
-        return;
     case CODEC_HANDLE_ARRAY:
-        describe_handles(description, target, count);
+        describe_elements(description, member, target, count);
         return;
     default:
-        tell_values(description, field->vulkan_type, target, (size_t)count,
-                    form_element_width(member->kind));
+        describe_values(description, field->vulkan_type, target, (size_t)count,
+                        form_element_width(member->kind));
+    }
+}
+
+static void describe_union(struct description *description, const struct codec_member *member,
+                           const uint8_t *structure)
+{
+    const struct codec_arm *arm = codec_find_arm(member, structure);
+    const uint8_t *at = structure + member->offset;
+    if (arm && arm->type != CODEC_STRUCT_COUNT) {
+        describe_struct(description, arm->type, at);
+    } else if (arm) {
+        describe_values(description, "uint32_t", at, 1, 4);
     }
 }
 
@@ -208,28 +219,31 @@ static void describe_field(struct description *description, const struct codec_m
     switch ((enum codec_kind)member->kind) {
     case CODEC_WORDS:
     case CODEC_PIPELINE_FLAGS:
-        tell_values(description, field->vulkan_type, at, field->size / 4u, 4);
+        describe_values(description, field->vulkan_type, at, field->size / 4u, 4);
         return;
     case CODEC_LONGS:
-        tell_values(description, field->vulkan_type, at, field->size / 8u, 8);
+        describe_values(description, field->vulkan_type, at, field->size / 8u, 8);
         return;
     case CODEC_HALF:
     case CODEC_SIZE:
-        tell_values(description, field->vulkan_type, at, 1, field->size);
+        describe_values(description, field->vulkan_type, at, 1, field->size);
         return;
     case CODEC_BYTES:
-        tell_values(description, field->vulkan_type, at, field->size, 1);
+        describe_values(description, field->vulkan_type, at, field->size, 1);
         return;
     case CODEC_HANDLE:
     case CODEC_STAGE_CODE:
-        tell_handle(description, at);
+        describe_handle(description, at);
         return;
     case CODEC_EMBEDDED:
     case CODEC_EMBEDDED_MAYBE:
         describe_struct(description, member->type, at);
         return;
+    case CODEC_UNION:
+        describe_union(description, member, structure);
+        return;
     case CODEC_MODULE_CODE:
-        tell_digest(description, description->code);
+        describe_digest(description, description->code);
         return;
     case CODEC_IDENTITY_DATA:
         return;
@@ -239,8 +253,8 @@ static void describe_field(struct description *description, const struct codec_m
 }
 
 /* The member that a field is written with: scalars that lie side by side are one. NULL: none. */
-static const struct codec_member *member_of(const struct codec_struct *type,
-                                            const struct codec_field *field)
+static const struct codec_member *describe_find_member(const struct codec_struct *type,
+                                                       const struct codec_field *field)
 {
     const struct codec_member *found = NULL;
     for (int i = 0; i < type->member_count; i++) {
@@ -256,8 +270,8 @@ static const struct codec_member *member_of(const struct codec_struct *type,
     return found;
 }
 
-/* Where the fields of a struct start in the list of all. */
-static size_t first_field(uint32_t id)
+/* The index of a struct's first field in the list of all. */
+static size_t describe_first_field(uint32_t id)
 {
     size_t at = 0;
     while (at < codec_field_count && codec_fields[at].type != id) {
@@ -269,12 +283,13 @@ static size_t first_field(uint32_t id)
 /* Flags that the legacy member has no room for (hazard 21) stand in front of a pipeline's chain. */
 static void describe_flags(struct description *description, const VkBaseInStructure *structure)
 {
-    const struct chain_flags_2 *flags = (const struct chain_flags_2 *)structure;
+    const struct rules_flags_2 *flags = (const struct rules_flags_2 *)structure;
     char value[32];
-    const size_t before = enter(description, ".pNext.VkPipelineCreateFlags2CreateInfo.flags");
+    const size_t before =
+        describe_enter(description, ".pNext.VkPipelineCreateFlags2CreateInfo.flags");
     snprintf(value, sizeof value, "0x%llx", (unsigned long long)flags->flags);
-    tell(description, value);
-    leave(description, before);
+    describe_text(description, value);
+    describe_leave(description, before);
 }
 
 static void describe_chain(struct description *description, const struct codec_struct *parent,
@@ -282,19 +297,20 @@ static void describe_chain(struct description *description, const struct codec_s
 {
     const VkBaseInStructure *next = ((const VkBaseInStructure *)structure)->pNext;
     for (; next; next = next->pNext) {
-        if (next->sType == (VkStructureType)CHAIN_STYPE_FLAGS_2) {
+        if (next->sType == (VkStructureType)RULES_STYPE_FLAGS_2) {
             describe_flags(description, next);
             continue;
         }
         const int child = codec_find_child(parent, (uint32_t)next->sType);
         const uint16_t id = child < 0 ? 0 : codec_children[parent->first_child + child];
-        const size_t at = child < 0 ? codec_field_count : first_field(id);
+        const size_t at = child < 0 ? codec_field_count : describe_first_field(id);
         if (at < codec_field_count) {
             const char *name = codec_fields[at].name;
-            const size_t before = enter(description, "%spNext.%.*s", description->length ? "." : "",
-                                        (int)strcspn(name, "."), name);
+            const size_t before =
+                describe_enter(description, "%spNext.%.*s", description->length ? "." : "",
+                               (int)strcspn(name, "."), name);
             describe_struct(description, id, (const uint8_t *)next);
-            leave(description, before);
+            describe_leave(description, before);
         }
     }
 }
@@ -302,14 +318,15 @@ static void describe_chain(struct description *description, const struct codec_s
 static void describe_struct(struct description *description, uint32_t id, const uint8_t *structure)
 {
     const struct codec_struct *type = &codec_structs[id];
-    for (size_t i = first_field(id); i < codec_field_count && codec_fields[i].type == id; i++) {
+    for (size_t i = describe_first_field(id); i < codec_field_count && codec_fields[i].type == id;
+         i++) {
         const struct codec_field *field = &codec_fields[i];
-        const struct codec_member *member = member_of(type, field);
+        const struct codec_member *member = describe_find_member(type, field);
         if (member) {
-            const size_t before = enter(description, "%s%s", description->length ? "." : "",
-                                        strchr(field->name, '.') + 1);
+            const size_t before = describe_enter(
+                description, "%s%s", description->length ? "." : "", strchr(field->name, '.') + 1);
             describe_field(description, member, field, structure);
-            leave(description, before);
+            describe_leave(description, before);
         }
     }
     if (type->stype != CODEC_NO_STYPE) {
@@ -322,8 +339,8 @@ bool canonical_describe(const void *bytes, size_t size,
 {
     struct description description = {.field = field, .user = user};
     const struct canonical_sources sources = {
-        .handle = note_handle,
-        .code = note_code,
+        .handle = describe_note_handle,
+        .code = describe_note_code,
         .user = &description,
     };
     enum codec_id id;

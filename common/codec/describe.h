@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A canonical form as text for people: every field of the create-info by its name. Not part of the
  * layer, whose tables have no names. */
 #ifndef WARMPIPE_CODEC_DESCRIBE_H

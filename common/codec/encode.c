@@ -1,376 +1,212 @@
-/* The encoder: walks a create-info by table and writes its canonical form. */
+// SPDX-License-Identifier: Apache-2.0
+/* The canonical form of a whole create-info: what holds for the root, the walk, and the key. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "codec/chain.h"
-#include "codec/encode.h"
-#include "codec/form.h"
+#include "common/codec/encode_walk.h"
+#include "common/codec/rules.h"
 
-/* Room made at once, so that most forms are written without another look at the allocator. */
-#define CHUNK 1024
-
-static bool encode_members(struct encoder *encoder, const struct codec_struct *type,
-                           const void *structure);
-
-bool encode_give_up(struct encoder *encoder, enum canonical_cause cause)
+bool form_root(uint32_t stype, enum codec_id *ret_id)
 {
-    if (encoder->canonical->verdict != CANONICAL_UNKNOWN) {
-        encoder->canonical->verdict = CANONICAL_UNKNOWN;
-        encoder->canonical->cause = cause;
+    static const enum codec_id roots[] = {
+        CODEC_VkComputePipelineCreateInfo,
+        CODEC_VkGraphicsPipelineCreateInfo,
+        CODEC_VkRayTracingPipelineCreateInfoKHR,
+        CODEC_VkRayTracingPipelineCreateInfoNV,
+        CODEC_VkShaderModuleCreateInfo,
+        CODEC_VkDescriptorSetLayoutCreateInfo,
+        CODEC_VkPipelineLayoutCreateInfo,
+        CODEC_VkDescriptorUpdateTemplateCreateInfo,
+        CODEC_VkSamplerCreateInfo,
+        CODEC_VkSamplerYcbcrConversionCreateInfo,
+        CODEC_VkRenderPassCreateInfo,
+        CODEC_VkRenderPassCreateInfo2,
+    };
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        if (codec_structs[roots[i]].stype == stype) {
+            *ret_id = roots[i];
+            return true;
+        }
     }
     return false;
 }
 
-void encode_keep_apart(struct encoder *encoder, enum canonical_cause cause)
+/* What the subpass uses decides whether two states of the pipeline are live. */
+static void encode_prepare_subpass(struct encoder *encoder,
+                                   const VkGraphicsPipelineCreateInfo *info)
 {
-    if (encoder->canonical->verdict == CANONICAL_SHARE) {
-        encoder->canonical->verdict = CANONICAL_NODEDUPE;
-        encoder->canonical->cause = cause;
-    }
-}
-
-bool encode_grow(struct encoder *encoder, size_t size)
-{
-    struct bytes *key = &encoder->canonical->key;
-    key->size = encoder->next ? (size_t)(encoder->next - key->data) : 0;
-    if (key->size > CANONICAL_MAX_SIZE || size > CANONICAL_MAX_SIZE - key->size) {
-        return encode_give_up(encoder, CANONICAL_CAUSE_SIZE);
-    }
-    if (!bytes_reserve(key, size < CHUNK ? CHUNK : size)) {
-        return encode_give_up(encoder, CANONICAL_CAUSE_MEMORY);
-    }
-    encoder->next = key->data + key->size;
-    encoder->end = key->data + key->capacity;
-    return true;
-}
-
-/* `count` values of `width` bytes each, in memory one after the other. */
-static bool put_values(struct encoder *encoder, const void *values, size_t count, size_t width)
-{
-    if (FORM_IS_NATIVE || width == 1) {
-        return encode_put_raw(encoder, values, count * width);
-    }
-    if (!encode_room(encoder, count * width)) {
-        return false;
-    }
-    form_copy(encoder->next, values, count, width);
-    encoder->next += count * width;
-    return true;
-}
-
-bool encode_resolve(struct encoder *encoder, VkObjectType type, uint64_t handle,
-                    struct canonical_object *ret_object)
-{
-    if (type == VK_OBJECT_TYPE_RENDER_PASS && handle == encoder->render_pass) {
-        *ret_object = encoder->render_pass_object;
-        return true;
-    }
-    return encoder->context->resolve(encoder->context->user, type, handle, ret_object) ||
-           encode_give_up(encoder, CANONICAL_CAUSE_HANDLE);
-}
-
-/* Where content is not enough (hazards 11, 12, 13). */
-static bool named_by_serial(const struct encoder *encoder, VkObjectType type,
-                            const struct canonical_object *object)
-{
-    switch (type) {
-    case VK_OBJECT_TYPE_SAMPLER:
-    case VK_OBJECT_TYPE_SAMPLER_YCBCR_CONVERSION:
-    case VK_OBJECT_TYPE_PIPELINE:
-        return true;
-    case VK_OBJECT_TYPE_PIPELINE_LAYOUT:
-        return object->by_serial || encoder->context->layouts_by_serial;
-    default:
-        return object->by_serial;
-    }
-}
-
-static bool encode_handle(struct encoder *encoder, VkObjectType type, const void *member)
-{
+    const struct render_pass_use *use = &encoder->render_pass_object.use;
     uint64_t handle;
-    struct canonical_object object;
-    memcpy(&handle, member, sizeof(handle));
-    if (handle == 0) {
-        return encode_put_digest(encoder, (struct digest){0, 0});
+    memcpy(&handle, &info->renderPass, sizeof handle);
+    if (!encode_resolve(encoder, VK_OBJECT_TYPE_RENDER_PASS, handle,
+                        &encoder->render_pass_object)) {
+        return;
     }
-    if (!encode_resolve(encoder, type, handle, &object)) {
+    encoder->render_pass = handle;
+    if (info->subpass < RENDER_PASS_USE_SUBPASSES && (use->known >> info->subpass & 1)) {
+        const struct subpass_use subpass = {
+            .color = use->color >> info->subpass & 1,
+            .depth_stencil = use->depth_stencil >> info->subpass & 1,
+        };
+        graphics_state_settle(&encoder->live.graphics, &subpass);
+    }
+}
+
+/* False: a dynamic state is unknown, so that nobody can tell which states are live. */
+static bool encode_prepare_graphics(struct encoder *encoder,
+                                    const VkGraphicsPipelineCreateInfo *info,
+                                    const struct graphics_chain *chain)
+{
+    struct graphics_state *state = &encoder->live.graphics;
+    struct pipeline_rules *rules = &encoder->canonical->rules;
+    graphics_state_compute(info, rules->flags, chain, state);
+    encoder->live.blend_advanced_coherent = encoder->context->blend_advanced_coherent;
+    if (!state->dynamic_known) {
+        encode_give_up(encoder, CANONICAL_CAUSE_FLAG);
         return false;
     }
-    if (named_by_serial(encoder, type, &object)) {
-        bytes_put_u64(&encoder->canonical->tail, object.serial);
+    if (state->of[LIVE_STAGES] == STATE_DEAD) {
+        rules->stage_count = 0;
     }
-    return encode_put_digest(encoder, object.content);
+    if (state->by_subpass) {
+        encode_prepare_subpass(encoder, info);
+    }
+    return true;
 }
 
-/* The code's digest stands for the code, so that a big module is read once and not copied. */
-static bool encode_module_code(struct encoder *encoder, const VkShaderModuleCreateInfo *info)
+static uint32_t encode_count_stages(enum codec_id id, const void *create_info)
 {
-    if (!info->pCode || info->codeSize == 0) {
-        return encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
+    switch (id) {
+    case CODEC_VkGraphicsPipelineCreateInfo:
+        return ((const VkGraphicsPipelineCreateInfo *)create_info)->stageCount;
+    case CODEC_VkRayTracingPipelineCreateInfoKHR:
+        return ((const VkRayTracingPipelineCreateInfoKHR *)create_info)->stageCount;
+    case CODEC_VkRayTracingPipelineCreateInfoNV:
+        return ((const VkRayTracingPipelineCreateInfoNV *)create_info)->stageCount;
+    default:
+        return 1;
     }
-    encoder->canonical->code = info->pCode;
-    encoder->canonical->code_size = info->codeSize;
-    encoder->canonical->code_digest = digest_of(info->pCode, info->codeSize);
-    return encode_put_digest(encoder, encoder->canonical->code_digest);
 }
 
-/* The digest that a module made of this code would have (hazard 31): its form is written where the
- * cursor stands, and taken back. */
-static bool encode_inline_code(struct encoder *encoder, const VkShaderModuleCreateInfo *info)
+/* The rules on a whole pipeline. False: nothing of it may be followed. */
+static bool encode_prepare_pipeline(struct encoder *encoder, enum codec_id id,
+                                    const void *create_info)
+{
+    struct pipeline_rules *rules = &encoder->canonical->rules;
+    struct graphics_chain chain;
+    enum canonical_cause cause = rules_read_head(id, create_info, rules, &chain);
+    rules->stage_count = encode_count_stages(id, create_info);
+    if (cause != CANONICAL_CAUSE_NONE) {
+        return encode_give_up(encoder, cause);
+    }
+    encoder->goes_on = true;
+    encoder->checked = create_info;
+    if (rules->flags & RULES_PIPELINE_DERIVATIVE) {
+        encode_keep_apart(encoder, CANONICAL_CAUSE_DERIVATIVE);
+    }
+    if (rules->flags & RULES_PIPELINE_DEFER_COMPILE) {
+        encode_keep_apart(encoder, CANONICAL_CAUSE_DEFERRED);
+    }
+    if (rules->flags & RULES_PIPELINE_GROUP_HANDLE_REPLAY) {
+        encode_keep_apart(encoder, CANONICAL_CAUSE_IDENTITY);
+    }
+    encoder->pipeline_flags = rules->flags & ~RULES_OMITTED_FLAGS;
+    return id != CODEC_VkGraphicsPipelineCreateInfo ||
+           encode_prepare_graphics(encoder, create_info, &chain);
+}
+
+static bool encode_is_pipeline(enum codec_id id)
+{
+    return id == CODEC_VkComputePipelineCreateInfo || id == CODEC_VkGraphicsPipelineCreateInfo ||
+           id == CODEC_VkRayTracingPipelineCreateInfoKHR ||
+           id == CODEC_VkRayTracingPipelineCreateInfoNV;
+}
+
+static bool encode_root(struct encoder *encoder, const void *create_info)
+{
+    uint32_t stype = (uint32_t)((const VkBaseInStructure *)create_info)->sType;
+    enum codec_id id;
+    if (!form_root(stype, &id)) {
+        return encode_give_up(encoder, CANONICAL_CAUSE_STRUCT);
+    }
+    if (encode_is_pipeline(id) && !encode_prepare_pipeline(encoder, id, create_info)) {
+        return false;
+    }
+    return encode_put_u32(encoder, stype) &&
+           encode_struct(encoder, &codec_structs[id], create_info);
+}
+
+/* Appends the tail to the form and takes the digests of both. */
+static bool encode_finish(struct encoder *encoder)
 {
     struct canonical *canonical = encoder->canonical;
-    size_t start = (size_t)(encoder->next - canonical->key.data);
-    if (!encode_put_u32(encoder, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO) ||
-        !encode_members(encoder, &codec_structs[CODEC_VkShaderModuleCreateInfo], info) ||
-        !encode_put_u32(encoder, FORM_CHAIN_END)) {
+    canonical->key.size = (size_t)(encoder->next - canonical->key.data);
+    canonical->size = canonical->key.size;
+    if (canonical->size > CANONICAL_MAX_SIZE) {
+        encode_give_up(encoder, CANONICAL_CAUSE_SIZE);
         return false;
     }
-    uint8_t *form = canonical->key.data + start;
-    const struct canonical_inline_module module = {
-        .content = digest_of(form, (size_t)(encoder->next - form)),
-        .form = form,
-        .form_size = (size_t)(encoder->next - form),
-        .code = canonical->code,
-        .code_size = canonical->code_size,
-    };
-    if (encoder->context->inline_module) {
-        encoder->context->inline_module(encoder->context->user, &module);
+    canonical->digest = canonical->key_digest = digest_of(canonical->key.data, canonical->key.size);
+    if (canonical->tail.size > 0) {
+        const struct digest tail = digest_of(canonical->tail.data, canonical->tail.size);
+        bytes_put(&canonical->key, canonical->tail.data, canonical->tail.size);
+        canonical->key_digest.low += tail.low;
+        canonical->key_digest.high += tail.high;
     }
-    encoder->next = form;
-    canonical->code = NULL;
-    canonical->code_size = 0;
-    canonical->code_digest = (struct digest){0, 0};
-    return encode_put_digest(encoder, module.content);
-}
-
-/* Hazard 30: an identifier is bytes of one driver, and no code. */
-static bool has_identifier(const VkPipelineShaderStageCreateInfo *stage)
-{
-    const VkPipelineShaderStageModuleIdentifierCreateInfoEXT *identifier = chain_find(
-        stage->pNext, VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_MODULE_IDENTIFIER_CREATE_INFO_EXT);
-    return identifier && identifier->identifierSize > 0;
-}
-
-static bool encode_stage_code(struct encoder *encoder, const VkPipelineShaderStageCreateInfo *stage)
-{
-    if (stage->module != VK_NULL_HANDLE) {
-        return encode_handle(encoder, VK_OBJECT_TYPE_SHADER_MODULE, &stage->module);
-    }
-    const VkShaderModuleCreateInfo *info = rules_inline_module(stage);
-    if (info) {
-        return encode_inline_code(encoder, info);
-    }
-    if (!has_identifier(stage)) {
-        return encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
-    }
-    encoder->canonical->complete = false;
-    return encode_put_digest(encoder, (struct digest){0, 0});
-}
-
-static bool encode_string(struct encoder *encoder, const char *text)
-{
-    if (!text) {
-        return encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
-    }
-    size_t length = strlen(text);
-    if (length > CANONICAL_MAX_SIZE) {
-        return encode_give_up(encoder, CANONICAL_CAUSE_SIZE);
-    }
-    return encode_put_u32(encoder, (uint32_t)length) && encode_put_raw(encoder, text, length);
-}
-
-static bool encode_structs(struct encoder *encoder, const struct codec_struct *type,
-                           const uint8_t *structs, uint64_t count)
-{
-    if (FORM_IS_NATIVE && type->flat && type->check_count == 0) {
-        return count <= CANONICAL_MAX_SIZE
-                   ? encode_put_raw(encoder, structs, (size_t)count * type->size)
-                   : encode_give_up(encoder, CANONICAL_CAUSE_SIZE);
-    }
-    for (uint64_t i = 0; i < count; i++, structs += type->size) {
-        if (!encode_struct(encoder, type, structs)) {
-            return false;
-        }
+    if (canonical->key.failed || canonical->tail.failed) {
+        encode_give_up(encoder, CANONICAL_CAUSE_MEMORY);
+        return false;
     }
     return true;
 }
 
-static bool encode_handles(struct encoder *encoder, VkObjectType type, const uint8_t *handles,
-                           uint64_t count)
+/* Empties the result; memory and rules stay. */
+static void canonical_reset(struct canonical *canonical)
 {
-    for (uint64_t i = 0; i < count; i++, handles += sizeof(uint64_t)) {
-        if (!encode_handle(encoder, type, handles)) {
-            return false;
-        }
-    }
-    return true;
+    struct bytes key = canonical->key;
+    struct bytes tail = canonical->tail;
+    key.size = tail.size = 0;
+    key.failed = tail.failed = false;
+    *canonical = (struct canonical){.key = key, .tail = tail, .rules = canonical->rules};
 }
 
-static bool encode_elements(struct encoder *encoder, const struct codec_member *member,
-                            const void *target, uint64_t count)
+void canonical_encode(const struct canonical_context *context, const void *create_info,
+                      struct canonical *canonical)
 {
-    if (member->kind == CODEC_POINTER || member->kind == CODEC_ARRAY) {
-        return encode_structs(encoder, &codec_structs[member->type], target, count);
-    }
-    if (member->kind == CODEC_HANDLE_ARRAY) {
-        return encode_handles(encoder, (VkObjectType)member->type, target, count);
-    }
-    size_t width = form_element_width(member->kind);
-    return count <= CANONICAL_MAX_SIZE ? put_values(encoder, target, (size_t)count, width)
-                                       : encode_give_up(encoder, CANONICAL_CAUSE_SIZE);
-}
-
-/* A pointer: whether it is there, then what it leads to. With a count of zero it is never read. */
-static bool encode_pointer(struct encoder *encoder, const struct codec_member *member,
-                           const uint8_t *structure, enum liveness liveness)
-{
-    uint64_t count = form_count(member, structure);
-    const void *target = NULL;
-    if (liveness != STATE_DEAD && count > 0) {
-        memcpy(&target, structure + member->offset, sizeof(target));
-        if (!target && !member->optional) {
-            return encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
-        }
-    }
-    if (!target) {
-        return encode_put_u8(encoder, FORM_ABSENT);
-    }
-    if (liveness == STATE_DOUBTFUL) {
-        encode_keep_apart(encoder, CANONICAL_CAUSE_DOUBT);
-        encoder->canonical->complete = false;
-        return encode_put_u8(encoder, FORM_DOUBTFUL);
-    }
-    return encode_put_u8(encoder, FORM_PRESENT) && encode_elements(encoder, member, target, count);
-}
-
-/* Data that is there gives the object an identity (hazard 6). */
-static bool encode_identity_data(struct encoder *encoder, const uint8_t *value)
-{
-    const void *data;
-    memcpy(&data, value, sizeof(data));
-    if (!data) {
-        return encode_put_u8(encoder, FORM_ABSENT);
-    }
-    encode_keep_apart(encoder, CANONICAL_CAUSE_IDENTITY);
-    encoder->canonical->complete = false;
-    return encode_put_u8(encoder, FORM_DOUBTFUL);
-}
-
-static bool encode_member(struct encoder *encoder, const struct codec_member *member,
-                          const uint8_t *structure, enum liveness liveness)
-{
-    const uint8_t *value = structure + member->offset;
-    bool live = liveness == STATE_LIVE;
-    const void *pointer;
-    size_t size;
-    /* The two most frequent kinds go before the jump. */
-    if (member->kind == CODEC_WORDS) {
-        return put_values(encoder, value, member->count, 4);
-    }
-    if (member->kind >= CODEC_POINTER && member->kind <= CODEC_SAMPLE_MASK) {
-        return encode_pointer(encoder, member, structure, liveness);
-    }
-    switch ((enum codec_kind)member->kind) {
-    case CODEC_LONGS:
-        return put_values(encoder, value, member->count, 8);
-    case CODEC_HALF:
-        return put_values(encoder, value, 1, 2);
-    case CODEC_BYTES:
-        return encode_put_raw(encoder, value, member->count);
-    case CODEC_SIZE:
-        memcpy(&size, value, sizeof(size));
-        return encode_put_u64(encoder, size);
-    case CODEC_HANDLE:
-        return live ? encode_handle(encoder, (VkObjectType)member->type, value)
-                    : encode_put_digest(encoder, (struct digest){0, 0});
-    case CODEC_EMBEDDED_MAYBE:
-        return encode_put_u8(encoder, live ? FORM_PRESENT : FORM_ABSENT) &&
-               (!live || encode_struct(encoder, &codec_structs[member->type], value));
-    case CODEC_EMBEDDED:
-        return encode_struct(encoder, &codec_structs[member->type], value);
-    case CODEC_STRING:
-        memcpy(&pointer, value, sizeof(pointer));
-        return encode_string(encoder, pointer);
-    case CODEC_PIPELINE_FLAGS:
-        return encode_put_u64(encoder, encoder->pipeline_flags);
-    case CODEC_STAGE_CODE:
-        return encode_stage_code(encoder, (const VkPipelineShaderStageCreateInfo *)structure);
-    case CODEC_MODULE_CODE:
-        return encode_module_code(encoder, (const VkShaderModuleCreateInfo *)structure);
-    case CODEC_IDENTITY_DATA:
-        return encode_identity_data(encoder, value);
-    default:
-        return encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
+    struct encoder encoder = {.context = context, .canonical = canonical};
+    canonical->rules = (struct pipeline_rules){0};
+    canonical_reset(canonical);
+    canonical->complete = true;
+    encode_grow(&encoder, 0); /* where memory is out the walk goes on, for the rules */
+    if (!encode_root(&encoder, create_info) || canonical->verdict == CANONICAL_UNKNOWN ||
+        !encode_finish(&encoder)) {
+        enum canonical_cause cause = canonical->cause;
+        canonical_reset(canonical);
+        canonical->verdict = CANONICAL_UNKNOWN;
+        canonical->cause = cause;
     }
 }
 
-static bool encode_members(struct encoder *encoder, const struct codec_struct *type,
-                           const void *structure)
+void canonical_rules(const void *create_info, struct pipeline_rules *ret_rules)
 {
-    const struct codec_member *member = &codec_members[type->first_member];
-    if (type->check_count > 0 && !codec_flags_known(type, structure)) {
-        return encode_give_up(encoder, CANONICAL_CAUSE_FLAG);
-    }
-    for (int i = 0; i < type->member_count; i++, member++) {
-        enum liveness liveness = STATE_LIVE;
-        if (member->live != LIVE_ALWAYS) {
-            liveness = liveness_of((enum live_condition)member->live, structure, &encoder->live);
-        }
-        if (!encode_member(encoder, member, structure, liveness)) {
-            return false;
-        }
-    }
-    return true;
+    static const struct canonical_context nothing;
+    struct canonical canonical = {.verdict = CANONICAL_UNKNOWN};
+    struct encoder encoder = {.context = &nothing, .canonical = &canonical};
+    encoder.next = encoder.end = encoder.none;
+    encode_root(&encoder, create_info);
+    *ret_rules = canonical.rules;
 }
 
-/* One struct of a chain: its sType and members, or what rules.def says instead. */
-static bool encode_child(struct encoder *encoder, const struct codec_struct *type,
-                         const void *structure)
+void canonical_free(struct canonical *canonical)
 {
-    switch ((enum codec_role)type->role) {
-    case CODEC_LEFT_OUT:
-        return true;
-    case CODEC_SIDE_EFFECT:
-        encode_keep_apart(encoder, CANONICAL_CAUSE_SIDE_EFFECT);
-        return true;
-    case CODEC_IDENTITY:
-        encode_keep_apart(encoder, CANONICAL_CAUSE_IDENTITY);
-        encoder->canonical->complete = false;
-        return encode_put_u32(encoder, type->stype);
-    case CODEC_ENCODED:
-        break;
-    }
-    if (type->stype == VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO) {
-        return true; /* the code of the stage, which the stage has told already */
-    }
-    return encode_put_u32(encoder, type->stype) && encode_members(encoder, type, structure);
+    bytes_free(&canonical->key);
+    bytes_free(&canonical->tail);
+    *canonical = (struct canonical){0};
 }
 
-static bool encode_chain(struct encoder *encoder, const struct codec_struct *parent,
-                         const void *next)
+VkStructureType canonical_stype(const void *bytes, size_t size)
 {
-    uint64_t seen = 0;
-    for (const VkBaseInStructure *s = next; s; s = s->pNext) {
-        int child = codec_find_child(parent, (uint32_t)s->sType);
-        if (child < 0 || (seen >> child & 1)) {
-            return encode_give_up(encoder, CANONICAL_CAUSE_STRUCT);
-        }
-        seen |= 1ull << child;
-        if (!encode_child(encoder, &codec_structs[codec_children[parent->first_child + child]],
-                          s)) {
-            return false;
-        }
-    }
-    return encode_put_u32(encoder, FORM_CHAIN_END);
-}
-
-bool encode_struct(struct encoder *encoder, const struct codec_struct *type, const void *structure)
-{
-    if (type->stype == CODEC_NO_STYPE) {
-        return encode_members(encoder, type, structure);
-    }
-    const VkBaseInStructure *head = structure;
-    if ((uint32_t)head->sType != type->stype) {
-        return encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
-    }
-    return encode_members(encoder, type, structure) && encode_chain(encoder, type, head->pNext);
+    struct bytes_reader reader = bytes_reader_over(bytes, size);
+    uint32_t stype = bytes_get_u32(&reader);
+    return reader.overrun ? VK_STRUCTURE_TYPE_MAX_ENUM : (VkStructureType)stype;
 }

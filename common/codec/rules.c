@@ -1,11 +1,19 @@
-#include "codec/rules.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/codec/rules.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "codec/chain.h"
-#include "codec/graphics_state.h"
-#include "codec/table.h"
+/* Pipeline create flags of which it was reviewed what each does to a cache, to a key, to identity.
+ * A bit that is not here passes the call through untouched, whatever the registry knows: so do
+ * displacement micromaps (28), execution graphs (32) and instrumented shaders (39). */
+#define REVIEWED_FLAGS                                                                             \
+    (0x0fffffffull | 7ull << 29 | 3ull << 33 | 7ull << 36 | 3ull << 40 | 1ull << 43)
+
+bool rules_flags_known(uint64_t flags)
+{
+    return (flags & ~REVIEWED_FLAGS) == 0;
+}
 
 bool codec_flags_known(const struct codec_struct *type, const void *structure)
 {
@@ -15,10 +23,10 @@ bool codec_flags_known(const struct codec_struct *type, const void *structure)
         const uint8_t *member = (const uint8_t *)structure + check->offset;
         if (check->size == 4) {
             uint32_t word;
-            memcpy(&word, member, sizeof(word));
+            memcpy(&word, member, sizeof word);
             value = word;
         } else {
-            memcpy(&value, member, sizeof(value));
+            memcpy(&value, member, sizeof value);
         }
         if (value & ~check->mask) {
             return false;
@@ -27,176 +35,151 @@ bool codec_flags_known(const struct codec_struct *type, const void *structure)
     return true;
 }
 
-/* Whether every struct in the chain is known as a child of `parent`, each at most once. */
-static bool chain_known(enum codec_id parent, const void *next)
+/* Whether a struct of FORBID_CACHE in rules.def forbids a cache to the whole call (hazard 25). */
+static bool rules_forbids_cache(const VkBaseInStructure *structure)
 {
-    const struct codec_struct *type = &codec_structs[parent];
+    for (size_t i = 0; i < codec_cache_forbidding_count; i++) {
+        const struct codec_cache_forbidding *entry = &codec_cache_forbidding[i];
+        if ((uint32_t)structure->sType == entry->stype) {
+            uint32_t count;
+            memcpy(&count, (const uint8_t *)structure + entry->offset, sizeof count);
+            return count > 0;
+        }
+    }
+    return false;
+}
+
+/* Takes out of one struct of a pipeline's chain what the rules look for. */
+static void rules_read_struct(const VkBaseInStructure *s, struct pipeline_rules *rules,
+                              struct graphics_chain *chain)
+{
+    switch ((uint32_t)s->sType) {
+    case RULES_STYPE_FLAGS_2:
+        rules->flags = ((const struct rules_flags_2 *)s)->flags; /* the legacy ones are ignored */
+        break;
+    case VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO:
+        rules->feedback = (const VkPipelineCreationFeedbackCreateInfo *)s;
+        break;
+    case VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR:
+        chain->libraries = (const VkPipelineLibraryCreateInfoKHR *)s;
+        break;
+    case VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT:
+        chain->subsets = (const VkGraphicsPipelineLibraryCreateInfoEXT *)s;
+        break;
+    case VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO:
+        chain->rendering = (const VkPipelineRenderingCreateInfo *)s;
+        break;
+    default:
+        rules->cacheable &= !rules_forbids_cache(s);
+        break;
+    }
+}
+
+enum canonical_cause rules_check_chain(const struct codec_struct *type, const void *next,
+                                       bool *ret_flags_known)
+{
+    enum canonical_cause cause = CANONICAL_CAUSE_NONE;
     uint64_t seen = 0;
-    for (const VkBaseInStructure *s = next; s; s = s->pNext) {
+    const VkBaseInStructure *s = next;
+    *ret_flags_known = true;
+    for (int left = RULES_MAX_STRUCTS; s && left > 0; s = s->pNext, left--) {
         int child = codec_find_child(type, (uint32_t)s->sType);
+        enum canonical_cause problem = CANONICAL_CAUSE_NONE;
         if (child < 0 || (seen >> child & 1)) {
-            return false;
+            problem = CANONICAL_CAUSE_STRUCT;
+        } else if (!codec_flags_known(&codec_structs[codec_children[type->first_child + child]],
+                                      s)) {
+            problem = CANONICAL_CAUSE_FLAG;
+            *ret_flags_known = false;
         }
-        seen |= 1ull << child;
-        if (!codec_flags_known(&codec_structs[codec_children[type->first_child + child]], s)) {
-            return false;
-        }
+        seen |= child < 0 ? 0 : 1ull << child;
+        cause = cause == CANONICAL_CAUSE_NONE ? problem : cause;
     }
-    return true;
+    return s && cause == CANONICAL_CAUSE_NONE ? CANONICAL_CAUSE_STRUCT : cause;
 }
 
-static bool state_known(enum codec_id id, const void *state)
+enum canonical_cause rules_read_head(enum codec_id id, const void *create_info,
+                                     struct pipeline_rules *ret_rules,
+                                     struct graphics_chain *ret_chain)
 {
-    return codec_flags_known(&codec_structs[id], state) &&
-           chain_known(id, ((const VkBaseInStructure *)state)->pNext);
-}
-
-static bool stages_known(const VkPipelineShaderStageCreateInfo *stages, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (!state_known(CODEC_VkPipelineShaderStageCreateInfo, &stages[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* What all four kinds have in common: the create-info's own chain and flags. */
-static void compute_common(enum codec_id id, const void *next, VkPipelineCreateFlags legacy_flags,
-                           struct chain *chain, struct pipeline_rules *rules)
-{
-    chain_read(next, chain);
-    uint64_t flags = chain_pipeline_flags(chain, legacy_flags);
-    *rules = (struct pipeline_rules){
-        .known = chain_flags_known(flags) && chain_known(id, next),
-        .cache_forbidden = chain_forbids_cache(chain, flags),
-        .fail_on_compile_required = flags & RULES_PIPELINE_FAIL_ON_COMPILE_REQUIRED,
-        .early_return = flags & RULES_PIPELINE_EARLY_RETURN_ON_FAILURE,
-        .derivative = flags & RULES_PIPELINE_DERIVATIVE,
-        .defer_compile = flags & RULES_PIPELINE_DEFER_COMPILE,
-        .library = flags & RULES_PIPELINE_LIBRARY,
-        .flags = flags,
-        .feedback = chain->feedback,
-    };
-}
-
-void rules_compute(const VkComputePipelineCreateInfo *info, struct pipeline_rules *ret_rules)
-{
-    struct chain chain;
-    compute_common(CODEC_VkComputePipelineCreateInfo, info->pNext, info->flags, &chain, ret_rules);
-    ret_rules->known = ret_rules->known && stages_known(&info->stage, 1);
-}
-
-void rules_graphics(const VkGraphicsPipelineCreateInfo *info, struct pipeline_rules *ret_rules)
-{
-    struct chain chain;
-    struct graphics_state state;
-    compute_common(CODEC_VkGraphicsPipelineCreateInfo, info->pNext, info->flags, &chain, ret_rules);
-    if (!ret_rules->known) {
-        return;
-    }
-    graphics_state_compute(info, ret_rules->flags, &chain.graphics, &state);
+    /* How all four create-infos begin. */
     const struct {
-        enum liveness liveness;
-        enum codec_id id;
-        const void *state;
-    } states[] = {
-        {state.vertex_input, CODEC_VkPipelineVertexInputStateCreateInfo, info->pVertexInputState},
-        {state.input_assembly, CODEC_VkPipelineInputAssemblyStateCreateInfo,
-         info->pInputAssemblyState},
-        {state.tessellation, CODEC_VkPipelineTessellationStateCreateInfo, info->pTessellationState},
-        {state.viewport, CODEC_VkPipelineViewportStateCreateInfo, info->pViewportState},
-        {state.rasterization, CODEC_VkPipelineRasterizationStateCreateInfo,
-         info->pRasterizationState},
-        {state.multisample, CODEC_VkPipelineMultisampleStateCreateInfo, info->pMultisampleState},
-        {state.depth_stencil, CODEC_VkPipelineDepthStencilStateCreateInfo,
-         info->pDepthStencilState},
-        {state.color_blend, CODEC_VkPipelineColorBlendStateCreateInfo, info->pColorBlendState},
-        {info->pDynamicState ? STATE_LIVE : STATE_DEAD, CODEC_VkPipelineDynamicStateCreateInfo,
-         info->pDynamicState},
-    };
-    bool known = state.dynamic_known;
-    for (size_t i = 0; known && i < sizeof(states) / sizeof(states[0]); i++) {
-        known = states[i].liveness != STATE_LIVE || state_known(states[i].id, states[i].state);
+        VkStructureType stype;
+        const void *next;
+        VkPipelineCreateFlags flags;
+    } *head = create_info;
+    struct pipeline_rules rules = {.cacheable = true, .flags = head->flags};
+    bool flags_known;
+    enum canonical_cause cause = rules_check_chain(&codec_structs[id], head->next, &flags_known);
+    const VkBaseInStructure *s = head->next;
+    *ret_chain = (struct graphics_chain){0};
+    for (int left = RULES_MAX_STRUCTS; s && left > 0; s = s->pNext, left--) {
+        rules_read_struct(s, &rules, ret_chain);
     }
-    if (known && state.stages == STATE_LIVE) {
-        known = stages_known(info->pStages, info->stageCount);
+    rules.cacheable &= flags_known && !(rules.flags & RULES_PIPELINE_CAPTURE_DATA);
+    rules.known = cause == CANONICAL_CAUSE_NONE;
+    if (rules.known && !rules.cacheable) {
+        cause = CANONICAL_CAUSE_CACHE_FORBIDDEN;
     }
-    ret_rules->known = known;
+    if (!rules_flags_known(rules.flags)) {
+        rules.known = rules.cacheable = false;
+        cause = CANONICAL_CAUSE_FLAG;
+    }
+    rules.fail_on_compile_required = rules.flags & RULES_PIPELINE_FAIL_ON_COMPILE_REQUIRED;
+    rules.early_return = rules.flags & RULES_PIPELINE_EARLY_RETURN_ON_FAILURE;
+    rules.derivative = rules.flags & RULES_PIPELINE_DERIVATIVE;
+    rules.library = rules.flags & RULES_PIPELINE_LIBRARY;
+    *ret_rules = rules;
+    return cause;
 }
 
-void rules_ray_tracing(const VkRayTracingPipelineCreateInfoKHR *info,
-                       struct pipeline_rules *ret_rules)
+const void *rules_find_struct(const void *next, VkStructureType stype)
 {
-    struct chain chain;
-    compute_common(CODEC_VkRayTracingPipelineCreateInfoKHR, info->pNext, info->flags, &chain,
-                   ret_rules);
-    ret_rules->known = ret_rules->known && stages_known(info->pStages, info->stageCount);
-    for (uint32_t i = 0; ret_rules->known && i < info->groupCount; i++) {
-        ret_rules->known =
-            state_known(CODEC_VkRayTracingShaderGroupCreateInfoKHR, &info->pGroups[i]);
+    const VkBaseInStructure *s = next;
+    for (int left = RULES_MAX_STRUCTS; s && left > 0; s = s->pNext, left--) {
+        if (s->sType == stype) {
+            return s;
+        }
     }
-}
-
-void rules_ray_tracing_nv(const VkRayTracingPipelineCreateInfoNV *info,
-                          struct pipeline_rules *ret_rules)
-{
-    struct chain chain;
-    compute_common(CODEC_VkRayTracingPipelineCreateInfoNV, info->pNext, info->flags, &chain,
-                   ret_rules);
-    ret_rules->known = ret_rules->known && stages_known(info->pStages, info->stageCount);
-    for (uint32_t i = 0; ret_rules->known && i < info->groupCount; i++) {
-        ret_rules->known =
-            state_known(CODEC_VkRayTracingShaderGroupCreateInfoNV, &info->pGroups[i]);
-    }
+    return NULL;
 }
 
 const VkShaderModuleCreateInfo *rules_inline_module(const VkPipelineShaderStageCreateInfo *stage)
 {
     return stage->module == VK_NULL_HANDLE
-               ? chain_find(stage->pNext, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO)
+               ? rules_find_struct(stage->pNext, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO)
                : NULL;
 }
 
-static bool used(uint32_t attachment)
-{
-    return attachment != VK_ATTACHMENT_UNUSED;
-}
-
-void rules_render_pass(const VkRenderPassCreateInfo *info, struct render_pass_use *ret_use)
-{
-    struct render_pass_use use = {0};
-    for (uint32_t i = 0; i < info->subpassCount && i < RENDER_PASS_USE_SUBPASSES; i++) {
-        const VkSubpassDescription *subpass = &info->pSubpasses[i];
-        use.known |= 1ull << i;
-        for (uint32_t c = 0; c < subpass->colorAttachmentCount; c++) {
-            if (used(subpass->pColorAttachments[c].attachment)) {
-                use.color |= 1ull << i;
-            }
-        }
-        if (subpass->pDepthStencilAttachment &&
-            used(subpass->pDepthStencilAttachment->attachment)) {
-            use.depth_stencil |= 1ull << i;
-        }
+/* The two structs that describe subpasses are alike but for their types. */
+#define READ_SUBPASSES(Info, Subpass, function)                                                    \
+    static void function(const Info *info, struct render_pass_use *use)                            \
+    {                                                                                              \
+        for (uint32_t i = 0; i < info->subpassCount && i < RENDER_PASS_USE_SUBPASSES; i++) {       \
+            const Subpass *subpass = &info->pSubpasses[i];                                         \
+            use->known |= 1ull << i;                                                               \
+            for (uint32_t c = 0; c < subpass->colorAttachmentCount; c++) {                         \
+                if (subpass->pColorAttachments[c].attachment != VK_ATTACHMENT_UNUSED) {            \
+                    use->color |= 1ull << i;                                                       \
+                }                                                                                  \
+            }                                                                                      \
+            if (subpass->pDepthStencilAttachment &&                                                \
+                subpass->pDepthStencilAttachment->attachment != VK_ATTACHMENT_UNUSED) {            \
+                use->depth_stencil |= 1ull << i;                                                   \
+            }                                                                                      \
+        }                                                                                          \
     }
-    *ret_use = use;
-}
 
-void rules_render_pass_2(const VkRenderPassCreateInfo2 *info, struct render_pass_use *ret_use)
+READ_SUBPASSES(VkRenderPassCreateInfo, VkSubpassDescription, rules_read_subpasses)
+READ_SUBPASSES(VkRenderPassCreateInfo2, VkSubpassDescription2, rules_read_subpasses_2)
+
+void canonical_render_pass_use(const void *create_info, struct render_pass_use *ret_use)
 {
-    struct render_pass_use use = {0};
-    for (uint32_t i = 0; i < info->subpassCount && i < RENDER_PASS_USE_SUBPASSES; i++) {
-        const VkSubpassDescription2 *subpass = &info->pSubpasses[i];
-        use.known |= 1ull << i;
-        for (uint32_t c = 0; c < subpass->colorAttachmentCount; c++) {
-            if (used(subpass->pColorAttachments[c].attachment)) {
-                use.color |= 1ull << i;
-            }
-        }
-        if (subpass->pDepthStencilAttachment &&
-            used(subpass->pDepthStencilAttachment->attachment)) {
-            use.depth_stencil |= 1ull << i;
-        }
+    VkStructureType type = ((const VkBaseInStructure *)create_info)->sType;
+    *ret_use = (struct render_pass_use){0};
+    if (type == VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO) {
+        rules_read_subpasses(create_info, ret_use);
+    } else if (type == VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO_2) {
+        rules_read_subpasses_2(create_info, ret_use);
     }
-    *ret_use = use;
 }

@@ -1,18 +1,18 @@
-/* What the registry cannot say about create-infos, decided by hand. Each rule names its hazard.
+// SPDX-License-Identifier: Apache-2.0
+/* What the registry cannot say about pipelines, decided by hand; each rule names its hazard. What
+ * the rules find is struct pipeline_rules (canonical.h). Internal to the codec.
  *
- * Pure functions over create-infos that the program has just passed: no allocation, no lock, tens
- * of nanoseconds; thread-safe. Only state that the specification says is live is followed: pointers
- * that a program may leave dangling are never read (hazard 16). */
+ * Pure functions over create-infos that the program has just passed: no allocation, no lock;
+ * thread-safe. Pointers that a program may leave dangling are never read (hazard 16). */
 #ifndef WARMPIPE_CODEC_RULES_H
 #define WARMPIPE_CODEC_RULES_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <vulkan/vulkan.h>
+#include "common/codec/canonical.h"
+#include "common/codec/liveness.h"
+#include "common/codec/table.h"
 
 /* Bits of VkPipelineCreateFlags2 that rules look at, under one name whether headers know them or
  * not; the lower 31 are those of VkPipelineCreateFlags. */
-#define RULES_PIPELINE_ALLOW_DERIVATIVES        0x00000002ull
 #define RULES_PIPELINE_DERIVATIVE               0x00000004ull
 #define RULES_PIPELINE_DEFER_COMPILE            0x00000020ull
 #define RULES_PIPELINE_FAIL_ON_COMPILE_REQUIRED 0x00000100ull
@@ -21,44 +21,43 @@
 #define RULES_PIPELINE_GROUP_HANDLE_REPLAY      0x00080000ull
 #define RULES_PIPELINE_CAPTURE_DATA             0x80000000ull
 
-/* What one element of a vkCreate*Pipelines call allows. */
-struct pipeline_rules {
-    /* Every struct in the chains of the create-info, its stages and its live states, and every flag
-     * bit in them, is one that we know (hazard 17). */
-    bool known;
-    /* pipelineCache must be NULL in the whole call (hazard 25: VUID-vkCreateComputePipelines-pNext-
-     * 09616 and -09617, and the same of the other commands). */
-    bool cache_forbidden;
-    bool fail_on_compile_required;
-    bool early_return;
-    bool derivative;    /* derives from another pipeline (hazard 24) */
-    bool defer_compile; /* VK_NV_ray_tracing: compiled later, shader by shader (hazard 24) */
-    bool library;
-    uint64_t flags; /* the effective ones: VkPipelineCreateFlags2CreateInfo's where it is chained
-                     * (hazard 21) */
-    /* The program's own, or NULL: its outputs are the program's (hazards 28, 29). */
-    const VkPipelineCreationFeedbackCreateInfo *feedback;
+/* Flags that do not shape the pipeline, or that the form does without: whether the call may compile
+ * (hazard 22), and derivation from a pipeline that the form does not name (hazard 24). */
+#define RULES_OMITTED_FLAGS                                                                        \
+    (RULES_PIPELINE_FAIL_ON_COMPILE_REQUIRED | RULES_PIPELINE_EARLY_RETURN_ON_FAILURE |            \
+     RULES_PIPELINE_DERIVATIVE)
+
+/* Longer chains belong to no real program. */
+#define RULES_MAX_STRUCTS 64
+
+/* VkPipelineCreateFlags2CreateInfo is newer than the oldest headers. */
+#define RULES_STYPE_FLAGS_2 1000470005u
+
+struct rules_flags_2 {
+    VkStructureType stype;
+    const void *next;
+    uint64_t flags;
 };
 
-void rules_compute(const VkComputePipelineCreateInfo *info, struct pipeline_rules *ret_rules);
-void rules_graphics(const VkGraphicsPipelineCreateInfo *info, struct pipeline_rules *ret_rules);
-void rules_ray_tracing(const VkRayTracingPipelineCreateInfoKHR *info,
-                       struct pipeline_rules *ret_rules);
-void rules_ray_tracing_nv(const VkRayTracingPipelineCreateInfoNV *info,
-                          struct pipeline_rules *ret_rules);
+/* Whether every bit of a pipeline's flags is one whose meaning somebody has reviewed. */
+bool rules_flags_known(uint64_t flags);
 
-/* Which subpasses of a render pass use a color, a depth or stencil attachment: one bit each. What a
- * pipeline may leave dangling hangs on it (hazard 16), so it is kept with the render pass. */
-#define RENDER_PASS_USE_SUBPASSES 64
+/* Whether each struct of a chain is one that `type` may hold, and is there once, with flags that
+ * are known: CANONICAL_CAUSE_NONE, or the first thing that is not. Looks at all of the chain, what
+ * follows an unknown struct included, for a flag that is unknown there. */
+enum canonical_cause rules_check_chain(const struct codec_struct *type, const void *next,
+                                       bool *ret_flags_known);
 
-struct render_pass_use {
-    uint64_t known; /* subpasses that there are, of the first 64 */
-    uint64_t color;
-    uint64_t depth_stencil;
-};
+/* Reads what create-infos of pipelines of all kinds begin with: flags and chain.
+ * CANONICAL_CAUSE_NONE, or why the form must be given up: then something there is unknown, and may
+ * decide what else is live, or a cache is forbidden. *ret_rules holds all but stage_count; what
+ * stages and states add is up to the encoder. */
+enum canonical_cause rules_read_head(enum codec_id id, const void *create_info,
+                                     struct pipeline_rules *ret_rules,
+                                     struct graphics_chain *ret_chain);
 
-void rules_render_pass(const VkRenderPassCreateInfo *info, struct render_pass_use *ret_use);
-void rules_render_pass_2(const VkRenderPassCreateInfo2 *info, struct render_pass_use *ret_use);
+/* The first struct of this sType in a chain, or NULL; looks at RULES_MAX_STRUCTS at most. */
+const void *rules_find_struct(const void *next, VkStructureType stype);
 
 /* The create-info of the code that a stage brings along instead of a module (hazard 31), or NULL: a
  * module that is not NULL wins (chapter "Pipelines", VkPipelineShaderStageCreateInfo). Its pNext is

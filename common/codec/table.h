@@ -1,12 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The generated tables: what each struct that a create-info can reach is made of. Written by
- * tools/codegen from the installed registry and rules.def; walked by the encoder, the decoder and
- * the rules. Constant, so thread-safe. Nothing outside this folder needs them. */
+ * tools/codegen from the installed registry and rules.def, walked by the encoder, the decoder and
+ * the rules. Constant, so thread-safe. And what encoder and decoder of the canonical form agree on.
+ * Internal to the codec. */
 #ifndef WARMPIPE_CODEC_TABLE_H
 #define WARMPIPE_CODEC_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "codec_ids.h"
 
@@ -20,15 +23,17 @@ enum codec_kind {
     CODEC_HANDLE,         /* a handle; `type` is its VkObjectType */
     CODEC_EMBEDDED,       /* a struct with a chain of its own, in place; `type` is its id */
     CODEC_EMBEDDED_MAYBE, /* likewise, where it is live */
-    CODEC_POINTER,        /* to one struct, or NULL */
-    CODEC_ARRAY,          /* to as many structs as the 32-bit member at `count` says, or NULL */
-    CODEC_HANDLE_ARRAY,   /* likewise, handles */
-    CODEC_WORD_ARRAY,     /* likewise, 32-bit values */
-    CODEC_BYTE_ARRAY,     /* likewise, bytes */
-    CODEC_DATA,           /* as many bytes as the size_t at `count` says */
-    CODEC_WORD_POINTER,   /* to one 32-bit value, or NULL */
-    CODEC_SAMPLE_MASK, /* to one word for each 32 of the samples that the member at `count` says */
-    CODEC_STRING,      /* zero-terminated */
+    CODEC_UNION,   /* in place; the 32-bit member at `count` says what it holds; `type` is its index
+                    */
+    CODEC_POINTER, /* to one struct, or NULL */
+    CODEC_ARRAY,   /* to as many structs as the 32-bit member at `count` says, or NULL */
+    CODEC_HANDLE_ARRAY, /* likewise, handles */
+    CODEC_WORD_ARRAY,   /* likewise, 32-bit values */
+    CODEC_BYTE_ARRAY,   /* likewise, bytes */
+    CODEC_DATA,         /* as many bytes as the size_t at `count` says */
+    CODEC_WORD_POINTER, /* to one 32-bit value, or NULL */
+    CODEC_SAMPLE_MASK,  /* to one word for each 32 of the samples that the member at `count` says */
+    CODEC_STRING,       /* zero-terminated */
     CODEC_PIPELINE_FLAGS,
     CODEC_STAGE_CODE,
     CODEC_MODULE_CODE,
@@ -44,7 +49,7 @@ struct codec_member {
     uint32_t type;
 };
 
-/* A member of which every bit must be known (hazard 17). */
+/* A member of which every bit must be known (hazard 17: unknown structs and flags). */
 struct codec_check {
     uint16_t offset;
     uint16_t size; /* 4 or 8 bytes */
@@ -69,6 +74,24 @@ struct codec_struct {
     uint16_t first_child;
 };
 
+/* What a union holds where its selector has this value. */
+struct codec_arm {
+    uint32_t value;
+    uint16_t type; /* id; CODEC_STRUCT_COUNT: one 32-bit value */
+};
+
+struct codec_union {
+    uint16_t first_arm;
+    uint16_t arm_count;
+};
+
+/* Structs in whose presence the pipelineCache of the whole call must be NULL, unless a count of
+ * theirs is 0 (hazard 25). */
+struct codec_cache_forbidding {
+    uint32_t stype;
+    uint16_t offset; /* of the count, 32 bits */
+};
+
 /* Size of the largest struct in the tables. */
 #define CODEC_MAX_SIZE 256
 
@@ -76,6 +99,10 @@ extern const struct codec_struct codec_structs[CODEC_STRUCT_COUNT];
 extern const struct codec_member codec_members[];
 extern const struct codec_check codec_checks[];
 extern const uint16_t codec_children[]; /* ids */
+extern const struct codec_union codec_unions[];
+extern const struct codec_arm codec_arms[];
+extern const struct codec_cache_forbidding codec_cache_forbidding[];
+extern const size_t codec_cache_forbidding_count;
 
 /* Every field of every struct that is encoded, as the registry has it; not in the layer. */
 struct codec_field {
@@ -107,7 +134,85 @@ static inline int codec_find_child(const struct codec_struct *parent, uint32_t s
     return -1;
 }
 
-/* Whether the structure's own flag members hold known bits alone. */
+/* What a member of kind CODEC_UNION holds, as the struct says; NULL: a value that is not known. */
+static inline const struct codec_arm *codec_find_arm(const struct codec_member *member,
+                                                     const void *structure)
+{
+    const struct codec_union *choices = &codec_unions[member->type];
+    uint32_t value;
+    memcpy(&value, (const uint8_t *)structure + member->count, sizeof value);
+    for (int i = 0; i < choices->arm_count; i++) {
+        const struct codec_arm *arm = &codec_arms[choices->first_arm + i];
+        if (arm->value == value) {
+            return arm;
+        }
+    }
+    return NULL;
+}
+
+/* Whether the structure's own flag members hold known bits only (rules.c). */
 bool codec_flags_known(const struct codec_struct *type, const void *structure);
+
+/* Stands after the last struct of a chain, where a sType would. */
+#define FORM_CHAIN_END 0x7fffffffu
+
+/* What stands before what a pointer leads to. DOUBTFUL: it may be ignored or not (hazard 16), so it
+ * was not read; such a form is not complete, and not decoded. */
+enum form_presence { FORM_ABSENT, FORM_PRESENT, FORM_DOUBTFUL };
+
+/* The form is little-endian. */
+#define FORM_IS_NATIVE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+
+static inline uint32_t form_u32(uint32_t value)
+{
+    return FORM_IS_NATIVE ? value : __builtin_bswap32(value);
+}
+
+static inline uint64_t form_u64(uint64_t value)
+{
+    return FORM_IS_NATIVE ? value : __builtin_bswap64(value);
+}
+
+/* Copies `count` values of `width` bytes from the form to memory, or from memory to the form. */
+static inline void form_copy(void *to, const void *from, size_t count, size_t width)
+{
+    if (FORM_IS_NATIVE) {
+        memcpy(to, from, count * width);
+        return;
+    }
+    for (size_t i = 0; i < count * width; i++) {
+        ((uint8_t *)to)[i] = ((const uint8_t *)from)[i - i % width + width - 1 - i % width];
+    }
+}
+
+/* The create-info that a form of this sType stands for; false where it is none that we know. */
+bool form_root(uint32_t stype, enum codec_id *ret_id);
+
+/* Bytes of one element of an array of scalars, in memory and in the form. */
+static inline size_t form_element_width(uint8_t kind)
+{
+    return kind == CODEC_BYTE_ARRAY || kind == CODEC_DATA ? 1 : 4;
+}
+
+/* How many elements a pointer leads to, as the struct that holds it says. */
+static inline uint64_t form_count(const struct codec_member *member, const uint8_t *structure)
+{
+    uint32_t count;
+    size_t size;
+    switch (member->kind) {
+    case CODEC_POINTER:
+    case CODEC_WORD_POINTER:
+        return 1;
+    case CODEC_DATA:
+        memcpy(&size, structure + member->count, sizeof size);
+        return size;
+    case CODEC_SAMPLE_MASK:
+        memcpy(&count, structure + member->count, sizeof count);
+        return ((uint64_t)count + 31) / 32;
+    default:
+        memcpy(&count, structure + member->count, sizeof count);
+        return count;
+    }
+}
 
 #endif

@@ -1,28 +1,34 @@
-#include "driver/environment.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/driver/environment.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/environment_private.h"
+#include "common/driver/environment_features.h"
 
-/* The least that a name and a struct take in the encoded form. */
+#define ENVIRONMENT_VERSION 1
+
+/* The most bytes of an encoded form, and of a string in it (without a terminating zero); longer
+ * strings are cut. The most structs of a chain. */
+#define MAX_SIZE    (1u << 20)
+#define MAX_STRING  255
+#define MAX_STRUCTS 512
+
+/* The smallest sizes of a name and a struct in the encoded form. */
 #define LEAST_NAME_SIZE 5
 #define STRUCT_SIZE     12
 
-/* Bytes; no program enables as much. */
-#define MAX_SIZE (1u << 20)
-
-struct decoder {
+struct environment_decoder {
     struct bytes_reader in;
-    char *strings; /* where the next one goes; there is room for all that the bytes can hold */
+    char *strings; /* where the next string goes; large enough for every valid string */
 };
 
-/* NULL: no valid string. */
-static const char *get_string(struct decoder *decoder)
+/* NULL: not valid. */
+static const char *get_environment_string(struct environment_decoder *decoder)
 {
     uint32_t length = bytes_get_u32(&decoder->in);
     const uint8_t *text = bytes_get(&decoder->in, length);
-    if (!text || length > ENVIRONMENT_MAX_STRING || memchr(text, 0, length)) {
+    if (!text || length > MAX_STRING || memchr(text, 0, length)) {
         return NULL;
     }
     char *string = decoder->strings;
@@ -32,7 +38,8 @@ static const char *get_string(struct decoder *decoder)
     return string;
 }
 
-static bool get_device(struct decoder *decoder, struct environment_device *device)
+static bool get_environment_device(struct environment_decoder *decoder,
+                                   struct environment_device *device)
 {
     device->vendor_id = bytes_get_u32(&decoder->in);
     device->device_id = bytes_get_u32(&decoder->in);
@@ -41,24 +48,25 @@ static bool get_device(struct decoder *decoder, struct environment_device *devic
     device->has_properties2 = has_properties2 == 1;
     device->application_version = bytes_get_u32(&decoder->in);
     device->engine_version = bytes_get_u32(&decoder->in);
-    device->application_name = get_string(decoder);
-    device->engine_name = get_string(decoder);
+    device->application_name = get_environment_string(decoder);
+    device->engine_name = get_environment_string(decoder);
     return device->application_name && device->engine_name && has_properties2 <= 1 &&
            device->api_version == environment_version(device->api_version);
 }
 
-static bool get_extensions(struct decoder *decoder, struct environment *environment)
+static bool get_environment_extensions(struct environment_decoder *decoder,
+                                       struct environment *environment)
 {
     uint32_t count = bytes_get_u32(&decoder->in);
     if (count > bytes_left(&decoder->in) / LEAST_NAME_SIZE) {
         return false;
     }
-    environment->extensions = malloc((count + 1u) * sizeof(*environment->extensions));
+    environment->extensions = malloc((count + 1u) * sizeof *environment->extensions);
     if (!environment->extensions) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
-        const char *name = get_string(decoder);
+        const char *name = get_environment_string(decoder);
         if (!name || strcmp(i == 0 ? "" : environment->extensions[i - 1], name) >= 0) {
             return false;
         }
@@ -68,13 +76,14 @@ static bool get_extensions(struct decoder *decoder, struct environment *environm
     return true;
 }
 
-static bool get_structs(struct decoder *decoder, struct environment *environment)
+static bool get_environment_structs(struct environment_decoder *decoder,
+                                    struct environment *environment)
 {
     uint32_t count = bytes_get_u32(&decoder->in);
     if (count > bytes_left(&decoder->in) / STRUCT_SIZE) {
         return false;
     }
-    environment->structs = malloc((count + 1u) * sizeof(*environment->structs));
+    environment->structs = malloc((count + 1u) * sizeof *environment->structs);
     if (!environment->structs) {
         return false;
     }
@@ -96,15 +105,17 @@ static bool get_structs(struct decoder *decoder, struct environment *environment
 
 struct environment *environment_decode(const void *bytes, size_t size)
 {
-    struct environment *environment = size <= MAX_SIZE ? calloc(1, sizeof(*environment)) : NULL;
+    struct environment *environment = size <= MAX_SIZE ? calloc(1, sizeof *environment) : NULL;
     if (!environment) {
         return NULL;
     }
     environment->strings = malloc(size + 1);
-    struct decoder decoder = {bytes_reader_over(bytes, size), environment->strings};
+    struct environment_decoder decoder = {bytes_reader_over(bytes, size), environment->strings};
     if (environment->strings && bytes_get_u32(&decoder.in) == ENVIRONMENT_VERSION &&
-        get_device(&decoder, &environment->device) && get_extensions(&decoder, environment) &&
-        get_structs(&decoder, environment) && !decoder.in.overrun && bytes_left(&decoder.in) == 0) {
+        get_environment_device(&decoder, &environment->device) &&
+        get_environment_extensions(&decoder, environment) &&
+        get_environment_structs(&decoder, environment) && !decoder.in.overrun &&
+        bytes_left(&decoder.in) == 0) {
         return environment;
     }
     environment_free(environment);
@@ -152,7 +163,7 @@ static bool includes_extensions(const struct environment *enabled, const struct 
     return true;
 }
 
-/* What was unknown to who encoded one may be anything but what somebody else knew. */
+/* A struct that one encoder did not know includes only the same unknown struct. */
 static bool includes_features(const struct environment_features *enabled,
                               const struct environment_features *needed)
 {
@@ -179,4 +190,161 @@ bool environment_includes(const struct environment *enabled, const struct enviro
 {
     return enabled->device.api_version >= needed->device.api_version &&
            includes_extensions(enabled, needed) && includes_structs(enabled, needed);
+}
+
+/* Encoding. */
+
+struct feature_list {
+    struct environment_features structs[MAX_STRUCTS + 1];
+    uint32_t count;
+};
+
+/* Keeps the list in ascending order; a struct that occurs twice gets the features of both. */
+static void add_features(struct feature_list *list, uint32_t stype, uint64_t bits)
+{
+    uint32_t at = list->count;
+    while (at > 0 && list->structs[at - 1].stype >= stype) {
+        at--;
+    }
+    struct environment_features *place = &list->structs[at];
+    if (at < list->count && place->stype == stype) {
+        place->bits |= bits;
+        return;
+    }
+    memmove(place + 1, place, (list->count - at) * sizeof *place);
+    *place = (struct environment_features){stype, bits};
+    list->count++;
+}
+
+static void add_known_features(struct feature_list *list, uint32_t stype, const VkBool32 *values,
+                               size_t count)
+{
+    const uint64_t bits = environment_bits(values, count);
+    if (bits != 0) {
+        add_features(list, stype, bits);
+    }
+}
+
+/* VkDevicePipelineBinaryInternalCacheControlKHR, which older headers lack: whether the driver may
+ * keep a cache of its own. */
+#define STYPE_INTERNAL_CACHE_CONTROL 1000483008u
+
+static bool is_irrelevant_struct(const VkBaseInStructure *structure)
+{
+    switch ((uint32_t)structure->sType) {
+    case VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO:
+    case VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO:
+    case VK_STRUCTURE_TYPE_DEVICE_PRIVATE_DATA_CREATE_INFO:
+    case VK_STRUCTURE_TYPE_DEVICE_MEMORY_OVERALLOCATION_CREATE_INFO_AMD:
+    case VK_STRUCTURE_TYPE_DEVICE_DEVICE_MEMORY_REPORT_CREATE_INFO_EXT:
+    case STYPE_INTERNAL_CACHE_CONTROL:
+        return true;
+    case VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO:
+        return ((const VkDeviceGroupDeviceCreateInfo *)structure)->physicalDeviceCount <= 1;
+    default:
+        return false;
+    }
+}
+
+static void add_struct(struct feature_list *list, const VkBaseInStructure *structure)
+{
+    uint32_t stype = (uint32_t)structure->sType;
+    const struct feature_struct *known = feature_struct_find(stype);
+    if (stype == ENVIRONMENT_CORE_STYPE) {
+        const VkPhysicalDeviceFeatures *core =
+            &((const VkPhysicalDeviceFeatures2 *)structure)->features;
+        add_known_features(list, stype, (const VkBool32 *)core, ENVIRONMENT_CORE_COUNT);
+    } else if (known) {
+        add_known_features(list, stype, feature_values(structure), known->count);
+    } else if (!is_irrelevant_struct(structure)) {
+        add_features(list, stype, 0);
+    }
+}
+
+static void put_environment_features(const VkDeviceCreateInfo *create_info, struct bytes *out)
+{
+    struct feature_list list = {.count = 0};
+    int left = MAX_STRUCTS;
+    for (const VkBaseInStructure *s = create_info->pNext; s && left > 0; s = s->pNext, left--) {
+        add_struct(&list, s);
+    }
+    if (create_info->pEnabledFeatures) {
+        add_known_features(&list, ENVIRONMENT_CORE_STYPE,
+                           (const VkBool32 *)create_info->pEnabledFeatures, ENVIRONMENT_CORE_COUNT);
+    }
+    bytes_put_u32(out, list.count);
+    for (uint32_t i = 0; i < list.count; i++) {
+        bytes_put_u32(out, list.structs[i].stype);
+        bytes_put_u64(out, list.structs[i].bits);
+    }
+}
+
+static void put_environment_string(struct bytes *out, const char *text)
+{
+    size_t length = text ? strnlen(text, MAX_STRING) : 0;
+    bytes_put_u32(out, (uint32_t)length);
+    bytes_put(out, text, length);
+}
+
+static int compare_extension_names(const void *a, const void *b)
+{
+    return strncmp(*(const char *const *)a, *(const char *const *)b, MAX_STRING);
+}
+
+static void put_environment_extensions(const VkDeviceCreateInfo *create_info, struct bytes *out)
+{
+    uint32_t count = create_info->enabledExtensionCount;
+    uint32_t different = 0;
+    const char **names = malloc((count + 1u) * sizeof *names);
+    if (!names) {
+        out->failed = true;
+        return;
+    }
+    if (count > 0) {
+        memcpy(names, create_info->ppEnabledExtensionNames, count * sizeof *names);
+        qsort(names, count, sizeof *names, compare_extension_names);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (names[i][0] != '\0' &&
+            (different == 0 || compare_extension_names(&names[different - 1], &names[i]) != 0)) {
+            names[different++] = names[i];
+        }
+    }
+    bytes_put_u32(out, different);
+    for (uint32_t i = 0; i < different; i++) {
+        put_environment_string(out, names[i]);
+    }
+    free(names);
+}
+
+void environment_encode(const struct environment_device *device,
+                        const VkDeviceCreateInfo *create_info, struct bytes *out)
+{
+    bytes_put_u32(out, ENVIRONMENT_VERSION);
+    bytes_put_u32(out, device->vendor_id);
+    bytes_put_u32(out, device->device_id);
+    bytes_put_u32(out, environment_version(device->api_version));
+    bytes_put_u32(out, device->has_properties2);
+    bytes_put_u32(out, device->application_version);
+    bytes_put_u32(out, device->engine_version);
+    put_environment_string(out, device->application_name);
+    put_environment_string(out, device->engine_name);
+    put_environment_extensions(create_info, out);
+    put_environment_features(create_info, out);
+}
+
+const struct feature_struct *feature_struct_find(uint32_t stype)
+{
+    size_t low = 0;
+    size_t high = feature_struct_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (feature_structs[middle].stype < stype) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < feature_struct_count && feature_structs[low].stype == stype ? &feature_structs[low]
+                                                                             : NULL;
 }

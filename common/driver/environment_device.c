@@ -1,12 +1,125 @@
-#include "driver/environment.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/driver/environment_features.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/environment_features.h"
-#include "driver/environment_private.h"
+#include "common/driver/environment.h"
 
-/* What is sent to vkCreateDevice, and what it leads to; the feature structs follow. */
+/* The alignment of each struct in a chain. */
+#define ALIGNMENT sizeof(void *)
+
+static size_t struct_size(uint32_t stype)
+{
+    const struct feature_struct *known = feature_struct_find(stype);
+    size_t size = sizeof(VkBaseOutStructure) + known->count * sizeof(VkBool32);
+    return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* The name of the first struct with features that the table does not know, else NULL. The functions
+ * below require that there is none. */
+static const char *first_unknown_struct(const struct environment *environment)
+{
+    for (uint32_t i = 0; i < environment->struct_count; i++) {
+        const struct environment_features *features = &environment->structs[i];
+        const struct feature_struct *known = feature_struct_find(features->stype);
+        if (features->stype == ENVIRONMENT_CORE_STYPE) {
+            continue;
+        }
+        if (!known || features->bits == 0) {
+            return known ? known->name : "a struct that is not known";
+        }
+        if (known->count < 64 && features->bits >> known->count != 0) {
+            return known->name;
+        }
+    }
+    return NULL;
+}
+
+/* Bytes of the chain of every struct except VkPhysicalDeviceFeatures. */
+static size_t chain_size(const struct environment *environment)
+{
+    size_t size = 0;
+    for (uint32_t i = 0; i < environment->struct_count; i++) {
+        if (environment->structs[i].stype != ENVIRONMENT_CORE_STYPE) {
+            size += struct_size(environment->structs[i].stype);
+        }
+    }
+    return size;
+}
+
+static void set_feature_values(VkBool32 *values, size_t count, uint64_t bits)
+{
+    for (size_t i = 0; i < count; i++) {
+        values[i] = bits >> i & 1;
+    }
+}
+
+/* Builds the chain in memory of that size, aligned for any type: every feature false, or those of
+ * the environment true. Returns its first struct; NULL: there is none. */
+static void *make_chain(const struct environment *environment, void *memory, bool enabled)
+{
+    VkBaseOutStructure *first = NULL;
+    VkBaseOutStructure **link = &first;
+    uint8_t *next = memory;
+    for (uint32_t i = 0; i < environment->struct_count; i++) {
+        const struct environment_features *features = &environment->structs[i];
+        if (features->stype == ENVIRONMENT_CORE_STYPE) {
+            continue;
+        }
+        VkBaseOutStructure *structure = (VkBaseOutStructure *)next;
+        structure->sType = (VkStructureType)features->stype;
+        structure->pNext = NULL;
+        set_feature_values((VkBool32 *)(structure + 1), feature_struct_find(features->stype)->count,
+                           enabled ? features->bits : 0);
+        *link = structure;
+        link = &structure->pNext;
+        next += struct_size(features->stype);
+    }
+    return first;
+}
+
+static uint64_t core_bits(const struct environment *environment)
+{
+    for (uint32_t i = 0; i < environment->struct_count; i++) {
+        if (environment->structs[i].stype == ENVIRONMENT_CORE_STYPE) {
+            return environment->structs[i].bits;
+        }
+    }
+    return 0;
+}
+
+static void set_core_features(const struct environment *environment,
+                              VkPhysicalDeviceFeatures *ret_core)
+{
+    set_feature_values((VkBool32 *)ret_core, ENVIRONMENT_CORE_COUNT, core_bits(environment));
+}
+
+/* The name of the first struct of the chain (as a device has filled it), or
+ * VkPhysicalDeviceFeatures, that lacks a feature, else NULL. */
+static const char *first_missing_struct(const struct environment *environment, const void *chain,
+                                        const VkPhysicalDeviceFeatures *core)
+{
+    const VkBaseInStructure *offered = chain;
+    if (core_bits(environment) &
+        ~environment_bits((const VkBool32 *)core, ENVIRONMENT_CORE_COUNT)) {
+        return "VkPhysicalDeviceFeatures";
+    }
+    for (uint32_t i = 0; i < environment->struct_count; i++) {
+        const struct environment_features *features = &environment->structs[i];
+        if (features->stype == ENVIRONMENT_CORE_STYPE) {
+            continue;
+        }
+        const struct feature_struct *known = feature_struct_find(features->stype);
+        if (features->bits & ~environment_bits(feature_values(offered), known->count)) {
+            return known->name;
+        }
+        offered = offered->pNext;
+    }
+    return NULL;
+}
+
+/* The create-info for vkCreateDevice and what it points to; the feature structs follow. */
 struct device_request {
     VkDeviceCreateInfo info;
     VkDeviceQueueCreateInfo queue;
@@ -14,7 +127,7 @@ struct device_request {
     VkPhysicalDeviceFeatures core;
 };
 
-/* All that the device offers; NULL: memory is out, or it fails. */
+/* Every extension of the device; NULL: memory is out, or the query fails. */
 static VkExtensionProperties *list_extensions(const struct environment_commands *commands,
                                               VkPhysicalDevice device, uint32_t *ret_count)
 {
@@ -26,7 +139,7 @@ static VkExtensionProperties *list_extensions(const struct environment_commands 
         if (commands->enumerate_extensions(device, NULL, ret_count, NULL) != VK_SUCCESS) {
             return NULL;
         }
-        list = calloc(*ret_count + 1u, sizeof(*list));
+        list = calloc(*ret_count + 1u, sizeof *list);
         if (!list) {
             return NULL;
         }
@@ -39,7 +152,7 @@ static VkExtensionProperties *list_extensions(const struct environment_commands 
     return list;
 }
 
-static bool has_extension(const VkExtensionProperties *list, uint32_t count, const char *name)
+static bool is_extension_listed(const VkExtensionProperties *list, uint32_t count, const char *name)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (strncmp(list[i].extensionName, name, VK_MAX_EXTENSION_NAME_SIZE) == 0) {
@@ -49,7 +162,7 @@ static bool has_extension(const VkExtensionProperties *list, uint32_t count, con
     return false;
 }
 
-/* NULL: all are there. */
+/* NULL: none is missing. */
 static const char *missing_extension(const struct environment *environment,
                                      const struct environment_commands *commands,
                                      VkPhysicalDevice device)
@@ -58,7 +171,7 @@ static const char *missing_extension(const struct environment *environment,
     VkExtensionProperties *list = list_extensions(commands, device, &count);
     const char *missing = list ? NULL : "the list of extensions";
     for (uint32_t i = 0; !missing && i < environment->extension_count; i++) {
-        if (!has_extension(list, count, environment->extensions[i])) {
+        if (!is_extension_listed(list, count, environment->extensions[i])) {
             missing = environment->extensions[i];
         }
     }
@@ -70,11 +183,11 @@ static const char *missing_feature(const struct environment *environment,
                                    const struct environment_commands *commands,
                                    VkPhysicalDevice device)
 {
-    const char *unknown = environment_features_unknown(environment);
+    const char *unknown = first_unknown_struct(environment);
     if (unknown) {
         return unknown;
     }
-    size_t size = environment_features_size(environment);
+    size_t size = chain_size(environment);
     VkPhysicalDeviceFeatures2 features = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
     };
@@ -85,14 +198,13 @@ static const char *missing_feature(const struct environment *environment,
     if (!memory) {
         return "memory";
     }
-    features.pNext = environment_features_chain(environment, memory, false);
+    features.pNext = make_chain(environment, memory, false);
     if (commands->get_features2) {
         commands->get_features2(device, &features);
     } else {
         commands->get_features(device, &features.features);
     }
-    const char *missing =
-        environment_features_missing(environment, features.pNext, &features.features);
+    const char *missing = first_missing_struct(environment, features.pNext, &features.features);
     free(memory);
     return missing;
 }
@@ -121,12 +233,12 @@ bool environment_is_offered(const struct environment *environment,
 
 VkDeviceCreateInfo *environment_create_info(const struct environment *environment)
 {
-    if (environment_features_unknown(environment)) {
+    if (first_unknown_struct(environment)) {
         return NULL;
     }
     size_t head = (sizeof(struct device_request) + sizeof(void *) - 1) / sizeof(void *);
     head *= sizeof(void *);
-    struct device_request *request = calloc(1, head + environment_features_size(environment));
+    struct device_request *request = calloc(1, head + chain_size(environment));
     if (!request) {
         return NULL;
     }
@@ -136,10 +248,10 @@ VkDeviceCreateInfo *environment_create_info(const struct environment *environmen
         .queueCount = 1,
         .pQueuePriorities = &request->priority,
     };
-    environment_features_core(environment, &request->core);
+    set_core_features(environment, &request->core);
     request->info = (VkDeviceCreateInfo){
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-        .pNext = environment_features_chain(environment, (uint8_t *)request + head, true),
+        .pNext = make_chain(environment, (uint8_t *)request + head, true),
         .queueCreateInfoCount = 1,
         .pQueueCreateInfos = &request->queue,
         .enabledExtensionCount = environment->extension_count,

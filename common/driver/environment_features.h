@@ -1,32 +1,68 @@
-/* The feature structs of an environment as Vulkan has them: to ask a device with, or to enable. */
+// SPDX-License-Identifier: Apache-2.0
+/* Feature structs: the generated table of those that the registry knows, and the parsed form of an
+ * environment, shared by environment.c (codec) and environment_device.c (Vulkan). */
 #ifndef WARMPIPE_DRIVER_ENVIRONMENT_FEATURES_H
 #define WARMPIPE_DRIVER_ENVIRONMENT_FEATURES_H
 
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "driver/environment_private.h"
+#include "common/driver/environment.h"
 
-/* Every struct of the environment but VkPhysicalDeviceFeatures, one behind the other. */
+/* VkPhysicalDeviceFeatures has the sType of the struct that wraps it. */
+#define ENVIRONMENT_CORE_STYPE ((uint32_t)VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2)
+#define ENVIRONMENT_CORE_COUNT (sizeof(VkPhysicalDeviceFeatures) / sizeof(VkBool32))
 
-/* The name of the first struct of which this table does not know all that is enabled, else NULL.
- * What follows is for environments without one. */
-const char *environment_features_unknown(const struct environment *environment);
+/* A struct of the device's chain. Bit n: its n-th VkBool32 is true. No bit: the encoder did not
+ * know the struct. */
+struct environment_features {
+    uint32_t stype;
+    uint64_t bits;
+};
 
-/* Bytes that the chain takes. */
-size_t environment_features_size(const struct environment *environment);
+/* The features of a feature struct: they follow sType and pNext. */
+static inline const VkBool32 *feature_values(const void *structure)
+{
+    return (const VkBool32 *)((const VkBaseInStructure *)structure + 1);
+}
 
-/* Lays the chain out in memory of that size, aligned for any type; every feature false, or those
- * that the environment has true. Gives its first struct, NULL if there is none. */
-void *environment_features_chain(const struct environment *environment, void *memory, bool enabled);
+struct environment {
+    struct environment_device device;
+    const char **extensions; /* ascending, each once */
+    uint32_t extension_count;
+    uint32_t struct_count;
+    struct environment_features *structs; /* ascending, each once */
+    char *strings;
+};
 
-/* VkPhysicalDeviceFeatures, those true that the environment has. */
-void environment_features_core(const struct environment *environment,
-                               VkPhysicalDeviceFeatures *ret_core);
+/* A version without the patch, which no feature depends on. */
+static inline uint32_t environment_version(uint32_t api_version)
+{
+    return api_version & ~0xfffu;
+}
 
-/* Given such a chain, as a device has filled it, and what it has of VkPhysicalDeviceFeatures: the
- * name of the first struct of which it does not offer all, else NULL. */
-const char *environment_features_missing(const struct environment *environment, const void *chain,
-                                         const VkPhysicalDeviceFeatures *core);
+static inline uint64_t environment_bits(const VkBool32 *values, size_t count)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < count; i++) {
+        bits |= (uint64_t)(values[i] != VK_FALSE) << i;
+    }
+    return bits;
+}
+
+/* The generated table: structs that extend VkPhysicalDeviceFeatures2 and consist of VkBool32 alone,
+ * ascending by sType. Written by tools/codegen/features.py. */
+
+struct feature_struct {
+    uint32_t stype;
+    uint32_t count; /* of its VkBool32 members, 1 to 64 */
+    const char *name;
+};
+
+extern const struct feature_struct feature_structs[];
+extern const size_t feature_struct_count;
+
+/* NULL: not in the table. Thread-safe. */
+const struct feature_struct *feature_struct_find(uint32_t stype);
 
 #endif

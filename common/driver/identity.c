@@ -1,19 +1,20 @@
-#include "identity.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/driver/identity.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The identity's digest and the envelope both rest on these sizes: Vulkan fixes them for good. */
+/* The identity's digest and the envelope depend on these sizes, which Vulkan never changes. */
 _Static_assert(VK_MAX_PHYSICAL_DEVICE_NAME_SIZE == 256, "encoded as 256 bytes");
 _Static_assert(VK_MAX_DRIVER_NAME_SIZE == 256, "encoded as 256 bytes");
 _Static_assert(VK_MAX_DRIVER_INFO_SIZE == 256, "encoded as 256 bytes");
 
 #define STRING_SIZE 256
 
-/* Into an array of zeros. What follows a driver's terminator is not specified, and must not reach
- * the digest. */
-static void copy_text(char ret_text[STRING_SIZE], const char *source)
+/* Copies into an array of zeros: the bytes after a driver's terminator are not specified and must
+ * not reach the digest. */
+static void copy_driver_text(char ret_text[STRING_SIZE], const char *source)
 {
     memcpy(ret_text, source, strnlen(source, STRING_SIZE - 1));
 }
@@ -40,11 +41,11 @@ static bool has_extension(const struct identity_commands *commands, VkPhysicalDe
     if (result != VK_SUCCESS || count == 0) {
         return false;
     }
-    VkExtensionProperties *properties = calloc(count, sizeof(*properties));
+    VkExtensionProperties *properties = calloc(count, sizeof *properties);
     if (!properties) {
         return false;
     }
-    /* VK_INCOMPLETE still fills `count` elements; a device's list does not grow while it lives. */
+    /* VK_INCOMPLETE still fills `count` elements; the list of a device does not grow. */
     result = commands->enumerate_extensions(device, NULL, &count, properties);
     bool found = (result == VK_SUCCESS || result == VK_INCOMPLETE) &&
                  lists_extension(properties, count, name);
@@ -52,8 +53,8 @@ static bool has_extension(const struct identity_commands *commands, VkPhysicalDe
     return found;
 }
 
-static void query_driver(const struct identity_commands *commands, VkPhysicalDevice device,
-                         struct driver_identity *identity)
+static void query_driver_properties(const struct identity_commands *commands,
+                                    VkPhysicalDevice device, struct driver_identity *identity)
 {
     VkPhysicalDeviceDriverProperties driver = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
@@ -62,8 +63,8 @@ static void query_driver(const struct identity_commands *commands, VkPhysicalDev
     commands->get_properties2(device, &properties);
 
     identity->driver_id = (uint32_t)driver.driverID;
-    copy_text(identity->driver_name, driver.driverName);
-    copy_text(identity->driver_info, driver.driverInfo);
+    copy_driver_text(identity->driver_name, driver.driverName);
+    copy_driver_text(identity->driver_info, driver.driverInfo);
     identity->conformance[0] = driver.conformanceVersion.major;
     identity->conformance[1] = driver.conformanceVersion.minor;
     identity->conformance[2] = driver.conformanceVersion.subminor;
@@ -84,12 +85,12 @@ void identity_query(const struct identity_commands *commands, VkPhysicalDevice d
         .pointer_size = sizeof(void *),
     };
     memcpy(identity.pipeline_cache_uuid, properties.pipelineCacheUUID, VK_UUID_SIZE);
-    copy_text(identity.device_name, properties.deviceName);
+    copy_driver_text(identity.device_name, properties.deviceName);
 
     if (commands->get_properties2 &&
         (properties.apiVersion >= VK_API_VERSION_1_2 ||
          has_extension(commands, device, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME))) {
-        query_driver(commands, device, &identity);
+        query_driver_properties(commands, device, &identity);
     }
     *ret_identity = identity;
 }
@@ -102,14 +103,14 @@ void identity_put(struct bytes *bytes, const struct driver_identity *identity)
     bytes_put_u32(bytes, identity->driver_version);
     bytes_put_u32(bytes, identity->driver_id);
     bytes_put_u32(bytes, identity->pointer_size);
-    bytes_put(bytes, identity->conformance, sizeof(identity->conformance));
-    bytes_put(bytes, identity->pipeline_cache_uuid, sizeof(identity->pipeline_cache_uuid));
-    bytes_put(bytes, identity->device_name, sizeof(identity->device_name));
-    bytes_put(bytes, identity->driver_name, sizeof(identity->driver_name));
-    bytes_put(bytes, identity->driver_info, sizeof(identity->driver_info));
+    bytes_put(bytes, identity->conformance, sizeof identity->conformance);
+    bytes_put(bytes, identity->pipeline_cache_uuid, sizeof identity->pipeline_cache_uuid);
+    bytes_put(bytes, identity->device_name, sizeof identity->device_name);
+    bytes_put(bytes, identity->driver_name, sizeof identity->driver_name);
+    bytes_put(bytes, identity->driver_info, sizeof identity->driver_info);
 }
 
-static void get_array(struct bytes_reader *reader, void *ret_data, size_t size)
+static void get_identity_bytes(struct bytes_reader *reader, void *ret_data, size_t size)
 {
     const uint8_t *data = bytes_get(reader, size);
     if (data) {
@@ -119,10 +120,12 @@ static void get_array(struct bytes_reader *reader, void *ret_data, size_t size)
     }
 }
 
-static void get_string(struct bytes_reader *reader, char ret_text[STRING_SIZE])
+static void get_identity_string(struct bytes_reader *reader, char ret_text[STRING_SIZE])
 {
-    get_array(reader, ret_text, STRING_SIZE);
-    ret_text[STRING_SIZE - 1] = '\0';
+    get_identity_bytes(reader, ret_text, STRING_SIZE);
+    /* Zeros behind the end: so text that hides there does not encode to the same bytes again. */
+    const size_t length = strnlen(ret_text, STRING_SIZE - 1);
+    memset(ret_text + length, 0, STRING_SIZE - length);
 }
 
 void identity_get(struct bytes_reader *reader, struct driver_identity *ret_identity)
@@ -133,51 +136,52 @@ void identity_get(struct bytes_reader *reader, struct driver_identity *ret_ident
     ret_identity->driver_version = bytes_get_u32(reader);
     ret_identity->driver_id = bytes_get_u32(reader);
     ret_identity->pointer_size = bytes_get_u32(reader);
-    get_array(reader, ret_identity->conformance, sizeof(ret_identity->conformance));
-    get_array(reader, ret_identity->pipeline_cache_uuid, sizeof(ret_identity->pipeline_cache_uuid));
-    get_string(reader, ret_identity->device_name);
-    get_string(reader, ret_identity->driver_name);
-    get_string(reader, ret_identity->driver_info);
+    get_identity_bytes(reader, ret_identity->conformance, sizeof ret_identity->conformance);
+    get_identity_bytes(reader, ret_identity->pipeline_cache_uuid,
+                       sizeof ret_identity->pipeline_cache_uuid);
+    get_identity_string(reader, ret_identity->device_name);
+    get_identity_string(reader, ret_identity->driver_name);
+    get_identity_string(reader, ret_identity->driver_info);
 }
 
 struct digest identity_digest(const struct driver_identity *identity)
 {
-    /* On the stack: naming a file must not fail for lack of memory. */
+    /* On the stack: this must not fail when memory is out. */
     uint8_t memory[IDENTITY_ENCODED_SIZE];
-    struct bytes bytes = {.data = memory, .capacity = sizeof(memory)};
+    struct bytes bytes = {.data = memory, .capacity = sizeof memory};
     identity_put(&bytes, identity);
     return digest_of(bytes.data, bytes.size);
 }
 
-enum reason identity_compare(const struct driver_identity *found,
+enum status identity_compare(const struct driver_identity *found,
                              const struct driver_identity *expected)
 {
     if (found->pointer_size != expected->pointer_size) {
-        return REASON_bad_pointer_size;
+        return STATUS_bad_pointer_size;
     }
     if (found->vendor_id != expected->vendor_id) {
-        return REASON_other_vendor;
+        return STATUS_other_vendor;
     }
     if (found->device_id != expected->device_id ||
         memcmp(found->device_name, expected->device_name, STRING_SIZE) != 0) {
-        return REASON_other_device;
+        return STATUS_other_device;
     }
     if (found->driver_id != expected->driver_id ||
         memcmp(found->driver_name, expected->driver_name, STRING_SIZE) != 0) {
-        return REASON_other_driver;
+        return STATUS_other_driver;
     }
     if (found->driver_version != expected->driver_version ||
         memcmp(found->driver_info, expected->driver_info, STRING_SIZE) != 0 ||
-        memcmp(found->conformance, expected->conformance, sizeof(found->conformance)) != 0) {
-        return REASON_other_driver_version;
+        memcmp(found->conformance, expected->conformance, sizeof found->conformance) != 0) {
+        return STATUS_other_driver_version;
     }
     if (found->api_version != expected->api_version) {
-        return REASON_other_api_version;
+        return STATUS_other_api_version;
     }
     if (memcmp(found->pipeline_cache_uuid, expected->pipeline_cache_uuid, VK_UUID_SIZE) != 0) {
-        return REASON_other_cache_uuid;
+        return STATUS_other_cache_uuid;
     }
-    return REASON_ok;
+    return STATUS_ok;
 }
 
 bool identity_matches_blob(const struct driver_identity *identity, const void *blob, size_t size)

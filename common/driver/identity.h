@@ -1,7 +1,7 @@
-/* Who the driver is: everything that its cache data may depend on, as far as Vulkan tells.
- * Source: chapter "Devices and Queues" (VkPhysicalDeviceProperties,
- * VkPhysicalDeviceDriverProperties) and "Pipeline Cache Header". deviceUUID is left out: it is no
- * serializable, persistent id. */
+// SPDX-License-Identifier: Apache-2.0
+/* The identity of a driver and device: everything in Vulkan that cache data may depend on. Source:
+ * chapter "Devices and Queues" (VkPhysicalDeviceProperties, VkPhysicalDeviceDriverProperties) and
+ * "Pipeline Cache Header". Without deviceUUID, which is not persistent. */
 #ifndef WARMPIPE_DRIVER_IDENTITY_H
 #define WARMPIPE_DRIVER_IDENTITY_H
 
@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <vulkan/vulkan.h>
 
-#include "base/result.h"
-#include "codec/digest.h"
+#include "common/base/digest.h"
+#include "common/base/status.h"
 
 struct driver_identity {
     uint32_t vendor_id;
@@ -26,16 +26,15 @@ struct driver_identity {
     char driver_info[VK_MAX_DRIVER_INFO_SIZE];
 };
 
-/* The commands that an identity is read with: the next layer's. The last two may be NULL; then, or
- * where the device has neither Vulkan 1.2 nor VK_KHR_driver_properties, the driver's id, name and
- * info stay empty. */
+/* The next layer's commands. The last two may be NULL; then, or if the device has neither
+ * Vulkan 1.2 nor VK_KHR_driver_properties, the driver's id, name and info stay empty. */
 struct identity_commands {
     PFN_vkGetPhysicalDeviceProperties get_properties;
     PFN_vkGetPhysicalDeviceProperties2 get_properties2;
     PFN_vkEnumerateDeviceExtensionProperties enumerate_extensions;
 };
 
-/* Asks the driver. Calls down the chain; thread-safe as those commands are. Cannot fail: where
+/* Queries the driver. Calls down the chain; thread-safe as those commands are. Cannot fail: if
  * memory is out, a driver below Vulkan 1.2 stays unnamed. */
 void identity_query(const struct identity_commands *commands, VkPhysicalDevice device,
                     struct driver_identity *ret_identity);
@@ -44,16 +43,16 @@ void identity_query(const struct identity_commands *commands, VkPhysicalDevice d
 struct digest identity_digest(const struct driver_identity *identity);
 
 /* The identity in explicit little-endian, IDENTITY_ENCODED_SIZE bytes appended to `bytes`, and
- * back. Strings that are read end within their array, whatever the bytes hold; the reader tells
- * whether there were enough of them. */
+ * back. Strings are always terminated within their array; the reader's `overrun` tells whether
+ * there were too few bytes. */
 #define IDENTITY_ENCODED_SIZE (6 * 4 + 4 + VK_UUID_SIZE + 3 * 256)
 void identity_put(struct bytes *bytes, const struct driver_identity *identity);
 void identity_get(struct bytes_reader *reader, struct driver_identity *ret_identity);
 
-/* REASON_ok when both are equal in every field, else the reason that names the first difference
+/* STATUS_ok when both are equal in every field, else the reason that names the first difference
  * (bad_pointer_size, other_vendor, other_device, other_driver, other_driver_version,
  * other_api_version, other_cache_uuid). */
-enum reason identity_compare(const struct driver_identity *found,
+enum status identity_compare(const struct driver_identity *found,
                              const struct driver_identity *expected);
 
 /* Whether `blob` starts with a VkPipelineCacheHeaderVersionOne of this very device: 32 bytes,

@@ -1,10 +1,138 @@
-#include "policy.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/driver/policy.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/glob.h"
-#include "policy_file.h"
-#include "policy_rule.h"
+#include "common/base/io.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+
+/* The built-in table: known driver bugs. A remedy that suits every driver is in the code instead
+ * (docs/decisions/0010-driver-policy.md). A new row needs a source, and tests on both sides of each
+ * end of its range. */
+
+enum vendor {
+    VENDOR_AMD = 0x1002,
+    VENDOR_IMAGINATION = 0x1010,
+    VENDOR_NVIDIA = 0x10de,
+    VENDOR_QUALCOMM = 0x5143,
+    VENDOR_MESA = 0x10005 /* VK_VENDOR_ID_MESA */
+};
+
+/* VkDriverId; older headers lack the later names. */
+enum driver { DRIVER_RADV = 3, DRIVER_TURNIP = 18, DRIVER_NVK = 24, DRIVER_HONEYKRISP = 26 };
+
+const struct policy_rule policy_table[] = {
+    {
+        /* Pipelines made with one cache corrupt one another. */
+        .id = "qualcomm-before-1.0.66",
+        .source = "ncnn gpu.cpp",
+        .vendor_id = VENDOR_QUALCOMM,
+        .api_below = VK_MAKE_API_VERSION(0, 1, 0, 66),
+        .actions = POLICY_NO_INJECT | POLICY_NO_DEDUPLICATE,
+    },
+    {
+        /* vkCreatePipelineCache crashes on its own data (one report). */
+        .id = "imagination-dxt-48",
+        .source = "godotengine/godot#115171",
+        .vendor_id = VENDOR_IMAGINATION,
+        .driver_id = VK_DRIVER_ID_IMAGINATION_PROPRIETARY,
+        .device_name = "*DXT-48*",
+        .actions = POLICY_NO_PERSIST,
+    },
+    {
+        /* Pipeline creation does not lock the cache that it uses. */
+        .id = "nvidia-before-441",
+        .source = "ANGLE vk_renderer.cpp",
+        .vendor_id = VENDOR_NVIDIA,
+        .driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+        .version_below = POLICY_NVIDIA_VERSION(441, 0, 0, 0),
+        .actions = POLICY_SERIALIZE,
+    },
+    {
+        /* Each cache object takes a huge amount of memory. */
+        .id = "nvidia-470-before-470.62.02",
+        .source = "vkd3d-proton 0e216b2b",
+        .vendor_id = VENDOR_NVIDIA,
+        .driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+        .version_from = POLICY_NVIDIA_VERSION(470, 0, 0, 0),
+        .version_below = POLICY_NVIDIA_VERSION(470, 62, 2, 0),
+        .actions = POLICY_SINGLE_CACHE,
+    },
+    {
+        /* The same, on a branch that got the fix one release later. */
+        .id = "nvidia-470.63.01",
+        .source = "vkd3d-proton 0e216b2b",
+        .vendor_id = VENDOR_NVIDIA,
+        .driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+        .version_from = POLICY_NVIDIA_VERSION(470, 63, 1, 0),
+        .version_below = POLICY_NVIDIA_VERSION(470, 63, 2, 0),
+        .actions = POLICY_SINGLE_CACHE,
+    },
+    {
+        /* Each cache returns the data of the whole process, which can be very large. */
+        .id = "nvidia-large-blob",
+        .source = "ANGLE vk_renderer.cpp",
+        .vendor_id = VENDOR_NVIDIA,
+        .driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+        .max_blob = (uint64_t)256 << 20,
+    },
+    {
+        /* Concurrent creation corrupts the cache; releases 22.5.1 to late 2022. Their driverVersion
+         * is 2.0.x and rarely reported (22.5.1: 2.0.226, yuzu-emu/yuzu#8518), so the range is wider
+         * at both ends. */
+        .id = "amd-proprietary-2022",
+        .source = "yuzu-emu/yuzu#8507",
+        .vendor_id = VENDOR_AMD,
+        .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY,
+        .version_from = VK_MAKE_API_VERSION(0, 2, 0, 220),
+        .version_below = VK_MAKE_API_VERSION(0, 2, 0, 260),
+        .actions = POLICY_SERIALIZE,
+    },
+    /* Drivers whose vkGetPipelineCacheData works in an atexit handler, tested with the test client
+     * that returns from main without destroying anything. Older versions were not tested. */
+    {
+        .id = "radv-exit",
+        .source = "tests/drivers: Mesa 22.3.6, 26.2.6",
+        .vendor_id = VENDOR_AMD,
+        .driver_id = DRIVER_RADV,
+        .version_from = VK_MAKE_API_VERSION(0, 22, 3, 6),
+        .actions = POLICY_SNAPSHOT_AT_EXIT,
+    },
+    {
+        .id = "nvk-exit",
+        .source = "tests/drivers: Mesa 26.2.6",
+        .vendor_id = VENDOR_NVIDIA,
+        .driver_id = DRIVER_NVK,
+        .version_from = VK_MAKE_API_VERSION(0, 26, 2, 0),
+        .actions = POLICY_SNAPSHOT_AT_EXIT,
+    },
+    {
+        .id = "turnip-exit",
+        .source = "tests/drivers: Mesa 26.2.6",
+        .vendor_id = VENDOR_QUALCOMM,
+        .driver_id = DRIVER_TURNIP,
+        .version_from = VK_MAKE_API_VERSION(0, 26, 2, 0),
+        .actions = POLICY_SNAPSHOT_AT_EXIT,
+    },
+    {
+        .id = "honeykrisp-exit",
+        .source = "tests/drivers: Mesa 26.2.6",
+        .vendor_id = VENDOR_MESA,
+        .driver_id = DRIVER_HONEYKRISP,
+        .version_from = VK_MAKE_API_VERSION(0, 26, 2, 0),
+        .actions = POLICY_SNAPSHOT_AT_EXIT,
+    },
+};
+
+const size_t policy_table_size = sizeof policy_table / sizeof policy_table[0];
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -20,7 +148,7 @@ static bool driver_matches(const struct policy_rule *rule, const struct driver_i
         return true;
     }
     return (rule->driver_id == 0 || rule->driver_id == identity->driver_id) &&
-           (!rule->driver_name || glob_matches(rule->driver_name, identity->driver_name));
+           (!rule->driver_name || pattern_matches(rule->driver_name, identity->driver_name));
 }
 
 bool policy_rule_matches(const struct policy_rule *rule, const struct driver_identity *identity)
@@ -30,7 +158,7 @@ bool policy_rule_matches(const struct policy_rule *rule, const struct driver_ide
         !driver_matches(rule, identity)) {
         return false;
     }
-    if (rule->device_name && !glob_matches(rule->device_name, identity->device_name)) {
+    if (rule->device_name && !pattern_matches(rule->device_name, identity->device_name)) {
         return false;
     }
     if (rule->api_below != 0 && identity->api_version >= rule->api_below) {
@@ -39,25 +167,32 @@ bool policy_rule_matches(const struct policy_rule *rule, const struct driver_ide
     return version_in_range(rule, identity->driver_version);
 }
 
-/* What the rules have come to so far. */
-struct verdict {
+/* A rule that only permits something does not explain what is missing, and must not be applied to a
+ * driver of unknown id. */
+static bool rule_only_permits(const struct policy_rule *rule)
+{
+    return rule->actions == POLICY_SNAPSHOT_AT_EXIT && rule->max_blob == 0;
+}
+
+/* The result of the rules so far. */
+struct policy_verdict {
     unsigned actions;
     uint64_t max_blob;
-    const struct policy_rule *rule; /* the one to be named */
+    const struct policy_rule *rule; /* the one to report */
 };
 
-static void narrow(struct verdict *verdict, const struct policy_rule *rule)
+static void apply_table_rule(struct policy_verdict *verdict, const struct policy_rule *rule)
 {
     verdict->actions |= rule->actions;
     if (rule->max_blob != 0 && rule->max_blob < verdict->max_blob) {
         verdict->max_blob = rule->max_blob;
     }
-    if (!verdict->rule) {
+    if (!verdict->rule && !rule_only_permits(rule)) {
         verdict->rule = rule;
     }
 }
 
-static void override(struct verdict *verdict, const struct policy_rule *rule)
+static void apply_user_rule(struct policy_verdict *verdict, const struct policy_rule *rule)
 {
     verdict->actions = (verdict->actions & ~rule->lifted) | rule->actions;
     if (rule->max_blob != 0) {
@@ -66,7 +201,7 @@ static void override(struct verdict *verdict, const struct policy_rule *rule)
     verdict->rule = rule;
 }
 
-static void name_rule(const struct policy_rule *rule, struct policy *policy)
+static void report_rule(const struct policy_rule *rule, struct policy *policy)
 {
     snprintf(policy->rule, sizeof policy->rule, "%s", rule ? rule->id : "default");
     if (rule && rule->line != 0 && !*rule->source) {
@@ -76,7 +211,7 @@ static void name_rule(const struct policy_rule *rule, struct policy *policy)
     }
 }
 
-static struct policy policy_of(const struct verdict *verdict)
+static struct policy policy_of(const struct policy_verdict *verdict)
 {
     unsigned actions = verdict->actions;
     if (actions & POLICY_NO_INJECT) {
@@ -89,26 +224,99 @@ static struct policy policy_of(const struct verdict *verdict)
         .deduplicate = !(actions & POLICY_NO_DEDUPLICATE),
         .serialize = actions & POLICY_SERIALIZE,
         .single_cache = actions & POLICY_SINGLE_CACHE,
+        .strict = actions & POLICY_STRICT,
+        .snapshot_at_exit = actions & POLICY_SNAPSHOT_AT_EXIT,
         .max_blob = verdict->max_blob,
     };
-    name_rule(verdict->rule, &policy);
+    report_rule(verdict->rule, &policy);
     return policy;
 }
 
 void policy_decide(const struct driver_identity *identity, bool use_table,
                    const struct policy_file *file, struct policy *ret_policy)
 {
-    /* A 32-bit program has little address space left for a second copy of its caches. */
-    struct verdict verdict = {.max_blob = (identity->pointer_size == 4 ? 64 : 512) * MIB};
+    /* A 32-bit program has little address space for a second copy of its caches. */
+    struct policy_verdict verdict = {.max_blob = (identity->pointer_size == 4 ? 64 : 512) * MIB};
     for (size_t i = 0; use_table && i < policy_table_size; i++) {
-        if (policy_rule_matches(&policy_table[i], identity)) {
-            narrow(&verdict, &policy_table[i]);
+        const bool is_guess = identity->driver_id == 0 && rule_only_permits(&policy_table[i]);
+        if (!is_guess && policy_rule_matches(&policy_table[i], identity)) {
+            apply_table_rule(&verdict, &policy_table[i]);
         }
     }
     for (size_t i = 0; file && i < file->count; i++) {
         if (policy_rule_matches(&file->rules[i], identity)) {
-            override(&verdict, &file->rules[i]);
+            apply_user_rule(&verdict, &file->rules[i]);
         }
     }
     *ret_policy = policy_of(&verdict);
+}
+
+static int open_policy_file(const char *path)
+{
+    int fd;
+    do {
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static enum status report_unreadable(struct policy_file_error *ret_error, const char *problem)
+{
+    ret_error->line = 0;
+    snprintf(ret_error->text, sizeof ret_error->text, "cannot be read: %s", problem);
+    return STATUS_bad_policy_file;
+}
+
+enum status policy_load(const char *path, struct policy_file *ret_file,
+                        struct policy_file_error *ret_error)
+{
+    /* One byte more than the limit, so that the parser finds the file too large. */
+    const size_t capacity = POLICY_FILE_MAX_SIZE + 1;
+    struct stat status;
+    enum status reason;
+    int fd = open_policy_file(path);
+    if (fd < 0) {
+        return report_unreadable(ret_error, strerror(errno));
+    }
+    char *data = malloc(capacity);
+    ssize_t size = 0;
+    if (!data) {
+        reason = STATUS_out_of_memory;
+    } else if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {
+        reason = report_unreadable(ret_error, "not a regular file");
+    } else if ((size = io_read(fd, data, capacity, IO_HERE)) < 0) {
+        reason = report_unreadable(ret_error, strerror(errno));
+    } else {
+        reason = policy_file_parse(data, (size_t)size, ret_file, ret_error);
+    }
+    free(data);
+    close(fd);
+    return reason;
+}
+
+static void warn_of_policy_file(const char *path, const struct policy_file_error *error)
+{
+    static atomic_bool warned;
+    if (atomic_exchange(&warned, true)) {
+        return;
+    }
+    char where[24] = "";
+    if (error->line != 0) {
+        snprintf(where, sizeof where, ", line %u", error->line);
+    }
+    log_warn("policy file '%.1024s'%s: %s; used is the built-in table (%s)", path, where,
+             error->text, status_id(STATUS_bad_policy_file));
+}
+
+void policy_of_settings(const struct config *config, const struct driver_identity *identity,
+                        struct policy *ret_policy)
+{
+    struct policy_file file = {0};
+    struct policy_file_error error;
+    if (config->policy_path &&
+        policy_load(config->policy_path, &file, &error) == STATUS_bad_policy_file) {
+        warn_of_policy_file(config->policy_path, &error);
+    }
+    policy_decide(identity, !config->policy_none, &file, ret_policy);
+    policy_file_free(&file);
 }

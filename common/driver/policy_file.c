@@ -1,40 +1,40 @@
-#include "policy_file.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/driver/policy.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/config.h"
-#include "policy.h"
-#include "vulkan_names.h"
+#include "common/driver/vulkan_names.h"
+#include "common/settings/config.h"
 
-enum key {
+enum policy_key {
 #define POLICY_KEY(id, ...) KEY_##id,
-#include "policy_keys.def"
+#include "common/driver/policy_keys.def"
 #undef POLICY_KEY
     KEY_COUNT
 };
 
-/* A version has a meaning only once the rule's vendor and driver are known. */
+/* A version can be parsed only when the rule's vendor and driver are known. */
 struct version_text {
     const char *text; /* NULL: none */
     unsigned line;
 };
 
-struct parser {
+struct policy_parser {
     struct policy_file file;
     unsigned line;
-    struct policy_rule *rule; /* the one in hand; NULL before the first */
-    unsigned keys;            /* those that it has had: bits by enum key */
+    struct policy_rule *rule; /* the current one; NULL before the first */
+    unsigned keys;            /* that it has had: bits by enum policy_key */
     struct version_text from;
     struct version_text below;
     struct policy_file_error *error;
     bool out_of_memory;
 };
 
-__attribute__((format(printf, 3, 4))) static bool fail(struct parser *parser, unsigned line,
-                                                       const char *format, ...)
+__attribute__((format(printf, 3, 4))) static bool refuse(struct policy_parser *parser,
+                                                         unsigned line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -44,14 +44,14 @@ __attribute__((format(printf, 3, 4))) static bool fail(struct parser *parser, un
     return false;
 }
 
-/* Values. Each reads one into the rule in hand: false if it is none. */
+/* Values. Each function reads one into the current rule: false if it is not valid. */
 
 static bool read_number(const char *value, uint32_t *ret_number)
 {
     bool hex = value[0] == '0' && (value[1] == 'x' || value[1] == 'X');
     const char *digits = hex ? value + 2 : value;
     size_t length = strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789");
-    /* 0 in a rule stands for all of them. */
+    /* 0 is not valid: in a rule it means "all". */
     if (length == 0 || digits[length]) {
         return false;
     }
@@ -63,54 +63,32 @@ static bool read_number(const char *value, uint32_t *ret_number)
     return true;
 }
 
-static bool read_vendor(struct parser *parser, const char *value)
-{
-    return read_number(value, &parser->rule->vendor_id);
-}
-
-static bool read_device(struct parser *parser, const char *value)
-{
-    return read_number(value, &parser->rule->device_id);
-}
-
-static bool read_device_name(struct parser *parser, const char *value)
-{
-    parser->rule->device_name = value;
-    return true;
-}
-
-static bool read_driver(struct parser *parser, const char *value)
+static bool read_driver(struct policy_parser *parser, const char *value)
 {
     return read_number(value, &parser->rule->driver_id) ||
            vulkan_parse_driver_id(value, &parser->rule->driver_id);
 }
 
-static bool read_driver_name(struct parser *parser, const char *value)
-{
-    parser->rule->driver_name = value;
-    return true;
-}
-
-static bool read_version_from(struct parser *parser, const char *value)
+static bool read_version_from(struct policy_parser *parser, const char *value)
 {
     parser->from = (struct version_text){value, parser->line};
     return true;
 }
 
-static bool read_version_below(struct parser *parser, const char *value)
+static bool read_version_below(struct policy_parser *parser, const char *value)
 {
     parser->below = (struct version_text){value, parser->line};
     return true;
 }
 
-static bool read_api_below(struct parser *parser, const char *value)
+static bool read_api_below(struct policy_parser *parser, const char *value)
 {
     return vulkan_parse_api_version(value, &parser->rule->api_below) &&
            parser->rule->api_below != 0;
 }
 
-/* `asking` is the word that asks for the action, its opposite takes it back. */
-static bool read_action(struct parser *parser, const char *value, enum policy_action action,
+/* The word `asking` asks for the action, the opposite word lifts it. */
+static bool read_action(struct policy_parser *parser, const char *value, enum policy_action action,
                         const char *asking)
 {
     if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0) {
@@ -124,43 +102,43 @@ static bool read_action(struct parser *parser, const char *value, enum policy_ac
     return true;
 }
 
-static bool read_inject(struct parser *parser, const char *value)
-{
-    return read_action(parser, value, POLICY_NO_INJECT, "no");
-}
+/* The values of most keys: NAME, field or action, and the value that asks for the action. */
+#define READ_NUMBER(name, field)                                                                   \
+    static bool read_##name(struct policy_parser *parser, const char *value)                       \
+    {                                                                                              \
+        return read_number(value, &parser->rule->field);                                           \
+    }
+#define READ_TEXT(name, field)                                                                     \
+    static bool read_##name(struct policy_parser *parser, const char *value)                       \
+    {                                                                                              \
+        parser->rule->field = value;                                                               \
+        return true;                                                                               \
+    }
+#define READ_ACTION(name, action, asking)                                                          \
+    static bool read_##name(struct policy_parser *parser, const char *value)                       \
+    {                                                                                              \
+        return read_action(parser, value, action, asking);                                         \
+    }
+READ_NUMBER(vendor, vendor_id)
+READ_NUMBER(device, device_id)
+READ_TEXT(device_name, device_name)
+READ_TEXT(driver_name, driver_name)
+READ_ACTION(inject, POLICY_NO_INJECT, "no")
+READ_ACTION(persist, POLICY_NO_PERSIST, "no")
+READ_ACTION(serve, POLICY_NO_SERVE, "no")
+READ_ACTION(deduplicate, POLICY_NO_DEDUPLICATE, "no")
+READ_ACTION(serialize, POLICY_SERIALIZE, "yes")
+READ_ACTION(single_cache, POLICY_SINGLE_CACHE, "yes")
+READ_ACTION(snapshot_at_exit, POLICY_SNAPSHOT_AT_EXIT, "yes")
+READ_ACTION(strict, POLICY_STRICT, "yes")
 
-static bool read_persist(struct parser *parser, const char *value)
+static bool read_max_blob(struct policy_parser *parser, const char *value)
 {
-    return read_action(parser, value, POLICY_NO_PERSIST, "no");
-}
-
-static bool read_serve(struct parser *parser, const char *value)
-{
-    return read_action(parser, value, POLICY_NO_SERVE, "no");
-}
-
-static bool read_deduplicate(struct parser *parser, const char *value)
-{
-    return read_action(parser, value, POLICY_NO_DEDUPLICATE, "no");
-}
-
-static bool read_serialize(struct parser *parser, const char *value)
-{
-    return read_action(parser, value, POLICY_SERIALIZE, "yes");
-}
-
-static bool read_single_cache(struct parser *parser, const char *value)
-{
-    return read_action(parser, value, POLICY_SINGLE_CACHE, "yes");
-}
-
-static bool read_max_blob(struct parser *parser, const char *value)
-{
-    /* 0 would be "nothing said"; persist=no is the way to keep nothing. */
+    /* 0 would mean "no limit of its own"; to keep nothing, use persist=no. */
     return config_parse_size(value, &parser->rule->max_blob) && parser->rule->max_blob != 0;
 }
 
-static bool read_source(struct parser *parser, const char *value)
+static bool read_source(struct policy_parser *parser, const char *value)
 {
     parser->rule->source = value;
     return strlen(value) < POLICY_SOURCE_SIZE;
@@ -169,93 +147,93 @@ static bool read_source(struct parser *parser, const char *value)
 static const struct {
     const char *name;
     const char *values;
-    bool (*read)(struct parser *parser, const char *value);
+    bool (*read)(struct policy_parser *parser, const char *value);
 } keys[] = {
 #define POLICY_KEY(id, name, values, meaning) {name, values, read_##id},
-#include "policy_keys.def"
+#include "common/driver/policy_keys.def"
 #undef POLICY_KEY
 };
 
 /* Rules. */
 
-static bool end_version(struct parser *parser, const struct version_text *version,
-                        uint32_t *ret_version)
+static bool parse_rule_version(struct policy_parser *parser, const struct version_text *version,
+                               uint32_t *ret_version)
 {
     const struct policy_rule *rule = parser->rule;
     if (!version->text) {
         return true;
     }
     if (rule->vendor_id == 0 && rule->driver_id == 0) {
-        return fail(parser, version->line,
-                    "a version needs a vendor or driver beside it: each writes them differently");
+        return refuse(parser, version->line,
+                      "a version needs a vendor or driver beside it: each writes them differently");
     }
     if (!vulkan_parse_driver_version(version->text, rule->vendor_id, rule->driver_id,
                                      ret_version) ||
         *ret_version == 0) {
-        return fail(parser, version->line, "'%.40s' is no version of this driver", version->text);
+        return refuse(parser, version->line, "'%.40s' is no version of this driver", version->text);
     }
     return true;
 }
 
-static bool end_rule(struct parser *parser)
+static bool end_policy_rule(struct policy_parser *parser)
 {
     struct policy_rule *rule = parser->rule;
     if (!rule) {
         return true;
     }
-    if (!end_version(parser, &parser->from, &rule->version_from) ||
-        !end_version(parser, &parser->below, &rule->version_below)) {
+    if (!parse_rule_version(parser, &parser->from, &rule->version_from) ||
+        !parse_rule_version(parser, &parser->below, &rule->version_below)) {
         return false;
     }
     if (rule->version_below != 0 && rule->version_from >= rule->version_below) {
-        return fail(parser, parser->below.line, "no version is below '%.20s' and from '%.20s' on",
-                    parser->below.text, parser->from.text);
+        return refuse(parser, parser->below.line, "no version is below '%.20s' and from '%.20s' on",
+                      parser->below.text, parser->from.text);
     }
     if (rule->actions == 0 && rule->lifted == 0 && rule->max_blob == 0) {
-        return fail(parser, rule->line, "rule '%s' says nothing", rule->id);
+        return refuse(parser, rule->line, "rule '%s' says nothing", rule->id);
     }
     return true;
 }
 
-static bool is_name(const char *name)
+static bool is_rule_name(const char *name)
 {
     size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                  "0123456789._-");
     return length > 0 && length < POLICY_ID_SIZE && !name[length];
 }
 
-static bool is_taken(const struct parser *parser, const char *name)
+static bool is_rule_name_taken(const struct policy_parser *parser, const char *name)
 {
     for (size_t i = 0; i < parser->file.count; i++) {
         if (strcmp(parser->file.rules[i].id, name) == 0) {
             return true;
         }
     }
-    return strcmp(name, "default") == 0; /* where no rule applies, that is what is told */
+    return strcmp(name, "default") == 0; /* reported where no rule applies */
 }
 
-/* "name]", behind the bracket. */
-static bool begin_rule(struct parser *parser, char *text)
+/* "name]", without the opening bracket. */
+static bool begin_policy_rule(struct policy_parser *parser, char *text)
 {
-    if (!end_rule(parser)) {
+    if (!end_policy_rule(parser)) {
         return false;
     }
     size_t length = strlen(text);
     if (length == 0 || text[length - 1] != ']') {
-        return fail(parser, parser->line, "']' is missing at the end of the line");
+        return refuse(parser, parser->line, "']' is missing at the end of the line");
     }
     text[length - 1] = '\0';
-    if (!is_name(text)) {
-        return fail(parser, parser->line,
-                    "'%.40s': a rule's name is 1 to %d letters, digits, '.', '_' and '-'", text,
-                    POLICY_ID_SIZE - 1);
+    if (!is_rule_name(text)) {
+        return refuse(parser, parser->line,
+                      "'%.40s': a rule's name is 1 to %d letters, digits, '.', '_' and '-'", text,
+                      POLICY_ID_SIZE - 1);
     }
-    if (is_taken(parser, text)) {
-        return fail(parser, parser->line, "a second rule '%s'", text);
+    if (is_rule_name_taken(parser, text)) {
+        return refuse(parser, parser->line, "a second rule '%s'", text);
     }
     struct policy_file *file = &parser->file;
     if (file->count == POLICY_FILE_MAX_RULES) {
-        return fail(parser, parser->line, "more than %d rules", POLICY_FILE_MAX_RULES);
+        return refuse(parser, parser->line, "more than %d rules", POLICY_FILE_MAX_RULES);
     }
     struct policy_rule *rules = realloc(file->rules, (file->count + 1) * sizeof *rules);
     if (!rules) {
@@ -272,7 +250,7 @@ static bool begin_rule(struct parser *parser, char *text)
 
 /* Lines. */
 
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
     static const char blanks[] = " \t\r";
     text += strspn(text, blanks);
@@ -284,37 +262,37 @@ static char *trim(char *text)
     return text;
 }
 
-static bool read_setting(struct parser *parser, char *text)
+static bool read_policy_setting(struct policy_parser *parser, char *text)
 {
     char *equals = strchr(text, '=');
     if (!equals) {
-        return fail(parser, parser->line, "expected '[name]' or 'key = value'");
+        return refuse(parser, parser->line, "expected '[name]' or 'key = value'");
     }
     *equals = '\0';
-    const char *name = trim(text);
-    const char *value = trim(equals + 1);
+    const char *name = trim_blanks(text);
+    const char *value = trim_blanks(equals + 1);
     int key = 0;
     while (key < KEY_COUNT && strcmp(keys[key].name, name) != 0) {
         key++;
     }
     if (key == KEY_COUNT) {
-        return fail(parser, parser->line, "unknown key '%.40s'", name);
+        return refuse(parser, parser->line, "unknown key '%.40s'", name);
     }
     if (!parser->rule) {
-        return fail(parser, parser->line, "'%s' before the first '[name]'", name);
+        return refuse(parser, parser->line, "'%s' before the first '[name]'", name);
     }
     if (parser->keys & 1u << key) {
-        return fail(parser, parser->line, "a second '%s' in rule '%s'", name, parser->rule->id);
+        return refuse(parser, parser->line, "a second '%s' in rule '%s'", name, parser->rule->id);
     }
     parser->keys |= 1u << key;
     if (!*value || !keys[key].read(parser, value)) {
-        return fail(parser, parser->line, "%s = '%.40s': expected %s", name, value,
-                    keys[key].values);
+        return refuse(parser, parser->line, "%s = '%.40s': expected %s", name, value,
+                      keys[key].values);
     }
     return true;
 }
 
-static bool has_control_character(const char *line, size_t length)
+static bool has_control_char(const char *line, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)line[i];
@@ -325,19 +303,19 @@ static bool has_control_character(const char *line, size_t length)
     return false;
 }
 
-static bool read_line(struct parser *parser, char *line, size_t length)
+static bool read_policy_line(struct policy_parser *parser, char *line, size_t length)
 {
-    if (has_control_character(line, length)) {
-        return fail(parser, parser->line, "a control character: is this a text file?");
+    if (has_control_char(line, length)) {
+        return refuse(parser, parser->line, "a control character: is this a text file?");
     }
-    char *text = trim(line);
+    char *text = trim_blanks(line);
     if (*text == '\0' || *text == '#') {
         return true;
     }
-    return *text == '[' ? begin_rule(parser, text + 1) : read_setting(parser, text);
+    return *text == '[' ? begin_policy_rule(parser, text + 1) : read_policy_setting(parser, text);
 }
 
-static bool read_lines(struct parser *parser, size_t size)
+static bool read_policy_lines(struct policy_parser *parser, size_t size)
 {
     char *end = parser->file.text + size;
     for (char *line = parser->file.text; line < end;) {
@@ -345,22 +323,22 @@ static bool read_lines(struct parser *parser, size_t size)
         char *stop = newline ? newline : end;
         *stop = '\0';
         parser->line++;
-        if (!read_line(parser, line, (size_t)(stop - line))) {
+        if (!read_policy_line(parser, line, (size_t)(stop - line))) {
             return false;
         }
         line = stop + 1;
     }
-    return end_rule(parser);
+    return end_policy_rule(parser);
 }
 
-enum reason policy_file_parse(const void *data, size_t size, struct policy_file *ret_file,
+enum status policy_file_parse(const void *data, size_t size, struct policy_file *ret_file,
                               struct policy_file_error *ret_error)
 {
     struct policy_file_error error = {0};
-    struct parser parser = {.error = &error};
-    enum reason reason = REASON_bad_policy_file;
+    struct policy_parser parser = {.error = &error};
+    enum status reason = STATUS_bad_policy_file;
     if (size > POLICY_FILE_MAX_SIZE) {
-        fail(&parser, 0, "larger than %d bytes", POLICY_FILE_MAX_SIZE);
+        refuse(&parser, 0, "larger than %d bytes", POLICY_FILE_MAX_SIZE);
     } else {
         parser.file.text = malloc(size + 1);
         parser.out_of_memory = !parser.file.text;
@@ -368,16 +346,16 @@ enum reason policy_file_parse(const void *data, size_t size, struct policy_file 
             if (size > 0) {
                 memcpy(parser.file.text, data, size);
             }
-            reason = read_lines(&parser, size) ? REASON_ok : reason;
+            reason = read_policy_lines(&parser, size) ? STATUS_ok : reason;
         }
     }
-    if (reason == REASON_ok) {
+    if (reason == STATUS_ok) {
         *ret_file = parser.file;
         return reason;
     }
     policy_file_free(&parser.file);
     *ret_error = error;
-    return parser.out_of_memory ? REASON_out_of_memory : reason;
+    return parser.out_of_memory ? STATUS_out_of_memory : reason;
 }
 
 void policy_file_free(struct policy_file *file)

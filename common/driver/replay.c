@@ -1,18 +1,19 @@
-#include "driver/replay.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/driver/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/canonical.h"
-#include "codec/rules.h"
-#include "driver/replay_create.h"
-#include "driver/replay_objects.h"
+#include "common/codec/canonical.h"
+#include "common/codec/rules.h"
+#include "common/driver/replay_objects.h"
 
-/* Of objects that are made of objects: no valid pipeline is as deep, and a hostile one must not use
- * up the stack. */
+/* Nesting of objects: no valid pipeline is as deep, and a hostile one must not exhaust the stack.
+ */
 #define MAX_DEPTH 16
 
-/* What is kept for the next pipelines; beyond it all goes, and is made again as it is needed. */
+/* The most that is kept for the next pipelines; beyond it all objects are destroyed, and created
+ * again when needed. */
 #define MAX_OBJECTS   8192
 #define MAX_CODE_SIZE (64u << 20)
 
@@ -25,40 +26,37 @@ struct replay {
     bool feedback;
     struct replay_objects objects;
     unsigned depth;
-    enum replay_outcome failure; /* why the form in hand does not decode */
-    struct digest module;        /* the shader module that was last asked for */
+    enum replay_outcome failure; /* why the current form cannot be decoded */
+    struct digest module;        /* the shader module that was requested last */
 };
 
-static bool succeeded(enum replay_outcome outcome)
+static bool has_succeeded(enum replay_outcome outcome)
 {
     return outcome == REPLAY_COMPILED || outcome == REPLAY_HIT;
 }
 
-/* The stages of a pipeline; *ret_library: whether others may be made of it. */
+/* The stages of a pipeline; *ret_library: whether it is a library. */
 static const VkPipelineShaderStageCreateInfo *
-look_at_pipeline(const VkBaseInStructure *info, uint32_t *ret_stage_count, bool *ret_library)
+pipeline_stages(const VkBaseInStructure *info, uint32_t *ret_stage_count, bool *ret_library)
 {
-    struct pipeline_rules rules = {0};
+    struct pipeline_rules rules;
     const VkPipelineShaderStageCreateInfo *stages = NULL;
+    canonical_rules(info, &rules);
     *ret_stage_count = 0;
     switch (info->sType) {
     case VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO:
-        rules_compute((const VkComputePipelineCreateInfo *)info, &rules);
         *ret_stage_count = 1;
         stages = &((const VkComputePipelineCreateInfo *)info)->stage;
         break;
     case VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO:
-        rules_graphics((const VkGraphicsPipelineCreateInfo *)info, &rules);
         *ret_stage_count = ((const VkGraphicsPipelineCreateInfo *)info)->stageCount;
         stages = ((const VkGraphicsPipelineCreateInfo *)info)->pStages;
         break;
     case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR:
-        rules_ray_tracing((const VkRayTracingPipelineCreateInfoKHR *)info, &rules);
         *ret_stage_count = ((const VkRayTracingPipelineCreateInfoKHR *)info)->stageCount;
         stages = ((const VkRayTracingPipelineCreateInfoKHR *)info)->pStages;
         break;
     default:
-        rules_ray_tracing_nv((const VkRayTracingPipelineCreateInfoNV *)info, &rules);
         *ret_stage_count = ((const VkRayTracingPipelineCreateInfoNV *)info)->stageCount;
         stages = ((const VkRayTracingPipelineCreateInfoNV *)info)->pStages;
         break;
@@ -67,10 +65,10 @@ look_at_pipeline(const VkBaseInStructure *info, uint32_t *ret_stage_count, bool 
     return stages;
 }
 
-/* A stage without a module names its code by an identifier, which only a driver that has the code
- * already understands (VK_EXT_shader_module_identifier). */
-static bool allow_stages(const struct replay *replay, const VkPipelineShaderStageCreateInfo *stages,
-                         uint32_t count)
+/* A stage without a module names its code by an identifier, which means something only to a driver
+ * that already has the code (VK_EXT_shader_module_identifier). */
+static bool are_stages_allowed(const struct replay *replay,
+                               const VkPipelineShaderStageCreateInfo *stages, uint32_t count)
 {
     const struct replay_object *module = replay_objects_find(&replay->objects, replay->module);
     for (uint32_t i = 0; stages && i < count; i++) {
@@ -86,7 +84,7 @@ static bool allow_stages(const struct replay *replay, const VkPipelineShaderStag
 
 static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle);
 
-/* The decoder has checked that the code has this size. */
+/* `size` is the size that the form says. */
 static bool find_code(void *user, struct digest content, size_t size, const void **ret_code)
 {
     struct replay *replay = user;
@@ -100,9 +98,10 @@ static bool find_code(void *user, struct digest content, size_t size, const void
     return found == size && size % sizeof(uint32_t) == 0;
 }
 
-/* The create-info of a form, with all objects that it refers to. NULL: *ret_failure tells why. */
-static VkBaseInStructure *decode(struct replay *replay, struct digest content,
-                                 enum replay_outcome *ret_failure)
+/* Decodes the create-info of a form and creates the objects that it refers to. NULL: see
+ * *ret_failure. */
+static VkBaseInStructure *decode_form(struct replay *replay, struct digest content,
+                                      enum replay_outcome *ret_failure)
 {
     const struct canonical_sources sources = {find_handle, find_code, replay};
     enum replay_outcome outer = replay->failure;
@@ -122,8 +121,8 @@ static VkBaseInStructure *decode(struct replay *replay, struct digest content,
     return info;
 }
 
-static enum replay_outcome make(struct replay *replay, VkBaseInStructure *info, bool as_library,
-                                union replay_handle *ret_handle)
+static enum replay_outcome create_from(struct replay *replay, VkBaseInStructure *info,
+                                       bool as_library, union replay_handle *ret_handle)
 {
     if (replay_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
         if (info->sType == VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO &&
@@ -135,22 +134,22 @@ static enum replay_outcome make(struct replay *replay, VkBaseInStructure *info, 
     }
     uint32_t count;
     bool library;
-    const VkPipelineShaderStageCreateInfo *stages = look_at_pipeline(info, &count, &library);
+    const VkPipelineShaderStageCreateInfo *stages = pipeline_stages(info, &count, &library);
     if (as_library && !library) {
         return REPLAY_INVALID;
     }
-    if (!allow_stages(replay, stages, count)) {
+    if (!are_stages_allowed(replay, stages, count)) {
         return REPLAY_UNSUPPORTED;
     }
     return replay_create_pipeline(replay->device, &replay->commands, replay->cache,
-                                  replay->feedback, info, ret_handle);
+                                  replay->feedback, count, info, ret_handle);
 }
 
-static void remember(struct replay *replay, struct digest content, enum replay_outcome outcome,
-                     union replay_handle handle, const VkBaseInStructure *info)
+static void store_outcome(struct replay *replay, struct digest content, enum replay_outcome outcome,
+                          union replay_handle handle, const VkBaseInStructure *info)
 {
     struct replay_object *object = replay_objects_find(&replay->objects, content);
-    object->state = succeeded(outcome) ? REPLAY_MADE : REPLAY_FAILED;
+    object->state = has_succeeded(outcome) ? REPLAY_MADE : REPLAY_FAILED;
     object->outcome = outcome;
     object->handle = handle;
     if (object->state == REPLAY_MADE && object->type == VK_OBJECT_TYPE_SHADER_MODULE) {
@@ -161,7 +160,7 @@ static void remember(struct replay *replay, struct digest content, enum replay_o
     }
 }
 
-/* Makes an object that is not in the table, and puts it there. */
+/* Creates an object that is not in the table and inserts it. */
 static enum replay_outcome make_object(struct replay *replay, VkObjectType type,
                                        struct digest content)
 {
@@ -170,12 +169,12 @@ static enum replay_outcome make_object(struct replay *replay, VkObjectType type,
     if (!replay_objects_insert(&replay->objects, type, content)) {
         return REPLAY_NO_MEMORY;
     }
-    VkBaseInStructure *info = decode(replay, content, &outcome);
+    VkBaseInStructure *info = decode_form(replay, content, &outcome);
     if (info) {
-        outcome = replay_type_of(info->sType) == type ? make(replay, info, true, &handle)
+        outcome = replay_type_of(info->sType) == type ? create_from(replay, info, true, &handle)
                                                       : REPLAY_INVALID;
     }
-    remember(replay, content, outcome, handle, info);
+    store_outcome(replay, content, outcome, handle, info);
     free(info);
     return outcome;
 }
@@ -194,7 +193,7 @@ static bool find_handle(void *user, VkObjectType type, struct digest content, ui
         outcome = make_object(replay, type, content);
         replay->depth--;
     }
-    if (!succeeded(outcome)) {
+    if (!has_succeeded(outcome)) {
         replay->failure = outcome;
         return false;
     }
@@ -205,14 +204,14 @@ static bool find_handle(void *user, VkObjectType type, struct digest content, ui
     return true;
 }
 
-/* Libraries are put into the table, everything else is destroyed at once. */
+/* Keeps libraries in the table and destroys everything else at once. */
 static enum replay_outcome replay_form(struct replay *replay, struct digest pipeline)
 {
     enum replay_outcome outcome;
     union replay_handle handle = {0};
     uint32_t stage_count;
     bool library = false;
-    VkBaseInStructure *info = decode(replay, pipeline, &outcome);
+    VkBaseInStructure *info = decode_form(replay, pipeline, &outcome);
     if (!info) {
         return outcome;
     }
@@ -220,12 +219,12 @@ static enum replay_outcome replay_form(struct replay *replay, struct digest pipe
         free(info);
         return REPLAY_INVALID;
     }
-    look_at_pipeline(info, &stage_count, &library);
-    outcome = make(replay, info, false, &handle);
+    pipeline_stages(info, &stage_count, &library);
+    outcome = create_from(replay, info, false, &handle);
     free(info);
     if (library && replay_objects_insert(&replay->objects, VK_OBJECT_TYPE_PIPELINE, pipeline)) {
-        remember(replay, pipeline, outcome, handle, NULL);
-    } else if (succeeded(outcome)) {
+        store_outcome(replay, pipeline, outcome, handle, NULL);
+    } else if (has_succeeded(outcome)) {
         replay_objects_destroy(replay->device, &replay->commands, VK_OBJECT_TYPE_PIPELINE, handle);
     }
     return outcome;
@@ -247,7 +246,7 @@ struct replay *replay_new(VkDevice device, const struct replay_commands *command
                           VkPipelineCache cache, const struct replay_source *source,
                           const struct replay_limits *limits, bool feedback)
 {
-    struct replay *replay = malloc(sizeof(*replay));
+    struct replay *replay = malloc(sizeof *replay);
     if (replay) {
         *replay = (struct replay){
             .device = device,

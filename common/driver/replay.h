@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Replay: recipes → create-infos → objects → the driver, into a pipeline cache.
  *
- * A struct replay belongs to one thread; any number of them, each with its thread, may share one
- * device and one cache (created without external synchronization). Forms and code may come from a
- * hostile file: forms are decoded by the checking decoder, code must have been validated by whoever
- * gives it (the tool, with SPIRV-Tools) unless this user's own programs recorded it. What cannot be
- * replayed is skipped, with its outcome. Nothing here logs. */
+ * A struct replay belongs to one thread; several of them may share one device and one cache
+ * (created without external synchronization). Forms and code may come from a hostile file: the
+ * decoder checks forms; the caller must validate code (the tool does, with SPIRV-Tools) unless this
+ * user's own programs recorded it. Pipelines that cannot be replayed are skipped, with an outcome.
+ * Nothing here logs. */
 #ifndef WARMPIPE_DRIVER_REPLAY_H
 #define WARMPIPE_DRIVER_REPLAY_H
 
@@ -13,11 +14,10 @@
 #include <stdint.h>
 #include <vulkan/vulkan.h>
 
-#include "codec/digest.h"
-#include "driver/replay_limits.h"
+#include "common/base/digest.h"
+#include "common/driver/replay_limits.h"
 
-/* The next layer's or the loader's commands, borrowed for the call of replay_new; those of
- * extensions that are not enabled are NULL. */
+/* The next layer's or the loader's commands; those of extensions that are not enabled are NULL. */
 struct replay_commands {
     PFN_vkCreateShaderModule create_shader_module;
     PFN_vkDestroyShaderModule destroy_shader_module;
@@ -39,7 +39,7 @@ struct replay_commands {
     PFN_vkDestroyPipeline destroy_pipeline;
 };
 
-/* Where recipes come from: recipes_find, or a test. Bytes live as long as the replay. */
+/* The source of recipes: recipes_find, or a test. The bytes must live as long as the replay. */
 struct replay_source {
     bool (*form)(void *user, struct digest content, const void **ret_form, size_t *ret_size);
     bool (*code)(void *user, struct digest content, const void **ret_code, size_t *ret_size);
@@ -47,11 +47,11 @@ struct replay_source {
 };
 
 enum replay_outcome {
-    REPLAY_COMPILED,    /* the driver compiled it, or does not tell */
+    REPLAY_COMPILED,    /* the driver compiled it, or gives no feedback */
     REPLAY_HIT,         /* the cache had it */
-    REPLAY_MISSING,     /* a form or code that it refers to is not there */
-    REPLAY_INVALID,     /* a form that does not decode, or refers to itself */
-    REPLAY_UNSUPPORTED, /* beyond the device's limits, or a command that is not there */
+    REPLAY_MISSING,     /* a form or code that it refers to is missing */
+    REPLAY_INVALID,     /* a form cannot be decoded, or refers to itself */
+    REPLAY_UNSUPPORTED, /* it exceeds the device's limits, or a command does not exist */
     REPLAY_REFUSED,     /* the driver returned an error */
     REPLAY_NO_MEMORY,
     REPLAY_OUTCOME_COUNT
@@ -59,14 +59,14 @@ enum replay_outcome {
 
 struct replay;
 
-/* `feedback`: creation feedback may be chained (Vulkan 1.3 or its extension is enabled). Everything
- * but *commands, *source and *limits, which are copied, is borrowed. NULL: out of memory. */
+/* `feedback`: creation feedback may be chained (Vulkan 1.3 or its extension is enabled). *commands,
+ * *source and *limits are copied, everything else is borrowed. NULL: out of memory. */
 struct replay *replay_new(VkDevice device, const struct replay_commands *commands,
                           VkPipelineCache cache, const struct replay_source *source,
                           const struct replay_limits *limits, bool feedback);
 
-/* Creates the pipeline of this content digest, with all that it refers to (kept for the next ones),
- * and destroys it, unless others refer to it as a library. Calls Vulkan. */
+/* Creates the pipeline with this content digest and the objects that it refers to (kept for the
+ * next pipelines), and destroys it unless it is a library for others. Calls Vulkan. */
 enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipeline);
 
 /* Destroys all objects, and frees; NULL is a no-op. */

@@ -1,6 +1,7 @@
-#include "driver/replay_limits.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/driver/replay_limits.h"
 
-#include "driver/spirv_workgroup.h"
+#include <string.h>
 
 void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
                          PFN_vkGetPhysicalDeviceProperties2 get_properties2,
@@ -39,7 +40,7 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
 }
 
 /* A limit of 0 is not known. */
-static bool within(uint64_t value, uint32_t limit)
+static bool is_within(uint64_t value, uint32_t limit)
 {
     return limit == 0 || value <= limit;
 }
@@ -49,11 +50,11 @@ bool replay_limits_allow_layout(const struct replay_limits *limits,
 {
     for (uint32_t i = 0; i < info->pushConstantRangeCount; i++) {
         const VkPushConstantRange *range = &info->pPushConstantRanges[i];
-        if (!within((uint64_t)range->offset + range->size, limits->max_push_constants_size)) {
+        if (!is_within((uint64_t)range->offset + range->size, limits->max_push_constants_size)) {
             return false;
         }
     }
-    return within(info->setLayoutCount, limits->max_bound_descriptor_sets);
+    return is_within(info->setLayoutCount, limits->max_bound_descriptor_sets);
 }
 
 /* 0: the stage requires none. */
@@ -69,8 +70,9 @@ static uint32_t required_subgroup_size(const VkPipelineShaderStageCreateInfo *st
     return 0;
 }
 
-static bool allow_subgroup_size(const struct replay_limits *limits,
-                                const VkPipelineShaderStageCreateInfo *stage, uint32_t required)
+static bool is_subgroup_size_allowed(const struct replay_limits *limits,
+                                     const VkPipelineShaderStageCreateInfo *stage,
+                                     uint32_t required)
 {
     if (required == 0 || limits->max_subgroup_size == 0) {
         return true;
@@ -79,7 +81,7 @@ static bool allow_subgroup_size(const struct replay_limits *limits,
            (stage->stage & ~limits->required_subgroup_size_stages) == 0;
 }
 
-/* What the width of a workgroup must be a multiple of if subgroups are to be full; 0: anything. */
+/* For full subgroups the width of a workgroup must be a multiple of this; 0: no restriction. */
 static uint32_t full_subgroup_size(const struct replay_limits *limits,
                                    VkPipelineShaderStageCreateFlags flags, uint32_t required)
 {
@@ -92,13 +94,13 @@ static uint32_t full_subgroup_size(const struct replay_limits *limits,
     return required != 0 ? required : limits->subgroup_size;
 }
 
-static bool allow_workgroup(const struct replay_limits *limits,
-                            const VkPipelineShaderStageCreateInfo *stage, const uint32_t size[3],
-                            uint32_t required)
+static bool is_workgroup_allowed(const struct replay_limits *limits,
+                                 const VkPipelineShaderStageCreateInfo *stage,
+                                 const uint32_t size[3], uint32_t required)
 {
     uint64_t invocations = 1;
     for (int i = 0; i < 3; i++) {
-        if (!within(size[i], limits->max_workgroup_size[i])) {
+        if (!is_within(size[i], limits->max_workgroup_size[i])) {
             return false;
         }
         invocations *= size[i] < UINT16_MAX ? size[i] : UINT16_MAX;
@@ -111,7 +113,7 @@ static bool allow_workgroup(const struct replay_limits *limits,
         invocations > (uint64_t)required * limits->max_workgroup_subgroups) {
         return false;
     }
-    return within(invocations, limits->max_workgroup_invocations);
+    return is_within(invocations, limits->max_workgroup_invocations);
 }
 
 bool replay_limits_allow_stage(const struct replay_limits *limits,
@@ -119,7 +121,7 @@ bool replay_limits_allow_stage(const struct replay_limits *limits,
                                size_t code_size)
 {
     uint32_t required = required_subgroup_size(stage);
-    if (!allow_subgroup_size(limits, stage, required)) {
+    if (!is_subgroup_size_allowed(limits, stage, required)) {
         return false;
     }
     uint32_t size[3];
@@ -127,5 +129,209 @@ bool replay_limits_allow_stage(const struct replay_limits *limits,
         !spirv_workgroup_size(code, code_size, stage->pName, stage->pSpecializationInfo, size)) {
         return true;
     }
-    return allow_workgroup(limits, stage, size, required);
+    return is_workgroup_allowed(limits, stage, size, required);
+}
+
+#define MAGIC        0x07230203u
+#define HEADER_WORDS 5
+
+/* SPIR-V specification, "Instructions", "Execution Mode", "Decoration", "BuiltIn". */
+enum {
+    OP_ENTRY_POINT = 15,
+    OP_EXECUTION_MODE = 16,
+    OP_CONSTANT = 43,
+    OP_CONSTANT_COMPOSITE = 44,
+    OP_SPEC_CONSTANT = 50,
+    OP_SPEC_CONSTANT_COMPOSITE = 51,
+    OP_FUNCTION = 54,
+    OP_DECORATE = 71,
+    OP_EXECUTION_MODE_ID = 331,
+    MODEL_GL_COMPUTE = 5,
+    MODE_LOCAL_SIZE = 17,
+    MODE_LOCAL_SIZE_ID = 38,
+    DECORATION_SPEC_ID = 1,
+    DECORATION_BUILT_IN = 11,
+    BUILT_IN_WORKGROUP_SIZE = 25
+};
+
+/* A reader for the part before the first function, which contains all modes, decorations and
+ * constants.
+ */
+struct spirv_module {
+    const uint32_t *words;
+    size_t count;
+    const VkSpecializationInfo *specialization;
+};
+
+struct spirv_instruction {
+    uint32_t op;
+    uint32_t length;       /* operands */
+    const uint32_t *words; /* operands */
+};
+
+/* Moves to the next instruction; false at the end, and at an incomplete one. */
+static bool next_instruction(const struct spirv_module *module, size_t *at,
+                             struct spirv_instruction *ret_instruction)
+{
+    if (*at >= module->count) {
+        return false;
+    }
+    uint32_t head = module->words[*at];
+    uint32_t length = head >> 16;
+    if (length == 0 || length > module->count - *at || (head & 0xffff) == OP_FUNCTION) {
+        return false;
+    }
+    *ret_instruction =
+        (struct spirv_instruction){head & 0xffff, length - 1, &module->words[*at + 1]};
+    *at += length;
+    return true;
+}
+
+static bool is_literal(const struct spirv_instruction *instruction, uint32_t from, const char *text)
+{
+    size_t room = (instruction->length - from) * sizeof(uint32_t);
+    size_t size = strlen(text) + 1;
+    return size <= room && memcmp(&instruction->words[from], text, size) == 0;
+}
+
+static bool find_entry_point(const struct spirv_module *module, const char *name, uint32_t *ret_id)
+{
+    struct spirv_instruction i;
+    for (size_t at = HEADER_WORDS; next_instruction(module, &at, &i);) {
+        if (i.op == OP_ENTRY_POINT && i.length > 2 && i.words[0] == MODEL_GL_COMPUTE &&
+            is_literal(&i, 2, name)) {
+            *ret_id = i.words[1];
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_spec_id(const struct spirv_module *module, uint32_t id, uint32_t *ret_spec_id)
+{
+    struct spirv_instruction i;
+    for (size_t at = HEADER_WORDS; next_instruction(module, &at, &i);) {
+        if (i.op == OP_DECORATE && i.length == 3 && i.words[0] == id &&
+            i.words[1] == DECORATION_SPEC_ID) {
+            *ret_spec_id = i.words[2];
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_workgroup_size(const struct spirv_module *module, uint32_t *ret_id)
+{
+    struct spirv_instruction i;
+    for (size_t at = HEADER_WORDS; next_instruction(module, &at, &i);) {
+        if (i.op == OP_DECORATE && i.length == 3 && i.words[1] == DECORATION_BUILT_IN &&
+            i.words[2] == BUILT_IN_WORKGROUP_SIZE) {
+            *ret_id = i.words[0];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Replaces *value by the constant that the program specifies, if it does. False: of another width.
+ */
+static bool specialize_constant(const struct spirv_module *module, uint32_t id, uint32_t *value)
+{
+    const VkSpecializationInfo *info = module->specialization;
+    uint32_t spec_id;
+    if (!info || !find_spec_id(module, id, &spec_id)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < info->mapEntryCount; i++) {
+        const VkSpecializationMapEntry *entry = &info->pMapEntries[i];
+        if (entry->constantID != spec_id) {
+            continue;
+        }
+        if (entry->size != sizeof *value || entry->offset > info->dataSize ||
+            info->dataSize - entry->offset < sizeof *value) {
+            return false;
+        }
+        memcpy(value, (const uint8_t *)info->pData + entry->offset, sizeof *value);
+    }
+    return true;
+}
+
+/* The instruction that defines the constant `id`. */
+static bool find_constant(const struct spirv_module *module, uint32_t id,
+                          struct spirv_instruction *ret_instruction)
+{
+    struct spirv_instruction i;
+    for (size_t at = HEADER_WORDS; next_instruction(module, &at, &i);) {
+        if (i.op >= OP_CONSTANT && i.op <= OP_SPEC_CONSTANT_COMPOSITE && i.length >= 3 &&
+            i.words[1] == id) {
+            *ret_instruction = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_constant(const struct spirv_module *module, uint32_t id, uint32_t *ret_value)
+{
+    struct spirv_instruction i;
+    if (!find_constant(module, id, &i) || i.length != 3 ||
+        (i.op != OP_CONSTANT && i.op != OP_SPEC_CONSTANT)) {
+        return false;
+    }
+    *ret_value = i.words[2];
+    return i.op == OP_CONSTANT || specialize_constant(module, id, ret_value);
+}
+
+static bool read_constants(const struct spirv_module *module, const uint32_t ids[3],
+                           uint32_t ret_size[3])
+{
+    return read_constant(module, ids[0], &ret_size[0]) &&
+           read_constant(module, ids[1], &ret_size[1]) &&
+           read_constant(module, ids[2], &ret_size[2]);
+}
+
+static bool read_workgroup_size(const struct spirv_module *module, uint32_t id,
+                                uint32_t ret_size[3])
+{
+    struct spirv_instruction i;
+    return find_constant(module, id, &i) && i.length == 5 &&
+           (i.op == OP_CONSTANT_COMPOSITE || i.op == OP_SPEC_CONSTANT_COMPOSITE) &&
+           read_constants(module, &i.words[2], ret_size);
+}
+
+static bool read_local_size(const struct spirv_module *module, uint32_t entry, uint32_t ret_size[3])
+{
+    struct spirv_instruction i;
+    for (size_t at = HEADER_WORDS; next_instruction(module, &at, &i);) {
+        if (i.length != 5 || i.words[0] != entry) {
+            continue;
+        }
+        if (i.op == OP_EXECUTION_MODE && i.words[1] == MODE_LOCAL_SIZE) {
+            memcpy(ret_size, &i.words[2], 3 * sizeof(uint32_t));
+            return true;
+        }
+        if (i.op == OP_EXECUTION_MODE_ID && i.words[1] == MODE_LOCAL_SIZE_ID) {
+            return read_constants(module, &i.words[2], ret_size);
+        }
+    }
+    return false;
+}
+
+bool spirv_workgroup_size(const void *code, size_t size, const char *name,
+                          const VkSpecializationInfo *specialization, uint32_t ret_size[3])
+{
+    const struct spirv_module module = {code, size / sizeof(uint32_t), specialization};
+    uint32_t entry;
+    uint32_t built_in;
+    uint32_t found[3];
+    if (module.count < HEADER_WORDS || module.words[0] != MAGIC ||
+        !find_entry_point(&module, name, &entry)) {
+        return false;
+    }
+    if (find_workgroup_size(&module, &built_in) ? !read_workgroup_size(&module, built_in, found)
+                                                : !read_local_size(&module, entry, found)) {
+        return false;
+    }
+    memcpy(ret_size, found, sizeof found);
+    return true;
 }

@@ -1,5 +1,6 @@
-/* What a device allows, as far as pipelines made on another one may go beyond it. What goes beyond
- * must not reach the driver: it need not refuse it. */
+// SPDX-License-Identifier: Apache-2.0
+/* The limits of a device that pipelines made on another one may exceed. Such pipelines must not
+ * reach the driver, which need not refuse them. Thread-safe. */
 #ifndef WARMPIPE_DRIVER_REPLAY_LIMITS_H
 #define WARMPIPE_DRIVER_REPLAY_LIMITS_H
 
@@ -9,7 +10,7 @@
 #include <vulkan/vulkan.h>
 
 /* VkPhysicalDeviceLimits, VkPhysicalDeviceSubgroupProperties and
- * VkPhysicalDeviceSubgroupSizeControlProperties. Zeros: not known, so not looked at. */
+ * VkPhysicalDeviceSubgroupSizeControlProperties. 0: not known, not checked. */
 struct replay_limits {
     uint32_t max_push_constants_size;
     uint32_t max_workgroup_invocations;
@@ -22,7 +23,7 @@ struct replay_limits {
     uint32_t max_bound_descriptor_sets;
 };
 
-/* Asks a device; get_properties2 may be NULL below Vulkan 1.1. Calls Vulkan. */
+/* Queries a device; get_properties2 may be NULL below Vulkan 1.1. Calls Vulkan. */
 void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
                          PFN_vkGetPhysicalDeviceProperties2 get_properties2,
                          VkPhysicalDevice device, struct replay_limits *ret_limits);
@@ -33,11 +34,19 @@ bool replay_limits_allow_layout(const struct replay_limits *limits,
                                 const VkPipelineLayoutCreateInfo *info);
 
 /* Required subgroup sizes (VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-*,
- * VUID-VkPipelineShaderStageCreateInfo-pNext-02755) and, of a compute stage whose code is given
+ * VUID-VkPipelineShaderStageCreateInfo-pNext-02755) and, if the code of a compute stage is given
  * (else NULL), the workgroup's size ("Built-In Variables", WorkgroupSize;
  * VUID-VkPipelineShaderStageCreateInfo-pNext-02756, -02757, -flags-02758, -02759). */
 bool replay_limits_allow_stage(const struct replay_limits *limits,
                                const VkPipelineShaderStageCreateInfo *stage, const void *code,
                                size_t code_size);
+
+/* Reads the workgroup size (x, y, z) of the entry point `name` from SPIR-V, under this
+ * specialization (may be NULL): the object decorated with WorkgroupSize if there is one, else
+ * LocalSizeId or LocalSize (chapter "Built-In Variables", WorkgroupSize). False: there is no such
+ * entry point, or its size is computed or cannot be read. The code may be damaged; nothing outside
+ * it is read. `code` is aligned at 4. */
+bool spirv_workgroup_size(const void *code, size_t size, const char *name,
+                          const VkSpecializationInfo *specialization, uint32_t ret_size[3]);
 
 #endif

@@ -1,5 +1,6 @@
-/* The objects that a replay has made: one for each content, kept for all who refer to it. Belongs
- * to one thread. */
+// SPDX-License-Identifier: Apache-2.0
+/* The objects that a replay has created: one for each content digest, kept for every pipeline that
+ * refers to it. Belongs to one thread. */
 #ifndef WARMPIPE_DRIVER_REPLAY_OBJECTS_H
 #define WARMPIPE_DRIVER_REPLAY_OBJECTS_H
 
@@ -8,8 +9,8 @@
 #include <stdint.h>
 #include <vulkan/vulkan.h>
 
-#include "codec/digest.h"
-#include "driver/replay.h"
+#include "common/base/digest.h"
+#include "common/driver/replay.h"
 
 union replay_handle {
     uint64_t value;
@@ -23,7 +24,7 @@ union replay_handle {
 };
 
 enum replay_state {
-    REPLAY_BEING_MADE, /* who asks for it now is part of it */
+    REPLAY_BEING_MADE, /* a request for it now comes from one of its own parts */
     REPLAY_MADE,
     REPLAY_FAILED
 };
@@ -40,26 +41,42 @@ struct replay_object {
 
 /* Zero-initialize it. */
 struct replay_objects {
-    struct replay_object *slots; /* those without a type are free */
+    struct replay_object *slots; /* a slot without a type is free */
     size_t capacity;             /* a power of two, or 0 */
     size_t count;
     size_t code_size; /* of all shader modules */
 };
 
-/* NULL: there is none. What is given stays where it is until the next insertion. */
+/* NULL: there is none. The result is valid until the next insertion. */
 struct replay_object *replay_objects_find(const struct replay_objects *objects,
                                           struct digest content);
 
-/* One that is not there yet, being made. NULL: out of memory. */
+/* Inserts an object that is not in the table, in state BEING_MADE. NULL: out of memory. */
 struct replay_object *replay_objects_insert(struct replay_objects *objects, VkObjectType type,
                                             struct digest content);
 
-/* Destroys one of this type; calls Vulkan. */
+/* Destroys one object. Calls Vulkan. */
 void replay_objects_destroy(VkDevice device, const struct replay_commands *commands,
                             VkObjectType type, union replay_handle handle);
 
-/* Destroys all, whoever is made of others before these, and empties the table. Calls Vulkan. */
+/* Destroys all objects, each before its parts, and empties the table. Calls Vulkan. */
 void replay_objects_clear(struct replay_objects *objects, VkDevice device,
                           const struct replay_commands *commands);
+
+/* The type of object that a create-info of this sType creates; UNKNOWN: not one that a pipeline is
+ * made of. */
+VkObjectType replay_type_of(VkStructureType stype);
+
+/* Creates an object of any type except a pipeline. *ret_handle is set on success.
+ * REPLAY_UNSUPPORTED: the command does not exist. Calls Vulkan. */
+enum replay_outcome replay_create_object(VkDevice device, const struct replay_commands *c,
+                                         const void *info, union replay_handle *ret_handle);
+
+/* The same for a pipeline of any kind. with_feedback: creation feedback may be chained, and tells
+ * whether the cache had the pipeline. */
+enum replay_outcome replay_create_pipeline(VkDevice device, const struct replay_commands *c,
+                                           VkPipelineCache cache, bool with_feedback,
+                                           uint32_t stage_count, VkBaseInStructure *info,
+                                           union replay_handle *ret_handle);
 
 #endif

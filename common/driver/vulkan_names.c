@@ -1,11 +1,12 @@
-#include "vulkan_names.h"
+// SPDX-License-Identifier: Apache-2.0
+#include "common/driver/vulkan_names.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/glob.h"
+#include "common/base/text.h"
 
-/* By VkDriverId. Numbers, for the headers of the oldest distributions lack the later names. */
+/* By VkDriverId, as numbers: older headers lack the later names. */
 static const char *const driver_ids[] = {
     [1] = "AMD_PROPRIETARY",
     [2] = "AMD_OPEN_SOURCE",
@@ -38,7 +39,7 @@ static const char *const driver_ids[] = {
     [29] = "MESA_GFXSTREAM",
 };
 
-#define DRIVER_ID_COUNT (sizeof(driver_ids) / sizeof(driver_ids[0]))
+#define DRIVER_ID_COUNT (sizeof driver_ids / sizeof driver_ids[0])
 
 const char *vulkan_driver_id(uint32_t driver_id)
 {
@@ -47,11 +48,11 @@ const char *vulkan_driver_id(uint32_t driver_id)
 
 bool vulkan_parse_driver_id(const char *name, uint32_t *ret_driver_id)
 {
-    if (glob_matches("VK_DRIVER_ID_*", name)) {
+    if (pattern_matches("VK_DRIVER_ID_*", name)) {
         name += strlen("VK_DRIVER_ID_");
     }
     for (uint32_t id = 1; id < DRIVER_ID_COUNT; id++) {
-        if (glob_matches(driver_ids[id], name)) {
+        if (pattern_matches(driver_ids[id], name)) {
             *ret_driver_id = id;
             return true;
         }
@@ -59,19 +60,19 @@ bool vulkan_parse_driver_id(const char *name, uint32_t *ret_driver_id)
     return false;
 }
 
-/* How a version is packed: the bits of each part, the most significant part first. */
-struct encoding {
+/* The encoding of a version: the bits of each part, the most significant part first. */
+struct version_encoding {
     int count;
     unsigned bits[4];
 };
 
-/* Less the variant: VK_MAKE_API_VERSION (chapter "Version Numbers"). */
-static const struct encoding api_encoding = {3, {7, 10, 12}};
+/* VK_MAKE_API_VERSION without the variant (chapter "Version Numbers"). */
+static const struct version_encoding api_encoding = {3, {7, 10, 12}};
 
-static const struct encoding *driver_encoding(uint32_t vendor_id, uint32_t driver_id)
+static const struct version_encoding *driver_encoding(uint32_t vendor_id, uint32_t driver_id)
 {
-    static const struct encoding nvidia = {4, {10, 8, 8, 6}};
-    static const struct encoding intel_windows = {2, {18, 14}};
+    static const struct version_encoding nvidia = {4, {10, 8, 8, 6}};
+    static const struct version_encoding intel_windows = {2, {18, 14}};
     const uint32_t nvidia_vendor = 0x10de;
     if (driver_id == VK_DRIVER_ID_NVIDIA_PROPRIETARY ||
         (driver_id == 0 && vendor_id == nvidia_vendor)) {
@@ -85,7 +86,7 @@ static unsigned low_bits(uint32_t value, unsigned bits)
     return value & ((UINT32_C(1) << bits) - 1);
 }
 
-static void format_version(const struct encoding *encoding, uint32_t version,
+static void format_version(const struct version_encoding *encoding, uint32_t version,
                            char ret_text[VULKAN_VERSION_SIZE])
 {
     unsigned parts[4];
@@ -115,33 +116,18 @@ void vulkan_driver_version(const struct driver_identity *identity,
                    identity->driver_version, ret_text);
 }
 
-/* Decimal digits that fit `bits` bits; *text moves behind them. */
-static bool parse_part(const char **text, unsigned bits, uint32_t *ret_part)
-{
-    uint32_t part = 0;
-    const char *at = *text;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        part = part * 10 + (uint32_t)(*at - '0');
-        if (part >> bits != 0) {
-            return false;
-        }
-    }
-    bool found = at != *text;
-    *text = at;
-    *ret_part = part;
-    return found;
-}
-
-static bool parse_version(const struct encoding *encoding, const char *text, uint32_t *ret_version)
+static bool parse_version(const struct version_encoding *encoding, const char *text,
+                          uint32_t *ret_version)
 {
     uint32_t version = 0;
     bool over = false;
     for (int i = 0; i < encoding->count; i++) {
-        uint32_t part = 0;
-        if (!over && !parse_part(&text, encoding->bits[i], &part)) {
+        const unsigned bits = encoding->bits[i];
+        uint64_t part = 0;
+        if (!over && !text_parse_digits(&text, (UINT64_C(1) << bits) - 1, &part)) {
             return false;
         }
-        version = version << encoding->bits[i] | part;
+        version = version << bits | (uint32_t)part;
         over = over || *text != '.';
         text += over ? 0 : 1;
     }

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The envelope's check of 256 MiB against XXH3-128 over the same bytes, in interleaved pairs.
  * Prints one JSON object; exit 0: the limit is met, 1: it is not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "disk/envelope.h"
+#include "common/blobs/envelope.h"
 #include "pairs.h"
 
 #define FILE_SIZE ((size_t)256 << 20)
@@ -50,10 +51,10 @@ static double time_check(void *user)
     const struct bench *bench = user;
     struct envelope envelope;
     const double start = pairs_now();
-    enum reason reason = envelope_validate(bench->file, FILE_SIZE, &bench->identity, &envelope);
+    enum status reason = envelope_validate(bench->file, FILE_SIZE, &bench->identity, &envelope);
     const double took = pairs_now() - start;
-    if (reason != REASON_ok) {
-        fprintf(stderr, "the file is refused: %s\n", reason_id(reason));
+    if (reason != STATUS_ok) {
+        fprintf(stderr, "the file is refused: %s\n", status_id(reason));
         exit(2);
     }
     return took;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Recipes of 100,000 pipelines, in the folder that is given: opening them against a read of their
  * index alone, in interleaved pairs; and what of them ten processes hold that have all of it in
  * use. Prints a JSON object a line; exit 0: the limits are met, 1: one is not. */
@@ -10,10 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "disk/listing.h"
-#include "disk/recipe_folder.h"
-#include "disk/recipe_segment.h"
-#include "disk/recipe_writer.h"
+#include "common/files/file.h"
+#include "common/recipes/recipes.h"
+#include "common/recipes/segment.h"
 
 #define PIPELINES ((uint64_t)100000)
 #define CODE_SIZE 600
@@ -46,7 +46,7 @@ static void fill(uint64_t number, uint8_t code[CODE_SIZE], uint8_t form[FORM_SIZ
 static struct digest put(struct bytes *batch, enum recipe_kind kind, const void *data, size_t size)
 {
     const struct digest digest = digest_of(data, size);
-    recipe_writer_put(batch, kind, digest, data, size);
+    recipe_put_record(batch, kind, digest, data, size);
     return digest;
 }
 
@@ -62,9 +62,9 @@ static void make_recipes(const char *root)
         fill(i, code, form);
         put(&batch, RECIPE_CODE, code, sizeof code);
         use.pipeline = put(&batch, RECIPE_FORM, form, sizeof form);
-        recipe_writer_put_use(&batch, &use);
+        recipe_put_use(&batch, &use);
         if (i % BATCH == BATCH - 1) {
-            if (recipe_writer_append(writer, &batch) != REASON_ok) {
+            if (recipe_writer_append(writer, &batch) != STATUS_ok) {
                 fail("cannot write");
             }
             batch.size = 0;
@@ -77,7 +77,7 @@ static void make_recipes(const char *root)
 static struct recipes *open_recipes(const char *root, enum recipes_access access)
 {
     struct recipes *recipes;
-    if (recipes_open(root, "app", access, &recipes) != REASON_ok) {
+    if (recipes_open(root, "app", access, &recipes) != STATUS_ok) {
         fail("cannot open");
     }
     return recipes;
@@ -95,7 +95,7 @@ static struct place find_index(const char *root)
     int folder_fd;
     char identity[DIGEST_HEX_SIZE];
     struct recipe_segment segment;
-    if (recipe_folder_open(root, "app", false, &folder_fd) != REASON_ok) {
+    if (recipe_folder_open(root, "app", false, &folder_fd) != STATUS_ok) {
         fail("no folder");
     }
     DIR *listing = listing_open(folder_fd, ".");
@@ -103,7 +103,7 @@ static struct place find_index(const char *root)
     while (name && recipe_folder_classify(name, identity) != RECIPE_NAME_SEGMENT) {
         name = listing_next(listing);
     }
-    if (!name || recipe_segment_open(folder_fd, name, RECIPES_MAP, &segment) != REASON_ok ||
+    if (!name || recipe_segment_open(folder_fd, name, RECIPES_MAP, &segment) != STATUS_ok ||
         !segment.is_sealed) {
         fail("no segment");
     }

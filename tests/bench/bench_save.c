@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A save of 256 MiB whose file is what this process wrote last, against write and fsync of as many
  * bytes, in interleaved pairs in the same folder. Prints one JSON object; exit 0: the limit is met,
  * 1: it is not.
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "disk/store.h"
+#include "common/blobs/store.h"
 #include "pairs.h"
 
 #define BLOB_SIZE ((size_t)256 << 20)
@@ -47,8 +48,8 @@ static double time_save(void *user)
     struct bench *bench = user;
     struct store_foreign foreign;
     const double start = pairs_now();
-    if (store_begin(bench->store, &foreign) != REASON_ok || foreign.count != 0 ||
-        store_commit(bench->store, bench->blob, BLOB_SIZE) != REASON_ok) {
+    if (store_begin(bench->store, &foreign) != STATUS_ok || foreign.count != 0 ||
+        store_commit(bench->store, bench->blob, BLOB_SIZE) != STATUS_ok) {
         fail("the save failed, or had to merge");
     }
     return pairs_now() - start;

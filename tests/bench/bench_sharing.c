@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A plain Vulkan program that times what it asks for again and again: the hot paths of the layer,
  * or, without it, of the driver. It prints one JSON object; tests/bench/sharing.py runs it in
  * pairs.
@@ -15,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <vulkan/vulkan.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include "bench_device.h"
 
 #define ROUNDS           40
 #define REPEATS          500
@@ -29,110 +30,6 @@
 #define MODULE_BYTES     100000
 #define LIVE_OBJECTS     20000
 #define TRANSIENT_ROUNDS 400
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        VkResult check_result = (call);                                                            \
-        if (check_result != VK_SUCCESS) {                                                          \
-            fprintf(stderr, "bench_sharing: %s: %d\n", #call, (int)check_result);                  \
-            exit(2);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-/* A compute shader with an empty main, as SPIR-V 1.0. */
-static const uint32_t empty_shader[] = {
-    0x07230203, 0x00010000, 0, 5,          0,          0x00020011, 1,          0x0003000e, 0, 1,
-    0x0005000f, 5,          1, 0x6e69616d, 0,          0x00060010, 1,          17,         1, 1,
-    1,          0x00020013, 2, 0x00030021, 3,          2,          0x00050036, 2,          1, 0,
-    3,          0x000200f8, 4, 0x000100fd, 0x00010038,
-};
-
-static VkDevice device;
-static VkPipelineLayout layout;
-static VkShaderModule module;
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static VkInstance open_device(void)
-{
-    VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                                     .apiVersion = VK_API_VERSION_1_3};
-    VkInstanceCreateInfo instance_info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-                                          .pApplicationInfo = &application};
-    VkInstance instance;
-    CHECK(vkCreateInstance(&instance_info, NULL, &instance));
-    uint32_t count = 1;
-    VkPhysicalDevice physical;
-    vkEnumeratePhysicalDevices(instance, &count, &physical);
-    float priority = 1;
-    VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-                                     .queueCount = 1,
-                                     .pQueuePriorities = &priority};
-    VkDeviceCreateInfo device_info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                      .queueCreateInfoCount = 1,
-                                      .pQueueCreateInfos = &queue};
-    CHECK(vkCreateDevice(physical, &device_info, NULL, &device));
-    return instance;
-}
-
-static VkShaderModule create_module(const uint32_t *code, size_t size)
-{
-    VkShaderModuleCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = size, .pCode = code};
-    VkShaderModule created;
-    CHECK(vkCreateShaderModule(device, &info, NULL, &created));
-    return created;
-}
-
-static VkPipelineLayout create_layout(uint32_t push_bytes)
-{
-    VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = push_bytes};
-    VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-                                       .pushConstantRangeCount = push_bytes > 0,
-                                       .pPushConstantRanges = &range};
-    VkPipelineLayout created;
-    CHECK(vkCreatePipelineLayout(device, &info, NULL, &created));
-    return created;
-}
-
-static VkPipelineCache create_cache(const void *data, size_t size)
-{
-    VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
-                                      .initialDataSize = size,
-                                      .pInitialData = data};
-    VkPipelineCache cache;
-    CHECK(vkCreatePipelineCache(device, &info, NULL, &cache));
-    return cache;
-}
-
-/* A pipeline whose specialization constants are `number`. */
-static VkPipeline create_pipeline(VkPipelineCache cache, uint32_t number)
-{
-    VkSpecializationMapEntry entries[4];
-    uint32_t values[4];
-    for (uint32_t i = 0; i < 4; ++i) {
-        entries[i] = (VkSpecializationMapEntry){i, i * 4, 4};
-        values[i] = number + i;
-    }
-    VkSpecializationInfo specialization = {4, entries, sizeof values, values};
-    VkComputePipelineCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                  .module = module,
-                  .pName = "main",
-                  .pSpecializationInfo = &specialization},
-        .layout = layout,
-    };
-    VkPipeline pipeline;
-    CHECK(vkCreateComputePipelines(device, cache, 1, &info, NULL, &pipeline));
-    return pipeline;
-}
 
 /* Best mean over a round of repetitions, in ns. */
 static double time_pipeline(VkPipelineCache cache)

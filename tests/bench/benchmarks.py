@@ -1,8 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmarks: what is run against what, and the limits."""
 
 import os
-import platform
 import shutil
+import subprocess
 
 from process import Failure, Program, empty_directory, stats_of
 from series import Claim, Series, Side, expect
@@ -27,14 +28,13 @@ def peak_rss(run):
     return run["peak_rss_bytes"]
 
 
-def find_driver(name):
-    """The loader's manifest of a Mesa driver for this machine."""
-    directory = "/usr/share/vulkan/icd.d"
-    wanted = [f"{name}_icd.{platform.machine()}.json", f"{name}_icd.json"]
-    for file in wanted:
-        if os.path.exists(os.path.join(directory, file)):
-            return os.path.join(directory, file)
-    raise Failure(f"no manifest {wanted[0]} in {directory}")
+def driver_environment(device):
+    """The variables with which the loader offers this device and no other."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../drivers/environment")
+    answer = subprocess.run([script, device], capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        raise Failure(answer.stderr.strip())
+    return dict(line.split("=", 1) for line in answer.stdout.splitlines())
 
 
 class Bench:
@@ -58,20 +58,17 @@ class Bench:
     def path(self, name):
         return os.path.join(self.work, name)
 
-    def driver(self, name, **variables):
-        manifest = find_driver(name)
-        return {"HOME": self.home, "VK_DRIVER_FILES": manifest, "VK_ICD_FILENAMES": manifest,
-                **variables}
+    def driver(self, device, **variables):
+        return {"HOME": self.home, **driver_environment(device), **variables}
 
     def radv(self, family="navi10", **variables):
-        """RADV's null device, without Mesa's own disk cache."""
+        """RADV without a GPU, and without Mesa's own disk cache."""
         return self.radv_alone(family, MESA_SHADER_CACHE_DISABLE="true", **variables)
 
     def radv_alone(self, family, **variables):
         """RADV keeps the shaders of its own that a device needs in one file a user, whatever the
         device, and is done with it in the second run: each device gets a folder of its own."""
-        environment = self.driver("radeon", RADV_FORCE_FAMILY=family,
-                                  XDG_CACHE_HOME=self.path(f"cache-{family}"))
+        environment = self.driver(f"radv-{family}", XDG_CACHE_HOME=self.path(f"cache-{family}"))
         if family not in self.settled:
             self.settled.add(family)
             os.makedirs(environment["XDG_CACHE_HOME"], exist_ok=True)
@@ -200,7 +197,7 @@ def no_pipelines(bench):
     directory = os.path.join(bench.home, "nothing")
     vulkaninfo = shutil.which("vulkaninfo")
     expect(vulkaninfo, "no vulkaninfo")
-    theirs = Program([vulkaninfo], {**bench.driver("lvp"), **bench.manifests()})
+    theirs = Program([vulkaninfo], {**bench.driver("lavapipe"), **bench.manifests()})
     ours = Program(theirs.command, {**theirs.environment, **bench.layer(directory)})
 
     def check():

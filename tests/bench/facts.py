@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is not a ratio of two runs: a size, and programs that time hot paths within one process."""
 
 import json

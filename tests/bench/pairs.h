@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Two ways to do the same, timed in turn: 31 pairs, their ratio with its interval, and the ratio of
  * the second to itself. docs/BENCHMARKS.md. */
 #ifndef WARMPIPE_TESTS_BENCH_PAIRS_H

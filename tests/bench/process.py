@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program once and says what it took, seen from outside and by its own account."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ratios of two interleaved series, with their uncertainty."""
 
 import math
@@ -37,6 +38,10 @@ class Ratio:
         ratios = sorted(n / d for n, d in zip(numerators, denominators))
         outside = max(rank_of_interval(len(ratios)), 1)
         return cls(median(ratios), ratios[outside - 1], ratios[-outside])
+
+    def is_narrow(self):
+        """An interval wider than a tenth of its ratio is no result."""
+        return self.high - self.low <= self.value / 10
 
     def __str__(self):
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"

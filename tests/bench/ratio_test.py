@@ -1,9 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 """The statistics that the benchmarks are judged by."""
 
 import random
 import unittest
 
 from ratio import Ratio, median, orders, rank_of_interval
+from series import Claim
 
 
 class RatioTest(unittest.TestCase):
@@ -24,6 +26,17 @@ class RatioTest(unittest.TestCase):
         ratio = Ratio.of([2, 9, 4], [1, 3, 4])
         self.assertEqual((ratio.low, ratio.value, ratio.high), (1, 2, 3))
         self.assertEqual(median([4, 1, 3, 2]), 2.5)
+
+    def test_a_limit_is_kept_by_the_whole_interval(self):
+        most, least = Claim("", "", None, at_most=1.1), Claim("", "", None, at_least=1.0)
+        self.assertTrue(most.met(Ratio(1.05, 1.0, 1.1)))
+        self.assertFalse(most.met(Ratio(1.05, 1.0, 1.11)))
+        self.assertTrue(least.met(Ratio(1.05, 1.0, 1.2)))
+        self.assertFalse(least.met(Ratio(1.05, 0.99, 1.2)))
+
+    def test_a_wide_interval_is_no_result(self):
+        self.assertTrue(Ratio(1.0, 0.96, 1.05).is_narrow())
+        self.assertFalse(Ratio(1.0, 0.94, 1.05).is_narrow())
 
     def test_every_side_runs_early_as_often_as_late(self):
         firsts = [order[0] for order in orders("abc", 3000)]

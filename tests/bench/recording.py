@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What recording costs, what it keeps, and what it gives back after a driver update."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """warmpipe warm against fossilize-replay, which replays the same pipelines of the same program."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What saving costs: the threads of the program, the disk, memory, several processes, idle time."""
 
 import json
@@ -133,5 +134,39 @@ def idle(bench):
              "commands": {"ours": str(ours)}}]
 
 
+def sudden_ends(bench):
+    """Programs that end right after their last compile: how many of 32 pipelines the next start
+    finds, 60 ms after each the next, and half a second before the first of the next start."""
+    arguments = ["--compute", "32", "--graphics", "0"]
+    results = []
+    for end in ("return", "exit"):
+        directory = empty_directory(bench.path(f"ends-{end}"))
+        command = [bench.client, *arguments, "--burst", "1", "--pause-ms", "60", "--end", end]
+        program = Program(command, {**bench.radv(), **bench.layer(directory)})
+        program.run(bench.path("output"))
+        (stats,) = stats_of(program.with_arguments(*arguments, "--delay-ms", "500"), bench.work)
+        hits = stats["pipelines"]["driver_hits"]
+        results.append({"name": f"ends.{end}",
+                        "says": f"hits of the start after one that ends by {end}, of 32",
+                        "limit": "≥ 30", "met": hits >= 30, "value": hits,
+                        "commands": {"ours": str(program)}})
+    return results
+
+
+def warm_libraries(bench):
+    """Warm starts with graphics pipeline libraries: what the third of them has written."""
+    program = Program([bench.client, "--compute", "20", "--graphics", "40", "--libraries"],
+                      {**bench.radv(RADV_PERFTEST="gpl"),
+                       **bench.layer(empty_directory(bench.path("libraries")))})
+    (cold,) = stats_of(program, bench.work)
+    expect(cold["cache"]["state"] != "ineffective",
+           "with libraries this RADV keeps nothing in its caches (Mesa 22.3)")
+    written = sum(stats_of(program, bench.work)[0]["cache"]["saved_bytes"] for _ in range(3))
+    return [{"name": "libraries.written",
+             "says": "bytes written by three warm starts with graphics pipeline libraries", "limit": "0", "met": written == 0, "value": written,
+             "commands": {"ours": str(program)}}]
+
+
 SERIES = {"background": background, "eight-cold": eight_cold}
-FACTS = {"save": in_process("bench_save", "save"), "save-memory": save_memory, "idle": idle}
+FACTS = {"save": in_process("bench_save", "save"), "save-memory": save_memory, "idle": idle,
+         "ends": sudden_ends, "libraries": warm_libraries}

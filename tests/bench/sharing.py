@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Handles that are shared: what is asked for again, against the driver's own best."""
 
 import os
@@ -109,6 +110,20 @@ def transient(bench):
     ])
 
 
+def waiting(name, says, what, at_most, **variables):
+    """Threads that want the same pipeline at once, cold."""
+    def make(bench):
+        directory = bench.path(name)
+        theirs = Program([os.path.join(bench.build, "tests/bench/bench_waiting"), what],
+                         bench.radv())
+        ours = theirs.changed(**bench.layer(directory, **variables))
+        return Series(name, bench.cold_side(directory, ours), Side(theirs), [
+            Claim("pipeline", says, ns, at_most=at_most),
+        ])
+    make.__name__ = name
+    return make
+
+
 def live_memory(bench):
     """Heap bytes that the layer keeps for each live module, beyond its canonical bytes."""
     plain = program(bench, "live")
@@ -128,6 +143,11 @@ SERIES = {
     "two-threads": two_threads,
     "first-creation": first_creation,
     "transient": transient,
+    "beside-batch": waiting("beside-batch", "one pipeline while another thread creates it with 39 "
+                            "more in one call, with the layer / without", "batch", 1.5),
+    "two-caches": waiting("two-caches", "the same pipeline on two threads at once, each with a "
+                          "cache of its own, with the layer / without", "caches", 1.1,
+                          WARMPIPE_APP_CACHE="harvest"),
 }
 
 FACTS = {"live-memory": live_memory}

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tool over many programs, against looking at the same files."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What recipes are worth: another device, whose cache is made without the program."""
 
 import os

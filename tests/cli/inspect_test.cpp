@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
 #include "tool.h"
@@ -240,7 +241,7 @@ TEST_F(Inspect, CutAnywhereIsDamagedAndNeverWorse)
 TEST_F(Inspect, WhatStandsInAFileCannotSteerATerminal)
 {
     driver_identity identity = sample_identity();
-    const std::string hostile = "\x1b[31m\a\n\"\\\x7f\u009b\xff name";
+    const std::string hostile = "\x1b[31m\a\n\"\\\x7f\u009b\u202e\xff name";
     hostile.copy(identity.device_name, sizeof(identity.device_name) - 1);
     std::memset(identity.device_name + hostile.size(), 0,
                 sizeof(identity.device_name) - hostile.size());
@@ -248,12 +249,16 @@ TEST_F(Inspect, WhatStandsInAFileCannotSteerATerminal)
 
     ToolResult text = run_tool({"inspect", path});
     EXPECT_EQ(text.exit_status, 0);
-    EXPECT_TRUE(contains(text.out, "device name         "
-                                   "\\x1b[31m\\x07\\x0a\"\\\\x7f\\xc2\\x9b\\xff name\n"))
+    EXPECT_TRUE(contains(text.out,
+                         "device name         "
+                         "\\x1b[31m\\x07\\x0a\"\\\\x7f\\xc2\\x9b\\xe2\\x80\\xae\\xff name\n"))
         << text.out;
 
-    json document = parse(run_tool({"inspect", "--json", path}));
-    EXPECT_EQ(document["identity"]["device_name"], "\x1b[31m\a\n\"\\\x7f\u009b\ufffd name");
+    const ToolResult json_text = run_tool({"inspect", "--json", path});
+    json document = parse(json_text);
+    EXPECT_EQ(document["identity"]["device_name"], "\x1b[31m\a\n\"\\\x7f\u009b\u202e\ufffd name");
+    EXPECT_EQ(json_text.out.find("\u009b"), std::string::npos);
+    EXPECT_EQ(json_text.out.find("\u202e"), std::string::npos);
 }
 
 TEST_F(Inspect, ReadsPartsAndCopiesUnderAnyName)
@@ -283,6 +288,16 @@ TEST_F(Inspect, RefusesWhatIsNotOurs)
         EXPECT_EQ(result.exit_status, 2);
         EXPECT_EQ(result.out, "");
         EXPECT_TRUE(contains(result.err, "cannot read '" + path + "'")) << result.err;
+    }
+}
+
+TEST_F(Inspect, ACacheFileHasNeitherCodeNorPipelines)
+{
+    for (const char *option : {"--spirv", "--pipeline"}) {
+        const ToolResult result = run_tool({"inspect", option, "00", put(cache_file())});
+        EXPECT_EQ(result.exit_status, 2);
+        EXPECT_EQ(result.out, "");
+        EXPECT_TRUE(contains(result.err, "need a recipe file")) << result.err;
     }
 }
 

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 // warmpipe list and clear: what is kept, and removing it.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
 
+#include "paths.h"
 #include "tool.h"
 
 namespace {
@@ -71,6 +73,17 @@ TEST_F(List, ALineForEachProgramAndDevice)
     EXPECT_EQ(lines_of(tool({"list", "--app", "beta"}).out).size(), 2u);
 }
 
+TEST_F(List, CountsTheRecipesOfAProgram)
+{
+    put("one", cache, cache_file());
+    put("one", "recipes/0123456789abcdef.wprecipes", std::string(5000, '\0'));
+    chmod((root + "/one/recipes").c_str(), 0700);
+    const json program = json::parse(tool({"list", "--json"}).out)["programs"][0];
+    EXPECT_EQ(program["recipes"], 5000);
+    EXPECT_EQ(program["size"], cache_file().size());
+    EXPECT_TRUE(contains(tool({"list"}).out, "4.9 KiB"));
+}
+
 TEST_F(List, TextAndJsonSayTheSame)
 {
     put("one", cache, cache_file());
@@ -136,12 +149,26 @@ TEST_F(List, CountsThePipelinesThatRecipesTellOf)
     }
 }
 
+TEST_F(List, FindsAProgramByTheNameThatRunWasGiven)
+{
+    ToolResult result =
+        run_tool({"run", "--app", "my game", "--", PIPELINES_CLIENT, "--compute", "4"},
+                 {{"WARMPIPE_DIR", root},
+                  {"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
+                  {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
+                  {"ASAN_OPTIONS", "detect_leaks=0"}});
+    ASSERT_EQ(result.exit_status, 0) << result.err;
+    json programs = json::parse(tool({"list", "--app", "my game", "--json"}).out)["programs"];
+    ASSERT_EQ(programs.size(), 1u);
+    EXPECT_EQ(tool({"list", "--app", "another game"}).exit_status, 2);
+}
+
 TEST_F(List, AnEmptyRootIsNoFinding)
 {
     ToolResult result = tool({"list"});
     EXPECT_EQ(result.exit_status, 0);
     EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(contains(result.err, "nothing of warmpipe's"));
+    EXPECT_TRUE(contains(result.err, "no warmpipe data in"));
     EXPECT_EQ(json::parse(tool({"list", "--json"}).out)["programs"].size(), 0u);
 }
 
@@ -165,7 +192,7 @@ TEST_F(List, ANarrowTerminalGetsBlocks)
     put("alpha", cache, cache_file());
     put("beta", cache, cache_file());
     for (const auto &[columns, lines] :
-         std::map<std::string, size_t>{{"40", 15}, {"200", 3}}) { // 2 × 7 and an empty line
+         std::map<std::string, size_t>{{"40", 17}, {"200", 3}}) { // 2 × 8 and an empty line
         ToolResult result = run_shell("script -qec 'stty cols " + columns + "; $tool list --dir " +
                                       root + "' /dev/null < /dev/null");
         EXPECT_EQ(lines_of(result.out).size(), lines) << result.out;
@@ -189,7 +216,7 @@ TEST_F(List, ClearRemovesAllThatIsOurs)
     EXPECT_EQ(names_in(root).size(), 3u);
     result = tool({"clear", "--app", "app"});
     EXPECT_EQ(result.exit_status, 2);
-    EXPECT_TRUE(contains(result.err, "give --yes")) << result.err;
+    EXPECT_TRUE(contains(result.err, "not a terminal; use --yes")) << result.err;
     EXPECT_EQ(names_in(root).size(), 3u);
 
     result = tool({"clear", "--yes", "--app", "app"});

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the manifest tells Vulkan Configurator of the settings, against what the code takes.
 #include <map>
 #include <set>
@@ -5,10 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "child.h"
+#include "paths.h"
 #include "tool.h"
 
 extern "C" {
-#include "base/config.h"
+#include "common/settings/config.h"
 }
 
 namespace {
@@ -63,14 +65,14 @@ TEST(Manifest, BothTellTheSame)
               read_manifest("explicit")["layer"]["features"]);
 }
 
-TEST(Manifest, TellsOfEverySettingThatIsNoPath)
+TEST(Manifest, TellsOfEverySettingThatAFileMayGive)
 {
     std::set<std::string> expected;
-#define SETTING(id, kind, name, ...)                                                               \
-    if (std::string(#kind) != "path") {                                                            \
+#define SETTING(id, kind, from, name, ...)                                                         \
+    if (std::string(#from) != "environment") {                                                     \
         expected.insert(#id "=" name);                                                             \
     }
-#include "base/settings.def"
+#include "common/settings/settings.def"
 #undef SETTING
     std::set<std::string> found;
     const json manifest = read_manifest("implicit");

@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // warmpipe policy, on devices of the test driver.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
 
+#include "paths.h"
 #include "tool.h"
 
 namespace {
@@ -120,7 +122,7 @@ TEST(Policy, SelectsDevicesByIndexOrName)
     for (const char *none : {"3", "radeon", "01", "4711"}) {
         ToolResult result = run_policy({none}, environment);
         EXPECT_EQ(result.exit_status, 2) << none;
-        EXPECT_TRUE(contains(result.err, std::string("no device '") + none + "' among 3"));
+        EXPECT_TRUE(contains(result.err, std::string("no device '") + none + "'"));
     }
 }
 

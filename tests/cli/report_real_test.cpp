@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // warmpipe report, of what the layer itself writes.
 #include <nlohmann/json.hpp>
 
+#include "paths.h"
 #include "tool.h"
 
 namespace {
@@ -80,7 +82,7 @@ TEST_F(ReportOfTheLayer, SaysWhatTheStatisticsSay)
     EXPECT_TRUE(programs[0].contains("ratio"));
 }
 
-TEST_F(ReportOfTheLayer, TheDearestPipelineCanBeInspected)
+TEST_F(ReportOfTheLayer, TheSlowestPipelineCanBeInspected)
 {
     run_client();
     const std::string digest = report()[0]["dearest_pipelines"][0]["digest"];

@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "paths.h"
 #include "tool.h"
 
 namespace {
@@ -236,7 +238,7 @@ TEST_F(RunInstalled, WithoutAManifestLeavesTheSearchToTheLoader)
     std::filesystem::remove(manifest());
     ToolResult result = run_program({prefix + "/bin/warmpipe", "run", "/usr/bin/env"});
     EXPECT_EQ(result.exit_status, 0);
-    EXPECT_TRUE(contains(result.err, "only a layer that is installed will be found"));
+    EXPECT_TRUE(contains(result.err, "programs get the layer only if it is installed"));
     EXPECT_TRUE(contains(result.out, "WARMPIPE_ENABLE=1\n"));
     EXPECT_FALSE(contains(result.out, "VK_INSTANCE_LAYERS"));
 }
@@ -302,6 +304,30 @@ TEST(RunLayer, StartsAProgramWarm)
     std::string path = lines_of(result.out)[0].substr(22);
     result = run_tool({"inspect", "--json", path});
     EXPECT_EQ(nlohmann::json::parse(result.out)["identity"]["digest"], warm["identity"]);
+}
+
+// As ncnn does where VK_DRIVER_FILES is set.
+TEST(Run, SaysThatAProgramOpensTheDriverItself)
+{
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "python cannot load a library that needs a sanitizer's runtime";
+#endif
+    TemporaryFolder folder;
+    const std::string driver = folder.path + "/libvulkan_test.so";
+    std::filesystem::copy_file(TEST_ICD_LIBRARY, driver);
+    const std::string errors = folder.path + "/errors";
+    const std::string script = "import ctypes, time\nctypes.CDLL('" + driver +
+                               "')\nfor i in range(600):\n"
+                               "    if 'without the layer' in open('" +
+                               errors + "').read(): break\n    time.sleep(0.1)\n";
+    const ToolResult result =
+        run_program({"/bin/sh", "-c", "exec \"$0\" run -- python3 -c \"$1\" 2>\"$2\"",
+                     WARMPIPE_TOOL, script, errors},
+                    {}, ".");
+    EXPECT_EQ(result.exit_status, 0);
+    std::ifstream stream(errors);
+    const std::string told{std::istreambuf_iterator<char>(stream), {}};
+    EXPECT_TRUE(contains(told, "libvulkan_test.so without the layer")) << told;
 }
 
 } // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the tool as a shell does, in an environment of the test's own making.
 #ifndef WARMPIPE_TESTS_CLI_TOOL_H
 #define WARMPIPE_TESTS_CLI_TOOL_H
@@ -12,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "disk_fixture.h"
+#include "paths.h"
 #include "scratch.h"
 
 using Environment = std::map<std::string, std::string>;

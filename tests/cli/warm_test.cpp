@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // warmpipe warm, on devices of the test driver. Recipes are those of a program that ran under the
 // layer with an older driver.
 #include <algorithm>
@@ -5,12 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "paths.h"
 #include "recipe_book.h"
 #include "tool.h"
 
 extern "C" {
-#include "disk/recipe_writer.h"
-#include "driver/environment.h"
+#include "common/driver/environment.h"
+#include "common/recipes/recipes.h"
 }
 
 namespace {
@@ -391,7 +393,6 @@ TEST_F(Warm, RecipesFromElsewhere)
     const std::string image = folder.path + "/image/cache";
     caches({"--app", "guest", "--dir", image, folder.path + "/given"});
     EXPECT_EQ(names_in(image + "/guest", ".wpcache").size(), 1u);
-    EXPECT_EQ(warm({"--dir", folder.path + "/missing"}).exit_status, 2);
     EXPECT_EQ(warm({folder.path + "/given"}).exit_status, 2) << "whose are they?";
     EXPECT_EQ(warm({"--app", "guest", folder.path + "/nowhere"}).exit_status, 2);
 }
@@ -410,6 +411,29 @@ TEST_F(Warm, AProgramsFolderWhereverItIs)
     EXPECT_EQ(warm({elsewhere}).exit_status, 2);
 }
 
+// An init container on a volume that is still empty, or on a node without a device: the pod starts.
+TEST_F(Warm, NothingToDoIsNoFailure)
+{
+    const std::string missing = folder.path + "/missing";
+    std::filesystem::create_directories(root);
+    const Environment nowhere = {{"VK_DRIVER_FILES", "/nowhere"}, {"VK_ICD_FILENAMES", "/nowhere"}};
+    for (const auto &[words, more] : std::vector<std::pair<std::vector<std::string>, Environment>>{
+             {{}, {}},
+             {{"--app", "service"}, {}},
+             {{"--dir", missing}, {}},
+             {{"--dir", missing, "--app", "service", "--json"}, {}},
+             {{"--app", "service"}, nowhere}}) {
+        ToolResult result = warm(words, more);
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_TRUE(contains(result.err, "nothing to do: no recipes")) << result.err;
+    }
+    EXPECT_FALSE(std::filesystem::exists(missing)) << "and nothing is made";
+    record();
+    ToolResult result = warm({}, nowhere);
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_TRUE(contains(result.err, "nothing to do: no Vulkan device")) << result.err;
+}
+
 TEST_F(Warm, WrongUsage)
 {
     record();
@@ -418,7 +442,6 @@ TEST_F(Warm, WrongUsage)
                                                {"--jobs", "65"},
                                                {"--jobs", "-1"},
                                                {"--timeout", "x"},
-                                               {"--app", "nobody"},
                                                {"--device", "1"}}) {
         ToolResult result = warm(arguments);
         EXPECT_EQ(result.exit_status, 2) << arguments[0];
@@ -461,19 +484,20 @@ class WarmForeign : public Warm {
         VkDeviceCreateInfo enabled = {};
         enabled.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
         environment_encode(&device, &enabled, &environment);
-        const recipe_use use = {pipeline, digest_of(environment.data, environment.size), 1, 1, 5};
+        const recipe_use use = {
+            pipeline, digest_of(environment.data, environment.size), 1, 1, 5, false, false};
         auto put = [&batch](recipe_kind kind, const auto &shelf) {
             for (const auto &[key, data] : shelf) {
-                recipe_writer_put(&batch, kind, {key.first, key.second}, data.data(), data.size());
+                recipe_put_record(&batch, kind, {key.first, key.second}, data.data(), data.size());
             }
         };
         put(RECIPE_CODE, book.codes);
         put(RECIPE_FORM, book.forms);
-        recipe_writer_put(&batch, RECIPE_ENVIRONMENT, use.environment, environment.data,
+        recipe_put_record(&batch, RECIPE_ENVIRONMENT, use.environment, environment.data,
                           environment.size);
-        recipe_writer_put_use(&batch, &use);
+        recipe_put_use(&batch, &use);
         recipe_writer *writer = recipe_writer_new(root.c_str(), app.c_str(), 1 << 20, 0);
-        EXPECT_EQ(recipe_writer_append(writer, &batch), REASON_ok);
+        EXPECT_EQ(recipe_writer_append(writer, &batch), STATUS_ok);
         recipe_writer_close(writer, true);
         bytes_free(&batch);
         bytes_free(&environment);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Under MemorySanitizer: create-infos in memory that nobody has initialized but for their members,
  * so that padding is poisoned. No byte of it may reach a form or decide anything (hazard 15). */
 #include <sanitizer/msan_interface.h>
@@ -5,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/canonical.h"
+#include "common/codec/canonical.h"
 
 /* malloc'ed, so poisoned. */
 #define NEW(type) ((type *)allocate(sizeof(type)))
@@ -36,7 +37,7 @@ static void expect_initialized(const char *name, const void *info)
     struct canonical form = {0};
     canonical_encode(&context, info, &form);
     if (form.verdict != CANONICAL_SHARE) {
-        fprintf(stderr, "%s: %s\n", name, canonical_cause_id(form.cause));
+        fprintf(stderr, "%s: cause %d\n", name, (int)form.cause);
         exit(1);
     }
     __msan_check_mem_is_initialized(form.key.data, form.key.size);

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 /* An environment as hostile as it likes: lines of NAME=value. Whatever they say, the settings that
  * come out are ones that the rest of the program may rely on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/config.h"
+#include "common/settings/config.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

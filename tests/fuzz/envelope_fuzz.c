@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A cache file as hostile as it likes, as it comes and with its digests made right (a mutator finds
  * no digest by itself). What is accepted is exactly what would be written of it; nothing is read
  * outside of it; and the header alone is judged as it is in the whole file. */
@@ -5,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "disk/envelope.h"
+#include "common/blobs/envelope.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,11 +42,11 @@ static void check_accepted(const uint8_t *data, size_t size, const struct envelo
     bytes_free(&header);
 
     struct envelope again;
-    require(envelope_validate(data, size, &envelope->identity, &again) == REASON_ok,
+    require(envelope_validate(data, size, &envelope->identity, &again) == STATUS_ok,
             "its own identity is accepted");
     struct driver_identity other = envelope->identity;
     other.driver_version ^= 1;
-    require(envelope_validate(data, size, &other, &again) == REASON_other_driver_version,
+    require(envelope_validate(data, size, &other, &again) == STATUS_other_driver_version,
             "another is not");
 }
 
@@ -54,19 +55,19 @@ static void check(const uint8_t *data, size_t size)
     struct envelope envelope;
     struct envelope header;
     struct envelope peeked;
-    enum reason reason = envelope_validate(data, size, NULL, &envelope);
-    enum reason header_reason = envelope_validate_header(
+    enum status reason = envelope_validate(data, size, NULL, &envelope);
+    enum status header_reason = envelope_validate_header(
         data, size < ENVELOPE_HEADER_SIZE ? size : ENVELOPE_HEADER_SIZE, size, NULL, &header);
-    bool blob_is_bad = reason == REASON_bad_section_digest || reason == REASON_bad_blob_header;
-    require(header_reason == (blob_is_bad ? REASON_ok : reason), "the header is judged alike");
+    bool blob_is_bad = reason == STATUS_bad_section_digest || reason == STATUS_bad_blob_header;
+    require(header_reason == (blob_is_bad ? STATUS_ok : reason), "the header is judged alike");
     bool peeks = envelope_peek(data, size, &peeked);
-    if (header_reason == REASON_ok) {
+    if (header_reason == STATUS_ok) {
         require(peeks && peeked.generation == header.generation &&
                     peeked.blob_size == header.blob_size &&
-                    identity_compare(&peeked.identity, &header.identity) == REASON_ok,
+                    identity_compare(&peeked.identity, &header.identity) == STATUS_ok,
                 "a look gives what validation gives");
     }
-    if (reason == REASON_ok) {
+    if (reason == STATUS_ok) {
         check_accepted(data, size, &envelope);
     }
 }

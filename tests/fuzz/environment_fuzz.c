@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Environments from a hostile file: what decodes includes itself, and what can be made of it says
  * the same when it is encoded again. */
 #include <stdlib.h>
 
-#include "driver/environment.h"
+#include "common/driver/environment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A marker as hostile as it likes: it is one whole record or none, says the same when it is written
  * again, and what it says of its process can be printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "disk/marker_record.h"
+#include "common/blobs/marker.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

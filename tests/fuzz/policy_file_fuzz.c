@@ -1,11 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A policy file as hostile as it likes: refused with a line that it has, or rules that may be
  * decided by. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/policy.h"
-#include "driver/policy_file.h"
+#include "common/driver/policy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,7 +36,8 @@ static void check_error(const struct policy_file_error *error, unsigned lines)
 static void check_rule(const struct policy_rule *rule, unsigned lines)
 {
     const unsigned all = POLICY_NO_PERSIST | POLICY_NO_INJECT | POLICY_NO_SERVE |
-                         POLICY_NO_DEDUPLICATE | POLICY_SERIALIZE | POLICY_SINGLE_CACHE;
+                         POLICY_NO_DEDUPLICATE | POLICY_SERIALIZE | POLICY_SINGLE_CACHE |
+                         POLICY_STRICT | POLICY_SNAPSHOT_AT_EXIT;
     require(rule->id[0] && strlen(rule->id) < POLICY_ID_SIZE, "a rule has a name that fits");
     require(strlen(rule->source) < POLICY_SOURCE_SIZE, "a source fits");
     require(rule->line >= 1 && rule->line <= lines, "a rule's line is one of the file's");
@@ -71,13 +72,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const unsigned lines = count_lines(data, size);
     struct policy_file file = {0};
     struct policy_file_error error = {0};
-    enum reason reason = policy_file_parse(data, size, &file, &error);
-    if (reason == REASON_bad_policy_file) {
+    enum status reason = policy_file_parse(data, size, &file, &error);
+    if (reason == STATUS_bad_policy_file) {
         check_error(&error, lines);
         require(!file.text && !file.rules && file.count == 0, "nothing of a bad file is left");
         return 0;
     }
-    if (reason != REASON_ok) {
+    if (reason != STATUS_ok) {
         return 0;
     }
     require(file.count <= POLICY_FILE_MAX_RULES, "rules are bounded");

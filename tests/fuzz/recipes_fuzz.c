@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A recipe file as hostile as it likes: as it comes, and as records that the input tells of, with
  * checks and digests made right (a mutator finds none by itself), sealed or not. Nothing is read
  * outside of it, what is found is what its digest says, and what is left when it is merged is
@@ -6,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "disk/recipe_merge.h"
-#include "disk/recipe_uses.h"
+#include "common/recipes/format.h"
+#include "common/recipes/merge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,7 +26,7 @@ static struct bytes merge(const struct recipe_segment *segment, struct recipe_me
     const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
     struct recipe_merged merged;
     struct bytes file = {0};
-    require(recipe_merge(&input, 1, &limits, &merged) == REASON_ok, "memory");
+    require(recipe_merge(&input, 1, &limits, &merged) == STATUS_ok, "memory");
     for (size_t i = 0; i < merged.part_count; i++) {
         bytes_put(&file, merged.parts[i].iov_base, merged.parts[i].iov_len);
     }
@@ -43,12 +44,12 @@ static void check_records(const struct recipe_segment *segment)
         struct recipe_uses uses = {0};
         while (recipe_segment_next_of(segment, kind, &at, &record)) {
             struct recipe_record again;
-            size_t from = SIZE_MAX;
             /* Of an index that a hostile file has, and that is not sorted, some are not found. */
-            const bool found = recipe_segment_next(segment, kind, record.digest, &from, &again);
-            require(found == recipe_segment_has(segment, kind, record.digest),
-                    "it is there or not");
-            require(found || segment->is_sealed, "what is listed is found");
+            const bool has = recipe_segment_has(segment, kind, record.digest);
+            const bool found = recipe_segment_find(segment, kind, record.digest, &again);
+            require(has || !found, "it is there or not");
+            require(has || segment->is_sealed, "what is listed is there");
+            require(found || !record.data || segment->is_sealed, "what is intact is found");
             if (record.data) {
                 require(record.data >= segment->data &&
                             record.size <= (size_t)(segment->data + segment->size - record.data),
@@ -74,7 +75,7 @@ static void check_merged(const struct recipe_segment *segment)
     uint8_t *copy = malloc(once.size);
     require(copy != NULL, "memory");
     memcpy(copy, once.data, once.size);
-    require(recipe_segment_take(copy, once.size, &whole) == REASON_ok && whole.is_sealed,
+    require(recipe_segment_take(copy, once.size, &whole) == STATUS_ok && whole.is_sealed,
             "what is written can be read");
     struct recipe_merge_counts again;
     struct bytes twice = merge(&whole, &again);
@@ -95,7 +96,7 @@ static void check(const uint8_t *data, size_t size)
     if (size) {
         memcpy(copy, data, size);
     }
-    if (recipe_segment_take(copy, size, &segment) != REASON_ok) {
+    if (recipe_segment_take(copy, size, &segment) != STATUS_ok) {
         free(copy);
         return;
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A settings file as hostile as it likes: what comes out of it is text, within its bounds, without
  * line ends and without white space around it. */
 #include <stdint.h>
@@ -5,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/settings_file.h"
+#include "common/settings/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,8 +27,9 @@ static void check(const char *text, size_t limit)
             "trimmed");
 }
 
-static void visit(const char *key, const char *value, void *user)
+static void visit(const char *key, const char *value, unsigned line, void *user)
 {
+    require(line > 0, "lines count from 1");
     check(value, SETTINGS_VALUE_SIZE);
     require(strlen(key) < SETTINGS_KEY_SIZE && !strchr(key, '='), "a key ends at the first '='");
     ++*(size_t *)user;

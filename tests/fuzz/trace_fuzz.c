@@ -1,12 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Traces as hostile as they like: what is read of them adds up, and the page that is made of it has
  * the tags of the tool and no others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_reader.h"
-#include "report_page.h"
-#include "report_pieces.h"
+#include "common/base/json.h"
+#include "tools/report/report_page.h"
 
 /* In place of the real ones: a byte that nothing from a trace may bring into a page. */
 #define MARK "\1"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A checked-in canonical form against the code of today.
 #ifndef WARMPIPE_TESTS_CANONICAL_FORM_H
 #define WARMPIPE_TESTS_CANONICAL_FORM_H
@@ -13,7 +14,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "codec/canonical.h"
+#include "common/codec/canonical.h"
 }
 
 inline std::string golden(const std::string &name)
@@ -66,7 +67,7 @@ inline void expect_form(const std::string &name, const void *info)
     context.resolve = resolve;
     canonical form = {};
     canonical_encode(&context, info, &form);
-    EXPECT_EQ(form.verdict, CANONICAL_SHARE) << canonical_cause_id(form.cause);
+    EXPECT_EQ(form.verdict, CANONICAL_SHARE) << form.cause;
     EXPECT_EQ(hex(form.key.data, form.size), expected);
 
     canonical_sources sources = {find, find_code, nullptr};

@@ -1,5 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checked-in canonical forms of graphics and ray tracing (canonical_test.cpp says how they were
 // made).
+#include <cstring>
+
+#include "../clients/descriptor_heap.h"
 #include "canonical_form.h"
 
 namespace {
@@ -234,6 +238,51 @@ TEST(canonical_graphics, ray_tracing)
     info.pLibraryInterface = &interface;
     info.layout = (VkPipelineLayout)2;
     expect_form("ray_tracing", &info);
+}
+
+// VK_EXT_descriptor_heap: no layout; each source that programs use, an embedded sampler, a chain.
+TEST(canonical, heap)
+{
+    VkSamplerReductionModeCreateInfo reduction = {};
+    reduction.sType = VK_STRUCTURE_TYPE_SAMPLER_REDUCTION_MODE_CREATE_INFO;
+    reduction.reductionMode = VK_SAMPLER_REDUCTION_MODE_MIN;
+    VkSamplerCreateInfo sampler = {};
+    sampler.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO;
+    sampler.pNext = &reduction;
+    sampler.magFilter = VK_FILTER_LINEAR;
+    sampler.mipmapMode = VK_SAMPLER_MIPMAP_MODE_LINEAR;
+    sampler.maxAnisotropy = 1;
+    sampler.maxLod = 1;
+    heap_bank bank = {static_cast<VkStructureType>(HEAP_STYPE_BANK), nullptr, 3};
+    heap_mapping mappings[4] = {};
+    const uint32_t head[4][5] = {{0, 0, 1, HEAP_RESOURCE_SAMPLER, HEAP_SOURCE_CONSTANT_OFFSET},
+                                 {1, 2, 1, HEAP_RESOURCE_ALL, HEAP_SOURCE_PUSH_INDEX},
+                                 {2, 0, 1, HEAP_RESOURCE_UNIFORM_BUFFER, HEAP_SOURCE_HEAP_DATA},
+                                 {3, 1, 1, HEAP_RESOURCE_UNIFORM_BUFFER, HEAP_SOURCE_PUSH_ADDRESS}};
+    for (int i = 0; i < 4; i++) {
+        std::memset(&mappings[i].data, 0xee, sizeof(mappings[i].data)); // behind what is live
+        mappings[i].stype = static_cast<VkStructureType>(HEAP_STYPE_MAPPING);
+        mappings[i].set = head[i][0];
+        mappings[i].first_binding = head[i][1];
+        mappings[i].binding_count = head[i][2];
+        mappings[i].resource_mask = head[i][3];
+        mappings[i].source = head[i][4];
+    }
+    mappings[0].data.constant_offset = {16, 32, &sampler, 5, 6};
+    mappings[1].next = &bank;
+    mappings[1].data.push_index = {1, 2, 3, 4, nullptr, 1, 5, 6, 7, 8};
+    mappings[2].data.heap_data = {9, 10};
+    mappings[3].data.push_address_offset = 64;
+    heap_mapping_info info = {static_cast<VkStructureType>(HEAP_STYPE_MAPPING_INFO), nullptr, 4,
+                              mappings};
+    heap_pipeline_flags flags = {static_cast<VkStructureType>(HEAP_STYPE_PIPELINE_FLAGS_2), nullptr,
+                                 HEAP_PIPELINE_DESCRIPTOR_HEAP};
+    VkComputePipelineCreateInfo pipeline = {};
+    pipeline.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+    pipeline.pNext = &flags;
+    pipeline.stage = stage(VK_SHADER_STAGE_COMPUTE_BIT, 1);
+    pipeline.stage.pNext = &info;
+    expect_form("heap", &pipeline);
 }
 
 } // namespace

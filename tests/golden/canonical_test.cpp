@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checked-in canonical forms of compute: written by make_canonical.py from the description of
 // the form alone, so code and document are held against each other. These tests are built a second
 // time over tables made of another registry (newest.xml): a form does not hang on who generated the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checked-in envelopes and markers: written by make_envelopes.py from docs/FORMAT.md alone, so
 // code and document are held against each other.
 #include <cstring>
@@ -8,8 +9,8 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "disk/envelope.h"
-#include "disk/marker_record.h"
+#include "common/blobs/envelope.h"
+#include "common/blobs/marker.h"
 }
 
 namespace {
@@ -62,7 +63,7 @@ void expect_file(const std::string &name, const driver_identity &identity, uint6
     bytes_free(&header);
 
     envelope found = {};
-    ASSERT_STREQ(reason_id(envelope_validate(file.data(), file.size(), &identity, &found)), "");
+    ASSERT_STREQ(status_id(envelope_validate(file.data(), file.size(), &identity, &found)), "");
     EXPECT_EQ(found.generation, generation);
     EXPECT_EQ(found.saved_at, saved_at);
     ASSERT_EQ(found.blob_size, blob.size());
@@ -121,7 +122,7 @@ TEST(GoldenMarker, IsAsItWas)
     ASSERT_TRUE(marker_record_parse(file.data(), file.size(), &record));
     EXPECT_EQ(record.id, 0x0123456789abcdefu);
     EXPECT_EQ(record.generation, 0xfedcba9876543210u);
-    EXPECT_EQ(record.strike, 0x1122334455667788u);
+    EXPECT_EQ(record.failure, 0x1122334455667788u);
     EXPECT_EQ(record.loaded_at, 1700000000u);
     EXPECT_EQ(record.process, 4242u);
     EXPECT_STREQ(record.program, "a program");

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the checked-in canonical forms (canonical/*.hex) by hand, from what
 docs/decisions/0020-canonical-form.md says alone, so that code and document are held against each
 other.
@@ -67,6 +68,31 @@ def compute():
     flags = 0x10 | 1 << 34  # of the chained flags, less what is left out
     only_stage = stage(0x20, 1, constants, chain, flags=2)
     return u32(29) + u64(flags) + only_stage + handle(2, PIPELINE_LAYOUT) + END
+
+
+def heap():
+    """A pipeline of VK_EXT_descriptor_heap: no layout, and mappings instead."""
+    embedded = (
+        u32(31, 0, 1, 0, 1, 0, 0, 0)[4:]  # a sampler, which its pointer has told to be one
+        + f32(0.0)
+        + u32(0)
+        + f32(1.0)
+        + u32(0, 0)
+        + f32(0.0, 1.0)
+        + u32(0, 0)
+        + u32(1000130001, 1)  # reduction mode
+        + END
+    )
+    bank = u32(1000580000, 3)
+    mappings = [
+        u32(0, 0, 1, 1, 0) + u32(16, 32) + there(embedded) + u32(5, 6) + END,
+        u32(1, 2, 1, 0x7FFFFFFF, 1) + u32(1, 2, 3, 4) + ABSENT + u32(1, 5, 6, 7, 8) + bank + END,
+        u32(2, 0, 1, 0x20, 4) + u32(9, 10) + END,
+        u32(3, 1, 1, 0x20, 6) + u32(64) + END,
+    ]
+    chain = u32(1000135006, 4) + there(*mappings)
+    flags = 1 << 36
+    return u32(29) + u64(flags) + stage(0x20, 1, chain=chain) + handle(0, PIPELINE_LAYOUT) + END
 
 
 def module():
@@ -221,7 +247,7 @@ def ray_tracing():
 
 
 FORMS = [
-    compute, module, set_layout, pipeline_layout, template, sampler, conversion, render_pass,
+    compute, heap, module, set_layout, pipeline_layout, template, sampler, conversion, render_pass,
     render_pass_2, graphics, fragment_output, ray_tracing,
 ]
 

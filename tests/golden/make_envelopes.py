@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the golden envelopes and markers from docs/FORMAT.md alone, without the product's code.
 
 Needs python3-xxhash. Run it in this folder after a change of the format, which takes a new format

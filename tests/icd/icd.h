@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the driver's files share: its dispatchable objects. */
 #ifndef ICD_H
 #define ICD_H
@@ -26,6 +27,7 @@ struct icd_instance {
     VK_LOADER_DATA loader;
     struct icd_settings settings;
     struct icd_physical_device physical[ICD_MAX_DEVICES];
+    _Atomic unsigned devices; /* alive */
 };
 
 struct icd_queue {

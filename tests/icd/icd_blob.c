@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "icd_blob.h"
 
 #include <string.h>
@@ -6,12 +7,31 @@
 
 #define PREFIX_SIZE (ICD_BLOB_HEADER_SIZE + 8u + 4u + 4u)
 #define HASH_SIZE   8u
+#define GARBAGE     4u
 
 static const char magic[8] = {'W', 'P', 'T', 'I', 'C', 'D', '0', '1'};
 
+static size_t padding_size(const struct icd_device *device)
+{
+    return (size_t)4 * device->settings->wander;
+}
+
+/* In whatever order the records stand; of what means nothing nothing is said. */
+static uint64_t hash_of(const struct icd_device *device, const uint8_t *data, uint32_t record_bytes,
+                        uint32_t count)
+{
+    const uint32_t meant = record_bytes - (device->settings->garbage != 0 ? GARBAGE : 0);
+    uint64_t hash = icd_hash(ICD_HASH_SEED, data, PREFIX_SIZE);
+    for (uint32_t i = 0; i < count; ++i) {
+        hash += icd_hash(ICD_HASH_SEED, data + PREFIX_SIZE + (size_t)i * record_bytes, meant);
+    }
+    return hash;
+}
+
 size_t icd_blob_size(const struct icd_device *device, uint32_t count)
 {
-    return PREFIX_SIZE + (size_t)count * device->settings->record_bytes + HASH_SIZE;
+    return PREFIX_SIZE + (size_t)count * device->settings->record_bytes + HASH_SIZE +
+           padding_size(device);
 }
 
 bool icd_blob_fit(const struct icd_device *device, size_t size, uint32_t *ret_count)
@@ -19,8 +39,10 @@ bool icd_blob_fit(const struct icd_device *device, size_t size, uint32_t *ret_co
     if (size < PREFIX_SIZE + HASH_SIZE) {
         return false;
     }
-    *ret_count = (uint32_t)((size - PREFIX_SIZE - HASH_SIZE) / device->settings->record_bytes);
-    return true;
+    const size_t room = size - PREFIX_SIZE - HASH_SIZE;
+    const size_t padding = padding_size(device);
+    *ret_count = (uint32_t)((room > padding ? room - padding : 0) / device->settings->record_bytes);
+    return room >= padding;
 }
 
 void icd_blob_write_header(const struct icd_device *device, uint8_t *data)
@@ -55,11 +77,15 @@ void icd_blob_write(const struct icd_device *device, const uint64_t *pipelines, 
     memcpy(data + ICD_BLOB_HEADER_SIZE + 12, &count, sizeof count);
     uint8_t *end = data + PREFIX_SIZE;
     for (uint32_t i = 0; i < count; ++i) {
-        write_record(end, record_bytes, pipelines[i]);
+        write_record(end, record_bytes, pipelines[(i + device->settings->wander) % count]);
         end += record_bytes;
+        if (device->settings->garbage != 0) {
+            memcpy(end - GARBAGE, &device->settings->garbage, GARBAGE);
+        }
     }
-    uint64_t hash = icd_hash(ICD_HASH_SEED, data, (size_t)(end - data));
+    uint64_t hash = hash_of(device, data, record_bytes, count);
     memcpy(end, &hash, sizeof hash);
+    memset(end + HASH_SIZE, 0, padding_size(device));
 }
 
 const char *icd_blob_check(const struct icd_device *device, const void *data, size_t size,
@@ -89,12 +115,20 @@ const char *icd_blob_check(const struct icd_device *device, const void *data, si
     memcpy(&record_bytes, bytes + ICD_BLOB_HEADER_SIZE + 8, sizeof record_bytes);
     memcpy(&count, bytes + ICD_BLOB_HEADER_SIZE + 12, sizeof count);
     if (record_bytes < sizeof(uint64_t) ||
-        size != PREFIX_SIZE + (uint64_t)count * record_bytes + HASH_SIZE) {
+        size < PREFIX_SIZE + (uint64_t)count * record_bytes + HASH_SIZE ||
+        (device->settings->wander == 0 &&
+         size > PREFIX_SIZE + (uint64_t)count * record_bytes + HASH_SIZE)) {
         return "another size than its records have";
     }
-    memcpy(&hash, bytes + size - HASH_SIZE, sizeof hash);
-    if (hash != icd_hash(ICD_HASH_SEED, bytes, size - HASH_SIZE)) {
+    const uint8_t *end = bytes + PREFIX_SIZE + (size_t)count * record_bytes;
+    memcpy(&hash, end, sizeof hash);
+    if (hash != hash_of(device, bytes, record_bytes, count)) {
         return "damaged";
+    }
+    for (end += HASH_SIZE; end < bytes + size; ++end) {
+        if (*end != 0) {
+            return "another size than its records have";
+        }
     }
     *ret_records = bytes + PREFIX_SIZE;
     *ret_record_bytes = record_bytes;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Cache data: a VkPipelineCacheHeaderVersionOne (chapter "Pipeline Cache Header"), a magic, the
  * records, and a hash of it all, so that any byte that is not as this driver wrote it is noticed.
  */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Pipeline caches that work: what was compiled into one is found in it, in its data, and in what it
  * is merged into. */
 #ifndef ICD_CACHE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The structs that programs chain to VkPhysicalDeviceFeatures2 and VkPhysicalDeviceProperties2. */
 #include <string.h>
 
@@ -9,10 +10,10 @@ struct feature_struct {
     size_t last; /* offset of the last member */
 };
 
+/* clang-format off */
 #define FEATURES(TYPE, Struct, last)                                                               \
-    {                                                                                              \
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##TYPE, offsetof(VkPhysicalDevice##Struct, last)         \
-    }
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##TYPE, offsetof(VkPhysicalDevice##Struct, last)}
+/* clang-format on */
 
 static const struct feature_struct feature_structs[] = {
     FEATURES(VULKAN_1_1_FEATURES, Vulkan11Features, shaderDrawParameters),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The driver's commands: one function each, icd_NAME for vkNAME, found by name. */
 #ifndef ICD_COMMANDS_H
 #define ICD_COMMANDS_H

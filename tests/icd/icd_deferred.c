@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "icd_deferred.h"
 
 enum state { IDLE, PENDING, RUNNING, DONE };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Deferred operations: pipelines are made when the program joins, not before. */
 #ifndef ICD_DEFERRED_H
 #define ICD_DEFERRED_H

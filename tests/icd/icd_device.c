@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -144,6 +145,7 @@ VkResult icd_CreateDevice(VkPhysicalDevice vk_physical, const VkDeviceCreateInfo
         free(device);
         return result;
     }
+    ++physical->instance->devices;
     record_creation(device, info);
     *ret_device = (VkDevice)(void *)device;
     return VK_SUCCESS;
@@ -159,6 +161,7 @@ void icd_DestroyDevice(VkDevice vk_device, const VkAllocationCallbacks *allocato
     }
     icd_objects_drop(device);
     icd_record_counts();
+    --device->physical->instance->devices;
     free(device->extensions);
     free(device);
 }

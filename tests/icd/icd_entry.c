@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Where the loader comes in: negotiation, and functions by name. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The non-dispatchable objects that live, by handle. A handle is a number, never an address, so
  * that one which is dead or foreign is noticed rather than followed. Thread-safe. */
 #ifndef ICD_HANDLES_H

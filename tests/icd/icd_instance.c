@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,11 @@ void icd_DestroyInstance(VkInstance instance, const VkAllocationCallbacks *alloc
 {
     (void)allocator;
     icd_count(ICD_DestroyInstance);
+    if (icd_instance_from(instance)->devices > 0) {
+        /* Devices refer to it: it stays, to tell who still calls them. */
+        icd_instance_from(instance)->settings.instance_gone = true;
+        return;
+    }
     free(instance);
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What programs hang on objects: private data, names, tags. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "icd_objects.h"
 
 #include <string.h>
@@ -70,7 +71,7 @@ PLAIN_OBJECT(ShaderModule, SHADER_MODULE, icd_hash_code(info))
 
 /* The members of a create-info from `flags` or the like on, where they have no padding. */
 #define MEMBERS_FROM(info, first)                                                                  \
-    &(info)->first, sizeof *(info)-offsetof(__typeof__(*(info)), first)
+    &(info)->first, sizeof(*(info)) - offsetof(__typeof__(*(info)), first)
 
 static uint64_t sampler_content(const struct icd_device *device, const VkSamplerCreateInfo *info)
 {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Objects that are nothing but a name and the hash of what was asked for. */
 #ifndef ICD_OBJECTS_H
 #define ICD_OBJECTS_H

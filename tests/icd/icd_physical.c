@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The queries of a physical device. */
 #include <stdio.h>
 #include <string.h>
@@ -164,7 +165,7 @@ void icd_GetPhysicalDeviceFormatProperties2(VkPhysicalDevice device, VkFormat fo
 {
     icd_GetPhysicalDeviceFormatProperties(device, format, &properties->formatProperties);
     VkFormatProperties3 *more =
-        (void *)icd_chain_find(properties->pNext, VK_STRUCTURE_TYPE_FORMAT_PROPERTIES_3);
+        (void *)(uintptr_t)icd_chain_find(properties->pNext, VK_STRUCTURE_TYPE_FORMAT_PROPERTIES_3);
     if (more != NULL) {
         more->linearTilingFeatures = more->optimalTilingFeatures = more->bufferFeatures = INT32_MAX;
     }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -58,11 +59,14 @@ static void fill_feedback(const struct icd_batch *batch, const struct icd_reques
         return;
     }
     uint32_t count = info->pipelineStageCreationFeedbackCount;
-    if (count != 0 && count != request->stage_count) {
+    bool none = count == 0 && !batch->device->settings->old_feedback;
+    if (!none && count != request->stage_count) {
         icd_violation("feedback_count", "%s: %u stage feedbacks for %u stages",
                       icd_command_name(batch->command), count, request->stage_count);
     }
     VkPipelineCreationFeedback feedback = {VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT, duration};
+    const enum icd_feedback says = batch->device->settings->feedback;
+    hit = says == ICD_FEEDBACK_TRUE ? hit : says == ICD_FEEDBACK_HIT;
     if (hit) {
         feedback.flags |= VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
     }
@@ -130,7 +134,8 @@ static VkResult create_element(const struct icd_batch *batch, uint32_t index,
         }
         result = make_pipeline(batch, request, &batch->pipelines[index]);
     }
-    if (result == VK_SUCCESS) {
+    static _Atomic uint64_t made;
+    if (result == VK_SUCCESS && atomic_fetch_add(&made, 1) >= settings->uncached) {
         icd_cache_add(batch->cache, request->content);
     }
     clock_gettime(CLOCK_MONOTONIC, &after);

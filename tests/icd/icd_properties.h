@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What a device says of itself. */
 #ifndef ICD_PROPERTIES_H
 #define ICD_PROPERTIES_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "icd_record.h"
 
 #include <errno.h>
@@ -16,8 +17,21 @@ static _Atomic uint64_t calls[ICD_COMMAND_COUNT];
 static _Atomic uint64_t creations;
 static _Atomic uint64_t violations;
 
+static _Atomic(void *) call_user;
+static void (*_Atomic call_function)(const char *command, void *user);
+
+void test_icd_on_call(void (*function)(const char *command, void *user), void *user)
+{
+    atomic_store(&call_user, user);
+    atomic_store(&call_function, function);
+}
+
 uint64_t icd_count(enum icd_command command)
 {
+    void (*function)(const char *command, void *user) = atomic_load(&call_function);
+    if (function != NULL) {
+        function(icd_command_name(command), atomic_load(&call_user));
+    }
     return atomic_fetch_add(&calls[command], 1) + 1;
 }
 
@@ -40,7 +54,7 @@ static VkResult wanted_failure(const char *list, const char *name, uint64_t call
     for (const char *rest = find_entry(list, name, ':'); rest != NULL;
          rest = find_entry(rest, name, ':')) {
         bool every = *rest == '*';
-        char *end = (char *)rest + 1;
+        char *end = (char *)(uintptr_t)rest + 1;
         uint64_t nth = every ? 0 : strtoull(rest, &end, 10);
         if ((every || nth == call) && *end == '=') {
             return (VkResult)strtol(end + 1, NULL, 10);
@@ -55,6 +69,9 @@ VkResult icd_call(const struct icd_settings *settings, enum icd_command command)
 {
     uint64_t call = icd_count(command);
     const char *name = icd_command_name(command);
+    if (settings->instance_gone) {
+        icd_violation("instance_gone", "%s: the device's instance has been destroyed", name);
+    }
     if (settings->fail[0] != '\0') {
         VkResult failure = wanted_failure(settings->fail, name, call);
         if (failure != VK_SUCCESS) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What reached the driver: counts of calls, events, violations; and the faults that a call meets.
  */
 #ifndef ICD_RECORD_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* One pipeline as a program asks for it, whatever its bind point. */
 #ifndef ICD_REQUEST_H
 #define ICD_REQUEST_H

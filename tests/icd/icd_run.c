@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Memory, command buffers, queues: enough for a program to go through its motions. Nothing runs;
  * every submission is done at once. */
 #include <stdlib.h>

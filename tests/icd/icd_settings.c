@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "icd_settings.h"
 
 #include <stdio.h>
@@ -113,6 +114,8 @@ void icd_settings_read(struct icd_settings *settings)
                                               "header",  "zero",       "short",
                                               "foreign", "stale_size", "overreport"};
 
+    static const char *const feedbacks[] = {"", "hit", "miss"};
+
     memset(settings, 0, sizeof *settings);
     read_api_version(&settings->api_version);
     settings->device_count = (uint32_t)read_number("WPTEST_ICD_DEVICES", 1);
@@ -135,6 +138,11 @@ void icd_settings_read(struct icd_settings *settings)
     settings->compile_us = read_number("WPTEST_ICD_COMPILE_US", 0);
     settings->record_bytes = (uint32_t)read_number("WPTEST_ICD_RECORD_BYTES", 64);
     settings->no_feedback = read_flag("WPTEST_ICD_NO_FEEDBACK");
+    settings->old_feedback = read_flag("WPTEST_ICD_OLD_FEEDBACK");
+    settings->feedback = (enum icd_feedback)read_word("WPTEST_ICD_FEEDBACK", feedbacks, 3);
+    settings->wander = (uint32_t)read_number("WPTEST_ICD_WANDER", 0);
+    settings->garbage = (uint32_t)read_number("WPTEST_ICD_GARBAGE", 0);
+    settings->uncached = read_number("WPTEST_ICD_UNCACHED", 0);
     settings->serialize = read_flag("WPTEST_ICD_SERIALIZE");
     settings->recycle = read_flag("WPTEST_ICD_RECYCLE");
     settings->equal_handles = read_flag("WPTEST_ICD_EQUAL_HANDLES");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the environment asks of the driver: one instance's copy. test_icd.h tells what each means.
  */
 #ifndef ICD_SETTINGS_H
@@ -29,6 +30,8 @@ enum icd_create_fault {
     ICD_CREATE_ABORT_DATA
 };
 
+enum icd_feedback { ICD_FEEDBACK_TRUE, ICD_FEEDBACK_HIT, ICD_FEEDBACK_MISS };
+
 struct icd_settings {
     uint32_t api_version;
     uint32_t device_count;
@@ -46,6 +49,11 @@ struct icd_settings {
     uint64_t compile_us;
     uint32_t record_bytes;
     bool no_feedback;
+    bool old_feedback;
+    enum icd_feedback feedback;
+    uint32_t wander;
+    uint32_t garbage;
+    uint64_t uncached; /* pipelines of the process that no cache takes up */
     bool serialize;
     bool recycle;
     bool equal_handles;
@@ -61,6 +69,7 @@ struct icd_settings {
     bool not_deferred;
     uint64_t crash_content; /* 0: none */
     uint64_t hang_content;
+    bool instance_gone; /* not from the environment: the instance was destroyed before a device */
 };
 
 /* Reads the environment. A value that cannot be read ends the process: a test must not run with

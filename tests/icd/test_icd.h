@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The test driver: a small real ICD that the loader loads as any other. It draws nothing and runs
  * nothing; it creates pipelines into a pipeline cache that works, records what reaches it, and
  * misbehaves as it is told.
@@ -24,6 +25,14 @@
  *     WPTEST_ICD_COMPILE_US=0      busy time of each pipeline that no cache holds
  *     WPTEST_ICD_RECORD_BYTES=64   size of one pipeline in cache data
  *     WPTEST_ICD_NO_FEEDBACK=1     creation feedback is left as it came
+ *     WPTEST_ICD_OLD_FEEDBACK=1    feedback of every stage is written, as by drivers of before
+ *                                  mid-2022, whatever the count says: another one is a violation
+ *     WPTEST_ICD_FEEDBACK          hit, miss: what feedback says, whatever is true (Turnip; all of
+ *                                  Mesa on libraries without a shader)
+ *     WPTEST_ICD_UNCACHED=0        so many pipelines of the process, the first ones, go to no cache
+ *     WPTEST_ICD_WANDER=0          the records stand that many places further on, the first ones
+ *                                  last, with four zero bytes for each place behind them all
+ *     WPTEST_ICD_GARBAGE=0         what the last four bytes of each record are, meaning nothing
  *     WPTEST_ICD_SERIALIZE=1       every cache must have its user alone, as one that was created
  *                                  externally synchronized
  *
@@ -87,6 +96,12 @@ TEST_ICD_EXPORT PFN_vkVoidFunction test_icd_command(const char *command);
  * that creates, without a lock of the driver's: for tests in which a compile must last until
  * something else has happened. NULL: none. */
 TEST_ICD_EXPORT void test_icd_on_compile(void (*function)(void *user), void *user);
+
+/* From now on each call of a command calls the function first, with the command's name, on the same
+ * thread, without a lock of the driver's: as a driver does that has something to say to a
+ * messenger. NULL: none. */
+TEST_ICD_EXPORT void test_icd_on_call(void (*function)(const char *command, void *user),
+                                      void *user);
 
 #ifdef __cplusplus
 }

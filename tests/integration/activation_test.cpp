@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each way of switching the layer on, and the one of switching it off.
 #include "harness.hpp"
+#include "paths.h"
 #include "program.hpp"
 
 namespace {

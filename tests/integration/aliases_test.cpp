@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commands with several names: whichever a program takes, the object is the same one.
 #include "harness.hpp"
 #include "test_icd.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that the layer asks for and does not get: the program loses warmth, never a call.
 #include "harness.hpp"
 #include "things.hpp"

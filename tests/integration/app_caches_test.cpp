@@ -1,8 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program's own caches on a real driver: whatever the layer does with them, the program has at
 // least what it had without.
+#include "own_caches.hpp"
 #include "real_drivers.hpp"
 
+#include <fstream>
+#include <malloc.h>
+
 namespace {
+
+// Resident memory of this process.
+size_t resident_bytes()
+{
+    size_t total = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> total >> resident;
+    return resident * 4096;
+}
 
 // The data of newer Mesa's caches vary by some bytes with the order in which shaders come into
 // them.
@@ -93,6 +106,62 @@ TEST_F(AppCachesTest, HarvestedThenServed)
     EXPECT_EQ(served.outcome.stats_of()["app_caches"]["served"], 10);
     // What its own, empty caches cannot have held is not named a hit.
     EXPECT_EQ(served.said["feedback_hits"], 0);
+}
+
+// Dawn, libplacebo and mpv on a real compiler: each cache is read back, none is ever loaded.
+TEST_F(AppCachesTest, OnesThatAreReadBackAndNeverLoadedAreWarm)
+{
+    for (const auto &[caches, each] : {std::pair{20u, 3u}, {10u, 2u}, {2u, 15u}}) {
+        environment["WARMPIPE_APP"] = "reader" + std::to_string(caches);
+        for (int start = 0; start < 3; ++start) {
+            const Outcome outcome = run([caches = caches, each = each] {
+                Program program;
+                use_caches(program, caches, each, caches);
+            });
+            const json pipelines = outcome.stats_of()["pipelines"];
+            EXPECT_EQ(pipelines["driver_hits"], start == 0 ? 0 : caches * each);
+            EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"] == 0, start > 0);
+        }
+    }
+}
+
+// Eight thousand pipelines, each in a cache of its own that is destroyed after it.
+TEST_F(AppCachesTest, AFirstRunWithThousandsOfCachesStaysSmall)
+{
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "a sanitizer keeps what was freed";
+#endif
+    const auto growth = [&](const char *mode) {
+        environment["WARMPIPE_APP"] = environment["WARMPIPE_APP_CACHE"] = mode;
+        const Outcome outcome = run([] {
+            Program program;
+            size_t before = 0;
+            for (unsigned i = 0; i < 8200; ++i) {
+                if (i == 200) {
+                    before = resident_bytes();
+                }
+                VkPipelineCache cache = program.create_cache();
+                const std::vector<uint32_t> code = shader_code(Kind::compute, i);
+                VkShaderModuleCreateInfo info = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+                info.codeSize = code.size() * sizeof code[0];
+                info.pCode = code.data();
+                Batch batch(program, Kind::compute, {0});
+                vkCreateShaderModule(program.device, &info, nullptr, &batch.stage(0).module);
+                EXPECT_EQ(batch.create(cache), VK_SUCCESS);
+                vkDestroyShaderModule(program.device, batch.stage(0).module, nullptr);
+                vkDestroyPipeline(program.device, batch.pipelines[0], nullptr);
+                batch.pipelines.clear();
+                program.destroy_cache(cache);
+            }
+            malloc_trim(0); // what was freed counts no more
+            std::cout << resident_bytes() - before;
+        });
+        EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"] > 0, std::string(mode) == "auto");
+        return std::stoul(outcome.output);
+    };
+    // What is recorded of them grows in any case, and a save may be under way, which holds what is
+    // on disk; kept one by one they would take 32 MiB.
+    EXPECT_LE(growth("auto"), growth("ignore") + (16u << 20));
 }
 
 TEST_F(AppCachesTest, IgnoredOnesArePassedOn)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saves in the background: what was compiled is kept however the program ends, and no process's
 // save is lost to another's.
 #include <atomic>
@@ -98,6 +99,28 @@ TEST_F(BackgroundTest, AProgramThatIsKilledAfterItsBurstHasKeptAll)
     EXPECT_EQ(hits(0, 5), 5u);
 }
 
+// Chromium on a driver without a cache is ended by a signal.
+TEST_F(BackgroundTest, StatisticsAreToldWhereNothingIsSaved)
+{
+    const auto program = [&](unsigned count) {
+        return run(
+            [&] {
+                auto *owner = new Program;
+                create_at_once(*owner, 0, count);
+                wait_for_flush();
+                raise(SIGKILL);
+            },
+            {Layer::works, true, -SIGKILL});
+    };
+    program(5);
+    const Outcome warm = program(5);
+    EXPECT_EQ(warm.stats_of()["pipelines"]["requested"], 5);
+    EXPECT_EQ(warm.stats_of()["pipelines"]["driver_hits"], 5);
+    environment["WPTEST_ICD_DATA"] = "header";
+    environment["WARMPIPE_APP"] = "another";
+    EXPECT_EQ(program(5).stats_of()["pipelines"]["requested"], 5);
+}
+
 TEST_F(BackgroundTest, AProgramThatCallsExitAtOnceAfterTheSaveHasKeptAll)
 {
     run([&] {
@@ -116,7 +139,7 @@ TEST_F(BackgroundTest, ASnapshotThatIsNotOnDiskYetIsWrittenAtTheEnd)
         leak_from_here_on();
         auto *owner = new Program;
         create_at_once(*owner, 0, 5);
-        wait_for_log("snapshot");
+        wait_for_log("took a snapshot");
         EXPECT_TRUE(cache_files().empty());
     });
     EXPECT_EQ(outcome.stats_of()["event"], "exit");
@@ -149,7 +172,7 @@ TEST_F(BackgroundTest, ASaveLeavesTheProgramsOwnCacheWhole)
     EXPECT_EQ(outcome.hits(), 7u);
 }
 
-// Filling a served cache leaves the hot cache whole, likewise.
+// Filling a served cache leaves the device cache whole, likewise.
 TEST_F(BackgroundTest, AFilledCacheLeavesTheHotOneWhole)
 {
     environment["WPTEST_ICD_MERGE_MOVES"] = "1";
@@ -182,7 +205,7 @@ TEST_F(BackgroundTest, TheEndOfOneProcessIsNotWrittenOverTheSaveOfAnother)
         leak_from_here_on();
         auto *owner = new Program;
         create_at_once(*owner, 0, 5);
-        wait_for_log("snapshot");
+        wait_for_log("took a snapshot");
         write_bytes(ready, {1});
         int status = 0;
         EXPECT_EQ(waitpid(other, &status, 0), other);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folders that cannot be used, or not be trusted: nothing is read or written there, one line says
 // why, and the program goes on.
 #include "harness.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cache file that is not as it was saved, in every way: a cold start, one line that says why, no
 // byte of it for the driver (which would notice), and the next good save in its place.
 #include "harness.hpp"
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 extern "C" {
-#include "disk/envelope.h"
+#include "common/blobs/envelope.h"
 }
 
 namespace fs = std::filesystem;
@@ -179,7 +180,7 @@ class ForeignFileTest : public BadFileTest, public ::testing::WithParamInterface
     driver_identity identity_of_file() const
     {
         struct envelope envelope = {};
-        EXPECT_EQ(envelope_validate(good().data(), good().size(), nullptr, &envelope), REASON_ok);
+        EXPECT_EQ(envelope_validate(good().data(), good().size(), nullptr, &envelope), STATUS_ok);
         return envelope.identity;
     }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The create-infos of every kind of pipeline.
 #include "program.hpp"
 
@@ -110,6 +111,12 @@ void Batch::chain(size_t element, void *structure)
     *head = structure;
 }
 
+void Batch::set_stages(size_t element, const std::vector<VkPipelineShaderStageCreateInfo> &stages)
+{
+    infos_->khr[element].stageCount = static_cast<uint32_t>(stages.size());
+    infos_->khr[element].pStages = stages.data();
+}
+
 VkPipelineShaderStageCreateInfo &Batch::stage(size_t element)
 {
     // The compute create-info holds a copy; the others point to it.
@@ -164,10 +171,10 @@ VkResult Batch::create(VkPipelineCache cache, const VkAllocationCallbacks *alloc
 }
 
 Feedback::Feedback(uint32_t stage_count)
-    : whole{0x7fffffff, 0x0123456789abcdef},
-      stages(stage_count, whole), info{VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO,
-                                       nullptr, &whole, stage_count, stages.data()}
+    : whole{0x7fffffff, 0x0123456789abcdef}, stages(stage_count, whole)
 {
+    info = {VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO, nullptr, &whole, stage_count,
+            stages.data()};
 }
 
 bool Feedback::stage_hit() const

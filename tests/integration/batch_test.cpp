@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a call of vkCreate*Pipelines answers: the driver's own results, in every element.
 #include "harness.hpp"
 #include "program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Preloaded: the time of day jumps by years, forth and back, from one question to the next. The
  * monotonic clock goes on as it does. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What program.json counts, through the layer: each start adds its own, however it ends.
 #include <fstream>
 

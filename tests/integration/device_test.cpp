@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices: several at once, groups, and what a change of driver does.
 #include "harness.hpp"
 #include "program.hpp"

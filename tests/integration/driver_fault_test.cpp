@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drivers that do not do what they should: the program sees what it would have seen without us.
 #include "harness.hpp"
 #include "program.hpp"

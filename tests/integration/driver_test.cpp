@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The test driver itself, without the layer: that it works, and that it notices what it must.
 #include "harness.hpp"
 #include "program.hpp"

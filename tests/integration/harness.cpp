@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness.hpp"
+#include "paths.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <sstream>
 
@@ -217,6 +220,17 @@ bool LayerTest::become_unprivileged()
     return true;
 }
 
+std::map<std::string, std::string> LayerTest::whole_environment() const
+{
+    std::map<std::string, std::string> whole = environment;
+    for (const auto &[name, value] : device_environment) {
+        const bool adds = name == "LD_PRELOAD" || name == "ASAN_OPTIONS" || name == "TSAN_OPTIONS";
+        std::string &variable = whole[name];
+        variable = adds && !variable.empty() ? variable + ":" + value : value;
+    }
+    return whole;
+}
+
 Outcome LayerTest::start(const std::function<void()> &in_child, const Expected &expected)
 {
     const fs::path base = folder_ / ("run-" + std::to_string(++runs_));
@@ -235,10 +249,15 @@ Outcome LayerTest::start(const std::function<void()> &in_child, const Expected &
         clearenv();
         setenv("WARMPIPE_STATS", stats.c_str(), 1);
         setenv("WPTEST_ICD_LOG", events.c_str(), 1);
-        for (const auto &[name, value] : environment) {
+        for (const auto &[name, value] : whole_environment()) {
             setenv(name.c_str(), value.c_str(), 1);
         }
-        in_child();
+        try {
+            in_child();
+        } catch (const std::exception &error) {
+            // GoogleTest would end the test here, in the child, and remove the test's folder.
+            ADD_FAILURE() << error.what();
+        }
         std::exit(::testing::Test::HasFailure() ? 1 : 0);
     }
     Outcome run;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a program under the layer, in a process of its own, and tells what the layer and the test
 // driver say of it.
 //
@@ -60,6 +61,10 @@ class LayerTest : public ::testing::Test {
     // what sanitizers and the dynamic loader need.
     std::map<std::string, std::string> environment;
 
+    // What the devices of real drivers ask for besides: wins over `environment`, and is added to
+    // LD_PRELOAD and to the options of sanitizers.
+    std::map<std::string, std::string> device_environment;
+
     // A folder of this test, removed at its end; and WARMPIPE_DIR in it.
     const std::filesystem::path &folder() const
     {
@@ -82,6 +87,7 @@ class LayerTest : public ::testing::Test {
     bool become_unprivileged();
 
   private:
+    std::map<std::string, std::string> whole_environment() const;
     Outcome start(const std::function<void()> &in_child, const Expected &expected);
 
     std::filesystem::path folder_;

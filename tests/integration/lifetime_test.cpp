@@ -1,4 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that end in an odd order, and others that create and destroy at once.
+#include "during.hpp"
 #include "harness.hpp"
 #include "things.hpp"
 
@@ -44,6 +46,47 @@ TEST_F(LifetimeTest, LeakedObjectsAreNotDestroyedForIt)
     });
     // Shared ones once, samplers, conversions and the two kinds of render passes twice.
     EXPECT_EQ(outcome.events("leaked").size(), 5u + 2u * 4u);
+}
+
+// Invalid, and common: nobody destroys the device. The driver may be unloaded with its instance.
+TEST_F(LifetimeTest, ADeviceMayOutliveItsInstance)
+{
+    constexpr unsigned times = 20;
+    for (const char *read_only : {"0", "1"}) {
+        environment["WARMPIPE_READONLY"] = read_only;
+        const Outcome outcome = run([] {
+            leak_from_here_on();
+            for (unsigned i = 0; i < times; ++i) {
+                auto *program = new Program; // its device is leaked
+                program->create_compute(0, 4);
+                vkDestroyInstance(program->instance, nullptr);
+            }
+        });
+        EXPECT_EQ(outcome.stats.size(), times);
+        EXPECT_EQ(outcome.hits(), *read_only == '1' ? 4 * times : 4 * (times - 1));
+    }
+}
+
+// The worker asks the driver for the cache's data while the program destroys the instance.
+TEST_F(LifetimeTest, NobodyCallsADeviceWhoseInstanceHasGone)
+{
+    environment["WPTEST_ICD_DATA_US"] = "100000";
+    run([] {
+        auto *program = new Program;
+        static Signal asked;
+        static const std::thread::id main = std::this_thread::get_id();
+        const DuringCalls calls([](const char *command) {
+            if (std::string(command) == "vkGetPipelineCacheData" &&
+                std::this_thread::get_id() != main) {
+                asked.raise();
+            }
+        });
+        program->create_compute(0, 4);
+        asked.wait();
+        vkDestroyInstance(program->instance, nullptr);
+        leak_from_here_on();
+    });
+    EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
 }
 
 // The loader holds its lock while instances and devices are created and destroyed: what we do there

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "own_caches.hpp"
 
 #include <numeric>
@@ -22,6 +23,24 @@ size_t OwnCachesTest::holds(const std::vector<uint8_t> &data, unsigned first, un
 size_t OwnCachesTest::warm(unsigned first, unsigned end)
 {
     return run([&] { Program().create_compute(first, end); }).hits();
+}
+
+std::vector<std::vector<uint8_t>> use_caches(Program &program, unsigned count, unsigned each,
+                                             unsigned read, unsigned first)
+{
+    std::vector<VkPipelineCache> caches;
+    for (unsigned i = 0; i < count; ++i) {
+        caches.push_back(program.create_cache());
+        program.create_compute(first + each * i, first + each * (i + 1), caches.back());
+    }
+    std::vector<std::vector<uint8_t>> data;
+    for (unsigned i = 0; i < read; ++i) {
+        data.push_back(program.cache_data(caches[i]));
+    }
+    for (VkPipelineCache cache : caches) {
+        program.destroy_cache(cache);
+    }
+    return data;
 }
 
 void read_back_while_others_create(const std::filesystem::path &file, bool shared)

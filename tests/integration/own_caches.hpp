@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of a program's own caches share.
 #ifndef WARMPIPE_TESTS_OWN_CACHES_HPP
 #define WARMPIPE_TESTS_OWN_CACHES_HPP
@@ -25,6 +26,11 @@ class OwnCachesTest : public LayerTest {
         return folder() / name;
     }
 };
+
+// What a program does that makes `count` caches of its own, creates `each` compute pipelines in
+// each of them, and reads the first `read` back, the first pipeline being number `first`. The data.
+std::vector<std::vector<uint8_t>> use_caches(Program &program, unsigned count, unsigned each,
+                                             unsigned read, unsigned first = 0);
 
 // A program that reads a cache of its own back into `file` while eight threads create; shared: with
 // this very cache.

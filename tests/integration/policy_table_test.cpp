@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drivers of the policy table, played by the test driver: each gets what the table says and no
 // more.
 #include "harness.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The user's policy file through the layer: what the driver then gets.
 #include <fstream>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiling ahead: what, when, and when not.
 #include <atomic>
 #include <csignal>
@@ -213,6 +214,12 @@ TEST_F(PrewarmTest, NotWhereNothingMayBeWritten)
     expect_nothing_begun();
 }
 
+TEST_F(PrewarmTest, FeedbackOfOursHasRoomForEveryStage)
+{
+    environment["WPTEST_ICD_OLD_FEEDBACK"] = "1";
+    EXPECT_EQ(prewarmed(slow_start(5)), 5);
+}
+
 TEST_F(PrewarmTest, NotOnAnotherDevice)
 {
     environment["WPTEST_ICD_DEVICE_ID"] = "77";
@@ -260,24 +267,26 @@ TEST_F(PrewarmTest, EndsWhereTheDriverCouldCallTheProgram)
     environment["WARMPIPE_LOG"] = "info:" + log;
     const Outcome outcome = run([&] {
         use_one_core();
-        static std::atomic<bool> has_messenger{false};
+        static std::atomic<bool> messenger_comes{false};
         test_icd_on_compile(
             [](void *) {
-                while (!has_messenger) {
+                while (!messenger_comes) {
                     usleep(100);
                 }
             },
             nullptr);
         Program program(options);
         wait_until([] { return asked() >= 1; });
+        messenger_comes = true; // it waits for the compile that is under way
         const VkDebugUtilsMessengerEXT messenger = create_messenger(program.instance);
-        has_messenger = true;
+        const auto asked_before = asked();
         wait_until([&] { return read_text(log).find("prewarmed ") != std::string::npos; });
+        EXPECT_EQ(asked(), asked_before);
         instance_command<PFN_vkDestroyDebugUtilsMessengerEXT>(
             program.instance, "vkDestroyDebugUtilsMessengerEXT")(program.instance, messenger,
                                                                  nullptr);
     });
-    EXPECT_EQ(prewarmed(outcome), 1);
+    EXPECT_GE(prewarmed(outcome), 1);
 }
 
 // The allocator of a device may be called by the program's threads alone.
@@ -300,14 +309,53 @@ TEST_F(PrewarmTest, ADiskThatHangsIsNotWaitedForForEver)
 // A cache that holds nothing is noticed with the first pipeline.
 TEST_F(PrewarmTest, EndsWhereTheDriversCacheHoldsNothing)
 {
+    environment["WARMPIPE_PREWARM"] = "off";
+    run([] { Program().create_compute(0, 12); });
+    environment.erase("WARMPIPE_PREWARM");
+    environment["WPTEST_ICD_DRIVER_VERSION"] = "4712";
     environment["WPTEST_ICD_DATA"] = "header";
-    environment["WARMPIPE_LOG"] = "info";
-    const Outcome outcome = run([] {
+    environment["WARMPIPE_LOG"] = "info:" + (folder() / "log").string();
+    const Outcome outcome = run([&] {
         use_one_core();
         Program program;
-        wait_until([] { return test_icd_calls("vkGetPipelineCacheData") >= 1; });
+        wait_until(
+            [&] { return read_text(folder() / "log").find("prewarmed ") != std::string::npos; });
     });
-    EXPECT_EQ(prewarmed(outcome), 1) << outcome.errors;
+    EXPECT_EQ(prewarmed(outcome), 8)
+        << "of a few it is not known whether any is of the kind that is kept";
+}
+
+// A program that ends before its next save: what the recipes hold and the blob lacks is compiled
+// ahead, though there is a blob.
+TEST_F(PrewarmTest, WhatWasNeverSavedIsCompiledAheadOnce)
+{
+    run([] { Program().create_compute(0, 5); }); // prewarmed or not, it is saved
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    environment["WPTEST_ICD_COMPILE_US"] = "1000";
+    run(
+        [&] {
+            auto *program = new Program;
+            const size_t before = recipes().uses.size();
+            program->create_compute(5, 8);
+            wait_until([&] { return recipes().uses.size() >= before + 3; });
+            raise(SIGKILL);
+        },
+        {Layer::any, true, -SIGKILL});
+    environment.erase("WARMPIPE_FLUSH_IDLE_MS");
+    const std::string log = (folder() / "log").string();
+    environment["WARMPIPE_LOG"] = "info:" + log;
+    const Outcome second = run([&] {
+        Program program;
+        program.module(Kind::compute, 0);
+        wait_until([&] { return read_text(log).find("prewarmed 3 of 3") != std::string::npos; });
+        program.create_compute(0, 8);
+    });
+    EXPECT_EQ(prewarmed(second), 3);
+    EXPECT_EQ(second.stats_of()["pipelines"]["driver_misses"], 0);
+    const Outcome third = run([] { Program().create_compute(0, 8); });
+    EXPECT_EQ(third.pipelines().size(), 8u) << "nothing is left to be compiled ahead";
+    EXPECT_EQ(third.hits(), 8u);
+    EXPECT_EQ(third.stats_of()["cache"]["saved_bytes"], 0);
 }
 
 // How long it takes is not known where it was a hit when it was recorded.

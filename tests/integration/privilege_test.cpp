@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs with elevated privileges (AT_SECURE): the layer passes everything through, and reads and
 // writes nothing.
 #include "harness.hpp"
+#include "paths.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small Vulkan program, written in the test that needs it. Everything goes through the loader.
 #ifndef WARMPIPE_TESTS_PROGRAM_HPP
 #define WARMPIPE_TESTS_PROGRAM_HPP
@@ -109,6 +110,8 @@ class Batch {
     void set_layout(size_t element, VkPipelineLayout layout);
     // Its only stage.
     VkPipelineShaderStageCreateInfo &stage(size_t element);
+    // Of ray tracing, instead of its only one; they must outlive the batch.
+    void set_stages(size_t element, const std::vector<VkPipelineShaderStageCreateInfo> &stages);
     // The shader group that all elements have, of VK_KHR_ray_tracing_pipeline.
     VkRayTracingShaderGroupCreateInfoKHR &group();
     void set_base(size_t element, VkPipeline handle, int32_t index);

@@ -1,57 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "real_drivers.hpp"
 
-#include <sys/utsname.h>
+#include "paths.h"
 
-namespace fs = std::filesystem;
+#include <cstdio>
+#include <sstream>
 
-static fs::path find_manifest(const std::string &driver)
+#include <sys/wait.h>
+
+namespace {
+
+// What tests/drivers/environment prints: the variables, or on failure why there is no such device.
+struct Answer {
+    bool found;
+    std::string text;
+};
+
+Answer ask_for(const std::string &devices)
 {
-    struct utsname machine;
-    uname(&machine);
-    for (const fs::path folder :
-         {"/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/usr/share/vulkan/icd.d"}) {
-        for (const std::string &name :
-             {driver + "_icd." + machine.machine + ".json", driver + "_icd.json"}) {
-            if (fs::exists(folder / name)) {
-                return folder / name;
-            }
-        }
+    const std::string command = std::string("\"" DRIVERS_ENVIRONMENT "\" ") + devices + " 2>&1";
+    Answer answer = {};
+    FILE *pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) {
+        return answer;
     }
-    return {};
+    char buffer[4096];
+    for (size_t size; (size = fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
+        answer.text.append(buffer, size);
+    }
+    const int status = pclose(pipe);
+    answer.found = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return answer;
 }
 
-void RealDriversTest::use_drivers(const std::vector<std::string> &names)
+} // namespace
+
+void RealDriversTest::use_devices(const std::string &devices)
 {
-    std::string list;
-    for (const std::string &name : names) {
-        const fs::path manifest = find_manifest(name);
-        if (manifest.empty()) {
-            GTEST_SKIP() << "no Vulkan driver " << name;
-        }
-        list += (list.empty() ? "" : ":") + manifest.string();
+    const Answer answer = ask_for(devices);
+    if (!answer.found) {
+        GTEST_SKIP() << answer.text;
     }
-    environment["VK_DRIVER_FILES"] = environment["VK_ICD_FILENAMES"] = list;
-    // Their locks cannot be seen, so what they protect would look like races.
-    environment["TSAN_OPTIONS"] += ":ignore_noninstrumented_modules=1";
-    // Else Mesa's own disk cache answers before the compiler does.
-    environment["MESA_SHADER_CACHE_DISABLE"] = "true";
+    device_environment = {
+        // Their locks cannot be seen, so what they protect would look like races.
+        {"TSAN_OPTIONS", "ignore_noninstrumented_modules=1"},
+        // A preloaded library comes before the sanitizer's own.
+        {"ASAN_OPTIONS", "verify_asan_link_order=0"},
+        // Else Mesa's own disk cache answers before the compiler does.
+        {"MESA_SHADER_CACHE_DISABLE", "true"},
+    };
+    std::istringstream lines(answer.text);
+    for (std::string line; std::getline(lines, line);) {
+        const size_t equals = line.find('=');
+        device_environment[line.substr(0, equals)] = line.substr(equals + 1);
+    }
 }
 
 void RealDriversTest::use_radv(const std::string &family)
 {
-    use_drivers({"radeon"});
-    environment["RADV_FORCE_FAMILY"] = family;
+    use_devices("radv-" + family);
 }
 
 void RealDriversTest::use_radv_raytracing()
 {
     use_radv("navi21");
-    environment["RADV_PERFTEST"] = "rt";
+    environment["RADV_PERFTEST"] = "rt"; // Mesa 22 offers it on request
 }
 
 void RealDriversTest::use_lavapipe()
 {
-    use_drivers({"lvp"});
+    use_devices("lavapipe");
 }
 
 ClientRun RealDriversTest::client(const std::vector<std::string> &options, Layer layer)

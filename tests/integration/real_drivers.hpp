@@ -1,5 +1,6 @@
-// Tests with Mesa's own drivers: RADV's null device (a real compiler and a real cache, no GPU
-// needed, nothing is executed) and lavapipe (executes, keeps nothing in a pipeline cache).
+// SPDX-License-Identifier: Apache-2.0
+// Tests with Mesa's own drivers: RADV without a GPU (a real compiler and a real cache, nothing is
+// executed) and lavapipe (executes, keeps nothing in a pipeline cache).
 #ifndef WARMPIPE_TESTS_REAL_DRIVERS_HPP
 #define WARMPIPE_TESTS_REAL_DRIVERS_HPP
 
@@ -25,8 +26,9 @@ struct ClientRun {
 
 class RealDriversTest : public LayerTest {
   protected:
-    // Skips the test where the drivers are not installed.
-    void use_drivers(const std::vector<std::string> &names);
+    // From here on the programs see these devices and no others, named as tests/drivers/environment
+    // names them, with spaces between. Skips the test where they are not to be had.
+    void use_devices(const std::string &devices);
     void use_radv(const std::string &family = "navi10");
     void use_lavapipe();
     // RADV with ray tracing pipelines.

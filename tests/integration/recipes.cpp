@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "recipes.hpp"
 
 #include <cstring>
 #include <unistd.h>
 
 extern "C" {
-#include "codec/canonical.h"
-#include "disk/recipes.h"
+#include "common/codec/canonical.h"
+#include "common/recipes/recipes.h"
 }
 #include "test_icd.h"
 
@@ -52,11 +53,11 @@ struct Walk {
 
 } // namespace
 
-Recipes RecipesTest::recipes() const
+Recipes RecipesTest::recipes(const std::string &app) const
 {
     Recipes found;
     struct recipes *opened = nullptr;
-    if (recipes_open(cache_root().c_str(), "program", RECIPES_MAP, &opened) != REASON_ok) {
+    if (recipes_open(cache_root().c_str(), app.c_str(), RECIPES_MAP, &opened) != STATUS_ok) {
         return found;
     }
     Walk walk = {opened, {}, {}};
@@ -79,11 +80,15 @@ std::map<std::string, uintmax_t> RecipesTest::segments() const
 {
     std::map<std::string, uintmax_t> found;
     const std::filesystem::path folder = cache_root() / "program" / "recipes";
-    if (std::filesystem::exists(folder)) {
-        for (const auto &entry : std::filesystem::directory_iterator(folder)) {
-            if (entry.path().extension() == ".wprecipes") {
-                found[entry.path().filename()] = entry.file_size();
-            }
+    // Without exceptions: the folder may not be there yet, and a running program that makes one
+    // segment of many removes what was just listed.
+    std::error_code error;
+    std::filesystem::directory_iterator entry(folder, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+        std::error_code gone;
+        const uintmax_t size = std::filesystem::file_size(entry->path(), gone);
+        if (entry->path().extension() == ".wprecipes" && !gone) {
+            found[entry->path().filename()] = size;
         }
     }
     return found;

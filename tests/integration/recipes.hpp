@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recipes as a test looks at them: what a program's runs have left on disk.
 #ifndef WARMPIPE_TESTS_RECIPES_HPP
 #define WARMPIPE_TESTS_RECIPES_HPP
@@ -39,7 +40,7 @@ class RecipesTest : public LayerTest {
         environment["WARMPIPE_APP"] = "program";
     }
 
-    Recipes recipes() const;
+    Recipes recipes(const std::string &app = "program") const;
 
     // Names and sizes of the segments.
     std::map<std::string, uintmax_t> segments() const;
@@ -47,10 +48,11 @@ class RecipesTest : public LayerTest {
     // As if the recipes had been used the day before. Compaction must have left one segment.
     void make_older();
 
-    // Waits, ten seconds at most, until something has come true.
+    // Waits, a minute at most, until something has come true: background threads are slow on a busy
+    // machine.
     template <typename Condition> static void wait_until(const Condition &condition)
     {
-        for (int i = 0; i < 10000 && !condition(); ++i) {
+        for (int i = 0; i < 60000 && !condition(); ++i) {
             usleep(1000);
         }
         EXPECT_TRUE(condition());

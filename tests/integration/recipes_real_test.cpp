@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recipes with a driver that really compiles: what was recorded is, for RADV, the same pipeline.
 #include "real_drivers.hpp"
 

@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is recorded of a program: all of it, once, whatever the program does with its objects.
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../clients/descriptor_heap.h"
 #include "recipes.hpp"
 #include "things.hpp"
 
@@ -312,6 +314,38 @@ TEST_F(RecipesTest, LibrariesAreRecordedWithWhatIsMadeOfThem)
     EXPECT_EQ(contents(replay(1, options)), contents(first));
 }
 
+// VK_EXT_descriptor_heap: mappings behind the stage, an embedded sampler, no layout.
+TEST_F(RecipesTest, PipelinesOfDescriptorHeapsAreSharedAndRecorded)
+{
+    const auto program = [] {
+        Program owner;
+        VkSamplerCreateInfo sampler = {VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
+        heap_mapping mapping = {static_cast<VkStructureType>(HEAP_STYPE_MAPPING)};
+        mapping.binding_count = 1;
+        mapping.resource_mask = HEAP_RESOURCE_ALL;
+        mapping.source = HEAP_SOURCE_CONSTANT_OFFSET;
+        mapping.data.constant_offset.embedded_sampler = &sampler;
+        heap_mapping_info mappings = {static_cast<VkStructureType>(HEAP_STYPE_MAPPING_INFO),
+                                      nullptr, 1, &mapping};
+        const std::pair<unsigned, float> kinds[] = {{1, 1.0f}, {1, 2.0f}, {2, 1.0f}, {1, 1.0f}};
+        for (const auto &[number, lod] : kinds) {
+            PipelineCreateFlags2 flags(HEAP_PIPELINE_DESCRIPTOR_HEAP);
+            sampler.maxLod = lod;
+            Batch batch(owner, Kind::compute, {number});
+            batch.set_layout(0, VK_NULL_HANDLE);
+            batch.chain(0, &flags);
+            batch.stage(0).pNext = &mappings;
+            EXPECT_EQ(batch.create(), VK_SUCCESS);
+        }
+    };
+    const Outcome outcome = run(program);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["injected"], 3);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["deduplicated"], 1);
+    EXPECT_EQ(recipes().uses.size(), 3u);
+    EXPECT_TRUE(recipes().whole());
+    replay(2); // the driver sees no samplers, so it has compiled no more
+}
+
 TEST_F(RecipesTest, WhatFailsIsNotRecorded)
 {
     environment["WPTEST_ICD_FAIL_ELEMENT"] = "1=-2";
@@ -321,6 +355,20 @@ TEST_F(RecipesTest, WhatFailsIsNotRecorded)
         EXPECT_NE(batch.create(), VK_SUCCESS);
     });
     EXPECT_EQ(recipes().uses.size(), 2u);
+}
+
+// No bytes of a create-info that is not understood could make it again; its neighbour is recorded.
+TEST_F(RecipesTest, WhatHoldsAnUnknownStructIsNotRecorded)
+{
+    run([] {
+        Program program;
+        VkBaseOutStructure unknown = {static_cast<VkStructureType>(1999999001), nullptr};
+        Batch batch(program, Kind::compute, {0, 1});
+        batch.chain(1, &unknown);
+        EXPECT_EQ(batch.create(), VK_SUCCESS);
+    });
+    EXPECT_EQ(recipes().uses.size(), 1u);
+    EXPECT_TRUE(recipes().whole());
 }
 
 TEST_F(RecipesTest, ModulesThatNoPipelineUsesAreNotRecorded)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is written to disk, and when.
 #include "harness.hpp"
 #include "program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Loads the layer without a loader, as the only layer above the test driver, creates a pipeline
  * with it and prints whether the process runs with elevated privileges. For the loader would leave
  * the layer out of a test's elevated process: it then reads manifests of the system alone.

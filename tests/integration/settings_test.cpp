@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings as a program's environment gives them, and values that cannot be read.
 #include <fstream>
 
@@ -43,7 +44,7 @@ TEST_P(BadValueTest, IsNamedOnceAndTheDefaultUsed)
 INSTANTIATE_TEST_SUITE_P(
     Of, BadValueTest,
     ::testing::Values(Value{"WARMPIPE_READONLY", "2"}, Value{"WARMPIPE_DEDUP", "shaders"},
-                      Value{"WARMPIPE_APP_CACHE", "none"}, Value{"WARMPIPE_PREWARM", "yes"},
+                      Value{"WARMPIPE_APP_CACHE", "none"}, Value{"WARMPIPE_PREWARM", "maybe"},
                       Value{"WARMPIPE_FLUSH_IDLE_MS", "-1"}, Value{"WARMPIPE_MAX_SIZE", "1.5G"},
                       Value{"WARMPIPE_MAX_TOTAL", "lots"}, Value{"WARMPIPE_LOG", "loud"}),
     [](const auto &value) { return std::string(value.param.variable + sizeof "WARMPIPE_" - 1); });
@@ -80,18 +81,42 @@ TEST_F(SettingsTest, EmptyIsUnset)
 TEST_F(SettingsTest, AFileSaysWhatVariablesDoNot)
 {
     environment["VK_LAYER_SETTINGS_PATH"] = folder().string();
-    std::ofstream(folder() / "vk_layer_settings.txt")
-        << "warmpipe_pipeline_cache.readonly = true\nwarmpipe_pipeline_cache.dedup = none\n";
-    const Outcome outcome = run([] {
+    std::ofstream(folder() / "vk_layer_settings.txt") << "warmpipe_pipeline_cache.dedup = none\n";
+    const auto twice = [] {
         Program owner;
         owner.create_compute(0, 4);
         owner.create_compute(0, 4);
-    });
-    EXPECT_EQ(outcome.stats_of()["pipelines"]["deduplicated"], 0);
-    EXPECT_TRUE(cache_files().empty());
-    environment["WARMPIPE_READONLY"] = "0";
+    };
+    EXPECT_EQ(run(twice).stats_of()["pipelines"]["deduplicated"], 0);
+    environment["WARMPIPE_DEDUP"] = "all";
+    EXPECT_EQ(run(twice).stats_of()["pipelines"]["deduplicated"], 4);
+}
+
+// A file in the working directory, by whoever wrote it: "max_total = 1" there once deleted all that
+// other programs had.
+TEST_F(SettingsTest, AFileTakesNothingFromOtherPrograms)
+{
+    environment["WARMPIPE_APP"] = "other";
     run(program);
-    EXPECT_EQ(cache_files().size(), 1u);
+    const auto kept = cache_files();
+    ASSERT_EQ(kept.size(), 1u);
+    environment["WARMPIPE_APP"] = "mine";
+    environment["VK_LAYER_SETTINGS_PATH"] = folder().string();
+    std::ofstream(folder() / "vk_layer_settings.txt")
+        << "warmpipe_pipeline_cache.max_total = 1\nwarmpipe_pipeline_cache.app = other\n"
+           "warmpipe_pipeline_cache.max_size = 1\nwarmpipe_pipeline_cache.readonly = 1\n";
+    const Outcome outcome = run(program);
+    EXPECT_EQ(outcome.log().size(), 4u) << outcome.errors;
+    EXPECT_EQ(cache_files().size(), 2u);
+    EXPECT_TRUE(std::filesystem::exists(kept.at(0)));
+}
+
+TEST_F(SettingsTest, YesIsYes)
+{
+    environment["WARMPIPE_READONLY"] = "TRUE";
+    const Outcome outcome = run(program);
+    EXPECT_EQ(outcome.log(), std::vector<std::string>());
+    EXPECT_TRUE(cache_files().empty());
 }
 
 // VkLayerSettingsCreateInfoEXT, which older headers do not have.
@@ -120,7 +145,7 @@ TEST_F(SettingsTest, TheProgramSaysWhatNobodyElseDoes)
         const VkBool32 yes = VK_TRUE;
         const LayerSetting list[] = {
             {"VK_LAYER_WARMPIPE_pipeline_cache", "dedup", 7, 1, &none},
-            {"VK_LAYER_WARMPIPE_pipeline_cache", "readonly", 0, 1, &yes},
+            {"VK_LAYER_WARMPIPE_pipeline_cache", "summary", 0, 1, &yes},
         };
         LayerSettings settings;
         settings.count = 2;
@@ -133,10 +158,7 @@ TEST_F(SettingsTest, TheProgramSaysWhatNobodyElseDoes)
     };
     const Outcome outcome = run(program);
     EXPECT_EQ(outcome.stats_of()["pipelines"]["deduplicated"], 0);
-    EXPECT_TRUE(cache_files().empty());
-    environment["WARMPIPE_READONLY"] = "0";
-    run(program);
-    EXPECT_EQ(cache_files().size(), 1u);
+    EXPECT_EQ(outcome.log().size(), 1u) << outcome.errors; // the summary
 }
 
 TEST_F(SettingsTest, FolderOfTheProgram)

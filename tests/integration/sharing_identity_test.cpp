@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What makes two objects one: content where the specification forbids the driver to touch an input
 // after the call, the very object where it may.
 #include "harness.hpp"

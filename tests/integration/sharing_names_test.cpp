@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names and tags on a shared handle: the program guards each handle that it names, but cannot know
 // that two of them are one.
 #include "harness.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipelines that are shared: calls keep their meaning, element by element.
 #include "harness.hpp"
 #include "test_icd.h"
@@ -159,6 +160,23 @@ TEST_P(EachBindPoint, WhatMayCompileDoesSoBesideItsEqualThatMayNot)
         EXPECT_EQ(batch.create(), VK_PIPELINE_COMPILE_REQUIRED);
         EXPECT_EQ(batch.pipelines[0], VK_NULL_HANDLE);
         EXPECT_NE(batch.pipelines[1], VK_NULL_HANDLE);
+    });
+    EXPECT_EQ(outcome.events("leaked").size(), 0u);
+}
+
+// Row 89: nor for another that may not; each is asked for as the program has asked, and the third
+// finds what the second has compiled.
+TEST_P(EachBindPoint, WhatMayFailStandsForNoOther)
+{
+    const Outcome outcome = run([&] {
+        Program program;
+        Batch batch(program, kind(), {1, 1, 1});
+        batch.set_flags(0, VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT);
+        batch.set_flags(2, VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT);
+        EXPECT_EQ(batch.create(), VK_PIPELINE_COMPILE_REQUIRED);
+        EXPECT_EQ(batch.pipelines[0], VK_NULL_HANDLE);
+        EXPECT_NE(batch.pipelines[1], VK_NULL_HANDLE);
+        EXPECT_NE(batch.pipelines[2], VK_NULL_HANDLE);
     });
     EXPECT_EQ(outcome.events("leaked").size(), 0u);
 }

@@ -1,6 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles are shared: what is asked for again while it lives is the same handle, and the driver is
 // not asked.
 #include "harness.hpp"
+#include "paths.h"
 #include "test_icd.h"
 #include "things.hpp"
 

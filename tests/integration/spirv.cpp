@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The smallest valid shaders, assembled by hand: the tests need code that differs, not code that
 // does something.
 #include "program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Much at once: many devices, many threads, many instances, and processes that are killed at any
 // moment, while saves go on.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that a program makes besides pipeline caches, by kind and number: one number gives
 // equal create-infos, another one others.
 #ifndef WARMPIPE_TESTS_THINGS_HPP

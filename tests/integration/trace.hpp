@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file that WARMPIPE_TRACE names, as a test looks at it.
 #ifndef WARMPIPE_TESTS_TRACE_HPP
 #define WARMPIPE_TESTS_TRACE_HPP

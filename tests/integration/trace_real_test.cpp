@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trace of runs on a driver that really compiles.
 #include <algorithm>
 
@@ -46,7 +47,7 @@ TEST_F(RealTraceTest, ColdIsMissedWarmIsHit)
     EXPECT_EQ(cold.count("pipeline", "miss"), 30u);
     ASSERT_EQ(cold.of("device").size(), 1u);
     EXPECT_EQ(cold.of("device")[0]["args"]["cache"], "cold");
-    EXPECT_EQ(cold.of("cache", "save").size(), 1u);
+    EXPECT_GE(cold.of("cache", "save").size(), 1u);
     EXPECT_EQ(cold.names("process_name"), std::vector<std::string>{"pipelines"});
 
     const Trace warm = trace();

@@ -1,4 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 // The validation layer, below ours, sees everything that we send down: it must have nothing to say.
+#include "layer_order.hpp"
+#include "paths.h"
 #include "real_drivers.hpp"
 
 namespace {
@@ -32,6 +35,9 @@ class ValidationTest : public RealDriversTest {
 // Without this, silence would prove nothing.
 TEST_F(ValidationTest, IsAtWork)
 {
+    EXPECT_EQ(layer_order(execute(ask_for_layers())),
+              (std::vector<std::string>{"VK_LAYER_WARMPIPE_pipeline_cache",
+                                        "VK_LAYER_KHRONOS_validation"}));
     configure("khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT\n");
     const Outcome outcome = execute({PIPELINES_CLIENT, "--compute", "2", "--graphics", "2"});
     EXPECT_NE(outcome.output.find("Validation"), std::string::npos) << outcome.output;
@@ -68,11 +74,27 @@ TEST_F(ValidationTest, RayTracing)
 
 TEST_F(ValidationTest, TwoDevicesThatExecute)
 {
-    use_drivers({"lvp"});
-    environment.erase("RADV_FORCE_FAMILY");
+    use_lavapipe();
     for (int start = 0; start < 2; start++) {
         expect_silence({"--device", "0,0", "--verify", "--heavy", "0", "--cache", "many=2"});
     }
+}
+
+// Row 68 of docs/CORRECTNESS.md: libraries name formats that are ignored, recipes hold none of
+// them, and this layer reads as many as are counted. It has its say on the client's libraries
+// themselves.
+TEST_F(ValidationTest, CompiledAheadFromRecipes)
+{
+    environment["RADV_PERFTEST"] = "gpl"; // Mesa 22 offers libraries on request
+    std::vector<std::string> command = {PIPELINES_CLIENT, "--compute", "4",
+                                        "--graphics",     "10",        "--libraries"};
+    execute(command);
+    for (const std::filesystem::path &file : cache_files()) {
+        std::filesystem::remove(file);
+    }
+    environment.erase("WARMPIPE_PREWARM");
+    command.insert(command.end(), {"--delay-ms", "500"});
+    EXPECT_GE(execute(command).stats_of()["pipelines"]["prewarmed"], 1);
 }
 
 TEST_F(ValidationTest, LeavingWithoutDestroying)

@@ -1,4 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 // warmpipe warm on real drivers: recipes of one device become the cache of another.
+#include "paths.h"
 #include "real_drivers.hpp"
 
 namespace {
@@ -25,7 +27,7 @@ TEST_F(WarmTest, TheFirstStartOnAnotherDeviceIsWarm)
 {
     use_radv();
     client();
-    environment["RADV_FORCE_FAMILY"] = "navi21";
+    use_radv("navi21");
     for (const char *jobs : {"1", "2", "3", "8"}) {
         SCOPED_TRACE(jobs);
         for (const std::filesystem::path &file : cache_files()) {
@@ -46,7 +48,7 @@ TEST_F(WarmTest, WithRenderPassesAndAnOlderVulkan)
     use_radv();
     const std::vector<std::string> older = {"--render-pass", "--api", "1.1"};
     client(older);
-    environment["RADV_FORCE_FAMILY"] = "navi21";
+    use_radv("navi21");
     EXPECT_EQ(warm()["compiled"], 30);
     // Without creation feedback: what it would compile, it would save.
     const ClientRun there = client(older);
@@ -70,7 +72,7 @@ TEST_F(WarmTest, ADeviceThatLacksRayTracingIsLeftAlone)
     use_radv_raytracing();
     client({"--compute", "0", "--graphics", "0", "--raytracing", "6"});
     environment.erase("RADV_PERFTEST");
-    environment["RADV_FORCE_FAMILY"] = "navi10";
+    use_radv();
     const json cache = warm();
     EXPECT_EQ(cache["state"], "nothing");
     EXPECT_EQ(cache["not_offered"], 6);

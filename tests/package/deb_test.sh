@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: deb_test.sh PACKAGE.deb DIRECTORY
 # By hand, as root (needs debootstrap and a Debian mirror): lintian has no error to tell of the
 # package; in a fresh Debian below DIRECTORY (made if it is not there) it installs with what it

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: install_test.sh CMAKE BUILD-DIRECTORY
 # Installed under any prefix, without ldconfig and without root, the layer is found by the loader
 # through either manifest.
@@ -23,3 +24,26 @@ in_chain implicit WARMPIPE_ENABLE=1 || { cat "$work/implicit.log"; echo "implici
 in_chain explicit VK_INSTANCE_LAYERS=VK_LAYER_WARMPIPE_pipeline_cache ||
     { cat "$work/explicit.log"; echo "explicit: not found" >&2; exit 1; }
 ! in_chain neither || { echo "in the chain without being asked for" >&2; exit 1; }
+
+# Removed again, nothing is left, and what was there before stays.
+mkdir -p "$work/home/share/vulkan/implicit_layer.d"
+echo '{}' >"$work/home/share/vulkan/implicit_layer.d/other.json"
+"$cmake" --install "$build" --prefix "$work/home" >/dev/null
+[ -x "$work/home/bin/warmpipe" ] && [ -e "$work/home/share/man/man1/warmpipe.1" ] ||
+    { echo "not all was installed" >&2; exit 1; }
+"$cmake" --build "$build" --target uninstall >/dev/null
+left=$(cd "$work/home" && find . -mindepth 1 | sort | tr '\n' ' ')
+[ "$left" = "./share ./share/vulkan ./share/vulkan/implicit_layer.d ./share/vulkan/implicit_layer.d/other.json " ] ||
+    { echo "left behind: $left" >&2; exit 1; }
+
+# The way of the README for one user: into an empty home, for every program, and back to nothing.
+tool=$build/tools/warmpipe
+as_user() { env -u XDG_DATA_HOME HOME="$work/user" "$@"; }
+mkdir "$work/user"
+as_user "$tool" install --user --always >/dev/null
+env -u XDG_DATA_HOME HOME="$work/user" WARMPIPE_DIR="$work/cache" WARMPIPE_STATS="$work/always.json" \
+    vulkaninfo >/dev/null 2>&1 || true
+grep -q '"event":"destroy"' "$work/always.json" || { echo "--always: not in the chain" >&2; exit 1; }
+as_user "$tool" uninstall --user >/dev/null
+left=$(cd "$work/user" && find . -mindepth 1 -not -path './.cache*' | sort | tr '\n' ' ')
+[ -z "$left" ] || { echo "left behind by uninstall: $left" >&2; exit 1; }

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: library_test.sh LIBRARY
 # The layer enters every Vulkan process: it needs libc alone, exports what the loader asks for, is
 # never unloaded, and is small.

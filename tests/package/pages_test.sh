@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # usage: pages_test.sh TOOL PAGES
 # The manual pages and completions, against the program: every verb has a page that names each of
 # its options, and each shell that is here offers exactly the verbs and options that there are.

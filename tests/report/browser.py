@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A headless Chromium that reaches nothing: what a page asks for, and what it says, is kept."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traces as WARMPIPE_TRACE writes them (docs/FORMAT.md), made up, the same every time."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of the canonical form share.
 #ifndef WARMPIPE_TESTS_CANONICAL_FIXTURE_H
 #define WARMPIPE_TESTS_CANONICAL_FIXTURE_H
@@ -44,7 +45,7 @@ class Canonical : public testing::Test {
 
     digest content(const void *info)
     {
-        EXPECT_NE(encode(info).verdict, CANONICAL_UNKNOWN) << canonical_cause_id(form_.cause);
+        EXPECT_NE(encode(info).verdict, CANONICAL_UNKNOWN) << form_.cause;
         return form_.digest;
     }
 
@@ -101,7 +102,7 @@ class Canonical : public testing::Test {
     {
         encode(info);
         EXPECT_EQ(form_.verdict, verdict);
-        EXPECT_EQ(form_.cause, cause) << canonical_cause_id(form_.cause);
+        EXPECT_EQ(form_.cause, cause) << form_.cause;
         if (verdict == CANONICAL_UNKNOWN) {
             EXPECT_EQ(form_.key.size, 0u);
             EXPECT_EQ(form_.size, 0u);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a piece of a test in a process of its own: for state that a process has only once (the log),
 // for signals, and for what is written to standard error.
 #ifndef WARMPIPE_TESTS_UNIT_CHILD_H

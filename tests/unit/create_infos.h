@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Create-infos made by the codec's own tables: random ones, and full ones in which everything that
 // can be there is there and live. The structs are real ones in memory, so that the encoder and the
 // decoder are tried with every struct that they know.
@@ -15,9 +16,8 @@
 #include <vulkan/vulkan.h>
 
 extern "C" {
-#include "codec/form.h"
-#include "codec/liveness.h"
-#include "codec/table.h"
+#include "common/codec/liveness.h"
+#include "common/codec/table.h"
 }
 
 class CreateInfos {
@@ -79,13 +79,14 @@ class CreateInfos {
     bool full_ = false;
     std::vector<std::unique_ptr<uint64_t[]>> memory_;
     uint32_t stage_ = 0;
+    uint32_t source_ = 0;
 
     void *make(codec_id root)
     {
         memory_.clear();
         instances.clear();
         values.clear();
-        stage_ = 0;
+        stage_ = source_ = 0;
         void *data = allocate(type_of(root).size);
         fill(root, static_cast<uint8_t *>(data), true);
         return data;
@@ -138,6 +139,9 @@ class CreateInfos {
             fill_count(members[i], data);
         }
         for (int i = 0; i < type.member_count; i++) {
+            fill_union(id, members[i], data);
+        }
+        for (int i = 0; i < type.member_count; i++) {
             fill_pointer(id, members[i], data);
         }
         if (type.stype != CODEC_NO_STYPE && with_chain) {
@@ -185,6 +189,8 @@ class CreateInfos {
     // Values on which it hangs what is live, or whether what follows makes sense.
     void pin(codec_id id, uint8_t *data)
     {
+        stage_ += id == CODEC_VkPipelineShaderStageCreateInfo;
+        source_ += id == CODEC_VkDescriptorSetAndBindingMappingEXT;
         static const uint32_t stages[] = {
             VK_SHADER_STAGE_VERTEX_BIT, VK_SHADER_STAGE_TESSELLATION_CONTROL_BIT,
             VK_SHADER_STAGE_TESSELLATION_EVALUATION_BIT, VK_SHADER_STAGE_FRAGMENT_BIT};
@@ -198,10 +204,12 @@ class CreateInfos {
         put("VkPipelineRasterizationStateCreateInfo.rasterizerDiscardEnable", id, data,
             full_ ? 0 : below(2));
         put("VkGraphicsPipelineCreateInfo.subpass", id, data, full_ ? 0 : below(70));
+        put("VkDescriptorSetAndBindingMappingEXT.source", id, data,
+            full_ ? source_ % 11 : below(11));
         put("VkPipelineViewportDepthClampControlCreateInfoEXT.depthClampMode", id, data,
             full_ ? 1 : below(2));
         if (full_) {
-            put("VkPipelineShaderStageCreateInfo.stage", id, data, stages[stage_++ % 4]);
+            put("VkPipelineShaderStageCreateInfo.stage", id, data, stages[stage_ % 4]);
             put("VkGraphicsPipelineLibraryCreateInfoEXT.flags", id, data, 0xf);
             put("VkPipelineSampleLocationsStateCreateInfoEXT.sampleLocationsEnable", id, data, 1);
             put("VkPipelineCoverageModulationStateCreateInfoNV.coverageModulationTableEnable", id,
@@ -226,6 +234,20 @@ class CreateInfos {
     {
         if (has_count(member)) {
             set(data + member.count, static_cast<uint32_t>(full_ ? 4 : below(4)));
+        }
+    }
+
+    void fill_union(codec_id owner, const codec_member &member, uint8_t *data)
+    {
+        if (member.kind != CODEC_UNION) {
+            return;
+        }
+        const codec_arm *arm = codec_find_arm(&member, data);
+        if (arm->type != CODEC_STRUCT_COUNT) {
+            fill(static_cast<codec_id>(arm->type), data + member.offset, true);
+        } else {
+            set(data + member.offset, static_cast<uint32_t>(random_()));
+            values.push_back({owner, &member, data + member.offset, 1, 4});
         }
     }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of common/disk share: a driver, its blobs, and envelopes that can be tampered
 // with.
 #ifndef WARMPIPE_TESTS_UNIT_DISK_FIXTURE_H
@@ -17,15 +18,15 @@
 #include <unistd.h>
 
 extern "C" {
-#include "base/result.h"
-#include "disk/envelope.h"
-#include "driver/identity.h"
+#include "common/base/status.h"
+#include "common/blobs/envelope.h"
+#include "common/driver/identity.h"
 }
 
 // GoogleTest would print a number.
-inline void PrintTo(enum reason reason, std::ostream *out)
+inline void PrintTo(enum status reason, std::ostream *out)
 {
-    *out << (reason == REASON_ok ? "ok" : reason_id(reason));
+    *out << (reason == STATUS_ok ? "ok" : status_id(reason));
 }
 
 inline driver_identity sample_identity()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver that counts: it makes handles, knows which are alive, and whether what a pipeline is
 // made of still was when it was made.
 #ifndef WARMPIPE_TESTS_FAKE_DRIVER_H
@@ -11,7 +12,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "driver/replay.h"
+#include "common/driver/replay.h"
 }
 
 class FakeDriver {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder on a real disk, and what its files are asked for.
 #ifndef WARMPIPE_TESTS_UNIT_FILE_FIXTURE_H
 #define WARMPIPE_TESTS_UNIT_FILE_FIXTURE_H
@@ -12,7 +13,7 @@
 #include "scratch.h"
 
 extern "C" {
-#include "disk/file.h"
+#include "common/files/file.h"
 }
 
 inline mode_t mode_of(const std::string &path)
@@ -56,7 +57,7 @@ class Folder {
     Folder()
     {
         EXPECT_EQ(file_open_directory(scratch.path("root").c_str(), "app", true, &fd.fd),
-                  REASON_ok);
+                  STATUS_ok);
     }
 
     std::string path(const std::string &name = "") const
@@ -64,13 +65,13 @@ class Folder {
         return scratch.path("root/app/" + name);
     }
 
-    enum reason read(const std::string &name, std::string *ret_content = nullptr,
+    enum status read(const std::string &name, std::string *ret_content = nullptr,
                      uint64_t limit = 1 << 20) const
     {
         uint8_t *data = nullptr;
         size_t size = 0;
-        enum reason reason = file_read(fd.fd, name.c_str(), limit, &data, &size);
-        EXPECT_EQ(reason == REASON_ok, data != nullptr);
+        enum status reason = file_read(fd.fd, name.c_str(), limit, &data, &size);
+        EXPECT_EQ(reason == STATUS_ok, data != nullptr);
         EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
         if (ret_content && data) {
             *ret_content = std::string(reinterpret_cast<char *>(data), size);
@@ -86,7 +87,7 @@ class Folder {
         return content;
     }
 
-    enum reason replace(const std::string &name, std::vector<std::string> parts) const
+    enum status replace(const std::string &name, std::vector<std::string> parts) const
     {
         std::vector<iovec> vector;
         for (std::string &part : parts) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A complete graphics pipeline of a vertex and a fragment stage, for dynamic rendering to one color
 // attachment: what does not matter for it points nowhere.
 #ifndef WARMPIPE_TESTS_GRAPHICS_INFO_H

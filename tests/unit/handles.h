@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The objects of a device that an encoder and a decoder ask about.
 #ifndef WARMPIPE_TESTS_HANDLES_H
 #define WARMPIPE_TESTS_HANDLES_H
@@ -10,7 +11,8 @@
 #include <vulkan/vulkan.h>
 
 extern "C" {
-#include "codec/canonical.h"
+#include "common/codec/canonical.h"
+#include "common/codec/rules.h"
 }
 
 // Every handle stands for a content of its own.
@@ -70,6 +72,7 @@ class Handles {
             object->content = digest_of(name, sizeof(name));
             self->handles_[{object->content.low, object->content.high}] = handle;
         }
+        object->name = {handle, ~handle};
         object->serial = handle + 1;
         object->by_serial = self->by_serial;
         object->use = self->use;

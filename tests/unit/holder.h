@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A process that does something and then lives on, with what it holds, until it is killed.
 #ifndef WARMPIPE_TESTS_UNIT_HOLDER_H
 #define WARMPIPE_TESTS_UNIT_HOLDER_H

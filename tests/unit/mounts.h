@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // File systems of a test's own, in a mount namespace of its own.
 #ifndef WARMPIPE_TESTS_UNIT_MOUNTS_H
 #define WARMPIPE_TESTS_UNIT_MOUNTS_H

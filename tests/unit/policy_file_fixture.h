@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A policy file as a test writes it.
 #ifndef WARMPIPE_TESTS_UNIT_POLICY_FILE_FIXTURE_H
 #define WARMPIPE_TESTS_UNIT_POLICY_FILE_FIXTURE_H
@@ -8,7 +9,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "driver/policy_file.h"
+#include "common/driver/policy.h"
 }
 
 class File {
@@ -28,7 +29,7 @@ class File {
 
     bool is_good() const
     {
-        return reason_ == REASON_ok;
+        return reason_ == STATUS_ok;
     }
     size_t count() const
     {
@@ -42,14 +43,14 @@ class File {
     }
     std::string error() const
     {
-        EXPECT_TRUE(is_good() || reason_ == REASON_bad_policy_file);
+        EXPECT_TRUE(is_good() || reason_ == STATUS_bad_policy_file);
         return is_good() ? "" : std::to_string(error_.line) + ": " + error_.text;
     }
 
   private:
     policy_file file_ = {};
     policy_file_error error_ = {};
-    enum reason reason_;
+    enum status reason_;
 };
 
 #endif

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recipes in memory: forms by their digests, made of create-infos as a program has them. A handle
 // in a create-info is one that an earlier create-info was given.
 #ifndef WARMPIPE_TESTS_RECIPE_BOOK_H
@@ -13,7 +14,7 @@
 #include "handles.h"
 
 extern "C" {
-#include "driver/replay.h"
+#include "common/driver/replay.h"
 }
 
 class RecipeBook {
@@ -37,7 +38,7 @@ class RecipeBook {
     digest write(const void *info, bool complete = true)
     {
         canonical_encode(&handles.context, info, &form_);
-        EXPECT_NE(form_.verdict, CANONICAL_UNKNOWN) << canonical_cause_id(form_.cause);
+        EXPECT_NE(form_.verdict, CANONICAL_UNKNOWN) << form_.cause;
         EXPECT_EQ(form_.complete, complete);
         forms[key(form_.digest)].assign(reinterpret_cast<char *>(form_.key.data), form_.size);
         if (form_.code) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recipes that hang together: forms as the encoder writes them, of objects that no driver has seen.
 #ifndef WARMPIPE_TESTS_UNIT_RECIPE_SAMPLES_H
 #define WARMPIPE_TESTS_UNIT_RECIPE_SAMPLES_H
@@ -9,8 +10,8 @@
 #include "recipes_fixture.h"
 
 extern "C" {
-#include "codec/canonical.h"
-#include "driver/environment.h"
+#include "common/codec/canonical.h"
+#include "common/driver/environment.h"
 }
 
 // A compute pipeline with everything that it refers to.
@@ -126,7 +127,7 @@ class Samples {
         context.user = const_cast<std::vector<digest> *>(&contents);
         canonical form = {};
         canonical_encode(&context, info, &form);
-        EXPECT_EQ(form.verdict, CANONICAL_SHARE) << canonical_cause_id(form.cause);
+        EXPECT_EQ(form.verdict, CANONICAL_SHARE) << form.cause;
         std::string bytes(reinterpret_cast<const char *>(form.key.data), form.size);
         canonical_free(&form);
         return bytes;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of recipes share: small records, written and read back.
 #ifndef WARMPIPE_TESTS_UNIT_RECIPES_FIXTURE_H
 #define WARMPIPE_TESTS_UNIT_RECIPES_FIXTURE_H
@@ -13,9 +14,8 @@
 #include "scratch.h"
 
 extern "C" {
-#include "disk/recipe_format.h"
-#include "disk/recipe_writer.h"
-#include "disk/recipes.h"
+#include "common/recipes/format.h"
+#include "common/recipes/recipes.h"
 }
 
 inline bool operator==(const digest &a, const digest &b)
@@ -65,16 +65,16 @@ class Batch {
 
     Batch &put(recipe_kind kind, const std::string &data)
     {
-        recipe_writer_put(&bytes, kind, digest_of(data), data.data(), data.size());
+        recipe_put_record(&bytes, kind, digest_of(data), data.data(), data.size());
         return *this;
     }
 
     Batch &use(const std::string &pipeline, const std::string &environment, uint32_t last_day,
                uint32_t days = 1, uint32_t compile_us = 0)
     {
-        const recipe_use use = {digest_of(pipeline), digest_of(environment), last_day, days,
-                                compile_us};
-        recipe_writer_put_use(&bytes, &use);
+        const recipe_use use = {
+            digest_of(pipeline), digest_of(environment), last_day, days, compile_us, false, false};
+        recipe_put_use(&bytes, &use);
         return *this;
     }
 
@@ -89,6 +89,20 @@ struct CloseRecipes {
 };
 using Recipes = std::unique_ptr<recipes, CloseRecipes>;
 
+// The use of a pipeline in an environment, or null.
+inline const recipe_use *find_use(const recipes *recipes, const digest &pipeline,
+                                  const digest &environment)
+{
+    const recipe_use *uses;
+    const size_t count = recipes_uses(recipes, &uses);
+    for (size_t i = 0; i < count; i++) {
+        if (uses[i].pipeline == pipeline && uses[i].environment == environment) {
+            return &uses[i];
+        }
+    }
+    return nullptr;
+}
+
 class Writer {
   public:
     explicit Writer(const std::string &root, uint64_t max_size = 1 << 30, uint64_t small = 0)
@@ -102,7 +116,7 @@ class Writer {
         close(false);
     }
 
-    enum reason append(const Batch &batch)
+    enum status append(const Batch &batch)
     {
         return recipe_writer_append(writer_, &batch.bytes);
     }
@@ -124,14 +138,14 @@ class RecipesTest : public testing::Test {
     std::string folder = root + "/app/recipes";
     recipes_access access = RECIPES_MAP;
 
-    Recipes open(enum reason expected = REASON_ok) const
+    Recipes open(enum status expected = STATUS_ok) const
     {
         recipes *recipes = nullptr;
         EXPECT_EQ(recipes_open(root.c_str(), "app", access, &recipes), expected);
         return Recipes(recipes);
     }
 
-    static Recipes open_file(const std::string &path, enum reason expected = REASON_ok)
+    static Recipes open_file(const std::string &path, enum status expected = STATUS_ok)
     {
         recipes *recipes = nullptr;
         EXPECT_EQ(recipes_open_file(path.c_str(), &recipes), expected);
@@ -142,7 +156,7 @@ class RecipesTest : public testing::Test {
     void write(const Batch &batch, bool seal = true) const
     {
         Writer writer(root);
-        ASSERT_EQ(writer.append(batch), REASON_ok);
+        ASSERT_EQ(writer.append(batch), STATUS_ok);
         writer.close(seal);
     }
 
@@ -158,15 +172,14 @@ class RecipesTest : public testing::Test {
 
     // What a program does that closes descriptors it does not know: the one of an open segment is
     // now that of a file of its own. -1: there was none.
-    static int take_descriptor(const std::string &own)
+    static int take_descriptor(const std::string &own, const char *suffix = ".wprecipes")
     {
         int taken = -1;
         for (int fd = 3; fd < 64; fd++) {
             char link[64];
             char target[4096] = "";
             std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-            if (readlink(link, target, sizeof target - 1) > 0 &&
-                std::strstr(target, ".wprecipes")) {
+            if (readlink(link, target, sizeof target - 1) > 0 && std::strstr(target, suffix)) {
                 const int other = ::open(own.c_str(), O_RDWR | O_CREAT, 0600);
                 dup2(other, fd);
                 close(other);
@@ -208,7 +221,7 @@ class RecipesTest : public testing::Test {
     static uint64_t damaged(const Recipes &recipes)
     {
         const recipe_damage damage = recipes_damage(recipes.get());
-        EXPECT_EQ(damage.reason, damage.records ? REASON_bad_record : REASON_ok);
+        EXPECT_EQ(damage.reason, damage.records ? STATUS_bad_record : STATUS_ok);
         return damage.records;
     }
 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A replay below which a fake driver counts, and recipes to hand it.
 #ifndef WARMPIPE_TESTS_UNIT_REPLAY_FIXTURE_H
 #define WARMPIPE_TESTS_UNIT_REPLAY_FIXTURE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A directory of one test, removed with everything in it.
 #ifndef WARMPIPE_TESTS_UNIT_SCRATCH_H
 #define WARMPIPE_TESTS_UNIT_SCRATCH_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A store whose cache data is a set of words: merging is the union. Like a driver's cache, what a
 // process has grows by what it loads and creates, not by what it merges for a save.
 #ifndef WARMPIPE_TESTS_UNIT_STORE_FIXTURE_H
@@ -10,7 +11,7 @@
 #include "scratch.h"
 
 extern "C" {
-#include "disk/store.h"
+#include "common/blobs/store.h"
 }
 
 using Words = std::set<std::string>;
@@ -56,9 +57,9 @@ class Store {
     std::string load()
     {
         store_blob blob;
-        enum reason reason = store_load(get(), &blob);
-        if (reason != REASON_ok) {
-            return "<" + std::string(reason_id(reason)) + ">";
+        enum status reason = store_load(get(), &blob);
+        if (reason != STATUS_ok) {
+            return "<" + std::string(status_id(reason)) + ">";
         }
         std::string payload = payload_of(blob.data, blob.size);
         own_.merge(words_of(payload));
@@ -68,11 +69,11 @@ class Store {
     }
 
     // Saves what this process has, the words among it, merged with what store_begin gives.
-    enum reason commit(const std::string &words)
+    enum status commit(const std::string &words)
     {
         store_foreign foreign;
-        enum reason reason = store_begin(get(), &foreign);
-        if (reason != REASON_ok) {
+        enum status reason = store_begin(get(), &foreign);
+        if (reason != STATUS_ok) {
             return reason;
         }
         Words merged = add(words);
@@ -83,7 +84,7 @@ class Store {
         return store_commit(get(), blob.data(), blob.size());
     }
 
-    enum reason commit_unmerged(const std::string &words)
+    enum status commit_unmerged(const std::string &words)
     {
         std::string blob = make_blob(text_of(add(words)), identity_);
         return store_commit_unmerged(get(), blob.data(), blob.size());
@@ -146,7 +147,7 @@ class StoreTest : public testing::Test {
     {
         Store store(root());
         store.load();
-        ASSERT_EQ(store.commit(words), REASON_ok);
+        ASSERT_EQ(store.commit(words), STATUS_ok);
     }
 
     Scratch scratch;

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the codec's tables (common/codec/table.h says what they hold).
 
 usage: codegen.py [--standalone] --rules rules.def --output DIRECTORY REGISTRY...
@@ -40,7 +41,7 @@ def ids_header(model):
 def newer_header(model):
     definitions = "\n".join(
         f"{s.c_name} {{\n" + "".join(f"    {d};\n" for d in s.declarations) + "};\n"
-        for s in model.structs
+        for s in model.definitions()
         if s.declarations
     )
     return (
@@ -59,7 +60,7 @@ def fields_source(model):
     ]
     return (
         HEAD
-        + '#include <stddef.h>\n\n#include "codec/table.h"\n#include "codec_newer.h"\n\n'
+        + '#include <stddef.h>\n\n#include "common/codec/table.h"\n#include "codec_newer.h"\n\n'
         + "const struct codec_field codec_fields[] = {\n"
         + "".join(fields)
         + f"}};\n\nconst size_t codec_field_count = {len(fields)};\n"
@@ -88,10 +89,18 @@ def tables_source(model):
         for c in s.checks:
             checks.append(f"    {{offsetof({s.c_name}, {c.path}), {c.size}, {c.mask:#x}}},\n")
         children += [f"    CODEC_{name},\n" for name in s.children]
+    arms, unions = [], []
+    for union in model.unions:
+        unions.append(f"    {{{len(arms)}, {len(union.arms)}}},\n")
+        arms += [f"    {{{arm.value}u, {arm.type}}},\n" for arm in union.arms]
+    forbidding = "".join(
+        f"    {{{s.stype_text}, offsetof({s.c_name}, {count})}},\n"
+        for s, count in model.cache_forbidding
+    )
     states = "".join(f"    {value},\n" for value in model.dynamic_states)
     return (
         HEAD
-        + '#include <stddef.h>\n\n#include "codec/liveness.h"\n#include "codec/table.h"\n'
+        + '#include <stddef.h>\n\n#include "common/codec/liveness.h"\n#include "common/codec/table.h"\n'
         + '#include "codec_newer.h"\n\n'
         + "".join(
             f'_Static_assert(sizeof({s.c_name}) <= CODEC_MAX_SIZE, "CODEC_MAX_SIZE");\n'
@@ -106,7 +115,15 @@ def tables_source(model):
         + "".join(checks)
         + "};\n\nconst uint16_t codec_children[] = {\n"
         + "".join(children)
-        + "};\n\nconst uint32_t codec_dynamic_states[] = {\n"
+        + "};\n\nconst struct codec_union codec_unions[] = {\n"
+        + ("".join(unions) or "    {0},\n")
+        + "};\n\nconst struct codec_arm codec_arms[] = {\n"
+        + ("".join(arms) or "    {0},\n")
+        + "};\n\nconst struct codec_cache_forbidding codec_cache_forbidding[] = {\n"
+        + (forbidding or "    {0},\n")
+        + "};\n\nconst size_t codec_cache_forbidding_count = "
+        + f"{len(model.cache_forbidding)};\n"
+        + "\nconst uint32_t codec_dynamic_states[] = {\n"
         + states
         + "};\n\nconst size_t codec_dynamic_state_count = "
         + f"{len(model.dynamic_states)};\n"

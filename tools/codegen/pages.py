@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes the manual pages and the completions of bash, zsh and fish. What they say of verbs and
 options is what `warmpipe --help` and `warmpipe VERB --help` say, and those pages are made from the
 parser's own tables; settings come from settings.def. So nothing is told twice."""
@@ -131,7 +132,7 @@ def main_page(verbs, settings, version, examples):
              + tagged("\\fB\\-\\-version\\fR", "show the version"))
     page += ".SH EXIT STATUS\n0: clean. 1: a finding. 2: wrong usage, or input and output failed.\n"
     page += ".SH ENVIRONMENT\nSettings of the layer. None is needed.\n"
-    for _, _, variable, values, default, meaning in settings:
+    for _, _, _, variable, values, default, meaning in settings:
         page += tagged(f"\\fB{variable}\\fR", f"{meaning}. {values[0].upper()}{values[1:]}.\n"
                                               f"Default: {default}")
     page += tagged("\\fBWARMPIPE_ENABLE\\fR", "1: the installed layer is in the program")

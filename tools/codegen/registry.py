@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a Vulkan registry (vk.xml): types, flag bits, enumerants, who extends whom.
 
 Several files may be read into one Registry: what an earlier file defines is kept, a later one adds
@@ -29,6 +30,10 @@ class Member:
         self.bit_field = ":" in text
         self.length = element.get("altlen") or element.get("len")
         self.stype = element.get("values")
+        # Of a union in a struct: the member that says which of its own is live. Of those: the values
+        # of that member for which it is they.
+        self.selector = element.get("selector")
+        self.selections = [v for v in (element.get("selection") or "").split(",") if v]
         # What the registry does not check by itself may be NULL for a reason given in prose.
         self.optional = bool(element.get("optional") or element.get("noautovalidity"))
 

@@ -1,8 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structs that create-infos reach, with their members as the codec writes them."""
 from collections import namedtuple
 
 Entry = namedtuple("Entry", "kind path count type live optional", defaults=("ALWAYS", False))
 Check = namedtuple("Check", "path size mask")
+Arm = namedtuple("Arm", "value type")
 
 ROLES = {
     "STRUCT": "CODEC_ENCODED",
@@ -46,40 +48,91 @@ class Struct:
         return f"{total} == sizeof({self.c_name})" + (" && sizeof(size_t) == 8" if portable else "")
 
 
+class Union:
+    """A union of which a selector says what it holds: structs, or a 32-bit value."""
+
+    def __init__(self, name):
+        self.name = name
+        self.c_name = name
+        self.missing = False
+        self.declarations = []
+        self.arms = []
+
+
 class Model:
     def __init__(self, registry, rules, partial):
         self.registry = registry
         self.partial = partial
         self.names = {}  # name that the registry resolves to → name in rules.def
+        self.c_names = {}  # likewise → name in C
         self.omitted = {(a[0], a[1]) for keyword, a in rules if keyword == "OMIT"}
         self.forms = {(a[0], a[1]): a[2] for keyword, a in rules if keyword == "FORM"}
         self.live = {(a[0], a[1]): a[2] for keyword, a in rules if keyword == "LIVE"}
         self.structs = []
+        self.unions = []
         for keyword, arguments in rules:
             if keyword in ROLES:
-                self._declare(arguments[0], ROLES[keyword])
+                self._declare(Struct(arguments[0], ROLES[keyword]), self.structs)
+            elif keyword == "UNION":
+                self._declare(Union(arguments[0]), self.unions)
+        for entry in self.structs + self.unions:
+            if not entry.missing:
+                self._name(entry)
+        for union in self.unions:
+            if not union.missing:
+                self._describe_union(union)
         for struct in self.structs:
             if not struct.missing:
                 self._describe(struct)
         self._check_depth()
+        by_name = {struct.name: struct for struct in self.structs}
+        self.cache_forbidding = [
+            (by_name[arguments[0]], arguments[1])
+            for keyword, arguments in rules
+            if keyword == "FORBID_CACHE" and not by_name[arguments[0]].missing
+        ]
         self.dynamic_states = sorted(registry.enumerants["VkDynamicState"])
 
-    def _declare(self, name, role):
-        struct = Struct(name, role)
-        struct.missing = self.registry.get(name) is None
-        if struct.missing and not self.partial:
+    def _declare(self, declared, to):
+        name = declared.name
+        declared.missing = self.registry.get(name) is None
+        if declared.missing and not self.partial:
             raise KeyError(f"no registry knows {name}")
         self.names[self.registry.resolve(name)] = name
-        self.structs.append(struct)
+        to.append(declared)
+
+    def _name(self, declared):
+        """What the headers lack gets a definition of its own, under a name of its own."""
+        resolved = self.registry.resolve(declared.name)
+        if resolved not in self.registry.headers:
+            declared.c_name = f"{self.registry.get(declared.name).category} newer_{declared.name}"
+        self.c_names[resolved] = declared.c_name
+
+    def _define(self, declared):
+        if declared.c_name != declared.name:
+            members = self.registry.get(declared.name).members
+            declared.declarations = [self._declaration(m) for m in members]
+
+    def _describe_union(self, union):
+        self._define(union)
+        for member in self.registry.get(union.name).members:
+            if member.pointers or member.extent or not member.selections:
+                raise ValueError(f"{union.name}.{member.name} is not understood")
+            entry = self.registry.get(member.type)
+            if entry is not None and entry.category == "struct":
+                arm = self._require(member.type)
+            elif self._is_scalar(member.type) and self._width(member.type) == 4:
+                arm = "CODEC_STRUCT_COUNT"
+            else:
+                raise ValueError(f"{union.name}.{member.name} is not understood")
+            union.arms += [Arm(self.registry.value(value), arm) for value in member.selections]
 
     def _describe(self, struct):
         entry = self.registry.get(struct.name)
         stype = next((m.stype for m in entry.members if m.name == "sType"), None)
         if stype:
             struct.stype_text = str(self.registry.value(stype))
-        if self.registry.resolve(struct.name) not in self.registry.headers:
-            struct.c_name = f"struct newer_{struct.name}"
-            struct.declarations = [self._declaration(m) for m in entry.members]
+        self._define(struct)
         struct.children = [
             self.names[other.name]
             for other in self.registry.types.values()
@@ -96,10 +149,37 @@ class Model:
                     struct.fields.append(member)
                     self._add(struct, entry, member)
 
+    def definitions(self):
+        """Structs and unions, each behind those that it holds."""
+        entries = {self.registry.resolve(e.name): e for e in self.structs + self.unions}
+        ordered = []
+
+        def place(entry):
+            if entry in ordered or entry.missing:
+                return
+            for member in self.registry.get(entry.name).members:
+                held = entries.get(self.registry.resolve(member.type))
+                if held is not None and not member.pointers:
+                    place(held)
+            ordered.append(entry)
+
+        for entry in entries.values():
+            place(entry)
+        return ordered
+
     def _check_depth(self):
         """No struct may reach itself: that bounds how deep the walkers go."""
+        arms = {
+            f"{i}": [a.type for a in union.arms if a.type != "CODEC_STRUCT_COUNT"]
+            for i, union in enumerate(self.unions)
+        }
         below = {
-            s.name: [m.type[len("CODEC_"):] for m in s.members if str(m.type).startswith("CODEC_")]
+            s.name: [
+                name[len("CODEC_"):]
+                for m in s.members
+                for name in (arms[m.type] if m.kind == "CODEC_UNION" else [str(m.type)])
+                if name.startswith("CODEC_")
+            ]
             + s.children
             for s in self.structs
         }
@@ -118,8 +198,9 @@ class Model:
             return f"const void *{member.name}"
         extent = f"[{member.extent}]" if member.extent else ""
         entry = self.registry.get(member.type)
-        if self.registry.resolve(member.type) in self.names or member.type == "size_t":
-            return f"{member.type} {member.name}{extent}"
+        resolved = self.registry.resolve(member.type)
+        if resolved in self.names or member.type == "size_t":
+            return f"{self.c_names.get(resolved, member.type)} {member.name}{extent}"
         width = 8 if entry and entry.category == "handle" else self._width(member.type)
         return f"uint{width * 8}_t {member.name}{extent}"
 
@@ -189,7 +270,12 @@ class Model:
             struct.members.append(Entry("CODEC_" + self.forms[key], member.name, 0, 0))
             return
         self._add_checks(struct, member.type, member.name, member)
-        added = self._pointer(entry, member) if member.pointers else self._value(member)
+        if member.pointers:
+            added = self._pointer(entry, member)
+        elif member.selector:
+            added = self._union(entry, member)
+        else:
+            added = self._value(member)
         if key in self.live:
             added = added._replace(live=self.live[key])
             if added.kind == "CODEC_EMBEDDED":
@@ -225,6 +311,16 @@ class Model:
             return Entry("CODEC_EMBEDDED", member.name, 0, self._require(member.type))
         kind = {8: "CODEC_LONGS", 2: "CODEC_HALF", 1: "CODEC_BYTES"}[self._width(member.type)]
         return Entry(kind, member.name, self._extent(member), 0)
+
+    def _union(self, entry, member):
+        names = [m.name for m in entry.members]
+        if names.index(member.selector) > names.index(member.name):
+            raise ValueError(f"{entry.name}.{member.selector} stands behind what it selects")
+        unions = [self.registry.resolve(u.name) for u in self.unions]
+        if self.registry.resolve(member.type) not in unions:
+            raise KeyError(f"{member.type} is reached but not in rules.def")
+        index = unions.index(self.registry.resolve(member.type))
+        return Entry("CODEC_UNION", member.name, member.selector, str(index))
 
     def _pointer(self, entry, member):
         added = self._target(entry, member)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 'use strict';
 (() => {
   const data = JSON.parse(document.getElementById('timelines').textContent);
@@ -101,7 +102,7 @@
       }
     }
 
-    // Spans narrower than a pixel share one, the dearest kind (the first) winning.
+    // Spans narrower than a pixel share one; the most expensive kind (the first) wins.
     drawRow(context, row, top, view, x, colours, chosen) {
       let drawn = 0, pixel = -1, best = Infinity;
       for (const span of Track.between(row, view.from, view.to)) {
@@ -262,7 +263,7 @@
         button.append(code);
         button.addEventListener('click', () => {
           this.choose(digest);
-          this.tell(this.dearest(digest));
+          this.tell(this.slowest(digest));
           this.figure.scrollIntoView({block: 'nearest'});
         });
       }
@@ -274,7 +275,7 @@
     }
 
     // The longest span of all that have this digest, and its lane.
-    dearest(digest) {
+    slowest(digest) {
       const found = this.tracks.flatMap(track => track.lanes).flatMap(lane => lane.rows.flat()
         .filter(span => span.digest === digest).map(span => ({span, lane})));
       return found.reduce((a, b) => a.span.end - a.span.start >= b.span.end - b.span.start ? a : b);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Allocation callbacks that keep account of what passes through them. */
 #ifndef PIPELINES_ALLOCATOR_H
 #define PIPELINES_ALLOCATOR_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The pipeline caches that the program has of its own, and the file it may keep them in. */
 #ifndef PIPELINES_APP_CACHE_H
 #define PIPELINES_APP_CACHE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Creates the workload's pipelines, on several threads if need be, and times it. */
 #ifndef PIPELINES_CREATOR_H
 #define PIPELINES_CREATOR_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Creation feedback: what the driver says about where a pipeline came from. */
 #ifndef PIPELINES_FEEDBACK_H
 #define PIPELINES_FEEDBACK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gpu.h"
 
 #include <stdio.h>
@@ -93,11 +94,12 @@ struct features {
     VkPhysicalDeviceBufferDeviceAddressFeatures address;
     VkPhysicalDeviceAccelerationStructureFeaturesKHR acceleration;
     VkPhysicalDeviceRayTracingPipelineFeaturesKHR raytracing;
+    VkPhysicalDeviceGraphicsPipelineLibraryFeaturesEXT libraries;
     const char *extensions[MAX_EXTENSIONS];
     uint32_t extension_count;
 };
 
-static void link_features(struct features *f, bool vulkan13, bool raytracing)
+static void link_features(struct features *f, bool vulkan13, bool raytracing, bool libraries)
 {
     f->core.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     f->vulkan13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
@@ -106,7 +108,12 @@ static void link_features(struct features *f, bool vulkan13, bool raytracing)
     f->raytracing.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_RAY_TRACING_PIPELINE_FEATURES_KHR;
     f->address.pNext = &f->acceleration;
     f->acceleration.pNext = &f->raytracing;
+    f->libraries.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_GRAPHICS_PIPELINE_LIBRARY_FEATURES_EXT;
     void *chain = raytracing ? &f->address : NULL;
+    if (libraries) {
+        f->libraries.pNext = chain;
+        chain = &f->libraries;
+    }
     if (vulkan13) {
         f->vulkan13.pNext = chain;
         chain = &f->vulkan13;
@@ -118,7 +125,7 @@ static void link_features(struct features *f, bool vulkan13, bool raytracing)
 static void choose_features(struct gpu *gpu, const struct options *options, struct features *f)
 {
     bool vulkan13 = gpu->api_version >= VK_API_VERSION_1_3;
-    link_features(f, vulkan13, options->raytracing > 0);
+    link_features(f, vulkan13, options->raytracing > 0, options->libraries);
     if (gpu->api_version >= VK_API_VERSION_1_1) {
         vkGetPhysicalDeviceFeatures2(gpu->physical, &f->core);
     }
@@ -126,9 +133,14 @@ static void choose_features(struct gpu *gpu, const struct options *options, stru
     if (options->raytracing > 0 && !f->raytracing.rayTracingPipeline) {
         fail("finding ray tracing pipelines", VK_ERROR_FEATURE_NOT_PRESENT);
     }
+    if (options->libraries && !f->libraries.graphicsPipelineLibrary) {
+        fail("finding graphics pipeline libraries", VK_ERROR_FEATURE_NOT_PRESENT);
+    }
     bool raytracing = options->raytracing > 0;
+    gpu->libraries = options->libraries && f->libraries.graphicsPipelineLibrary;
     memset(f, 0, sizeof(*f));
-    link_features(f, vulkan13, raytracing);
+    link_features(f, vulkan13, raytracing, gpu->libraries);
+    f->libraries.graphicsPipelineLibrary = gpu->libraries;
     f->vulkan13.dynamicRendering = gpu->dynamic_rendering;
     f->address.bufferDeviceAddress = raytracing;
     f->acceleration.accelerationStructure = raytracing;
@@ -137,6 +149,10 @@ static void choose_features(struct gpu *gpu, const struct options *options, stru
         f->extensions[f->extension_count++] = VK_KHR_DEFERRED_HOST_OPERATIONS_EXTENSION_NAME;
         f->extensions[f->extension_count++] = VK_KHR_ACCELERATION_STRUCTURE_EXTENSION_NAME;
         f->extensions[f->extension_count++] = VK_KHR_RAY_TRACING_PIPELINE_EXTENSION_NAME;
+    }
+    if (gpu->libraries) {
+        f->extensions[f->extension_count++] = VK_KHR_PIPELINE_LIBRARY_EXTENSION_NAME;
+        f->extensions[f->extension_count++] = VK_EXT_GRAPHICS_PIPELINE_LIBRARY_EXTENSION_NAME;
     }
     if (options->feedback_extension) {
         f->extensions[f->extension_count++] = VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The instance, and one logical device. */
 #ifndef PIPELINES_GPU_H
 #define PIPELINES_GPU_H
@@ -19,6 +20,7 @@ struct gpu {
     bool is_cpu;
     uint32_t api_version; /* of instance and device, the lower */
     bool dynamic_rendering;
+    bool libraries; /* VK_EXT_graphics_pipeline_library is enabled, and to be used */
     PFN_vkCreateRayTracingPipelinesKHR create_raytracing; /* NULL unless --raytracing */
 };
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A plain Vulkan program that creates many real pipelines and says how long that took. It knows
  * nothing of any layer. */
 #include <signal.h>

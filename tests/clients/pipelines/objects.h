@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What pipelines are made of on one device: modules, layouts, render passes. */
 #ifndef PIPELINES_OBJECTS_H
 #define PIPELINES_OBJECTS_H

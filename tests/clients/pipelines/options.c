@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "options.h"
 
 #include <getopt.h>
@@ -28,6 +29,7 @@ static const char usage[] =
     "                        a path is given. merge: K empty caches merged into one, read back\n"
     "  --feedback            ask for creation feedback (Vulkan 1.3)\n"
     "  --feedback-extension  the same through VK_EXT_pipeline_creation_feedback\n"
+    "  --libraries           graphics pipelines linked from libraries (an extension)\n"
     "  --render-pass         render pass objects, not dynamic rendering\n"
     "  --allocator           pass allocation callbacks, and account for them\n"
     "  --verify              run the compute pipelines and print a digest of what they wrote\n"
@@ -194,6 +196,7 @@ static const struct setting settings[] = {
     {"pause-ms", NUMBER, MEMBER(pause_ms)},
     {"wait-ms", NUMBER, MEMBER(wait_ms)},
     {"feedback", FLAG, MEMBER(feedback)},
+    {"libraries", FLAG, MEMBER(libraries)},
     {"render-pass", FLAG, MEMBER(render_pass)},
     {"allocator", FLAG, MEMBER(allocator)},
     {"verify", FLAG, MEMBER(verify)},

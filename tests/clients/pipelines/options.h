@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The command line. */
 #ifndef PIPELINES_OPTIONS_H
 #define PIPELINES_OPTIONS_H
@@ -41,6 +42,7 @@ struct options {
     bool feedback;
     bool feedback_extension;
     bool allocator;
+    bool libraries;   /* graphics pipelines are linked from libraries */
     bool render_pass; /* even where dynamic rendering is to be had */
     bool verify;
     uint32_t delay_ms; /* before the first pipeline */

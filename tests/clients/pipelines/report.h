@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The one JSON object that the program prints. */
 #ifndef PIPELINES_REPORT_H
 #define PIPELINES_REPORT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "shaders.h"
 
 #include "util.h"
@@ -27,10 +28,9 @@
 #include "spirv/transpose_comp.h"
 #include "spirv/upsample_comp.h"
 
-#define SPIRV(array)                                                                               \
-    {                                                                                              \
-        array, sizeof(array)                                                                       \
-    }
+/* clang-format off */
+#define SPIRV(array) {array, sizeof(array)}
+/* clang-format on */
 
 /* clang-format off: one line tells what, one how it varies */
 static const struct shader_kind compute[] = {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the program has to compile: shaders, their interfaces, and how they are varied. */
 #ifndef PIPELINES_SHADERS_H
 #define PIPELINES_SHADERS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What every file of this program needs: the way it fails, and its clock. */
 #ifndef PIPELINES_UTIL_H
 #define PIPELINES_UTIL_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Runs compute pipelines, to see that each does what it should whatever cache it came from. */
 #ifndef PIPELINES_VERIFY_H
 #define PIPELINES_VERIFY_H

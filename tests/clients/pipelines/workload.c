@@ -1,5 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "workload.h"
 
+#include "libraries.h"
 #include "util.h"
 
 void specialized_fill(struct specialized *specialized, const struct shader_kind *kind,
@@ -44,6 +46,10 @@ VkResult workload_create_pipelines(const struct workload *workload, enum pipelin
                                         (const VkComputePipelineCreateInfo *)infos + first,
                                         gpu->allocator, pipelines);
     case TYPE_GRAPHICS:
+        if (gpu->libraries) {
+            return libraries_create(gpu, cache, count,
+                                    (const VkGraphicsPipelineCreateInfo *)infos + first, pipelines);
+        }
         return vkCreateGraphicsPipelines(gpu->device, cache, count,
                                          (const VkGraphicsPipelineCreateInfo *)infos + first,
                                          gpu->allocator, pipelines);

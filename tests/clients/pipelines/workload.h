@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* All pipelines of one device, described and ready to be created. */
 #ifndef PIPELINES_WORKLOAD_H
 #define PIPELINES_WORKLOAD_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 // The nonlinear functions of neural networks.
 layout(local_size_x_id = 0) in;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 // Separable Gaussian blur, one pass; the weights fold into constants.
 layout(local_size_x_id = 0, local_size_y_id = 1) in;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 // YCbCr to RGB and back to linear light, for three standards and two ranges.
 layout(local_size_x_id = 0, local_size_y_id = 1) in;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // SHA-256 of one block per invocation, all rounds unrolled: one of the two heavy shaders.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 // One arithmetic operation over two tensors, the second of which may repeat by row.
 layout(local_size_x_id = 0) in;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 // Rows looked up by index, as an embedding table is read.
 layout(local_size_x_id = 0) in;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 // Histogram through shared atomics; integers, so that the order of additions does not matter.
 layout(local_size_x_id = 0) in;

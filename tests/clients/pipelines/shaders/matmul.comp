@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 // Tiled matrix product through shared memory, with an optional activation.
 layout(local_size_x_id = 0, local_size_y_id = 0) in;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 // A mesh, optionally moved by a joint a vertex.
 layout(constant_id = 0) const int JOINTED = 0;

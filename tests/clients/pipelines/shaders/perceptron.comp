@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // A small neural network per invocation, fully unrolled: the other heavy shader.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Inclusive or exclusive prefix sum within a workgroup (Hillis and Steele).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 // One triangle that covers the screen, made from the vertex index.
 layout(constant_id = 0) const int FLIPPED = 0;

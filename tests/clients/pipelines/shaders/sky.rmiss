@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 460
 #extension GL_EXT_ray_tracing : require
 layout(constant_id = 2) const float BRIGHTNESS = 1.0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Softmax over rows, with an optional causal mask.

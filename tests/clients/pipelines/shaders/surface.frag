@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 // Blinn-Phong shading of several lights, with optional normal map and fog.

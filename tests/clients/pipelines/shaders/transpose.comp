@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #version 450
 // Transposition through a padded tile of shared memory.
 layout(local_size_x_id = 0, local_size_y_id = 0) in;

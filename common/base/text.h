@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Text: well-formed UTF-8, and patterns of names. Every function is thread-safe. */
+#ifndef WARMPIPE_BASE_TEXT_H
+#define WARMPIPE_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The number of bytes of the character at `text` (1 to 4; 1 for the terminating zero), or 0 if no
+ * well-formed character starts there: overlong forms, surrogates and anything above U+10FFFF are
+ * not well-formed. Never reads beyond the terminating zero. */
+size_t utf8_length(const char *text);
+
+/* The same, but also 0 for a character that must be escaped on a terminal or a page: control
+ * characters (C0, DEL, C1), line and paragraph separators, and characters that change the direction
+ * of text (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069). */
+size_t utf8_shown_length(const char *text);
+
+/* The code point of the well-formed character of `length` bytes at `text`. */
+uint32_t utf8_code_point(const char *text, size_t length);
+
+/* Parses decimal digits at the start of *text, which is advanced. False, with both untouched: there
+ * are none, or the number exceeds `max`. */
+bool text_parse_digits(const char **text, uint64_t max, uint64_t *ret_number);
+
+/* Whether all of `text` matches `pattern`: '*' stands for any text, '?' for one byte; ASCII letters
+ * match in either case, whatever the locale is; there is no escape. At most strlen(pattern) *
+ * strlen(text) steps. */
+bool pattern_matches(const char *pattern, const char *text);
+
+#endif

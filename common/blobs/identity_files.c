@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/blobs/identity_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/files/file.h"
+
+static char *join_path(const char *root, const char *app, const char *name)
+{
+    char *path;
+    return asprintf(&path, "%s/%s/%s", root, app, name) < 0 ? NULL : path;
+}
+
+static void format_name(const struct identity_files *files, const char *suffix,
+                        char ret_name[IDENTITY_NAME_SIZE])
+{
+    snprintf(ret_name, IDENTITY_NAME_SIZE, "%s%s", files->identity_hex, suffix);
+}
+
+bool identity_files_init(struct identity_files *files, const char *root, const char *app,
+                         const struct driver_identity *identity, uint64_t max_blob)
+{
+    *files = (struct identity_files){.identity = *identity, .max_blob = max_blob};
+    digest_format(identity_digest(identity), files->identity_hex);
+    format_name(files, CACHE_SUFFIX, files->file_name);
+    format_name(files, LOCK_SUFFIX, files->lock_name);
+    format_name(files, LOADING_SUFFIX, files->loading_name);
+    files->root = strdup(root);
+    files->app = strdup(app);
+    files->path = join_path(root, app, files->file_name);
+    files->loading_path = join_path(root, app, files->loading_name);
+    if (!files->root || !files->app || !files->path || !files->loading_path) {
+        identity_files_free(files);
+        return false;
+    }
+    return true;
+}
+
+void identity_files_free(struct identity_files *files)
+{
+    free(files->root);
+    free(files->app);
+    free(files->path);
+    free(files->loading_path);
+}
+
+enum status identity_files_lock(const struct identity_files *files, int directory_fd,
+                                unsigned wait_ms, int *ret_fd)
+{
+    enum status reason = file_lock(directory_fd, files->lock_name, wait_ms, ret_fd);
+    if (reason == STATUS_symlink && unlinkat(directory_fd, files->lock_name, 0) == 0) {
+        reason = file_lock(directory_fd, files->lock_name, wait_ms, ret_fd);
+    }
+    return reason;
+}
+
+enum status identity_files_read_header(const struct identity_files *files, int directory_fd,
+                                       const char *name, struct envelope *ret_envelope)
+{
+    uint8_t header[ENVELOPE_HEADER_SIZE];
+    size_t size;
+    uint64_t file_size;
+    struct envelope envelope;
+    enum status reason =
+        file_read_head(directory_fd, name, header, sizeof header, &size, &file_size);
+    if (reason == STATUS_ok) {
+        reason = envelope_validate_header(header, size, file_size, &files->identity, &envelope);
+    }
+    if (reason == STATUS_ok && envelope.blob_size > files->max_blob) {
+        reason = STATUS_too_large;
+    }
+    if (reason == STATUS_ok) {
+        *ret_envelope = envelope;
+    }
+    return reason;
+}
+
+static enum status write_envelope(const struct identity_files *files, int directory_fd,
+                                  const char *name, const void *data, size_t size,
+                                  uint64_t *ret_generation)
+{
+    const struct envelope envelope = {
+        .identity = files->identity,
+        .generation = unique_draw(),
+        .saved_at = (uint64_t)time(NULL),
+        .blob = data,
+        .blob_size = size,
+    };
+    uint8_t memory[ENVELOPE_HEADER_SIZE];
+    struct bytes header = {.data = memory, .capacity = sizeof memory};
+    envelope_encode_header(&envelope, &header);
+    const struct iovec parts[] = {
+        {.iov_base = memory, .iov_len = sizeof memory},
+        {.iov_base = (void *)(uintptr_t)data, .iov_len = size},
+    };
+    const enum status reason = file_replace(directory_fd, name, parts, 2);
+    if (reason == STATUS_ok) {
+        *ret_generation = envelope.generation;
+        in_use_add(files->path);
+    }
+    return reason;
+}
+
+/* Rename cannot replace a directory: it is moved out of the way. */
+static enum status move_directory_away(const struct identity_files *files, int directory_fd)
+{
+    char digits[UNIQUE_HEX_SIZE];
+    char as[IDENTITY_NAME_SIZE];
+    unique_format(unique_draw(), digits);
+    snprintf(as, sizeof as, "%s.%s", files->identity_hex, digits);
+    return quarantine_move(directory_fd, files->file_name, as, NULL);
+}
+
+enum status identity_files_write(const struct identity_files *files, int directory_fd,
+                                 const char *name, const void *data, size_t size,
+                                 uint64_t *ret_generation)
+{
+    enum status reason = write_envelope(files, directory_fd, name, data, size, ret_generation);
+    if (reason == STATUS_not_a_file && strcmp(name, files->file_name) == 0 &&
+        move_directory_away(files, directory_fd) == STATUS_ok) {
+        reason = write_envelope(files, directory_fd, name, data, size, ret_generation);
+    }
+    return reason;
+}
+
+/* Parts. */
+
+void parts_name(const char identity[DIGEST_HEX_SIZE], uint64_t number,
+                char ret_name[PART_NAME_SIZE])
+{
+    char digits[UNIQUE_HEX_SIZE];
+    unique_format(number, digits);
+    snprintf(ret_name, PART_NAME_SIZE, "%s.%s%s", identity, digits, PART_SUFFIX);
+}
+
+bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], struct parts *ret_parts)
+{
+    DIR *listing = listing_open(directory_fd, ".");
+    if (!listing) {
+        return false;
+    }
+    ret_parts->count = 0;
+    const char *name;
+    while ((name = listing_next(listing))) {
+        char of[DIGEST_HEX_SIZE];
+        enum name_kind kind = names_classify(name, of);
+        if (kind == NAME_TEMPORARY) {
+            file_sweep_temporary(directory_fd, name);
+        } else if (kind == NAME_PART && strcmp(of, identity) == 0 && ret_parts->count < PARTS_MAX) {
+            memcpy(ret_parts->names[ret_parts->count++], name, PART_NAME_SIZE);
+        }
+    }
+    listing_close(listing);
+    return true;
+}
+
+/* Quarantine. */
+
+#define DEATH_SIZE 128
+
+static void format_death(const struct marker_record *record, char ret_text[DEATH_SIZE])
+{
+    const time_t when = (time_t)record->loaded_at;
+    struct tm calendar;
+    char time_text[32] = "";
+    if (gmtime_r(&when, &calendar)) {
+        strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", &calendar);
+    }
+    snprintf(ret_text, DEATH_SIZE, "%s, process %" PRIu32 " (%s)", time_text, record->process,
+             record->program);
+}
+
+/* What a note in quarantine/ says. */
+struct quarantine_case {
+    const struct driver_identity *identity;
+    uint64_t generation;
+    size_t blob_size;
+    struct digest blob_digest;
+    const struct marker_history *history; /* the two processes that died */
+};
+
+/* Appends the note, lines of "name: value", to `note`. */
+static void quarantine_note(const struct quarantine_case *the_case, struct bytes *note)
+{
+    const struct driver_identity *identity = the_case->identity;
+    char digest[DIGEST_HEX_SIZE];
+    char first[DEATH_SIZE];
+    char second[DEATH_SIZE];
+    char text[2048];
+    digest_format(the_case->blob_digest, digest);
+    format_death(&the_case->history->first, first);
+    format_death(&the_case->history->second, second);
+    const int length = snprintf(
+        text, sizeof text,
+        "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32 "\ngeneration: %016" PRIx64
+        "\nbytes: %zu\ndigest: %s\nfirst death: %s\nsecond death: %s\n",
+        identity->device_name, identity->driver_name, identity->driver_info,
+        identity->driver_version, the_case->generation, the_case->blob_size, digest, first, second);
+    bytes_put(note, text, (size_t)length);
+}
+
+static void write_quarantine_note(int folder_fd, const char *as, const struct bytes *note)
+{
+    char name[NAME_MAX + 1];
+    int length = snprintf(name, sizeof name, "%s.txt", as);
+    if (length < (int)sizeof name && !note->failed) {
+        const struct iovec part = {.iov_base = note->data, .iov_len = note->size};
+        file_replace(folder_fd, name, &part, 1);
+    }
+}
+
+enum status quarantine_move(int directory_fd, const char *name, const char *as,
+                            const struct bytes *note)
+{
+    if (!file_make_directory(directory_fd, QUARANTINE_FOLDER)) {
+        return status_from_errno(errno);
+    }
+    const int folder_fd =
+        openat(directory_fd, QUARANTINE_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (folder_fd < 0) {
+        return status_from_errno(errno);
+    }
+    enum status reason = STATUS_ok;
+    if (renameat(directory_fd, name, folder_fd, as) != 0) {
+        reason = errno == EISDIR || errno == ENOTDIR ? STATUS_not_a_file : status_from_errno(errno);
+    } else if (note) {
+        write_quarantine_note(folder_fd, as, note);
+    }
+    close(folder_fd);
+    return reason;
+}
+
+/* Files in use. */
+
+#define MAX_USED_FILES 64
+
+/* Half a digest of each path; 0: free. */
+static _Atomic uint64_t used_files[MAX_USED_FILES];
+
+static uint64_t used_file_key(const char *path)
+{
+    uint64_t key = digest_of(path, strlen(path)).low;
+    return key ? key : 1;
+}
+
+void in_use_add(const char *path)
+{
+    const uint64_t key = used_file_key(path);
+    for (size_t i = 0; i < MAX_USED_FILES; i++) {
+        uint64_t found = 0;
+        if (atomic_compare_exchange_strong(&used_files[i], &found, key) || found == key) {
+            return;
+        }
+    }
+}
+
+bool in_use_contains(const char *path)
+{
+    const uint64_t key = used_file_key(path);
+    for (size_t i = 0; i < MAX_USED_FILES; i++) {
+        if (atomic_load(&used_files[i]) == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reading and judging. */
+
+/* The lock must be held, so that the file is still the one that was judged. */
+static enum status move_to_quarantine(const struct identity_files *files,
+                                      const struct marker_folder *folder, int directory_fd,
+                                      const char *name, const struct envelope *envelope,
+                                      const struct marker_history *history)
+{
+    struct envelope current;
+    if (identity_files_read_header(files, directory_fd, name, &current) != STATUS_ok ||
+        current.generation != envelope->generation) {
+        return STATUS_suspect;
+    }
+    const struct quarantine_case the_case = {
+        .identity = &files->identity,
+        .generation = envelope->generation,
+        .blob_size = envelope->blob_size,
+        .blob_digest = envelope->blob_digest,
+        .history = history,
+    };
+    struct bytes note = {0};
+    quarantine_note(&the_case, &note);
+    char as[IDENTITY_NAME_SIZE];
+    format_name(files, strcmp(name, files->file_name) == 0 ? CACHE_SUFFIX : PART_SUFFIX, as);
+    const enum status reason = quarantine_move(directory_fd, name, as, &note);
+    bytes_free(&note);
+    if (reason != STATUS_ok) {
+        return STATUS_suspect;
+    }
+    marker_forget(folder, envelope->generation);
+    return STATUS_quarantined;
+}
+
+static enum status block_blob(const struct identity_files *files, const struct blob_judge *judge,
+                              int directory_fd, const char *name, const struct envelope *envelope,
+                              const struct marker_history *history)
+{
+    int lock_fd = -1;
+    /* Without the lock the markers stay, so that the next start tries again. */
+    if (!judge->has_lock &&
+        identity_files_lock(files, directory_fd, judge->lock_wait_ms, &lock_fd) != STATUS_ok) {
+        return STATUS_suspect;
+    }
+    const enum status reason =
+        move_to_quarantine(files, judge->folder, directory_fd, name, envelope, history);
+    if (!judge->has_lock) {
+        file_unlock(lock_fd);
+    }
+    return reason;
+}
+
+static enum status judge_blob(const struct identity_files *files, const struct blob_judge *judge,
+                              int directory_fd, const char *name, const struct envelope *envelope)
+{
+    struct loading_markers *markers = judge->markers;
+    struct marker_history history;
+    switch (marker_judge(judge->folder, envelope->generation, &history)) {
+    case MARKER_FAILED_ONCE:
+        return STATUS_suspect;
+    case MARKER_BLOCKED:
+        return block_blob(files, judge, directory_fd, name, envelope, &history);
+    case MARKER_CLEAR:
+        break;
+    }
+    const bool failed_once = history.failure != 0;
+    if (failed_once && judge->failed_once) {
+        return STATUS_suspect;
+    }
+    if (marker_take(judge->folder, envelope->generation, history.failure,
+                    &markers->markers[markers->count])) {
+        markers->count++;
+    }
+    markers->failed_once = markers->failed_once || failed_once;
+    return STATUS_ok;
+}
+
+enum status identity_files_read(const struct identity_files *files, const struct blob_judge *judge,
+                                int directory_fd, const char *name, struct found_blob *ret_found)
+{
+    const uint64_t limit = files->max_blob <= UINT64_MAX - ENVELOPE_HEADER_SIZE
+                               ? files->max_blob + ENVELOPE_HEADER_SIZE
+                               : UINT64_MAX;
+    uint8_t *data;
+    size_t size;
+    *ret_found = (struct found_blob){0};
+    enum status reason = file_read(directory_fd, name, limit, &data, &size);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    struct envelope envelope;
+    reason = envelope_validate(data, size, &files->identity, &envelope);
+    if (reason == STATUS_bad_section_digest || reason == STATUS_bad_blob_header) {
+        envelope_peek(data, size, &envelope);
+        ret_found->generation = envelope.generation;
+    } else if (reason == STATUS_ok) {
+        ret_found->generation = envelope.generation;
+        reason = judge ? judge_blob(files, judge, directory_fd, name, &envelope) : STATUS_ok;
+    }
+    if (reason == STATUS_ok) {
+        ret_found->memory = data;
+        ret_found->envelope = envelope;
+    } else {
+        free(data);
+    }
+    return reason;
+}

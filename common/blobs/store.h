@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The store: one program's folder, as one device sees it. Loads and commits the driver's blob.
+ *
+ * Calling sequence (one store belongs to one device cache, which calls from one thread at a time):
+ *
+ *     store_open                            touches no file
+ *     store_load → blob, or a reason        sets this process's marker if there is a blob
+ * (marker.h) store_survived                        removes the marker: the driver has survived the
+ * blob store_begin → blobs that we lack      takes the lock store_commit or store_abort releases it
+ *     store_close
+ *
+ * What breaks us: a fork between begin and commit (the child must not touch the store: every
+ * function compares getpid with that of store_open and returns `forked` in a child, which may only
+ * call store_close). Two stores of one identity in one process are fine. On a file system without
+ * flock there are no markers, and of two saves at the same time one may be lost. Nothing here logs,
+ * and nothing calls Vulkan. */
+#ifndef WARMPIPE_BLOBS_STORE_H
+#define WARMPIPE_BLOBS_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/driver/identity.h"
+
+struct store;
+
+struct store_options {
+    const char *root;      /* absolute path of the caches' root */
+    const char *app;       /* folder name, from names_app_folder */
+    uint64_t max_blob;     /* bytes; larger blobs are neither loaded nor saved (too_large) */
+    unsigned lock_wait_ms; /* longest wait for another process's commit; 0: 200 */
+    bool read_only;        /* never write: no markers, no locks, commits answer read_only */
+};
+
+/* Cache data from disk, validated. Free with store_blob_free. */
+struct store_blob {
+    uint8_t *memory; /* the whole file */
+    const uint8_t *data;
+    size_t size;
+    struct digest digest; /* of the data */
+};
+
+/* Frees the memory and zeroes the struct. */
+void store_blob_free(struct store_blob *blob);
+
+/* Strings and identity are copied. NULL: out of memory. Touches no file. */
+struct store *store_open(const struct store_options *options,
+                         const struct driver_identity *identity);
+
+/* Releases markers and lock if there are any, and frees; NULL is a no-op. */
+void store_close(struct store *store);
+
+/* Reads and validates the blob of this identity. STATUS_ok: *ret_blob belongs to the caller and the
+ * marker is set (unless read_only, or the disk takes none). Otherwise the reason why there is no
+ * blob, among them `suspect` (it has failed once) and `quarantined`. This store leaves a suspect
+ * file alone for good: it neither loads nor merges nor overwrites it, and its saves become parts.
+ */
+enum status store_load(struct store *store, struct store_blob *ret_blob);
+
+/* Reads the file once more, for a comparison. There is no marker, so the driver must not get it.
+ * no_file: the file is not the one that this store has loaded or written. */
+enum status store_load_again(struct store *store, struct store_blob *ret_blob);
+
+/* Whether a process has died while loading the blob that store_load has returned (but not twice in
+ * a row). */
+bool store_failed_once(const struct store *store);
+
+/* The driver has survived the blobs of store_load and store_begin: removes their markers, and the
+ * failures that these saw. Idempotent. */
+void store_survived(struct store *store);
+
+/* What a commit has to contain besides the caller's own data. */
+struct store_foreign {
+    struct store_blob *blobs; /* each validated; count may be 0 */
+    size_t count;
+};
+
+/* Begins a commit: makes the directory if needed, takes the lock within a bounded time, and returns
+ * every blob on disk that this store has neither loaded nor written (the file, if its generation is
+ * not the known one, and parts of other processes), with their markers set. At most 16 blobs, and
+ * max_blob bytes of parts; the rest is left for the next commit. Damaged files are skipped, and
+ * replaced or removed by the commit. After a commit with foreign blobs the file contains more than
+ * the caller's own cache, so the next store_begin returns it as a foreign blob. STATUS_ok: exactly
+ * one of store_commit and store_abort must follow; until then the blobs belong to the store.
+ * `locked`, `suspect`: use store_commit_unmerged instead. */
+enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
+
+/* Replaces the file by this data, as a whole or not at all, and removes the merged parts. Whatever
+ * the result, the lock is released, and the foreign blobs count as survived. The data must start
+ * with this driver's cache header (bad_blob_header). too_large: nothing is written; a file that
+ * this store had loaded has outgrown its limit and is removed together with the merged parts, so
+ * that the next start keeps only what it uses. */
+enum status store_commit(struct store *store, const void *data, size_t size);
+
+/* Ends a commit without writing. The foreign blobs count as survived only if store_survived was
+ * called before. Without store_begin a no-op. */
+void store_abort(struct store *store);
+
+/* Saves without a merge and without waiting, for moments when Vulkan may no longer be called or the
+ * lock is held by others. Replaces the file if the lock is free and the file still has the known
+ * generation (or cannot be used), else writes a part beside it that the next commit merges. A store
+ * has one part; each such save replaces it. too_many_parts: nothing is written. */
+enum status store_commit_unmerged(struct store *store, const void *data, size_t size);
+
+/* Whether this store's last save is in a part and not in the file. */
+bool store_has_part(const struct store *store);
+
+/* The caller no longer has the data that it loaded or wrote: the next store_begin returns the file
+ * as a foreign blob. */
+void store_forget(struct store *store);
+
+/* Absolute path of the cache file, for messages. Lives as long as the store. */
+const char *store_path(const struct store *store);
+
+#endif

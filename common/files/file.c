@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/files/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+
+/* O_NONBLOCK: opening a fifo must not wait for its other end. */
+#define SAFE_FLAGS (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+static bool is_trusted_owner(const struct stat *status)
+{
+    return status->st_uid == geteuid() || status->st_uid == 0;
+}
+
+static bool is_writable_by_others(const struct stat *status)
+{
+    return (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+static int open_retrying(int directory_fd, const char *name, int flags)
+{
+    int fd;
+    do {
+        fd = openat(directory_fd, name, flags | SAFE_FLAGS);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* Directories. */
+
+bool file_make_directory(int directory_fd, const char *name)
+{
+    if (mkdirat(directory_fd, name, 0700) != 0) {
+        return errno == EEXIST;
+    }
+    /* A umask such as 0177 would leave a directory that we could not enter. */
+    return fchmodat(directory_fd, name, 0700, 0) == 0;
+}
+
+/* Makes every directory on the way to `path`, and `path` itself. The text is changed during the
+ * call only. */
+static bool make_directories(char *path)
+{
+    int first_error = 0;
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (!file_make_directory(AT_FDCWD, path) && first_error == 0) {
+            first_error = errno;
+        }
+        *slash = '/';
+    }
+    if (file_make_directory(AT_FDCWD, path)) {
+        return true;
+    }
+    /* An error on the way matters only if the last directory could not be made because of it. */
+    errno = errno == ENOENT && first_error ? first_error : errno;
+    return false;
+}
+
+/* Why a directory could not be opened or made. */
+static enum status directory_failure(int directory_fd, const char *path, int error)
+{
+    struct stat status;
+    switch (error) {
+    case ENOENT:
+        return STATUS_no_file;
+    case ENOSPC:
+    case EDQUOT:
+    case EROFS:
+    case ENOMEM:
+        return status_from_errno(error);
+    default:
+        /* With O_DIRECTORY a link gives ENOTDIR, not ELOOP. */
+        return fstatat(directory_fd, path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       S_ISLNK(status.st_mode)
+                   ? STATUS_symlink
+                   : STATUS_directory_unusable;
+    }
+}
+
+static enum status check_directory(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return STATUS_directory_unusable;
+    }
+    if (!is_trusted_owner(&status)) {
+        return STATUS_directory_owner;
+    }
+    return is_writable_by_others(&status) ? STATUS_directory_mode : STATUS_ok;
+}
+
+static enum status open_checked_directory(int directory_fd, const char *path, int *ret_fd)
+{
+    const int fd = open_retrying(directory_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (fd < 0) {
+        return directory_failure(directory_fd, path, errno);
+    }
+    const enum status reason = check_directory(fd);
+    if (reason != STATUS_ok) {
+        close(fd);
+        return reason;
+    }
+    *ret_fd = fd;
+    return STATUS_ok;
+}
+
+enum status file_open_directory(const char *root, const char *name, bool create, int *ret_fd)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s", root, name) < 0) {
+        return STATUS_out_of_memory;
+    }
+    enum status reason = open_checked_directory(AT_FDCWD, path, ret_fd);
+    if (reason == STATUS_no_file && create) {
+        reason = make_directories(path) ? open_checked_directory(AT_FDCWD, path, ret_fd)
+                                        : directory_failure(AT_FDCWD, path, errno);
+        /* Made and removed again, or in /proc: the missing thing is not the file. */
+        reason = reason == STATUS_no_file ? STATUS_directory_unusable : reason;
+    }
+    free(path);
+    return reason;
+}
+
+enum status file_open_subdirectory(int directory_fd, const char *name, bool create, int *ret_fd)
+{
+    enum status reason = open_checked_directory(directory_fd, name, ret_fd);
+    if (reason == STATUS_no_file && create) {
+        reason = file_make_directory(directory_fd, name)
+                     ? open_checked_directory(directory_fd, name, ret_fd)
+                     : directory_failure(directory_fd, name, errno);
+    }
+    return reason;
+}
+
+DIR *listing_open(int directory_fd, const char *name)
+{
+    const int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+    if (!listing && fd >= 0) {
+        const int error = errno;
+        close(fd);
+        errno = error;
+    }
+    return listing;
+}
+
+const char *listing_next(DIR *listing)
+{
+    const struct dirent *entry;
+    do {
+        entry = listing ? readdir(listing) : NULL;
+    } while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+    return entry ? entry->d_name : NULL;
+}
+
+void listing_close(DIR *listing)
+{
+    if (listing) {
+        closedir(listing);
+    }
+}
+
+/* Files. */
+
+static enum status check_file(const struct stat *status)
+{
+    if (!S_ISREG(status->st_mode)) {
+        return STATUS_not_a_file;
+    }
+    if (!is_trusted_owner(status)) {
+        return STATUS_file_owner;
+    }
+    return is_writable_by_others(status) ? STATUS_file_mode : STATUS_ok;
+}
+
+static enum status open_checked_file(int directory_fd, const char *name, int access, int *ret_fd,
+                                     uint64_t *ret_size)
+{
+    const int fd = open_retrying(directory_fd, name, access | O_NOFOLLOW);
+    if (fd < 0) {
+        /* ENXIO: a socket, or a device without a driver. */
+        return errno == ENXIO ? STATUS_not_a_file : status_from_errno(errno);
+    }
+    struct stat status;
+    const enum status reason = fstat(fd, &status) == 0 ? check_file(&status) : STATUS_io_error;
+    if (reason != STATUS_ok) {
+        close(fd);
+        return reason;
+    }
+    *ret_fd = fd;
+    *ret_size = (uint64_t)status.st_size;
+    return STATUS_ok;
+}
+
+enum status file_open(int directory_fd, const char *name, int *ret_fd, uint64_t *ret_size)
+{
+    return open_checked_file(directory_fd, name, O_RDONLY, ret_fd, ret_size);
+}
+
+enum status file_overwrite(int directory_fd, const char *name, const void *data, size_t size)
+{
+    int fd = -1;
+    uint64_t old_size = 0;
+    if (!file_size_allowed(size)) {
+        return STATUS_disk_full;
+    }
+    enum status reason = open_checked_file(directory_fd, name, O_WRONLY, &fd, &old_size);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    if (old_size != size) {
+        reason = STATUS_truncated;
+    } else if (pwrite(fd, data, size, 0) != (ssize_t)size) {
+        reason = STATUS_io_error;
+    }
+    close(fd);
+    return reason;
+}
+
+static enum status read_some(int fd, void *data, size_t size, size_t *ret_read)
+{
+    const ssize_t count = io_read(fd, data, size, IO_HERE);
+    if (count < 0) {
+        return STATUS_io_error;
+    }
+    *ret_read = (size_t)count;
+    return STATUS_ok;
+}
+
+/* Reads a whole file of `size` bytes and closes it. */
+static enum status read_whole(int fd, uint64_t size, uint64_t limit, uint8_t **ret_data,
+                              size_t *ret_size)
+{
+    const size_t alignment = 64;
+    uint8_t *data = NULL;
+    enum status reason = STATUS_too_large;
+    if (size <= limit && size <= SIZE_MAX - alignment) {
+        data = aligned_alloc(alignment, ((size_t)size / alignment + 1) * alignment);
+        reason = data ? read_some(fd, data, (size_t)size, ret_size) : STATUS_out_of_memory;
+    }
+    close(fd);
+    if (reason != STATUS_ok) {
+        free(data);
+        return reason;
+    }
+    *ret_data = data;
+    return STATUS_ok;
+}
+
+enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
+                      size_t *ret_size)
+{
+    int fd;
+    uint64_t size;
+    const enum status reason = file_open(directory_fd, name, &fd, &size);
+    return reason == STATUS_ok ? read_whole(fd, size, limit, ret_data, ret_size) : reason;
+}
+
+enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size)
+{
+    struct stat status;
+    const int fd = open_retrying(AT_FDCWD, path, O_RDONLY);
+    if (fd < 0) {
+        return status_from_errno(errno);
+    }
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        close(fd);
+        return STATUS_not_a_file;
+    }
+    return read_whole(fd, (uint64_t)status.st_size, limit, ret_data, ret_size);
+}
+
+enum status file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,
+                           size_t *ret_read, uint64_t *ret_size)
+{
+    int fd;
+    uint64_t size;
+    enum status reason = file_open(directory_fd, name, &fd, &size);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    reason = read_some(fd, buffer, capacity, ret_read);
+    close(fd);
+    if (reason == STATUS_ok) {
+        *ret_size = size;
+    }
+    return reason;
+}

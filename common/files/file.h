@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Files as a cache needs them: opened through a directory's descriptor, never through a symbolic
+ * link, never a file that another user can write; replaced as a whole or not at all. Every
+ * descriptor is O_CLOEXEC. Nothing here logs; the reason is returned. Thread-safe. */
+#ifndef WARMPIPE_FILES_FILE_H
+#define WARMPIPE_FILES_FILE_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "common/base/status.h"
+
+/* Opens the program folder `name` in `root` and checks that it belongs to the effective user or
+ * root and that neither group nor others may write it (parents are not judged: volumes of
+ * containers are often open to all). create: makes what is missing (0700), root and its parents
+ * too; what exists is left as it is. On success the caller closes *ret_fd. no_file: the folder does
+ * not exist and create is false. */
+enum status file_open_directory(const char *root, const char *name, bool create, int *ret_fd);
+
+/* The same for `name` in an open directory, never through a symbolic link. */
+enum status file_open_subdirectory(int directory_fd, const char *name, bool create, int *ret_fd);
+
+/* Makes the directory `name` (0700, whatever the umask is) if it does not exist; directory_fd may
+ * be AT_FDCWD. False: see errno. */
+bool file_make_directory(int directory_fd, const char *name);
+
+/* Opens the directory `name` inside another one (".": that one itself) for listing_next; never
+ * through a symbolic link. NULL, which the functions below take as an empty one: see errno. */
+DIR *listing_open(int directory_fd, const char *name);
+
+/* The next name except "." and "..", valid until the next call; NULL: no more. */
+const char *listing_next(DIR *listing);
+
+void listing_close(DIR *listing);
+
+/* Opens the regular file `name` for reading. Refuses symbolic links, other file types, foreign
+ * owners and files that others can write. The caller closes *ret_fd. */
+enum status file_open(int directory_fd, const char *name, int *ret_fd, uint64_t *ret_size);
+
+/* Opens as file_open does and reads the whole file into memory from aligned_alloc(64), which the
+ * caller frees (never mapped: another process could truncate the file, and the program would die of
+ * SIGBUS). too_large: more than `limit` bytes. A file that shrinks meanwhile gives what was read.
+ */
+enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
+                      size_t *ret_size);
+
+/* Reads a regular file anywhere, whoever may write it, links followed: do not trust the content.
+ * Otherwise as file_read. */
+enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size);
+
+/* As file_read, for the first bytes only: at most `capacity` of them into `buffer`. *ret_read: how
+ * many; *ret_size: the size of the file. */
+enum status file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,
+                           size_t *ret_read, uint64_t *ret_size);
+
+/* Replaces `name` by the concatenation of the parts: temporary file in the same directory (0600),
+ * write, fsync, rename, fsync of the directory. On failure the old file is unchanged and no
+ * temporary file is left (a killed process leaves one: file_sweep_temporary). not_a_file: `name` is
+ * a directory. */
+enum status file_replace(int directory_fd, const char *name, const struct iovec *parts, int count);
+
+/* The same without fsync: after a power cut the file may be the old one, or empty. */
+enum status file_replace_unsynced(int directory_fd, const char *name, const struct iovec *parts,
+                                  int count);
+
+/* Overwrites a file of exactly this size in place: for small files of little value that are changed
+ * under a lock. Checks the file as file_open does. truncated: it has another size. */
+enum status file_overwrite(int directory_fd, const char *name, const void *data, size_t size);
+
+/* Whether RLIMIT_FSIZE lets this process write a file of `size` bytes. Ask before a write: a write
+ * beyond the limit does not just fail, SIGXFSZ kills the program. */
+bool file_size_allowed(uint64_t size);
+
+/* Removes the temporary file `name` if the process that made it is dead. */
+void file_sweep_temporary(int directory_fd, const char *name);
+
+/* Takes an exclusive flock(2) on `name`, created (0600) if missing; only the holder may remove the
+ * file. Tries for at most `wait_ms` milliseconds, then returns `locked`. Succeeds without a lock on
+ * a file system that has none: files are still replaced as a whole, only a save that another
+ * process makes at that moment may be lost. Release *ret_fd with file_unlock. */
+enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd);
+
+/* The same on an open directory itself; file_unlock(directory_fd) releases and closes it. */
+enum status file_lock_directory(int directory_fd, unsigned wait_ms);
+
+/* Unlocks explicitly (the child of a fork may share the description) and closes. */
+void file_unlock(int fd);
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/files/file_owned.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/files/names.h"
+
+#define MAX_ATTEMPTS 16
+
+static bool draw_owned_name(const char *prefix, const char *suffix, struct file_owned *file)
+{
+    char digits[UNIQUE_HEX_SIZE];
+    file->number = unique_draw();
+    unique_format(file->number, digits);
+    int length = snprintf(file->name, sizeof file->name, "%s%s%s%s", prefix ? prefix : "",
+                          prefix ? "." : "", digits, suffix);
+    return length >= 0 && (size_t)length < sizeof file->name;
+}
+
+static bool is_removed(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) != 0 || status.st_nlink == 0;
+}
+
+/* False: another process is reading the new file, or has removed it as abandoned. */
+static bool become_owner(struct file_owned *file)
+{
+    file->locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
+    return file->locked ? !is_removed(file->fd) : errno != EWOULDBLOCK;
+}
+
+bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
+                       struct file_owned *ret_file)
+{
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        struct file_owned file;
+        if (!draw_owned_name(prefix, suffix, &file)) {
+            errno = ENAMETOOLONG;
+            return false;
+        }
+        file.fd = openat(directory_fd, file.name,
+                         O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (file.fd < 0) {
+            if (errno == EEXIST || errno == EINTR) {
+                continue;
+            }
+            return false;
+        }
+        if (become_owner(&file)) {
+            *ret_file = file;
+            return true;
+        }
+        unlinkat(directory_fd, file.name, 0);
+        close(file.fd);
+    }
+    errno = EAGAIN;
+    return false;
+}
+
+int file_open_abandoned(int directory_fd, const char *name)
+{
+    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        return -1;
+    }
+    int error = 0;
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
+        error = EWOULDBLOCK;
+    } else if (is_removed(fd)) {
+        /* A living owner has removed it between the open and the lock. */
+        error = ENOENT;
+    }
+    if (error == 0) {
+        return fd;
+    }
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+struct file_kept file_keep(int fd)
+{
+    struct stat status = {0};
+    fstat(fd, &status);
+    return (struct file_kept){.fd = fd, .device = status.st_dev, .inode = status.st_ino};
+}
+
+bool file_kept_is_ours(const struct file_kept *kept)
+{
+    struct stat status;
+    return kept->fd >= 0 && fstat(kept->fd, &status) == 0 && status.st_dev == kept->device &&
+           status.st_ino == kept->inode;
+}
+
+void file_kept_close(struct file_kept *kept)
+{
+    if (file_kept_is_ours(kept)) {
+        close(kept->fd);
+    }
+    kept->fd = -1;
+}

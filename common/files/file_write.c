@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The writing half of file.h: replacing a file, and locks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/io.h"
+#include "common/files/file.h"
+#include "common/files/file_owned.h"
+#include "common/files/names.h"
+
+#define CHUNK_SIZE ((size_t)8 << 20)
+
+/* A longer name (none of ours is) does not become part of its temporary file's name. */
+#define MAX_PREFIX 192
+
+#define MAX_LOCK_ATTEMPTS 16
+
+void file_sweep_temporary(int directory_fd, const char *name)
+{
+    const int fd = file_open_abandoned(directory_fd, name);
+    if (fd >= 0) {
+        unlinkat(directory_fd, name, 0);
+        close(fd);
+    }
+}
+
+bool file_size_allowed(uint64_t size)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           size <= limit.rlim_cur;
+}
+
+static uint64_t total_size(const struct iovec *parts, int count)
+{
+    uint64_t total = 0;
+    for (int i = 0; i < count; i++) {
+        total += parts[i].iov_len;
+    }
+    return total;
+}
+
+/* Starts writing a large file to disk while the rest is still being copied, so that fsync has
+ * little left to wait for. */
+static bool write_chunks(int fd, const uint8_t *data, size_t size)
+{
+    for (; size > CHUNK_SIZE; data += CHUNK_SIZE, size -= CHUNK_SIZE) {
+        if (!io_write(fd, data, CHUNK_SIZE, IO_HERE)) {
+            return false;
+        }
+        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    }
+    return io_write(fd, data, size, IO_HERE);
+}
+
+static bool write_all_parts(int fd, const struct iovec *parts, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (!write_chunks(fd, parts[i].iov_base, parts[i].iov_len)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool sync_fully(int fd)
+{
+    int result;
+    do {
+        result = fsync(fd);
+    } while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+static enum status write_failure(int error)
+{
+    switch (error) {
+    case EISDIR:
+        return STATUS_not_a_file;
+    case EFBIG:
+        return STATUS_disk_full;
+    case ENOENT: /* the directory was removed meanwhile */
+        return STATUS_directory_unusable;
+    default:
+        return status_from_errno(error);
+    }
+}
+
+static enum status replace_file(int directory_fd, const char *name, const struct iovec *parts,
+                                int count, bool sync)
+{
+    if (!file_size_allowed(total_size(parts, count))) {
+        return STATUS_disk_full;
+    }
+    struct file_owned temporary;
+    const char *prefix = strlen(name) <= MAX_PREFIX ? name : NULL;
+    if (!file_create_owned(directory_fd, prefix, TEMPORARY_SUFFIX, &temporary)) {
+        return write_failure(errno);
+    }
+    enum status reason = STATUS_ok;
+    /* fchmod: a umask may have taken even our own bits. */
+    if (fchmod(temporary.fd, 0600) != 0 || !write_all_parts(temporary.fd, parts, count) ||
+        (sync && !sync_fully(temporary.fd)) ||
+        renameat(directory_fd, temporary.name, directory_fd, name) != 0) {
+        reason = write_failure(errno);
+        unlinkat(directory_fd, temporary.name, 0);
+    } else if (sync) {
+        /* The new file is in place. If this fails, a power cut may bring back the old one, which is
+         * complete too. */
+        sync_fully(directory_fd);
+    }
+    file_unlock(temporary.fd);
+    return reason;
+}
+
+enum status file_replace(int directory_fd, const char *name, const struct iovec *parts, int count)
+{
+    return replace_file(directory_fd, name, parts, count, true);
+}
+
+enum status file_replace_unsynced(int directory_fd, const char *name, const struct iovec *parts,
+                                  int count)
+{
+    return replace_file(directory_fd, name, parts, count, false);
+}
+
+/* Locks. */
+
+static bool has_no_locks(int error)
+{
+    /* EBADF: NFS requires a descriptor that may write; a directory's may not. */
+    return error == EBADF || error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS ||
+           error == EINVAL;
+}
+
+/* Polls: only a signal could end a blocking flock, and signals belong to the program. */
+static enum status lock_until(int fd, uint64_t deadline)
+{
+    const uint64_t longest_pause_ns = 4 * CLOCK_MS;
+    uint64_t pause_ns = CLOCK_MS / 4;
+    for (;;) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || has_no_locks(errno)) {
+            return STATUS_ok;
+        }
+        if (errno == EINTR) {
+            continue;
+        }
+        if (errno != EWOULDBLOCK || clock_now_ns() >= deadline) {
+            return STATUS_locked;
+        }
+        const struct timespec pause = clock_timespec(pause_ns);
+        nanosleep(&pause, NULL);
+        pause_ns = pause_ns * 2 < longest_pause_ns ? pause_ns * 2 : longest_pause_ns;
+    }
+}
+
+static int open_lock_file(int directory_fd, const char *name)
+{
+    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    int fd = openat(directory_fd, name, flags);
+    if (fd >= 0 || errno != ENOENT) {
+        return fd;
+    }
+    fd = openat(directory_fd, name, flags | O_CREAT, 0600);
+    if (fd >= 0) {
+        /* A umask may have taken our own bits, and nobody could open it again. */
+        fchmod(fd, 0600);
+    }
+    return fd;
+}
+
+/* False: the previous holder has removed the file, so this lock excludes nobody. */
+static bool is_still_named(int directory_fd, const char *name, int fd)
+{
+    struct stat named;
+    struct stat opened;
+    return fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
+           named.st_ino == opened.st_ino;
+}
+
+enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd)
+{
+    const uint64_t deadline = clock_now_ns() + (uint64_t)wait_ms * CLOCK_MS;
+    for (int attempt = 0; attempt < MAX_LOCK_ATTEMPTS; attempt++) {
+        const int fd = open_lock_file(directory_fd, name);
+        if (fd < 0 && errno == EINTR) {
+            continue;
+        }
+        if (fd < 0) {
+            return status_from_errno(errno);
+        }
+        const enum status reason = lock_until(fd, deadline);
+        if (reason == STATUS_ok && is_still_named(directory_fd, name, fd)) {
+            *ret_fd = fd;
+            return STATUS_ok;
+        }
+        close(fd);
+        if (reason != STATUS_ok) {
+            return reason;
+        }
+    }
+    return STATUS_locked;
+}
+
+enum status file_lock_directory(int directory_fd, unsigned wait_ms)
+{
+    return lock_until(directory_fd, clock_now_ns() + (uint64_t)wait_ms * CLOCK_MS);
+}
+
+void file_unlock(int fd)
+{
+    flock(fd, LOCK_UN);
+    close(fd);
+}

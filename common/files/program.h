@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is remembered of a program between runs: program.json in its folder, beside the caches.
+ *
+ *     {"format":1,"app_caches":"read_back","app_caches_made":20,"since":1760000000,…}
+ *
+ * Members may be in any order. A version skips the members that it does not know, and writes them
+ * back as they were. A file without app_caches, or with a value that this version does not know,
+ * says nothing about the caches; one without `since` has no counters.
+ *
+ * The file may be lost at any time, so it is never synced. Counters have a fixed width, so that the
+ * file is overwritten in place where nothing else changes. Readers and writers hold an exclusive
+ * flock(2) on the folder itself, so that no process loses the counts of another. Nothing here logs.
+ * Thread-safe. */
+#ifndef WARMPIPE_FILES_PROGRAM_H
+#define WARMPIPE_FILES_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/digest.h"
+#include "common/base/status.h"
+
+#define PROGRAM_FILE_LIMIT (64u << 10) /* bytes; a larger file is refused: too_large */
+
+/* Whether the program does anything with the data of its own pipeline caches. */
+enum program_caches {
+    PROGRAM_CACHES_UNKNOWN,   /* nothing learnt yet */
+    PROGRAM_CACHES_NOT_READ,  /* a run that came as far as a save has not read its caches back */
+    PROGRAM_CACHES_READ_BACK, /* it does read them back */
+};
+
+/* Sums over all runs since `since`; saturated at UINT64_MAX. */
+struct program_counters {
+#define PROGRAM_COUNTER(name) uint64_t name;
+#include "common/files/program_counters.def"
+#undef PROGRAM_COUNTER
+};
+
+/* How many answers are remembered: the latest. */
+#define PROGRAM_ANSWERS_MAX 64
+
+/* The data that the program once read back from one of its pipeline caches. */
+struct program_answer {
+    struct digest digest; /* of the bytes */
+    bool empty;           /* no pipeline in it, whatever the program had compiled */
+};
+
+/* What is known of the program's own pipeline caches, beyond enum program_caches. */
+struct program_app_caches {
+    bool kept;          /* a later process has loaded what an earlier one had read back */
+    uint64_t read_runs; /* runs that have read caches back */
+    uint64_t read_days; /* number of days with such runs */
+    uint64_t last_day;  /* the latest of them, in days since the epoch */
+    uint64_t made; /* caches that a run has made empty: the largest, or the last to read more */
+    uint64_t read; /* how many of those it read back */
+    size_t answer_count; /* oldest first */
+    struct program_answer answers[PROGRAM_ANSWERS_MAX];
+};
+
+/* What a run has learnt of the program's caches. */
+struct program_learnt {
+    enum program_caches caches; /* PROGRAM_CACHES_UNKNOWN: nothing; READ_BACK, once there, stays */
+    bool kept;
+    bool count_read_run; /* adds one to read_runs; once in a run */
+    uint64_t day;        /* today */
+    uint64_t made;       /* so far in this run */
+    uint64_t read;
+    const struct program_answer *answers; /* in this run, oldest first */
+    size_t answer_count;
+};
+
+struct program_facts {
+    enum program_caches caches;
+    struct program_app_caches app_caches;
+    uint64_t since; /* seconds since the epoch; 0: nothing was counted yet */
+    struct program_counters counters;
+};
+
+/* The counters by name. */
+struct program_counter {
+    const char *name;
+    size_t offset; /* of a uint64_t in struct program_counters */
+};
+extern const struct program_counter program_counter_table[];
+extern const size_t program_counter_count;
+
+/* Adds `more` to `sum`. */
+void program_counters_add(struct program_counters *sum, const struct program_counters *more);
+
+/* The difference; no counter of `before` is larger. */
+struct program_counters program_counters_since(const struct program_counters *now,
+                                               const struct program_counters *before);
+
+/* Reads root/app/program.json, with the checks of file_read. If the result is not ok, *ret_facts
+ * says that nothing is known; no_file, or what file_read and program_decode return. */
+enum status program_load(const char *root, const char *app, struct program_facts *ret_facts);
+
+/* Whether the folder's program.json is of this format. Others use that name too: such a file is
+ * never removed, and does not make a folder ours. */
+bool program_is_ours(int directory_fd);
+
+/* Adds what was learnt of the program's caches, and makes the folder if needed. A file that already
+ * says the same is left alone; one that cannot be read is replaced. `locked`: other processes have
+ * held the folder for 100 ms. The caller checks WARMPIPE_READONLY. */
+enum status program_learn(const char *root, const char *app, const struct program_learnt *learnt);
+
+/* The answer with this digest, or NULL. */
+const struct program_answer *program_find_answer(const struct program_app_caches *app_caches,
+                                                 struct digest digest);
+
+/* Adds to the counters in the same way, but makes no folder (no_file). now_s (seconds since the
+ * epoch) becomes `since` with the first count. */
+enum status program_count(const char *root, const char *app, const struct program_counters *more,
+                          uint64_t now_s);
+
+/* Sets the counters to zero. no_file: nothing was counted. A file that cannot be read is left
+ * alone, because it may not be ours: the result is that of program_load. */
+enum status program_zero(const char *root, const char *app, uint64_t now_s);
+
+/* Parses the content of such a file. bad_program_file: damaged, or not ours; bad_format_version.
+ * Allocates nothing; nested at most 32 deep. */
+enum status program_decode(const void *data, size_t size, struct program_facts *ret_facts);
+
+/* Appends the content of a file that replaces one with the content `old` (NULL: none). Members of
+ * `old` that this version does not know are copied, if `old` can be decoded and there is room. */
+void program_encode(const struct program_facts *facts, const void *old, size_t old_size,
+                    struct bytes *out);
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/quota/evict.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/blobs/envelope.h"
+#include "common/blobs/identity_files.h"
+#include "common/blobs/marker.h"
+#include "common/files/file.h"
+#include "common/files/file_owned.h"
+#include "common/files/names.h"
+#include "common/files/program.h"
+#include "common/quota/usage.h"
+#include "common/recipes/recipes.h"
+
+#define NAME_SIZE   80
+#define NOTE_SUFFIX ".txt"
+
+static bool is_regular_of_user(const struct stat *status)
+{
+    return S_ISREG(status->st_mode) && status->st_uid == geteuid();
+}
+
+/* Whether the name is a regular file of this user. */
+static bool is_own_file(int directory_fd, const char *name, struct stat *ret_status)
+{
+    return fstatat(directory_fd, name, ret_status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           is_regular_of_user(ret_status);
+}
+
+/* Returns the bytes that the file had; 0: not removed. */
+static uint64_t remove_own_file(int directory_fd, const char *name)
+{
+    struct stat status;
+    if (!is_own_file(directory_fd, name, &status) || unlinkat(directory_fd, name, 0) != 0) {
+        return 0;
+    }
+    return (uint64_t)status.st_size;
+}
+
+/* Also true if there is no such file. */
+static bool is_unused_since(int directory_fd, const char *name, int64_t last_use)
+{
+    struct stat status;
+    return fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+           usage_modified(&status) <= last_use;
+}
+
+static bool all_unused_since(int directory_fd, const struct parts *parts, int64_t last_use)
+{
+    for (size_t i = 0; i < parts->count; i++) {
+        if (!is_unused_since(directory_fd, parts->names[i], last_use)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* No file has these generations any more, so only the markers of living processes are useful, and
+ * those keep the folder. */
+static void remove_loading_folder(int directory_fd, const char *name)
+{
+    struct marker_folder folder;
+    marker_folder_open(directory_fd, name, &folder);
+    if (folder.fd >= 0) {
+        marker_sweep(&folder, NULL, 0);
+        marker_folder_close(&folder);
+        unlinkat(directory_fd, name, AT_REMOVEDIR);
+    }
+}
+
+bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int64_t last_use,
+                    uint64_t *ret_bytes)
+{
+    char cache[NAME_SIZE];
+    char loading[NAME_SIZE];
+    char lock[NAME_SIZE];
+    snprintf(cache, sizeof cache, "%s%s", identity, CACHE_SUFFIX);
+    snprintf(loading, sizeof loading, "%s%s", identity, LOADING_SUFFIX);
+    snprintf(lock, sizeof lock, "%s%s", identity, LOCK_SUFFIX);
+    int lock_fd;
+    if (file_lock(directory_fd, lock, 0, &lock_fd) != STATUS_ok) {
+        return false;
+    }
+    struct parts parts;
+    bool unused = parts_list(directory_fd, identity, &parts) &&
+                  is_unused_since(directory_fd, cache, last_use) &&
+                  is_unused_since(directory_fd, loading, last_use) &&
+                  all_unused_since(directory_fd, &parts, last_use);
+    if (unused) {
+        uint64_t bytes = remove_own_file(directory_fd, cache);
+        for (size_t i = 0; i < parts.count; i++) {
+            bytes += remove_own_file(directory_fd, parts.names[i]);
+        }
+        remove_loading_folder(directory_fd, loading);
+        remove_own_file(directory_fd, lock);
+        *ret_bytes = bytes;
+    }
+    file_unlock(lock_fd);
+    return unused;
+}
+
+/* When quarantine_move has moved the file: its note was written then. Renaming keeps the
+ * modification time and sets that of the last change. */
+static int64_t quarantined_at(int folder_fd, const char *note, const struct stat *status)
+{
+    struct stat of_note;
+    if (is_own_file(folder_fd, note, &of_note)) {
+        return usage_modified(&of_note);
+    }
+    return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
+}
+
+/* `name` is a file or its note; both are removed together. Whether they were. */
+static bool evict_quarantined(int folder_fd, const char *name, int64_t before)
+{
+    char file[NAME_SIZE];
+    char note[NAME_SIZE + sizeof NOTE_SUFFIX];
+    struct stat status;
+    size_t length = strlen(name);
+    const size_t suffix = sizeof NOTE_SUFFIX - 1;
+    const bool is_note = length > suffix && strcmp(name + length - suffix, NOTE_SUFFIX) == 0;
+    length -= is_note ? suffix : 0;
+    if (length >= sizeof file) {
+        return false;
+    }
+    memcpy(file, name, length);
+    file[length] = '\0';
+    snprintf(note, sizeof note, "%s%s", file, NOTE_SUFFIX);
+    if (!names_is_quarantined(file) || !is_own_file(folder_fd, name, &status) ||
+        quarantined_at(folder_fd, note, &status) >= before) {
+        return false;
+    }
+    remove_own_file(folder_fd, file);
+    remove_own_file(folder_fd, note);
+    return true;
+}
+
+void evict_quarantine(int directory_fd, int64_t before)
+{
+    DIR *listing = listing_open(directory_fd, QUARANTINE_FOLDER);
+    const char *name;
+    bool evicted = false;
+    while ((name = listing_next(listing))) {
+        evicted |= evict_quarantined(dirfd(listing), name, before);
+    }
+    listing_close(listing);
+    if (evicted) { /* a folder that was empty before may not be ours */
+        unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
+    }
+}
+
+uint64_t evict_rest(int directory_fd, int64_t last_use, bool other_files, bool *locked)
+{
+    evict_quarantine(directory_fd, INT64_MAX);
+    unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
+    return evict_recipes(directory_fd, last_use, locked) +
+           evict_program(directory_fd, last_use, other_files);
+}
+
+uint64_t evict_program(int directory_fd, int64_t last_use, bool other_files)
+{
+    return is_unused_since(directory_fd, PROGRAM_FILE_NAME, last_use) &&
+                   (other_files || program_is_ours(directory_fd))
+               ? remove_own_file(directory_fd, PROGRAM_FILE_NAME)
+               : 0;
+}
+
+void evict_temporaries(int directory_fd)
+{
+    DIR *listing = listing_open(directory_fd, ".");
+    const char *name;
+    char identity[DIGEST_HEX_SIZE];
+    while ((name = listing_next(listing))) {
+        if (names_classify(name, identity) == NAME_TEMPORARY) {
+            file_sweep_temporary(directory_fd, name);
+        }
+    }
+    listing_close(listing);
+}
+
+/* Removes a file that no living process owns and that was not changed after `last_use`. Returns the
+ * bytes that it had; *locked is set if a living process owns it. */
+static uint64_t remove_abandoned(int folder_fd, const char *name, int64_t last_use, bool *locked)
+{
+    struct stat status;
+    const int fd = file_open_abandoned(folder_fd, name);
+    if (fd < 0) {
+        *locked |= errno == EWOULDBLOCK;
+        return 0;
+    }
+    const bool removed = fstat(fd, &status) == 0 && is_regular_of_user(&status) &&
+                         usage_modified(&status) <= last_use && unlinkat(folder_fd, name, 0) == 0;
+    close(fd);
+    return removed ? (uint64_t)status.st_size : 0;
+}
+
+/* The caller has the lock. */
+static uint64_t remove_all_recipes(int folder_fd, int64_t last_use, bool *locked)
+{
+    DIR *listing = listing_open(folder_fd, ".");
+    char identity[DIGEST_HEX_SIZE];
+    const char *name;
+    uint64_t bytes = 0;
+    while ((name = listing_next(listing))) {
+        const enum recipe_name kind = recipe_folder_classify(name, identity);
+        if (kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK) {
+            bytes += remove_abandoned(folder_fd, name, last_use, locked);
+        }
+    }
+    listing_close(listing);
+    return bytes;
+}
+
+/* A folder with nothing but a `lock` may not be ours. */
+static bool has_recipes(int folder_fd)
+{
+    DIR *listing = listing_open(folder_fd, ".");
+    char identity[DIGEST_HEX_SIZE];
+    const char *name;
+    bool found = false;
+    while (!found && (name = listing_next(listing))) {
+        const enum recipe_name kind = recipe_folder_classify(name, identity);
+        found = kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK;
+    }
+    listing_close(listing);
+    return found;
+}
+
+uint64_t evict_recipes(int directory_fd, int64_t last_use, bool *locked)
+{
+    int folder_fd;
+    int lock_fd;
+    uint64_t bytes = 0;
+    if (recipe_folder_open_in(directory_fd, false, &folder_fd) != STATUS_ok) {
+        return 0;
+    }
+    if (!has_recipes(folder_fd)) {
+        close(folder_fd);
+        return 0;
+    }
+    if (file_lock(folder_fd, RECIPE_LOCK_NAME, 0, &lock_fd) == STATUS_ok) {
+        bytes = remove_all_recipes(folder_fd, last_use, locked);
+        unlinkat(folder_fd, RECIPE_LOCK_NAME, 0);
+        file_unlock(lock_fd);
+    } else {
+        *locked = true;
+    }
+    close(folder_fd);
+    unlinkat(directory_fd, RECIPE_FOLDER, AT_REMOVEDIR); /* if empty now */
+    return bytes;
+}
+
+void evict_recipe_leftovers(int directory_fd, int64_t before)
+{
+    int folder_fd;
+    if (recipe_folder_open_in(directory_fd, false, &folder_fd) != STATUS_ok) {
+        return;
+    }
+    recipe_folder_sweep(folder_fd);
+    DIR *listing = listing_open(folder_fd, ".");
+    char identity[DIGEST_HEX_SIZE];
+    const char *name;
+    bool locked = false;
+    while ((name = listing_next(listing))) {
+        if (recipe_folder_classify(name, identity) == RECIPE_NAME_REPLAYING) {
+            remove_abandoned(folder_fd, name, before, &locked);
+        }
+    }
+    listing_close(listing);
+    close(folder_fd);
+}

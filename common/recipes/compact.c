@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The sources and the compaction of merge.h. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/files/file.h"
+#include "common/files/file_owned.h"
+#include "common/files/names.h"
+#include "common/recipes/merge.h"
+#include "common/recipes/recipes.h"
+
+#define MAX_SEGMENTS ((size_t)1024)
+
+/* Up to this many segments of dead processes are left alone. */
+#define MANY_SEGMENTS 4
+#define LOCK_WAIT_MS  200
+
+/* One step in a program's process takes few descriptors, not too much memory and little time, for
+ * the process may end. Pruning reads all in any case. A dry run, in the tool, may take more. */
+static const struct recipe_sources_limits step_limits = {32, (uint64_t)32 << 20};
+static const struct recipe_sources_limits prune_limits = {32, UINT64_MAX};
+static const struct recipe_sources_limits dry_run_limits = {512, UINT64_MAX};
+
+static int compare_sources(const void *left, const void *right)
+{
+    const struct recipe_source *a = left;
+    const struct recipe_source *b = right;
+    const int order = (a->size > b->size) - (a->size < b->size);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+/* Lists the segments, not opened yet, the smallest first: little is written, and most segments are
+ * small. False: out of memory, or the folder cannot be listed. */
+static bool list_sources(int folder_fd, struct recipe_sources *sources, size_t *ret_count)
+{
+    DIR *listing = listing_open(folder_fd, ".");
+    sources->sources = calloc(MAX_SEGMENTS, sizeof *sources->sources);
+    sources->inputs = calloc(MAX_SEGMENTS, sizeof *sources->inputs);
+    const bool enough_memory = sources->sources && sources->inputs;
+    const char *name;
+    struct stat status;
+    size_t count = 0;
+    while (listing && enough_memory && count < MAX_SEGMENTS &&
+           (name = recipe_folder_next_segment(listing))) {
+        if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+            struct recipe_source *source = &sources->sources[count++];
+            source->size = (uint64_t)status.st_size;
+            memcpy(source->name, name, strlen(name) + 1);
+        }
+    }
+    if (listing) {
+        closedir(listing);
+    }
+    if (count > 0) {
+        qsort(sources->sources, count, sizeof *sources->sources, compare_sources);
+    }
+    *ret_count = count;
+    return listing && enough_memory;
+}
+
+/* Locks a segment of a dead process, shared. -1: it stays. *ret_gone: another user's, or it was
+ * empty and is removed. */
+static int hold_source(const struct recipe_sources *sources, int folder_fd,
+                       const struct recipe_sources_limits *limits,
+                       const struct recipe_source *source, bool *ret_gone)
+{
+    struct stat status;
+    const bool has_room = sources->held < limits->segments && source->size <= limits->bytes &&
+                          sources->bytes_held <= limits->bytes - source->size;
+    const int fd = has_room ? file_open_abandoned(folder_fd, source->name) : -1;
+    *ret_gone = false;
+    if (fd < 0) {
+        return -1;
+    }
+    const bool is_own = fstat(fd, &status) == 0 && status.st_uid == geteuid();
+    if (is_own && status.st_size > 0) {
+        return fd;
+    }
+    if (is_own) {
+        unlinkat(folder_fd, source->name, 0);
+    }
+    close(fd);
+    *ret_gone = true;
+    return -1;
+}
+
+/* Opens a listed segment, and adds it behind those that are open. */
+static enum status open_source(struct recipe_sources *sources, int folder_fd,
+                               const struct recipe_sources_limits *limits,
+                               struct recipe_source source)
+{
+    bool is_gone;
+    source.fd = hold_source(sources, folder_fd, limits, &source, &is_gone);
+    const enum status status =
+        is_gone ? STATUS_no_file
+                : recipe_segment_open(folder_fd, source.name, RECIPES_READ, &source.segment);
+    if (status != STATUS_ok) {
+        if (source.fd >= 0) {
+            close(source.fd);
+        }
+        return status;
+    }
+    recipe_segment_close_fd(&source.segment);
+    source.size = source.segment.size;
+    sources->held += source.fd >= 0;
+    *(source.fd >= 0 ? &sources->bytes_held : &sources->bytes_beside) += source.size;
+    sources->inputs[sources->count] = (struct recipe_merge_input){
+        .segment = &sources->sources[sources->count].segment, .stays = source.fd < 0};
+    sources->sources[sources->count++] = source;
+    return STATUS_ok;
+}
+
+enum status recipe_sources_open(int folder_fd, const struct recipe_sources_limits *limits,
+                                struct recipe_sources *ret_sources)
+{
+    struct recipe_sources *sources = ret_sources;
+    *sources = (struct recipe_sources){.lock_fd = -1};
+    size_t count;
+    enum status status =
+        list_sources(folder_fd, sources, &count) ? STATUS_ok : STATUS_out_of_memory;
+    for (size_t i = 0; i < count && status != STATUS_out_of_memory; i++) {
+        status = open_source(sources, folder_fd, limits, sources->sources[i]);
+        sources->unopened += recipe_segment_is_damage(status);
+    }
+    return status == STATUS_out_of_memory ? status : STATUS_ok;
+}
+
+void recipe_sources_close(struct recipe_sources *sources)
+{
+    for (size_t i = 0; i < sources->count; i++) {
+        recipe_segment_close(&sources->sources[i].segment);
+        if (sources->sources[i].fd >= 0) {
+            close(sources->sources[i].fd);
+        }
+    }
+    free(sources->sources);
+    free(sources->inputs);
+    if (sources->lock_fd >= 0) {
+        file_unlock(sources->lock_fd);
+    }
+    *sources = (struct recipe_sources){.lock_fd = -1};
+}
+
+/* Lets the largest segment stay if it is larger than all others that are held together: what is
+ * written each time is then in proportion to what is new. */
+static void leave_largest(struct recipe_sources *sources)
+{
+    size_t place = sources->count;
+    while (place > 0 && sources->sources[place - 1].fd < 0) {
+        place--;
+    }
+    if (place == 0 || sources->sources[place - 1].size <= sources->bytes_held / 2) {
+        return;
+    }
+    struct recipe_source *largest = &sources->sources[--place];
+    close(largest->fd);
+    largest->fd = -1;
+    sources->inputs[place].stays = true;
+    sources->held--;
+    sources->bytes_held -= largest->size;
+    sources->bytes_beside += largest->size;
+}
+
+/* Whether a part of what is to be merged could not be read. */
+static bool read_failed(const struct recipe_sources *sources)
+{
+    bool failed = false;
+    for (size_t i = 0; i < sources->count; i++) {
+        failed |= recipe_segment_failed(&sources->sources[i].segment);
+    }
+    return failed;
+}
+
+static enum status write_segment(int folder_fd, const struct recipe_merged *merge)
+{
+    char digits[UNIQUE_HEX_SIZE];
+    char name[UNIQUE_HEX_SIZE + sizeof RECIPE_SUFFIX];
+    unique_format(unique_draw(), digits);
+    snprintf(name, sizeof name, "%s%s", digits, RECIPE_SUFFIX);
+    return file_replace(folder_fd, name, merge->parts, (int)merge->part_count);
+}
+
+/* Under the lock. Merges the sources that are held, unless the result would be the same. */
+static enum status rewrite_sources(int folder_fd, const struct recipe_sources *sources,
+                                   const struct recipe_merge_limits *limits, bool dry_run,
+                                   struct recipe_compaction *compaction)
+{
+    struct recipe_merged merge;
+    struct recipe_merge_limits own = *limits;
+    own.max_size -= sources->bytes_beside < own.max_size ? sources->bytes_beside : own.max_size;
+    enum status status = recipe_merge(sources->inputs, sources->count, &own, &merge);
+    if (status != STATUS_ok) {
+        return status;
+    }
+    const bool changes = sources->held != 1 || merge.size != sources->bytes_held;
+    if (!dry_run && changes) {
+        /* What a failing disk did not give now may be read the next time. */
+        status = read_failed(sources) ? STATUS_io_error
+                 : merge.size > 0     ? write_segment(folder_fd, &merge)
+                                      : STATUS_ok;
+        for (size_t i = 0; status == STATUS_ok && i < sources->count; i++) {
+            if (sources->sources[i].fd >= 0) {
+                unlinkat(folder_fd, sources->sources[i].name, 0);
+            }
+        }
+    }
+    compaction->bytes_after = merge.size;
+    compaction->counts = merge.counts;
+    recipe_merge_free(&merge);
+    return status;
+}
+
+/* Merges what the limits allow to hold. count NULL: all of it. Else one step of making few of many
+ * segments, but for the largest; *count: how many segments there were in the step before, and in
+ * this one, or 0: done, because they are few, or did not get fewer (they could not be removed). */
+static enum status merge_step(int folder_fd, const struct recipe_sources_limits *hold,
+                              const struct recipe_merge_limits *limits, bool dry_run, size_t *count,
+                              struct recipe_compaction *compaction)
+{
+    struct recipe_sources sources;
+    enum status status = recipe_sources_open(folder_fd, hold, &sources);
+    const bool is_due = !count || (sources.count < *count && sources.held > MANY_SEGMENTS);
+    if (count) {
+        *count = is_due ? sources.count : 0;
+    }
+    if (status == STATUS_ok && is_due) {
+        const uint64_t saved = compaction->bytes_before - compaction->bytes_after;
+        if (count) {
+            leave_largest(&sources);
+        }
+        compaction->bytes_before = sources.bytes_held + saved;
+        compaction->bytes_after = sources.bytes_held;
+        compaction->bytes_beside = sources.bytes_beside;
+        if (sources.held > 0) {
+            status = rewrite_sources(folder_fd, &sources, limits, dry_run, compaction);
+        }
+    }
+    recipe_sources_close(&sources);
+    return status;
+}
+
+/* Each step that is done stays done, whatever ends the next one. */
+static enum status compact_steps(int folder_fd, const struct recipe_sources_limits *hold,
+                                 struct recipe_compaction *compaction)
+{
+    const struct recipe_merge_limits no_limits = {.max_size = UINT64_MAX};
+    size_t count = SIZE_MAX;
+    enum status status;
+    do {
+        status = merge_step(folder_fd, hold, &no_limits, false, &count, compaction);
+    } while (status == STATUS_ok && count > 0);
+    return status;
+}
+
+/* Compacts the program's folder under its lock; then, unless limits is NULL, prunes it. */
+static enum status compact_folder(const char *root, const char *app,
+                                  const struct recipe_merge_limits *limits, bool dry_run,
+                                  struct recipe_compaction *ret_compaction)
+{
+    int folder_fd;
+    int lock_fd;
+    struct recipe_compaction compaction = {0};
+    enum status status = recipe_folder_open(root, app, false, &folder_fd);
+    if (status != STATUS_ok) {
+        return status;
+    }
+    status = file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, &lock_fd);
+    if (status == STATUS_ok) {
+        recipe_folder_sweep(folder_fd);
+        if (!dry_run) {
+            status = compact_steps(folder_fd, limits ? &prune_limits : &step_limits, &compaction);
+        }
+        if (status == STATUS_ok && limits) {
+            status = merge_step(folder_fd, dry_run ? &dry_run_limits : &prune_limits, limits,
+                                dry_run, NULL, &compaction);
+        }
+        file_unlock(lock_fd);
+    }
+    close(folder_fd);
+    if (status == STATUS_ok && ret_compaction) {
+        *ret_compaction = compaction;
+    }
+    return status;
+}
+
+enum status recipe_compact(const char *root, const char *app,
+                           struct recipe_compaction *ret_compaction)
+{
+    return compact_folder(root, app, NULL, false, ret_compaction);
+}
+
+enum status recipe_prune(const char *root, const char *app,
+                         const struct recipe_merge_limits *limits, bool dry_run,
+                         struct recipe_compaction *ret_compaction)
+{
+    return compact_folder(root, app, limits, dry_run, ret_compaction);
+}
+
+enum status recipe_add(const char *root, const char *app, const struct recipe_merged *merge)
+{
+    int folder_fd;
+    enum status status = recipe_folder_open(root, app, true, &folder_fd);
+    if (status == STATUS_ok) {
+        status = write_segment(folder_fd, merge);
+        close(folder_fd);
+    }
+    return status;
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The folder of recipes.h, and the reader. */
+#include "common/recipes/recipes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/files/file.h"
+#include "common/files/file_owned.h"
+#include "common/files/names.h"
+#include "common/recipes/format.h"
+#include "common/recipes/segment.h"
+
+/* Segments of one folder that are read; compaction keeps it at a few. */
+#define MAX_SEGMENTS ((size_t)1024)
+
+/* How often the folder is listed again when a listed segment was gone. */
+#define MAX_ATTEMPTS 4
+
+/* Descriptors are the program's, and few. */
+#define MAX_OPEN_FDS 32
+
+enum recipe_name recipe_folder_classify(const char *name, char ret_identity[DIGEST_HEX_SIZE])
+{
+    const size_t digits = DIGEST_HEX_SIZE - 1;
+    char of[NAMES_SIZE];
+    if (names_is_temporary(name, of)) {
+        char identity[DIGEST_HEX_SIZE];
+        const enum recipe_name kind = recipe_folder_classify(of, identity);
+        return kind == RECIPE_NAME_SEGMENT || kind == RECIPE_NAME_CRASHED ? RECIPE_NAME_TEMPORARY
+                                                                          : RECIPE_NAME_FOREIGN;
+    }
+    if (strcmp(name, RECIPE_LOCK_NAME) == 0) {
+        return RECIPE_NAME_LOCK;
+    }
+    if (names_is_hex(name, UNIQUE_HEX_SIZE - 1) &&
+        strcmp(name + UNIQUE_HEX_SIZE - 1, RECIPE_SUFFIX) == 0) {
+        return RECIPE_NAME_SEGMENT;
+    }
+    if (!names_is_hex(name, digits)) {
+        return RECIPE_NAME_FOREIGN;
+    }
+    const char *suffix = name + digits;
+    const enum recipe_name kind = strcmp(suffix, RECIPE_CRASHED_SUFFIX) == 0 ? RECIPE_NAME_CRASHED
+                                  : names_is_random(suffix, RECIPE_REPLAYING_SUFFIX)
+                                      ? RECIPE_NAME_REPLAYING
+                                      : RECIPE_NAME_FOREIGN;
+    if (kind != RECIPE_NAME_FOREIGN) {
+        memcpy(ret_identity, name, digits);
+        ret_identity[digits] = '\0';
+    }
+    return kind;
+}
+
+const char *recipe_folder_next_segment(DIR *listing)
+{
+    char identity[DIGEST_HEX_SIZE];
+    const char *name;
+    do {
+        name = listing_next(listing);
+    } while (name && recipe_folder_classify(name, identity) != RECIPE_NAME_SEGMENT);
+    return name;
+}
+
+void recipe_folder_sweep(int folder_fd)
+{
+    DIR *listing = listing_open(folder_fd, ".");
+    const char *name;
+    char identity[DIGEST_HEX_SIZE];
+    while (listing && (name = listing_next(listing))) {
+        if (recipe_folder_classify(name, identity) == RECIPE_NAME_TEMPORARY) {
+            file_sweep_temporary(folder_fd, name);
+        }
+    }
+    if (listing) {
+        closedir(listing);
+    }
+}
+
+enum status recipe_folder_open_in(int app_fd, bool create, int *ret_fd)
+{
+    return file_open_subdirectory(app_fd, RECIPE_FOLDER, create, ret_fd);
+}
+
+enum status recipe_folder_open(const char *root, const char *app, bool create, int *ret_fd)
+{
+    int app_fd;
+    enum status status = file_open_directory(root, app, create, &app_fd);
+    if (status == STATUS_ok) {
+        status = recipe_folder_open_in(app_fd, create, ret_fd);
+        close(app_fd);
+    }
+    return status;
+}
+
+struct recipes {
+    struct recipe_segment *segments;
+    size_t count;
+    size_t with_fd;          /* large segments: they have or had a descriptor */
+    struct file_kept folder; /* to open segments without a descriptor */
+    uint64_t unopened;       /* segments that could not be opened */
+    enum status reason;      /* of the first of them */
+
+    pthread_mutex_t lock; /* of what follows */
+    bool uses_known;
+    struct recipe_uses uses;
+};
+
+static struct recipes *new_recipes(void)
+{
+    struct recipes *recipes = calloc(1, sizeof *recipes);
+    if (recipes) {
+        pthread_mutex_init(&recipes->lock, NULL);
+        recipes->folder.fd = -1;
+    }
+    return recipes;
+}
+
+static void close_segments(struct recipes *recipes)
+{
+    for (size_t i = 0; i < recipes->count; i++) {
+        recipe_segment_close(&recipes->segments[i]);
+    }
+    recipes->count = 0;
+    recipes->with_fd = 0;
+    recipes->unopened = 0;
+}
+
+void recipes_close(struct recipes *recipes)
+{
+    if (!recipes) {
+        return;
+    }
+    close_segments(recipes);
+    file_kept_close(&recipes->folder);
+    free(recipes->segments);
+    recipe_uses_free(&recipes->uses);
+    pthread_mutex_destroy(&recipes->lock);
+    free(recipes);
+}
+
+/* Room for one segment more; NULL: out of memory. */
+static struct recipe_segment *reserve_segment(struct recipes *recipes)
+{
+    struct recipe_segment *more =
+        reallocarray(recipes->segments, recipes->count + 1, sizeof *recipes->segments);
+    if (!more) {
+        return NULL;
+    }
+    recipes->segments = more;
+    return &more[recipes->count];
+}
+
+static enum status add_segment(struct recipes *recipes, const char *name,
+                               enum recipes_access access)
+{
+    struct recipe_segment *segment = reserve_segment(recipes);
+    const enum status status = segment
+                                   ? recipe_segment_open(recipes->folder.fd, name, access, segment)
+                                   : STATUS_out_of_memory;
+    if (status == STATUS_ok) {
+        recipes->count++;
+        if (recipe_segment_has_fd(segment) && ++recipes->with_fd > MAX_OPEN_FDS) {
+            recipe_segment_close_fd(segment);
+        }
+    } else if (recipe_segment_is_damage(status) && recipes->unopened++ == 0) {
+        recipes->reason = status;
+    }
+    return status;
+}
+
+/* Skips segments that cannot be opened. *ret_missed: a listed segment was gone when it was
+ * opened. */
+static enum status open_listed(struct recipes *recipes, enum recipes_access access,
+                               bool *ret_missed)
+{
+    DIR *listing = listing_open(recipes->folder.fd, ".");
+    if (!listing) {
+        return status_from_errno(errno);
+    }
+    const char *name;
+    enum status status = STATUS_ok;
+    *ret_missed = false;
+    while (status != STATUS_out_of_memory && recipes->count < MAX_SEGMENTS &&
+           (name = recipe_folder_next_segment(listing))) {
+        status = add_segment(recipes, name, access);
+        *ret_missed = *ret_missed || status == STATUS_no_file;
+    }
+    closedir(listing);
+    return status == STATUS_out_of_memory ? status : recipes->count ? STATUS_ok : STATUS_no_file;
+}
+
+static enum status open_segments(struct recipes *recipes, enum recipes_access access)
+{
+    enum status status;
+    bool missed;
+    int attempt = 0;
+    do {
+        /* Compacted meanwhile: its records are now in a segment that may not have been listed. */
+        close_segments(recipes);
+        status = open_listed(recipes, access, &missed);
+    } while (missed && ++attempt < MAX_ATTEMPTS);
+    return status;
+}
+
+enum status recipes_open(const char *root, const char *app, enum recipes_access access,
+                         struct recipes **ret_recipes)
+{
+    int folder_fd;
+    enum status status = recipe_folder_open(root, app, false, &folder_fd);
+    if (status != STATUS_ok) {
+        return status;
+    }
+    struct recipes *recipes = new_recipes();
+    if (!recipes) {
+        close(folder_fd);
+        return STATUS_out_of_memory;
+    }
+    recipes->folder = file_keep(folder_fd);
+    status = open_segments(recipes, access);
+    if (recipes->with_fd <= MAX_OPEN_FDS) {
+        file_kept_close(&recipes->folder);
+    }
+    if (status == STATUS_ok) {
+        *ret_recipes = recipes;
+    } else {
+        recipes_close(recipes);
+    }
+    return status;
+}
+
+enum status recipes_open_file(const char *path, struct recipes **ret_recipes)
+{
+    struct recipes *recipes = new_recipes();
+    struct recipe_segment *segment = recipes ? reserve_segment(recipes) : NULL;
+    const enum status status =
+        segment ? recipe_segment_read_any(path, segment) : STATUS_out_of_memory;
+    if (status != STATUS_ok) {
+        recipes_close(recipes);
+        return status;
+    }
+    recipes->count = 1;
+    *ret_recipes = recipes;
+    return STATUS_ok;
+}
+
+bool recipes_have(const struct recipes *recipes, enum recipe_kind kind, struct digest digest)
+{
+    for (size_t i = 0; i < recipes->count; i++) {
+        if (recipe_segment_has(&recipes->segments[i], kind, digest)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool recipes_find(const struct recipes *recipes, enum recipe_kind kind, struct digest digest,
+                  const void **ret_data, size_t *ret_size)
+{
+    struct recipe_record record;
+    for (size_t i = 0; i < recipes->count; i++) {
+        if (recipe_segment_find(&recipes->segments[i], kind, digest, &record)) {
+            *ret_data = record.data;
+            *ret_size = record.size;
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t recipes_uses(const struct recipes *recipes, const struct recipe_use **ret_uses)
+{
+    /* Read when they are first asked for, and never changed afterwards. */
+    struct recipes *own = (struct recipes *)(uintptr_t)recipes;
+    pthread_mutex_lock(&own->lock);
+    for (size_t i = 0; !own->uses_known && i < own->count; i++) {
+        recipe_segment_add_uses(&own->segments[i], &own->uses);
+    }
+    if (!own->uses_known) {
+        recipe_uses_fold(&own->uses);
+        own->uses_known = true;
+    }
+    pthread_mutex_unlock(&own->lock);
+    *ret_uses = own->uses.uses;
+    return own->uses.count;
+}
+
+void recipes_detach(struct recipes *recipes)
+{
+    const struct recipe_use *uses;
+    recipes_uses(recipes, &uses);
+    for (size_t i = 0; i < recipes->count; i++) {
+        recipe_segment_detach(&recipes->segments[i]);
+    }
+    file_kept_close(&recipes->folder);
+}
+
+uint64_t recipes_size(const struct recipes *recipes)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < recipes->count; i++) {
+        size += recipes->segments[i].size;
+    }
+    return size;
+}
+
+struct recipe_damage recipes_damage(const struct recipes *recipes)
+{
+    struct recipe_damage damage = {.segments = recipes->unopened, .reason = recipes->reason};
+    for (size_t i = 0; i < recipes->count; i++) {
+        damage.records += recipe_segment_damaged(&recipes->segments[i]);
+    }
+    if (damage.segments == 0) {
+        damage.reason = damage.records > 0 ? STATUS_bad_record : STATUS_ok;
+    }
+    return damage;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The recipes of a program: what it asked for, kept in segments (format.h) in its folder
+ * `recipes/`.
+ *
+ *     read:    recipes_open → recipes_find, recipes_have, recipes_uses… → recipes_close
+ *     write:   recipe_writer_new → recipe_put_record, recipe_put_use, recipe_writer_append…
+ *                  → recipe_writer_close
+ *     replay:  recipe_crashes_open → recipe_crashes_have, _begin, _end… → recipe_crashes_close
+ *
+ * Making one segment of many: merge.h. */
+#ifndef WARMPIPE_RECIPES_RECIPES_H
+#define WARMPIPE_RECIPES_RECIPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/digest.h"
+#include "common/base/status.h"
+#include "common/files/file.h"
+#include "common/recipes/segment.h"
+
+/* ---- The folder of a program, and the names in it: docs/FORMAT.md ---- */
+
+#define RECIPE_FOLDER    "recipes"
+#define RECIPE_SUFFIX    ".wprecipes"
+#define RECIPE_LOCK_NAME "lock"
+
+/* <identity>.crashed: the list; <identity>.<random>.replaying: what a process replays now. */
+#define RECIPE_CRASHED_SUFFIX   ".crashed"
+#define RECIPE_REPLAYING_SUFFIX ".replaying"
+
+enum recipe_name {
+    RECIPE_NAME_FOREIGN,
+    RECIPE_NAME_SEGMENT,   /* <random>.wprecipes */
+    RECIPE_NAME_CRASHED,   /* of an identity */
+    RECIPE_NAME_REPLAYING, /* of an identity */
+    RECIPE_NAME_LOCK,
+    RECIPE_NAME_TEMPORARY
+};
+
+/* What a file in the folder is, by its name. ret_identity is written for the kinds that have one.
+ * Thread-safe. */
+enum recipe_name recipe_folder_classify(const char *name, char ret_identity[DIGEST_HEX_SIZE]);
+
+/* The next name of a segment in the folder's listing, valid until the next call; NULL: that was
+ * all. */
+const char *recipe_folder_next_segment(DIR *listing);
+
+/* Removes the temporary files of dead processes. */
+void recipe_folder_sweep(int folder_fd);
+
+/* Opens the folder of the program `app` below the absolute path `root`, with the checks of
+ * file_open_directory for the program's folder, too; create: makes what is missing. *ret_fd is
+ * closed by the caller. */
+enum status recipe_folder_open(const char *root, const char *app, bool create, int *ret_fd);
+
+/* The same in a program's folder that is open. */
+enum status recipe_folder_open_in(int app_fd, bool create, int *ret_fd);
+
+/* ---- Reading: all segments as one ----
+ *
+ * Opening reads the index of each segment, or, of a segment without one, the records' headers. The
+ * digest of a record is checked when it is first asked for. A damaged record is dropped and
+ * counted; those before and after it are kept. Of several records with one digest the first intact
+ * one counts. Not thread-safe while it is opened; any number of threads may ask afterwards. */
+
+struct recipes;
+
+/* What could not be used. */
+struct recipe_damage {
+    uint64_t records;   /* dropped */
+    uint64_t segments;  /* files that could not be read at all */
+    enum status reason; /* of the first file; bad_record: only records; STATUS_ok: nothing */
+};
+
+/* Opens all segments of a program. With RECIPES_READ at most 32 descriptors stay open. no_file:
+ * there are none; directory_*: as file_open_directory. Segments of a newer or foreign format are
+ * ignored and stay. *ret_recipes is closed by the caller. */
+enum status recipes_open(const char *root, const char *app, enum recipes_access access,
+                         struct recipes **ret_recipes);
+
+/* Opens one file, such as an exported one: recipe_segment_read_any. */
+enum status recipes_open_file(const char *path, struct recipes **ret_recipes);
+
+/* Reads the uses, closes the files and frees what it can: recipes_have and the uses still answer,
+ * recipes_find does not. Call it before other threads ask. */
+void recipes_detach(struct recipes *recipes);
+
+/* NULL is a no-op. */
+void recipes_close(struct recipes *recipes);
+
+/* Whether there is such a record, intact or not: from the index only. */
+bool recipes_have(const struct recipes *recipes, enum recipe_kind kind, struct digest digest);
+
+/* The bytes of an intact record, aligned at 4, borrowed until recipes_close. False: there is
+ * none. */
+bool recipes_find(const struct recipes *recipes, enum recipe_kind kind, struct digest digest,
+                  const void **ret_data, size_t *ret_size);
+
+/* All uses, folded (recipe_uses_fold), sorted by environment. Borrowed. */
+size_t recipes_uses(const struct recipes *recipes, const struct recipe_use **ret_uses);
+
+/* Bytes of all segments. */
+uint64_t recipes_size(const struct recipes *recipes);
+
+struct recipe_damage recipes_damage(const struct recipes *recipes);
+
+/* ---- Writing: the segment of this process, one for each device ----
+ *
+ * Records are appended and never changed. States of a writer:
+ *
+ *     1 without a segment
+ *     2 resumed    a small segment that a dead process left, locked (flock)
+ *     3 made       a new file, locked; its lock keeps compaction away from it
+ *     4 left       the lock is dropped; the file stays for others to resume or compact
+ *
+ *     1 → 2  recipe_writer_append: resume_segment finds one
+ *     1 → 3  recipe_writer_append: make_segment
+ *     2, 3 → 1  leave_segment: a write failed, or the program took the descriptor
+ *     2, 3 → 4  recipe_writer_close: syncs, and seals (writes the index of) a large segment
+ *
+ * A write that was cut short leaves a torn tail, which readers drop. A segment without an index is
+ * read by its records. A writer belongs to one thread at a time. Nothing here logs. */
+
+struct recipe_writer;
+
+/* Touches no file. Strings are copied. max_size: bytes that it may add to a segment. A segment of
+ * less than `small` bytes is not sealed, so that others can resume it; 0: each is sealed, and none
+ * is resumed. NULL: out of memory. */
+struct recipe_writer *recipe_writer_new(const char *root, const char *app, uint64_t max_size,
+                                        uint64_t small);
+
+/* Appends a batch of whole records with one write. On failure readers see the segment as it was
+ * before. too_large: it would grow beyond max_size. forked: this is the child of a fork, which must
+ * not append. */
+enum status recipe_writer_append(struct recipe_writer *writer, const struct bytes *batch);
+
+/* Syncs the segment, seals it if it is not small, and frees. seal false (the end of a process, a
+ * fork): only lets the segment go. NULL is a no-op. */
+void recipe_writer_close(struct recipe_writer *writer, bool seal);
+
+/* ---- Pipelines that crashed a driver: of one program, for one driver identity ----
+ *
+ * A process that replays notes the pipeline that each of its threads is at, in a file of its own
+ * that outlives it and is locked while it lives. States of a pipeline:
+ *
+ *     1 unknown    it may be replayed
+ *     2 replaying  it stands in the file of a living process
+ *     3 left       it stands in the file of a dead process: replaying it was the last it did
+ *     4 crashed    it stands in the list `<identity>.crashed` and is never replayed again
+ *
+ *     1 → 2  recipe_crashes_begin       2 → 1  recipe_crashes_end
+ *     2 → 3  the process dies: its lock is gone
+ *     3 → 4  recipe_crashes_open of the next process: read_list, which writes the list first and
+ *            then removes the file */
+
+struct recipe_crashes;
+
+#define RECIPE_CRASHES_THREADS 64
+
+/* Reads the list, adds what dead processes left, and makes the file of this process, with a place
+ * for each of `threads` threads (at most RECIPE_CRASHES_THREADS). On failure nothing may be
+ * replayed in a process that must not crash: read_only_disk, disk_full and so on; io_error where
+ * the file system has no locks. *ret_crashes is closed by the caller. */
+enum status recipe_crashes_open(const char *root, const char *app, struct digest identity,
+                                unsigned threads, struct recipe_crashes **ret_crashes);
+
+/* Removes the file of this process; NULL is a no-op. */
+void recipe_crashes_close(struct recipe_crashes *crashes);
+
+/* Whether the pipeline has crashed this driver. Thread-safe. */
+bool recipe_crashes_have(const struct recipe_crashes *crashes, struct digest pipeline);
+
+/* The thread begins to replay the pipeline, and has survived it. A few system calls each, no more.
+ * False: it could not be noted; do not replay. `thread` counts from 0. Thread-safe for different
+ * threads. */
+bool recipe_crashes_begin(struct recipe_crashes *crashes, unsigned thread, struct digest pipeline);
+void recipe_crashes_end(struct recipe_crashes *crashes, unsigned thread);
+
+#endif

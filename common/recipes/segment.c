@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/recipes/segment.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+#include "common/files/file.h"
+#include "common/files/file_owned.h"
+
+/* Largest segment: 32-bit programs are short of address space. */
+#define MAX_SIZE (sizeof(void *) > 4 ? (uint64_t)4 << 30 : (uint64_t)256 << 20)
+
+/* A record in memory: NULL until it was asked for, then where its header lies, or `damaged`. */
+struct segment_slot {
+    _Atomic(const uint8_t *) record;
+};
+
+static const uint8_t damaged[1] = {0};
+
+/* The file of a segment that is read record by record. */
+struct segment_file {
+    struct file_kept kept; /* fd -1: opened by its name for each read */
+    uint64_t size;         /* what was committed when the segment was opened */
+    int folder_fd;         /* borrowed */
+    atomic_bool failed;    /* a read within the size has failed */
+    char name[];
+};
+
+/* Takes fd over, also on failure. NULL: out of memory. */
+static struct segment_file *segment_file_new(int fd, uint64_t size, int folder_fd, const char *name)
+{
+    const size_t name_size = strlen(name) + 1;
+    struct segment_file *file = malloc(sizeof *file + name_size);
+    if (!file) {
+        close(fd);
+        return NULL;
+    }
+    *file = (struct segment_file){.kept = file_keep(fd), .size = size, .folder_fd = folder_fd};
+    memcpy(file->name, name, name_size);
+    return file;
+}
+
+static void segment_file_free(struct segment_file *file)
+{
+    if (file) {
+        file_kept_close(&file->kept);
+        free(file);
+    }
+}
+
+/* -1: there is no such file any more. */
+static int segment_file_reopen(const struct segment_file *file)
+{
+    struct file_kept again = file->kept;
+    uint64_t size;
+    if (file_open(file->folder_fd, file->name, &again.fd, &size) != STATUS_ok) {
+        return -1;
+    }
+    if (!file_kept_is_ours(&again)) {
+        close(again.fd);
+        return -1;
+    }
+    return again.fd;
+}
+
+/* False: the range lies outside, or cannot be read. */
+static bool segment_file_read(struct segment_file *file, uint64_t offset, void *data, uint64_t size)
+{
+    if (offset > file->size || size > file->size - offset) {
+        return false;
+    }
+    const bool is_closed = file->kept.fd < 0;
+    const int fd = is_closed ? segment_file_reopen(file) : file->kept.fd;
+    const bool whole = fd >= 0 && io_read(fd, data, (size_t)size, (off_t)offset) == (ssize_t)size;
+    if (is_closed && fd >= 0) {
+        close(fd);
+    }
+    if (!whole) {
+        atomic_store(&file->failed, true);
+    }
+    return whole;
+}
+
+/* The same into new memory. NULL: also out of memory. */
+static uint8_t *segment_file_read_new(struct segment_file *file, uint64_t offset, uint64_t size)
+{
+    uint8_t *data = malloc((size_t)size);
+    if (!data) {
+        atomic_store(&file->failed, true);
+    } else if (!segment_file_read(file, offset, data, size)) {
+        free(data);
+        data = NULL;
+    }
+    return data;
+}
+
+/* Makes an index by walking over the records. False: out of memory. */
+static bool make_index(struct recipe_segment *segment)
+{
+    struct recipe_walk walk = {
+        .data = segment->data, .size = segment->size, .next = RECIPE_HEADER_SIZE};
+    struct recipe_record record;
+    while (recipe_walk_next(&walk, &record)) {
+        if (record.kind < RECIPE_INDEX) {
+            recipe_index_put(&segment->own_index, record.kind, record.digest, record.offset);
+        } else if (record.kind == RECIPE_INDEX && !recipe_record_is_intact(&record)) {
+            segment->dropped++;
+        }
+    }
+    if (segment->own_index.failed) {
+        bytes_free(&segment->own_index);
+        return false;
+    }
+    segment->dropped += walk.dropped;
+    segment->index = (struct recipe_index){
+        .entries = segment->own_index.data,
+        .count = segment->own_index.size / RECIPE_INDEX_ENTRY,
+    };
+    recipe_index_sort(segment->own_index.data, segment->index.count);
+    return true;
+}
+
+/* A damaged header is counted and passed over. */
+static enum status check_segment_header(struct recipe_segment *segment, const uint8_t *data,
+                                        size_t size)
+{
+    const enum status status = recipe_check_header(data, size);
+    segment->dropped = status == STATUS_bad_header_digest;
+    return status == STATUS_bad_header_digest ? STATUS_ok : status;
+}
+
+/* A file with a damaged header and no record of ours is not ours. */
+static enum status make_slots(struct recipe_segment *segment)
+{
+    if (segment->dropped && segment->index.count == 0) {
+        return STATUS_bad_header_digest;
+    }
+    segment->slots = calloc(segment->index.count + 1, sizeof *segment->slots);
+    return segment->slots ? STATUS_ok : STATUS_out_of_memory;
+}
+
+/* Opens a segment whose data is all in memory. */
+static enum status index_data(struct recipe_segment *segment)
+{
+    const enum status status = check_segment_header(segment, segment->data, segment->size);
+    if (status != STATUS_ok) {
+        return status;
+    }
+    segment->is_sealed = recipe_find_index(segment->data, segment->size, 0, &segment->index);
+    return segment->is_sealed || make_index(segment) ? make_slots(segment) : STATUS_out_of_memory;
+}
+
+/* A segment is never cut short: its process appends to it, then it is removed or stays as it is. So
+ * the pages that are mapped now stay valid. */
+static enum status map_segment(int fd, struct recipe_segment *segment)
+{
+    void *data = mmap(NULL, segment->size, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (data == MAP_FAILED) {
+        return status_from_errno(errno);
+    }
+    segment->data = data;
+    segment->is_mapped = true;
+    return index_data(segment);
+}
+
+/* Reads the segment from `offset` to its end. NULL: it cannot be read. */
+static uint8_t *read_rest(const struct recipe_segment *segment, uint64_t offset)
+{
+    return segment_file_read_new(segment->file, offset, segment->size - offset);
+}
+
+/* Reads the index at the end of the file. Without one that is intact, makes one from the records,
+ * which needs all of the file in memory for a moment. */
+static enum status index_file(struct recipe_segment *segment)
+{
+    uint8_t start[RECIPE_HEADER_SIZE + RECIPE_RECORD_HEADER];
+    uint8_t footer[RECIPE_RECORD_HEADER];
+    uint64_t offset;
+    struct bytes *own = &segment->own_index;
+    if (!segment_file_read(segment->file, 0, start, sizeof start) ||
+        !segment_file_read(segment->file, segment->size - sizeof footer, footer, sizeof footer)) {
+        return STATUS_io_error;
+    }
+    enum status status = check_segment_header(segment, start, sizeof start);
+    if (status != STATUS_ok) {
+        return status;
+    }
+    if (recipe_index_begins(footer, segment->size, &offset) &&
+        (own->data = read_rest(segment, offset))) {
+        own->size = own->capacity = segment->size - (size_t)offset;
+        segment->is_sealed = recipe_find_index(own->data, own->size, offset, &segment->index);
+    }
+    if (!segment->is_sealed) {
+        bytes_free(own);
+        uint8_t *data = read_rest(segment, 0);
+        segment->data = data;
+        status = !data ? STATUS_io_error : make_index(segment) ? STATUS_ok : STATUS_out_of_memory;
+        segment->data = NULL;
+        free(data);
+    }
+    return status == STATUS_ok ? make_slots(segment) : status;
+}
+
+/* A small file is read whole. */
+static enum status read_segment(int fd, int folder_fd, const char *name,
+                                struct recipe_segment *segment)
+{
+    segment->file = segment_file_new(fd, segment->size, folder_fd, name);
+    if (!segment->file) {
+        return STATUS_out_of_memory;
+    }
+    if (segment->size > RECIPE_SEGMENT_SMALL) {
+        return index_file(segment);
+    }
+    segment->data = read_rest(segment, 0);
+    segment_file_free(segment->file);
+    segment->file = NULL;
+    return segment->data ? index_data(segment) : STATUS_io_error;
+}
+
+enum status recipe_segment_open(int folder_fd, const char *name, enum recipes_access access,
+                                struct recipe_segment *ret_segment)
+{
+    int fd;
+    uint64_t size;
+    enum status status = file_open(folder_fd, name, &fd, &size);
+    if (status != STATUS_ok) {
+        return status;
+    }
+    if (size == 0 || size > MAX_SIZE) {
+        close(fd);
+        return size == 0 ? STATUS_truncated : STATUS_too_large;
+    }
+    struct recipe_segment segment = {.size = (size_t)size};
+    status = access == RECIPES_MAP ? map_segment(fd, &segment)
+                                   : read_segment(fd, folder_fd, name, &segment);
+    if (status == STATUS_ok) {
+        *ret_segment = segment;
+    } else {
+        recipe_segment_close(&segment);
+    }
+    return status;
+}
+
+bool recipe_segment_is_damage(enum status status)
+{
+    return status != STATUS_ok && status != STATUS_no_file && status != STATUS_truncated &&
+           status != STATUS_bad_format_version;
+}
+
+/* Replaces an index whose entries lead to overlapping records by one made from the records. False:
+ * out of memory. */
+static bool validate_index(struct recipe_segment *segment)
+{
+    bool overlaps = false;
+    if (segment->is_sealed &&
+        !recipe_index_overlaps(&segment->index, segment->data, segment->size, &overlaps)) {
+        return false;
+    }
+    if (!overlaps) {
+        return true;
+    }
+    segment->is_sealed = false;
+    segment->dropped++;
+    free(segment->slots);
+    segment->slots = NULL;
+    return make_index(segment) && make_slots(segment) == STATUS_ok;
+}
+
+enum status recipe_segment_take(uint8_t *data, size_t size, struct recipe_segment *ret_segment)
+{
+    struct recipe_segment segment = {.data = data, .size = size};
+    enum status status = size == 0 ? STATUS_truncated : index_data(&segment);
+    if (status == STATUS_ok && !validate_index(&segment)) {
+        status = STATUS_out_of_memory;
+    }
+    if (status == STATUS_ok) {
+        *ret_segment = segment;
+    } else {
+        segment.data = NULL;
+        recipe_segment_close(&segment);
+    }
+    return status;
+}
+
+enum status recipe_segment_read_any(const char *path, struct recipe_segment *ret_segment)
+{
+    uint8_t *data;
+    size_t size;
+    enum status status = file_read_any(path, RECIPES_MAX_FILE, &data, &size);
+    if (status == STATUS_ok) {
+        status = recipe_segment_take(data, size, ret_segment);
+        if (status != STATUS_ok) {
+            free(data);
+        }
+    }
+    return status;
+}
+
+/* Frees all but the index. */
+static void free_records(struct recipe_segment *segment)
+{
+    for (size_t i = 0; segment->file && segment->slots && i < segment->index.count; i++) {
+        const uint8_t *record = atomic_load(&segment->slots[i].record);
+        if (record != damaged) {
+            free((void *)(uintptr_t)record);
+        }
+    }
+    free(segment->slots);
+    segment->slots = NULL;
+    segment_file_free(segment->file);
+    segment->file = NULL;
+    if (segment->is_mapped) {
+        munmap((void *)(uintptr_t)segment->data, segment->size);
+    } else {
+        free((void *)(uintptr_t)segment->data);
+    }
+    segment->data = NULL;
+}
+
+void recipe_segment_close(struct recipe_segment *segment)
+{
+    free_records(segment);
+    bytes_free(&segment->own_index);
+    *segment = (struct recipe_segment){0};
+}
+
+bool recipe_segment_failed(const struct recipe_segment *segment)
+{
+    return segment->file && atomic_load(&segment->file->failed);
+}
+
+bool recipe_segment_has_fd(const struct recipe_segment *segment)
+{
+    return segment->file && segment->file->kept.fd >= 0;
+}
+
+void recipe_segment_close_fd(struct recipe_segment *segment)
+{
+    if (segment->file) {
+        file_kept_close(&segment->file->kept);
+    }
+}
+
+void recipe_segment_detach(struct recipe_segment *segment)
+{
+    struct bytes *own = &segment->own_index;
+    if (segment->is_mapped) {
+        return;
+    }
+    if (!own->data && segment->index.count > 0) {
+        bytes_put(own, segment->index.entries, segment->index.count * RECIPE_INDEX_ENTRY);
+        if (own->failed) {
+            bytes_free(own);
+            return;
+        }
+        segment->index.entries = own->data;
+    }
+    free_records(segment);
+}
+
+/* The record that an entry describes, not read. */
+static struct recipe_record listed_record(const struct recipe_index *index, size_t at)
+{
+    return (struct recipe_record){
+        .kind = recipe_index_kind(index, at),
+        .digest = recipe_index_digest(index, at),
+        .offset = recipe_index_offset(index, at),
+    };
+}
+
+/* Whether a record is the one that its entry describes. */
+static bool matches_entry(const struct recipe_record *record, const struct recipe_record *listed)
+{
+    return record->kind == listed->kind && digest_equal(record->digest, listed->digest);
+}
+
+/* Reads a record from the file into new memory. NULL: it is not there, or cannot be read. */
+static const uint8_t *segment_read_record(const struct recipe_segment *segment,
+                                          const struct recipe_record *listed)
+{
+    uint8_t header[RECIPE_RECORD_HEADER];
+    struct recipe_record record;
+    if (listed->offset % RECIPE_ALIGNMENT != 0 ||
+        !segment_file_read(segment->file, listed->offset, header, sizeof header) ||
+        !recipe_record_at(header, segment->size - (size_t)listed->offset, 0, &record) ||
+        !matches_entry(&record, listed)) {
+        return NULL;
+    }
+    return segment_file_read_new(segment->file, listed->offset, recipe_record_extent(record.size));
+}
+
+/* Checks a record and notes the result. Of several threads that read the same record, the first
+ * one's copy stays. */
+static const uint8_t *check_record(const struct recipe_segment *segment, size_t at,
+                                   const struct recipe_record *listed)
+{
+    const uint64_t offset = listed->offset;
+    const uint8_t *own = segment->file ? segment_read_record(segment, listed) : NULL;
+    const uint8_t *place = segment->file             ? own
+                           : offset <= segment->size ? segment->data + offset
+                                                     : NULL;
+    struct recipe_record record;
+    const bool is_intact = place && offset % RECIPE_ALIGNMENT == 0 &&
+                           recipe_record_at(place, segment->size - (size_t)offset, 0, &record) &&
+                           matches_entry(&record, listed) && recipe_record_is_intact(&record) &&
+                           (record.kind != RECIPE_USES || recipe_uses_are_whole(record.size));
+    const uint8_t *known = NULL;
+    const uint8_t *checked = is_intact ? place : damaged;
+    const bool is_first =
+        atomic_compare_exchange_strong(&segment->slots[at].record, &known, checked);
+    if (!is_first || !is_intact) {
+        free((void *)(uintptr_t)own);
+    }
+    return is_first ? checked : known;
+}
+
+static struct recipe_record record_of(const struct recipe_segment *segment, size_t at)
+{
+    struct recipe_record record = listed_record(&segment->index, at);
+    const uint64_t offset = record.offset;
+    const uint8_t *found = segment->slots ? atomic_load(&segment->slots[at].record) : damaged;
+    if (!found) {
+        found = check_record(segment, at, &record);
+    }
+    if (found != damaged) {
+        recipe_record_at(found, segment->size - (size_t)offset, 0, &record);
+        record.offset = offset;
+    }
+    return record;
+}
+
+bool recipe_segment_has(const struct recipe_segment *segment, unsigned kind, struct digest digest)
+{
+    return recipe_index_matches(&segment->index, recipe_index_lower(&segment->index, kind, digest),
+                                kind, digest);
+}
+
+bool recipe_segment_find(const struct recipe_segment *segment, unsigned kind, struct digest digest,
+                         struct recipe_record *ret_record)
+{
+    size_t at = recipe_index_lower(&segment->index, kind, digest);
+    for (; recipe_index_matches(&segment->index, at, kind, digest); at++) {
+        const struct recipe_record record = record_of(segment, at);
+        if (record.data) {
+            *ret_record = record;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool recipe_segment_list(const struct recipe_segment *segment, unsigned kind, size_t *at,
+                         struct recipe_record *ret_record)
+{
+    const struct recipe_index *index = &segment->index;
+    *at = *at == SIZE_MAX ? recipe_index_lower(index, kind, (struct digest){0}) : *at + 1;
+    if (*at >= index->count || recipe_index_kind(index, *at) != kind) {
+        return false;
+    }
+    *ret_record = listed_record(index, *at);
+    return true;
+}
+
+bool recipe_segment_next_of(const struct recipe_segment *segment, unsigned kind, size_t *at,
+                            struct recipe_record *ret_record)
+{
+    const bool found = recipe_segment_list(segment, kind, at, ret_record);
+    if (found) {
+        *ret_record = record_of(segment, *at);
+    }
+    return found;
+}
+
+void recipe_segment_add_uses(const struct recipe_segment *segment, struct recipe_uses *uses)
+{
+    struct recipe_record record;
+    size_t at = SIZE_MAX;
+    while (recipe_segment_next_of(segment, RECIPE_USES, &at, &record)) {
+        if (record.data) {
+            recipe_uses_add_record(uses, record.data, record.size);
+        }
+    }
+}
+
+uint64_t recipe_segment_damaged(const struct recipe_segment *segment)
+{
+    uint64_t count = segment->dropped;
+    for (size_t i = 0; segment->slots && i < segment->index.count; i++) {
+        count += atomic_load(&segment->slots[i].record) == damaged;
+    }
+    return count;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Uses: in the data of records, and as a list. */
+#include <stdlib.h>
+
+#include "common/recipes/format.h"
+
+#define DIGEST_SIZE 16
+
+/* A use's last field: the compile time, with two flags in the highest bits. */
+#define USE_UNSAVED  (UINT32_C(1) << 30)
+#define USE_SAVED    (UINT32_C(1) << 31)
+#define USE_MAX_TIME (USE_UNSAVED - 1)
+
+/* Uses in one record: far below RECIPE_MAX_DATA. */
+#define MAX_USES ((size_t)65536)
+
+void recipe_uses_free(struct recipe_uses *uses)
+{
+    free(uses->uses);
+    *uses = (struct recipe_uses){0};
+}
+
+static void add_use(struct recipe_uses *uses, const struct recipe_use *use)
+{
+    if (uses->count == uses->capacity) {
+        const size_t capacity = uses->capacity ? uses->capacity * 2 : 64;
+        struct recipe_use *more = reallocarray(uses->uses, capacity, sizeof *more);
+        if (!more) {
+            uses->failed = true;
+            return;
+        }
+        uses->uses = more;
+        uses->capacity = capacity;
+    }
+    uses->uses[uses->count++] = *use;
+}
+
+bool recipe_uses_are_whole(size_t size)
+{
+    return size > DIGEST_SIZE && (size - DIGEST_SIZE) % RECIPE_USE_SIZE == 0;
+}
+
+bool recipe_uses_add_record(struct recipe_uses *uses, const void *data, size_t size)
+{
+    if (!recipe_uses_are_whole(size)) {
+        return false;
+    }
+    struct bytes_reader reader = bytes_reader_over(data, size);
+    const struct digest environment = digest_get(&reader);
+    while (bytes_left(&reader) > 0) {
+        struct recipe_use use = {.environment = environment};
+        use.pipeline = digest_get(&reader);
+        use.last_day = bytes_get_u32(&reader);
+        use.days = bytes_get_u32(&reader);
+        const uint32_t time = bytes_get_u32(&reader);
+        use.compile_us = time & USE_MAX_TIME;
+        use.unsaved = time & USE_UNSAVED;
+        use.saved = time & USE_SAVED;
+        add_use(uses, &use);
+    }
+    return true;
+}
+
+static int compare_use_keys(const struct recipe_use *a, const struct recipe_use *b)
+{
+    const int order = digest_compare(a->environment, b->environment);
+    return order ? order : digest_compare(a->pipeline, b->pipeline);
+}
+
+static int compare_uses(const void *left, const void *right)
+{
+    const struct recipe_use *a = left;
+    const struct recipe_use *b = right;
+    const int order = compare_use_keys(a, b);
+    return order ? order : (a->last_day > b->last_day) - (a->last_day < b->last_day);
+}
+
+/* Adds a use whose last day is not before that of `use`. One without days adds its other fields
+ * only. */
+static void merge_use(struct recipe_use *use, const struct recipe_use *later)
+{
+    const bool same_day = use->days > 0 && later->last_day == use->last_day;
+    const uint32_t more = later->days - (later->days > 0 && same_day);
+    if (__builtin_add_overflow(use->days, more, &use->days)) {
+        use->days = UINT32_MAX;
+    }
+    use->last_day = later->days > 0 ? later->last_day : use->last_day;
+    use->unsaved |= later->unsaved;
+    use->saved |= later->saved;
+    use->compile_us = later->compile_us > use->compile_us ? later->compile_us : use->compile_us;
+}
+
+/* Uses from one segment are sorted: they were folded when it was written. */
+static bool uses_are_sorted(const struct recipe_uses *uses)
+{
+    size_t i = 1;
+    while (i < uses->count && compare_uses(&uses->uses[i - 1], &uses->uses[i]) <= 0) {
+        i++;
+    }
+    return i >= uses->count;
+}
+
+void recipe_uses_fold(struct recipe_uses *uses)
+{
+    if (uses->count == 0) {
+        return;
+    }
+    if (!uses_are_sorted(uses)) {
+        qsort(uses->uses, uses->count, sizeof *uses->uses, compare_uses);
+    }
+    size_t last = 0;
+    for (size_t i = 1; i < uses->count; i++) {
+        if (compare_use_keys(&uses->uses[last], &uses->uses[i]) == 0) {
+            merge_use(&uses->uses[last], &uses->uses[i]);
+        } else {
+            uses->uses[++last] = uses->uses[i];
+        }
+    }
+    uses->count = last + 1;
+}
+
+/* How many uses from `from` on go into one record: those of one environment. */
+static size_t uses_for_record(const struct recipe_uses *uses, size_t from)
+{
+    size_t end = from + 1;
+    while (end < uses->count && end - from < MAX_USES &&
+           digest_equal(uses->uses[end].environment, uses->uses[from].environment)) {
+        end++;
+    }
+    return end - from;
+}
+
+void recipe_uses_put(struct bytes *out, const struct recipe_uses *uses)
+{
+    struct bytes data = {0};
+    size_t length;
+    for (size_t from = 0; from < uses->count; from += length) {
+        length = uses_for_record(uses, from);
+        data.size = 0;
+        digest_put(&data, uses->uses[from].environment);
+        for (size_t i = from; i < from + length; i++) {
+            const struct recipe_use *use = &uses->uses[i];
+            digest_put(&data, use->pipeline);
+            bytes_put_u32(&data, use->last_day);
+            bytes_put_u32(&data, use->days);
+            bytes_put_u32(&data, (use->compile_us < USE_MAX_TIME ? use->compile_us : USE_MAX_TIME) |
+                                     (use->unsaved ? USE_UNSAVED : 0) |
+                                     (use->saved ? USE_SAVED : 0));
+        }
+        recipe_put_record(out, RECIPE_USES, digest_of(data.data, data.size), data.data, data.size);
+        out->failed = out->failed || data.failed;
+    }
+    bytes_free(&data);
+}
+
+void recipe_put_use(struct bytes *out, const struct recipe_use *use)
+{
+    struct recipe_use copy = *use;
+    recipe_uses_put(out, &(struct recipe_uses){.uses = &copy, .count = 1});
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The writer of recipes.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+#include "common/files/file.h"
+#include "common/files/file_owned.h"
+#include "common/recipes/recipes.h"
+
+/* Names that are tried to find a segment to resume: bounds the time where there is none. */
+#define MAX_TRIED 1024
+
+struct recipe_writer {
+    char *root;
+    char *app;
+    uint64_t max_size;
+    uint64_t small;
+    pid_t process;
+    struct file_kept file; /* fd -1: no segment yet */
+    uint64_t size;
+    uint64_t resumed;     /* bytes of it that were there before */
+    struct bytes entries; /* of the index, in the order of the records */
+};
+
+struct recipe_writer *recipe_writer_new(const char *root, const char *app, uint64_t max_size,
+                                        uint64_t small)
+{
+    struct recipe_writer *writer = calloc(1, sizeof *writer);
+    if (!writer) {
+        return NULL;
+    }
+    *writer = (struct recipe_writer){
+        .root = strdup(root),
+        .app = strdup(app),
+        .max_size = max_size,
+        .small = small,
+        .process = getpid(),
+        .file.fd = -1,
+    };
+    if (!writer->root || !writer->app) {
+        recipe_writer_close(writer, false);
+        return NULL;
+    }
+    return writer;
+}
+
+/* Lets the segment go; the next append resumes or makes another. */
+static void leave_segment(struct recipe_writer *writer)
+{
+    if (writer->process == getpid() && file_kept_is_ours(&writer->file)) {
+        /* Explicitly: the child of a fork may share the description. */
+        flock(writer->file.fd, LOCK_UN);
+    }
+    file_kept_close(&writer->file);
+    writer->size = 0;
+    writer->resumed = 0;
+    writer->entries.size = 0;
+}
+
+static enum status make_segment(struct recipe_writer *writer)
+{
+    int folder_fd;
+    struct file_owned file;
+    enum status status = recipe_folder_open(writer->root, writer->app, true, &folder_fd);
+    if (status != STATUS_ok) {
+        return status;
+    }
+    if (!file_create_owned(folder_fd, NULL, RECIPE_SUFFIX, &file)) {
+        status = status_from_errno(errno);
+        close(folder_fd);
+        return status == STATUS_no_file ? STATUS_directory_unusable : status;
+    }
+    /* fchmod: a umask may have taken even our own bits. */
+    if (fchmod(file.fd, 0600) != 0) {
+        status = status_from_errno(errno);
+        unlinkat(folder_fd, file.name, 0);
+        close(file.fd);
+    } else {
+        writer->file = file_keep(file.fd);
+    }
+    close(folder_fd);
+    return status;
+}
+
+/* Whether a file may be resumed: trusted as file_open does, this user's own (root's stays as it
+ * is), still there, and small. */
+static bool may_resume(int fd, uint64_t small, uint64_t *ret_size)
+{
+    struct stat status;
+    *ret_size = 0;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 || status.st_nlink != 1) {
+        return false;
+    }
+    *ret_size = (uint64_t)status.st_size;
+    return *ret_size > RECIPE_HEADER_SIZE && *ret_size < small;
+}
+
+/* Reads the entries of a segment that holds whole records only, and no index: readers would not
+ * find records behind an index or a torn tail. */
+static bool read_entries(const uint8_t *data, size_t size, struct bytes *entries)
+{
+    struct recipe_walk walk = {.data = data, .size = size, .next = RECIPE_HEADER_SIZE};
+    struct recipe_record record;
+    uint64_t end = 0;
+    bool is_open = recipe_check_header(data, size) == STATUS_ok;
+    while (is_open && recipe_walk_next(&walk, &record)) {
+        is_open = record.kind < RECIPE_INDEX;
+        end = record.offset + recipe_record_extent(record.size);
+        recipe_index_put(entries, record.kind, record.digest, record.offset);
+    }
+    return is_open && walk.dropped == 0 && end == size && !entries->failed;
+}
+
+/* False: another process owns the segment, or it cannot be resumed. */
+static bool try_resume(struct recipe_writer *writer, int folder_fd, const char *name)
+{
+    const int fd = openat(folder_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    uint64_t size;
+    uint8_t *data = NULL;
+    struct bytes entries = {0};
+    /* Checked again under the lock: its owner may have just ended, or somebody have removed it. */
+    const bool may = fd >= 0 && may_resume(fd, writer->small, &size) &&
+                     flock(fd, LOCK_EX | LOCK_NB) == 0 && may_resume(fd, writer->small, &size) &&
+                     (data = malloc((size_t)size)) &&
+                     io_read(fd, data, (size_t)size, 0) == (ssize_t)size &&
+                     read_entries(data, (size_t)size, &entries);
+    free(data);
+    if (may) {
+        bytes_free(&writer->entries);
+        writer->file = file_keep(fd);
+        writer->size = size;
+        writer->resumed = size;
+        writer->entries = entries;
+        return true;
+    }
+    bytes_free(&entries);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return false;
+}
+
+/* Takes a small segment of a dead process, if there is one: else each process that records
+ * something would leave a file. */
+static void resume_segment(struct recipe_writer *writer)
+{
+    int folder_fd;
+    if (writer->small == 0 ||
+        recipe_folder_open(writer->root, writer->app, false, &folder_fd) != STATUS_ok) {
+        return;
+    }
+    DIR *listing = listing_open(folder_fd, ".");
+    const char *name;
+    bool found = false;
+    for (int i = 0; listing && !found && i < MAX_TRIED; i++) {
+        name = recipe_folder_next_segment(listing);
+        if (!name) {
+            break;
+        }
+        found = try_resume(writer, folder_fd, name);
+    }
+    if (listing) {
+        closedir(listing);
+    }
+    close(folder_fd);
+}
+
+/* A segment that could not be written is left. It is never cut, for others may have mapped it;
+ * readers skip what stands behind its last whole record. */
+static enum status write_to_segment(struct recipe_writer *writer, const struct bytes *bytes)
+{
+    if (!file_size_allowed(writer->size + bytes->size)) {
+        return STATUS_disk_full;
+    }
+    if (!io_write(writer->file.fd, bytes->data, bytes->size, (off_t)writer->size)) {
+        const enum status status = errno == EFBIG ? STATUS_disk_full : status_from_errno(errno);
+        leave_segment(writer);
+        return status;
+    }
+    writer->size += bytes->size;
+    return STATUS_ok;
+}
+
+/* Copies the records of a batch, its uses folded into one record for each environment. False: out
+ * of memory. */
+static bool fold_batch(const struct bytes *batch, struct bytes *out)
+{
+    struct recipe_walk walk = {.data = batch->data, .size = batch->size};
+    struct recipe_record record;
+    struct recipe_uses uses = {0};
+    while (recipe_walk_next(&walk, &record)) {
+        if (record.kind == RECIPE_USES) {
+            recipe_uses_add_record(&uses, record.data, record.size);
+        } else {
+            bytes_put(out, batch->data + record.offset, (size_t)recipe_record_extent(record.size));
+        }
+    }
+    recipe_uses_fold(&uses);
+    recipe_uses_put(out, &uses);
+    const bool folded = !uses.failed && !out->failed;
+    recipe_uses_free(&uses);
+    return folded;
+}
+
+enum status recipe_writer_append(struct recipe_writer *writer, const struct bytes *batch)
+{
+    if (writer->process != getpid()) {
+        return STATUS_forked;
+    }
+    if (batch->size == 0) {
+        return STATUS_ok;
+    }
+    if (!file_kept_is_ours(&writer->file)) {
+        leave_segment(writer);
+        resume_segment(writer);
+    }
+    struct bytes out = {0};
+    const size_t known = writer->entries.size;
+    if (writer->size == 0) {
+        recipe_put_header(&out);
+    }
+    const size_t header_size = out.size;
+    enum status status = STATUS_out_of_memory;
+    if (fold_batch(batch, &out)) {
+        recipe_index_put_all(&writer->entries, &out, header_size, writer->size);
+        /* As if it were sealed now. */
+        const uint64_t added = writer->size - writer->resumed + out.size +
+                               recipe_record_extent(writer->entries.size) + RECIPE_RECORD_HEADER;
+        status = writer->entries.failed     ? STATUS_out_of_memory
+                 : added > writer->max_size ? STATUS_too_large
+                 : writer->file.fd < 0      ? make_segment(writer)
+                                            : STATUS_ok;
+    }
+    if (status == STATUS_ok) {
+        status = write_to_segment(writer, &out);
+    }
+    if (status != STATUS_ok && writer->entries.size > known) {
+        writer->entries.size = known;
+    }
+    writer->entries.failed = false;
+    bytes_free(&out);
+    return status;
+}
+
+static void seal_segment(struct recipe_writer *writer)
+{
+    struct bytes out = {0};
+    const size_t count = writer->entries.size / RECIPE_INDEX_ENTRY;
+    recipe_index_sort(writer->entries.data, count);
+    recipe_put_index(&out, writer->entries.data, count, writer->size);
+    if (!out.failed) {
+        write_to_segment(writer, &out);
+    }
+    bytes_free(&out);
+}
+
+void recipe_writer_close(struct recipe_writer *writer, bool seal)
+{
+    if (!writer) {
+        return;
+    }
+    if (seal && writer->size > 0 && writer->process == getpid() &&
+        file_kept_is_ours(&writer->file)) {
+        if (writer->size >= writer->small) {
+            seal_segment(writer);
+        }
+        if (writer->file.fd >= 0) {
+            fsync(writer->file.fd);
+        }
+    }
+    leave_segment(writer);
+    bytes_free(&writer->entries);
+    free(writer->root);
+    free(writer->app);
+    free(writer);
+}

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "layer/cache/app_caches_state.h"
+
+/* How many empty caches of a program that keeps its caches are seeded in a process of it. */
+#define SEEDS_MAX 4
+
+struct app_cache *app_caches_find(struct app_caches *caches, VkPipelineCache named)
+{
+    return named == VK_NULL_HANDLE ? NULL : handle_map_get(&caches->by_handle, HANDLE_VALUE(named));
+}
+
+/* What was seen in a cache's name. */
+
+static uint64_t nonzero(uint64_t fingerprint)
+{
+    return fingerprint ? fingerprint : 1;
+}
+
+bool app_cache_has_seen(struct app_cache *cache, uint64_t fingerprint)
+{
+    if (!cache) {
+        return false;
+    }
+    bool has_seen = atomic_load(&cache->first_seen) == nonzero(fingerprint);
+    struct seen_pipelines *further = atomic_load(&cache->further);
+    if (!has_seen && further) {
+        pthread_mutex_lock(&further->lock);
+        has_seen = digest_set_has(&further->set, fingerprint);
+        pthread_mutex_unlock(&further->lock);
+    }
+    return has_seen;
+}
+
+static void app_cache_free_seen(struct seen_pipelines *seen)
+{
+    if (seen) {
+        digest_set_release(&seen->set);
+        pthread_mutex_destroy(&seen->lock);
+        free(seen);
+    }
+}
+
+/* NULL: out of memory. */
+static struct seen_pipelines *app_cache_further(struct app_cache *cache)
+{
+    struct seen_pipelines *seen = atomic_load(&cache->further);
+    if (seen) {
+        return seen;
+    }
+    struct seen_pipelines *fresh = calloc(1, sizeof *fresh);
+    if (fresh) {
+        pthread_mutex_init(&fresh->lock, NULL);
+        if (atomic_compare_exchange_strong(&cache->further, &seen, fresh)) {
+            return fresh;
+        }
+        app_cache_free_seen(fresh);
+    }
+    return seen;
+}
+
+void app_cache_needs_all_until_now(struct app_cache *cache)
+{
+    atomic_store(&cache->needed, cache_snapshots_changes(cache->caches->snapshots));
+    atomic_store(&cache->used, true);
+}
+
+void app_cache_saw(struct app_cache *cache, uint64_t fingerprint)
+{
+    if (!cache) {
+        return;
+    }
+    app_cache_needs_all_until_now(cache);
+    uint64_t none = 0;
+    if (atomic_compare_exchange_strong(&cache->first_seen, &none, nonzero(fingerprint)) ||
+        none == nonzero(fingerprint)) {
+        return;
+    }
+    struct seen_pipelines *further = app_cache_further(cache);
+    if (further) {
+        pthread_mutex_lock(&further->lock);
+        digest_set_add(&further->set, fingerprint); /* out of memory: it counts as not seen */
+        pthread_mutex_unlock(&further->lock);
+    }
+}
+
+bool app_cache_allows_sharing(struct app_cache *cache, uint64_t fingerprint, bool in_device_cache)
+{
+    return !cache || (in_device_cache && app_cache_is(cache, APP_CACHE_SERVED)) ||
+           app_cache_has_seen(cache, fingerprint);
+}
+
+static void app_cache_delete(struct app_cache *cache)
+{
+    if (cache) {
+        app_cache_free_seen(atomic_load(&cache->further));
+        snapshot_answers_unreserve(cache->reserved);
+        cache_snapshot_drop(cache->pinned);
+        free(cache->allocator);
+        free(cache);
+    }
+}
+
+struct app_caches *app_caches_new(VkDevice device, const device_table *table,
+                                  struct device_cache *device_cache, const struct config *config,
+                                  const char *app, struct stats *stats)
+{
+    struct app_caches *caches = calloc(1, sizeof *caches);
+    struct cache_snapshots *snapshots = cache_snapshots_new(device_cache_caches(device_cache));
+    if (!caches || !snapshots) {
+        cache_snapshots_delete(snapshots);
+        free(caches);
+        return NULL;
+    }
+    caches->snapshots = snapshots;
+    caches->device = device;
+    caches->table = table;
+    caches->device_cache = device_cache;
+    caches->mode = config->app_cache;
+    caches->stats = stats;
+    if (caches->mode == APP_CACHE_AUTO && device_cache_policy(device_cache)->persist) {
+        caches->history = app_cache_history_of(config, app);
+    }
+    handle_map_init(&caches->by_handle);
+    pthread_mutex_init(&caches->lock, NULL);
+    return caches;
+}
+
+static void app_caches_delete_entry(void *value, void *user)
+{
+    (void)user;
+    app_cache_delete(value);
+}
+
+void app_caches_delete(struct app_caches *caches)
+{
+    if (caches) {
+        handle_map_each(&caches->by_handle, app_caches_delete_entry, NULL);
+        handle_map_release(&caches->by_handle);
+        cache_snapshots_delete(caches->snapshots);
+        pthread_mutex_destroy(&caches->lock);
+        free(caches);
+    }
+}
+
+bool app_caches_finish(struct app_caches *caches)
+{
+    const bool finished = device_cache_finish(caches->device_cache);
+    if (finished) {
+        app_cache_history_write(caches->history);
+    }
+    return finished;
+}
+
+/* Making and destroying. */
+
+/* What becomes of a cache that is about to be made. */
+struct app_cache_plan {
+    enum app_cache_state state;
+    bool answers_empty;
+    bool seed;
+    size_t reserved;
+};
+
+static size_t app_caches_answer_size(struct app_caches *caches)
+{
+    pthread_mutex_lock(&caches->lock);
+    const size_t size = caches->device_cache_size;
+    pthread_mutex_unlock(&caches->lock);
+    return size ? size : device_cache_blob_bytes(caches->device_cache);
+}
+
+/* An empty cache of a program that reads its caches back: served while the budget has an answer for
+ * it; see enum app_cache_habit. */
+static struct app_cache_plan app_caches_plan_read(struct app_caches *caches,
+                                                  const struct app_cache_habits *habits)
+{
+    const size_t size = app_caches_answer_size(caches);
+    const bool has_room = snapshot_answers_reserve(size);
+    if (has_room && habits->rarely_reads) {
+        snapshot_answers_unreserve(size); /* only checks that there is room */
+    }
+    if (has_room) {
+        return (struct app_cache_plan){.state = APP_CACHE_SERVED,
+                                       .reserved = habits->rarely_reads ? 0 : size};
+    }
+    const bool answers_empty = habits->habit == APP_CACHE_SETTLED && !habits->rarely_reads;
+    return (struct app_cache_plan){.state = answers_empty ? APP_CACHE_SERVED : APP_CACHE_PASSED,
+                                   .answers_empty = answers_empty};
+}
+
+static struct app_cache_plan app_caches_plan_empty(struct app_caches *caches)
+{
+    struct app_cache_plan plan = {.state = APP_CACHE_PASSED};
+    if (!device_cache_policy(caches->device_cache)->serve || caches->mode == APP_CACHE_HARVEST) {
+        return plan;
+    }
+    const struct app_cache_habits habits = app_cache_history_habits(caches->history);
+    if (caches->mode == APP_CACHE_SERVE || habits.habit == APP_CACHE_NOT_READ) {
+        plan.state = APP_CACHE_SERVED;
+    } else if (habits.habit == APP_CACHE_KEEPS && !habits.rarely_reads) {
+        plan.seed = habits.makes_few && !atomic_load(&caches->loads_data) &&
+                    atomic_fetch_add(&caches->seeds, 1) < SEEDS_MAX;
+    } else if (habits.habit != APP_CACHE_UNKNOWN) {
+        return app_caches_plan_read(caches, &habits);
+    }
+    return plan;
+}
+
+/* A cache made with data is the program's affair. Data without a pipeline, which we or the driver
+ * once answered, are all that the program has kept: it is given its pipelines back. */
+static struct app_cache_plan app_caches_plan(struct app_caches *caches,
+                                             const VkPipelineCacheCreateInfo *create_info)
+{
+    const VkPipelineCacheCreateFlags known = VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
+    struct app_cache_plan plan = {.state = APP_CACHE_ALONE};
+    if (create_info->initialDataSize != 0) {
+        const bool is_empty = app_cache_history_loads(caches->history, create_info->pInitialData,
+                                                      create_info->initialDataSize);
+        plan.seed = is_empty && !create_info->pNext && !(create_info->flags & ~known) &&
+                    device_cache_policy(caches->device_cache)->serve;
+        atomic_store(&caches->loads_data, true);
+    } else if (caches->mode != APP_CACHE_IGNORE && !create_info->pNext &&
+               !(create_info->flags & ~known)) {
+        plan = app_caches_plan_empty(caches);
+        app_cache_history_made(caches->history);
+    }
+    return plan;
+}
+
+/* NULL: the device cache holds nothing, or there is no room in the budget. */
+static struct cache_snapshot *app_caches_seed(struct app_caches *caches)
+{
+    VkPipelineCache device_cache = device_cache_cache(caches->device_cache);
+    if (device_cache == VK_NULL_HANDLE) {
+        return NULL;
+    }
+    struct cache_snapshot *seed = cache_snapshots_get(
+        caches->snapshots, device_cache, cache_snapshots_changes(caches->snapshots), false);
+    if (seed && !snapshot_answers_reserve(seed->size)) {
+        cache_snapshot_drop(seed);
+        seed = NULL;
+    }
+    return seed;
+}
+
+static VkResult app_caches_create_down(struct app_caches *caches,
+                                       const VkPipelineCacheCreateInfo *create_info,
+                                       const VkAllocationCallbacks *allocator,
+                                       VkPipelineCache *ret_cache)
+{
+    const struct driver_caches *driver = device_cache_caches(caches->device_cache);
+    driver_cache_enter(driver);
+    VkResult result =
+        caches->table->CreatePipelineCache(caches->device, create_info, allocator, ret_cache);
+    driver_cache_leave(driver);
+    return result;
+}
+
+/* False: it is made as the program asked for it. */
+static bool app_caches_create_seeded(struct app_caches *caches,
+                                     const VkPipelineCacheCreateInfo *create_info,
+                                     const VkAllocationCallbacks *allocator,
+                                     VkPipelineCache *ret_cache)
+{
+    struct cache_snapshot *seed = app_caches_seed(caches);
+    if (!seed) {
+        return false;
+    }
+    VkPipelineCacheCreateInfo seeded = *create_info;
+    seeded.initialDataSize = seed->size;
+    seeded.pInitialData = seed->data;
+    const bool made = app_caches_create_down(caches, &seeded, allocator, ret_cache) == VK_SUCCESS;
+    if (made) {
+        log_info("the program comes without the pipeline cache that it keeps: it gets %zu bytes",
+                 seed->size);
+    }
+    cache_snapshot_drop(seed);
+    return made;
+}
+
+/* NULL: out of memory. */
+static struct app_cache *app_cache_new(struct app_caches *caches,
+                                       const VkPipelineCacheCreateInfo *create_info,
+                                       const VkAllocationCallbacks *allocator,
+                                       VkPipelineCache handle, const struct app_cache_plan *plan)
+{
+    struct app_cache *cache = calloc(1, sizeof *cache);
+    if (!cache) {
+        return NULL;
+    }
+    if (allocator) {
+        cache->allocator = malloc(sizeof *cache->allocator);
+        if (!cache->allocator) {
+            free(cache);
+            return NULL;
+        }
+        *cache->allocator = *allocator;
+    }
+    cache->caches = caches;
+    cache->handle = handle;
+    cache->state = (uint8_t)plan->state;
+    cache->made_empty = create_info->initialDataSize == 0;
+    cache->answers_empty = plan->answers_empty;
+    cache->own = !cache->made_empty || plan->seed;
+    return cache;
+}
+
+static void app_caches_enter(struct app_caches *caches,
+                             const VkPipelineCacheCreateInfo *create_info,
+                             const VkAllocationCallbacks *allocator, VkPipelineCache handle,
+                             const struct app_cache_plan *plan)
+{
+    stats_add(caches->stats, STATS_app_caches_created, 1);
+    struct app_cache *cache = app_caches_find(caches, handle);
+    if (cache) {
+        /* The driver returns one handle twice: leave the cache alone. */
+        atomic_store(&cache->state, APP_CACHE_ALONE);
+        cache_collection_claim(device_cache_collection(caches->device_cache),
+                               atomic_load(&cache->passed));
+        snapshot_answers_unreserve(plan->reserved);
+        return;
+    }
+    cache = app_cache_new(caches, create_info, allocator, handle, plan);
+    pthread_mutex_lock(&caches->lock);
+    bool known = cache && handle_map_put(&caches->by_handle, HANDLE_VALUE(handle), cache);
+    pthread_mutex_unlock(&caches->lock);
+    if (!known) {
+        snapshot_answers_unreserve(plan->reserved);
+        app_cache_delete(cache);
+        return;
+    }
+    cache->reserved = plan->reserved;
+    if (plan->state == APP_CACHE_PASSED) {
+        app_cache_pass(cache, create_info->flags != 0);
+    }
+    stats_add(caches->stats, STATS_app_caches_served, plan->state == APP_CACHE_SERVED);
+}
+
+VkResult app_caches_create(struct app_caches *caches, const VkPipelineCacheCreateInfo *create_info,
+                           const VkAllocationCallbacks *allocator, VkPipelineCache *ret_cache)
+{
+    struct app_cache_plan plan = app_caches_plan(caches, create_info);
+    VkResult result = VK_SUCCESS;
+    plan.seed = plan.seed && app_caches_create_seeded(caches, create_info, allocator, ret_cache);
+    if (!plan.seed) {
+        result = app_caches_create_down(caches, create_info, allocator, ret_cache);
+    }
+    if (result == VK_SUCCESS) {
+        app_caches_enter(caches, create_info, allocator, *ret_cache, &plan);
+    } else {
+        snapshot_answers_unreserve(plan.reserved);
+    }
+    return result;
+}
+
+/* Whether the driver object is kept, for what was compiled into it. */
+static bool app_caches_keep_driver_object(struct app_caches *caches, struct app_cache *cache,
+                                          const VkAllocationCallbacks *allocator)
+{
+    struct cache_collection *collection = device_cache_collection(caches->device_cache);
+    const bool is_kept =
+        cache_collection_remove(collection, atomic_load(&cache->passed),
+                                !allocator && app_cache_is(cache, APP_CACHE_PASSED));
+    if (is_kept) {
+        device_cache_wake_worker(caches->device_cache);
+    }
+    return is_kept;
+}
+
+void app_caches_destroy(struct app_caches *caches, VkPipelineCache handle,
+                        const VkAllocationCallbacks *allocator)
+{
+    pthread_mutex_lock(&caches->lock);
+    struct app_cache *cache = handle_map_remove(&caches->by_handle, HANDLE_VALUE(handle));
+    pthread_mutex_unlock(&caches->lock);
+    if (!cache || !app_caches_keep_driver_object(caches, cache, allocator)) {
+        const struct driver_caches *driver = device_cache_caches(caches->device_cache);
+        driver_cache_enter(driver);
+        caches->table->DestroyPipelineCache(caches->device, handle, allocator);
+        driver_cache_leave(driver);
+    }
+    app_cache_delete(cache);
+}
+
+/* Creations. */
+
+bool app_caches_expect_device_cache(const struct app_caches *caches, VkPipelineCache named,
+                                    struct app_cache *named_cache)
+{
+    return device_cache_policy(caches->device_cache)->inject &&
+           (named == VK_NULL_HANDLE ||
+            (named_cache && app_cache_is(named_cache, APP_CACHE_SERVED)));
+}
+
+struct app_cache_choice app_caches_choose(struct app_caches *caches, VkPipelineCache named,
+                                          struct app_cache *named_cache)
+{
+    struct app_cache_choice choice = {.caches = caches, .cache = named, .named = named_cache};
+    if (named != VK_NULL_HANDLE && (!named_cache || !app_cache_is(named_cache, APP_CACHE_SERVED))) {
+        return choice;
+    }
+    /* With nothing to serve it from at this moment, it is used itself. */
+    VkPipelineCache device_cache = device_cache_cache(caches->device_cache);
+    if (device_cache != VK_NULL_HANDLE) {
+        choice.cache = device_cache;
+        choice.hot = true;
+        cache_snapshots_begin(caches->snapshots);
+    }
+    return choice;
+}
+
+void app_cache_compiled(struct app_cache *cache)
+{
+    atomic_store(&cache->own, true);
+    passed_cache_compiled(atomic_load(&cache->passed));
+}
+
+void app_cache_pass(struct app_cache *cache, bool externally_synchronized)
+{
+    atomic_store(&cache->state, APP_CACHE_PASSED);
+    if (!cache->allocator) {
+        struct passed_cache *passed =
+            cache_collection_add(device_cache_collection(cache->caches->device_cache),
+                                 cache->handle, externally_synchronized);
+        if (atomic_load(&cache->deferred)) {
+            passed_cache_deferred(passed);
+        }
+        atomic_store(&cache->passed, passed);
+    }
+}
+
+void app_caches_chosen_done(const struct app_cache_choice *choice, bool compiled)
+{
+    if (choice->hot) {
+        cache_snapshots_end(choice->caches->snapshots, compiled);
+        if (choice->named) {
+            app_cache_needs_all_until_now(choice->named);
+        }
+    } else if (choice->named) {
+        atomic_store(&choice->named->used, true);
+        if (compiled) {
+            app_cache_compiled(choice->named);
+        }
+    }
+}
+
+void app_caches_chosen_deferred(const struct app_cache_choice *choice)
+{
+    /* With the device cache it counts as under way for ever, so that each creation is a change. */
+    if (choice->named) {
+        atomic_store(&choice->named->used, true);
+        atomic_store(&choice->named->deferred, true);
+        passed_cache_deferred(atomic_load(&choice->named->passed));
+        if (!choice->hot) {
+            app_cache_compiled(choice->named);
+        }
+    }
+}
+
+bool app_caches_choice_is_saved(const struct app_cache_choice *choice)
+{
+    return choice->hot || (choice->named && !app_cache_is(choice->named, APP_CACHE_ALONE));
+}
+
+void app_caches_untouched(struct app_caches *caches, VkPipelineCache named)
+{
+    struct app_cache *cache = app_caches_find(caches, named);
+    if (cache) {
+        atomic_store(&cache->used, true);
+        app_cache_compiled(cache);
+    }
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The program reads its caches back, and merges them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "layer/cache/app_caches_state.h"
+
+/* Reading back. */
+
+static void app_caches_note_read(struct app_caches *caches, struct app_cache *cache)
+{
+    if (atomic_exchange(&cache->read_back, true)) {
+        return;
+    }
+    stats_add(caches->stats, STATS_app_caches_read_back, 1);
+    if (cache->made_empty) {
+        app_cache_history_read(caches->history);
+    }
+}
+
+static VkResult app_caches_get_data_down(struct app_caches *caches, VkPipelineCache handle,
+                                         size_t *data_size, void *data)
+{
+    const struct driver_caches *driver = device_cache_caches(caches->device_cache);
+    driver_cache_enter(driver);
+    VkResult result = caches->table->GetPipelineCacheData(caches->device, handle, data_size, data);
+    driver_cache_leave(driver);
+    return result;
+}
+
+/* The driver's own answer. What is given may be what a later process loads. */
+static VkResult app_caches_get_own_data(struct app_caches *caches, struct app_cache *cache,
+                                        VkPipelineCache handle, size_t *data_size, void *data)
+{
+    VkResult result = app_caches_get_data_down(caches, handle, data_size, data);
+    if (cache && caches->history && data && result >= VK_SUCCESS && *data_size > 0 &&
+        app_cache_history_habits(caches->history).habit != APP_CACHE_KEEPS) {
+        app_cache_history_answered(caches->history, digest_of(data, *data_size),
+                                   handle == cache->handle && !atomic_load(&cache->own));
+    }
+    return result;
+}
+
+static bool app_cache_snapshot_holds_all(const struct app_cache *cache,
+                                         const struct cache_snapshot *snapshot)
+{
+    return !atomic_load(&cache->deferred) && !atomic_load(&cache->own) &&
+           snapshot->changes >= atomic_load(&cache->needed);
+}
+
+/* A snapshot with everything in it that was created in the name of a served cache. NULL: the driver
+ * gives none. */
+static struct cache_snapshot *app_cache_snapshot(struct app_caches *caches, struct app_cache *cache)
+{
+    VkPipelineCache device_cache = device_cache_loaded_cache(caches->device_cache);
+    if (device_cache == VK_NULL_HANDLE) {
+        return NULL;
+    }
+    return atomic_load(&cache->own)
+               ? cache_snapshots_get_with(caches->snapshots, device_cache, cache->handle)
+               : cache_snapshots_get(caches->snapshots, device_cache, atomic_load(&cache->needed),
+                                     atomic_load(&cache->deferred));
+}
+
+static struct cache_snapshot *app_cache_pinned(struct app_caches *caches, struct app_cache *cache)
+{
+    pthread_mutex_lock(&caches->lock);
+    struct cache_snapshot *pinned = cache_snapshot_reference(cache->pinned);
+    pthread_mutex_unlock(&caches->lock);
+    return pinned;
+}
+
+/* Takes the reference over. */
+static void app_cache_pin(struct app_caches *caches, struct app_cache *cache,
+                          struct cache_snapshot *snapshot)
+{
+    pthread_mutex_lock(&caches->lock);
+    struct cache_snapshot *old = cache->pinned;
+    cache->pinned = snapshot;
+    pthread_mutex_unlock(&caches->lock);
+    cache_snapshot_drop(old);
+}
+
+static void app_caches_log_once(struct app_caches *caches)
+{
+    if (!atomic_exchange(&caches->is_logged, true)) {
+        log_info("the program reads its pipeline cache back: it now gets more than it made");
+    }
+}
+
+/* For the data: what the size was answered from, unless that lacks something by now and the room
+ * that the program has is enough for more. */
+static struct cache_snapshot *app_cache_snapshot_for_data(struct app_caches *caches,
+                                                          struct app_cache *cache, size_t room)
+{
+    struct cache_snapshot *pinned = app_cache_pinned(caches, cache);
+    if (pinned && app_cache_snapshot_holds_all(cache, pinned)) {
+        return pinned;
+    }
+    struct cache_snapshot *fresh = app_cache_snapshot(caches, cache);
+    if (!pinned || (fresh && fresh->size <= room)) {
+        cache_snapshot_drop(pinned);
+        return fresh;
+    }
+    cache_snapshot_drop(fresh);
+    return pinned;
+}
+
+static void app_cache_account(struct app_caches *caches, struct app_cache *cache, size_t size)
+{
+    snapshot_answers_given(size);
+    pthread_mutex_lock(&caches->lock);
+    const size_t reserved = cache->reserved;
+    cache->reserved = 0;
+    caches->device_cache_size = size;
+    pthread_mutex_unlock(&caches->lock);
+    snapshot_answers_unreserve(reserved);
+}
+
+static void app_caches_note_answer_size(struct app_caches *caches, size_t size)
+{
+    pthread_mutex_lock(&caches->lock);
+    caches->device_cache_size = size;
+    pthread_mutex_unlock(&caches->lock);
+}
+
+static VkResult app_caches_get_served_data(struct app_caches *caches, struct app_cache *cache,
+                                           size_t *data_size, void *data)
+{
+    struct cache_snapshot *snapshot = data ? app_cache_snapshot_for_data(caches, cache, *data_size)
+                                           : app_cache_snapshot(caches, cache);
+    VkPipelineCache device_cache = device_cache_loaded_cache(caches->device_cache);
+    if (!snapshot) {
+        /* Out of memory, or the driver fails: let the driver answer. */
+        return app_caches_get_own_data(
+            caches, cache, device_cache == VK_NULL_HANDLE ? cache->handle : device_cache, data_size,
+            data);
+    }
+    VkResult result = VK_SUCCESS;
+    if (!data) {
+        *data_size = snapshot->size;
+        app_caches_note_answer_size(caches, snapshot->size);
+        app_cache_pin(caches, cache, cache_snapshot_reference(snapshot));
+    } else if (*data_size < snapshot->size) {
+        /* Only the driver can give a part that is valid by itself. */
+        result = app_caches_get_own_data(caches, cache, device_cache, data_size, data);
+    } else {
+        memcpy(data, snapshot->data, snapshot->size);
+        *data_size = snapshot->size;
+        app_cache_account(caches, cache, snapshot->size);
+        app_cache_history_answered(caches->history, snapshot->digest, false);
+        app_cache_pin(caches, cache, NULL);
+        app_caches_log_once(caches);
+    }
+    cache_snapshot_drop(snapshot);
+    return result;
+}
+
+VkResult app_caches_get_data(struct app_caches *caches, VkPipelineCache handle, size_t *data_size,
+                             void *data)
+{
+    struct app_cache *cache = app_caches_find(caches, handle);
+    if (cache) {
+        app_caches_note_read(caches, cache);
+    }
+    if (cache && app_cache_is(cache, APP_CACHE_SERVED) && atomic_load(&cache->used) &&
+        !cache->answers_empty) {
+        return app_caches_get_served_data(caches, cache, data_size, data);
+    }
+    return app_caches_get_own_data(caches, cache, handle, data_size, data);
+}
+
+/* Merging. */
+
+/* What a merge is made of, and what goes down of it. */
+struct app_cache_merge {
+    struct app_cache *target; /* NULL: not known to us */
+    bool target_is_served;    /* until this merge */
+    bool all_served;          /* the sources, and none holds anything itself */
+    bool uses_device_cache;   /* a source, or the target, has something there */
+    uint64_t needed;          /* of all of those */
+    uint32_t count;
+    VkPipelineCache *sources; /* room for one more than the program named */
+};
+
+static void app_cache_merge_add_served(struct app_cache_merge *merge, const struct app_cache *cache)
+{
+    const uint64_t needed = atomic_load(&cache->needed);
+    merge->uses_device_cache |= atomic_load(&cache->used);
+    merge->needed = needed > merge->needed ? needed : merge->needed;
+}
+
+static void app_cache_merge_read(struct app_caches *caches, struct app_cache_merge *merge,
+                                 uint32_t count, const VkPipelineCache *sources)
+{
+    merge->all_served = true;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct app_cache *source = app_caches_find(caches, sources[i]);
+        const bool served = source && app_cache_is(source, APP_CACHE_SERVED);
+        if (served) {
+            app_cache_merge_add_served(merge, source);
+        }
+        if (!served || atomic_load(&source->own)) {
+            merge->all_served = false;
+            merge->sources[merge->count++] = sources[i];
+        }
+    }
+}
+
+/* All that is merged is in the device cache, from which the target is answered as well. What the
+ * target has seen is not known exactly any more: no hit is named that may be none. */
+static void app_cache_merge_served(const struct app_cache_merge *merge)
+{
+    if (merge->uses_device_cache) {
+        app_cache_needs_all_until_now(merge->target);
+    }
+}
+
+/* A cache of the program's is merged from one that was made with the same allocator: there are
+ * drivers that move entries, with their memory, from one cache to the other (RADV of Mesa 22.3).
+ * The program's allocator may be called here, in the program's own call. */
+static VkPipelineCache app_cache_merge_stand_in(struct app_caches *caches,
+                                                const struct app_cache_merge *merge,
+                                                struct driver_caches *ret_driver)
+{
+    *ret_driver = *device_cache_caches(caches->device_cache);
+    VkPipelineCache device_cache = device_cache_loaded_cache(caches->device_cache);
+    if (!merge->uses_device_cache || device_cache == VK_NULL_HANDLE) {
+        return VK_NULL_HANDLE;
+    }
+    struct cache_snapshot *snapshot =
+        cache_snapshots_get(caches->snapshots, device_cache, merge->needed, false);
+    if (!snapshot) {
+        return VK_NULL_HANDLE;
+    }
+    if (merge->target) {
+        ret_driver->allocator = merge->target->allocator;
+    }
+    VkPipelineCache stand_in = driver_cache_create(ret_driver, snapshot->data, snapshot->size);
+    cache_snapshot_drop(snapshot);
+    return stand_in;
+}
+
+/* From now on no thread of ours reads the target; a read that is under way is waited for. */
+static void app_caches_claim_target(struct app_caches *caches, struct app_cache *target)
+{
+    if (target) {
+        if (app_cache_is(target, APP_CACHE_SERVED)) {
+            app_cache_pass(target, true);
+        }
+        cache_collection_claim(device_cache_collection(caches->device_cache),
+                               atomic_load(&target->passed));
+        atomic_store(&target->used, true);
+        app_cache_compiled(target);
+    }
+}
+
+static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cache_merge *merge,
+                                      VkPipelineCache destination)
+{
+    const struct driver_caches *driver = device_cache_caches(caches->device_cache);
+    if (merge->target_is_served) {
+        app_cache_merge_add_served(merge, merge->target);
+    }
+    app_caches_claim_target(caches, merge->target);
+    struct driver_caches stand_in_driver;
+    VkPipelineCache stand_in = app_cache_merge_stand_in(caches, merge, &stand_in_driver);
+    if (stand_in != VK_NULL_HANDLE) {
+        merge->sources[merge->count++] = stand_in;
+    }
+    VkResult result = VK_SUCCESS;
+    if (merge->count > 0) {
+        driver_cache_enter(driver);
+        result = caches->table->MergePipelineCaches(caches->device, destination, merge->count,
+                                                    merge->sources);
+        driver_cache_leave(driver);
+    }
+    driver_cache_destroy(&stand_in_driver, stand_in);
+    return result;
+}
+
+VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination,
+                          uint32_t source_count, const VkPipelineCache *sources)
+{
+    struct app_cache_merge merge = {.target = app_caches_find(caches, destination)};
+    merge.target_is_served = merge.target && app_cache_is(merge.target, APP_CACHE_SERVED);
+    merge.sources = calloc((size_t)source_count + 1, sizeof *merge.sources);
+    if (!merge.sources) {
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    VkResult result = VK_SUCCESS;
+    app_cache_merge_read(caches, &merge, source_count, sources);
+    if (merge.target_is_served && merge.all_served) {
+        app_cache_merge_served(&merge);
+    } else {
+        result = app_caches_merge_down(caches, &merge, destination);
+    }
+    free(merge.sources);
+    return result;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The collection: what the program compiled into caches of its own that are passed on, gathered for
+ * our saves in one driver cache of ours. A passed cache is in one of these states:
+ *
+ *     1 LIVING   the program uses it
+ *     2 PINNED   a save will read it: its driver object is not destroyed
+ *     3 READING  a save is reading it: a merge into it waits for the end of this read
+ *     4 QUEUED   destroyed by the program and not by the driver: read and then destroyed by us
+ *
+ *     arrow                              function
+ *     ──▶ 1 LIVING                       cache_collection_add
+ *     1 LIVING ──▶ 2 PINNED              cache_collection_pin, what a thread of ours may read
+ *     2 PINNED ──▶ 3 READING ──▶ 1       cache_collection_read_pinned
+ *     2, 3 ──destroyed──▶ read, gone     cache_collection_remove, then cache_collection_read_pinned
+ *     1 LIVING ──destroyed──▶ 4 QUEUED   cache_collection_remove
+ *     1 LIVING ──merged into──▶ 1        cache_collection_claim: never pinned again
+ *     4 QUEUED ──▶ read, gone            cache_collection_collect, cache_collection_pin
+ *
+ * Bounded: a collection of COLLECTION_BYTES_MAX takes nothing more until a save is about to write
+ * it, and the queue holds COLLECTION_QUEUE_MAX caches. What does not fit is lost, and is compiled
+ * into the device cache in a later run.
+ *
+ * Functions of the program's threads never wait for the driver, but for cache_collection_claim. No
+ * lock that they take is held across a call down. */
+#ifndef WARMPIPE_LAYER_CACHE_CACHE_COLLECTION_H
+#define WARMPIPE_LAYER_CACHE_CACHE_COLLECTION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layer/cache/driver_cache.h"
+#include "layer/trace/stats.h"
+
+#define COLLECTION_QUEUE_MAX  64
+#define COLLECTION_BYTES_MAX  ((size_t)256 << 10)
+#define COLLECTION_BYTES_KEPT ((size_t)64 << 10) /* a collection so small stays after a save */
+
+/* One cache of the program's. */
+struct passed_cache {
+    struct passed_cache *next, **place; /* in the list, with where it is linked from */
+    VkPipelineCache handle;
+    atomic_bool unread;           /* it may hold what no save has */
+    atomic_bool deferred;         /* a deferred operation has named it: never known to be read */
+    bool externally_synchronized; /* may be touched in the program's own calls on it only */
+    bool counted;                 /* as harvested; by whoever reads or queues it */
+    bool destination;             /* these four under `lock`: the program merges into it */
+    bool pinned;
+    bool reading;
+    bool gone; /* the program has destroyed it while it was pinned */
+};
+
+struct cache_collection {
+    const struct driver_caches *driver;
+    struct stats *stats;
+    bool enabled;               /* what is collected can be merged and saved */
+    atomic_bool is_due;         /* there is something in the queue for the worker */
+    atomic_bool finishing;      /* the device goes: no thread of the program uses it */
+    pthread_mutex_t lock;       /* over the list and the queue; never held across a call down */
+    pthread_cond_t read_done;   /* a `reading` has ended */
+    struct passed_cache *first; /* of the list */
+    uint32_t queued;
+    VkPipelineCache queue[COLLECTION_QUEUE_MAX];
+
+    pthread_mutex_t collect_lock; /* over all below; never taken by a program's command */
+    VkPipelineCache cache;        /* VK_NULL_HANDLE: nothing is collected */
+    size_t bytes;                 /* of the data that went into it: no less than it holds */
+    bool grown;                   /* since it was last pinned */
+};
+
+/* `driver` and `stats` are borrowed. enabled false: nothing is ever collected. */
+void cache_collection_init(struct cache_collection *collection, const struct driver_caches *driver,
+                           struct stats *stats, bool enabled);
+
+/* Destroys the driver objects that are left; at the end of the device, after the last save. */
+void cache_collection_finish(struct cache_collection *collection);
+
+/* Frees the memory; calls nothing down. */
+void cache_collection_release(struct cache_collection *collection);
+
+/* The program has a passed cache, made without an allocator. NULL: it is not collected, or memory
+ * is out; all functions below accept NULL. */
+struct passed_cache *cache_collection_add(struct cache_collection *collection,
+                                          VkPipelineCache handle, bool externally_synchronized);
+
+/* Something may have been compiled into it; deferred: from now on at any time. */
+void passed_cache_compiled(struct passed_cache *cache);
+void passed_cache_deferred(struct passed_cache *cache);
+
+/* The program is about to merge into it. From now on no thread of ours reads it; waits for a read
+ * that is under way, since nobody else may use the destination of a merge. */
+void cache_collection_claim(struct cache_collection *collection, struct passed_cache *cache);
+
+/* The program destroys the cache; the entry is gone after this. True: its driver object is ours
+ * now, and if is_due is set, the worker is to be woken. may_queue false: it is not to be queued. */
+bool cache_collection_remove(struct cache_collection *collection, struct passed_cache *cache,
+                             bool may_queue);
+
+/* Whether something waits in the queue. */
+bool cache_collection_has_queued(struct cache_collection *collection);
+
+/* The worker empties the queue as far as there is room: what waits in it is memory. Calls down. */
+void cache_collection_collect(struct cache_collection *collection);
+
+/* For a save: everything that was passed on, in one cache, which stays until it is unpinned.
+ * VK_NULL_HANDLE: there is nothing, and nothing to unpin. Calls down. */
+VkPipelineCache cache_collection_pin(struct cache_collection *collection);
+void cache_collection_unpin(struct cache_collection *collection);
+
+/* What was pinned last is on disk. True: it was dropped, since it was large and has not grown
+ * since; the next save must then merge the file, even if nobody else has changed it. Calls down. */
+bool cache_collection_saved(struct cache_collection *collection);
+
+#endif

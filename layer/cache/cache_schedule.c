@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/* When the caches are looked at, and when a snapshot goes to disk. */
+#include "common/base/clock.h"
+#include "layer/cache/cache_writer.h"
+
+/* Quiet time before a look, and least time between two steps that wait for quiet. */
+#define QUIET_NS   (50 * CLOCK_MS)
+#define SPACING_NS (1000 * CLOCK_MS)
+
+/* A creation that takes longer than this is no longer waited for. */
+#define LONG_NS (200 * CLOCK_MS)
+
+/* Under steady compiling: least time between two looks, and the longest wait for a look that costs
+ * more than it may. */
+#define STEADY_SPACING_NS (20 * CLOCK_MS)
+#define STEADY_NS         (30000 * CLOCK_MS)
+
+/* Two writes are as far apart as this part of WARMPIPE_FLUSH_IDLE_MS. */
+#define STEADY_PART 4
+
+/* A step is not repeated before so many times its own length has passed, or was spent in the
+ * program's creations. */
+#define REST_FACTOR 50
+
+/* What a look costs at least, and a byte on its way to disk (200 MB/s). */
+#define LEAST_COST_NS  (CLOCK_MS / 5)
+#define BYTE_COST_NS   5
+#define COMMIT_COST_NS (CLOCK_MS / 2)
+
+/* So many ordinary compiles must leave a cache empty before it is believed to stay so. */
+#define INEFFECTIVE_AFTER 8
+
+/* Failures in a row after which only the program's next creation, and the end, try again. */
+#define MAX_FAILURES 6
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void cache_schedule_init(struct cache_schedule *schedule, uint32_t flush_idle_ms)
+{
+    *schedule = (struct cache_schedule){
+        .flush_idle_ns = flush_idle_ms * CLOCK_MS,
+        .look_cost_ns = LEAST_COST_NS,
+    };
+}
+
+void cache_schedule_set_loaded(struct cache_schedule *schedule, size_t size)
+{
+    schedule->look_cost_ns = later(LEAST_COST_NS, size); /* 1 GB/s */
+}
+
+void cache_schedule_begin(struct cache_schedule *schedule)
+{
+    atomic_fetch_add_explicit(&schedule->running, 1, memory_order_relaxed);
+}
+
+void cache_schedule_note(struct cache_schedule *schedule, enum device_cache_change change,
+                         uint32_t compiled, uint64_t took_ns)
+{
+    atomic_fetch_add_explicit(&schedule->busy_ns, took_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&schedule->compiled, compiled, memory_order_relaxed);
+    if (change != DEVICE_CACHE_UNCHANGED) {
+        const uint64_t now_ns = clock_now_ns();
+        atomic_store_explicit(&schedule->last_hint_ns, now_ns, memory_order_relaxed);
+        if (atomic_load(&schedule->hinted) == atomic_load(&schedule->looked_hinted)) {
+            atomic_store_explicit(&schedule->first_hint_ns, now_ns, memory_order_relaxed);
+        }
+        atomic_fetch_add_explicit(&schedule->missed, change == DEVICE_CACHE_COMPILED,
+                                  memory_order_relaxed);
+        atomic_fetch_add(&schedule->hinted, 1);
+    }
+    atomic_fetch_add(&schedule->touched, 1);
+}
+
+void cache_schedule_end(struct cache_schedule *schedule)
+{
+    atomic_fetch_sub_explicit(&schedule->running, 1, memory_order_release);
+}
+
+bool cache_schedule_is_touched(const struct cache_schedule *schedule)
+{
+    return atomic_load(&schedule->touched) != atomic_load(&schedule->looked) ||
+           atomic_load(&schedule->failures) > 0;
+}
+
+/* When the program will have spent so much time in creations that `cost_ns` is a small part of it:
+ * 0 where it has, CACHE_SCHEDULE_NEVER where it creates nothing, else a guess, since several
+ * threads may be creating. */
+static uint64_t cache_schedule_earned_at(const struct cache_schedule *schedule, uint64_t now_ns,
+                                         uint64_t since_busy_ns, uint64_t cost_ns)
+{
+    const uint64_t earned_ns = atomic_load(&schedule->busy_ns) - since_busy_ns;
+    const uint64_t needed_ns = cost_ns * REST_FACTOR;
+    if (earned_ns >= needed_ns) {
+        return 0;
+    }
+    const bool is_steady = atomic_load(&schedule->running) > 0 ||
+                           now_ns < atomic_load(&schedule->last_hint_ns) + LONG_NS;
+    return is_steady ? now_ns + later(STEADY_SPACING_NS, (needed_ns - earned_ns) / 8)
+                     : CACHE_SCHEDULE_NEVER;
+}
+
+/* The earliest moment for another step that waits for quiet, by how long the last one took. */
+static uint64_t cache_schedule_rested_at(const struct cache_schedule *schedule)
+{
+    const uint64_t last = atomic_load(&schedule->last_step_ns);
+    const uint64_t spacing = SPACING_NS << atomic_load(&schedule->failures);
+    return last ? last + later(spacing, atomic_load(&schedule->last_cost_ns) * REST_FACTOR) : 0;
+}
+
+static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedule, uint64_t now_ns)
+{
+    const unsigned failures = atomic_load(&schedule->failures);
+    if (atomic_load(&schedule->hinted) == atomic_load(&schedule->looked_hinted)) {
+        return failures > 0 && failures < MAX_FAILURES ? cache_schedule_rested_at(schedule)
+                                                       : CACHE_SCHEDULE_NEVER;
+    }
+    if (atomic_load(&schedule->compiled) < atomic_load(&schedule->empty_until)) {
+        return CACHE_SCHEDULE_NEVER;
+    }
+    const bool is_running = atomic_load(&schedule->running) > 0;
+    const uint64_t quiet =
+        later(atomic_load(&schedule->last_hint_ns) + (is_running ? LONG_NS : QUIET_NS),
+              cache_schedule_rested_at(schedule));
+    const uint64_t earned =
+        cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->looked_busy_ns),
+                                 atomic_load(&schedule->look_cost_ns));
+    const uint64_t steady =
+        failures > 0 ? CACHE_SCHEDULE_NEVER
+                     : later(earned, atomic_load(&schedule->last_step_ns) + STEADY_SPACING_NS);
+    return earlier(quiet, earlier(steady, atomic_load(&schedule->first_hint_ns) + STEADY_NS));
+}
+
+/* Under steady compiling, the wait begins with the last write, or before the first write with the
+ * first compile. */
+static uint64_t cache_schedule_commit_due(const struct cache_schedule *schedule, uint64_t now_ns)
+{
+    if (!atomic_load(&schedule->pending)) {
+        return CACHE_SCHEDULE_NEVER;
+    }
+    const uint64_t first = atomic_load(&schedule->first_pending_ns);
+    const uint64_t last = atomic_load(&schedule->last_commit_ns);
+    const uint64_t cost = COMMIT_COST_NS + atomic_load(&schedule->pending_size) * BYTE_COST_NS;
+    const uint64_t quiet = atomic_load(&schedule->last_hint_ns) + schedule->flush_idle_ns;
+    const uint64_t earned =
+        cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->committed_busy_ns), cost);
+    const uint64_t steady =
+        later(earned, (last ? last : first) + schedule->flush_idle_ns / STEADY_PART);
+    return earlier(quiet, earlier(steady, first + later(STEADY_NS, schedule->flush_idle_ns)));
+}
+
+uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_ns, bool may_look,
+                            enum cache_schedule_step *ret_step)
+{
+    const uint64_t snapshot =
+        may_look ? cache_schedule_snapshot_due(schedule, now_ns) : CACHE_SCHEDULE_NEVER;
+    const uint64_t commit = cache_schedule_commit_due(schedule, now_ns);
+    *ret_step = commit < snapshot ? CACHE_SCHEDULE_COMMIT : CACHE_SCHEDULE_SNAPSHOT;
+    return earlier(commit, snapshot);
+}
+
+static uint64_t cache_schedule_note_step(struct cache_schedule *schedule, uint64_t start_ns)
+{
+    const uint64_t end_ns = clock_now_ns();
+    atomic_store(&schedule->last_step_ns, end_ns);
+    atomic_store(&schedule->last_cost_ns, end_ns - start_ns);
+    return end_ns;
+}
+
+struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule)
+{
+    const struct cache_schedule_mark mark = {
+        .start_ns = clock_now_ns(),
+        .touched = atomic_load(&schedule->touched),
+        .hinted = atomic_load(&schedule->hinted),
+        .missed = atomic_load(&schedule->missed),
+        .busy_ns = atomic_load(&schedule->busy_ns),
+    };
+    if (!atomic_load(&schedule->pending)) {
+        atomic_store(&schedule->first_pending_ns, atomic_load(&schedule->first_hint_ns));
+    }
+    return mark;
+}
+
+void cache_schedule_end_look(struct cache_schedule *schedule,
+                             const struct cache_schedule_mark *mark, bool failed)
+{
+    const unsigned failures = atomic_load(&schedule->failures);
+    atomic_store(&schedule->failures, failed ? failures + (failures < MAX_FAILURES) : 0);
+    atomic_store(&schedule->looked, mark->touched);
+    atomic_store(&schedule->looked_hinted, mark->hinted);
+    atomic_store(&schedule->looked_busy_ns, mark->busy_ns);
+    /* The shorter one of two looks in a row tells the cost: the other one may have waited for a
+     * busy machine. */
+    const uint64_t took_ns = cache_schedule_note_step(schedule, mark->start_ns) - mark->start_ns;
+    const uint64_t last_ns = atomic_load(&schedule->last_look_ns);
+    const uint64_t before_ns = last_ns ? last_ns : took_ns;
+    atomic_store(&schedule->look_cost_ns, later(LEAST_COST_NS, earlier(took_ns, before_ns)));
+    atomic_store(&schedule->last_look_ns, took_ns);
+}
+
+void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns)
+{
+    atomic_store(&schedule->last_commit_ns, cache_schedule_note_step(schedule, start_ns));
+    atomic_store(&schedule->committed_busy_ns, busy_ns);
+}
+
+bool cache_schedule_note_empty(struct cache_schedule *schedule, bool at_end)
+{
+    const uint64_t compiled = atomic_load(&schedule->compiled);
+    atomic_store(&schedule->empty_until, later(2 * compiled, INEFFECTIVE_AFTER));
+    return compiled >= (at_end ? 1 : INEFFECTIVE_AFTER);
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The saves of one device's cache data: when the driver's caches are looked at, what counts as a
+ * change, the snapshot in memory, the way to disk, and what is told of it.
+ *
+ *     1 LOOKED   no creation has returned since the last look
+ *     2 TOUCHED  a creation may have changed a cache since
+ *     PENDING    beside either: a snapshot in memory is not on disk
+ *
+ *     arrow                                               function
+ *     1 LOOKED ──a creation returns──▶ 2 TOUCHED          cache_schedule_note
+ *     2 TOUCHED ──nothing new, or not to be saved──▶ 1    cache_writer_snapshot
+ *     2 TOUCHED ──new data──▶ 1, PENDING                  cache_writer_snapshot; a later snapshot
+ *                                                         replaces one that waits
+ *     2 TOUCHED ──the driver failed──▶ 2                  cache_writer_snapshot, tried again later
+ *     PENDING ──written, or given up──▶ not pending       cache_writer_commit; with file I/O alone
+ *                                                         at the end of a process:
+ *                                                         cache_writer_write_last
+ *
+ * When a look is due (cache_schedule.c) depends on what creations cost and what the driver says of
+ * them: after 50 ms without a compile (200 ms where one goes on), and under steady compiling as
+ * often as a look takes no more than a fiftieth of the time that the program spends in creations.
+ * Likewise the way to disk, by the bytes to be written: WARMPIPE_FLUSH_IDLE_MS after the last
+ * compile, or a fourth of that after the last write.
+ *
+ * What is saved is decided by the caches alone (cache_writer_look): creation feedback and time only
+ * bring a look forward. A cache of the same size as at the last look has not changed, unless the
+ * driver says that it compiled; neither has one with the same content in another order.
+ *
+ * cache_schedule_begin, _note and _end are called by the program's threads and never wait. The
+ * other functions of a step take the cache writer's lock, which is held across our own calls to the
+ * driver and to the disk, and never by a thread that creates pipelines. */
+#ifndef WARMPIPE_LAYER_CACHE_CACHE_WRITER_H
+#define WARMPIPE_LAYER_CACHE_CACHE_WRITER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/blobs/store.h"
+#include "common/driver/policy.h"
+#include "common/settings/config.h"
+#include "layer/cache/cache_collection.h"
+#include "layer/cache/driver_cache.h"
+#include "layer/trace/device_report.h"
+#include "layer/trace/stats.h"
+
+struct driver_permit;
+struct maintenance;
+
+/* One device, as its caches know it. Everything is borrowed and outlives them. */
+struct cache_setup {
+    VkDevice device;
+    const device_table *table;
+    const struct config *config;
+    const char *app; /* the program's folder */
+    struct driver_permit *permit;
+    struct stats *stats;
+    struct trace *trace;             /* NULL: there is none */
+    struct maintenance *maintenance; /* NULL: nothing is looked after */
+    uint32_t device_index;           /* counts the devices of this process */
+    bool device_group;               /* more than one physical device: no cache is kept */
+    bool has_allocator;              /* the device or its instance was created with an allocator */
+};
+
+/* Who is told of saves, so that what is known of the program is kept along with them. `looking`:
+ * the caches are about to be read; `saved`: all that was read is on disk. Called without a lock, by
+ * the worker or by the thread that ends the device or the process; they may use the disk, never the
+ * driver. Both are set, or neither. */
+struct cache_listener {
+    void (*looking)(void *user);
+    void (*saved)(void *user);
+    void *user;
+};
+
+/* When to look, and when to write. */
+
+#define CACHE_SCHEDULE_NEVER UINT64_MAX
+
+enum cache_schedule_step { CACHE_SCHEDULE_SNAPSHOT, CACHE_SCHEDULE_COMMIT };
+
+/* What a creation has done to the device cache, or to one that is collected, as far as is known. */
+enum device_cache_change {
+    DEVICE_CACHE_UNCHANGED, /* hits, says the driver, or nothing that it keeps: looked at when the
+                               device ends */
+    DEVICE_CACHE_UNKNOWN,   /* no feedback, or a hit that took as long as a compile */
+    DEVICE_CACHE_COMPILED   /* at least one pipeline was compiled, says the driver */
+};
+
+struct cache_schedule {
+    uint64_t flush_idle_ns;
+
+    /* written by the program's threads */
+    atomic_uint running;            /* creations under way */
+    _Atomic uint64_t touched;       /* counts creations that may have changed the caches */
+    _Atomic uint64_t hinted;        /* those of them that are not UNCHANGED */
+    _Atomic uint64_t missed;        /* those of which the driver says that it compiled */
+    _Atomic uint64_t compiled;      /* counts ordinary pipelines that it has, or may have */
+    _Atomic uint64_t last_hint_ns;  /* monotonic, as all times here */
+    _Atomic uint64_t first_hint_ns; /* since the last look */
+    _Atomic uint64_t busy_ns;       /* spent in creations, of all threads together */
+
+    /* written under the cache writer's lock; read without by cache_schedule_due */
+    _Atomic uint64_t looked;        /* `touched` at the last look */
+    _Atomic uint64_t looked_hinted; /* `hinted` likewise */
+    _Atomic uint64_t looked_busy_ns;
+    _Atomic uint64_t empty_until; /* an empty cache is not looked at before so many compiles */
+    atomic_uint failures;         /* in a row */
+    _Atomic uint64_t last_step_ns;
+    _Atomic uint64_t last_cost_ns; /* how long the last snapshot or commit took */
+    _Atomic uint64_t look_cost_ns; /* what a look costs where nothing else is in its way */
+    atomic_bool pending;           /* there is a snapshot that is not on disk, or one too large */
+    _Atomic size_t pending_size;
+    _Atomic uint64_t first_pending_ns; /* when the first of what it holds was compiled */
+    _Atomic uint64_t last_commit_ns;
+    _Atomic uint64_t committed_busy_ns;
+    _Atomic uint64_t last_look_ns; /* how long the last look took; 0: there was none */
+};
+
+/* The counts from before a look, which cover what it has seen. */
+struct cache_schedule_mark {
+    uint64_t start_ns;
+    uint64_t touched;
+    uint64_t hinted;
+    uint64_t missed;
+    uint64_t busy_ns;
+};
+
+void cache_schedule_init(struct cache_schedule *schedule, uint32_t flush_idle_ms);
+
+/* A blob of so many bytes was loaded: its size is what is known of the cost of a look. */
+void cache_schedule_set_loaded(struct cache_schedule *schedule, size_t size);
+
+/* A creation of the program begins, and has returned. */
+void cache_schedule_begin(struct cache_schedule *schedule);
+void cache_schedule_end(struct cache_schedule *schedule);
+
+/* What a creation, the program's or ours, may have done to the caches, in took_ns; of the
+ * program's, before cache_schedule_end. `compiled` counts the ordinary pipelines that the driver
+ * has compiled, or may have: those of which a cache takes something up. */
+void cache_schedule_note(struct cache_schedule *schedule, enum device_cache_change change,
+                         uint32_t compiled, uint64_t took_ns);
+
+/* When the next step is due, or CACHE_SCHEDULE_NEVER; *ret_step says which. may_look false: no
+ * snapshot. */
+uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_ns, bool may_look,
+                            enum cache_schedule_step *ret_step);
+
+/* Whether there is anything that no look has seen, for the end of a device or process. */
+bool cache_schedule_is_touched(const struct cache_schedule *schedule);
+
+/* Brackets a look. failed: the driver has refused. */
+struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule);
+void cache_schedule_end_look(struct cache_schedule *schedule,
+                             const struct cache_schedule_mark *mark, bool failed);
+
+/* A commit has ended that began then, when busy_ns was so much. */
+void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns);
+
+/* The cache is empty: no look before twice as much was compiled. False: too little was compiled to
+ * believe that it stays so. */
+bool cache_schedule_note_empty(struct cache_schedule *schedule, bool at_end);
+
+/* The writer. */
+
+struct cache_writer {
+    const struct cache_setup *setup;
+    const struct policy *policy;
+    const struct driver_caches *caches;
+    struct device_report *report;
+    struct cache_listener listener;
+    struct cache_schedule schedule;
+    struct cache_collection collection;
+    struct store *store; /* NULL: nothing is read or written */
+    bool saves;          /* what is compiled is to be saved */
+    uint64_t max_blob;   /* bytes; larger data is not read */
+
+    pthread_mutex_t lock; /* over the steps, and what follows */
+    uint8_t *snapshot;    /* not on disk yet; NULL: none */
+    struct digest seen;   /* of the data that was last read or loaded */
+    size_t seen_size;     /* 0: none */
+    uint64_t seen_missed; /* `missed` at the last look */
+    bool is_outgrown;     /* the caches are larger than max_blob */
+
+    atomic_bool looking;           /* a thread of the program takes a snapshot */
+    _Atomic uint64_t looked_at_ns; /* STATS_pipelines_create_ns when it last did */
+
+    size_t last_saved; /* bytes of this device's last save; of the thread that saves */
+};
+
+/* Touches no file yet. All is borrowed and outlives the writer; the policy is final. */
+void cache_writer_init(struct cache_writer *writer, const struct cache_setup *setup,
+                       const struct policy *policy, const struct driver_caches *caches,
+                       struct device_report *report);
+
+/* Closes the store and frees what is held. */
+void cache_writer_release(struct cache_writer *writer);
+
+/* store_load, while no step is under way; `locked`: one was for 2 s. */
+enum status cache_writer_load(struct cache_writer *writer, struct store_blob *ret_blob);
+
+/* What was loaded from disk: data that equals it needs no save. */
+void cache_writer_set_loaded(struct cache_writer *writer, const struct store_blob *blob);
+
+/* The driver has lived with what was loaded, or refused it: drops the crash marker. False: a step
+ * was under way for all of wait_ns; try again later. */
+bool cache_writer_survived(struct cache_writer *writer, uint64_t wait_ns);
+
+/* Takes a snapshot on a thread of the program, where our threads must not call the driver and it
+ * takes little of that thread's time. True: the worker is to be woken. In these functions
+ * device_cache is VK_NULL_HANDLE as long as it is not loaded. */
+bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache);
+
+/* The worker's next step: when, and doing it if it is due. */
+uint64_t cache_writer_due(const struct cache_writer *writer, uint64_t now_ns);
+void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache);
+
+/* The process ends: takes a last snapshot of a driver that can still be called; then, in the
+ * library's destructor, writes what is left with file I/O alone. */
+void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_cache);
+void cache_writer_write_last(struct cache_writer *writer);
+
+/* One look, under the lock (cache_look.c): the device cache's data as it is or, with what was
+ * collected, both merged into a fresh cache; what is new becomes the snapshot. `ineffective`,
+ * `driver_refused`: as a snapshot fails. Only the cache writer calls these two. */
+enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
+                              VkPipelineCache collected, bool at_end);
+
+/* Under the lock: replaces the snapshot by data that are the writer's from now on; NULL, 0: there
+ * is none; NULL and a size: what would be one is too large. */
+void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size);
+
+/* At vkDestroyDevice, when the worker is done with it: saves what is new, writes the statistics,
+ * and destroys what was collected. */
+void cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The device cache of one device: loaded from disk at the first pipeline creation, given to every
+ * creation that has no cache of its own, saved in the background and when the device goes.
+ *
+ *     device_cache_new → [device_cache_cache → device_cache_creating → create pipelines →
+ *     device_cache_created → device_cache_called]… → device_cache_finish → device_cache_delete
+ *
+ * Loading the blob:
+ *
+ *     1 NOT LOADED   nothing was read
+ *     2 WANTED       the worker is to load it
+ *     3 LOADING      a thread loads; the others wait for it rather than compile cold
+ *     4 LOADED       the device cache is set and stays: from the blob, empty, or none
+ *
+ *     arrow                               function
+ *     1 NOT LOADED ──▶ 2 WANTED           device_cache_load_soon
+ *     1, 2 ──first creation──▶ 3 LOADING  device_cache_cache
+ *     2 WANTED ──worker──▶ 3 LOADING      device_cache_load_ahead
+ *     2 WANTED ──barred──▶ 1 NOT LOADED   device_cache_load_ahead, device_cache_settle_load: the
+ *                                         worker must not call the driver
+ *     3 LOADING ──▶ 4 LOADED              device_cache_load
+ *
+ * The crash marker (common/blobs/marker.h) tells later processes that a driver has died of the
+ * blob:
+ *
+ *     1 NO MARKER
+ *     2 MARKED      the driver has the blob, and no creation with it has returned yet
+ *
+ *     arrow                                     function
+ *     1 NO MARKER ──▶ 2 MARKED                  device_cache_load_blob, by store_load
+ *     2 MARKED ──the driver refuses it──▶ 1     device_cache_load_blob
+ *     2 MARKED ──a creation has returned──▶ 1   device_cache_created, device_cache_prewarmed
+ *     2 MARKED ──2 s, if suspected──▶ 1         device_cache_work, on the worker
+ *     2 MARKED ──the process dies──▶ suspected  the next process, by store_load
+ *
+ * device_cache_cache, _creating, _created and _called may be called by any number of threads at
+ * once; the others by one thread while no other uses the device. The device cache is never the
+ * destination of a merge, so its users need no lock (creating and reading are internally
+ * synchronized). No failure here ever reaches the program: without a device cache it runs as it
+ * would without us. */
+#ifndef WARMPIPE_LAYER_CACHE_DEVICE_CACHE_H
+#define WARMPIPE_LAYER_CACHE_DEVICE_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/driver/identity.h"
+#include "common/driver/policy.h"
+#include "common/settings/config.h"
+#include "layer/cache/cache_writer.h"
+#include "layer/cache/driver_cache.h"
+#include "layer/trace/stats.h"
+
+struct device_cache;
+
+/* NULL: out of memory. Reads nothing from disk yet. */
+struct device_cache *device_cache_new(const struct cache_setup *setup,
+                                      const struct driver_identity *identity);
+
+/* Frees the memory; NULL is a no-op. */
+void device_cache_delete(struct device_cache *device_cache);
+
+/* The device cache, or VK_NULL_HANDLE where the driver may be given none. The first call loads the
+ * blob; threads that come meanwhile wait for it, without a lock. Where the driver may call the
+ * program back they do not wait: VK_NULL_HANDLE. */
+VkPipelineCache device_cache_cache(struct device_cache *device_cache);
+
+/* Whether a call of device_cache_cache would return at once. */
+bool device_cache_is_loaded(const struct device_cache *device_cache);
+
+/* Has the worker load, for a caller that must not wait (a call that asks to fail rather than
+ * compile, row 90). */
+void device_cache_load_soon(struct device_cache *device_cache);
+
+/* The same where the blob is so large that a load ahead of the program's first creation pays. Once,
+ * when all is set up; two system calls. */
+void device_cache_load_large(struct device_cache *device_cache);
+
+/* From here on the worker loads no more; waits for a load that it has begun. */
+void device_cache_settle_load(struct device_cache *device_cache);
+
+/* The device cache if it has been loaded, else VK_NULL_HANDLE: never loads. */
+VkPipelineCache device_cache_loaded_cache(const struct device_cache *device_cache);
+
+/* A creation that has returned. */
+struct device_cache_creation {
+    bool saved; /* with the device cache, or one that is collected; else the rest is not read */
+    bool hot;   /* it was the device cache, and so the driver has survived the blob */
+    enum device_cache_change change;
+    uint32_t compiled; /* ordinary pipelines that were compiled, or may have been */
+    uint64_t took_ns;
+};
+
+/* Brackets every creation of pipelines that goes down. Neither waits for a save. */
+void device_cache_creating(struct device_cache *device_cache);
+void device_cache_created(struct device_cache *device_cache,
+                          const struct device_cache_creation *creation);
+
+/* A call of the program's for pipelines is about to return to it, whatever came of it; no lock is
+ * held. Has statistics written once the program is quiet, unless a save writes them. Where our
+ * threads must not call the driver, the snapshot is taken here. */
+void device_cache_called(struct device_cache *device_cache);
+
+/* Whether a creation so bracketed is under way. */
+bool device_cache_is_creating(const struct device_cache *device_cache);
+
+/* A thread of our own has created a pipeline with the device cache. compiled: into it, to be saved
+ * as the program's own. */
+void device_cache_prewarmed(struct device_cache *device_cache, bool compiled, uint64_t took_ns);
+
+/* Whether there is a file for this driver and device, whole or not. One system call. */
+bool device_cache_has_file(const struct device_cache *device_cache);
+
+/* About how many bytes were or would be loaded from it. One system call. */
+size_t device_cache_blob_bytes(const struct device_cache *device_cache);
+
+/* The digest that names this driver and device. */
+struct digest device_cache_identity(const struct device_cache *device_cache);
+
+/* What the program's own caches are collected in, for our saves. Where something was queued in it,
+ * device_cache_wake_worker has the worker collect it. */
+struct cache_collection *device_cache_collection(struct device_cache *device_cache);
+void device_cache_wake_worker(struct device_cache *device_cache);
+
+/* What the driver may be given, and the way to its caches. */
+const struct policy *device_cache_policy(const struct device_cache *device_cache);
+const struct driver_caches *device_cache_caches(const struct device_cache *device_cache);
+
+/* Sets who is told of saves. Before anything is created on the device. */
+void device_cache_set_listener(struct device_cache *device_cache,
+                               const struct cache_listener *listener);
+
+/* Sets what the thread that loads calls when the blob turns out to be of no use to the driver;
+ * NULL: nothing. It is not called for a blob that processes died of: such a start must do nothing
+ * that the program itself would not do. */
+void device_cache_set_unusable(struct device_cache *device_cache, void (*tell)(void *user),
+                               void *user);
+
+/* At vkDestroyDevice, before it goes down the chain: stops the background saves, saves what is new,
+ * destroys the device cache and what was collected, writes the line of statistics. False: a thread
+ * may still be using the device cache and what it was given (worker_remove says when): it must
+ * never be freed. */
+bool device_cache_finish(struct device_cache *device_cache);
+
+#endif

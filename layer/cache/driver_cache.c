@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layer/cache/driver_cache.h"
+
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layer/worker/driver_gate.h"
+
+/* How often a cache may outgrow its buffer between the two calls. */
+#define READ_ATTEMPTS 8
+
+/* What malloc gives by itself. */
+#define USUAL_ALIGNMENT _Alignof(max_align_t)
+
+static void *VKAPI_PTR driver_cache_allocate(void *user, size_t size, size_t alignment,
+                                             VkSystemAllocationScope scope)
+{
+    (void)user;
+    (void)scope;
+    if (size == 0) {
+        return NULL;
+    }
+    if (alignment <= USUAL_ALIGNMENT) {
+        return malloc(size);
+    }
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, size) == 0 ? memory : NULL;
+}
+
+static void VKAPI_PTR driver_cache_free(void *user, void *memory)
+{
+    (void)user;
+    free(memory);
+}
+
+static void *VKAPI_PTR driver_cache_reallocate(void *user, void *original, size_t size,
+                                               size_t alignment, VkSystemAllocationScope scope)
+{
+    if (!original || size == 0) {
+        free(original);
+        return driver_cache_allocate(user, size, alignment, scope);
+    }
+    if (alignment <= USUAL_ALIGNMENT) {
+        return realloc(original, size);
+    }
+    void *memory = driver_cache_allocate(user, size, alignment, scope);
+    if (memory) {
+        const size_t old_size = malloc_usable_size(original);
+        memcpy(memory, original, old_size < size ? old_size : size);
+        free(original);
+    }
+    return memory;
+}
+
+const VkAllocationCallbacks driver_cache_allocator = {
+    .pfnAllocation = driver_cache_allocate,
+    .pfnReallocation = driver_cache_reallocate,
+    .pfnFree = driver_cache_free,
+};
+
+/* Whether this thread holds the lock of the device that it is in: the permit may be withdrawn
+ * between enter and leave. */
+static _Thread_local bool driver_cache_is_locked;
+
+void driver_cache_enter(const struct driver_caches *caches)
+{
+    if (caches->serialize && !driver_permit_is_withdrawn(caches->permit)) {
+        pthread_mutex_lock(caches->serialize);
+        driver_cache_is_locked = true;
+    }
+}
+
+void driver_cache_leave(const struct driver_caches *caches)
+{
+    if (driver_cache_is_locked) {
+        driver_cache_is_locked = false;
+        pthread_mutex_unlock(caches->serialize);
+    }
+}
+
+VkPipelineCache driver_cache_create(const struct driver_caches *caches, const void *data,
+                                    size_t size)
+{
+    VkPipelineCacheCreateInfo create_info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+        .initialDataSize = size,
+        .pInitialData = size ? data : NULL,
+    };
+    VkPipelineCache cache = VK_NULL_HANDLE;
+    driver_cache_enter(caches);
+    VkResult result =
+        caches->table->CreatePipelineCache(caches->device, &create_info, caches->allocator, &cache);
+    driver_cache_leave(caches);
+    return result == VK_SUCCESS ? cache : VK_NULL_HANDLE;
+}
+
+void driver_cache_destroy(const struct driver_caches *caches, VkPipelineCache cache)
+{
+    if (cache != VK_NULL_HANDLE) {
+        driver_cache_enter(caches);
+        caches->table->DestroyPipelineCache(caches->device, cache, caches->allocator);
+        driver_cache_leave(caches);
+    }
+}
+
+bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache destination,
+                        uint32_t count, const VkPipelineCache *sources)
+{
+    if (count == 0) {
+        return true;
+    }
+    driver_cache_enter(caches);
+    VkResult result =
+        caches->table->MergePipelineCaches(caches->device, destination, count, sources);
+    driver_cache_leave(caches);
+    return result == VK_SUCCESS;
+}
+
+static VkResult driver_cache_get_data(const struct driver_caches *caches, VkPipelineCache cache,
+                                      size_t *size, void *data)
+{
+    driver_cache_enter(caches);
+    VkResult result = caches->table->GetPipelineCacheData(caches->device, cache, size, data);
+    driver_cache_leave(caches);
+    return result;
+}
+
+bool driver_cache_query_size(const struct driver_caches *caches, VkPipelineCache cache,
+                             size_t *ret_size)
+{
+    size_t size = 0;
+    const bool told = driver_cache_get_data(caches, cache, &size, NULL) == VK_SUCCESS;
+    if (told) {
+        *ret_size = size;
+    }
+    return told;
+}
+
+bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache,
+                       uint8_t **ret_data, size_t *ret_size)
+{
+    for (int attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+        size_t size = 0;
+        if (driver_cache_get_data(caches, cache, &size, NULL) != VK_SUCCESS || size == 0) {
+            return false;
+        }
+        /* The first attempt leaves no room to spare, since lavapipe (seen with Mesa 22.3) and
+         * AMDVLK (before July 2021) leave the size as it was given to them. Every second attempt
+         * leaves room for what other threads compile meanwhile, if the driver tells how much it
+         * used. */
+        bool spare = attempt % 2 != 0;
+        size_t capacity = spare ? size + size / 16 + 4096 : size;
+        uint8_t *data = malloc(capacity);
+        if (!data) {
+            return false;
+        }
+        size_t written = capacity;
+        VkResult result = driver_cache_get_data(caches, cache, &written, data);
+        if (result == VK_SUCCESS && written <= capacity && (!spare || written < capacity)) {
+            *ret_data = data;
+            *ret_size = written;
+            return true;
+        }
+        free(data);
+        if (result < VK_SUCCESS) {
+            return false;
+        }
+    }
+    return false;
+}
+
+VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    if (!driver_cache_read(caches, source, &data, &size)) {
+        return VK_NULL_HANDLE;
+    }
+    VkPipelineCache copy = driver_cache_create(caches, data, size);
+    free(data);
+    return copy;
+}
+
+/* Merges `count` sources into a fresh cache and reads that. What the sources hold afterwards
+ * depends on the driver. */
+static bool driver_cache_read_merged(const struct driver_caches *caches, uint32_t count,
+                                     const VkPipelineCache *sources, uint8_t **ret_data,
+                                     size_t *ret_size)
+{
+    VkPipelineCache fresh = driver_cache_create(caches, NULL, 0);
+    bool done = fresh != VK_NULL_HANDLE && driver_cache_merge(caches, fresh, count, sources) &&
+                driver_cache_read(caches, fresh, ret_data, ret_size);
+    driver_cache_destroy(caches, fresh);
+    return done;
+}
+
+bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache first,
+                            VkPipelineCache second, uint8_t **ret_data, size_t *ret_size)
+{
+    const VkPipelineCache sources[] = {second, first};
+    VkPipelineCache copies[2];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        VkPipelineCache copy =
+            sources[i] != VK_NULL_HANDLE ? driver_cache_copy(caches, sources[i]) : VK_NULL_HANDLE;
+        if (copy != VK_NULL_HANDLE) {
+            copies[count++] = copy;
+        }
+    }
+    const bool done =
+        count > 0 && driver_cache_read_merged(caches, count, copies, ret_data, ret_size);
+    for (uint32_t i = 0; i < count; i++) {
+        driver_cache_destroy(caches, copies[i]);
+    }
+    return done;
+}
+
+bool driver_cache_merge_blobs(const struct driver_caches *caches, const struct store_blob *blobs,
+                              size_t blob_count, const uint8_t *own, size_t own_size,
+                              uint8_t **ret_data, size_t *ret_size)
+{
+    VkPipelineCache *sources = calloc(blob_count + 1, sizeof *sources);
+    uint32_t count = 0;
+    for (size_t i = 0; sources && i <= blob_count; i++) {
+        const bool is_own = i == blob_count;
+        VkPipelineCache cache = driver_cache_create(caches, is_own ? own : blobs[i].data,
+                                                    is_own ? own_size : blobs[i].size);
+        if (cache != VK_NULL_HANDLE) {
+            sources[count++] = cache;
+        }
+    }
+    const bool done =
+        count > 0 && driver_cache_read_merged(caches, count, sources, ret_data, ret_size);
+    for (uint32_t i = 0; i < count; i++) {
+        driver_cache_destroy(caches, sources[i]);
+    }
+    free(sources);
+    return done;
+}
+
+/* Snapshots. */
+
+static _Atomic size_t snapshot_answer_bytes; /* given and reserved, in this process */
+
+struct cache_snapshots {
+    const struct driver_caches *driver;
+    atomic_uint under_way; /* creations with the device cache */
+    _Atomic uint64_t changes;
+    pthread_mutex_t lock;          /* over `latest` */
+    struct cache_snapshot *latest; /* NULL: none yet */
+};
+
+struct counted_snapshot {
+    struct cache_snapshot snapshot;
+    atomic_uint references;
+};
+
+struct cache_snapshots *cache_snapshots_new(const struct driver_caches *driver)
+{
+    struct cache_snapshots *snapshots = calloc(1, sizeof *snapshots);
+    if (snapshots) {
+        snapshots->driver = driver;
+        pthread_mutex_init(&snapshots->lock, NULL);
+    }
+    return snapshots;
+}
+
+void cache_snapshots_delete(struct cache_snapshots *snapshots)
+{
+    if (snapshots) {
+        cache_snapshot_drop(snapshots->latest);
+        pthread_mutex_destroy(&snapshots->lock);
+        free(snapshots);
+    }
+}
+
+void cache_snapshots_begin(struct cache_snapshots *snapshots)
+{
+    atomic_fetch_add(&snapshots->under_way, 1);
+}
+
+void cache_snapshots_end(struct cache_snapshots *snapshots, bool compiled)
+{
+    /* A hit may be in what another creation, still under way, has just compiled. */
+    const bool others = atomic_fetch_sub(&snapshots->under_way, 1) > 1;
+    if (compiled || others) {
+        atomic_fetch_add(&snapshots->changes, 1);
+    }
+}
+
+uint64_t cache_snapshots_changes(const struct cache_snapshots *snapshots)
+{
+    return atomic_load(&snapshots->changes);
+}
+
+struct cache_snapshot *cache_snapshot_reference(struct cache_snapshot *snapshot)
+{
+    if (snapshot) {
+        atomic_fetch_add(&((struct counted_snapshot *)snapshot)->references, 1);
+    }
+    return snapshot;
+}
+
+void cache_snapshot_drop(struct cache_snapshot *snapshot)
+{
+    if (snapshot && atomic_fetch_sub(&((struct counted_snapshot *)snapshot)->references, 1) == 1) {
+        free(snapshot->data);
+        free(snapshot);
+    }
+}
+
+/* Tries twice: a driver may be out of memory for a moment. */
+static struct cache_snapshot *cache_snapshot_take(const struct driver_caches *driver,
+                                                  VkPipelineCache cache, uint64_t changes,
+                                                  size_t told_size)
+{
+    struct counted_snapshot *counted = calloc(1, sizeof *counted);
+    if (!counted) {
+        return NULL;
+    }
+    struct cache_snapshot *snapshot = &counted->snapshot;
+    if (!driver_cache_read(driver, cache, &snapshot->data, &snapshot->size) &&
+        !driver_cache_read(driver, cache, &snapshot->data, &snapshot->size)) {
+        free(counted);
+        return NULL;
+    }
+    atomic_init(&counted->references, 1);
+    snapshot->changes = changes;
+    snapshot->told_size = told_size;
+    snapshot->digest = digest_of(snapshot->data, snapshot->size);
+    return snapshot;
+}
+
+static void cache_snapshots_set_latest(struct cache_snapshots *snapshots,
+                                       struct cache_snapshot *snapshot)
+{
+    pthread_mutex_lock(&snapshots->lock);
+    struct cache_snapshot *old = snapshots->latest;
+    snapshots->latest = cache_snapshot_reference(snapshot);
+    pthread_mutex_unlock(&snapshots->lock);
+    cache_snapshot_drop(old);
+}
+
+struct cache_snapshot *cache_snapshots_get(struct cache_snapshots *snapshots,
+                                           VkPipelineCache device_cache, uint64_t changes,
+                                           bool fresh)
+{
+    const uint64_t now = cache_snapshots_changes(snapshots);
+    size_t told_size = 0;
+    driver_cache_query_size(snapshots->driver, device_cache, &told_size);
+    pthread_mutex_lock(&snapshots->lock);
+    struct cache_snapshot *snapshot = cache_snapshot_reference(snapshots->latest);
+    pthread_mutex_unlock(&snapshots->lock);
+    if (snapshot && (fresh || snapshot->changes < changes || snapshot->told_size != told_size)) {
+        cache_snapshot_drop(snapshot);
+        snapshot = NULL;
+    }
+    if (!snapshot) {
+        snapshot = cache_snapshot_take(snapshots->driver, device_cache, now, told_size);
+        if (snapshot) {
+            cache_snapshots_set_latest(snapshots, snapshot);
+        }
+    }
+    return snapshot;
+}
+
+struct cache_snapshot *cache_snapshots_get_with(struct cache_snapshots *snapshots,
+                                                VkPipelineCache device_cache, VkPipelineCache other)
+{
+    const struct driver_caches *driver = snapshots->driver;
+    VkPipelineCache both = driver_cache_copy(driver, device_cache);
+    VkPipelineCache copy = driver_cache_copy(driver, other);
+    struct cache_snapshot *snapshot = NULL;
+    if (both != VK_NULL_HANDLE && copy != VK_NULL_HANDLE &&
+        driver_cache_merge(driver, both, 1, &copy)) {
+        snapshot = cache_snapshot_take(driver, both, 0, 0);
+    }
+    driver_cache_destroy(driver, copy);
+    driver_cache_destroy(driver, both);
+    return snapshot;
+}
+
+bool snapshot_answers_reserve(size_t bytes)
+{
+    size_t sum = atomic_load(&snapshot_answer_bytes);
+    do {
+        if (bytes > SNAPSHOT_ANSWERS_MAX || sum > SNAPSHOT_ANSWERS_MAX - bytes) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&snapshot_answer_bytes, &sum, sum + bytes));
+    return true;
+}
+
+void snapshot_answers_unreserve(size_t bytes)
+{
+    atomic_fetch_sub(&snapshot_answer_bytes, bytes);
+}
+
+void snapshot_answers_given(size_t bytes)
+{
+    atomic_fetch_add(&snapshot_answer_bytes, bytes);
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The way in: what the loader finds in this library (one exported name), which function answers to
+ * which command, and the commands that link the chain. */
+#include "layer/commands/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <vulkan/vk_layer.h>
+
+#include "layer/worker/driver_gate.h"
+
+/* Loader-layer interface version 2: all else goes through the pointers given here. */
+#define INTERFACE_VERSION 2
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *create_info,
+                                                      const VkAllocationCallbacks *allocator,
+                                                      VkInstance *ret_instance)
+{
+    struct driver_permit *permit = calloc(1, sizeof *permit);
+    return instance_create(create_info, allocator, permit, ret_instance);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical_device,
+                                                    const VkDeviceCreateInfo *create_info,
+                                                    const VkAllocationCallbacks *allocator,
+                                                    VkDevice *ret_device)
+{
+    struct device *device;
+    VkResult result = device_link(physical_device, create_info, allocator, ret_device, &device);
+    if (device) {
+        if (!device->instance->passive) {
+            device->services =
+                device_services_start(device, physical_device, create_info, allocator);
+        }
+        device_publish(device);
+    }
+    return result;
+}
+
+static void free_device(struct device *device)
+{
+    device_services_delete(device->services);
+    device_free(device);
+}
+
+static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle,
+                                                 const VkAllocationCallbacks *allocator)
+{
+    struct device *device = device_withdraw(handle);
+    if (device) {
+        bool finished = device_services_finish(device->services);
+        device->table.DestroyDevice(handle, allocator);
+        if (finished) {
+            free_device(device);
+        }
+    }
+}
+
+/* Programs leak devices (VUID-vkDestroyInstance-instance-00629). Our work for them, saves included,
+ * ends here: it must not outlive the driver. */
+static VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle,
+                                                   const VkAllocationCallbacks *allocator)
+{
+    const struct instance *instance = instance_of(handle);
+    struct device *device = instance ? device_withdraw_leaked(instance) : NULL;
+    while (device) {
+        if (device_services_finish(device->services)) {
+            free_device(device);
+        }
+        device = device_withdraw_leaked(instance);
+    }
+    instance_destroy(handle, allocator);
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_proc_addr(VkInstance instance,
+                                                                       const char *name);
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_proc_addr(VkDevice device,
+                                                                     const char *name);
+
+static const struct command chain_commands_list[] = {
+    COMMAND("vkGetInstanceProcAddr", get_instance_proc_addr, COMMAND_ALWAYS),
+    COMMAND("vkCreateInstance", create_instance, COMMAND_ALWAYS),
+    COMMAND("vkCreateDevice", create_device, COMMAND_ALWAYS),
+    COMMAND("vkDestroyInstance", destroy_instance, COMMAND_INSTANCE),
+    COMMAND("vkGetDeviceProcAddr", get_device_proc_addr, COMMAND_DEVICE),
+    COMMAND("vkDestroyDevice", destroy_device, COMMAND_DEVICE),
+};
+
+static const struct command_family chain_commands = COMMAND_FAMILY(chain_commands_list);
+
+static const struct command *command_find(const char *name)
+{
+    static const struct command_family *const families[] = {&chain_commands, &pipeline_commands,
+                                                            &object_commands, &name_commands};
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        for (size_t j = 0; j < families[i]->count; j++) {
+            if (strcmp(families[i]->commands[j].name, name) == 0) {
+                return &families[i]->commands[j];
+            }
+        }
+    }
+    return NULL;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_proc_addr(VkInstance instance,
+                                                                       const char *name)
+{
+    return name ? instance_get_proc(instance, name, command_find(name)) : NULL;
+}
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device_proc_addr(VkDevice device,
+                                                                     const char *name)
+{
+    return name ? device_get_proc(device, name, command_find(name)) : NULL;
+}
+
+__attribute__((visibility("default"))) VKAPI_ATTR VkResult VKAPI_CALL
+vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface *negotiation)
+{
+    if (!negotiation || negotiation->sType != LAYER_NEGOTIATE_INTERFACE_STRUCT ||
+        negotiation->loaderLayerInterfaceVersion < INTERFACE_VERSION) {
+        return VK_ERROR_INITIALIZATION_FAILED;
+    }
+    negotiation->loaderLayerInterfaceVersion = INTERFACE_VERSION;
+    negotiation->pfnGetInstanceProcAddr = get_instance_proc_addr;
+    negotiation->pfnGetDeviceProcAddr = get_device_proc_addr;
+    negotiation->pfnGetPhysicalDeviceProcAddr = NULL;
+    return VK_SUCCESS;
+}

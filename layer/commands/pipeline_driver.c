@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pipelines that the driver is asked for: with the right cache, with creation feedback, counted. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "layer/cache/device_cache.h"
+#include "layer/cache/driver_cache.h"
+#include "layer/commands/pipeline_call.h"
+
+#define FEEDBACK_VALID         VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT
+#define FEEDBACK_APP_CACHE_HIT VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT
+
+/* Puts our struct in front of a chain, if the program asks for no feedback itself; *next is the
+ * pNext of a create-info of so many stages that the driver will be given. It has room for each
+ * stage: drivers of before mid-2022 write there whatever the count says. */
+static void feedback_chain(struct feedback *feedback, uint32_t stage_count, const void **next)
+{
+    if (feedback->used) {
+        return;
+    }
+    VkPipelineCreationFeedback *stages = feedback->stages;
+    if (stage_count > FEEDBACK_INLINE_STAGES) {
+        stages = feedback->many_stages = calloc(stage_count, sizeof *stages);
+        if (!stages) {
+            return;
+        }
+    }
+    feedback->value = (VkPipelineCreationFeedback){0};
+    feedback->own = (VkPipelineCreationFeedbackCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO,
+        .pNext = *next,
+        .pPipelineCreationFeedback = &feedback->value,
+        .pipelineStageCreationFeedbackCount = stage_count,
+        .pPipelineStageCreationFeedbacks = stages,
+    };
+    feedback->used = &feedback->own;
+    *next = &feedback->own;
+}
+
+/* After the creation: what the driver said of the pipeline as a whole. */
+static enum feedback_verdict feedback_read(const struct feedback *feedback)
+{
+    VkPipelineCreationFeedbackFlags flags =
+        feedback->used ? feedback->used->pPipelineCreationFeedback->flags : 0;
+    if (!(flags & FEEDBACK_VALID)) {
+        return FEEDBACK_UNKNOWN;
+    }
+    return flags & FEEDBACK_APP_CACHE_HIT ? FEEDBACK_HIT : FEEDBACK_MISS;
+}
+
+/* Clears APPLICATION_PIPELINE_CACHE_HIT, of the pipeline and of the stages, in what the program
+ * sees: the cache that was hit is not one that it named. */
+static void feedback_hide_hit(const struct feedback *feedback)
+{
+    const VkPipelineCreationFeedbackCreateInfo *programs = feedback->programs;
+    if (!programs) {
+        return;
+    }
+    programs->pPipelineCreationFeedback->flags &=
+        ~(VkPipelineCreationFeedbackFlags)FEEDBACK_APP_CACHE_HIT;
+    for (uint32_t i = 0; i < programs->pipelineStageCreationFeedbackCount; i++) {
+        programs->pPipelineStageCreationFeedbacks[i].flags &=
+            ~(VkPipelineCreationFeedbackFlags)FEEDBACK_APP_CACHE_HIT;
+    }
+}
+
+void feedback_write_shared(const struct feedback *feedback, bool hit, uint64_t duration_ns)
+{
+    const VkPipelineCreationFeedbackCreateInfo *programs = feedback->programs;
+    if (!programs) {
+        return;
+    }
+    *programs->pPipelineCreationFeedback = (VkPipelineCreationFeedback){
+        .flags = FEEDBACK_VALID | (hit ? FEEDBACK_APP_CACHE_HIT : 0),
+        .duration = duration_ns,
+    };
+    for (uint32_t i = 0; i < programs->pipelineStageCreationFeedbackCount; i++) {
+        programs->pPipelineStageCreationFeedbacks[i] = (VkPipelineCreationFeedback){0};
+    }
+}
+
+static VkResult pipeline_call_driver(struct device_services *services,
+                                     const struct pipeline_call *call)
+{
+    const struct driver_caches *driver = device_cache_caches(services->device_cache);
+    driver_cache_enter(driver);
+    VkResult result = call->kind->create(services->device, call);
+    driver_cache_leave(driver);
+    return result;
+}
+
+VkResult pipeline_create_untouched(struct device_services *services,
+                                   const struct pipeline_call *call)
+{
+    stats_add(&services->stats, STATS_pipelines_passed, call->count);
+    app_caches_untouched(services->app_caches, call->cache);
+    device_cache_creating(services->device_cache);
+    VkResult result = pipeline_call_driver(services, call);
+    device_cache_created(services->device_cache, &(struct device_cache_creation){.saved = false});
+    return result;
+}
+
+/* Every create-info begins with sType and pNext. In the copy our feedback is first in the chain,
+ * and all else is what the program gave. Nothing is changed where something is unknown (hazard 17).
+ */
+static void pipeline_copy_create_info(const struct device_services *services,
+                                      const struct pipeline_call *call, uint32_t i,
+                                      struct pipeline_element *element, char *copy)
+{
+    memcpy(copy, pipeline_create_info(call, i), call->kind->create_info_size);
+    if (services->feedback && element->rules.known) {
+        const void *next;
+        memcpy(&next, copy + offsetof(VkBaseInStructure, pNext), sizeof next);
+        feedback_chain(&element->feedback, element->rules.stage_count, &next);
+        memcpy(copy + offsetof(VkBaseInStructure, pNext), &next, sizeof next);
+    }
+}
+
+/* The handles are in the first places of call->pipelines: each goes to its own place. From the last
+ * to the first, since no handle moves to an earlier place. */
+static void pipeline_spread(const struct pipeline_call *call,
+                            const struct pipeline_element *elements, uint32_t created)
+{
+    for (uint32_t i = call->count; i-- > 0;) {
+        call->pipelines[i] =
+            pipeline_needs_driver(&elements[i]) ? call->pipelines[--created] : VK_NULL_HANDLE;
+    }
+}
+
+/* Bits of VkPipelineCreateFlags with which drivers may keep a pipeline out of their caches (RADV
+ * does): CAPTURE_STATISTICS and CAPTURE_INTERNAL_REPRESENTATIONS of
+ * VK_KHR_pipeline_executable_properties. */
+#define CAPTURES UINT64_C(0xC0)
+
+/* Whether a cache is expected to take something up when this is compiled. Some drivers report every
+ * creation of parts and links without a shader as a miss. */
+static bool pipeline_is_ordinary(const struct pipeline_element *element)
+{
+    return !(element->rules.flags & CAPTURES) && element->rules.stage_count > 0;
+}
+
+static void pipeline_count_feedback(struct device_services *services,
+                                    struct pipeline_element *element)
+{
+    element->verdict = feedback_read(&element->feedback);
+    if (element->verdict == FEEDBACK_UNKNOWN) {
+        return;
+    }
+    element->duration_ns = element->feedback.used->pPipelineCreationFeedback->duration;
+    if (element->verdict == FEEDBACK_HIT) {
+        stats_add(&services->stats, STATS_pipelines_driver_hits, 1);
+    } else {
+        stats_add(&services->stats, STATS_pipelines_driver_misses, 1);
+        stats_add(&services->stats, STATS_compile_ns, element->duration_ns);
+    }
+}
+
+static void pipeline_note_change(const struct pipeline_element *element,
+                                 struct device_cache_creation *creation)
+{
+    const enum device_cache_change change =
+        element->verdict == FEEDBACK_MISS ? DEVICE_CACHE_COMPILED : DEVICE_CACHE_UNKNOWN;
+    if (element->verdict != FEEDBACK_HIT) {
+        creation->change = change > creation->change ? change : creation->change;
+        creation->compiled++;
+    }
+}
+
+/* Reads what the driver has said, before the program sees it: a hit in the device cache is one in
+ * the cache that the program named only if that has seen the pipeline before. */
+static void pipeline_take_feedback(struct device_services *services,
+                                   const struct pipeline_call *call,
+                                   struct pipeline_element *elements,
+                                   struct device_cache_creation *creation)
+{
+    for (uint32_t i = 0; i < call->count; i++) {
+        if (!pipeline_needs_driver(&elements[i])) {
+            continue;
+        }
+        if (call->pipelines[i] != VK_NULL_HANDLE) {
+            pipeline_count_feedback(services, &elements[i]);
+            if (pipeline_is_ordinary(&elements[i])) {
+                pipeline_note_change(&elements[i], creation);
+            }
+        }
+        if (creation->hot && !elements[i].seen) {
+            feedback_hide_hit(&elements[i].feedback);
+        }
+    }
+}
+
+/* Whether every element asks to fail rather than compile: one that may compile takes its time
+ * anyway, and its call with it. */
+static bool pipeline_asks_not_to_wait(const struct pipeline_call *call,
+                                      const struct pipeline_element *elements)
+{
+    for (uint32_t i = 0; i < call->count; i++) {
+        if (pipeline_needs_driver(&elements[i]) && !elements[i].rules.fail_on_compile_required) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A call that asks to fail rather than compile does not wait for a blob to be loaded either (row
+ * 90). Until the blob is loaded, the call goes without a cache. */
+static struct app_cache_choice pipeline_choose_cache(const struct device_services *services,
+                                                     const struct pipeline_call *call,
+                                                     struct app_cache *named,
+                                                     const struct pipeline_element *elements)
+{
+    if (!device_cache_is_loaded(services->device_cache) &&
+        app_caches_expect_device_cache(services->app_caches, call->cache, named) &&
+        pipeline_asks_not_to_wait(call, elements)) {
+        device_cache_load_soon(services->device_cache);
+        return (struct app_cache_choice){.cache = VK_NULL_HANDLE};
+    }
+    return app_caches_choose(services->app_caches, call->cache, named);
+}
+
+/* Calls down with the chosen cache, between creating and created. */
+static VkResult pipeline_call_with(struct device_services *services,
+                                   const struct app_cache_choice *choice,
+                                   struct pipeline_call *call,
+                                   struct pipeline_driver_call *ret_driver)
+{
+    call->cache = choice->cache;
+    stats_add(&services->stats, choice->hot ? STATS_pipelines_injected : STATS_pipelines_passed,
+              call->count);
+    device_cache_creating(services->device_cache);
+    const uint64_t start_ns = clock_now_ns();
+    VkResult result = pipeline_call_driver(services, call);
+    *ret_driver = (struct pipeline_driver_call){
+        .count = call->count,
+        .hot = choice->hot,
+        .saved = app_caches_choice_is_saved(choice),
+        .start_ns = start_ns,
+        .took_ns = clock_now_ns() - start_ns,
+    };
+    return result;
+}
+
+VkResult pipeline_create(struct device_services *services, const struct pipeline_call *call,
+                         struct app_cache *named, struct pipeline_element *elements, void *copy,
+                         struct pipeline_driver_call *ret_driver)
+{
+    struct app_cache_choice choice = pipeline_choose_cache(services, call, named, elements);
+    struct pipeline_call changed = *call;
+    changed.create_infos = copy;
+    changed.count = 0;
+    for (uint32_t i = 0; i < call->count; i++) {
+        if (pipeline_needs_driver(&elements[i])) {
+            pipeline_copy_create_info(services, call, i, &elements[i],
+                                      (char *)copy +
+                                          changed.count++ * call->kind->create_info_size);
+        }
+    }
+    memset(call->pipelines, 0, changed.count * sizeof *call->pipelines);
+    VkResult result = pipeline_call_with(services, &choice, &changed, ret_driver);
+    struct device_cache_creation creation = {
+        .saved = ret_driver->saved,
+        .hot = choice.hot,
+        .took_ns = ret_driver->took_ns,
+    };
+    pipeline_spread(call, elements, changed.count);
+    pipeline_take_feedback(services, call, elements, &creation);
+    if (creation.change == DEVICE_CACHE_UNCHANGED &&
+        creation.took_ns >= PIPELINE_LONG_NS * changed.count) {
+        creation.change = DEVICE_CACHE_UNKNOWN;
+    }
+    device_cache_created(services->device_cache, &creation);
+    app_caches_chosen_done(&choice, !choice.hot || creation.change != DEVICE_CACHE_UNCHANGED);
+    return result;
+}
+
+VkResult pipeline_create_deferred(struct device_services *services,
+                                  const struct pipeline_call *call, struct app_cache *named,
+                                  const struct pipeline_element *elements,
+                                  struct pipeline_driver_call *ret_driver)
+{
+    struct app_cache_choice choice = pipeline_choose_cache(services, call, named, elements);
+    struct pipeline_call changed = *call;
+    VkResult result = pipeline_call_with(services, &choice, &changed, ret_driver);
+    ret_driver->pending = result == VK_OPERATION_DEFERRED_KHR;
+    device_cache_created(services->device_cache, &(struct device_cache_creation){
+                                                     .saved = ret_driver->saved,
+                                                     .change = DEVICE_CACHE_UNKNOWN,
+                                                     .compiled = call->count,
+                                                     .took_ns = ret_driver->took_ns,
+                                                 });
+    app_caches_chosen_deferred(&choice);
+    /* An operation that is still under way may report a hit: tolerated. */
+    for (uint32_t i = 0; choice.hot && !ret_driver->pending && i < call->count; i++) {
+        feedback_hide_hit(&elements[i].feedback);
+    }
+    return result;
+}

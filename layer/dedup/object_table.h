@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where the live objects of a device are kept: one object, and the shards in which objects are
+ * found by key and by handle. A shard is an open-addressing hash table of pointers under a lock of
+ * its own. Internal to objects.c, which says what an object and its states are. */
+#ifndef WARMPIPE_LAYER_DEDUP_OBJECT_TABLE_H
+#define WARMPIPE_LAYER_DEDUP_OBJECT_TABLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#include "common/codec/canonical.h"
+
+#define SHARD_COUNT       128
+#define SHARD_FIRST_SLOTS 16
+
+/* Tests narrow the hash to show that equality never depends on it. */
+#ifndef OBJECTS_HASH_MASK
+#define OBJECTS_HASH_MASK UINT64_MAX
+#endif
+
+enum object_state { OBJECT_CLAIMED, OBJECT_SHARED, OBJECT_UNSHARED, OBJECT_UNKNOWN };
+
+/* Who may change what: `references` rises under the key shard's lock and falls under the handle
+ * shard's; it never rises from 0. driver_references is the handle shard's. The rest is written
+ * before anybody can find the object. */
+struct object {
+    struct object *next_unindexed;
+    uint64_t claimed_ns; /* OBJECT_CLAIMED: since when */
+    uint64_t handle;
+    uint64_t serial;
+    uint64_t hash;         /* of the key */
+    struct digest content; /* unless OBJECT_UNKNOWN */
+    struct digest name;    /* likewise; zeros while OBJECT_CLAIMED */
+    pid_t claimant;        /* OBJECT_CLAIMED: the thread that creates it */
+    atomic_uint references;
+    uint32_t driver_references;
+    uint32_t key_size;
+    uint32_t head_size; /* of the key's first part */
+    uint32_t type;
+    _Atomic uint8_t state;
+    bool by_serial;
+    bool in_device_cache; /* OBJECT_CLAIMED: it will be */
+    bool awaited;         /* OBJECT_CLAIMED: others may wait for it */
+    uint8_t key[];        /* key_size bytes; of an adopted render pass its struct render_pass_use */
+};
+
+struct object_shard {
+    _Alignas(128) pthread_mutex_t lock;
+    pthread_cond_t settled; /* a claim was published or abandoned (key shards only) */
+    struct object **slots;  /* NULL where free */
+    size_t mask;
+    size_t count;
+    bool by_handle;
+    struct object *first[SHARD_FIRST_SLOTS]; /* the slots, as long as they are enough */
+    struct object *unindexed; /* for which there was no memory in the table (handle shards only) */
+};
+
+static inline uint64_t object_mix(uint64_t value)
+{
+    value ^= value >> 32;
+    value *= UINT64_C(0xD6E8FEB86659FD93);
+    value ^= value >> 32;
+    return value;
+}
+
+static inline uint64_t object_hash_of_key(struct digest digest, VkObjectType type)
+{
+    return object_mix(digest.low ^ (uint64_t)type) & OBJECTS_HASH_MASK;
+}
+
+static inline uint64_t object_hash_of_handle(uint64_t handle)
+{
+    return object_mix(handle * UINT64_C(0x9E3779B97F4A7C15)) & OBJECTS_HASH_MASK;
+}
+
+static inline struct object_shard *shard_of(struct object_shard *shards, uint64_t hash)
+{
+    return &shards[hash % SHARD_COUNT];
+}
+
+/* An object that nobody else knows yet, with one reference and a copy of its key, which comes in
+ * parts; facts NULL: none are known. NULL when memory is out or the key is beyond bounds. */
+struct object *object_new(VkObjectType type, const struct iovec *parts, unsigned part_count,
+                          uint64_t serial, enum object_state state,
+                          const struct canonical_object *facts);
+
+/* For all SHARD_COUNT shards. Shards by handle own their objects, which are freed with them. */
+void shards_init(struct object_shard *shards, bool by_handle);
+void shards_release(struct object_shard *shards);
+
+/* All below are called under the shard's lock. `hash` is that of the key or handle. */
+struct object *shard_find_key(const struct object_shard *shard, uint64_t hash, VkObjectType type,
+                              const struct iovec *parts, unsigned part_count);
+struct object *shard_find_handle(const struct object_shard *shard, uint64_t hash, VkObjectType type,
+                                 uint64_t handle);
+
+/* False: out of memory, nothing has changed. */
+bool shard_add_key(struct object_shard *shard, struct object *object);
+
+/* A no-op where the object is not in the shard. */
+void shard_remove_key(struct object_shard *shard, const struct object *object);
+
+/* Never fails: a live handle must be found, for the program may have been given it several times.
+ */
+void shard_add_handle(struct object_shard *shard, struct object *object);
+void shard_remove_handle(struct object_shard *shard, const struct object *object);
+
+#endif

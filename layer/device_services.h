@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the layer does for one device: the composition root. It starts the services of a device,
+ * ends them in the right order, and is the only file that knows them all; the commands, above it,
+ * hand each function the services that it needs. */
+#ifndef WARMPIPE_LAYER_DEVICE_SERVICES_H
+#define WARMPIPE_LAYER_DEVICE_SERVICES_H
+
+#include <stdbool.h>
+#include <vulkan/vulkan.h>
+
+#include "layer/chain/device.h"
+#include "layer/trace/stats.h"
+
+struct app_caches;
+struct dedup;
+struct device_cache;
+struct maintenance;
+struct prewarm;
+struct recorder;
+struct trace;
+
+struct device_services {
+    const struct device *device; /* borrowed */
+    bool feedback; /* creation feedback may be chained: Vulkan 1.3 or its extension is enabled */
+    bool strict;   /* the policy: no cache for what is unknown */
+    struct stats stats;
+    struct maintenance *maintenance; /* NULL: nothing is kept on disk */
+    struct device_cache *device_cache;
+    struct app_caches *app_caches;
+    struct dedup *dedup;       /* NULL: handles are neither shared nor named here */
+    struct recorder *recorder; /* NULL: nothing is recorded; else there is a dedup */
+    struct prewarm *prewarm;   /* NULL: nothing is compiled ahead */
+    struct trace *trace;       /* NULL: nothing is traced */
+};
+
+/* Starts the services of a device that is linked and not published yet. NULL: out of memory; the
+ * device passes everything through. */
+struct device_services *device_services_start(struct device *device,
+                                              VkPhysicalDevice physical_device,
+                                              const VkDeviceCreateInfo *create_info,
+                                              const VkAllocationCallbacks *allocator);
+
+/* Ends them, saves included; the device is withdrawn, and vkDestroyDevice has not gone down yet.
+ * False: threads of ours may still be using what it has, device included: neither may ever be
+ * freed. NULL is a no-op that gives true. */
+bool device_services_finish(struct device_services *services);
+
+/* Frees the memory, after a finish that gave true; NULL is a no-op. */
+void device_services_delete(struct device_services *services);
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What recipes are made of before they are written: the draft of one pipeline, to be recorded if it
+ * is created, and the forms that pipelines refer to. */
+#ifndef WARMPIPE_LAYER_RECIPES_RECIPE_DRAFT_H
+#define WARMPIPE_LAYER_RECIPES_RECIPE_DRAFT_H
+
+#include "common/base/digest_set.h"
+#include "common/codec/canonical.h"
+#include "layer/dedup/dedup.h"
+#include "layer/dedup/objects.h"
+
+/* A pipeline's form, and the modules that it is made of. Their forms and code are borrowed from
+ * live objects and from the program, so that a draft lives no longer than the call that creates the
+ * pipeline. */
+struct recipe_draft {
+    struct digest pipeline;
+    const void *form; /* NULL: recorded already, only its use is new */
+    size_t form_size;
+    size_t module_count;
+    struct objects_module modules[];
+};
+
+/* Of a form that dedup_encode has just given. NULL: a module's code is not kept, or memory is
+ * out. */
+struct recipe_draft *recipe_draft_new(struct dedup *dedup, const struct canonical *form);
+
+/* Of a pipeline whose form is recorded. */
+struct recipe_draft *recipe_draft_of_use(struct digest pipeline);
+
+/* NULL is a no-op. */
+void recipe_draft_free(struct recipe_draft *draft);
+
+/* The module of this content, or NULL. */
+const struct objects_module *recipe_draft_module(const struct recipe_draft *draft,
+                                                 struct digest content);
+
+/* Canonical forms by their digest: what pipelines refer to may be gone when a pipeline is created
+ * (a set layout may be destroyed as soon as a pipeline layout was made of it). At most 8 MiB.
+ * Belongs to one owner, under its lock; zero-initialize, and do not move. */
+struct recipe_forms {
+    struct digest_set set;
+    size_t bytes; /* held */
+};
+
+/* Whether forms of this type are kept: those of shader modules come with the draft. */
+bool recipe_forms_keep_type(VkStructureType type);
+
+void recipe_forms_release(struct recipe_forms *forms);
+
+/* Keeps a copy, unless it is there, or there is no room, or memory is out. */
+void recipe_forms_keep(struct recipe_forms *forms, struct digest digest, const void *form,
+                       size_t size);
+
+/* Borrowed until the release; NULL: not there. */
+const void *recipe_forms_find(const struct recipe_forms *forms, struct digest digest,
+                              size_t *ret_size);
+
+#endif

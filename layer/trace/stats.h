@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The counters of one device, and the line of JSON that reports them (WARMPIPE_STATS). */
+#ifndef WARMPIPE_LAYER_TRACE_STATS_H
+#define WARMPIPE_LAYER_TRACE_STATS_H
+
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/status.h"
+
+enum stats_field {
+#define STATS_FIELD(group, name) STATS_##group##_##name,
+#include "layer/trace/stats_fields.def"
+#undef STATS_FIELD
+    STATS_FIELD_COUNT,
+    /* Counted but not reported: the time that the driver says its misses took. */
+    STATS_compile_ns = STATS_FIELD_COUNT,
+    STATS_COUNT
+};
+
+/* Most threads count in a stripe of their own, so that they do not compete for cache lines. */
+#define STATS_STRIPES 4
+
+/* Zero-initialize; only the two functions below touch the values. stats_add may be called from any
+ * thread at any time. (The builtins, not stdatomic.h: C++17 tests include this header.) */
+struct stats {
+    uint64_t values[STATS_STRIPES][(STATS_COUNT + 31) / 16 * 16]; /* never in one line */
+};
+
+/* A number that mostly differs between threads and never changes in one. */
+unsigned stats_thread_number(void);
+
+static inline void stats_add(struct stats *stats, enum stats_field field, uint64_t amount)
+{
+    __atomic_fetch_add(&stats->values[stats_thread_number() % STATS_STRIPES][field], amount,
+                       __ATOMIC_RELAXED);
+}
+
+static inline uint64_t stats_get(const struct stats *stats, enum stats_field field)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < STATS_STRIPES; i++) {
+        sum += __atomic_load_n(&stats->values[i][field], __ATOMIC_RELAXED);
+    }
+    return sum;
+}
+
+/* The value of "cache":{"state":…}. */
+enum cache_state {
+    CACHE_STATE_COLD,
+    CACHE_STATE_LOADED,
+    CACHE_STATE_REJECTED,
+    CACHE_STATE_QUARANTINED,
+    CACHE_STATE_DENIED,
+    CACHE_STATE_INEFFECTIVE,
+    CACHE_STATE_OFF
+};
+
+/* The state's word in JSON. Static storage. */
+const char *cache_state_name(enum cache_state state);
+
+/* The rest of a line. Strings are borrowed for the call; NULL is "". */
+struct stats_line {
+    const char *event; /* "flush", "destroy", "exit" */
+    const char *app;
+    uint32_t device_index; /* "dev": counts the devices of this process from 0 */
+    const char *device;    /* VkPhysicalDeviceProperties.deviceName */
+    const char *driver;    /* driverName, "" where unknown */
+    const char *identity;  /* hex digest that names the cache file */
+    enum cache_state state;
+    enum status reason;
+    uint64_t loaded_bytes;
+    uint64_t saved_bytes;
+};
+
+/* Appends one JSON object and a newline to `out`. Thread-safe with regard to `stats`. */
+void stats_format(const struct stats *stats, const struct stats_line *line, struct bytes *out);
+
+/* Formats the line and appends it to the file at `path` with one write(2) of O_APPEND, so that
+ * lines of several processes do not mix; made 0600. A failure is logged once per process. */
+void stats_append(const char *path, const struct stats *stats, const struct stats_line *line);
+
+#endif

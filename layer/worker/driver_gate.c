@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layer/worker/driver_gate.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "layer/worker/own_thread.h"
+
+/* Longest wait, at exit, for driver calls that are under way. */
+#define EXIT_WAIT_NS (2 * CLOCK_S)
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t left; /* by the monotonic clock */
+    unsigned inside;
+    bool prepared;
+    bool closed;
+    void (*last)(void); /* called once, before it closes */
+} gate = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void driver_gate_after_fork_in_child(void)
+{
+    pthread_mutex_init(&gate.lock, NULL);
+    clock_condition_init(&gate.left);
+    gate.inside = 0;
+}
+
+static void driver_gate_call_last(void)
+{
+    if (timed_lock(&gate.lock, EXIT_WAIT_NS)) {
+        void (*last)(void) = gate.closed ? NULL : gate.last;
+        gate.last = NULL;
+        pthread_mutex_unlock(&gate.lock);
+        if (last) {
+            last();
+        }
+    }
+}
+
+/* The handler that was registered last runs first and closes the gate; the others find it closed.
+ */
+static void driver_gate_close_at_exit(void)
+{
+    driver_gate_call_last();
+    const struct timespec until = clock_timespec(clock_now_ns() + EXIT_WAIT_NS);
+    if (!timed_lock(&gate.lock, EXIT_WAIT_NS)) {
+        return;
+    }
+    gate.closed = true;
+    while (gate.inside > 0 && pthread_cond_timedwait(&gate.left, &gate.lock, &until) != ETIMEDOUT) {
+    }
+    pthread_mutex_unlock(&gate.lock);
+}
+
+void driver_gate_prepare(void)
+{
+    pthread_mutex_lock(&gate.lock);
+    if (!gate.prepared) {
+        clock_condition_init(&gate.left);
+        pthread_atfork(NULL, NULL, driver_gate_after_fork_in_child);
+        atexit(driver_gate_close_at_exit);
+        gate.prepared = true;
+    }
+    pthread_mutex_unlock(&gate.lock);
+}
+
+void driver_gate_register(void)
+{
+    atexit(driver_gate_close_at_exit);
+}
+
+void driver_gate_set_last(void (*last)(void))
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.last = last;
+    pthread_mutex_unlock(&gate.lock);
+}
+
+void driver_gate_withdraw(struct driver_permit *permit)
+{
+    pthread_mutex_lock(&gate.lock);
+    atomic_store(&permit->withdrawn, true);
+    while (permit->inside > 0) {
+        pthread_cond_wait(&gate.left, &gate.lock);
+    }
+    pthread_mutex_unlock(&gate.lock);
+}
+
+bool driver_gate_enter(struct driver_permit *permit)
+{
+    pthread_mutex_lock(&gate.lock);
+    bool entered = !gate.closed && !driver_permit_is_withdrawn(permit);
+    gate.inside += entered;
+    permit->inside += entered;
+    pthread_mutex_unlock(&gate.lock);
+    return entered;
+}
+
+void driver_gate_leave(struct driver_permit *permit)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.inside--;
+    permit->inside--;
+    pthread_cond_broadcast(&gate.left);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+bool driver_gate_is_closed(void)
+{
+    pthread_mutex_lock(&gate.lock);
+    bool closed = gate.closed;
+    pthread_mutex_unlock(&gate.lock);
+    return closed;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The background worker: one thread for the process, started when there is first something for it
+ * to do, and asleep without a time-out whenever there is not.
+ *
+ *     1 ASLEEP    no client has anything to do
+ *     2 WAITING   until the first client is due
+ *     3 WORKING   in a client's `work`, without the lock
+ *     4 IN DRIVER in a client's `work`, between worker_enter_driver and worker_leave_driver
+ *     5 EXITING   the process ends: no more work; the thread that ends it calls each `closing`
+ *     6 ENDED     the last snapshots are written
+ *
+ *     arrow                              function
+ *     1 ASLEEP ──▶ 2 WAITING             worker_wake; the first one starts the thread
+ *     2 WAITING ──▶ 3 WORKING, 1 ASLEEP  worker_run, by each client's `due`
+ *     3 WORKING ◀──▶ 4 IN DRIVER         worker_enter_driver, worker_leave_driver
+ *     any ──▶ 5 EXITING                  worker_close_clients, from the gate's handler of atexit
+ *     5 EXITING ──▶ 6 ENDED              worker_write_last_snapshots, the library's destructor
+ *     any ──fork()──▶ 1, in the child    worker_after_fork_in_child: no thread, no clients
+ *
+ * It takes snapshots of device caches while the program is quiet, or now and then while it is not
+ * (cache_writer.h), and writes them to disk, so that little is lost however the program ends. It
+ * calls the next layer's device commands only, never anything that takes the loader's lock (hazard
+ * 48), and only through the gate (driver_gate.h), which closes at the end of the process. Just
+ * before that, clients may take a last snapshot; the library's destructor then writes what is left,
+ * with file I/O alone (hazard 45). Where no thread can be made (a sandbox), saves happen at
+ * vkDestroyDevice alone. */
+#ifndef WARMPIPE_LAYER_WORKER_WORKER_H
+#define WARMPIPE_LAYER_WORKER_WORKER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct driver_permit;
+
+/* What the worker serves; embedded in its owner. */
+struct worker_client {
+    struct worker_client *next;
+    /* When the worker is needed next, monotonic ns; UINT64_MAX: not at all. Does not wait. */
+    uint64_t (*due)(struct worker_client *client, uint64_t now_ns);
+    /* Does what is due; may call the driver between worker_enter_driver and _leave_driver. */
+    void (*work)(struct worker_client *client);
+    /* The process ends, and drivers can still be called, between worker_enter_driver and _leave;
+     * may be NULL. Other threads of the program may be running, in the driver as well. */
+    void (*closing)(struct worker_client *client);
+    /* At the end of the process: file I/O only. */
+    void (*last)(struct worker_client *client);
+    struct driver_permit *permit; /* of the driver that `work` calls; NULL: it calls none */
+    atomic_bool awake;            /* the worker knows that there is something to do */
+    unsigned generation;          /* counts forks: in which process it was added */
+};
+
+/* The struct of this type whose `member` is the client. */
+#define WORKER_OWNER(client, type, member) ((type *)((char *)(client)-offsetof(type, member)))
+
+/* Registers a client, whose functions are set. Thread-safe, as all here. */
+void worker_add(struct worker_client *client);
+
+/* The client is not called after this. Waits for a call that is under way: without bound for the
+ * driver, 5 s for a disk. False: the caller must not touch what the worker may be using, neither
+ * locks nor memory, since the disk has not answered, or since this is a forked child of the process
+ * that added the client, and its locks may be held by threads that do not exist here. */
+bool worker_remove(struct worker_client *client);
+
+/* There is something to do for the client. Cheap when the worker knows already. */
+void worker_wake(struct worker_client *client);
+
+/* Brackets the worker's driver calls in a client's `work` or `closing`. False: no call, since the
+ * process ends, the device is gone, or the client's permit is withdrawn. */
+bool worker_enter_driver(void);
+void worker_leave_driver(void);
+
+#endif

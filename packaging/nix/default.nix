@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+{ pkgs ? import <nixpkgs> { } }:
+
+pkgs.stdenv.mkDerivation {
+  pname = "warmpipe";
+  version = "0.1.0";
+  src = pkgs.lib.cleanSource ../..;
+  nativeBuildInputs = with pkgs; [ cmake ninja pkg-config python3 ];
+  buildInputs = with pkgs; [ spirv-tools vulkan-headers vulkan-loader vulkan-utility-libraries xxHash ];
+  cmakeFlags = [ "-DWARMPIPE_BUILD_TESTS=OFF" ];
+  meta = {
+    description = "Vulkan layer that makes unmodified programs start warm";
+    license = pkgs.lib.licenses.asl20;
+    mainProgram = "warmpipe";
+    platforms = pkgs.lib.platforms.linux;
+  };
+}

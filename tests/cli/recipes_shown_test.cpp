@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What inspect and verify say of recipe files.
+#include <algorithm>
+#include <set>
+#include <sys/stat.h>
+
+#include "recipe_files.h"
+
+namespace {
+
+TEST_F(RecipeFiles, InspectCountsAndLists)
+{
+    write(a);
+    write(b);
+    EXPECT_EQ(tool({"export", file}).exit_status, 0);
+    const json inspected = report({"inspect", "-v", file});
+    EXPECT_EQ(inspected["verdict"], "ok");
+    EXPECT_EQ(inspected["sealed"], true);
+    EXPECT_EQ(inspected["pipelines"], 2);
+    EXPECT_EQ(inspected["modules"]["count"], 2);
+    EXPECT_EQ(inspected["modules"]["size"], a.code.size() + b.code.size());
+    EXPECT_EQ(inspected["forms"]["count"], 6) << "layouts are shared";
+    ASSERT_EQ(inspected["uses"].size(), 2u);
+    EXPECT_EQ(inspected["uses"][0]["kind"], "compute");
+    EXPECT_EQ(inspected["uses"][0]["compile_us"], 100);
+
+    std::string content = read_file(file);
+    content[32 + 32 + 8] ^= 1;
+    write_file(file, content);
+    EXPECT_EQ(report({"inspect", file}, 1)["damaged_records"], 1);
+    content[8] = 9;
+    write_file(file + ".wprecipes", content);
+    EXPECT_EQ(report({"inspect", file + ".wprecipes"}, 1)["verdict"], "damaged");
+}
+
+TEST_F(RecipeFiles, InspectShowsAPipelineAndItsCode)
+{
+    write(a);
+    const std::string path = segments().at(0);
+    const json fields = report({"inspect", "--pipeline", hex(a.form), path});
+    EXPECT_EQ(fields["stage.pName"], "main");
+    EXPECT_EQ(fields["stage.stage"], "0x20");
+    EXPECT_EQ(fields["stage.module"], hex(a.module));
+    EXPECT_EQ(fields["layout"], hex(a.layout));
+    EXPECT_EQ(report({"inspect", "--pipeline", hex(a.layout), path})["pSetLayouts[0]"],
+              hex(a.set_layout));
+    EXPECT_EQ(report({"inspect", "--pipeline", hex(a.module), path})["pCode"], hex(a.code));
+    for (const std::string &digest : {hex(a.code), hex(a.module)}) {
+        ToolResult result = tool({"inspect", "--spirv", digest, path});
+        EXPECT_EQ(result.exit_status, 0);
+        EXPECT_TRUE(contains(result.out, "OpEntryPoint GLCompute")) << result.out;
+    }
+    EXPECT_EQ(tool({"inspect", "--spirv", hex("none"), path}).exit_status, 2);
+    EXPECT_EQ(tool({"inspect", "--spirv", "short", path}).exit_status, 2);
+}
+
+TEST_F(RecipeFiles, ADigestMayBeShortened)
+{
+    write(a);
+    write(b);
+    ASSERT_EQ(tool({"export", "--app", "app", file}).exit_status, 0);
+    const json fields = report({"inspect", "--pipeline", hex(a.form).substr(0, 12), file});
+    EXPECT_EQ(fields["layout"], hex(a.layout));
+    for (const std::string &digest : {hex(a.code), hex(a.module)}) {
+        const ToolResult result = tool({"inspect", "--spirv", digest.substr(0, 12), file});
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_TRUE(contains(result.out, "OpEntryPoint GLCompute")) << result.out;
+    }
+    std::set<std::string> digests;
+    for (const SamplePipeline &sample : {a, b}) {
+        for (const std::string &data :
+             {sample.form, sample.set_layout, sample.layout, sample.module, sample.code}) {
+            digests.insert(hex(data));
+        }
+    }
+    const auto neighbours =
+        std::adjacent_find(digests.begin(), digests.end(),
+                           [](const auto &one, const auto &other) { return one[0] == other[0]; });
+    if (neighbours != digests.end()) {
+        const ToolResult result = tool({"inspect", "--pipeline", neighbours->substr(0, 1), file});
+        EXPECT_EQ(result.exit_status, 2);
+        EXPECT_TRUE(contains(result.err, "more than one object begins with")) << result.err;
+    }
+    const ToolResult none = tool({"inspect", "--pipeline", hex("none").substr(0, 12), file});
+    EXPECT_EQ(none.exit_status, 2) << "no object begins so";
+}
+
+TEST_F(RecipeFiles, VerifyChecksRecordsReferencesAndCode)
+{
+    write(a);
+    const std::string path = segments().at(0);
+    EXPECT_EQ(tool({"verify", root}).out, "ok                    " + path + "\n");
+
+    std::string content = read_file(path);
+    content[32 + 32 + 8] ^= 1;
+    write_file(path, content);
+    EXPECT_TRUE(contains(tool({"verify", root}).out, "bad_record"));
+    EXPECT_EQ(tool({"verify", root}).exit_status, 1);
+
+    Batch invalid;
+    put_pipeline(invalid, b);
+    invalid.put(RECIPE_CODE, "0123");
+    ship(invalid);
+    EXPECT_EQ(report({"verify", file}, 1)["files"][0]["reason"], "refused_record");
+
+    Batch incomplete;
+    incomplete.put(RECIPE_FORM, b.form).put(RECIPE_ENVIRONMENT, sample_environment);
+    incomplete.use(b.form, sample_environment, today());
+    ship(incomplete);
+    EXPECT_EQ(report({"verify", file}, 1)["files"][0]["reason"], "incomplete_recipe");
+}
+
+TEST_F(RecipeFiles, VerifyFindsInOneSegmentWhatAnotherHas)
+{
+    Batch objects;
+    put_objects(objects, a);
+    write_batch(objects, "app");
+    Batch use;
+    use.use(a.form, sample_environment, today());
+    write_batch(use, "app");
+    const json verified = report({"verify", root});
+    ASSERT_EQ(verified["files"].size(), 2u);
+    EXPECT_EQ(verified["files"][0]["reason"], "ok");
+    EXPECT_EQ(verified["files"][1]["reason"], "ok");
+}
+
+// All that lie in a folder are read once, and what is wrong is told of the file that has it.
+TEST_F(RecipeFiles, VerifyNamesOfManySegmentsThoseThatAreDamaged)
+{
+    for (uint32_t i = 0; i < 20; i++) {
+        write(Samples::pipeline(i));
+    }
+    Batch refused;
+    refused.put(RECIPE_CODE, "0123");
+    write_batch(refused, "app");
+    const std::vector<std::string> paths = segments();
+    std::string damaged;
+    std::string unfit;
+    for (const std::string &path : paths) {
+        std::string content = read_file(path);
+        const size_t at = content.find(Samples::pipeline(7).code);
+        if (at != std::string::npos) {
+            damaged = path;
+            content[at + 20] ^= 1;
+            write_file(path, content);
+        } else if (content.find("0123") != std::string::npos) {
+            unfit = path;
+        }
+    }
+    const json files = report({"verify", "-v", root}, 1)["files"];
+    ASSERT_EQ(files.size(), paths.size());
+    for (const json &row : files) {
+        const std::string path = row["path"];
+        const bool is_damaged = path == damaged;
+        const bool is_unfit = path == unfit;
+        EXPECT_EQ(row["reason"], is_damaged ? "bad_record" : is_unfit ? "refused_record" : "ok");
+        EXPECT_EQ(row["damaged_records"], is_damaged ? 1 : 0);
+        EXPECT_EQ(row["refused_records"], is_unfit ? 1 : 0);
+        EXPECT_EQ(row["incomplete_pipelines"], is_damaged ? 1 : 0);
+        EXPECT_EQ(row["pipelines"], is_damaged || is_unfit ? 0 : 1);
+    }
+}
+
+// It judges the file that is named, not those beside it.
+TEST_F(RecipeFiles, VerifyOfOneFileTellsOfThatAlone)
+{
+    write(a);
+    const std::string whole = segments().at(0);
+    write_file(root + "/app/recipes/0000000000000000.wprecipes", std::string(4096, 'x'));
+    const json files = report({"verify", whole})["files"];
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_EQ(files[0]["reason"], "ok");
+}
+
+} // namespace

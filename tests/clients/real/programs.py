@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table: which programs there are, where they come from, how they are run, what of theirs is
+compared, and by which start they are warm."""
+import dataclasses
+import os
+import re
+import struct
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """In command and environment, {here} is this folder, {work} an empty folder of this start, {npm}
+    the folder of what npm has fetched, {device} the name of the driver's device."""
+    name: str
+    command: tuple
+    # Debian's package, or "npm NAME...".
+    source: str
+    # Where it draws.
+    draws_on: str = "lavapipe"
+    # Files that must be there beyond the program itself.
+    needs: tuple = ()
+    # The drivers on which the quick set runs it.
+    quick: tuple = ()
+    environment: dict = dataclasses.field(default_factory=dict)
+    # Where it draws, these as well.
+    drawing_environment: dict = dataclasses.field(default_factory=dict)
+    # What is compared between starts: lines of its output that match (None: all of them), and files
+    # that it writes.
+    lines: str | None = None
+    files: tuple = ()
+    # It runs until SIGTERM.
+    endless: bool = False
+    # What prints the version; None: the package's is told.
+    version: tuple | None = None
+    # The first start that must be warm: the third for a program with caches of its own, which are
+    # served once a run was seen not to keep them.
+    warm_by: int = 3
+    # How it is made ready: a function of {work}.
+    prepare: object = None
+
+    def packages(self):
+        return self.source.removeprefix("npm ").split() if self.source.startswith("npm ") else []
+
+
+def ffmpeg(filters):
+    return ("ffmpeg", "-v", "error", "-init_hw_device", "vulkan=vk:0", "-filter_hw_device", "vk",
+            "-f", "lavfi", "-i", "testsrc=s=64x48:d=1:r=5", "-vf",
+            f"format=yuv420p,hwupload,{filters},hwdownload,format=yuv420p", "-f", "framemd5", "-")
+
+
+def write_console_program(work):
+    """A program for Dolphin's console: one jump to itself. Dolphin compiles what it draws with."""
+    header = bytearray(0x100)
+    for offset, value in ((0x00, 0x100), (0x48, 0x80003100), (0x90, 32), (0xe0, 0x80003100)):
+        struct.pack_into(">I", header, offset, value)
+    with open(os.path.join(work, "loop.dol"), "wb") as file:
+        file.write(bytes(header) + struct.pack(">I", 0x48000000) * 8)
+
+
+def write_video(work):
+    """A frame of stripes."""
+    width, height = 64, 48
+    planes = bytes(16 + 3 * (x + 2 * y) % 220 for y in range(height) for x in range(width))
+    planes += bytes(16 + 7 * x % 220 for x in range(width * height // 2))
+    with open(os.path.join(work, "video.y4m"), "wb") as file:
+        file.write(b"YUV4MPEG2 W%d H%d F5:1 C420\nFRAME\n" % (width, height) + planes)
+
+
+CHROMIUM = ("chromium", "--headless", "--ignore-gpu-blocklist", "--disable-quic", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            "--user-data-dir={work}/profile",
+            *(("--no-sandbox",) if os.geteuid() == 0 else ()))
+GGML = "{npm}/node_modules/@node-llama-cpp/linux-x64-vulkan/bins/linux-x64-vulkan"
+
+BOTH = ("lavapipe", "played")
+
+PROGRAMS = (
+    # Not avgblur_vulkan: on a busy machine its frames differ from run to run by themselves.
+    Program("ffmpeg-filters", ffmpeg("transpose_vulkan,gblur_vulkan,chromaber_vulkan=dist_x=3,"
+                                     "flip_vulkan"),
+            "ffmpeg", quick=BOTH, warm_by=2, version=("ffmpeg", "-version")),
+    Program("ffmpeg-libplacebo", ffmpeg("libplacebo=w=96:h=64:upscaler=ewa_lanczos"),
+            "ffmpeg", quick=BOTH, version=("ffmpeg", "-version")),
+    Program("mpv", ("mpv", "--no-config", "--vo=gpu-next", "--gpu-api=vulkan",
+                    "--vulkan-device={device}", "--no-audio", "--pause",
+                    "--geometry=160x120", "--osd-level=0", "--msg-level=all=warn",
+                    "--script={here}/picture.lua", "{work}/video.y4m"),
+            "mpv", quick=BOTH, environment={"PICTURE": "{work}/picture.ppm"},
+            files=("picture.ppm",), version=("mpv", "--version"),
+            prepare=write_video),
+    Program("vkcube", ("vkcube", "--c", "20", "--present_mode", "0"), "vulkan-tools", quick=BOTH,
+            lines="^$"),
+    Program("vkd3d-triangle", ("vkd3d-triangle",), "vkd3d-demos", quick=BOTH, endless=True,
+            lines="^$"),
+    Program("vkd3d-gears", ("vkd3d-gears",), "vkd3d-demos", endless=True, lines="^$"),
+    Program("zink", ("glmark2", "--validate", "-b", "build", "-b", "shading:shading=phong",
+                     "-b", "bump:bump-render=normals"),
+            "glmark2-x11", lines=r"^ *GL_|Validation:|^\[",
+            environment={"MESA_LOADER_DRIVER_OVERRIDE": "zink", "LIBGL_KOPPER_DRI2": "1"},
+            drawing_environment={"LIBGL_ALWAYS_SOFTWARE": "1"},
+            version=("glmark2", "--version")),
+    Program("qt-quick", ("/usr/lib/qt6/bin/qml", "{here}/window.qml", "--", "{work}/picture.ppm"),
+            "qml-qt6", needs=("/usr/lib/x86_64-linux-gnu/qt6/qml/QtQuick/Window",),
+            environment={"QSG_RHI_BACKEND": "vulkan", "QT_QPA_PLATFORM": "xcb"},
+            files=("picture.ppm",)),
+    Program("dolphin", ("/usr/games/dolphin-emu-nogui", "--platform=headless", "-u", "{work}/user",
+                        "-v", "Vulkan", "-e", "{work}/loop.dol"),
+            "dolphin-emu", endless=True, lines="^$", prepare=write_console_program),
+    Program("chromium-webgl", (*CHROMIUM, "--use-angle=vulkan", "--enable-features=Vulkan",
+                               "--dump-dom", "file://{here}/page.html"),
+            "chromium", lines="<title>", version=("chromium", "--version")),
+    Program("dawn", ("node", "{here}/webgpu.mjs"), "npm webgpu",
+            draws_on="swiftshader", environment={"WEBGPU_FROM": "{npm}"}),
+    Program("wgpu", ("{npm}/node_modules/.bin/deno", "run", "--unstable-webgpu", "--allow-all",
+                     "{here}/webgpu.mjs"),
+            "npm deno", warm_by=2),
+    Program("ggml", ("/usr/bin/python3", "{here}/ggml.py", GGML),
+            "npm @node-llama-cpp/linux-x64-vulkan",
+            environment={"GGML_VK_VISIBLE_DEVICES": "0"},
+            # lavapipe takes a minute for each of these.
+            drawing_environment={"WITHOUT": "mul_mat"}, warm_by=2, needs=(GGML,)),
+)
+
+
+def version_line(text):
+    """The first word of a program's version lines that looks like one."""
+    found = re.search(r"\d+\.\d[\w.+:~-]*", text)
+    return found[0] if found else "?"

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold on each device. A check is given a Place that nothing has run in."""
+
+import json
+import os
+import re
+import shutil
+import time
+
+import known
+from feature_checks import run_feature
+from suite import KEY_LAYER, LAYER, VALIDATION, Skip, expect
+
+PIPELINES = 30  # of Place.client
+
+
+def wait_for(process, condition, what):
+    """Until something has come true in a running process."""
+    until = time.monotonic() + 240
+    while not condition():
+        expect(process.poll() is None, f"ended before {what}")
+        expect(time.monotonic() < until, f"waited in vain until {what}")
+        time.sleep(0.02)
+
+
+def saved(place):
+    return any(line["cache"]["saved_bytes"] > 0 for line in place.stats_so_far())
+
+
+def expect_warm(run, *, deduplicated=0):
+    """Everything was found in what was loaded, and nothing was written."""
+    cache, pipelines = run.last()["cache"], run.last()["pipelines"]
+    expect(cache["state"] == "loaded", f"not loaded: {cache}")
+    expect(cache["saved_bytes"] == 0, f"a warm start writes: {cache}")
+    expect(pipelines["deduplicated"] == deduplicated, f"deduplicated: {pipelines}")
+    expect(pipelines["driver_misses"] == 0, f"a warm start compiles: {pipelines}")
+
+
+def expect_whole(place, run):
+    """What was saved is no less than what the program would have kept perfectly by itself. A driver's
+    feedback may lie, its sizes do not."""
+    own = place.path("own.bin")
+    perfect = place.client("--cache", f"file={own}", WARMPIPE_DISABLE="1").said["app_cache_bytes"]
+    kept = run.last()["cache"]["saved_bytes"] or run.last()["cache"]["loaded_bytes"]
+    expect(kept >= 0.95 * perfect, f"{kept} bytes kept, {perfect} by the program itself")
+
+
+def cold(place):
+    run = place.client()
+    cache, pipelines = run.last()["cache"], run.last()["pipelines"]
+    expect(pipelines["injected"] == PIPELINES, f"injected: {pipelines}")
+    if not place.device.keeps:
+        expect(cache["state"] == "ineffective", f"should keep nothing: {cache}")
+        expect(not place.cache_files(), f"left behind: {place.cache_files()}")
+        return
+    expect(cache["state"] == "cold" and cache["reason"] == "no_file", f"not cold: {cache}")
+    expect(len(place.cache_files()) == 1, f"files: {place.cache_files()}")
+    expect_whole(place, run)
+
+
+def warm(place):
+    place.client()
+    for _ in range(3):
+        expect_warm(place.client())
+
+
+def killed(place):
+    """In the midst of its life, after a background save."""
+    process, finish = place.client_process("--wait-ms", "1000000")
+    wait_for(process, lambda: saved(place), "a background save")
+    process.kill()
+    finish()
+    run = place.client()
+    expect(run.last()["cache"]["state"] == "loaded", f"not loaded: {run.last()['cache']}")
+    expect_warm(place.client())  # the first may add what was compiled after that save
+
+
+def own_caches(place):
+    """A program with caches of its own that it never keeps, and one that keeps its cache."""
+    for _ in range(3):
+        run = place.client("--cache", "many=4")
+    if place.device.keeps:
+        expect(run.last()["cache"]["state"] == "loaded", f"third start: {run.last()['cache']}")
+        expect(run.last()["pipelines"]["driver_misses"] == 0, f"third start: {run.last()}")
+        place.variables["WARMPIPE_APP"] = "keeper"
+        own = place.path("kept.bin")
+        sizes = [place.client("--cache", f"file={own}").said["app_cache_bytes"] for _ in range(3)]
+        expect(max(sizes[1:]) <= sizes[0] * 1.05, f"the program's own cache swells: {sizes}")
+
+
+def sharing(place):
+    for start in range(2):
+        run = place.client("--repeat", "2", "--threads", "4")
+        pipelines = run.last()["pipelines"]
+        expect(pipelines["requested"] == 2 * PIPELINES, f"requested: {pipelines}")
+        expect(pipelines["deduplicated"] == PIPELINES, f"deduplicated: {pipelines}")
+        if start and place.device.keeps:
+            expect_warm(run, deduplicated=PIPELINES)
+
+
+def replay_recipes(place):
+    told = place.warm()
+    if not place.device.keeps:
+        expect(told["state"] == "ineffective", f"warm: {told}")
+        return
+    expect(told["compiled"] + told["hit"] >= 0.95 * PIPELINES, f"warm compiled too few: {told}")
+    run = place.client()
+    expect_warm(run)
+    expect_whole(place, run)
+
+
+def recipes(place):
+    place.client()
+    place.remove_caches()
+    replay_recipes(place)
+
+
+def foreign(place):
+    """Recipes that were recorded on RADV."""
+    device = place.device
+    place.use(place.suite.device(device.other))
+    place.client()
+    place.remove_caches()
+    place.use(device)
+    replay_recipes(place)
+
+
+def prewarm(place):
+    """The program starts with recipes and no cache, and asks for nothing meanwhile."""
+    place.client()
+    whole = os.path.getsize(place.cache_files()[0])
+    place.remove_caches()
+    process, finish = place.client_process("--delay-ms", "1000000", WARMPIPE_PREWARM="auto")
+    wait_for(process, lambda: [file for file in place.cache_files()
+                               if os.path.getsize(file) >= 0.95 * whole],
+             "all that was prewarmed was saved")
+    process.kill()
+    finish()
+    run = place.client()
+    misses = run.last()["pipelines"]["driver_misses"]
+    expect(misses <= PIPELINES // 10, f"compiled ahead, but {misses} misses: {run.last()}")
+    expect_warm(place.client())
+
+
+def older(place):
+    """A program of Vulkan 1.1 with render passes, which has no creation feedback: what it would
+    compile in a warm start, it would save."""
+    arguments = ("--api", "1.1", "--render-pass")
+    place.client(*arguments)
+    for _ in range(2):
+        expect_warm(place.client(*arguments))
+    place.remove_caches()
+    told = place.warm()
+    expect(told["compiled"] + told["hit"] == PIPELINES, f"warm compiled too few: {told}")
+    for _ in range(2):
+        expect_warm(place.client(*arguments))
+
+
+def identity(place):
+    """Another device has a file of its own, and a file under another's name is refused."""
+    device = place.device
+    place.client()
+    (mine,) = place.cache_files()
+    place.use(place.suite.device(device.other))
+    other = place.client()
+    expect(other.last()["cache"]["reason"] == "no_file", f"another device: {other.last()['cache']}")
+    (theirs,) = set(place.cache_files()) - {mine}
+    place.use(device)
+    expect_warm(place.client())
+    shutil.copyfile(theirs, mine)
+    refused = place.client()
+    expect(refused.last()["cache"]["state"] == "rejected", f"forged: {refused.last()['cache']}")
+    expect_warm(place.client())
+
+
+def devices_of(place, action):
+    """What the devices have enabled that are created meanwhile, and their drivers' keys: lines of
+    tests/drivers/keys, without what was named and not enabled."""
+    file = place.path("keys")
+    if os.path.exists(file):
+        os.unlink(file)
+    place.variables["DEVICE_KEYS"] = file
+    action()
+    with open(file, encoding="utf-8") as lines:
+        devices = [json.loads(line) for line in lines]
+    for device in devices:
+        device["extensions"] = sorted(set(device["extensions"]))
+        device["structs"] = {stype: members for stype, members in device["structs"].items()
+                             if members == "" and stype != "core" or "1" in members}
+    return devices
+
+
+def replay_device(place, app, run):
+    """The device of a program, and those that `warmpipe warm` makes to replay its recipes on."""
+    place.variables["WARMPIPE_APP"] = app
+    (program,) = devices_of(place, run)
+    for file in place.cache_files(app):
+        os.unlink(file)
+    replays = devices_of(place, lambda: place.warm("--app", app))
+    expect(replays, "no device was made for the replay")
+    return program, replays
+
+
+def replayed_devices(place):
+    """Of a program that has enabled little, and of one with a feature that shapes what RADV compiles."""
+    root = place.suite.root or ""
+    place.variables.update({
+        "VK_INSTANCE_LAYERS": KEY_LAYER,
+        "VK_ADD_LAYER_PATH": os.path.join(place.suite.build, "tests/drivers/keys"),
+        "DEVICE_KEYS_STRUCTS": known.feature_sizes(root + known.INSTALLED)})
+    devices = [replay_device(place, "client", place.client)]
+    if "skipped" not in place.run_client(place.suite.features(), "queries").said:
+        devices.append(replay_device(place, "queries", lambda: run_feature(place, "queries")))
+    return devices
+
+
+def enabled(place):
+    """A replay's device has enabled what the program's device had, and nothing else."""
+    for program, replays in replayed_devices(place):
+        for replay in replays:
+            for what in ("extensions", "structs"):
+                expect(replay[what] == program[what],
+                       f"{what} of a replay: {replay[what]}, of the program: {program[what]}")
+
+
+def key(place):
+    """To the driver a replay's device compiles as the program's does: vkGetPipelineKeyKHR."""
+    devices = replayed_devices(place)
+    if not devices[0][0]["key"]:
+        raise Skip("no VK_KHR_pipeline_binary")
+    for program, replays in devices:
+        expect({replay["key"] for replay in replays} == {program["key"]},
+               f"keys of replays: {replays}, of the program: {program}")
+    if place.device.name.startswith("radv"):
+        keys = [program["key"] for program, _ in devices]
+        expect(len(set(keys)) == 2, f"the key does not tell two devices apart: {keys}")
+
+
+def validation(place):
+    """The validation layer of that suite, below ours, has nothing to say."""
+    settings = place.path("vk_layer_settings.txt")
+    with open(settings, "w", encoding="utf-8") as file:
+        file.write("khronos_validation.report_flags = error,warn,perf\n")
+    variables = {"VK_INSTANCE_LAYERS": VALIDATION, "VK_LAYER_SETTINGS_PATH": settings,
+                 "VK_LOADER_DEBUG": "layer"}
+    for arguments in ([], ["--threads", "4", "--feedback", "--repeat", "2", "--render-pass"],
+                      ["--cache", "many=3", "--batch", "4"]):
+        run = place.client(*arguments, **variables)
+        said = "\n".join(line for line in (run.output + run.errors).splitlines()
+                         if not re.match(r"(\[Vulkan Loader\] )?(LAYER|INFO|DEBUG)\b", line))
+        stack = re.findall(rf"^.*?({LAYER}|{VALIDATION})$", run.errors, re.MULTILINE)
+        expect(stack[-2:] == [LAYER, VALIDATION], f"not below ours: {stack} {run.errors[-1500:]}")
+        expect("VUID" not in said and "Validation " not in said, f"validation: {said[-600:]}")
+
+
+CHECKS = (cold, warm, killed, own_caches, sharing, recipes, foreign, prewarm, older, identity,
+          enabled, key, validation)
+# Those that a driver without a cache has anything to show in.
+OF_ALL = (cold, own_caches, sharing, recipes, validation)

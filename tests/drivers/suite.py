@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A suite of drivers, and programs that run with one of its devices."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAYER = "VK_LAYER_WARMPIPE_pipeline_cache"
+VALIDATION = "VK_LAYER_KHRONOS_validation"
+KEY_LAYER = "VK_LAYER_WARMPIPE_TEST_device_key"
+PIPELINES = ("--compute", "20", "--graphics", "10")
+
+
+class Failure(Exception):
+    """Something is not as it must be."""
+
+
+class Skip(Exception):
+    """Something cannot be tried here."""
+
+
+def expect(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+def run_script(name, *arguments):
+    return subprocess.run([os.path.join(HERE, name), *arguments], capture_output=True, text=True,
+                          check=False, stdin=subprocess.DEVNULL)
+
+
+class Device:
+    """A row of the table in `run`: its name in tests/drivers/environment, whether its driver keeps
+    anything in a cache, and another device whose recipes and files it is given."""
+
+    def __init__(self, name, keeps=True, other="radv-navi10"):
+        self.name = name
+        self.keeps = keeps
+        self.other = other
+
+
+class Suite:
+    """`here`, this machine's own drivers, or a Debian suite unpacked into `folder`."""
+
+    def __init__(self, name, folder, build, devices):
+        self.name = name
+        self.devices = devices
+        self.build = build
+        self.folder = folder
+        self.root = None if name == "here" else os.path.join(folder, name)
+        self.versions = "here: this machine's drivers"
+        self.libraries = None
+        if self.root:
+            self.unpack()
+            self.take_libraries()
+            self.try_client()
+
+    def unpack(self):
+        fetched = run_script("fetch", self.name, self.root)
+        if fetched.returncode != 0:
+            raise Skip(fetched.stderr.strip().splitlines()[-1])
+        self.versions = fetched.stdout.strip()
+
+    def take_libraries(self):
+        """What the build was linked with and the root has not: copies of this machine's."""
+        linked = subprocess.run(["ldd", self.tool(), self.client()], capture_output=True, text=True,
+                                check=True)
+        folder = os.path.join(self.build, "drivers-libraries", self.name)
+        os.makedirs(folder, exist_ok=True)
+        for name, path in re.findall(r"(\S+) => (/\S+)", linked.stdout):
+            places = [f"/usr/lib/{os.uname().machine}-linux-gnu", "/usr/lib", "/usr/lib64"]
+            if not any(os.path.exists(f"{self.root}{place}/{name}") for place in places):
+                shutil.copyfile(path, os.path.join(folder, name))
+        self.libraries = folder
+
+    def try_client(self):
+        result = subprocess.run(self.command(["env", *self.settings(), self.client(), "--help"]),
+                                capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise Skip("what is built here does not run there: " + result.stderr.strip())
+
+    def device(self, name):
+        return next(device for device in self.devices if device.name == name)
+
+    def client(self):
+        return os.path.join(self.build, "tests/clients/pipelines/pipelines")
+
+    def features(self):
+        return os.path.join(self.build, "tests/clients/features/features")
+
+    def heaps(self):
+        return os.path.join(self.build, "tests/clients/heaps/heaps")
+
+    def tool(self):
+        return os.path.join(self.build, "tools/warmpipe")
+
+    def settings(self):
+        return [f"LD_LIBRARY_PATH={self.libraries}"] if self.libraries else []
+
+    def command(self, words):
+        """The command line that runs these words among the drivers of the suite."""
+        if not self.root:
+            return words
+        return [os.path.join(HERE, "inside"), self.root, self.build, *words]
+
+    def environment(self, device):
+        """The variables with which the loader offers this device alone."""
+        root = ["--root", self.root] if self.root else []
+        answer = run_script("environment", *root, "--shim", device)
+        if answer.returncode != 0:
+            raise Skip(answer.stderr.strip())
+        return dict(line.split("=", 1) for line in answer.stdout.splitlines())
+
+
+class Run:
+    """What a program that has ended said of itself, and the layer and the tool of it."""
+
+    def __init__(self, status, output, errors, stats):
+        self.status = status
+        self.output = output
+        self.errors = errors
+        self.stats = stats
+        self.said = None
+
+    def last(self):
+        expect(self.stats, f"the layer was not in the chain: {self.errors[-300:]}")
+        return self.stats[-1]
+
+
+class Place:
+    """One device of a suite, with a folder of its own: where programs run and leave their caches."""
+
+    def __init__(self, suite, device, folder):
+        self.suite = suite
+        self.folder = folder
+        self.runs = 0
+        os.makedirs(os.path.join(folder, "home"))
+        self.variables = {
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": os.path.join(folder, "home"),
+            "LC_ALL": "C.UTF-8", "NODEVICE_SELECT": "1", "MESA_SHADER_CACHE_DISABLE": "true",
+            "XDG_DATA_HOME": os.path.join(suite.build, "share"), "WARMPIPE_ENABLE": "1",
+            "WARMPIPE_DIR": self.path("cache"), "WARMPIPE_APP": "client", "WARMPIPE_PREWARM": "off",
+            **dict(setting.split("=", 1) for setting in suite.settings()),
+        }
+        self.use(device)
+
+    def use(self, device):
+        """From here on programs see this device alone."""
+        self.device = device
+        self.of_device = self.suite.environment(device.name)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def cache_files(self, app="client"):
+        folder = self.path("cache", app)
+        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        return [os.path.join(folder, name) for name in names if name.endswith(".wpcache")]
+
+    def remove_caches(self):
+        for file in self.cache_files():
+            os.unlink(file)
+
+    def start(self, program, arguments, **variables):
+        """A process, and a function that waits for its end and tells what there is to tell."""
+        self.runs += 1
+        base = self.path(f"run-{self.runs}")
+        environment = {**self.variables, **self.of_device, "WARMPIPE_STATS": f"{base}.stats",
+                       **variables}
+        # `env` sets them inside: what has to be preloaded is not here.
+        words = ["env", "-i", *[f"{name}={value}" for name, value in environment.items()],
+                 program, *arguments]
+        with open(f"{base}.out", "wb") as output, open(f"{base}.err", "wb") as errors:
+            process = subprocess.Popen(self.suite.command(words), stdout=output, stderr=errors,
+                                       stdin=subprocess.DEVNULL)
+
+        def finish():
+            try:
+                status = process.wait(timeout=300)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise Failure(f"hangs: {arguments}") from None
+            return Run(status, self.text(f"{base}.out"), self.text(f"{base}.err"),
+                       self.stats_so_far())
+        return process, finish
+
+    def text(self, path):
+        if not os.path.exists(path):
+            return ""
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def stats_so_far(self):
+        """The whole lines of statistics of the process started last."""
+        lines = self.text(self.path(f"run-{self.runs}.stats")).split("\n")[:-1]
+        return [json.loads(line) for line in lines]
+
+    def client_process(self, *arguments, **variables):
+        """The client, with 20 compute and 10 graphics pipelines: see start."""
+        return self.start(self.suite.client(), [*PIPELINES, *arguments], **variables)
+
+    def run_client(self, program, *arguments, **variables):
+        """A run of one of our clients that must go well; `said` is what it printed."""
+        _, finish = self.start(program, arguments, **variables)
+        run = finish()
+        expect(run.status == 0, f"status {run.status}: {arguments}: {run.errors[-300:]}")
+        run.said = json.loads(run.output[run.output.index('{"'):])
+        return run
+
+    def client(self, *arguments, **variables):
+        """A run of the client that must go well."""
+        run = self.run_client(self.suite.client(), *PIPELINES, *arguments, **variables)
+        expect(run.said["failed_calls"] == 0, f"calls failed: {arguments}")
+        return run
+
+    def warm(self, *arguments):
+        """What `warmpipe warm` says of its one device."""
+        _, finish = self.start(self.suite.tool(), ["warm", "--json", *arguments])
+        run = finish()
+        expect(run.status == 0, f"warm ends with {run.status}: {run.output} {run.errors[-300:]}")
+        caches = json.loads(run.output)["caches"]
+        expect(len(caches) == 1, f"warm found {len(caches)} devices and programs: {run.output}")
+        return caches[0]

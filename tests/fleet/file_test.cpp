@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies at a remote, and what is taken from it: on a folder, where a test can damage all of it.
+#include <sodium.h>
+#include <zstd.h>
+
+#include "fleet.h"
+#include "recipe_samples.h"
+
+namespace {
+
+const std::string minisign = "/usr/bin/minisign";
+
+class FileRemote : public testing::Test {
+  protected:
+    Keys keys;
+    Machine first;
+    Machine second;
+    std::unique_ptr<Place> place = file_place();
+
+    ToolResult push(const Machine &machine, std::vector<std::string> more = {})
+    {
+        std::vector<std::string> words = {"push",         "--json",    "--remote", place->url,
+                                          "--secret-key", keys.secret, "--dir",    machine.root};
+        words.insert(words.end(), more.begin(), more.end());
+        return machine.tool(words);
+    }
+
+    ToolResult pull(const Machine &machine, std::vector<std::string> more = {})
+    {
+        std::vector<std::string> words = {"pull",         "--json",  "--remote", place->url,
+                                          "--public-key", keys.open, "--dir",    machine.root};
+        words.insert(words.end(), more.begin(), more.end());
+        return machine.tool(words);
+    }
+
+    // What one machine has compiled lies at the remote.
+    void share(int pipelines = 4)
+    {
+        ASSERT_TRUE(contains(first.run(pipelines), " misses; saved "));
+        const ToolResult result = push(first);
+        ASSERT_EQ(result.exit_status, 0) << result.err;
+    }
+
+    std::vector<std::string> files(const std::string &folder)
+    {
+        std::vector<std::string> found;
+        for (const auto &entry :
+             std::filesystem::recursive_directory_iterator(place->data + "/v1/" + folder)) {
+            if (entry.is_regular_file()) {
+                found.push_back(entry.path());
+            }
+        }
+        return found;
+    }
+
+    std::string head_file()
+    {
+        for (const std::string &file : files("head/demo")) {
+            if (!contains(file, "recipes")) {
+                return file;
+            }
+        }
+        return "";
+    }
+
+    json head_json()
+    {
+        std::string text = read_file(head_file());
+        for (int line = 0; line < 4; line++) {
+            text = text.substr(text.find('\n') + 1);
+        }
+        return json::parse(text);
+    }
+
+    // Nothing is taken, for this reason alone.
+    void expect_refused(const std::string &reason)
+    {
+        Machine machine;
+        const ToolResult result = pull(machine, {"--app", "demo"});
+        EXPECT_EQ(result.exit_status, 1);
+        EXPECT_TRUE(contains(result.err, "(" + reason + ")")) << result.err;
+        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+        std::filesystem::create_directories(machine.root);
+        EXPECT_EQ(machine.caches(), std::vector<std::string>());
+    }
+};
+
+TEST_F(FileRemote, WhatIsNotThereIsNothingToDo)
+{
+    const ToolResult result = pull(second);
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(rows_of(result.out), Rows());
+    EXPECT_EQ(pull(second, {"--app", "demo"}).exit_status, 0);
+}
+
+TEST_F(FileRemote, AHeadIsASignatureOfMinisignAndJson)
+{
+    if (!is_installed(minisign)) {
+        GTEST_SKIP() << "no minisign";
+    }
+    share();
+    const std::string text = read_file(head_file());
+    std::vector<std::string> lines = lines_of(text);
+    ASSERT_EQ(lines.size(), 5u);
+    const std::string message = first.folder.path + "/head";
+    write_file(message, lines[4] + "\n");
+    write_file(message + ".minisig",
+               lines[0] + "\n" + lines[1] + "\n" + lines[2] + "\n" + lines[3] + "\n");
+    ToolResult result = run_program({minisign, "-V", "-p", keys.open, "-m", message});
+    EXPECT_EQ(result.exit_status, 0) << result.out << result.err;
+    EXPECT_TRUE(contains(result.out, "Trusted comment: warmpipe head v1 v1/head/demo/"));
+
+    // And the other way: with our secret key, minisign signs what we then take.
+    const std::string comment = lines[2].substr(strlen("trusted comment: "));
+    result = run_program({minisign, "-S", "-W", "-s", keys.secret, "-m", message, "-t", comment,
+                          "-x", message + ".again"});
+    ASSERT_EQ(result.exit_status, 0) << result.out << result.err;
+    EXPECT_NE(read_file(message + ".again"), read_file(message + ".minisig"));
+    write_file(head_file(), read_file(message + ".again") + read_file(message));
+    result = pull(second);
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"});
+}
+
+// A name that holds the digest of a path is another name where the path is another one.
+TEST_F(FileRemote, APushWarnsOfNamesThatOtherMachinesMayNotHave)
+{
+    ASSERT_EQ(
+        first.tool({"run", "--quiet", "--dir", first.root, "--", PIPELINES_CLIENT}).exit_status, 0);
+    ToolResult result = push(first);
+    EXPECT_EQ(result.exit_status, 0);
+    ASSERT_EQ(lines_of(result.err).size(), 1u) << result.err;
+    EXPECT_TRUE(contains(result.err, "is named after a path")) << result.err;
+    const std::string name = json::parse(result.out)["results"][0]["name"];
+    EXPECT_EQ(push(first, {"--app", name}).err, "") << "who names it knows it";
+    first.run(2);
+    EXPECT_EQ(push(first, {"--app", "demo"}).err, "");
+}
+
+// What came from elsewhere is counted with what the program did with it.
+TEST_F(FileRemote, StatsTellWhatWasPulled)
+{
+    share();
+    const json pulled = json::parse(pull(second).out);
+    EXPECT_TRUE(contains(second.run(4), " 4 hits, 0 misses"));
+    pull(second); // nothing new
+    const ToolResult result = second.tool({"stats", "--json", "--dir", second.root});
+    ASSERT_EQ(result.exit_status, 0) << result.err;
+    const json stats = json::parse(result.out)["programs"][0];
+    EXPECT_EQ(stats["name"], "demo");
+    EXPECT_EQ(stats["pulled"], 1);
+    EXPECT_EQ(stats["pulled_bytes"], pulled["results"][0]["size"]);
+    EXPECT_EQ(stats["driver_hits"], 4);
+}
+
+// A machine that has seen nothing yet is told how old a head may be.
+TEST_F(FileRemote, AFreshMachineCanRefuseOldHeads)
+{
+    share();
+    const std::string old_head = read_file(head_file());
+    share(6);
+    const uint64_t serial = head_json()["serial"];
+    ASSERT_EQ(serial, 2u);
+    ToolResult result = pull(second, {"--min-serial", "2", "--max-age", "1h"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"});
+
+    write_file(head_file(), old_head); // signed, and once true
+    Machine third;
+    result = pull(third, {"--min-serial", "2", "--app", "demo"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): serial 1, at least 2")) << result.err;
+    sleep(2);
+    result = pull(third, {"--max-age", "1s", "--app", "demo"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): made ")) << result.err;
+    EXPECT_EQ(pull(third).exit_status, 0);
+    for (const char *serial_text : {"", "-1", "1x", "99999999999999999999"}) {
+        EXPECT_EQ(pull(third, {"--min-serial", serial_text}).exit_status, 2) << serial_text;
+    }
+}
+
+TEST_F(FileRemote, AKeyOfMinisignItselfWillDo)
+{
+    if (!is_installed(minisign)) {
+        GTEST_SKIP() << "no minisign";
+    }
+    const std::string folder = first.folder.path;
+    const ToolResult made =
+        run_program({minisign, "-G", "-W", "-p", folder + "/k.pub", "-s", folder + "/k.key"});
+    ASSERT_EQ(made.exit_status, 0) << made.err;
+    keys.secret = folder + "/k.key";
+    keys.open = folder + "/k.pub";
+    share();
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+}
+
+TEST_F(FileRemote, KeygenOverwritesNoKey)
+{
+    const std::string before = read_file(keys.secret);
+    EXPECT_EQ(std::filesystem::status(keys.secret).permissions(), std::filesystem::perms(0600));
+    EXPECT_EQ(run_tool({"remote", "keygen", "--out", keys.folder.path + "/keys"}).exit_status, 2);
+    EXPECT_EQ(read_file(keys.secret), before);
+    EXPECT_EQ(run_tool({"remote", "keygen"}).exit_status, 2);
+}
+
+TEST_F(FileRemote, TrustedKeysMayLieInAFolder)
+{
+    share();
+    const std::string folder = second.folder.path + "/.config/warmpipe/trusted";
+    const std::vector<std::string> words = {"pull",     "--json", "--remote",
+                                            place->url, "--dir",  second.root};
+    ToolResult result = second.tool(words);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_no_key)")) << result.err;
+    std::filesystem::create_directories(folder);
+    std::filesystem::copy_file(keys.open, folder + "/ci.pub");
+    EXPECT_EQ(rows_of(second.tool(words).out), Rows{"demo blob pulled"});
+}
+
+TEST_F(FileRemote, AnotherKeyIsNotTrusted)
+{
+    share();
+    Keys others;
+    keys.open = others.open;
+    expect_refused("remote_untrusted_head");
+    const ToolResult result = pull(second, {"--insecure"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_TRUE(contains(result.err, "not checked (--insecure)"));
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"});
+}
+
+TEST_F(FileRemote, APushLeavesAHeadOfAnotherKeyAlone)
+{
+    share();
+    const std::string before = read_file(head_file());
+    Keys others;
+    std::swap(keys.secret, others.secret);
+    second.run(6);
+    const ToolResult result = push(second);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_untrusted_head)")) << result.err;
+    EXPECT_EQ(read_file(head_file()), before);
+}
+
+TEST_F(FileRemote, SecretsAreGuarded)
+{
+    std::filesystem::create_directories(first.root);
+    ToolResult result = first.tool({"push", "--remote", place->url, "--dir", first.root});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "--secret-key")) << result.err;
+    std::filesystem::permissions(keys.secret, std::filesystem::perms(0644));
+    result = push(first);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "(remote_key_exposed)")) << result.err;
+    std::filesystem::permissions(keys.secret, std::filesystem::perms(0600));
+    write_file(keys.secret, read_file(keys.open));
+    EXPECT_TRUE(contains(push(first).err, "(remote_bad_key)"));
+
+    place->url = "https://user:hunter2@example.org/x";
+    result = pull(second);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "(remote_url_password)")) << result.err;
+    EXPECT_FALSE(contains(result.err, "hunter2")) << result.err;
+    for (const char *url : {"gopher://x/y", "/a/b", "file://host/x", "http://", "http://a b/",
+                            "http://h:port/", "s3:///x"}) {
+        place->url = url;
+        result = pull(second);
+        EXPECT_EQ(result.exit_status, 2) << url;
+        EXPECT_TRUE(contains(result.err, "(remote_bad_url)")) << url << result.err;
+    }
+}
+
+TEST_F(FileRemote, EveryByteOfAHeadCounts)
+{
+    share();
+    const std::string file = head_file();
+    const std::string head = read_file(file);
+    // The first line alone is a comment that nothing depends on.
+    for (size_t at = head.find('\n') + 1; at < head.size(); at += 7) {
+        write_file(file, flipped(head, at));
+        const ToolResult result = pull(second, {"--app", "demo"});
+        ASSERT_EQ(result.exit_status, 1) << "byte " << at;
+        ASSERT_TRUE(contains(result.err, "(remote_bad_head)") ||
+                    contains(result.err, "(remote_untrusted_head)"))
+            << result.err;
+    }
+    for (const std::string &text :
+         {std::string(), std::string("<html>no</html>"), head.substr(0, head.size() / 2),
+          head + "{}\n", std::string(70000, 'x')}) {
+        write_file(file, text);
+        ASSERT_EQ(pull(second, {"--app", "demo"}).exit_status, 1) << text.substr(0, 40);
+    }
+    write_file(file, head);
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+}
+
+TEST_F(FileRemote, AHeadHoldsForItsOwnPlaceAlone)
+{
+    share();
+    std::filesystem::create_directories(place->data + "/v1/head/other");
+    std::filesystem::copy_file(head_file(),
+                               place->data + "/v1/head/other/" +
+                                   std::filesystem::path(head_file()).filename().string());
+    const ToolResult result = pull(second, {"--app", "other"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_bad_head)")) << result.err;
+}
+
+TEST_F(FileRemote, AnOldHeadIsNotTakenByWhoHasSeenANewer)
+{
+    share(4);
+    const std::string old = read_file(head_file());
+    first.run(6);
+    EXPECT_EQ(push(first).exit_status, 0);
+    EXPECT_EQ(head_json()["serial"], 2);
+    EXPECT_EQ(pull(second).exit_status, 0);
+    write_file(head_file(), old);
+    ToolResult result = pull(second);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back)")) << result.err;
+    // Nor does a push build on it.
+    first.run(8);
+    EXPECT_TRUE(contains(push(first).err, "(remote_rolled_back)"));
+    EXPECT_EQ(read_file(head_file()), old);
+}
+
+TEST_F(FileRemote, DamagedObjectsAreNotTaken)
+{
+    share();
+    const std::string file = files("obj").at(0);
+    const std::string object = read_file(file);
+    for (size_t at = 0; at < object.size(); at += object.size() / 16 + 1) {
+        write_file(file, flipped(object, at));
+        expect_refused("remote_bad_object");
+    }
+    write_file(file, object.substr(0, object.size() - 1));
+    expect_refused("remote_bad_object");
+    write_file(file, object + "x");
+    expect_refused("remote_bad_answer");
+    // A small frame that says it is large, and is.
+    std::string bomb(ZSTD_compressBound(1 << 24), '\0');
+    const std::string zeros(1 << 24, '\0');
+    bomb.resize(ZSTD_compress(bomb.data(), bomb.size(), zeros.data(), zeros.size(), 19));
+    write_file(file, bomb.substr(0, object.size()));
+    expect_refused("remote_bad_object");
+    std::filesystem::remove(file);
+    expect_refused("remote_object_missing");
+}
+
+// A writer with the right key that sends what belongs to no device here.
+TEST_F(FileRemote, WhatIsSignedIsStillChecked)
+{
+    const std::string hex = hex_of(sample_identity());
+    std::filesystem::create_directories(first.root + "/demo");
+    std::filesystem::permissions(first.root + "/demo", std::filesystem::perms(0700));
+    write_file(first.root + "/demo/" + hex + ".wpcache", cache_file());
+    EXPECT_EQ(rows_of(push(first).out), Rows{"demo blob pushed"});
+    // Of another device: it is not even asked for.
+    EXPECT_EQ(rows_of(pull(second).out), Rows());
+    std::filesystem::create_directories(second.root);
+    EXPECT_EQ(second.caches(), std::vector<std::string>());
+}
+
+TEST_F(FileRemote, DamageHereIsNotSent)
+{
+    const std::string hex = hex_of(sample_identity());
+    std::filesystem::create_directories(first.root + "/demo");
+    std::filesystem::permissions(first.root + "/demo", std::filesystem::perms(0700));
+    write_file(first.root + "/demo/" + hex + ".wpcache", flipped(cache_file(), 970));
+    const ToolResult result = push(first);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(bad_section_digest)")) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(place->data + "/v1/obj"));
+}
+
+// Whoever has quarantined a blob blocks it there: nobody else takes it.
+TEST_F(FileRemote, WhatCrashedADriverIsBlocked)
+{
+    share();
+    const std::string name = first.caches().at(0);
+    const std::string folder = first.root + "/demo/";
+    std::filesystem::create_directory(folder + "quarantine");
+    std::filesystem::permissions(folder + "quarantine", std::filesystem::perms(0700));
+    std::filesystem::rename(folder + name, folder + "quarantine/" + name);
+
+    EXPECT_EQ(rows_of(pull(first).out), Rows{"demo blob blocked"});
+    EXPECT_EQ(first.caches(), Rows{name}) << "the one in quarantine";
+
+    EXPECT_EQ(rows_of(push(first).out), Rows{"demo blob pushed"});
+    EXPECT_EQ(head_json()["parts"].size(), 0u);
+    EXPECT_EQ(head_json()["blocked"].size(), 1u);
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob unchanged"});
+    // The same bytes compiled again are not sent again.
+    std::filesystem::rename(folder + "quarantine/" + name, folder + name);
+    const ToolResult result = push(first);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_blocked)")) << result.err;
+}
+
+TEST_F(FileRemote, RecipesComeWhereThereIsNoBlob)
+{
+    first.run(3);
+    ASSERT_EQ(push(first, {"--recipes"}).exit_status, 0);
+    std::filesystem::remove(head_file());
+    ToolResult result = pull(second);
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), Rows{"demo recipes pulled"});
+    result = pull(second);
+    EXPECT_EQ(rows_of(result.out), Rows{"demo recipes unchanged"});
+    result = second.tool({"inspect", "--json", "--recipes", second.root + "/demo"});
+    const ToolResult warm = second.tool({"warm", "--dir", second.root});
+    EXPECT_EQ(warm.exit_status, 0) << warm.err;
+    EXPECT_TRUE(contains(second.run(3), " 3 hits, 0 misses")) << warm.out;
+}
+
+TEST_F(FileRemote, RecipesUniteWithoutADriver)
+{
+    first.run(3);
+    ASSERT_EQ(push(first, {"--recipes"}).exit_status, 0);
+    second.run(5);
+    ASSERT_EQ(rows_of(push(second, {"--recipes"}).out).at(1), "demo recipes pushed");
+    EXPECT_EQ(rows_of(push(first, {"--recipes"}).out).at(1), "demo recipes unchanged");
+}
+
+TEST_F(FileRemote, GarbageGoesInTwoRuns)
+{
+    share(4);
+    first.run(6);
+    ASSERT_EQ(push(first).exit_status, 0);
+    ASSERT_EQ(files("obj").size(), 2u);
+    auto gc = [&](std::vector<std::string> more) {
+        std::vector<std::string> words = {"remote", "gc", "--json", "--remote", place->url};
+        words.insert(words.end(), more.begin(), more.end());
+        return json::parse(first.tool(words).out);
+    };
+    EXPECT_EQ(gc({"--grace", "0s"})["removed"], 0) << "the first run notes";
+    EXPECT_EQ(gc({})["removed"], 0) << "within the time of grace";
+    EXPECT_EQ(gc({"--grace", "0s", "--dry-run"})["removed"], 1);
+    EXPECT_EQ(files("obj").size(), 2u);
+    EXPECT_EQ(gc({"--grace", "0s"})["removed"], 1);
+    ASSERT_EQ(files("obj").size(), 1u);
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+
+    // A head that cannot be read ends it before anything goes.
+    std::filesystem::create_directories(place->data + "/v1/head/other");
+    write_file(place->data + "/v1/head/other/recipes", "?");
+    std::filesystem::remove(head_file());
+    const ToolResult result = first.tool({"remote", "gc", "--grace", "0s", "--remote", place->url});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_EQ(files("obj").size(), 1u);
+}
+
+TEST_F(FileRemote, ShowsAndRemovesWhatLiesThere)
+{
+    share();
+    const std::vector<std::string> remote = {"--remote", place->url, "--public-key", keys.open,
+                                             "--json"};
+    auto tool = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), "remote");
+        words.insert(words.end(), remote.begin(), remote.end());
+        const ToolResult result = second.tool(words);
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        return json::parse(result.out);
+    };
+    const json list = tool({"ls"})["heads"];
+    ASSERT_EQ(list.size(), 1u);
+    EXPECT_EQ(list[0]["name"], "demo");
+    EXPECT_EQ(list[0]["device"], "Warmpipe test device");
+    EXPECT_EQ(list[0]["parts"], 1);
+    EXPECT_EQ(list[0]["state"], "ok");
+    EXPECT_EQ(tool({"show", "--app", "demo"})["heads"][0]["objects"].size(), 1u);
+    EXPECT_EQ(tool({"show", "--app", "none"})["heads"].size(), 0u);
+    const json check = tool({"check"});
+    for (const json &finding : check["findings"]) {
+        EXPECT_EQ(finding["verdict"], "ok") << finding;
+    }
+    EXPECT_EQ(tool({"rm", "--app", "demo", "--dry-run"})["removed"].size(), 1u);
+    EXPECT_EQ(tool({"rm", "--app", "demo"})["removed"].size(), 1u);
+    EXPECT_EQ(tool({"ls"})["heads"].size(), 0u);
+    EXPECT_EQ(second.tool({"remote", "sweep"}).exit_status, 2);
+}
+
+TEST_F(FileRemote, ReadOnlyMeansNothingIsTaken)
+{
+    share();
+    second.more["WARMPIPE_READONLY"] = "1";
+    const ToolResult result = pull(second);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "(read_only)")) << result.err;
+}
+
+} // namespace

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP: what servers do that do not do what is asked for. Real ones where they do it on demand.
+#ifdef WARMPIPE_HAVE_CURL
+#include "fleet.h"
+
+namespace {
+
+class HttpRemote : public testing::Test {
+  protected:
+    Keys keys;
+    Machine machine;
+
+    ToolResult pull(const std::string &url, std::vector<std::string> more = {})
+    {
+        std::vector<std::string> words = {"pull",         "--json",  "--remote", url,
+                                          "--public-key", keys.open, "--dir",    machine.root,
+                                          "--app",        "demo"};
+        words.insert(words.end(), more.begin(), more.end());
+        return machine.tool(words);
+    }
+
+    ToolResult push(const std::string &url, std::vector<std::string> more = {})
+    {
+        std::vector<std::string> words = {"push",         "--json",    "--remote", url,
+                                          "--secret-key", keys.secret, "--dir",    machine.root};
+        words.insert(words.end(), more.begin(), more.end());
+        return machine.tool(words);
+    }
+
+    // One line that says why, and nothing taken.
+    void expect_refused(const std::string &url, const std::string &reason)
+    {
+        const ToolResult result = pull(url);
+        EXPECT_EQ(result.exit_status, 1) << reason;
+        EXPECT_TRUE(contains(result.err, "(" + reason + ")")) << result.err;
+        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+        std::filesystem::create_directories(machine.root);
+        EXPECT_EQ(machine.caches(), std::vector<std::string>());
+    }
+
+    void expect_refused(ScriptedServer::Script script, const std::string &reason)
+    {
+        ScriptedServer server(std::move(script));
+        expect_refused(server.url(), reason);
+    }
+};
+
+TEST_F(HttpRemote, AServerWithoutConditionsWantsASingleWriter)
+{
+    auto place = nginx_place();
+    if (!place) {
+        GTEST_SKIP() << "nginx is not installed";
+    }
+    machine.run(4);
+    ToolResult result = push(place->url);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_no_conditions)")) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(place->data + "/v1/head"));
+    result = machine.tool({"remote", "check", "--remote", place->url, "--secret-key", keys.secret});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.out, "--single-writer")) << result.out;
+
+    result = push(place->url, {"--single-writer"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pushed"});
+    machine.run(6);
+    EXPECT_EQ(rows_of(push(place->url, {"--single-writer"}).out), Rows{"demo blob pushed"});
+    std::filesystem::remove_all(machine.root);
+    EXPECT_EQ(rows_of(pull(place->url).out), Rows{"demo blob pulled"});
+    EXPECT_TRUE(contains(machine.run(6), " 6 hits, 0 misses"));
+
+    // It cannot list: programs are to be named.
+    result = machine.tool({"pull", "--remote", place->url, "--public-key", keys.open});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "--app NAME")) << result.err;
+    result = machine.tool({"remote", "show", "--json", "--app", "demo", "--remote", place->url,
+                           "--public-key", keys.open});
+    EXPECT_EQ(json::parse(result.out)["heads"].size(), 1u) << result.err;
+}
+
+// A certificate of the test's own authority, for localhost.
+TEST_F(HttpRemote, CertificatesAreVerified)
+{
+    if (!is_installed("/usr/bin/openssl")) {
+        GTEST_SKIP() << "openssl is not installed";
+    }
+    const std::string folder = keys.folder.path;
+    const ToolResult made = run_shell(
+        "set -e; cd " + folder +
+        "; export HOME=$PWD RANDFILE=$PWD/rnd\n"
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj "
+        "/CN=test\n"
+        "for name in localhost elsewhere; do\n"
+        "openssl req -newkey rsa:2048 -nodes -keyout $name.key -out $name.csr -subj /CN=$name\n"
+        "echo subjectAltName=DNS:$name > $name.ext\n"
+        "openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 "
+        "-extfile $name.ext -out $name.pem\n"
+        "done");
+    ASSERT_EQ(made.exit_status, 0) << made.err;
+    auto place_of = [&](const std::string &name) {
+        return apache_place("SSLEngine on\nSSLSessionCache none\nSSLCertificateFile " + folder +
+                                "/" + name + ".pem\nSSLCertificateKeyFile " + folder + "/" + name +
+                                ".key\n",
+                            "https", "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\n");
+    };
+    auto place = place_of("localhost");
+    if (!place) {
+        GTEST_SKIP() << "apache is not installed";
+    }
+    expect_refused(place->url, "remote_tls");
+    machine.more["CURL_CA_BUNDLE"] = folder + "/ca.pem";
+    machine.run(4);
+    EXPECT_EQ(rows_of(push(place->url).out), Rows{"demo blob pushed"});
+    std::filesystem::remove_all(machine.root);
+    EXPECT_EQ(rows_of(pull(place->url).out), Rows{"demo blob pulled"});
+    std::filesystem::remove_all(machine.root);
+    expect_refused(place_of("elsewhere")->url, "remote_tls");
+}
+
+TEST_F(HttpRemote, APasswordComesFromNetrc)
+{
+    const std::string folder = keys.folder.path;
+    // "hunter2", by `htpasswd -nbs`.
+    write_file(folder + "/passwords", "user:{SHA}87u9ZqY9S/F0eUBXjsPQEDUw4h0=\n");
+    std::filesystem::permissions(folder, std::filesystem::perms(0755));
+    std::string modules;
+    for (const std::string name : {"authn_core", "authn_file", "authz_user", "auth_basic"}) {
+        modules += "LoadModule " + name + "_module /usr/lib/apache2/modules/mod_" + name + ".so\n";
+    }
+    auto place = apache_place("<Location />\nAuthType Basic\nAuthName x\nAuthUserFile " + folder +
+                                  "/passwords\nRequire valid-user\n</Location>\n",
+                              "http", modules);
+    if (!place) {
+        GTEST_SKIP() << "apache is not installed";
+    }
+    expect_refused(place->url, "remote_forbidden");
+    write_file(folder + "/netrc", "machine localhost login user password hunter2\n");
+    machine.more["NETRC"] = folder + "/netrc";
+    const ToolResult result = pull(place->url);
+    EXPECT_EQ(result.exit_status, 0) << result.err << read_file(place->log);
+    EXPECT_EQ(rows_of(result.out), Rows());
+}
+
+TEST_F(HttpRemote, StatusesAreTold)
+{
+    const std::pair<const char *, const char *> cases[] = {
+        {"401 Unauthorized", "remote_forbidden"},   {"403 Forbidden", "remote_forbidden"},
+        {"429 Too Many Requests", "remote_busy"},   {"500 Internal Server Error", "remote_error"},
+        {"503 Service Unavailable", "remote_busy"}, {"302 Found", "remote_bad_answer"},
+    };
+    for (const auto &[status, reason] : cases) {
+        const std::string text = status;
+        // One request, or one a head: nothing is asked again of who says no.
+        expect_refused([text](const std::string &) { return http_answer(text, "no"); }, reason);
+    }
+    ToolResult result;
+    {
+        ScriptedServer server(
+            [](const std::string &) { return http_answer("404 Not Found", "<html>"); });
+        result = pull(server.url());
+        EXPECT_EQ(server.requests(), 2) << "a blob, and recipes";
+    }
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+}
+
+TEST_F(HttpRemote, AServerThatIsBusyIsAskedAgainWhenItSays)
+{
+    int left = 1;
+    ScriptedServer server([&left](const std::string &) {
+        return left-- > 0 ? http_answer("429 Too Many Requests", "", "Retry-After: 1\r\n")
+                          : http_answer("404 Not Found");
+    });
+    const ToolResult result = pull(server.url());
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(server.requests(), 3);
+    // Not if that is long.
+    expect_refused(
+        [](const std::string &) {
+            return http_answer("503 Service Unavailable", "", "Retry-After: 3600\r\n");
+        },
+        "remote_busy");
+}
+
+TEST_F(HttpRemote, PagesAndLiesAreNotTaken)
+{
+    expect_refused(
+        [](const std::string &) {
+            return http_answer("200 OK", "<html>Log in</html>", "Content-Type: text/html\r\n");
+        },
+        "remote_bad_answer");
+    // Ends early.
+    expect_refused(
+        [](const std::string &) { return "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nshort"; },
+        "remote_unreachable");
+    // Too much, announced and not.
+    expect_refused(
+        [](const std::string &) {
+            return "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nx";
+        },
+        "remote_bad_answer");
+    expect_refused(
+        [](const std::string &) {
+            return "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + std::string(100000, 'x');
+        },
+        "remote_bad_answer");
+    expect_refused([](const std::string &) { return "what?\r\n\r\n"; }, "remote_bad_answer");
+    expect_refused([](const std::string &) { return ""; }, "remote_unreachable");
+}
+
+TEST_F(HttpRemote, RedirectionsAreBounded)
+{
+    ScriptedServer server([](const std::string &request) {
+        return http_answer("302 Found", "",
+                           "Location: " + request.substr(4, request.find(" HTTP") - 4) + "x\r\n");
+    });
+    expect_refused(server.url(), "remote_bad_answer");
+    EXPECT_LE(server.requests(), 12);
+    // To another kind of place.
+    expect_refused(
+        [](const std::string &) {
+            return http_answer("302 Found", "", "Location: file:///etc/passwd\r\n");
+        },
+        "remote_bad_answer");
+}
+
+TEST_F(HttpRemote, APasswordGoesToNoOtherHost)
+{
+    std::string seen;
+    ScriptedServer other([&seen](const std::string &request) {
+        seen += request;
+        return http_answer("404 Not Found");
+    });
+    std::string first;
+    ScriptedServer server([&](const std::string &request) {
+        first += request;
+        const std::string path = request.substr(4, request.find(" HTTP") - 4);
+        const std::string to = "http://127.0.0.1" + other.url().substr(strlen("http://localhost"));
+        return http_answer("302 Found", "", "Location: " + to + path + "\r\n");
+    });
+    write_file(keys.folder.path + "/netrc", "machine localhost login user password hunter2\n");
+    machine.more["NETRC"] = keys.folder.path + "/netrc";
+    const ToolResult result = pull(server.url());
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    const auto lock = server.between_requests();
+    const auto other_lock = other.between_requests();
+    EXPECT_TRUE(contains(first, "Authorization: Basic")) << first;
+    EXPECT_TRUE(contains(seen, "GET /v1/head/demo/")) << seen;
+    EXPECT_FALSE(contains(seen, "Authorization")) << seen;
+}
+
+TEST_F(HttpRemote, WhoDoesNotAnswerIsNotAskedTwice)
+{
+    expect_refused("http://localhost:" + std::to_string(free_port()), "remote_unreachable");
+    expect_refused("http://does-not-exist.invalid", "remote_unreachable");
+}
+
+} // namespace
+#endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// run --remote and sync: what happens around a program, with a real one under the layer.
+#include <csignal>
+
+#include "fleet.h"
+
+namespace {
+
+class RunRemote : public testing::Test {
+  protected:
+    Keys keys;
+    Machine first;
+    Machine second;
+    std::unique_ptr<Place> place = file_place();
+
+    std::vector<std::string> writer()
+    {
+        return {"--remote", place->url, "--secret-key", keys.secret};
+    }
+
+    std::vector<std::string> reader()
+    {
+        return {"--remote", place->url, "--public-key", keys.open};
+    }
+};
+
+TEST_F(RunRemote, AFreshMachineStartsWithWhatAnotherHasLeft)
+{
+    EXPECT_TRUE(contains(first.run(4, writer()), " 0 hits, 4 misses"));
+    EXPECT_TRUE(contains(second.run(4, reader()), " 4 hits, 0 misses"));
+    EXPECT_TRUE(contains(second.run(6, writer()), " 4 hits, 2 misses"));
+    EXPECT_TRUE(contains(first.run(6, reader()), " 2 misses")) << "a part is merged with the save";
+    EXPECT_TRUE(contains(first.run(6), " 6 hits, 0 misses"));
+}
+
+TEST_F(RunRemote, VariablesAreEnough)
+{
+    first.run(4, writer());
+    second.more["WARMPIPE_REMOTE"] = place->url;
+    second.more["WARMPIPE_REMOTE_KEY"] = keys.open;
+    EXPECT_TRUE(contains(second.run(4), " 4 hits, 0 misses"));
+}
+
+TEST_F(RunRemote, TheProgramsEndIsItsOwn)
+{
+    auto run = [&](const std::string &script) {
+        return first
+            .tool({"run", "--dir", first.root, "--app", "demo", "--remote", place->url,
+                   "--secret-key", keys.secret, "--", "/bin/sh", "-c", script})
+            .exit_status;
+    };
+    EXPECT_EQ(run("exit 7"), 7);
+    EXPECT_EQ(run("kill -TERM $$"), 128 + SIGTERM);
+    EXPECT_EQ(run("kill -SEGV $$"), 128 + SIGSEGV);
+    // What is sent to the one that waits reaches the program, which may go on.
+    EXPECT_EQ(run("trap 'exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.05; done"), 3);
+    EXPECT_EQ(first
+                  .tool({"run", "--app", "demo", "--dir", first.root, "--remote", place->url,
+                         "--secret-key", keys.secret, "no-such-program"})
+                  .exit_status,
+              127);
+}
+
+TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
+{
+    auto expect_line = [&](std::vector<std::string> options, const std::string &reason) {
+        options.insert(options.begin(), "--quiet");
+        const std::string err = first.run(2, options);
+        EXPECT_EQ(lines_of(err).size(), 1u) << err;
+        EXPECT_TRUE(contains(err, reason)) << err;
+    };
+#ifdef WARMPIPE_HAVE_CURL
+    expect_line({"--remote", "http://localhost:" + std::to_string(free_port())},
+                "(remote_unreachable)");
+    // It takes the connection, and never says a word.
+    int port;
+    const int silent = listen_somewhere(&port);
+    expect_line({"--remote", "http://localhost:" + std::to_string(port), "--remote-wait", "200ms"},
+                "(remote_timeout)");
+    close(silent);
+#endif
+    expect_line({"--remote", "gopher://x"}, "(remote_bad_url)");
+    expect_line({"--remote", place->url, "--public-key", "/no/such/key"}, "/no/such/key");
+    const ToolResult result = first.tool({"run", "--remote", place->url, "--", "/bin/true"});
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_TRUE(contains(result.err, "--app NAME")) << result.err;
+}
+
+// The doctor looks at the remote that programs would be given.
+TEST_F(RunRemote, TheDoctorAsksTheRemote)
+{
+    auto findings = [&] {
+        std::vector<std::string> found;
+        const json answer = json::parse(first.tool({"doctor", "--json"}).out);
+        for (const json &row : answer["findings"]) {
+            if (row["check"] == "remote") {
+                found.push_back(row["verdict"].get<std::string>() + ": " +
+                                row["finding"].get<std::string>());
+            }
+        }
+        return found;
+    };
+    EXPECT_EQ(findings().size(), 0u);
+    first.more["WARMPIPE_REMOTE"] = place->url;
+    std::vector<std::string> found = findings();
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_TRUE(contains(found[0], "ok: " + place->url + " answers in ")) << found[0];
+    EXPECT_TRUE(contains(found[1], "problem: no key is trusted")) << found[1];
+    first.more["WARMPIPE_REMOTE_KEY"] = keys.open;
+    EXPECT_EQ(findings().size(), 1u);
+    first.more["WARMPIPE_REMOTE"] = "gopher://x";
+    EXPECT_EQ(findings(), std::vector<std::string>{"problem: the remote cannot be used"});
+#ifdef WARMPIPE_HAVE_CURL
+    first.more["WARMPIPE_REMOTE"] = "http://localhost:" + std::to_string(free_port());
+    found = findings();
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_TRUE(contains(found[0], "problem: http://localhost:")) << found[0];
+    EXPECT_TRUE(contains(found[0], "(remote_unreachable)")) << found[0];
+#endif
+}
+
+TEST_F(RunRemote, AnIntervalThatIsNoneIsRefused)
+{
+    for (const char *time : {"2", "s", "-1s", "2 s", "99999999999s"}) {
+        EXPECT_EQ(first.tool({"run", "--remote-wait", time, "--", "/bin/true"}).exit_status, 2)
+            << time;
+    }
+}
+
+// A lease is no lock: its time, or the time that one waits, ends it.
+TEST_F(RunRemote, ALeaseEndsByItself)
+{
+    first.run(4, {"--remote", place->url, "--secret-key", keys.secret, "--lease-wait", "20s"});
+    std::string identity;
+    for (const auto &entry : std::filesystem::directory_iterator(place->data + "/v1/head/demo")) {
+        const std::string name = entry.path().filename();
+        identity = name == "recipes" ? identity : name;
+    }
+    const std::string path = place->data + "/v1/lease/demo/" + identity;
+    EXPECT_FALSE(std::filesystem::exists(path)) << "it was not given back";
+    std::filesystem::remove_all(place->data + "/v1/head/demo");
+
+    // Held by a machine that died: readers and writers wait so long and no longer.
+    std::filesystem::create_directories(place->data + "/v1/lease/demo");
+    const std::string lease = "warmpipe lease v1 0123456789abcdef 600\n";
+    write_file(path, lease);
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::string> options = reader();
+    options.insert(options.end(), {"--lease-wait", "700ms"});
+    EXPECT_TRUE(contains(second.run(4, options), " 0 hits, 4 misses"));
+    const auto waited = std::chrono::steady_clock::now() - start;
+    EXPECT_GE(waited, std::chrono::milliseconds(700));
+    EXPECT_LE(waited, std::chrono::seconds(10));
+    EXPECT_EQ(read_file(path), lease);
+
+    // Its time is over, or it is nonsense: nobody waits.
+    for (const std::string &text :
+         {lease, std::string("warmpipe lease v1 0123456789abcdef 999999\n"), std::string("x")}) {
+        Machine machine;
+        write_file(path, text);
+        if (text == lease) {
+            std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() -
+                                                       std::chrono::minutes(11));
+        }
+        options.back() = "60s";
+        EXPECT_TRUE(contains(machine.run(4, options), " 0 hits, 4 misses")) << text;
+    }
+    options = writer();
+    options.insert(options.end(), {"--lease-wait", "60s"});
+    Machine machine;
+    EXPECT_TRUE(contains(machine.run(4, options), " 0 hits, 4 misses"));
+    EXPECT_FALSE(std::filesystem::exists(path)) << "it was taken over, and given back";
+}
+
+// A sidecar beside two starts of a program: what was saved is there, and a signal ends it.
+TEST_F(RunRemote, SyncPushesWhatIsSavedAndEndsOnASignal)
+{
+    std::filesystem::create_directories(first.root);
+    ToolResult result;
+    std::thread sidecar([&] {
+        result = run_program({"/bin/sh", "-c",
+                              "echo $$ > " + first.folder.path + "/pid; exec " + WARMPIPE_TOOL +
+                                  " sync --json --app demo --interval 1h --remote " + place->url +
+                                  " --secret-key " + keys.secret + " --dir " + first.root},
+                             first.environment());
+    });
+    first.run(4);
+    while (!std::filesystem::exists(place->data + "/v1/head/demo")) {
+        usleep(10000);
+    }
+    // Not yet seen, when the signal comes.
+    first.run(6);
+    kill(std::stoi(read_file(first.folder.path + "/pid")), SIGTERM);
+    sidecar.join();
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_GE(json::parse(result.out)["pushes"], 2) << result.out;
+    EXPECT_TRUE(contains(second.run(6, reader()), " 6 hits, 0 misses"));
+}
+
+} // namespace

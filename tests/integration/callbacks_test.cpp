@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// A driver that has something to say to a messenger at each call, and a callback that takes a lock
+// which the program also holds over calls of its own. None of that may hang, and no thread that the
+// program does not know may come into its callback.
+#include "during.hpp"
+#include "harness.hpp"
+#include "things.hpp"
+
+#include <fstream>
+
+namespace {
+
+// Calls of the driver come here as they would to the callback of a messenger.
+class Messages {
+  public:
+    explicit Messages(const Program &program)
+        : messenger_(create_messenger(program.instance)),
+          calls_([this](const char *command) { take(command); })
+    {
+        leak_from_here_on(); // the loader forgets messengers that go with their instance
+    }
+
+    // From now on a call of this command says so before it takes the lock.
+    void watch(const char *command)
+    {
+        watched_ = command;
+        watching_ = true;
+    }
+    // Waits until such a call is in the callback.
+    void wait()
+    {
+        inside_.wait();
+    }
+    // In this thread the program makes calls.
+    void know_this_thread()
+    {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        threads_.push_back(std::this_thread::get_id());
+    }
+    bool was_called_by_others()
+    {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        return strangers_ > 0;
+    }
+
+    std::recursive_mutex lock; // the program's
+
+  private:
+    void take(const std::string &command)
+    {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            const auto self = std::this_thread::get_id();
+            strangers_ += std::find(threads_.begin(), threads_.end(), self) == threads_.end();
+        }
+        if (watching_ && command == watched_) {
+            watching_ = false;
+            inside_.raise();
+        }
+        // Not try_lock_for: gcc's thread sanitizer does not know the function that it calls.
+        bool taken = lock.try_lock();
+        for (int i = 0; !taken && i < 20000; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            taken = lock.try_lock();
+        }
+        EXPECT_TRUE(taken) << command;
+        if (taken) {
+            lock.unlock();
+        }
+    }
+
+    std::string watched_;
+    std::atomic<bool> watching_{false};
+    Signal inside_;
+    std::mutex mutex_;
+    std::vector<std::thread::id> threads_{std::this_thread::get_id()};
+    unsigned strangers_ = 0;
+    VkDebugUtilsMessengerEXT messenger_; // the instance's end destroys it
+    DuringCalls calls_;
+};
+
+ProgramOptions with_messenger()
+{
+    ProgramOptions options;
+    options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+    return options;
+}
+
+class CallbackTest : public LayerTest {
+  protected:
+    // One thread is in a call of the driver, in the callback, and waits there for the lock; another
+    // one, which holds the lock, makes calls of its own.
+    static void meet(Messages &messages, const char *command, const std::function<void()> &first,
+                     const std::function<void()> &second)
+    {
+        messages.watch(command);
+        std::unique_lock<std::recursive_mutex> hold(messages.lock);
+        std::thread other([&] {
+            messages.know_this_thread();
+            first();
+        });
+        messages.wait();
+        second();
+        hold.unlock();
+        other.join();
+        EXPECT_FALSE(messages.was_called_by_others());
+    }
+};
+
+TEST_F(CallbackTest, ALoadIsNotWaitedFor)
+{
+    run([] { Program().create_compute(0, 4); });
+    const Outcome outcome = run([] {
+        Program program(with_messenger());
+        Messages messages(program);
+        Batch first(program, Kind::compute, {0});
+        Batch second(program, Kind::compute, {1});
+        meet(
+            messages, "vkCreatePipelineCache", [&] { EXPECT_EQ(first.create(), VK_SUCCESS); },
+            [&] { EXPECT_EQ(second.create(), VK_SUCCESS); });
+    });
+    EXPECT_EQ(outcome.hits(), 1u) << "the one that did not wait has compiled";
+}
+
+// The two handles are one.
+TEST_F(CallbackTest, NamingIsNotWaitedFor)
+{
+    run([] {
+        Program program(with_messenger());
+        Messages messages(program);
+        Things things(program);
+        const uint64_t handle = things.create(Thing::module, 1);
+        EXPECT_EQ(handle, things.create(Thing::module, 1));
+        const auto set =
+            program.command<PFN_vkSetDebugUtilsObjectNameEXT>("vkSetDebugUtilsObjectNameEXT");
+        const auto name = [&](uint64_t object, const char *text) {
+            const VkDebugUtilsObjectNameInfoEXT info = {
+                VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT, nullptr,
+                VK_OBJECT_TYPE_SHADER_MODULE, object, text};
+            EXPECT_EQ(set(program.device, &info), VK_SUCCESS);
+        };
+        const uint64_t another = things.create(Thing::module, 2);
+        meet(
+            messages, "vkSetDebugUtilsObjectNameEXT", [&] { name(handle, "first"); },
+            [&] {
+                name(handle, "at the same moment");
+                name(another, "another");
+            });
+        name(handle, "last");
+        for (uint64_t object : {handle, handle, another}) {
+            things.destroy(Thing::module, object);
+        }
+    });
+}
+
+// What is compiled is saved all the same.
+TEST_F(CallbackTest, OurThreadsAskTheDriverForNothing)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    run([] {
+        Program program(with_messenger());
+        Messages messages(program);
+        program.create_compute(0, 4);
+        /* Longer than the quiet time before a snapshot; what would come later would be seen below.
+         */
+        for (int i = 0; i < 300 && !messages.was_called_by_others(); ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        const std::lock_guard<std::recursive_mutex> hold(messages.lock);
+        program.destroy_device();
+        EXPECT_FALSE(messages.was_called_by_others());
+    });
+    EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
+}
+
+// The snapshot is taken by the threads of the program, and written by ours.
+TEST_F(CallbackTest, WhatIsCompiledIsSavedBeforeTheEnd)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "30000";
+    run(
+        [&] {
+            auto *program = new Program(with_messenger());
+            Messages messages(*program);
+            program->create_compute(0, 4);
+            for (int i = 0; i < 20000 && cache_files().empty(); ++i) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+            EXPECT_FALSE(messages.was_called_by_others());
+            _exit(HasFailure());
+        },
+        {Layer::any, true, 0});
+    EXPECT_GE(run([] { Program().create_compute(0, 4); }).hits(), 1u);
+}
+
+TEST_F(CallbackTest, ANewMessengerWaitsForTheCallThatIsUnderWay)
+{
+    environment["WPTEST_ICD_DATA_US"] = "50000";
+    run([] {
+        Program program(with_messenger());
+        Signal asked;
+        {
+            const std::thread::id main = std::this_thread::get_id();
+            const DuringCalls calls([&](const char *command) {
+                if (std::string(command) == "vkGetPipelineCacheData" &&
+                    std::this_thread::get_id() != main) {
+                    asked.raise();
+                }
+            });
+            program.create_compute(0, 4);
+            asked.wait();
+        }
+        Messages messages(program);
+        const std::lock_guard<std::recursive_mutex> hold(messages.lock);
+        program.create_compute(4, 6);
+        program.destroy_device();
+        EXPECT_FALSE(messages.was_called_by_others());
+    });
+    EXPECT_EQ(run([] { Program().create_compute(0, 6); }).hits(), 6u);
+}
+
+// Drivers whose cache users must not run at once: nothing of ours keeps them apart now, so nobody
+// is given our cache.
+TEST_F(CallbackTest, DriversThatNeedOneUserAtATimeGetNoCache)
+{
+    const auto policy = folder() / "policy";
+    std::ofstream(policy) << "[test]\nserialize = yes\n";
+    environment["WARMPIPE_POLICY"] = policy;
+    run([] { Program().create_compute(0, 4); });
+    const Outcome outcome = run([] {
+        Program program(with_messenger());
+        Messages messages(program);
+        Batch first(program, Kind::compute, {0});
+        Batch second(program, Kind::compute, {1});
+        meet(
+            messages, "vkCreateComputePipelines", [&] { EXPECT_EQ(first.create(), VK_SUCCESS); },
+            [&] { EXPECT_EQ(second.create(), VK_SUCCESS); });
+    });
+    EXPECT_EQ(outcome.hits(), 0u);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["injected"], 0);
+}
+
+} // namespace

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the blob is loaded, and who waits for that.
+#include "harness.hpp"
+#include "program.hpp"
+#include "test_icd.h"
+
+#include <chrono>
+#include <thread>
+
+namespace {
+
+// Handles are not shared here, so that the driver is asked for every pipeline.
+class FirstLoadTest : public LayerTest {
+  protected:
+    FirstLoadTest()
+    {
+        environment["WARMPIPE_DEDUP"] = "none";
+    }
+
+    // Leaves a blob that has these pipelines.
+    void fill(unsigned count)
+    {
+        run([count] {
+            Program program;
+            program.create_compute(0, count);
+        });
+    }
+
+    // Creates the pipeline of this number if that takes no compile.
+    static VkResult create_at_once(Program &program, unsigned number,
+                                   VkPipelineCache cache = VK_NULL_HANDLE)
+    {
+        Batch batch(program, Kind::compute, {number});
+        batch.set_flags(0, VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT);
+        return batch.create(cache);
+    }
+
+    // A condition that comes true on a thread of the layer; should it not, the test fails.
+    template <typename Condition> static void wait_until(Condition condition)
+    {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (!condition()) {
+            ASSERT_LT(std::chrono::steady_clock::now(), end);
+            std::this_thread::yield();
+        }
+    }
+};
+
+// Row 90. The call does not wait for the load, which it has begun; the next ones find what it gave.
+TEST_F(FirstLoadTest, ACallThatAsksNotToCompileDoesNotWaitForIt)
+{
+    fill(2);
+    const Outcome outcome = run([] {
+        Program program;
+        EXPECT_EQ(create_at_once(program, 1), VK_PIPELINE_COMPILE_REQUIRED);
+        wait_until([&] { return create_at_once(program, 1) == VK_SUCCESS; });
+    });
+    EXPECT_EQ(outcome.pipelines().front()["cache"], "0");
+    EXPECT_EQ(outcome.hits(), 1u);
+    EXPECT_EQ(outcome.stats_of()["cache"]["state"], "loaded");
+}
+
+// One that may compile waits for the load rather than do so.
+TEST_F(FirstLoadTest, OneThatMayCompileWaitsForIt)
+{
+    fill(2);
+    const Outcome outcome = run([] {
+        Program program;
+        EXPECT_EQ(create_at_once(program, 1), VK_PIPELINE_COMPILE_REQUIRED);
+        program.create(Kind::compute, 1);
+    });
+    EXPECT_EQ(outcome.hits(), 1u);
+}
+
+// Nor would it help to hurry one of a call.
+TEST_F(FirstLoadTest, ACallOfWhichOneMayCompileWaitsForIt)
+{
+    fill(3);
+    const Outcome outcome = run([] {
+        Program program;
+        Batch batch(program, Kind::compute, {1, 2});
+        batch.set_flags(0, VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT);
+        EXPECT_EQ(batch.create(), VK_SUCCESS);
+    });
+    EXPECT_EQ(outcome.hits(), 2u);
+}
+
+TEST_F(FirstLoadTest, AServedCacheChangesNothingOfThat)
+{
+    fill(2);
+    environment["WARMPIPE_APP_CACHE"] = "serve";
+    const Outcome outcome = run([] {
+        Program program;
+        const VkPipelineCache cache = program.create_cache();
+        EXPECT_EQ(create_at_once(program, 1, cache), VK_PIPELINE_COMPILE_REQUIRED);
+        wait_until([&] { return create_at_once(program, 1, cache) == VK_SUCCESS; });
+        program.destroy_cache(cache);
+    });
+    EXPECT_EQ(outcome.hits(), 1u);
+}
+
+// What would take long is begun before anybody asks.
+TEST_F(FirstLoadTest, ALargeBlobIsLoadedAheadOfTheFirstCreation)
+{
+    environment["WPTEST_ICD_RECORD_BYTES"] = "4000000";
+    fill(3);
+    const Outcome outcome = run([] {
+        Program program;
+        wait_until([] { return test_icd_calls("vkCreatePipelineCache") > 0; });
+        EXPECT_EQ(test_icd_calls("vkCreateComputePipelines"), 0u);
+        wait_until([&] { return create_at_once(program, 1) == VK_SUCCESS; });
+    });
+    EXPECT_EQ(outcome.stats_of()["cache"]["state"], "loaded");
+}
+
+} // namespace

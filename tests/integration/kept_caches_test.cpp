@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which programs keep their own pipeline caches, and which only read them back: what is learnt of
+// that, and what becomes of their caches.
+#include "own_caches.hpp"
+#include "test_icd.h"
+
+#include <csignal>
+#include <unistd.h>
+
+namespace {
+
+class KeptCachesTest : public OwnCachesTest {
+  protected:
+    json learnt() const
+    {
+        return json::parse(read_text(program_file()), nullptr, false);
+    }
+
+    std::filesystem::path program_file() const
+    {
+        return cache_root() / "test" / "program.json";
+    }
+
+    void forget(const char *name)
+    {
+        std::filesystem::remove(file(name));
+    }
+
+    // A program that keeps one cache: loads what it has, creates, saves.
+    std::function<void()> keeper(unsigned first, unsigned end)
+    {
+        return [=] {
+            Program program;
+            VkPipelineCache cache = program.create_cache(read_bytes(file("own")));
+            program.create_compute(first, end, cache);
+            write_bytes(file("own"), program.cache_data(cache));
+            program.destroy_cache(cache);
+        };
+    }
+
+    static unsigned served(const Outcome &outcome)
+    {
+        return outcome.stats_of()["app_caches"]["served"];
+    }
+};
+
+// Dawn, libplacebo, mpv: {caches, pipelines in each}; all of them read back, none ever loaded.
+struct Reader {
+    const char *name;
+    unsigned caches;
+    unsigned each;
+};
+
+class EachReader : public KeptCachesTest, public ::testing::WithParamInterface<Reader> {};
+
+INSTANTIATE_TEST_SUITE_P(Of, EachReader,
+                         ::testing::Values(Reader{"dawn", 20, 3}, Reader{"libplacebo", 10, 2},
+                                           Reader{"mpv", 2, 15}),
+                         [](const auto &reader) { return std::string(reader.param.name); });
+
+TEST_P(EachReader, IsWarmFromItsSecondStartOn)
+{
+    const auto [name, caches, each] = GetParam();
+    const auto program = [caches = caches, each = each, this] {
+        Program owner;
+        const auto data = use_caches(owner, caches, each, caches);
+        for (unsigned i = 0; i < caches; ++i) {
+            write_bytes(file(("data" + std::to_string(i)).c_str()), data[i]);
+        }
+    };
+    for (int start = 0; start < 4; ++start) {
+        const Outcome outcome = run(program);
+        EXPECT_EQ(outcome.hits(), start == 0 ? 0u : caches * each);
+        EXPECT_EQ(served(outcome), start == 0 ? 0u : caches);
+        EXPECT_EQ(outcome.stats_of()["app_caches"]["read_back"], caches);
+        for (unsigned i = 0; i < caches; ++i) {
+            const auto data = read_bytes(file(("data" + std::to_string(i)).c_str()));
+            EXPECT_EQ(holds(data, each * i, each * (i + 1)), each) << "what it made is in it";
+        }
+    }
+    EXPECT_EQ(learnt()["app_caches"], "read_back");
+    EXPECT_FALSE(learnt().contains("app_caches_kept"));
+}
+
+// Chromium, llama.cpp, ncnn: no vkDestroyDevice, no exit handlers.
+TEST_F(KeptCachesTest, IsLearntOfAProgramThatIsKilled)
+{
+    const auto wait_until = [](const std::function<bool()> &condition) {
+        for (int i = 0; i < 60000 && !condition(); ++i) {
+            usleep(1000);
+        }
+        EXPECT_TRUE(condition());
+    };
+    for (int start = 0; start < 2; ++start) {
+        const Outcome outcome = run(
+            [&] {
+                auto *program = new Program;
+                use_caches(*program, 5, 2, start == 0 ? 0 : 5);
+                wait_until([&] {
+                    return read_text(program_file()).find(start == 0 ? "not_read" : "answers") !=
+                               std::string::npos &&
+                           cache_files().size() == 1;
+                });
+                raise(SIGKILL);
+            },
+            {Layer::any, true, -SIGKILL});
+        EXPECT_EQ(outcome.hits(), start == 0 ? 0u : 10u);
+    }
+    EXPECT_EQ(learnt()["app_caches"], "read_back");
+    EXPECT_EQ(learnt()["app_caches_read_runs"], 1);
+}
+
+TEST_F(KeptCachesTest, OneThatKeepsItsCacheIsLeftAlone)
+{
+    environment.erase("WARMPIPE_ENABLE");
+    std::vector<std::vector<uint8_t>> plain;
+    for (int start = 0; start < 3; ++start) {
+        run(keeper(0, 10 + start), {Layer::absent, true, 0});
+        plain.push_back(read_bytes(file("own")));
+    }
+    forget("own");
+    environment["WARMPIPE_ENABLE"] = "1";
+    for (int start = 0; start < 3; ++start) {
+        const Outcome outcome = run(keeper(0, 10 + start));
+        EXPECT_EQ(outcome.hits(), start == 0 ? 0u : 9u + start);
+        EXPECT_EQ(read_bytes(file("own")), plain[start]) << "byte for byte as without us";
+        EXPECT_EQ(served(outcome), 0u);
+    }
+    EXPECT_EQ(learnt()["app_caches_kept"], 1);
+}
+
+TEST_F(KeptCachesTest, OneThatHasLostItsFileIsGivenItBack)
+{
+    run(keeper(0, 10));
+    run(keeper(0, 10));
+    for (int start = 0; start < 2; ++start) {
+        forget("own");
+        const Outcome outcome = run(keeper(0, 10));
+        EXPECT_EQ(outcome.hits(), 10u);
+        EXPECT_GT(outcome.events("vkCreatePipelineCache").at(1)["initial_size"], 32);
+        EXPECT_EQ(holds(read_bytes(file("own")), 0, 10), 10u);
+        EXPECT_LE(outcome.calls("vkMergePipelineCaches"), 1u) << "for a save, if one falls due";
+    }
+    EXPECT_EQ(run(keeper(0, 10)).hits(), 10u) << "and it keeps what it was given";
+}
+
+// vkd3d-proton: an empty cache for each pipeline, one of which is read back and kept.
+TEST_F(KeptCachesTest, OneThatKeepsOneOfManyIsServedAllOthers)
+{
+    constexpr unsigned count = 400;
+    const auto program = [&] {
+        Program owner;
+        std::vector<uint8_t> own = read_bytes(file("own"));
+        if (own.empty()) {
+            own = use_caches(owner, 1, 1, 1).at(0);
+            write_bytes(file("own"), own);
+        } else {
+            VkPipelineCache kept = owner.create_cache(own);
+            owner.create_compute(0, 1, kept);
+            owner.destroy_cache(kept);
+        }
+        use_caches(owner, count - 1, 1, 0, 1);
+    };
+    EXPECT_EQ(run(program).hits(), 0u);
+    EXPECT_GT(run(program).hits(), 0u); // more are destroyed at once than a first run keeps
+    EXPECT_EQ(learnt()["app_caches_kept"], 1);
+    const Outcome third = run(program);
+    EXPECT_EQ(third.hits(), count);
+    EXPECT_EQ(served(third), count - 1);
+}
+
+// A program that makes few caches and reads each back before the budget is spent, and one that
+// exceeds it: 20 answers of 80 pipelines of 64 KiB are 100 MiB.
+TEST_F(KeptCachesTest, BeyondTheBudgetTheyArePassedOnUntilTheProgramIsKnown)
+{
+    environment["WPTEST_ICD_RECORD_BYTES"] = "65536";
+    const auto program = [&] {
+        Program owner;
+        const auto data = use_caches(owner, 20, 4, 20);
+        write_bytes(file("last"), data.back());
+    };
+    run(program);
+    const Outcome second = run(program);
+    EXPECT_GT(served(second), 0u);
+    EXPECT_LT(served(second), 20u);
+    EXPECT_EQ(holds(read_bytes(file("last")), 76, 80), 4u);
+
+    // Three runs on two days.
+    json known = learnt();
+    known["app_caches_read_runs"] = 3;
+    known["app_caches_read_days"] = 2;
+    const std::string text = known.dump();
+    write_bytes(program_file(), {text.begin(), text.end()});
+    const Outcome known_run = run(program);
+    EXPECT_EQ(served(known_run), 20u);
+    EXPECT_EQ(known_run.hits(), 80u);
+    EXPECT_EQ(holds(read_bytes(file("last")), 76, 80), 0u) << "the empty cache that it really is";
+
+    // It keeps it after all: it gets what it had, at once, and is known for good.
+    const Outcome kept = run([&] {
+        Program owner;
+        VkPipelineCache cache = owner.create_cache(read_bytes(file("last")));
+        owner.create_compute(76, 80, cache);
+        write_bytes(file("last"), owner.cache_data(cache));
+        owner.destroy_cache(cache);
+    });
+    EXPECT_EQ(kept.hits(), 4u);
+    EXPECT_EQ(holds(read_bytes(file("last")), 76, 80), 4u);
+    EXPECT_EQ(learnt()["app_caches_kept"], 1);
+}
+
+// What a process reads and loads again itself shows nothing.
+TEST_F(KeptCachesTest, LoadingInTheSameProcessIsNotKeeping)
+{
+    const auto program = [] {
+        Program owner;
+        const auto data = use_caches(owner, 1, 5, 1);
+        VkPipelineCache again = owner.create_cache(data.at(0));
+        owner.create_compute(0, 5, again);
+        owner.destroy_cache(again);
+    };
+    for (int start = 0; start < 3; ++start) {
+        run(program);
+        EXPECT_FALSE(learnt().contains("app_caches_kept"));
+    }
+}
+
+// The program guards its own caches, and knows nothing of ours.
+class EachMergeMode : public OwnCachesTest, public ::testing::WithParamInterface<const char *> {
+    void SetUp() override
+    {
+        mode(GetParam());
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Of, EachMergeMode, ::testing::Values("serve", "harvest"),
+                         [](const auto &mode) { return std::string(mode.param); });
+
+TEST_P(EachMergeMode, ThreadsMergeFromTheSameCache)
+{
+    environment["WPTEST_ICD_DATA_US"] = "200";
+    const Outcome outcome = run([] {
+        Program program;
+        for (unsigned round = 0; round < 20; ++round) {
+            VkPipelineCache source = program.create_cache();
+            program.create_compute(4 * round, 4 * round + 4, source);
+            std::vector<VkPipelineCache> targets;
+            for (int i = 0; i < 4; ++i) {
+                targets.push_back(program.create_cache());
+            }
+            std::vector<std::thread> threads;
+            for (VkPipelineCache target : targets) {
+                threads.emplace_back([&, target] {
+                    EXPECT_EQ(vkMergePipelineCaches(program.device, target, 1, &source),
+                              VK_SUCCESS);
+                    program.cache_data(source);
+                });
+            }
+            for (std::thread &thread : threads) {
+                thread.join();
+            }
+            program.destroy_cache(source);
+            for (VkPipelineCache target : targets) {
+                program.destroy_cache(target);
+            }
+        }
+    });
+    EXPECT_EQ(outcome.violations(), std::vector<std::string>{});
+}
+
+// The driver reads one of the program's caches for our snapshot, and does not come back until the
+// program has merged others.
+TEST_F(KeptCachesTest, AMergeDoesNotWaitForOurSnapshot)
+{
+    mode("harvest");
+    const Outcome outcome = run([] {
+        static std::atomic<bool> reading{false};
+        static std::atomic<bool> merged{false};
+        static const pid_t program_thread = gettid();
+        Program program;
+        test_icd_on_call(
+            [](const char *command, void *) {
+                if (gettid() != program_thread &&
+                    std::string(command) == "vkGetPipelineCacheData") {
+                    reading = true;
+                    while (!merged) {
+                        usleep(1000);
+                    }
+                }
+            },
+            nullptr);
+        std::vector<VkPipelineCache> caches;
+        for (unsigned i = 0; i < 10; ++i) {
+            caches.push_back(program.create_cache());
+            program.create_compute(i, i + 1, caches.back());
+        }
+        while (!reading) {
+            usleep(1000);
+        }
+        VkPipelineCache target = program.create_cache();
+        EXPECT_EQ(vkMergePipelineCaches(program.device, target, 10, caches.data()), VK_SUCCESS);
+        merged = true;
+        program.create_compute(0, 10, target);
+        program.destroy_cache(target);
+        for (VkPipelineCache cache : caches) {
+            program.destroy_cache(cache);
+        }
+        program.destroy_device();
+        test_icd_on_call(nullptr, nullptr);
+    });
+    EXPECT_EQ(warm(0, 10), 10u);
+}
+
+// The worker is reading a cache that the program destroys and one that it merges into.
+TEST_F(KeptCachesTest, WhatIsReadForASaveMayBeDestroyedAndMergedInto)
+{
+    mode("harvest");
+    environment["WPTEST_ICD_DATA_US"] = "2000";
+    run([] {
+        Program program;
+        for (unsigned round = 0; round < 15; ++round) { // no more than may wait for the worker
+            std::vector<VkPipelineCache> caches;
+            for (unsigned i = 0; i < 4; ++i) {
+                caches.push_back(program.create_cache());
+                program.create_compute(4 * round + i, 4 * round + i + 1, caches.back());
+            }
+            usleep(10000 * (round % 3 == 0)); // now and then a snapshot comes in between
+            EXPECT_EQ(vkMergePipelineCaches(program.device, caches[0], 3, &caches[1]), VK_SUCCESS);
+            for (VkPipelineCache cache : caches) {
+                program.destroy_cache(cache);
+            }
+        }
+    });
+    EXPECT_EQ(warm(0, 60), 60u);
+}
+
+} // namespace

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads and writes that the kernel does in parts.
+#include <cerrno>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "scratch.h"
+
+extern "C" {
+#include "common/base/io.h"
+}
+
+namespace {
+
+TEST(Io, APipeThatIsSmallerThanWhatGoesThrough)
+{
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const std::string data(1 << 20, 'x');
+    std::thread writer([&] {
+        EXPECT_TRUE(io_write(ends[1], data.data(), data.size(), IO_HERE));
+        close(ends[1]);
+    });
+    std::string got(data.size() + 1, '\0');
+    EXPECT_EQ(io_read(ends[0], &got[0], got.size(), IO_HERE), static_cast<ssize_t>(data.size()));
+    writer.join();
+    close(ends[0]);
+    got.pop_back();
+    EXPECT_EQ(got, data);
+}
+
+TEST(Io, AtAnOffset)
+{
+    Scratch scratch;
+    const int fd = open(scratch.path("file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    EXPECT_TRUE(io_write(fd, "0123456789", 10, 0));
+    EXPECT_TRUE(io_write(fd, "ab", 2, 4));
+    char text[8] = "";
+    EXPECT_EQ(io_read(fd, text, 3, 3), 3);
+    EXPECT_STREQ(text, "3ab");
+    EXPECT_EQ(io_read(fd, text, 7, 8), 2) << "to the end";
+    EXPECT_EQ(lseek(fd, 0, SEEK_CUR), 0);
+    close(fd);
+}
+
+TEST(Io, TellsWhatFails)
+{
+    char text[1];
+    const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    EXPECT_FALSE(io_write(full, "x", 1, IO_HERE));
+    EXPECT_EQ(errno, ENOSPC);
+    EXPECT_EQ(io_read(full, text, 1, IO_HERE), -1);
+    EXPECT_EQ(errno, EBADF);
+    close(full);
+}
+
+} // namespace

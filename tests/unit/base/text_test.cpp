@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <string>
+
+#include <gtest/gtest.h>
+
+extern "C" {
+#include "common/base/text.h"
+}
+
+namespace {
+
+TEST(Utf8, LengthOfWellFormed)
+{
+    EXPECT_EQ(utf8_length(""), 1u);
+    EXPECT_EQ(utf8_length("a"), 1u);
+    EXPECT_EQ(utf8_length("\x7f"), 1u);
+    for (const char *two : {"\xc2\x80", "\xdf\xbf"}) {
+        EXPECT_EQ(utf8_length(two), 2u);
+    }
+    for (const char *three : {"\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf"}) {
+        EXPECT_EQ(utf8_length(three), 3u);
+    }
+    for (const char *four : {"\xf0\x90\x80\x80", "\xf1\x80\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+        EXPECT_EQ(utf8_length(four), 4u);
+    }
+}
+
+TEST(Utf8, RefusesIllFormed)
+{
+    const char *const bad[] = {
+        "\x80",
+        "\xbf",
+        "\xfe",
+        "\xff",
+        "\xf5\x80\x80\x80",
+        "\xc0\x80",
+        "\xc1\xbf",
+        "\xe0\x9f\xbf",
+        "\xf0\x8f\xbf\xbf", // overlong
+        "\xed\xa0\x80",
+        "\xed\xbf\xbf",     // surrogates
+        "\xf4\x90\x80\x80", // above U+10FFFF
+        "\xc3",
+        "\xe2\x82",
+        "\xf0\x9f\x98", // cut off
+        "\xc3(",
+        "\xe2(\x82",
+        "\xe2\x82(",
+        "\xf0\x9f\x98(",
+    };
+    for (const char *text : bad) {
+        EXPECT_EQ(utf8_length(text), 0u) << testing::PrintToString(text);
+    }
+}
+
+// The block ends with the zero: reading beyond it is the sanitizer's to tell.
+TEST(Utf8, StopsAtTheZero)
+{
+    for (const char *cut : {"\xe2", "\xe2\x82", "\xf0", "\xf0\x9f", "\xf0\x9f\x98"}) {
+        std::string text(cut);
+        text.shrink_to_fit();
+        EXPECT_EQ(utf8_length(text.c_str()), 0u);
+    }
+}
+
+TEST(Utf8, SteeringCharactersAreNotShown)
+{
+    for (const char *text :
+         {"\x01", "\x1b", "\x7f", "\u0080", "\u009b", "\u061c", "\u200e", "\u200f", "\u2028",
+          "\u2029", "\u202a", "\u202e", "\u2066", "\u2069", "\xff", ""}) {
+        EXPECT_EQ(utf8_shown_length(text), 0u) << testing::PrintToString(text);
+    }
+    for (const char *text : {" ", "~", "\u00a0", "\u061b", "\u200d", "\u2027", "\u202f", "\u2065",
+                             "\u206a", "\U0001f600"}) {
+        EXPECT_EQ(utf8_shown_length(text), strlen(text)) << testing::PrintToString(text);
+    }
+}
+
+TEST(Utf8, CodePoints)
+{
+    EXPECT_EQ(utf8_code_point("a", 1), 0x61u);
+    EXPECT_EQ(utf8_code_point("\u009b", 2), 0x9bu);
+    EXPECT_EQ(utf8_code_point("\u202e", 3), 0x202eu);
+    EXPECT_EQ(utf8_code_point("\U0010ffff", 4), 0x10ffffu);
+}
+
+TEST(Pattern, Matches)
+{
+    const char *const cases[][2] = {
+        {"", ""},
+        {"*", ""},
+        {"**", ""},
+        {"*", "anything"},
+        {"abc", "abc"},
+        {"ABC", "abc"},
+        {"abc", "ABC"},
+        {"a?c", "abc"},
+        {"*c", "abc"},
+        {"a*", "abc"},
+        {"a*c", "ac"},
+        {"a*c", "abbbc"},
+        {"*b*", "abc"},
+        {"*ab*ab", "abab"},
+        {"a*b", "aab"},
+        {"*aab", "aaaab"},
+        {"*a*b*c", "xabcabc"},
+        {"a**c", "abc"},
+        {"[a]", "[a]"},
+        {"a\\*", "a\\bc"},
+        {"*DXT-48*", "PowerVR D-Series DXT-48-1536 MC1"},
+    };
+    for (const auto &[pattern, text] : cases) {
+        EXPECT_TRUE(pattern_matches(pattern, text)) << pattern << " against " << text;
+    }
+}
+
+TEST(Pattern, MatchesNot)
+{
+    const char *const cases[][2] = {
+        {"", "a"},      {"a", ""},          {"?", ""},        {"a", "ab"},
+        {"ab", "a"},    {"a?", "a"},        {"*b", "abc"},    {"b*", "abc"},
+        {"a*d", "abc"}, {"*ab*ab", "ab"},   {"*x*", "abc"},   {"a*b*c", "acb"},
+        {"[a]", "a"},   {"a*aab", "aaab!"}, {"\xc4", "\xe4"}, // only letters of ASCII have a case
+    };
+    for (const auto &[pattern, text] : cases) {
+        EXPECT_FALSE(pattern_matches(pattern, text)) << pattern << " against " << text;
+    }
+}
+
+// A matcher that tries every split would not come back.
+TEST(Pattern, StarsDoNotMultiply)
+{
+    std::string pattern;
+    for (int i = 0; i < 100; i++) {
+        pattern += "*a";
+    }
+    EXPECT_FALSE(pattern_matches((pattern + "b").c_str(), std::string(1000, 'a').c_str()));
+    EXPECT_TRUE(pattern_matches(pattern.c_str(), std::string(1000, 'a').c_str()));
+}
+
+} // namespace

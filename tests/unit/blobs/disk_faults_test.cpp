@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: Apache-2.0
+// A disk that fails: every system call of a save and of a load, one after the other, with every
+// error that disks, quotas and sandboxes know. The calls are this executable's own functions, found
+// before those of the C library.
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <functional>
+#include <utility>
+
+#include <sys/file.h>
+#include <sys/syscall.h>
+
+#include "disk_fixture.h"
+#include "holder.h"
+#include "scratch.h"
+#include "store_fixture.h"
+
+extern "C" {
+#include "common/files/names.h"
+}
+
+namespace {
+
+struct Faults {
+    bool armed = false;
+    int calls = 0;         // made since it was armed
+    int failing = -1;      // index of the call that fails
+    bool all_from = false; // and all after it
+    int error = 0;
+    const char *only = nullptr;        // counts calls of this name alone
+    size_t most = SIZE_MAX;            // bytes that one read or write does
+    std::function<void()> before_lock; // runs once, when next an exclusive lock is asked for
+    std::function<void()> before_shared_lock;
+    std::vector<std::string>
+        done; // what reached the disk, while it is armed: of fsync and renameat
+};
+Faults faults;
+
+bool fails(const char *name)
+{
+    if (!faults.armed || (faults.only && std::strcmp(faults.only, name) != 0)) {
+        return false;
+    }
+    int call = faults.calls++;
+    if (call == faults.failing || (faults.all_from && call > faults.failing)) {
+        errno = faults.error;
+        return true;
+    }
+    return false;
+}
+
+} // namespace
+
+extern "C" {
+
+int openat(int directory_fd, const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    return fails("openat") ? -1
+                           : static_cast<int>(syscall(SYS_openat, directory_fd, path, flags, mode));
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    return fails("open") ? -1 : static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+int mkdirat(int directory_fd, const char *path, mode_t mode)
+{
+    return fails("mkdirat") ? -1 : static_cast<int>(syscall(SYS_mkdirat, directory_fd, path, mode));
+}
+
+int flock(int fd, int operation) noexcept
+{
+    if (faults.before_lock && (operation & LOCK_EX)) {
+        std::exchange(faults.before_lock, nullptr)();
+    }
+    if (faults.before_shared_lock && (operation & LOCK_SH)) {
+        std::exchange(faults.before_shared_lock, nullptr)();
+    }
+    return fails("flock") ? -1 : static_cast<int>(syscall(SYS_flock, fd, operation));
+}
+
+int fchmod(int fd, mode_t mode) noexcept
+{
+    return fails("fchmod") ? -1 : static_cast<int>(syscall(SYS_fchmod, fd, mode));
+}
+
+// Of a disk that fails only its answer matters here, and without it the test takes seconds less.
+int fsync(int fd)
+{
+    if (fails("fsync")) {
+        return -1;
+    }
+    struct stat status = {};
+    if (faults.armed && fstat(fd, &status) == 0) {
+        faults.done.push_back(S_ISDIR(status.st_mode) ? "fsync folder" : "fsync file");
+    }
+    return 0;
+}
+
+ssize_t read(int fd, void *data, size_t size)
+{
+    return fails("read") ? -1 : syscall(SYS_read, fd, data, std::min(size, faults.most));
+}
+
+ssize_t pread(int fd, void *data, size_t size, off_t offset)
+{
+    return fails("pread") ? -1 : syscall(SYS_pread64, fd, data, size, offset);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+    return fails("pwrite") ? -1 : syscall(SYS_pwrite64, fd, data, size, offset);
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+    return fails("write") ? -1 : syscall(SYS_write, fd, data, std::min(size, faults.most));
+}
+
+int renameat(int from_fd, const char *from, int to_fd, const char *to) noexcept
+{
+    if (fails("renameat")) {
+        return -1;
+    }
+    if (faults.armed) {
+        faults.done.push_back("renameat");
+    }
+    return static_cast<int>(syscall(SYS_renameat2, from_fd, from, to_fd, to, 0));
+}
+
+int unlink(const char *path) noexcept
+{
+    return fails("unlink") ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+}
+
+ssize_t getrandom(void *data, size_t size, unsigned flags)
+{
+    return fails("getrandom") ? -1 : syscall(SYS_getrandom, data, size, flags);
+}
+
+} // extern "C"
+
+namespace {
+
+// The disk, the quota, a sandbox, too many files, a file system without locks.
+const int errors[] = {EIO, EDQUOT, EPERM, EMFILE, ENOLCK};
+
+// Thousands of small files: in memory where that can be had.
+const bool in_memory = access("/dev/shm", W_OK) == 0 && setenv("TEST_TMPDIR", "/dev/shm/", 0) == 0;
+
+class Arm {
+  public:
+    Arm(int failing, int error, bool all_from = false, const char *only = nullptr)
+    {
+        faults = {};
+        faults.failing = failing;
+        faults.error = error;
+        faults.all_from = all_from;
+        faults.only = only;
+        faults.armed = true;
+    }
+    ~Arm()
+    {
+        faults.armed = false;
+    }
+};
+
+// What a new process would find.
+std::string content_of(const std::string &root)
+{
+    return Store(root).load();
+}
+
+std::vector<std::string> temporary_files(const std::string &root)
+{
+    return names_in(root + "/app", ".tmp");
+}
+
+template <typename Save> void expect_old_or_new_whole(Save save)
+{
+    int saves = 0;
+    for (int error : errors) {
+        for (bool all_from : {false, true}) {
+            for (int call = 0;; call++) {
+                Scratch scratch;
+                const std::string root = scratch.path("root");
+                ASSERT_EQ(Store(root).commit("old"), STATUS_ok);
+                Store store(root);
+                ASSERT_EQ(store.load(), "old");
+                store_survived(store.get());
+                enum status reason = STATUS_ok;
+                {
+                    Arm arm(call, error, all_from);
+                    reason = save(store, "new");
+                }
+                const std::string found = content_of(root);
+                const bool in_part = reason == STATUS_ok && store_has_part(store.get());
+                EXPECT_EQ(found, reason == STATUS_ok && !in_part ? "new old" : "old")
+                    << "call " << call << ", " << strerror(error);
+                EXPECT_TRUE(temporary_files(root).empty())
+                    << "call " << call << ", " << strerror(error);
+                // The next save finds everything as it has to be.
+                Store next(root);
+                next.load();
+                ASSERT_EQ(next.commit("next"), STATUS_ok);
+                EXPECT_EQ(content_of(root), reason == STATUS_ok ? "new next old" : "next old");
+                saves++;
+                if (faults.calls <= call) {
+                    EXPECT_EQ(reason, STATUS_ok);
+                    break;
+                }
+            }
+        }
+    }
+    EXPECT_GT(saves, 100);
+}
+
+TEST(DiskFaults, LeaveTheOldFileOrTheNewOneOfACommit)
+{
+    expect_old_or_new_whole(
+        [](Store &store, const std::string &words) { return store.commit(words); });
+}
+
+TEST(DiskFaults, LeaveTheOldFileOrTheNewOneOfAnUnmergedCommit)
+{
+    expect_old_or_new_whole(
+        [](Store &store, const std::string &words) { return store.commit_unmerged(words); });
+}
+
+// A name that reaches the disk before its data, or not at all, is lost in a power cut.
+TEST(DiskFaults, TheFileIsSyncedThenNamedThenTheFolderIsSynced)
+{
+    Scratch scratch;
+    Store store(scratch.path("root"));
+    {
+        Arm arm(-1, 0);
+        ASSERT_EQ(store.commit("words"), STATUS_ok);
+    }
+    const std::vector<std::string> expected = {"fsync file", "renameat", "fsync folder"};
+    EXPECT_EQ(faults.done, expected);
+}
+
+// What was read of parts is in no file yet.
+TEST(DiskFaults, PartsStayWhereTheWriteFails)
+{
+    for (const char *name : {"write", "fsync", "renameat"}) {
+        Scratch scratch;
+        const std::string root = scratch.path("root");
+        ASSERT_EQ(Store(root).commit("old"), STATUS_ok);
+        Store beside(root);
+        ASSERT_EQ(Store(root).commit("file"), STATUS_ok); // which `beside` has not seen
+        ASSERT_EQ(beside.commit_unmerged("part"), STATUS_ok);
+        ASSERT_TRUE(store_has_part(beside.get()));
+        Store store(root);
+        ASSERT_EQ(store.load(), "file old");
+        {
+            Arm arm(0, ENOSPC, true, name);
+            EXPECT_EQ(store.commit("new"), STATUS_disk_full) << name;
+        }
+        EXPECT_EQ(names_in(root + "/app", ".part").size(), 1u) << name;
+        ASSERT_EQ(Store(root).commit("next"), STATUS_ok);
+        EXPECT_EQ(content_of(root), "file next old part") << name;
+    }
+}
+
+// A part that cannot be read at this moment can be whole, and read by the next save.
+TEST(DiskFaults, PartsThatCannotBeReadJustNowStay)
+{
+    for (int call = 0;; call++) {
+        Scratch scratch;
+        const std::string root = scratch.path("root");
+        ASSERT_EQ(Store(root).commit("old"), STATUS_ok);
+        Store beside(root);
+        ASSERT_EQ(Store(root).commit("file"), STATUS_ok);
+        ASSERT_EQ(beside.commit_unmerged("part"), STATUS_ok);
+        Store store(root);
+        ASSERT_EQ(store.load(), "file old");
+        {
+            Arm arm(call, EIO, true, "read");
+            store.commit("new");
+        }
+        if (faults.calls <= call) {
+            break;
+        }
+        ASSERT_EQ(Store(root).commit("next"), STATUS_ok);
+        EXPECT_NE(content_of(root).find("part"), std::string::npos) << "read " << call;
+    }
+}
+
+TEST(DiskFaults, InterruptedCallsAreMadeAgain)
+{
+    for (const char *name : {"openat", "open", "flock", "fsync", "read", "write"}) {
+        Scratch scratch;
+        ASSERT_EQ(Store(scratch.path("root")).commit("old"), STATUS_ok);
+        for (int call = 0; call < 32; call++) {
+            Store store(scratch.path("root"));
+            Arm arm(call, EINTR, false, name);
+            ASSERT_EQ(store.load().substr(0, 3), "old") << name << " " << call;
+            ASSERT_EQ(store.commit("old w" + std::to_string(call)), STATUS_ok)
+                << name << " " << call;
+            ASSERT_FALSE(store_has_part(store.get()));
+        }
+    }
+}
+
+TEST(DiskFaults, ShortReadsAndWritesAreGoneOnWith)
+{
+    Scratch scratch;
+    const std::string words(3000, 'x');
+    for (size_t most : {1, 7, 959, 960, 961}) {
+        faults = {};
+        faults.most = most;
+        Store store(scratch.path("root"));
+        EXPECT_EQ(store.commit(words), STATUS_ok);
+        EXPECT_EQ(content_of(scratch.path("root")), words);
+    }
+    faults = {};
+}
+
+TEST(DiskFaults, LoadWhatCanBeReadOrSayWhyNot)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("words"), STATUS_ok);
+    for (int error : errors) {
+        for (int call = 0;; call++) {
+            Store store(root);
+            std::string found;
+            {
+                Arm arm(call, error);
+                found = store.load();
+            }
+            EXPECT_TRUE(found == "words" || found[0] == '<') << found;
+            if (faults.calls <= call) {
+                EXPECT_EQ(found, "words");
+                break;
+            }
+            // No fault here is a death.
+            store_survived(store.get());
+            EXPECT_EQ(content_of(root), "words");
+        }
+    }
+    EXPECT_TRUE(names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).empty());
+}
+
+TEST(DiskFaults, LoadWithoutAMarkerWhereNoneCanBeSet)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("words"), STATUS_ok);
+    for (const char *name : {"mkdirat", "flock", "pwrite"}) {
+        Store store(root);
+        Arm arm(0, name == std::string("flock") ? EOPNOTSUPP : EROFS, true, name);
+        EXPECT_EQ(store.load(), "words") << name;
+        EXPECT_GT(faults.calls, 0) << name;
+        if (name != std::string("mkdirat")) {
+            EXPECT_TRUE(
+                names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).empty());
+        }
+    }
+}
+
+TEST(DiskFaults, NamedByTheirErrors)
+{
+    const std::pair<int, enum status> reasons[] = {
+        {EIO, STATUS_io_error},         {ENOSPC, STATUS_disk_full}, {EDQUOT, STATUS_disk_full},
+        {EROFS, STATUS_read_only_disk}, {EFBIG, STATUS_disk_full},  {EACCES, STATUS_unreadable},
+        {ENOMEM, STATUS_out_of_memory}, {EPERM, STATUS_unreadable},
+    };
+    for (const auto &[error, reason] : reasons) {
+        for (const char *name : {"write", "fsync", "renameat"}) {
+            Scratch scratch;
+            Store store(scratch.path("root"));
+            Arm arm(0, error, false, name);
+            EXPECT_EQ(store.commit("x"), reason) << name << ": " << strerror(error);
+        }
+    }
+}
+
+// A sandbox may forbid to remove the marker: the process has survived all the same.
+TEST(DiskFaults, MarkersThatCannotBeRemovedSayNothing)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("words"), STATUS_ok);
+    {
+        Store store(root);
+        ASSERT_EQ(store.load(), "words");
+        Arm arm(0, EPERM, true, "unlink");
+        store_survived(store.get());
+        EXPECT_GT(faults.calls, 0);
+    }
+    EXPECT_EQ(names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).size(), 1u);
+    EXPECT_EQ(content_of(root), "words");
+    EXPECT_EQ(names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).size(), 0u);
+}
+
+// Between the verdict and the lock another process may have saved.
+TEST(DiskFaults, TheFileThatTookACondemnedOnesPlaceIsLeftAlone)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    Store survivor(root);
+    ASSERT_EQ(survivor.commit("old"), STATUS_ok);
+    for (int deaths = 0; deaths < 2; deaths++) {
+        Holder([&] { (new Store(root))->load(); }).end();
+        if (deaths == 0) {
+            ASSERT_EQ(content_of(root), "<suspect>");
+        }
+    }
+    faults = {};
+    faults.before_lock = [&] { EXPECT_EQ(survivor.commit("new"), STATUS_ok); };
+    EXPECT_EQ(content_of(root), "<suspect>");
+    EXPECT_FALSE(faults.before_lock);
+    EXPECT_FALSE(std::filesystem::exists(root + "/app/quarantine"));
+    EXPECT_EQ(content_of(root), "new old");
+}
+
+// Somebody looks at a marker at the moment in which its process, alive and well, removes it.
+TEST(DiskFaults, AProcessThatRemovesItsMarkerIsNotTakenForDead)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("one"), STATUS_ok);
+    Store loading(root);
+    EXPECT_EQ(loading.load(), "one");
+    faults = {};
+    faults.before_shared_lock = [&] { store_survived(loading.get()); };
+    EXPECT_EQ(content_of(root), "one");
+    EXPECT_FALSE(faults.before_shared_lock) << "nobody has looked at the marker";
+}
+
+TEST(DiskFaults, SavesGoOnWhereThereAreNoLocks)
+{
+    for (int error : {ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL}) {
+        Scratch scratch;
+        const std::string root = scratch.path("root");
+        Arm arm(0, error, true, "flock");
+        EXPECT_EQ(Store(root).commit("one"), STATUS_ok);
+        Store store(root);
+        EXPECT_EQ(store.load(), "one");
+        EXPECT_EQ(store.commit_unmerged("one two"), STATUS_ok);
+        EXPECT_FALSE(store_has_part(store.get()));
+        EXPECT_EQ(content_of(root), "one two");
+    }
+}
+
+TEST(DiskFaults, NumbersAreDrawnWithoutTheKernelToo)
+{
+    Arm arm(0, ENOSYS, true, "getrandom");
+    std::set<uint64_t> numbers;
+    for (int i = 0; i < 1000; i++) {
+        numbers.insert(unique_draw());
+    }
+    EXPECT_EQ(faults.calls, 1000);
+    EXPECT_EQ(numbers.size(), 1000u);
+    EXPECT_EQ(numbers.count(0), 0u);
+}
+
+} // namespace

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saves that could not take the file's place, and how the next commit takes them up.
+#include "disk_fixture.h"
+#include "holder.h"
+#include "scratch.h"
+#include "store_fixture.h"
+
+extern "C" {
+#include "common/blobs/identity_files.h"
+#include "common/files/file.h"
+}
+
+namespace {
+
+class StoreParts : public testing::Test {
+  protected:
+    std::string root() const
+    {
+        return scratch.path("root");
+    }
+
+    std::vector<std::string> parts() const
+    {
+        return names_in(root() + "/app", ".part");
+    }
+
+    std::string load() const
+    {
+        return Store(root()).load();
+    }
+
+    // A process that began with nothing and may not merge: its save becomes a part.
+    void leave_part(const std::string &words) const
+    {
+        Store store(root());
+        ASSERT_EQ(store.commit_unmerged(words), STATUS_ok);
+        ASSERT_TRUE(store_has_part(store.get()));
+    }
+
+    Scratch scratch;
+};
+
+TEST_F(StoreParts, AreNotNeededWhereThereIsNoFile)
+{
+    Store store(root());
+    EXPECT_EQ(store.commit_unmerged("one"), STATUS_ok);
+    EXPECT_FALSE(store_has_part(store.get()));
+    EXPECT_EQ(load(), "one");
+    EXPECT_EQ(store.commit_unmerged("two"), STATUS_ok) << "it has written this file itself";
+    EXPECT_FALSE(store_has_part(store.get()));
+    EXPECT_EQ(load(), "one two");
+}
+
+TEST_F(StoreParts, AreNotNeededWhereTheFileIsTheOneLoaded)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    EXPECT_EQ(store.commit_unmerged("two"), STATUS_ok);
+    EXPECT_FALSE(store_has_part(store.get()));
+    EXPECT_EQ(load(), "one two");
+}
+
+TEST_F(StoreParts, StandBesideAFileThatOthersHaveSaved)
+{
+    Store store(root());
+    ASSERT_EQ(Store(root()).commit("other"), STATUS_ok);
+    ASSERT_EQ(store.commit_unmerged("one"), STATUS_ok);
+    EXPECT_TRUE(store_has_part(store.get()));
+    EXPECT_EQ(load(), "other");
+    ASSERT_EQ(parts().size(), 1u);
+    EXPECT_EQ(parts().front().size(), PART_NAME_SIZE - 1);
+    ASSERT_EQ(store.commit_unmerged("two"), STATUS_ok);
+    EXPECT_EQ(parts().size(), 1u) << "one for a store";
+
+    ASSERT_EQ(Store(root()).commit(""), STATUS_ok);
+    EXPECT_EQ(load(), "one other two");
+    EXPECT_TRUE(parts().empty());
+}
+
+TEST_F(StoreParts, StandBesideTheFileWhileTheLockIsHeld)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    {
+        Holder holder([&] {
+            Store *other = new Store(root());
+            store_foreign foreign;
+            ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
+        });
+        EXPECT_EQ(store.commit("two"), STATUS_locked);
+        EXPECT_EQ(store.commit_unmerged("two"), STATUS_ok);
+        EXPECT_TRUE(store_has_part(store.get()));
+        EXPECT_EQ(load(), "one");
+    }
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+    EXPECT_EQ(foreign.count, 0u) << "the part is its own";
+    store_abort(store.get());
+    ASSERT_EQ(store.commit("three"), STATUS_ok);
+    EXPECT_FALSE(store_has_part(store.get()));
+    EXPECT_TRUE(parts().empty());
+    EXPECT_EQ(load(), "one three two");
+}
+
+TEST_F(StoreParts, AreSupersededByALaterSaveInPlace)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    {
+        Holder holder([&] {
+            int fd = open((root() + "/app").c_str(), O_RDONLY | O_DIRECTORY);
+            int lock_fd = -1;
+            std::string lock = names_in(root() + "/app", ".lock").at(0);
+            ASSERT_EQ(file_lock(fd, lock.c_str(), 0, &lock_fd), STATUS_ok);
+        });
+        ASSERT_EQ(store.commit_unmerged("two"), STATUS_ok);
+        ASSERT_TRUE(store_has_part(store.get()));
+    }
+    ASSERT_EQ(store.commit_unmerged("three"), STATUS_ok);
+    EXPECT_FALSE(store_has_part(store.get()));
+    EXPECT_TRUE(parts().empty());
+    EXPECT_EQ(load(), "one three two");
+}
+
+TEST_F(StoreParts, AreKeptWhereTheCommitFails)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    leave_part("two");
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+    EXPECT_EQ(foreign.count, 1u);
+    EXPECT_EQ(store_commit(store.get(), "junk", 4), STATUS_bad_blob_header);
+    EXPECT_EQ(parts().size(), 1u);
+    ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+    store_abort(store.get());
+    EXPECT_EQ(parts().size(), 1u);
+    ASSERT_EQ(store.commit(""), STATUS_ok);
+    EXPECT_EQ(load(), "one two");
+}
+
+TEST_F(StoreParts, OfOtherIdentitiesAreLeftAlone)
+{
+    driver_identity other = sample_identity();
+    other.device_id++;
+    ASSERT_EQ(Store(root(), {}, other).commit("one"), STATUS_ok);
+    Store store(root(), {}, other);
+    ASSERT_EQ(store.commit_unmerged("two"), STATUS_ok);
+    ASSERT_TRUE(store_has_part(store.get()));
+    ASSERT_EQ(Store(root()).commit("x"), STATUS_ok);
+    EXPECT_EQ(parts().size(), 1u);
+    EXPECT_EQ(load(), "x");
+}
+
+TEST_F(StoreParts, ThatAreDamagedAreRemovedAndTheOthersTaken)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    leave_part("two");
+    leave_part("three");
+    leave_part("four");
+    std::string damaged = root() + "/app/" + parts().at(1);
+    std::string content = scratch.read("root/app/" + parts().at(1));
+    std::string lost =
+        payload_of(content.data() + ENVELOPE_HEADER_SIZE, content.size() - ENVELOPE_HEADER_SIZE);
+    content.back() ^= 1;
+    write_file(damaged, content);
+    const std::string pattern = names_in(root() + "/app", ".wpcache").at(0).substr(0, 32);
+    std::filesystem::create_symlink("nowhere",
+                                    root() + "/app/" + pattern + ".0123456789abcdef.part");
+    write_file(root() + "/app/" + pattern + ".1123456789abcdef.part", "");
+
+    ASSERT_EQ(Store(root()).commit(""), STATUS_ok);
+    EXPECT_TRUE(parts().empty());
+    Words expected = {"one", "two", "three", "four"};
+    expected.erase(lost);
+    EXPECT_EQ(words_of(load()), expected);
+}
+
+// As much at once as the limit for one blob, so that a merge needs bounded memory.
+TEST_F(StoreParts, AreTakenUpInPortions)
+{
+    ASSERT_EQ(Store(root()).commit("x"), STATUS_ok);
+    for (int i = 0; i < 6; i++) {
+        leave_part(std::string(1, static_cast<char>('a' + i)) + std::string(99, 'z'));
+    }
+    store_options options = {};
+    options.max_blob = 3 * 132 + 131;
+    size_t taken = 0;
+    for (int i = 0; i < 2; i++) {
+        Store store(root(), options);
+        ASSERT_EQ(store.load(), "x");
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+        EXPECT_EQ(foreign.count, 3u);
+        taken += foreign.count;
+        const std::string blob = make_blob("x");
+        ASSERT_EQ(store_commit(store.get(), blob.data(), blob.size()), STATUS_ok);
+        EXPECT_EQ(parts().size(), 6 - taken);
+    }
+}
+
+TEST_F(StoreParts, BeyondTheLimitAreRemoved)
+{
+    ASSERT_EQ(Store(root()).commit("x"), STATUS_ok);
+    leave_part(std::string(200, 'z'));
+    store_options options = {};
+    options.max_blob = 100;
+    ASSERT_EQ(Store(root(), options).commit("y"), STATUS_ok);
+    EXPECT_TRUE(parts().empty());
+    EXPECT_EQ(load(), "x y");
+}
+
+TEST_F(StoreParts, AreBoundedInNumber)
+{
+    ASSERT_EQ(Store(root()).commit("x"), STATUS_ok);
+    Store early(root());
+    ASSERT_EQ(early.commit_unmerged("early"), STATUS_ok);
+    Words expected = {"x", "early", "later"};
+    for (int i = 1; i < PARTS_MAX; i++) {
+        leave_part("w" + std::to_string(i));
+        expected.insert("w" + std::to_string(i));
+    }
+    EXPECT_EQ(Store(root()).commit_unmerged("lost"), STATUS_too_many_parts);
+    EXPECT_EQ(early.commit_unmerged("later"), STATUS_ok) << "it has one already";
+    EXPECT_EQ(parts().size(), static_cast<size_t>(PARTS_MAX));
+    // Sixteen at a time.
+    for (int i = 0; i < 4; i++) {
+        EXPECT_FALSE(parts().empty());
+        Store store(root());
+        store.load();
+        ASSERT_EQ(store.commit(""), STATUS_ok);
+    }
+    EXPECT_TRUE(parts().empty());
+    EXPECT_EQ(words_of(load()), expected);
+}
+
+TEST_F(StoreParts, GoWithAFileThatHasOutgrownItsLimit)
+{
+    ASSERT_EQ(Store(root()).commit("x"), STATUS_ok);
+    leave_part("y");
+    store_options options = {};
+    options.max_blob = 100;
+    Store store(root(), options);
+    ASSERT_EQ(store.load(), "x");
+    EXPECT_EQ(store.commit(std::string(100, 'z')), STATUS_too_large);
+    EXPECT_TRUE(parts().empty());
+    EXPECT_EQ(load(), "<no_file>");
+}
+
+} // namespace

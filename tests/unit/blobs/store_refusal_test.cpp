@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands in the place of the store's file and is not loaded, and what is not written there.
+#include <functional>
+
+#include <sys/stat.h>
+
+#include "store_fixture.h"
+
+namespace {
+
+TEST_F(StoreTest, WritesNoBlobThatItWouldNotLoad)
+{
+    save("one");
+    Store store(root());
+    driver_identity other = sample_identity();
+    other.device_id++;
+    for (const std::string &blob : {std::string(), std::string("junk"), make_blob("x", other)}) {
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+        EXPECT_EQ(store_commit(store.get(), blob.data(), blob.size()), STATUS_bad_blob_header);
+        EXPECT_EQ(store_commit_unmerged(store.get(), blob.data(), blob.size()),
+                  STATUS_bad_blob_header);
+    }
+    EXPECT_EQ(load(), "one");
+    save("two");
+}
+
+// What stands in the file's place, why it is refused; the next save replaces each.
+struct Damage {
+    const char *name;
+    std::string id;
+    std::function<void(const std::string &path, const std::string &content)> apply;
+};
+
+const Damage damages[] = {
+    {"empty", "truncated", [](auto &path, auto &) { write_file(path, ""); }},
+    {"cut", "truncated",
+     [](auto &path, auto &content) { write_file(path, content.substr(0, content.size() - 1)); }},
+    {"longer", "trailing_bytes",
+     [](auto &path, auto &content) { write_file(path, content + '\0'); }},
+    {"blob", "bad_section_digest",
+     [](auto &path, auto content) {
+         content.back() ^= 1;
+         write_file(path, content);
+     }},
+    {"header", "bad_header_digest",
+     [](auto &path, auto content) {
+         content[100] ^= 1;
+         write_file(path, content);
+     }},
+    {"something else", "bad_magic", [](auto &path, auto &) { write_file(path, "something else"); }},
+    {"another driver's", "other_driver",
+     [](auto &path, auto &) {
+         driver_identity other = sample_identity();
+         other.driver_id++;
+         write_file(path, make_file(make_blob("x", other), other));
+     }},
+    {"directory", "not_a_file",
+     [](auto &path, auto &) { std::filesystem::create_directory(path); }},
+    {"full directory", "not_a_file",
+     [](auto &path, auto &content) {
+         std::filesystem::create_directory(path);
+         write_file(path + "/file", content);
+     }},
+    {"fifo", "not_a_file", [](auto &path, auto &) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); }},
+    {"link", "symlink",
+     [](auto &path, auto &content) {
+         write_file(path + ".elsewhere", content);
+         std::filesystem::create_symlink(path + ".elsewhere", path);
+     }},
+    {"open to others", "file_mode",
+     [](auto &path, auto &content) {
+         write_file(path, content);
+         chmod(path.c_str(), 0666);
+     }},
+    {"too large", "too_large",
+     [](auto &path, auto &content) {
+         write_file(path, content);
+         ASSERT_EQ(truncate(path.c_str(), 1 << 30), 0);
+     }},
+};
+
+TEST_F(StoreTest, RefusesADamagedFileAndReplacesItByTheNextSave)
+{
+    for (const Damage &damage : damages) {
+        SCOPED_TRACE(damage.name);
+        save("old");
+        const std::string content = file_content();
+        std::filesystem::remove(file());
+        damage.apply(file(), content);
+        {
+            Store store(root());
+            EXPECT_EQ(store.load(), "<" + damage.id + ">");
+            store_foreign foreign;
+            ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+            EXPECT_EQ(foreign.count, 0u);
+            store_abort(store.get());
+            ASSERT_EQ(store.commit("new"), STATUS_ok);
+        }
+        EXPECT_EQ(load(), "new");
+        std::filesystem::remove(file());
+    }
+}
+
+TEST_F(StoreTest, ReplacesADamagedFileWithoutAMergeToo)
+{
+    for (const Damage &damage : damages) {
+        SCOPED_TRACE(damage.name);
+        save("old");
+        const std::string content = file_content();
+        std::filesystem::remove(file());
+        damage.apply(file(), content);
+        Store store(root());
+        EXPECT_EQ(store.load(), "<" + damage.id + ">");
+        ASSERT_EQ(store.commit_unmerged("new"), STATUS_ok);
+        EXPECT_FALSE(store_has_part(store.get()));
+        EXPECT_EQ(load(), "new");
+        std::filesystem::remove(file());
+    }
+}
+
+TEST_F(StoreTest, RefusesAForeignOwnersFileAndReplacesIt)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can give a file away";
+    }
+    save("old");
+    ASSERT_EQ(chown(file().c_str(), 65534, 65534), 0);
+    EXPECT_EQ(load(), "<file_owner>");
+    save("new");
+    EXPECT_EQ(load(), "new");
+}
+
+TEST_F(StoreTest, RefusesAFolderThatOthersCanWrite)
+{
+    save("old");
+    chmod(folder().c_str(), 0777);
+    Store store(root());
+    EXPECT_EQ(store.load(), "<directory_mode>");
+    EXPECT_EQ(store.commit("x"), STATUS_directory_mode);
+    EXPECT_EQ(store.commit_unmerged("x"), STATUS_directory_mode);
+    chmod(folder().c_str(), 0700);
+    EXPECT_EQ(load(), "old");
+}
+
+} // namespace

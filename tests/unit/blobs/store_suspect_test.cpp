@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blobs that kill: skipped once, put away the second time in a row, and never a good one by
+// mistake.
+#include <memory>
+
+#include "disk_fixture.h"
+#include "holder.h"
+#include "scratch.h"
+#include "store_fixture.h"
+
+extern "C" {
+#include "common/files/file.h"
+}
+
+namespace {
+
+class StoreSuspect : public testing::Test {
+  protected:
+    std::string root() const
+    {
+        return scratch.path("root");
+    }
+
+    std::string folder() const
+    {
+        return root() + "/app";
+    }
+
+    std::vector<std::string> parts() const
+    {
+        return names_in(folder(), ".part");
+    }
+
+    std::vector<std::string> quarantined() const
+    {
+        return names_in(folder() + "/quarantine");
+    }
+
+    // A process that loads the file and survives it.
+    std::string load() const
+    {
+        Store store(root());
+        std::string found = store.load();
+        store_survived(store.get());
+        return found;
+    }
+
+    std::unique_ptr<Holder> loading() const
+    {
+        return std::make_unique<Holder>([&] {
+            Store *store = new Store(root()); // never closed
+            store->load();
+        });
+    }
+
+    void die_loading() const
+    {
+        loading()->end();
+    }
+
+    // A process that dies while it merges what others have saved.
+    void die_merging() const
+    {
+        Holder([&] {
+            Store *store = new Store(root());
+            store_foreign foreign;
+            ASSERT_EQ(store_begin(store->get(), &foreign), STATUS_ok);
+            ASSERT_GT(foreign.count, 0u);
+        }).end();
+    }
+
+    void leave_part(const std::string &words) const
+    {
+        Store store(root());
+        ASSERT_EQ(store.commit_unmerged(words), STATUS_ok);
+        ASSERT_TRUE(store_has_part(store.get()));
+    }
+
+    Scratch scratch;
+};
+
+TEST_F(StoreSuspect, IsSkippedForOneStart)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    die_loading();
+    EXPECT_EQ(load(), "<suspect>");
+    EXPECT_EQ(load(), "one");
+    EXPECT_TRUE(quarantined().empty());
+}
+
+TEST_F(StoreSuspect, IsOnProbationUntilItHasBeenSurvived)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    {
+        Store store(root());
+        ASSERT_EQ(store.load(), "one");
+        EXPECT_FALSE(store_failed_once(store.get()));
+    }
+    die_loading();
+    EXPECT_EQ(load(), "<suspect>");
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    EXPECT_TRUE(store_failed_once(store.get()));
+    store_survived(store.get());
+    EXPECT_FALSE(store_failed_once(store.get()));
+}
+
+TEST_F(StoreSuspect, GoesToQuarantineTheSecondTimeInARow)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    const std::string file = names_in(folder(), ".wpcache").at(0);
+    const std::string content = scratch.read("root/app/" + file);
+    die_loading();
+    EXPECT_EQ(load(), "<suspect>");
+    die_loading();
+    Store store(root());
+    EXPECT_EQ(store.load(), "<quarantined>");
+    EXPECT_TRUE(names_in(folder(), ".wpcache").empty());
+    EXPECT_EQ(quarantined(), (std::vector<std::string>{file, file + ".txt"}));
+    EXPECT_EQ(scratch.read("root/app/quarantine/" + file), content);
+    EXPECT_EQ(load(), "<no_file>");
+
+    ASSERT_EQ(store.commit("two"), STATUS_ok);
+    EXPECT_EQ(load(), "two");
+    EXPECT_TRUE(names_in(folder() + "/" + names_in(folder(), ".loading").at(0)).empty());
+}
+
+TEST_F(StoreSuspect, GetsANoteInQuarantine)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    die_loading();
+    load();
+    die_loading();
+    ASSERT_EQ(load(), "<quarantined>");
+    const std::string note =
+        scratch.read("root/app/quarantine/" + names_in(folder() + "/quarantine", ".txt").at(0));
+    const std::string blob = make_blob("one");
+    char digest[DIGEST_HEX_SIZE];
+    digest_format(digest_of(blob.data(), blob.size()), digest);
+    for (const std::string &line :
+         {std::string("device: Sample device\n"), std::string("driver: sample Sample 1.2.3\n"),
+          std::string("driver version: 0x05803006\n"), "digest: " + std::string(digest) + "\n",
+          "bytes: " + std::to_string(blob.size()) + "\n", std::string("(unit_tests)\n")}) {
+        EXPECT_NE(note.find(line), std::string::npos) << line << "in\n" << note;
+    }
+    EXPECT_NE(note.find("\nfirst death: 20"), std::string::npos) << note;
+    EXPECT_NE(note.find("\nsecond death: 20"), std::string::npos) << note;
+}
+
+TEST_F(StoreSuspect, IsForgivenByOneThatSurvives)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    for (int i = 0; i < 3; i++) {
+        die_loading();
+        ASSERT_EQ(load(), "<suspect>");
+        ASSERT_EQ(load(), "one");
+    }
+    EXPECT_TRUE(quarantined().empty());
+}
+
+TEST_F(StoreSuspect, IsNotForgivenByOneThatNeverGaveItToTheDriver)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    die_merging();
+    EXPECT_EQ(Store(root()).commit("two"), STATUS_suspect);
+    {
+        Store store(root());
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+        EXPECT_EQ(foreign.count, 1u);
+        store_abort(store.get());
+    }
+    EXPECT_EQ(Store(root()).load(), "one"); // and closed at once
+    die_loading();
+    EXPECT_EQ(load(), "<quarantined>");
+}
+
+TEST_F(StoreSuspect, IsNoGoodBlobThatManyDiedWithAtOnce)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    {
+        std::vector<std::unique_ptr<Holder>> holders;
+        for (int i = 0; i < 8; i++) {
+            holders.push_back(loading());
+        }
+        EXPECT_EQ(load(), "one") << "they are alive";
+    }
+    EXPECT_EQ(load(), "<suspect>");
+    EXPECT_EQ(load(), "one");
+    EXPECT_TRUE(quarantined().empty());
+}
+
+TEST_F(StoreSuspect, IsTheGenerationAndNotTheFile)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    std::unique_ptr<Holder> holder = loading();
+    {
+        Store store(root());
+        ASSERT_EQ(store.load(), "one");
+        ASSERT_EQ(store.commit("two"), STATUS_ok);
+    }
+    holder->end();
+    EXPECT_EQ(load(), "one two") << "it died with the file before";
+}
+
+TEST_F(StoreSuspect, LeavesNoTraceWhenItIsNoMore)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    store_survived(store.get());
+    die_loading();
+    EXPECT_EQ(load(), "<suspect>"); // a strike
+    die_loading();                  // and a dead marker
+    ASSERT_EQ(store.commit("two"), STATUS_ok) << "it has long lived with the file";
+    EXPECT_EQ(names_in(folder() + "/" + names_in(folder(), ".loading").at(0)).size(), 2u);
+    ASSERT_EQ(store.commit("three"), STATUS_ok);
+    EXPECT_TRUE(names_in(folder() + "/" + names_in(folder(), ".loading").at(0)).empty());
+    EXPECT_EQ(load(), "one three two");
+}
+
+TEST_F(StoreSuspect, IsNeitherMergedNorOverwrittenByTheStartThatSkipsIt)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    die_loading();
+    {
+        Store store(root());
+        ASSERT_EQ(store.load(), "<suspect>");
+        EXPECT_EQ(store.commit("two"), STATUS_suspect);
+        EXPECT_EQ(store.commit_unmerged("two"), STATUS_ok);
+        EXPECT_TRUE(store_has_part(store.get()));
+        // Nor when another process has lived with it meanwhile.
+        EXPECT_EQ(load(), "one");
+        EXPECT_EQ(store.commit("three"), STATUS_suspect);
+        EXPECT_EQ(store.commit_unmerged("three"), STATUS_ok);
+    }
+    EXPECT_EQ(parts().size(), 1u);
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    ASSERT_EQ(store.commit(""), STATUS_ok);
+    EXPECT_EQ(load(), "one three two");
+    EXPECT_TRUE(parts().empty());
+}
+
+TEST_F(StoreSuspect, IsMergedOnceAnotherProcessHasReplacedIt)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    die_loading();
+    Store store(root());
+    ASSERT_EQ(store.load(), "<suspect>");
+    {
+        Store other(root());
+        ASSERT_EQ(other.load(), "one");
+        ASSERT_EQ(other.commit("two"), STATUS_ok);
+    }
+    ASSERT_EQ(store.commit("three"), STATUS_ok);
+    EXPECT_EQ(load(), "one three two");
+}
+
+TEST_F(StoreSuspect, CanBeFoundByAMerge)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    die_merging();
+    {
+        Store store(root());
+        EXPECT_EQ(store.commit("two"), STATUS_suspect);
+        EXPECT_EQ(store.commit_unmerged("two"), STATUS_ok);
+    }
+    EXPECT_EQ(load(), "one") << "a strike is taken back by a load as well";
+    die_merging();
+    EXPECT_EQ(load(), "<suspect>");
+    die_merging();
+    Store store(root());
+    ASSERT_EQ(store.commit("three"), STATUS_ok) << "the file is put away, the part is not";
+    EXPECT_EQ(quarantined().size(), 2u);
+    EXPECT_NE(load(), "<no_file>");
+}
+
+TEST_F(StoreSuspect, IsOnePartAndNotTheOthers)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    leave_part("bad");
+    leave_part("good");
+    die_merging(); // with all three
+    {
+        // All are skipped; the file by its load, or by the merge.
+        Store store(root());
+        EXPECT_EQ(store.load(), "<suspect>");
+        EXPECT_EQ(store.commit("x"), STATUS_suspect);
+    }
+    EXPECT_EQ(load(), "one");
+    auto merge_once = [&](bool die) {
+        std::string taken;
+        Holder holder([&] {
+            Store *store = new Store(root());
+            ASSERT_EQ(store->load(), "one");
+            store_survived(store->get());
+            store_foreign foreign;
+            ASSERT_EQ(store_begin(store->get(), &foreign), STATUS_ok);
+            ASSERT_LE(foreign.count, 1u) << "of those with a strike one at a time";
+            if (!die) {
+                store_abort(store->get());
+            }
+        });
+    };
+    merge_once(false); // skips both parts, for they are suspect only now
+    EXPECT_EQ(parts().size(), 2u);
+    merge_once(true); // takes one of them, and dies with it
+    {
+        Store store(root());
+        ASSERT_EQ(store.load(), "one");
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+        EXPECT_EQ(parts().size(), 1u) << "that one is put away";
+        EXPECT_EQ(foreign.count, 1u) << "the other one's turn";
+        const std::string blob = make_blob("one and the other");
+        ASSERT_EQ(store_commit(store.get(), blob.data(), blob.size()), STATUS_ok);
+    }
+    EXPECT_TRUE(parts().empty());
+    EXPECT_EQ(names_in(folder() + "/quarantine", ".part").size(), 1u);
+    EXPECT_EQ(load(), "one and the other");
+}
+
+TEST_F(StoreSuspect, IsPutAwayOnlyUnderTheLock)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    die_loading();
+    ASSERT_EQ(load(), "<suspect>");
+    die_loading();
+    store_options options = {};
+    options.lock_wait_ms = 1;
+    {
+        Holder holder([&] {
+            int fd = open(folder().c_str(), O_RDONLY | O_DIRECTORY);
+            int lock_fd = -1;
+            std::string lock = names_in(folder(), ".lock").at(0);
+            ASSERT_EQ(file_lock(fd, lock.c_str(), 0, &lock_fd), STATUS_ok);
+        });
+        EXPECT_EQ(Store(root(), options).load(), "<suspect>");
+        EXPECT_TRUE(quarantined().empty());
+    }
+    EXPECT_EQ(Store(root(), options).load(), "<quarantined>");
+}
+
+TEST_F(StoreSuspect, IsNoMatterOfAReadOnlyStore)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    die_loading();
+    store_options options = {};
+    options.read_only = true;
+    const auto loading = names_in(folder(), ".loading").at(0);
+    const auto before = names_in(folder() + "/" + loading);
+    EXPECT_EQ(Store(root(), options).load(), "one");
+    EXPECT_EQ(names_in(folder() + "/" + loading), before);
+}
+
+TEST_F(StoreSuspect, IsNoneThatWasSurvivedBeforeTheEnd)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    Holder([&] {
+        Store *store = new Store(root());
+        EXPECT_EQ(store->load(), "one");
+        store_survived(store->get());
+        store_survived(store->get());
+    }).end();
+    EXPECT_EQ(load(), "one");
+}
+
+} // namespace

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device cannot hold is not replayed on it.
+#include "replay_fixture.h"
+
+namespace {
+
+TEST_F(Replay, RespectsTheLimitsOfLayouts)
+{
+    digest pipeline = compute(layout({set_layout({}), set_layout({})}, 128));
+    limits.max_push_constants_size = 128;
+    limits.max_bound_descriptor_sets = 2;
+    EXPECT_EQ(play(pipeline), REPLAY_COMPILED);
+    end();
+    limits.max_push_constants_size = 124;
+    EXPECT_EQ(play(pipeline), REPLAY_UNSUPPORTED);
+    end();
+    limits = {};
+    limits.max_bound_descriptor_sets = 1;
+    EXPECT_EQ(play(pipeline), REPLAY_UNSUPPORTED);
+}
+
+TEST_F(Replay, RespectsTheLimitsOfWorkgroups)
+{
+    digest pipeline = compute(layout());
+    auto outcome = [&](replay_limits set) {
+        end();
+        limits = set;
+        return play(pipeline);
+    };
+    replay_limits fits = {};
+    fits.max_workgroup_invocations = 64;
+    fits.max_workgroup_size[0] = 8;
+    fits.max_workgroup_size[1] = 4;
+    fits.max_workgroup_size[2] = 2;
+    EXPECT_EQ(outcome(fits), REPLAY_COMPILED);
+    for (int i = 0; i < 3; i++) {
+        replay_limits tight = fits;
+        tight.max_workgroup_size[i]--;
+        EXPECT_EQ(outcome(tight), REPLAY_UNSUPPORTED);
+    }
+    fits.max_workgroup_invocations--;
+    EXPECT_EQ(outcome(fits), REPLAY_UNSUPPORTED);
+}
+
+TEST_F(Replay, RespectsTheLimitsOfSubgroups)
+{
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo required = {};
+    required.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
+    required.requiredSubgroupSize = 8;
+    auto outcome = [&](replay_limits set, VkPipelineShaderStageCreateFlags flags, bool require) {
+        VkComputePipelineCreateInfo info = compute_info(layout());
+        info.stage.flags = flags;
+        info.stage.pNext = require ? &required : nullptr;
+        end();
+        limits = set;
+        return play(book.write(&info));
+    };
+    replay_limits fits = {};
+    fits.min_subgroup_size = fits.max_subgroup_size = fits.subgroup_size = 8;
+    fits.max_workgroup_subgroups = 8;
+    fits.required_subgroup_size_stages = VK_SHADER_STAGE_COMPUTE_BIT;
+    const VkPipelineShaderStageCreateFlags full =
+        VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    const VkPipelineShaderStageCreateFlags varying =
+        full | VK_PIPELINE_SHADER_STAGE_CREATE_ALLOW_VARYING_SUBGROUP_SIZE_BIT;
+    EXPECT_EQ(outcome(fits, full, true), REPLAY_COMPILED);
+    EXPECT_EQ(outcome(fits, varying, false), REPLAY_COMPILED);
+    auto changed = [&](auto change, VkPipelineShaderStageCreateFlags flags, bool require) {
+        replay_limits set = fits;
+        change(set);
+        return outcome(set, flags, require);
+    };
+    using L = replay_limits;
+    EXPECT_EQ(changed([](L &l) { l.min_subgroup_size = 16; }, 0, true), REPLAY_UNSUPPORTED);
+    EXPECT_EQ(changed([](L &l) { l.max_subgroup_size = 4; }, 0, true), REPLAY_UNSUPPORTED);
+    EXPECT_EQ(changed([](L &l) { l.required_subgroup_size_stages = 1; }, 0, true),
+              REPLAY_UNSUPPORTED);
+    EXPECT_EQ(changed([](L &l) { l.max_workgroup_subgroups = 7; }, 0, true), REPLAY_UNSUPPORTED);
+    EXPECT_EQ(changed([](L &l) { l.subgroup_size = 16; }, full, false), REPLAY_UNSUPPORTED);
+    EXPECT_EQ(changed([](L &l) { l.max_subgroup_size = 16; }, varying, false), REPLAY_UNSUPPORTED);
+    required.requiredSubgroupSize = 16;
+    EXPECT_EQ(changed([](L &l) { l.max_subgroup_size = 16; }, full, true), REPLAY_UNSUPPORTED);
+}
+
+} // namespace

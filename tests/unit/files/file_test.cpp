@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files and folders as a cache wants them, on a real disk.
+#include <regex>
+#include <thread>
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "child.h"
+#include "disk_fixture.h"
+#include "file_fixture.h"
+#include "holder.h"
+#include "scratch.h"
+
+extern "C" {
+#include "common/files/file.h"
+#include "common/files/file_owned.h"
+#include "common/files/names.h"
+}
+
+namespace {
+
+constexpr uid_t nobody = 65534;
+
+enum status open_folder(const std::string &root, const std::string &name, bool create)
+{
+    Fd fd;
+    enum status reason = file_open_directory(root.c_str(), name.c_str(), create, &fd.fd);
+    EXPECT_EQ(reason == STATUS_ok, fd.fd >= 0);
+    return reason;
+}
+
+TEST(FileDirectory, MakesNothingUnlessAsked)
+{
+    Scratch scratch;
+    EXPECT_EQ(open_folder(scratch.path("a/b"), "app", false), STATUS_no_file);
+    EXPECT_FALSE(std::filesystem::exists(scratch.path("a")));
+}
+
+TEST(FileDirectory, MakesRootAndItsParentsForTheOwnerAlone)
+{
+    for (mode_t mask : {0000, 0022, 0077, 0177, 0777}) {
+        Umask umask(mask);
+        Scratch scratch;
+        chmod(scratch.path("").c_str(), 0700);
+        ASSERT_EQ(open_folder(scratch.path("a/b"), "app", true), STATUS_ok) << mask;
+        for (const char *made : {"a", "a/b", "a/b/app"}) {
+            EXPECT_EQ(mode_of(scratch.path(made)), 0700u) << made << ", umask " << mask;
+        }
+        EXPECT_EQ(open_folder(scratch.path("a/b"), "app", false), STATUS_ok);
+        EXPECT_EQ(open_folder(scratch.path("a/b"), "app", true), STATUS_ok);
+    }
+}
+
+TEST(FileDirectory, LeavesParentsAsTheyAre)
+{
+    Scratch scratch;
+    std::filesystem::create_directory(scratch.path("open to all"));
+    chmod(scratch.path("open to all").c_str(), 0777);
+    EXPECT_EQ(open_folder(scratch.path("open to all"), "app", true), STATUS_ok);
+    EXPECT_EQ(mode_of(scratch.path("open to all")), 0777u);
+}
+
+TEST(FileDirectory, RefusesOneThatOthersCanWrite)
+{
+    Scratch scratch;
+    ASSERT_EQ(open_folder(scratch.path("root"), "app", true), STATUS_ok);
+    for (mode_t mode : {0770, 0707, 0720, 0702}) {
+        chmod(scratch.path("root/app").c_str(), mode);
+        EXPECT_EQ(open_folder(scratch.path("root"), "app", true), STATUS_directory_mode) << mode;
+    }
+    chmod(scratch.path("root/app").c_str(), 0755);
+    EXPECT_EQ(open_folder(scratch.path("root"), "app", false), STATUS_ok);
+}
+
+TEST(FileDirectory, RefusesAForeignOwner)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can give a directory away";
+    }
+    Scratch scratch;
+    ASSERT_EQ(open_folder(scratch.path("root"), "app", true), STATUS_ok);
+    ASSERT_EQ(chown(scratch.path("root/app").c_str(), nobody, nobody), 0);
+    EXPECT_EQ(open_folder(scratch.path("root"), "app", false), STATUS_directory_owner);
+    EXPECT_EQ(open_folder(scratch.path("root"), "app", true), STATUS_directory_owner);
+}
+
+TEST(FileDirectory, TakesRootsFromEverybody)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become somebody else";
+    }
+    Scratch scratch;
+    std::filesystem::create_directory(scratch.path("app"));
+    chmod(scratch.path("").c_str(), 0755);
+    chmod(scratch.path("app").c_str(), 0755);
+    run_in_child([&] {
+        ASSERT_EQ(seteuid(nobody), 0);
+        EXPECT_EQ(open_folder(scratch.path(""), "app", false), STATUS_ok);
+    });
+}
+
+TEST(FileDirectory, DoesNotFollowALinkInItsPlace)
+{
+    Scratch scratch;
+    std::filesystem::create_directory(scratch.path("elsewhere"));
+    std::filesystem::create_symlink("elsewhere", scratch.path("app"));
+    std::filesystem::create_symlink("nowhere", scratch.path("dangling"));
+    for (bool create : {false, true}) {
+        EXPECT_EQ(open_folder(scratch.path(""), "app", create), STATUS_symlink);
+        EXPECT_EQ(open_folder(scratch.path(""), "dangling", create), STATUS_symlink);
+    }
+    // The root itself may be one: people move their caches to another disk.
+    std::filesystem::create_symlink("elsewhere", scratch.path("root"));
+    EXPECT_EQ(open_folder(scratch.path("root"), "app", true), STATUS_ok);
+    EXPECT_TRUE(std::filesystem::is_directory(scratch.path("elsewhere/app")));
+}
+
+TEST(FileDirectory, SaysWhereNoneCanBe)
+{
+    Scratch scratch;
+    write_file(scratch.path("file"), "");
+    for (bool create : {false, true}) {
+        EXPECT_EQ(open_folder(scratch.path("file"), "app", create), STATUS_directory_unusable);
+        EXPECT_EQ(open_folder(scratch.path(""), "file", create), STATUS_directory_unusable);
+    }
+    EXPECT_EQ(open_folder("/proc/warmpipe", "app", true), STATUS_directory_unusable);
+    EXPECT_EQ(open_folder("/dev/null/warmpipe", "app", true), STATUS_directory_unusable);
+}
+
+TEST(FileDirectory, SaysWhereItMayNotBe)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become somebody else";
+    }
+    Scratch scratch;
+    chmod(scratch.path("").c_str(), 0755);
+    run_in_child([&] {
+        ASSERT_EQ(seteuid(nobody), 0);
+        EXPECT_EQ(open_folder(scratch.path("a"), "app", true), STATUS_directory_unusable);
+        EXPECT_EQ(open_folder(scratch.path(""), "app", true), STATUS_directory_unusable);
+    });
+}
+
+TEST(FileRead, GivesTheWholeFile)
+{
+    Folder folder;
+    std::string large(3 << 20, '\0');
+    for (size_t i = 0; i < large.size(); i++) {
+        large[i] = static_cast<char>(i * 7 + (i >> 8));
+    }
+    for (const std::string &content : {std::string(), std::string("x"), large}) {
+        write_file(folder.path("file"), content);
+        std::string found = "?";
+        EXPECT_EQ(folder.read("file", &found, large.size()), STATUS_ok);
+        EXPECT_EQ(found, content);
+    }
+}
+
+TEST(FileRead, KeepsToTheLimit)
+{
+    Folder folder;
+    write_file(folder.path("file"), "12345");
+    EXPECT_EQ(folder.read("file", nullptr, 5), STATUS_ok);
+    EXPECT_EQ(folder.read("file", nullptr, 4), STATUS_too_large);
+    EXPECT_EQ(folder.read("file", nullptr, UINT64_MAX), STATUS_ok);
+    // Sparse: larger than any memory.
+    ASSERT_EQ(truncate(folder.path("file").c_str(), off_t{1} << 42), 0);
+    EXPECT_EQ(folder.read("file"), STATUS_too_large);
+}
+
+TEST(FileRead, RefusesWhatIsNoFile)
+{
+    Folder folder;
+    EXPECT_EQ(folder.read("missing"), STATUS_no_file);
+    std::filesystem::create_directory(folder.path("directory"));
+    EXPECT_EQ(folder.read("directory"), STATUS_not_a_file);
+    // Nobody will ever write into it: an open that waits would wait for good.
+    ASSERT_EQ(mkfifo(folder.path("fifo").c_str(), 0600), 0);
+    EXPECT_EQ(folder.read("fifo"), STATUS_not_a_file);
+    write_file(folder.path("file"), "x");
+    std::filesystem::create_symlink("file", folder.path("link"));
+    EXPECT_EQ(folder.read("link"), STATUS_symlink);
+    std::filesystem::create_symlink("nowhere", folder.path("dangling"));
+    EXPECT_EQ(folder.read("dangling"), STATUS_symlink);
+
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    ASSERT_LT(folder.path("socket").size(), sizeof(address.sun_path));
+    std::strcpy(address.sun_path, folder.path("socket").c_str());
+    Fd socket_fd;
+    socket_fd.fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    ASSERT_EQ(bind(socket_fd.fd, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
+    EXPECT_EQ(folder.read("socket"), STATUS_not_a_file);
+}
+
+TEST(FileRead, RefusesWhatOthersCanWrite)
+{
+    Folder folder;
+    write_file(folder.path("file"), "x");
+    for (mode_t mode : {0620, 0602, 0666}) {
+        chmod(folder.path("file").c_str(), mode);
+        EXPECT_EQ(folder.read("file"), STATUS_file_mode) << mode;
+    }
+    chmod(folder.path("file").c_str(), 0444);
+    EXPECT_EQ(folder.read("file"), STATUS_ok);
+}
+
+TEST(FileRead, RefusesAForeignOwner)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can give a file away";
+    }
+    Folder folder;
+    write_file(folder.path("file"), "x");
+    ASSERT_EQ(chown(folder.path("file").c_str(), nobody, nobody), 0);
+    EXPECT_EQ(folder.read("file"), STATUS_file_owner);
+}
+
+TEST(FileRead, SaysWhatItMayNotRead)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become somebody else";
+    }
+    Folder folder;
+    write_file(folder.path("file"), "x");
+    chmod(folder.path("file").c_str(), 0600);
+    run_in_child([&] {
+        ASSERT_EQ(seteuid(nobody), 0);
+        EXPECT_EQ(folder.read("file"), STATUS_unreadable);
+    });
+}
+
+TEST(FileReadHead, GivesNoMoreThanThereIs)
+{
+    Folder folder;
+    write_file(folder.path("file"), "12345");
+    char head[8] = {};
+    size_t read = 0;
+    uint64_t size = 0;
+    ASSERT_EQ(file_read_head(folder.fd.fd, "file", head, 3, &read, &size), STATUS_ok);
+    EXPECT_EQ(std::string(head, read), "123");
+    EXPECT_EQ(size, 5u);
+    ASSERT_EQ(file_read_head(folder.fd.fd, "file", head, 8, &read, &size), STATUS_ok);
+    EXPECT_EQ(std::string(head, read), "12345");
+    EXPECT_EQ(file_read_head(folder.fd.fd, "missing", head, 8, &read, &size), STATUS_no_file);
+}
+
+TEST(FileReplace, PutsThePartsInPlaceOfTheFile)
+{
+    Folder folder;
+    ASSERT_EQ(folder.replace("file", {"one"}), STATUS_ok);
+    EXPECT_EQ(folder.content("file"), "one");
+    ASSERT_EQ(folder.replace("file", {"", "t", "", "wo", ""}), STATUS_ok);
+    EXPECT_EQ(folder.content("file"), "two");
+    ASSERT_EQ(folder.replace("file", {}), STATUS_ok);
+    EXPECT_EQ(folder.content("file"), "");
+    EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"file"});
+}
+
+TEST(FileReplace, WritesALargeFileWhole)
+{
+    Folder folder;
+    std::string large((17 << 20) + 1, '\0');
+    for (size_t i = 0; i < large.size(); i++) {
+        large[i] = static_cast<char>(i * 7 + (i >> 20));
+    }
+    ASSERT_EQ(folder.replace("file", {"head", large}), STATUS_ok);
+    EXPECT_TRUE(folder.scratch.read("root/app/file") == "head" + large);
+}
+
+TEST(FileReplace, IsTheOwnersAloneWhateverTheUmask)
+{
+    Folder folder;
+    for (mode_t mask : {0000, 0022, 0177, 0777}) {
+        Umask umask(mask);
+        ASSERT_EQ(folder.replace("file", {"x"}), STATUS_ok);
+        EXPECT_EQ(mode_of(folder.path("file")), 0600u) << mask;
+    }
+}
+
+TEST(FileReplace, DoesNotWriteIntoTheOldFile)
+{
+    Folder folder;
+    write_file(folder.path("other"), "kept");
+    std::filesystem::create_symlink("other", folder.path("link"));
+    std::filesystem::create_hard_link(folder.path("other"), folder.path("hard"));
+    EXPECT_EQ(folder.replace("link", {"new"}), STATUS_ok);
+    EXPECT_EQ(folder.replace("hard", {"new"}), STATUS_ok);
+    EXPECT_EQ(folder.content("other"), "kept");
+    EXPECT_EQ(folder.content("link"), "new");
+    EXPECT_EQ(folder.content("hard"), "new");
+}
+
+TEST(FileReplace, LeavesNothingBehindWhereItCannot)
+{
+    Folder folder;
+    std::filesystem::create_directory(folder.path("directory"));
+    EXPECT_EQ(folder.replace("directory", {"x"}), STATUS_not_a_file);
+    EXPECT_EQ(folder.replace(std::string(255, 'n'), {"x"}), STATUS_ok);
+    EXPECT_NE(folder.replace(std::string(256, 'n'), {"x"}), STATUS_ok);
+    EXPECT_EQ(names_in(folder.path()),
+              (std::vector<std::string>{"directory", std::string(255, 'n')}));
+    std::filesystem::remove_all(folder.path());
+    EXPECT_EQ(folder.replace("file", {"x"}), STATUS_directory_unusable);
+}
+
+// A write beyond RLIMIT_FSIZE does not fail: it kills.
+TEST(FileReplace, IsNotKilledByASizeLimit)
+{
+    Folder folder;
+    ASSERT_EQ(folder.replace("file", {"old"}), STATUS_ok);
+    run_in_child([&] {
+        rlimit limit = {1000, 1000};
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        EXPECT_EQ(folder.replace("file", {std::string(600, 'x'), std::string(401, 'x')}),
+                  STATUS_disk_full);
+        EXPECT_EQ(folder.replace("limit", {std::string(600, 'x'), std::string(400, 'x')}),
+                  STATUS_ok);
+    });
+    EXPECT_EQ(folder.content("file"), "old");
+    EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"file", "limit"}));
+}
+
+TEST(FileSweep, RemovesTheTemporaryFilesOfTheDeadAlone)
+{
+    Folder folder;
+    std::string name;
+    {
+        Holder holder([&] {
+            file_owned file = {};
+            ASSERT_TRUE(file_create_owned(folder.fd.fd, "file", TEMPORARY_SUFFIX, &file));
+            EXPECT_TRUE(file.locked);
+        });
+        ASSERT_EQ(names_in(folder.path()).size(), 1u);
+        name = names_in(folder.path()).front();
+        EXPECT_TRUE(std::regex_match(name, std::regex("file[.][0-9a-f]{16}[.]tmp"))) << name;
+        file_sweep_temporary(folder.fd.fd, name.c_str());
+        EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{name});
+    }
+    file_sweep_temporary(folder.fd.fd, name.c_str());
+    EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
+} // namespace

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was being replayed when a process died is found by the next one.
+#include <sys/resource.h>
+
+#include "recipes_fixture.h"
+
+extern "C" {
+#include "common/recipes/recipes.h"
+}
+
+namespace {
+
+const digest identity = digest_of(std::string("identity"));
+const digest other = digest_of(std::string("other identity"));
+const digest first = digest_of(std::string("first"));
+const digest second = digest_of(std::string("second"));
+
+struct CloseCrashes {
+    void operator()(recipe_crashes *crashes) const
+    {
+        recipe_crashes_close(crashes);
+    }
+};
+using Crashes = std::unique_ptr<recipe_crashes, CloseCrashes>;
+
+class RecipeCrashes : public RecipesTest {
+  protected:
+    Crashes open(const digest &of = identity, unsigned threads = 2)
+    {
+        recipe_crashes *crashes = nullptr;
+        EXPECT_EQ(recipe_crashes_open(root.c_str(), "app", of, threads, &crashes), STATUS_ok);
+        return Crashes(crashes);
+    }
+
+    // Dies while its second thread is at one of two that it has begun with.
+    void crash(const digest &at, const digest &survived)
+    {
+        EXPECT_EQ(in_child([&] {
+                      Crashes crashes = open();
+                      bool begun = recipe_crashes_begin(crashes.get(), 0, survived) &&
+                                   recipe_crashes_begin(crashes.get(), 1, at);
+                      recipe_crashes_end(crashes.get(), 0);
+                      kill(getpid(), begun ? SIGKILL : SIGTERM);
+                  }),
+                  128 + SIGKILL);
+    }
+
+    // How many of the two are known to have crashed.
+    static size_t count(const Crashes &crashes)
+    {
+        return static_cast<size_t>(recipe_crashes_have(crashes.get(), first)) +
+               static_cast<size_t>(recipe_crashes_have(crashes.get(), second));
+    }
+
+    std::vector<std::string> replaying() const
+    {
+        return names_in(folder, ".replaying");
+    }
+};
+
+TEST_F(RecipeCrashes, NothingHasCrashedAtFirst)
+{
+    {
+        Crashes crashes = open();
+        EXPECT_EQ(count(crashes), 0u);
+        EXPECT_FALSE(recipe_crashes_have(crashes.get(), first));
+        EXPECT_EQ(replaying().size(), 1u);
+        EXPECT_TRUE(recipe_crashes_begin(crashes.get(), 0, first));
+        recipe_crashes_end(crashes.get(), 0);
+    }
+    EXPECT_EQ(replaying().size(), 0u);
+    EXPECT_EQ(names_in(folder, ".crashed").size(), 0u);
+}
+
+TEST_F(RecipeCrashes, WhatAProcessDiedAtIsRememberedForGood)
+{
+    crash(first, second);
+    for (int i = 0; i < 3; i++) {
+        Crashes crashes = open();
+        EXPECT_TRUE(recipe_crashes_have(crashes.get(), first));
+        EXPECT_FALSE(recipe_crashes_have(crashes.get(), second)) << "it was lived through";
+        EXPECT_EQ(count(crashes), 1u);
+        EXPECT_EQ(replaying().size(), 1u) << "its own alone";
+    }
+    crash(second, first);
+    Crashes crashes = open();
+    EXPECT_TRUE(recipe_crashes_have(crashes.get(), first));
+    EXPECT_TRUE(recipe_crashes_have(crashes.get(), second));
+}
+
+TEST_F(RecipeCrashes, AnotherDriverMayTryIt)
+{
+    crash(first, second);
+    EXPECT_FALSE(recipe_crashes_have(open(other).get(), first));
+    EXPECT_TRUE(recipe_crashes_have(open().get(), first));
+}
+
+TEST_F(RecipeCrashes, ALivingProcessIsNotBlamed)
+{
+    Crashes crashes = open();
+    ASSERT_TRUE(recipe_crashes_begin(crashes.get(), 0, first));
+    EXPECT_FALSE(recipe_crashes_have(open().get(), first));
+    EXPECT_EQ(replaying().size(), 1u);
+}
+
+// A program that closes descriptors it does not know, and gets their numbers for files of its own.
+TEST_F(RecipeCrashes, NothingIsWrittenIntoAFileOfTheProgram)
+{
+    const std::string own = scratch.path("own");
+    std::ofstream(own) << std::string(100, 'x');
+    Crashes crashes = open();
+    const int taken = take_descriptor(own, ".replaying");
+    ASSERT_GE(taken, 0);
+    EXPECT_FALSE(recipe_crashes_begin(crashes.get(), 0, first));
+    recipe_crashes_end(crashes.get(), 0);
+    crashes.reset();
+    EXPECT_EQ(read(own), std::string(100, 'x'));
+    EXPECT_EQ(close(taken), 0) << "it was closed";
+    EXPECT_EQ(replaying().size(), 0u);
+}
+
+TEST_F(RecipeCrashes, AProcessThatWasAtNothingLeavesNothing)
+{
+    in_child([&] {
+        Crashes crashes = open();
+        recipe_crashes_begin(crashes.get(), 0, first);
+        recipe_crashes_end(crashes.get(), 0);
+        kill(getpid(), SIGKILL);
+    });
+    EXPECT_EQ(replaying().size(), 1u);
+    EXPECT_EQ(count(open()), 0u);
+    EXPECT_EQ(replaying().size(), 0u);
+}
+
+TEST_F(RecipeCrashes, ADamagedListLosesWhatIsDamagedAlone)
+{
+    crash(first, second);
+    crash(second, first);
+    open();
+    const std::string path = folder + "/" + names_in(folder, ".crashed").at(0);
+    std::string list = read(path);
+    list[8] ^= 1;
+    write_file(path, list);
+    EXPECT_EQ(count(open()), 1u);
+    write_file(path, "garbage");
+    EXPECT_EQ(count(open()), 0u);
+}
+
+TEST_F(RecipeCrashes, NoThreadBeyondThoseAskedFor)
+{
+    Crashes crashes = open(identity, 1000);
+    EXPECT_TRUE(recipe_crashes_begin(crashes.get(), RECIPE_CRASHES_THREADS - 1, first));
+    EXPECT_FALSE(recipe_crashes_begin(crashes.get(), RECIPE_CRASHES_THREADS, first));
+    EXPECT_FALSE(recipe_crashes_begin(open(identity, 1).get(), 1, first));
+}
+
+TEST_F(RecipeCrashes, WithoutAFileNothingIsReplayed)
+{
+    EXPECT_EQ(in_child([&] {
+                  const rlimit limit = {100, 100};
+                  setrlimit(RLIMIT_FSIZE, &limit);
+                  recipe_crashes *crashes = nullptr;
+                  const enum status reason =
+                      recipe_crashes_open(root.c_str(), "app", identity, 64, &crashes);
+                  _exit(reason == STATUS_disk_full ? 0 : 1);
+              }),
+              0);
+    EXPECT_EQ(replaying().size(), 0u);
+}
+
+// Its lock belongs to a description that both have.
+TEST_F(RecipeCrashes, ACrashIsSeenWhileAChildOfTheProcessLives)
+{
+    int lives[2]; // the child does, until the test has closed its end
+    int forked[2];
+    ASSERT_EQ(pipe(lives), 0);
+    ASSERT_EQ(pipe(forked), 0);
+    EXPECT_EQ(in_child([&] {
+                  Crashes crashes = open();
+                  char byte = 0;
+                  EXPECT_TRUE(recipe_crashes_begin(crashes.get(), 0, first));
+                  if (fork() == 0) {
+                      close(lives[1]);
+                      EXPECT_EQ(::write(forked[1], &byte, 1), 1);
+                      _exit(::read(lives[0], &byte, 1) == 0 ? 0 : 1);
+                  }
+                  EXPECT_EQ(::read(forked[0], &byte, 1), 1);
+                  kill(getpid(), SIGKILL);
+              }),
+              128 + SIGKILL);
+    Crashes crashes = open();
+    EXPECT_TRUE(recipe_crashes_have(crashes.get(), first));
+    for (int end : {lives[0], lives[1], forked[0], forked[1]}) {
+        close(end);
+    }
+}
+
+TEST_F(RecipeCrashes, TheChildOfAForkTouchesNothing)
+{
+    Crashes crashes = open();
+    ASSERT_TRUE(recipe_crashes_begin(crashes.get(), 0, first));
+    EXPECT_EQ(in_child([&] {
+                  const bool begun = recipe_crashes_begin(crashes.get(), 1, second);
+                  recipe_crashes_end(crashes.get(), 0);
+                  crashes.reset();
+                  _exit(begun ? 1 : 0);
+              }),
+              0);
+    EXPECT_EQ(replaying().size(), 1u);
+    EXPECT_NE(read(folder + "/" + replaying().at(0)).find_first_not_of('\0', 8), std::string::npos);
+}
+
+} // namespace

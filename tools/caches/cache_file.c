@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/caches/cache_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/base/io.h"
+#include "common/blobs/identity_files.h"
+#include "common/files/file.h"
+
+#define SIZE_LIMIT ((uint64_t)1 << 30)
+#define PIECE_SIZE ((size_t)1 << 18) /* fits the processor's cache between read and digest */
+
+static bool cache_file_ends_in(const char *name, const char *suffix)
+{
+    size_t length = strlen(name);
+    size_t suffix_length = strlen(suffix);
+    return length > suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
+}
+
+bool cache_file_has_our_name(const char *name)
+{
+    return cache_file_ends_in(name, CACHE_SUFFIX) || cache_file_ends_in(name, PART_SUFFIX);
+}
+
+bool cache_file_has_our_magic(const void *data, size_t size)
+{
+    struct envelope_layout layout;
+    struct envelope envelope;
+    /* The magic is the first check of all, so its first bytes are enough. */
+    return envelope_peek_layout(data, size, &layout) &&
+           envelope_validate_header(data, sizeof(layout.magic), size, NULL, &envelope) !=
+               STATUS_bad_magic;
+}
+
+static bool cache_file_is_named_after(const char *name, const struct driver_identity *identity)
+{
+    char hex[DIGEST_HEX_SIZE];
+    digest_format(identity_digest(identity), hex);
+    size_t length = strlen(hex);
+    return strncmp(name, hex, length) == 0 && name[length] == '.';
+}
+
+/* Checks the blob, which is next in the file: its digest, and the driver's header at its start. */
+static enum status cache_file_check_blob(int fd, const struct envelope *envelope, uint8_t *buffer)
+{
+    /* The content digest (base/digest.h) over one piece after the other. */
+    XXH3_state_t *state = XXH3_createState();
+    if (!state) {
+        return STATUS_out_of_memory;
+    }
+    XXH3_128bits_reset(state);
+    bool header_matches = true;
+    ssize_t count = 1;
+    for (size_t done = 0; count > 0 && done < envelope->blob_size; done += (size_t)count) {
+        const size_t left = envelope->blob_size - done;
+        count = io_read(fd, buffer, left < PIECE_SIZE ? left : PIECE_SIZE, IO_HERE);
+        if (count > 0) {
+            XXH3_128bits_update(state, buffer, (size_t)count);
+        }
+        if (done == 0) {
+            header_matches =
+                count > 0 && identity_matches_blob(&envelope->identity, buffer, (size_t)count);
+        }
+    }
+    const XXH128_hash_t hash = XXH3_128bits_digest(state);
+    const struct digest digest = {.low = hash.low64, .high = hash.high64};
+    XXH3_freeState(state);
+    if (count < 0) {
+        return STATUS_io_error;
+    }
+    return !digest_equal(digest, envelope->blob_digest) ? STATUS_bad_section_digest
+           : header_matches                             ? STATUS_ok
+                                                        : STATUS_bad_blob_header;
+}
+
+static enum status cache_file_check_open(int fd, uint64_t size, const char *name,
+                                         struct cache_file *file)
+{
+    uint8_t *buffer = aligned_alloc(64, PIECE_SIZE);
+    if (!buffer) {
+        return STATUS_out_of_memory;
+    }
+    ssize_t head = io_read(fd, buffer, ENVELOPE_HEADER_SIZE, IO_HERE);
+    enum status reason = STATUS_io_error;
+    if (head >= 0) {
+        file->ours |= cache_file_has_our_magic(buffer, (size_t)head);
+        reason = envelope_validate_header(buffer, (size_t)head, size, NULL, &file->envelope);
+        file->known = reason == STATUS_ok;
+    }
+    if (reason == STATUS_ok) {
+        reason = cache_file_check_blob(fd, &file->envelope, buffer);
+    }
+    if (reason == STATUS_ok && !cache_file_is_named_after(name, &file->envelope.identity)) {
+        reason = STATUS_renamed;
+    }
+    free(buffer);
+    return reason;
+}
+
+enum status cache_file_check(int directory_fd, const char *name, struct cache_file *ret_file)
+{
+    struct cache_file file;
+    memset(&file, 0, sizeof file);
+    file.ours = cache_file_has_our_name(name);
+    int fd = -1;
+    uint64_t size = 0;
+    enum status reason = file_open(directory_fd, name, &fd, &size);
+    if (reason == STATUS_ok) {
+        reason =
+            size > SIZE_LIMIT ? STATUS_too_large : cache_file_check_open(fd, size, name, &file);
+        close(fd);
+    }
+    *ret_file = file;
+    return reason;
+}

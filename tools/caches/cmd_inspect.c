@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe inspect: what a cache file says of itself, damaged or not. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/driver/vulkan_names.h"
+#include "common/recipes/segment.h"
+#include "tools/caches/cache_file.h"
+#include "tools/cli/output.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/verb.h"
+#include "tools/recipes/inspect.h"
+
+#define FILE_LIMIT (UINT64_C(4) << 30)
+
+enum { OPTION_JSON, OPTION_VERBOSE, OPTION_SPIRV, OPTION_PIPELINE };
+
+static const struct option_spec options[] = {
+    [OPTION_JSON] = VERB_JSON_OPTION,
+    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also the driver's own header, or the pipelines"},
+    [OPTION_SPIRV] = {"spirv", 0, "DIGEST", "disassemble this module of a recipe file"},
+    [OPTION_PIPELINE] = {"pipeline", 0, "DIGEST", "show what this pipeline was created with"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct inspect_file {
+    uint8_t *data; /* to be freed */
+    size_t size;
+};
+
+static const char *inspect_byte_order(uint32_t endian_marker)
+{
+    return endian_marker == ENVELOPE_LITTLE_ENDIAN ? "little"
+           : endian_marker == ENVELOPE_BIG_ENDIAN  ? "big"
+                                                   : "damaged";
+}
+
+static void inspect_show_header(struct output *output, const struct envelope_layout *layout,
+                                const struct envelope *envelope)
+{
+    output_open(output, "header", OUTPUT_GROUP);
+    output_bytes(output, "magic", layout->magic, sizeof layout->magic);
+    output_number(output, "format_version", layout->format_version);
+    output_size(output, "header_size", layout->header_size);
+    output_text(output, "byte_order", inspect_byte_order(layout->endian_marker));
+    output_size(output, "pointer_size", layout->pointer_size);
+    if (envelope) {
+        output_hex(output, "generation", envelope->generation);
+        output_time(output, "saved_at", envelope->saved_at);
+    }
+    output_close(output);
+}
+
+static void inspect_show_identity(struct output *output, const struct driver_identity *identity)
+{
+    char digest[DIGEST_HEX_SIZE];
+    digest_format(identity_digest(identity), digest);
+    char api_version[VULKAN_VERSION_SIZE];
+    vulkan_api_version(identity->api_version, api_version);
+    char driver_version[VULKAN_VERSION_SIZE];
+    vulkan_driver_version(identity, driver_version);
+    const uint8_t *conformance = identity->conformance;
+    char conformance_version[VULKAN_VERSION_SIZE];
+    snprintf(conformance_version, sizeof conformance_version, "%u.%u.%u.%u", conformance[0],
+             conformance[1], conformance[2], conformance[3]);
+
+    output_open(output, "identity", OUTPUT_GROUP);
+    output_text(output, "digest", digest);
+    output_hex(output, "vendor_id", identity->vendor_id);
+    output_hex(output, "device_id", identity->device_id);
+    output_text(output, "device_name", identity->device_name);
+    output_text(output, "api_version", api_version);
+    output_number(output, "driver_id", identity->driver_id);
+    output_text(output, "driver_id_name", vulkan_driver_id(identity->driver_id));
+    output_text(output, "driver_name", identity->driver_name);
+    output_text(output, "driver_info", identity->driver_info);
+    output_text(output, "driver_version", driver_version);
+    output_hex(output, "driver_version_raw", identity->driver_version);
+    output_text(output, "conformance", conformance_version);
+    output_bytes(output, "cache_uuid", identity->pipeline_cache_uuid, VK_UUID_SIZE);
+    output_close(output);
+}
+
+static void inspect_show_sections(struct output *output, const struct envelope_layout *layout,
+                                  const struct envelope *envelope)
+{
+    char digest[DIGEST_HEX_SIZE];
+    digest_format(envelope->blob_digest, digest);
+    output_open(output, "sections", OUTPUT_GROUP);
+    output_number(output, "count", layout->section_count);
+    output_open(output, "blob", OUTPUT_GROUP);
+    output_number(output, "type", layout->section_type);
+    output_number(output, "offset", layout->section_offset);
+    output_size(output, "size", envelope->blob_size);
+    output_text(output, "digest", digest);
+    output_close(output);
+    output_close(output);
+}
+
+/* VkPipelineCacheHeaderVersionOne: chapter "Pipeline Cache Header". */
+static void inspect_show_driver_header(struct output *output, const struct inspect_file *file)
+{
+    struct bytes_reader reader = bytes_reader_over(file->data, file->size);
+    bytes_get(&reader, ENVELOPE_HEADER_SIZE);
+    uint32_t header_size = bytes_get_u32(&reader);
+    uint32_t header_version = bytes_get_u32(&reader);
+    uint32_t vendor_id = bytes_get_u32(&reader);
+    uint32_t device_id = bytes_get_u32(&reader);
+    const uint8_t *uuid = bytes_get(&reader, VK_UUID_SIZE);
+    if (reader.overrun) {
+        return;
+    }
+    output_open(output, "driver_header", OUTPUT_GROUP);
+    output_size(output, "header_size", header_size);
+    output_number(output, "header_version", header_version);
+    output_hex(output, "vendor_id", vendor_id);
+    output_hex(output, "device_id", device_id);
+    output_bytes(output, "cache_uuid", uuid, VK_UUID_SIZE);
+    output_close(output);
+}
+
+static void inspect_show_file(struct output *output, const char *path,
+                              const struct inspect_file *file, enum status reason, bool verbose)
+{
+    struct envelope_layout layout;
+    struct envelope envelope;
+    bool has_fields = envelope_peek(file->data, file->size, &envelope);
+
+    output_text(output, "path", path);
+    output_size(output, "size", file->size);
+    output_text(output, "verdict", reason == STATUS_ok ? "ok" : "damaged");
+    output_text(output, "reason", reason == STATUS_ok ? "ok" : status_id(reason));
+    if (reason != STATUS_ok) {
+        output_text(output, "explanation", status_text(reason));
+    }
+    if (envelope_peek_layout(file->data, file->size, &layout)) {
+        inspect_show_header(output, &layout, has_fields ? &envelope : NULL);
+    }
+    if (has_fields) {
+        inspect_show_identity(output, &envelope.identity);
+        inspect_show_sections(output, &layout, &envelope);
+    }
+    if (has_fields && verbose) {
+        inspect_show_driver_header(output, file);
+    }
+}
+
+/* Completes a shortened digest by the one record of the file that it begins. The text stays as it
+ * is if it is whole, or if no record matches. False after a message. */
+static bool inspect_complete_digest(const struct inspect_file *file, const char **digest,
+                                    char buffer[DIGEST_HEX_SIZE])
+{
+    static const unsigned kinds[] = {RECIPE_FORM, RECIPE_CODE};
+    const size_t length = *digest ? strlen(*digest) : DIGEST_HEX_SIZE;
+    struct recipe_segment segment;
+    uint8_t *copy = length < DIGEST_HEX_SIZE - 1 ? malloc(file->size) : NULL;
+    if (!copy) {
+        return true;
+    }
+    memcpy(copy, file->data, file->size);
+    if (recipe_segment_take(copy, file->size, &segment) != STATUS_ok) {
+        free(copy);
+        return true;
+    }
+    bool unique = true;
+    buffer[0] = '\0';
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct recipe_record record;
+        size_t at = SIZE_MAX;
+        while (recipe_segment_list(&segment, kinds[i], &at, &record)) {
+            char hex[DIGEST_HEX_SIZE];
+            digest_format(record.digest, hex);
+            if (strncasecmp(hex, *digest, length) == 0) {
+                unique &= !*buffer || strcmp(buffer, hex) == 0;
+                memcpy(buffer, hex, sizeof hex);
+            }
+        }
+    }
+    recipe_segment_close(&segment);
+    if (!unique) {
+        output_message("inspect: more than one object begins with '%s'; give more digits", *digest);
+    }
+    *digest = *buffer ? buffer : *digest;
+    return unique;
+}
+
+/* Of a recipe file; takes the file's memory. */
+static int inspect_show_recipes(const struct arguments *arguments, const char *path,
+                                const struct inspect_file *file)
+{
+    char spirv[DIGEST_HEX_SIZE];
+    char pipeline[DIGEST_HEX_SIZE];
+    struct inspect_recipes_choice choice = {
+        .spirv = arguments->values[OPTION_SPIRV],
+        .pipeline = arguments->values[OPTION_PIPELINE],
+        .verbose = arguments->values[OPTION_VERBOSE],
+        .json = arguments->values[OPTION_JSON],
+    };
+    if (!inspect_complete_digest(file, &choice.spirv, spirv) ||
+        !inspect_complete_digest(file, &choice.pipeline, pipeline)) {
+        free(file->data);
+        return EXIT_USAGE;
+    }
+    return inspect_recipes(path, file->data, file->size, &choice);
+}
+
+static int inspect_run(const struct arguments *arguments)
+{
+    const char *path = arguments->operands[0];
+    const char *slash = strrchr(path, '/');
+    struct inspect_file file;
+    if (!output_file_read("inspect", path, FILE_LIMIT, &file.data, &file.size)) {
+        return EXIT_USAGE;
+    }
+    if (inspect_recipes_is_one(slash ? slash + 1 : path, file.data, file.size)) {
+        return inspect_show_recipes(arguments, path, &file);
+    }
+    if (!cache_file_has_our_name(slash ? slash + 1 : path) &&
+        !cache_file_has_our_magic(file.data, file.size)) {
+        output_message("inspect: '%s': %s", path, status_text(STATUS_bad_magic));
+        free(file.data);
+        return EXIT_USAGE;
+    }
+    if (arguments->values[OPTION_SPIRV] || arguments->values[OPTION_PIPELINE]) {
+        output_message("inspect: '%s' is a cache file; --spirv and --pipeline need a recipe file",
+                       path);
+        free(file.data);
+        return EXIT_USAGE;
+    }
+    struct envelope envelope;
+    enum status reason = envelope_validate(file.data, file.size, NULL, &envelope);
+    struct output output;
+    output_begin(&output, arguments->values[OPTION_JSON]);
+    inspect_show_file(&output, path, &file, reason, arguments->values[OPTION_VERBOSE]);
+    free(file.data);
+    return output_end(&output, reason == STATUS_ok ? EXIT_CLEAN : EXIT_FINDING);
+}
+
+const struct verb verb_inspect = {
+    .name = "inspect",
+    .summary = "show the contents of a cache file or a recipe file",
+    .operands = "FILE",
+    .description =
+        "Shows the header of FILE field by field, its sections, and whether the layer\n"
+        "would use it; if not, with the id of the reason. The fields of a damaged file\n"
+        "are shown as found and cannot be trusted. Of a recipe file it counts the\n"
+        "records; a pipeline may need records of other files. A DIGEST may be shortened.\n\n"
+        "Exit status: 0 FILE is whole, 1 it is damaged, 2 not readable, or not ours.",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = inspect_run,
+};

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe list and stats: what is kept, and what was counted, by program. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/driver/vulkan_names.h"
+#include "common/files/program.h"
+#include "tools/cli/inventory.h"
+#include "tools/cli/output.h"
+#include "tools/cli/verb.h"
+#include "tools/recipes/recipe_tool.h"
+
+enum { OPTION_APP, OPTION_DIR, OPTION_JSON, OPTION_VERBOSE, OPTION_ZERO = OPTION_VERBOSE };
+
+static const struct option_spec list_options[] = {
+    [OPTION_APP] = VERB_APP_OPTION,
+    [OPTION_DIR] = VERB_DIR_OPTION,
+    [OPTION_JSON] = VERB_JSON_OPTION,
+    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also the digest that names the files"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_spec stats_options[] = {
+    [OPTION_APP] = VERB_APP_OPTION,
+    [OPTION_DIR] = VERB_DIR_OPTION,
+    [OPTION_JSON] = VERB_JSON_OPTION,
+    [OPTION_ZERO] = {"zero", 'z', NULL, "reset the counters"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct list {
+    struct output output;
+    struct recipes *counts; /* of the current program */
+    bool verbose;
+    bool found; /* something is damaged */
+};
+
+static void list_show_driver(struct output *output, const struct inventory_item *item)
+{
+    char driver[VK_MAX_DRIVER_NAME_SIZE + VULKAN_VERSION_SIZE + 1] = "";
+    if (item->identified) {
+        char version[VULKAN_VERSION_SIZE];
+        vulkan_driver_version(&item->identity, version);
+        snprintf(driver, sizeof driver, "%s %s", item->identity.driver_name, version);
+    }
+    output_text(output, "device", item->identified ? item->identity.device_name : "");
+    output_text(output, "driver", driver);
+}
+
+static void list_show_item(const struct inventory_item *item, void *user)
+{
+    struct list *list = user;
+    struct output *output = &list->output;
+    output_open(output, NULL, OUTPUT_ROW);
+    output_text(output, "name", item->app);
+    list_show_driver(output, item);
+    output_number(
+        output, "pipelines",
+        recipe_tool_count_pipelines(list->counts, item->identified ? &item->identity : NULL));
+    output_size(output, "size", item->bytes);
+    output_size(output, "recipes", item->recipe_bytes);
+    if (item->last_use == INT64_MIN) {
+        output_text(output, "last_use", "");
+    } else {
+        output_time(output, "last_use", (uint64_t)(item->last_use / 1000000000));
+    }
+    if (list->verbose) {
+        output_text(output, "identity", item->digest);
+    }
+    output_text(output, "state", item->reason == STATUS_ok ? "ok" : status_id(item->reason));
+    output_close(output);
+    if (inventory_is_damage(item->reason)) {
+        output_message("list: '%s': %s (%s)", item->app, status_text(item->reason),
+                       status_id(item->reason));
+        list->found = true;
+    }
+}
+
+static int list_programs(const struct arguments *arguments, const char *root,
+                         const struct inventory_apps *apps)
+{
+    struct list list = {.verbose = arguments->values[OPTION_VERBOSE]};
+    bool any = false;
+    output_begin(&list.output, arguments->values[OPTION_JSON]);
+    output_open(&list.output, "programs", OUTPUT_TABLE);
+    for (size_t i = 0; i < apps->count; i++) {
+        list.counts = recipe_tool_open(root, apps->names[i]);
+        any |= inventory_visit(root, apps->names[i], list_show_item, &list);
+        recipes_close(list.counts);
+    }
+    output_close(&list.output);
+    if (!any) {
+        output_message("list: no warmpipe data in '%s'", root);
+    }
+    const bool not_ours = !any && apps->count > 0;
+    return output_end(&list.output, not_ours ? EXIT_USAGE : list.found ? EXIT_FINDING : EXIT_CLEAN);
+}
+
+static int list_run(const struct arguments *arguments)
+{
+    return inventory_run("list", arguments, arguments->values[OPTION_DIR],
+                         arguments->values[OPTION_APP], list_programs);
+}
+
+struct stats_program {
+    const char *name;
+    struct program_facts facts;
+    uint64_t saved_ns;
+};
+
+struct stats {
+    struct stats_program *programs;
+    size_t count;
+    bool found; /* something is damaged */
+};
+
+/* A pipeline that was not compiled would have taken the mean compile time of the recipes, or,
+ * without recipes, of the misses. */
+static uint64_t stats_estimate_saved_ns(const struct program_counters *counters,
+                                        uint64_t compile_ns)
+{
+    double mean = (double)compile_ns;
+    if (compile_ns == 0 && counters->driver_misses > 0) {
+        mean = (double)counters->compile_ns / (double)counters->driver_misses;
+    }
+    const double cold = mean * ((double)counters->shared + (double)counters->driver_hits);
+    const double spent = (double)counters->create_ns - (double)counters->compile_ns;
+    return cold > spent ? (uint64_t)(cold - spent) : 0;
+}
+
+static void stats_read_program(struct stats *stats, const char *root, const char *app, bool zero)
+{
+    struct stats_program *program = &stats->programs[stats->count];
+    *program = (struct stats_program){.name = app};
+    enum status reason = zero ? program_zero(root, app, (uint64_t)time(NULL)) : STATUS_ok;
+    if (reason == STATUS_ok) {
+        reason = program_load(root, app, &program->facts);
+    }
+    if (reason != STATUS_ok && reason != STATUS_no_file) {
+        output_message("stats: '%s': %s (%s)", app, status_text(reason), status_id(reason));
+        stats->found = true;
+    } else if (program->facts.since != 0) {
+        struct recipes *counts = recipe_tool_open(root, app);
+        program->saved_ns =
+            stats_estimate_saved_ns(&program->facts.counters, recipe_tool_compile_ns(counts));
+        recipes_close(counts);
+        stats->count++;
+    }
+}
+
+static void stats_show_counters(struct output *output, const struct stats_program *program)
+{
+    output_time(output, "since", program->facts.since);
+    inventory_show_counters(output, &program->facts.counters);
+    output_duration(output, "saved", program->saved_ns);
+    output_number(output, "pulled", program->facts.counters.pulled);
+    output_size(output, "pulled_bytes", program->facts.counters.pulled_bytes);
+}
+
+static void stats_show(struct output *output, const struct stats *stats)
+{
+    struct stats_program total = {0};
+    for (size_t i = 0; i < stats->count; i++) {
+        const struct stats_program *program = &stats->programs[i];
+        const bool is_first = total.facts.since == 0 || program->facts.since < total.facts.since;
+        total.facts.since = is_first ? program->facts.since : total.facts.since;
+        total.saved_ns += program->saved_ns;
+        program_counters_add(&total.facts.counters, &program->facts.counters);
+    }
+    output_open(output, "total", OUTPUT_GROUP);
+    output_number(output, "programs", stats->count);
+    stats_show_counters(output, &total);
+    output_close(output);
+    output_open(output, "programs", OUTPUT_TABLE);
+    for (size_t i = 0; i < stats->count; i++) {
+        output_open(output, NULL, OUTPUT_ROW);
+        output_text(output, "name", stats->programs[i].name);
+        stats_show_counters(output, &stats->programs[i]);
+        output_close(output);
+    }
+    output_close(output);
+}
+
+static int stats_programs(const struct arguments *arguments, const char *root,
+                          const struct inventory_apps *apps)
+{
+    struct stats stats = {.programs = calloc(apps->count + 1, sizeof *stats.programs)};
+    for (size_t i = 0; stats.programs && i < apps->count; i++) {
+        stats_read_program(&stats, root, apps->names[i], arguments->values[OPTION_ZERO]);
+    }
+    struct output output;
+    output_begin(&output, arguments->values[OPTION_JSON]);
+    if (stats.count > 0 || arguments->values[OPTION_JSON]) {
+        stats_show(&output, &stats);
+    } else {
+        output_message("stats: nothing counted yet in '%s'", root);
+    }
+    free(stats.programs);
+    return output_end(&output, stats.found ? EXIT_FINDING : EXIT_CLEAN);
+}
+
+static int stats_run(const struct arguments *arguments)
+{
+    return inventory_run("stats", arguments, arguments->values[OPTION_DIR],
+                         arguments->values[OPTION_APP], stats_programs);
+}
+
+const struct verb verb_list = {
+    .name = "list",
+    .summary = "list what is kept, by program and device",
+    .description =
+        "Prints one line for each program, driver and device that something is kept for:\n"
+        "the pipelines that the program has asked for on that device, the size of the\n"
+        "driver's cache data, that of the program's recipes, and one of these states:\n\n"
+        "  ok           the next start can use it, as far as its header tells\n"
+        "  no_file      there is no cache yet, or none worth keeping\n"
+        "  suspect      a process died while it loaded the cache: skipped once\n"
+        "  quarantined  two processes died: put away\n\n"
+        "or the reason why it is not used; 'warmpipe verify' checks every byte.\n\n"
+        "Exit status: 0 fine, 1 something is damaged, 2 no such program or directory.",
+    .options = list_options,
+    .run = list_run,
+};
+
+const struct verb verb_stats = {
+    .name = "stats",
+    .summary = "show how many pipelines were requested, shared and hit",
+    .description =
+        "Shows the counters of all programs together and of each, over all their starts:\n"
+        "pipelines requested; of these, answered with one that was alive (shared), found\n"
+        "by the driver in its cache (hits) or compiled (misses); compiled ahead of the\n"
+        "program; the time spent in pipeline creation; and the time saved, estimated from\n"
+        "the compile times in the recipes. A driver that does not report hits counts\n"
+        "neither hits nor misses.\n\n"
+        "Exit status: 0 fine, 1 a file is damaged, 2 no such program or directory.",
+    .options = stats_options,
+    .run = stats_run,
+};

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe prune and clear: remove recipes that are not worth their room, or all that is kept. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/files/file.h"
+#include "common/quota/evict.h"
+#include "common/quota/usage.h"
+#include "common/recipes/merge.h"
+#include "common/recipes/recipes.h"
+#include "common/settings/config.h"
+#include "tools/cli/inventory.h"
+#include "tools/cli/output.h"
+#include "tools/cli/verb.h"
+
+#define DAY_S 86400
+
+enum { OPTION_APP, OPTION_DIR, OPTION_DRY_RUN, OPTION_JSON, OPTION_OLDER, OPTION_SIZE };
+#define OPTION_YES OPTION_OLDER
+
+static const struct option_spec prune_options[] = {
+    [OPTION_APP] = VERB_APP_OPTION,
+    [OPTION_DIR] = VERB_DIR_OPTION,
+    [OPTION_DRY_RUN] = VERB_DRY_RUN_OPTION,
+    [OPTION_JSON] = VERB_JSON_OPTION,
+    [OPTION_OLDER] = {"older-than", 0, "DAYS", "remove what was not used for so long (90d, 12w)"},
+    [OPTION_SIZE] = {"max-size", 0, "SIZE", "keep so much of each program (200M), the most used"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_spec clear_options[] = {
+    [OPTION_APP] = VERB_APP_OPTION,
+    [OPTION_DIR] = VERB_DIR_OPTION,
+    [OPTION_DRY_RUN] = VERB_DRY_RUN_OPTION,
+    [OPTION_JSON] = VERB_JSON_OPTION,
+    [OPTION_YES] = {"yes", 'y', NULL, "do not ask"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* "90d", "12w". */
+static bool prune_parse_days(const char *text, uint32_t *ret_days)
+{
+    uint64_t days = 0;
+    if (!isdigit((unsigned char)*text)) {
+        return false;
+    }
+    for (; isdigit((unsigned char)*text) && days < UINT32_MAX; text++) {
+        days = days * 10 + (uint64_t)(*text - '0');
+    }
+    days *= *text == 'w' ? 7 : 1;
+    if ((*text != 'd' && *text != 'w') || text[1] || days > UINT32_MAX) {
+        return false;
+    }
+    *ret_days = (uint32_t)days;
+    return true;
+}
+
+/* False after a message. */
+static bool prune_parse_limits(const struct arguments *arguments,
+                               struct recipe_merge_limits *ret_limits)
+{
+    const char *older = arguments->values[OPTION_OLDER];
+    const char *size = arguments->values[OPTION_SIZE];
+    struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
+    uint32_t days = 0;
+    if (older && !prune_parse_days(older, &days)) {
+        output_message("prune: invalid duration '%s' (for example 90d, 12w)", older);
+        return false;
+    }
+    if (size && !config_parse_size(size, &limits.max_size)) {
+        output_message("prune: invalid size '%s' (for example 200M, 2G)", size);
+        return false;
+    }
+    const uint32_t today = (uint32_t)(time(NULL) / DAY_S);
+    limits.oldest_day = older && days < today ? today - days : 0;
+    *ret_limits = limits;
+    return true;
+}
+
+struct pruning {
+    struct output output;
+    const char *root;
+    struct recipe_merge_limits limits;
+    bool dry_run;
+    bool found; /* a program could not be pruned */
+};
+
+/* A folder without recipes may be anybody's: not even a lock file is left there. */
+static bool prune_has_segments(const char *root, const char *app)
+{
+    int folder_fd;
+    bool has = true; /* or recipe_prune tells what is wrong */
+    if (recipe_folder_open(root, app, false, &folder_fd) == STATUS_ok) {
+        DIR *listing = listing_open(folder_fd, ".");
+        if (listing) {
+            has = recipe_folder_next_segment(listing);
+            closedir(listing);
+        }
+        close(folder_fd);
+    }
+    return has;
+}
+
+static void prune_app(struct pruning *pruning, const char *app)
+{
+    struct recipe_compaction compaction;
+    if (!prune_has_segments(pruning->root, app)) {
+        return;
+    }
+    struct output *output = &pruning->output;
+    const enum status reason =
+        recipe_prune(pruning->root, app, &pruning->limits, pruning->dry_run, &compaction);
+    if (reason == STATUS_no_file) {
+        return;
+    }
+    if (reason != STATUS_ok) {
+        output_message("prune: '%s': %s (%s)", app, status_text(reason), status_id(reason));
+        pruning->found = true;
+        return;
+    }
+    output_open(output, NULL, OUTPUT_ROW);
+    output_text(output, "name", app);
+    output_size(output, "before", compaction.bytes_before + compaction.bytes_beside);
+    output_size(output, "after", compaction.bytes_after + compaction.bytes_beside);
+    output_number(output, "pipelines", compaction.counts.pipelines);
+    output_number(output, "old", compaction.counts.old_uses);
+    output_number(output, "beyond_size", compaction.counts.too_many);
+    output_number(output, "damaged", compaction.counts.damaged + compaction.counts.incomplete);
+    output_close(output);
+}
+
+static int prune_programs(const struct arguments *arguments, const char *root,
+                          const struct inventory_apps *apps)
+{
+    struct pruning pruning = {.root = root, .dry_run = arguments->values[OPTION_DRY_RUN]};
+    if (!prune_parse_limits(arguments, &pruning.limits)) {
+        return EXIT_USAGE;
+    }
+    output_begin(&pruning.output, arguments->values[OPTION_JSON]);
+    output_open(&pruning.output, "programs", OUTPUT_TABLE);
+    for (size_t i = 0; i < apps->count; i++) {
+        prune_app(&pruning, apps->names[i]);
+    }
+    output_close(&pruning.output);
+    return output_end(&pruning.output, pruning.found ? EXIT_FINDING : EXIT_CLEAN);
+}
+
+static int prune_run(const struct arguments *arguments)
+{
+    return inventory_run("prune", arguments, arguments->values[OPTION_DIR],
+                         arguments->values[OPTION_APP], prune_programs);
+}
+
+struct clearing {
+    struct output output;
+    const char *root;
+    int root_fd;
+    bool dry_run;
+    bool found; /* something could not be removed */
+    bool any;   /* a folder was one of ours */
+};
+
+/* Removes everything of ours in the folder. Gives the bytes removed. */
+static uint64_t clear_contents(int folder_fd, const struct usage *usage, bool *all)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < usage->count; i++) {
+        uint64_t removed = 0;
+        *all &= evict_identity(folder_fd, usage->identities[i].identity, INT64_MAX, &removed);
+        bytes += removed;
+    }
+    bool locked = false;
+    evict_temporaries(folder_fd);
+    bytes += evict_rest(folder_fd, INT64_MAX, usage->count > 0 || usage->recipe_bytes > 0, &locked);
+    *all &= !locked;
+    return bytes;
+}
+
+/* Gives why the folder stays; "": it is removed, or would be; NULL: it is not ours. */
+static const char *clear_folder(struct clearing *clearing, const char *app, uint64_t *ret_bytes)
+{
+    int folder_fd;
+    struct usage usage;
+    size_t entries = SIZE_MAX;
+    enum status reason = file_open_directory(clearing->root, app, false, &folder_fd);
+    if (reason == STATUS_ok) {
+        reason = usage_read(folder_fd, &entries, &usage);
+        if (reason != STATUS_ok) {
+            close(folder_fd);
+        }
+    }
+    if (reason != STATUS_ok) {
+        return status_id(reason);
+    }
+    const char *left = inventory_is_ours(folder_fd, &usage) ? "" : NULL;
+    *ret_bytes = usage_bytes(&usage);
+    if (left && !clearing->dry_run) {
+        bool all = true;
+        *ret_bytes = clear_contents(folder_fd, &usage, &all);
+        if (unlinkat(clearing->root_fd, app, AT_REMOVEDIR) != 0) {
+            left = !all                                    ? status_id(STATUS_locked)
+                   : errno == ENOTEMPTY || errno == EEXIST ? "foreign_files"
+                                                           : status_id(status_from_errno(errno));
+        }
+    }
+    usage_free(&usage);
+    close(folder_fd);
+    return left;
+}
+
+static void clear_app(struct clearing *clearing, const char *app)
+{
+    struct output *output = &clearing->output;
+    uint64_t bytes = 0;
+    const char *left = clear_folder(clearing, app, &bytes);
+    if (!left) {
+        return;
+    }
+    clearing->any = true;
+    output_open(output, NULL, OUTPUT_ROW);
+    output_text(output, "name", app);
+    output_size(output, "size", bytes);
+    output_text(output, "state", *left ? left : clearing->dry_run ? "would go" : "removed");
+    output_close(output);
+    clearing->found |= *left != '\0';
+}
+
+/* Removes what this user's processes remember of the total size: it is out of date. */
+static void clear_stamp(const struct clearing *clearing)
+{
+    char name[32];
+    snprintf(name, sizeof name, ".limits.%" PRIu32, (uint32_t)geteuid());
+    unlinkat(clearing->root_fd, name, 0);
+}
+
+/* False: the answer is no, or there is no terminal, after a message. */
+static bool clear_confirm(const char *root, const struct inventory_apps *apps)
+{
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
+        output_message("clear: not a terminal; use --yes");
+        return false;
+    }
+    fprintf(stderr, "warmpipe: clear: remove the data of ");
+    if (apps->count == 1) {
+        fprintf(stderr, "'%s'", apps->names[0]);
+    } else {
+        fprintf(stderr, "%zu programs", apps->count);
+    }
+    fprintf(stderr, " in '%s'? [y/N] ", root);
+    char answer[16];
+    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+static int clear_programs(const struct arguments *arguments, const char *root,
+                          const struct inventory_apps *apps)
+{
+    if (!arguments->values[OPTION_YES] && !arguments->values[OPTION_DRY_RUN] && apps->count > 0 &&
+        !clear_confirm(root, apps)) {
+        return EXIT_USAGE;
+    }
+    struct clearing clearing = {
+        .root = root,
+        .root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        .dry_run = arguments->values[OPTION_DRY_RUN],
+    };
+    output_begin(&clearing.output, arguments->values[OPTION_JSON]);
+    output_open(&clearing.output, "programs", OUTPUT_TABLE);
+    for (size_t i = 0; i < apps->count; i++) {
+        clear_app(&clearing, apps->names[i]);
+    }
+    output_close(&clearing.output);
+    if (clearing.root_fd >= 0) {
+        if (!clearing.dry_run && !arguments->values[OPTION_APP] && !clearing.found) {
+            clear_stamp(&clearing);
+        }
+        close(clearing.root_fd);
+    }
+    bool not_ours = !clearing.any && apps->count > 0;
+    if (!clearing.any) {
+        output_message("clear: no warmpipe data in '%s'", root);
+    }
+    return output_end(&clearing.output, not_ours         ? EXIT_USAGE
+                                        : clearing.found ? EXIT_FINDING
+                                                         : EXIT_CLEAN);
+}
+
+static int clear_run(const struct arguments *arguments)
+{
+    return inventory_run("clear", arguments, arguments->values[OPTION_DIR],
+                         arguments->values[OPTION_APP], clear_programs);
+}
+
+const struct verb verb_prune = {
+    .name = "prune",
+    .summary = "remove recipes that are old or little used",
+    .description =
+        "Removes recipes by age and size, with the SPIR-V and the objects that no other\n"
+        "recipe needs, and what is damaged. With --max-size, recipes that were used on\n"
+        "the fewest days are removed first. Prints one line for each program. Recipes\n"
+        "that running programs are writing stay, and so do the drivers' caches.\n\n"
+        "Exit status: 0 done, 1 a program could not be pruned, 2 wrong usage.",
+    .options = prune_options,
+    .run = prune_run,
+};
+
+const struct verb verb_clear = {
+    .name = "clear",
+    .summary = "remove all that is kept",
+    .description =
+        "Removes caches, recipes, counters and quarantined files of all programs or of\n"
+        "one, with the programs' folders. Asks first, unless --yes is given. Running\n"
+        "programs are not disturbed: what they are saving at that moment stays (state\n"
+        "'locked'), and so do files that warmpipe has not made (state 'foreign_files').\n\n"
+        "Exit status: 0 all is removed, 1 something stays, 2 not done.",
+    .options = clear_options,
+    .run = clear_run,
+};

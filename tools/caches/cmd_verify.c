@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe verify: every check that the layer makes of a file, made of all files there are. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/blobs/identity_files.h"
+#include "common/driver/vulkan_names.h"
+#include "common/files/file.h"
+#include "tools/caches/cache_file.h"
+#include "tools/cli/output.h"
+#include "tools/cli/verb.h"
+#include "tools/recipes/verify.h"
+
+enum { OPTION_JSON, OPTION_VERBOSE };
+
+static const struct option_spec options[] = {
+    [OPTION_JSON] = VERB_JSON_OPTION,
+    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also show device, driver, size and time"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct verification {
+    struct output output;
+    bool verbose;
+    bool found;   /* something is wrong with a file */
+    bool misused; /* a path was not there, not ours or not readable */
+    size_t files;
+};
+
+static void verify_complain(struct verification *verification, const char *path,
+                            const char *problem)
+{
+    output_message("verify: '%s': %s", path, problem);
+    verification->misused = true;
+}
+
+/* Opens the line of a file, or of a folder that is not trusted. */
+static void verify_open_row(struct verification *verification, const char *path, enum status reason)
+{
+    output_open(&verification->output, NULL, OUTPUT_ROW);
+    output_text(&verification->output, "reason", reason == STATUS_ok ? "ok" : status_id(reason));
+    output_text(&verification->output, "path", path);
+    verification->found |= reason != STATUS_ok && reason != STATUS_quarantined;
+}
+
+/* envelope NULL: nothing is known of it. */
+static void verify_report(struct verification *verification, const char *path, enum status reason,
+                          const struct envelope *envelope)
+{
+    struct output *output = &verification->output;
+    verify_open_row(verification, path, reason);
+    if (verification->verbose && envelope) {
+        char version[VULKAN_VERSION_SIZE];
+        vulkan_driver_version(&envelope->identity, version);
+        output_text(output, "device_name", envelope->identity.device_name);
+        output_text(output, "driver_name", envelope->identity.driver_name);
+        output_text(output, "driver_version", version);
+        output_size(output, "blob_size", envelope->blob_size);
+        output_time(output, "saved_at", envelope->saved_at);
+    }
+    output_close(output);
+}
+
+/* To be freed; NULL after a message. */
+static char *verify_join(struct verification *verification, const char *directory, const char *name)
+{
+    const char *slash = directory[strlen(directory) - 1] == '/' ? "" : "/";
+    char *path = output_format("verify", "%s%s%s", directory, slash, name);
+    verification->misused |= !path;
+    return path;
+}
+
+/* Tells if the layer would not use this folder. The layer opens it by its parent and name. */
+static void verify_folder(struct verification *verification, const char *directory)
+{
+    char *path = realpath(directory, NULL);
+    if (!path) {
+        verify_complain(verification, directory, strerror(errno));
+        return;
+    }
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    int fd;
+    enum status reason = file_open_directory(path, slash[1] ? slash + 1 : ".", false, &fd);
+    if (reason == STATUS_ok) {
+        close(fd);
+    } else {
+        verify_report(verification, directory, reason, NULL);
+    }
+    free(path);
+}
+
+/* A folder being visited. */
+struct verify_visit {
+    const char *directory;
+    int fd;
+    bool is_quarantine;
+    bool is_checked;                /* by verify_folder */
+    bool are_opened;                /* verify_recipes_open was called */
+    struct verify_recipes *recipes; /* NULL: not opened, or no memory */
+};
+
+/* A segment is judged together with the segments beside it. */
+static void verify_recipe_file(struct verification *verification, struct verify_recipes *recipes,
+                               const char *name, const char *path)
+{
+    struct recipe_merge_counts counts = {0};
+    const enum status reason =
+        recipes ? verify_recipes_judge(recipes, name, &counts) : STATUS_out_of_memory;
+    struct output *output = &verification->output;
+    verify_open_row(verification, path, reason);
+    if (verification->verbose) {
+        output_number(output, "pipelines", counts.pipelines);
+        output_number(output, "damaged_records", counts.damaged);
+        output_number(output, "refused_records", counts.refused);
+        output_number(output, "incomplete_pipelines", counts.incomplete);
+    }
+    output_close(output);
+    verification->files++;
+}
+
+static void verify_cache_file(struct verification *verification, int directory_fd, const char *name,
+                              const char *path)
+{
+    struct cache_file file;
+    enum status reason = cache_file_check(directory_fd, name, &file);
+    if (!file.ours) {
+        /* If it could be read, its first bytes are not ours. */
+        bool was_read = reason == STATUS_bad_magic || reason == STATUS_truncated;
+        verify_complain(verification, path, status_text(was_read ? STATUS_bad_magic : reason));
+    } else {
+        verify_report(verification, path, reason, file.known ? &file.envelope : NULL);
+        verification->files++;
+    }
+}
+
+static bool verify_has_our_name(const char *name)
+{
+    return cache_file_has_our_name(name) || verify_recipes_has_our_name(name);
+}
+
+static void verify_our_file(struct verification *verification, struct verify_visit *visit,
+                            const char *name, const char *path)
+{
+    if (visit->is_quarantine) {
+        /* Listed, not judged: nothing loads it. */
+        verify_report(verification, path, STATUS_quarantined, NULL);
+        verification->files++;
+        return;
+    }
+    if (!visit->is_checked) {
+        verify_folder(verification, visit->directory);
+        visit->is_checked = true;
+    }
+    if (!verify_recipes_has_our_name(name)) {
+        verify_cache_file(verification, visit->fd, name, path);
+        return;
+    }
+    if (!visit->are_opened) {
+        visit->recipes = verify_recipes_open(visit->fd, NULL);
+        visit->are_opened = true;
+    }
+    verify_recipe_file(verification, visit->recipes, name, path);
+}
+
+static void verify_directory(struct verification *verification, const char *directory,
+                             bool is_quarantine);
+
+static void verify_entry(struct verification *verification, struct verify_visit *visit,
+                         const char *name)
+{
+    struct stat status;
+    const bool is_folder =
+        fstatat(visit->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+    const bool is_ours =
+        visit->is_quarantine ? cache_file_has_our_name(name) : verify_has_our_name(name);
+    const bool descends =
+        is_folder && !visit->is_quarantine && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    char *path = is_ours || descends ? verify_join(verification, visit->directory, name) : NULL;
+    if (path && is_ours) {
+        verify_our_file(verification, visit, name, path);
+    } else if (path) {
+        verify_directory(verification, path, strcmp(name, QUARANTINE_FOLDER) == 0);
+    }
+    free(path);
+}
+
+static void verify_directory(struct verification *verification, const char *directory,
+                             bool is_quarantine)
+{
+    struct verify_visit visit = {
+        .directory = directory,
+        .fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        .is_quarantine = is_quarantine,
+    };
+    struct dirent **entries = NULL;
+    int count = visit.fd < 0 ? -1 : scandir(directory, &entries, NULL, alphasort);
+    if (count < 0) {
+        verify_complain(verification, directory, strerror(errno));
+    }
+    for (int i = 0; i < count; i++) {
+        verify_entry(verification, &visit, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    verify_recipes_close(visit.recipes);
+    if (visit.fd >= 0) {
+        close(visit.fd);
+    }
+}
+
+/* A file given as an operand is checked by its name in its folder, as when the folder is given. */
+static void verify_named_file(struct verification *verification, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    char *directory = !slash          ? strdup(".")
+                      : slash == path ? strdup("/")
+                                      : strndup(path, (size_t)(slash - path));
+    int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd < 0) {
+        verify_complain(verification, path, strerror(errno));
+    } else {
+        if (verify_has_our_name(name)) {
+            verify_folder(verification, directory);
+        }
+        if (verify_recipes_is_one(fd, name)) {
+            struct verify_recipes *recipes = verify_recipes_open(fd, name);
+            verify_recipe_file(verification, recipes, name, path);
+            verify_recipes_close(recipes);
+        } else {
+            verify_cache_file(verification, fd, name, path);
+        }
+        close(fd);
+    }
+    free(directory);
+}
+
+static void verify_operand(struct verification *verification, const char *path)
+{
+    struct stat status;
+    size_t files = verification->files;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        verify_directory(verification, path, false);
+        if (verification->files == files) {
+            output_message("verify: no cache files in '%s'", path);
+        }
+    } else if (lstat(path, &status) != 0) {
+        verify_complain(verification, path, strerror(errno));
+    } else {
+        verify_named_file(verification, path);
+    }
+}
+
+static int verify_run(const struct arguments *arguments)
+{
+    struct verification verification = {.verbose = arguments->values[OPTION_VERBOSE]};
+    output_begin(&verification.output, arguments->values[OPTION_JSON]);
+    output_open(&verification.output, "files", OUTPUT_LIST);
+    for (int i = 0; i < arguments->operand_count; i++) {
+        verify_operand(&verification, arguments->operands[i]);
+    }
+    output_close(&verification.output);
+    int status = verification.found ? EXIT_FINDING : EXIT_CLEAN;
+    return output_end(&verification.output, verification.misused ? EXIT_USAGE : status);
+}
+
+const struct verb verb_verify = {
+    .name = "verify",
+    .summary = "check cache and recipe files, or directories of them",
+    .operands = "PATH...",
+    .description =
+        "Checks each cache file at PATH, or below it if it is a directory: every digest\n"
+        "and field, that the file is named after its driver and device, and that the\n"
+        "layer would trust the owner and mode of the file and its folder. Other files are\n"
+        "skipped. Prints one line a file: 'ok', or the id of the reason why the layer\n"
+        "would not use it. In recipe files it checks every record, every reference (also\n"
+        "to files beside it), and every SPIR-V module with SPIRV-Tools.\n\n"
+        "Files in a folder 'quarantine' are listed but not judged: they were put away\n"
+        "because programs died with them, and nothing loads them.\n\n"
+        "Exit status: 0 fine, 1 a file is damaged, 2 a PATH is missing or not ours.",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = INT_MAX,
+    .run = verify_run,
+};

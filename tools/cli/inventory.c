@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/inventory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/blobs/identity_files.h"
+#include "common/files/file.h"
+#include "common/files/names.h"
+#include "common/settings/config.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+
+char *inventory_root(const char *verb, const char *option)
+{
+    if (option) {
+        char *root = realpath(option, NULL);
+        if (!root) {
+            output_message("%s: cannot open '%s': %s", verb, option, strerror(errno));
+        }
+        return root;
+    }
+    struct config config;
+    options_read_config(&config);
+    char *root = config.root;
+    config.root = NULL;
+    config_free(&config);
+    if (!root) {
+        output_message("%s: %s (%s)", verb, status_text(STATUS_no_directory),
+                       status_id(STATUS_no_directory));
+    }
+    return root;
+}
+
+char *inventory_new_root(const char *verb, const char *option)
+{
+    struct stat status;
+    if (!option || stat(option, &status) == 0 || errno != ENOENT) {
+        return inventory_root(verb, option);
+    }
+    char *here = *option == '/' ? strdup("") : getcwd(NULL, 0);
+    if (!here) {
+        output_message("%s: cannot open '%s': %s", verb, option, strerror(errno));
+        return NULL;
+    }
+    char *root = output_format(verb, "%s%s%s", here, *here ? "/" : "", option);
+    free(here);
+    return root;
+}
+
+static int inventory_compare_names(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+static bool inventory_add_name(struct inventory_apps *apps, const char *name)
+{
+    if ((apps->count & (apps->count + 1)) == 0) { /* room for 1, 3, 7, 15, … */
+        char **more = reallocarray(apps->names, 2 * apps->count + 1, sizeof *more);
+        if (!more) {
+            return false;
+        }
+        apps->names = more;
+    }
+    apps->names[apps->count] = strdup(name);
+    return apps->names[apps->count++] != NULL;
+}
+
+static bool inventory_is_folder(DIR *listing, const char *name)
+{
+    struct stat status;
+    return fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR(status.st_mode);
+}
+
+bool inventory_apps(const char *verb, const char *root, struct inventory_apps *ret_apps)
+{
+    struct inventory_apps apps = {0};
+    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+    if (!listing && errno != ENOENT) {
+        output_message("%s: cannot open '%s': %s", verb, root, strerror(errno));
+        return false;
+    }
+    const char *name;
+    bool enough_memory = true;
+    while (listing && enough_memory && (name = listing_next(listing))) {
+        if (names_is_app(name) && inventory_is_folder(listing, name)) {
+            enough_memory = inventory_add_name(&apps, name);
+        }
+    }
+    if (listing) {
+        closedir(listing);
+    }
+    if (!enough_memory) {
+        output_message("%s: out of memory", verb);
+        inventory_apps_free(&apps);
+        return false;
+    }
+    if (apps.count > 0) {
+        qsort(apps.names, apps.count, sizeof *apps.names, inventory_compare_names);
+    }
+    *ret_apps = apps;
+    return true;
+}
+
+bool inventory_find(const char *verb, const char *root, const char *app,
+                    struct inventory_apps *ret_apps)
+{
+    struct inventory_apps apps;
+    if (!inventory_apps(verb, root, &apps)) {
+        return false;
+    }
+    char name[NAMES_APP_SIZE] = "";
+    if (app) {
+        names_app_folder(&(struct names_program){.app_setting = app}, name);
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < apps.count; i++) {
+        if (!app || strcmp(apps.names[i], name) == 0) {
+            apps.names[kept++] = apps.names[i];
+        } else {
+            free(apps.names[i]);
+        }
+    }
+    apps.count = kept;
+    *ret_apps = apps;
+    return true;
+}
+
+/* inventory_find, but a named program that is not there is a message and false. */
+static bool inventory_select(const char *verb, const char *root, const char *app,
+                             struct inventory_apps *ret_apps)
+{
+    if (!inventory_find(verb, root, app, ret_apps)) {
+        return false;
+    }
+    if (app && ret_apps->count == 0) {
+        output_message("%s: no program '%s' in '%s'", verb, app, root);
+        return false;
+    }
+    return true;
+}
+
+int inventory_run(const char *verb, const struct arguments *arguments, const char *directory,
+                  const char *app, inventory_work *work)
+{
+    int status = EXIT_USAGE;
+    struct inventory_apps apps = {0};
+    char *root = inventory_root(verb, directory);
+    if (root && inventory_select(verb, root, app, &apps)) {
+        status = work(arguments, root, &apps);
+    }
+    inventory_apps_free(&apps);
+    free(root);
+    return status;
+}
+
+void inventory_apps_free(struct inventory_apps *apps)
+{
+    for (size_t i = 0; i < apps->count; i++) {
+        free(apps->names[i]);
+    }
+    free(apps->names);
+    *apps = (struct inventory_apps){0};
+}
+
+static int inventory_compare_last_use(const void *left, const void *right)
+{
+    const struct usage_identity *a = left;
+    const struct usage_identity *b = right;
+    if (a->last_use != b->last_use) {
+        return a->last_use > b->last_use ? -1 : 1;
+    }
+    return strcmp(a->identity, b->identity);
+}
+
+/* Whether a process died while it loaded the blob of this generation. */
+static bool inventory_has_strike(int folder_fd, const struct inventory_item *item,
+                                 uint64_t generation)
+{
+    char path[DIGEST_HEX_SIZE + 64];
+    snprintf(path, sizeof path, "%s%s/%016" PRIx64 ".strike", item->digest, LOADING_SUFFIX,
+             generation);
+    return faccessat(folder_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Fills the item from the header of a file. */
+static void inventory_read_header(int folder_fd, const char *name, struct inventory_item *item)
+{
+    uint8_t head[ENVELOPE_HEADER_SIZE];
+    size_t size;
+    uint64_t file_size;
+    struct envelope envelope;
+    item->reason = file_read_head(folder_fd, name, head, sizeof head, &size, &file_size);
+    if (item->reason == STATUS_ok) {
+        item->reason = envelope_validate_header(head, size, file_size, NULL, &envelope);
+    }
+    if (item->reason != STATUS_ok) {
+        return;
+    }
+    char hex[DIGEST_HEX_SIZE];
+    digest_format(identity_digest(&envelope.identity), hex);
+    item->identity = envelope.identity;
+    item->identified = true;
+    if (strcmp(hex, item->digest) != 0) {
+        item->reason = STATUS_renamed;
+    } else if (inventory_has_strike(folder_fd, item, envelope.generation)) {
+        item->reason = STATUS_suspect;
+    }
+}
+
+/* From the cache file, or, where all saves are still parts, from the first part. */
+static void inventory_identify(int folder_fd, struct inventory_item *item)
+{
+    char name[DIGEST_HEX_SIZE + sizeof CACHE_SUFFIX];
+    snprintf(name, sizeof name, "%s%s", item->digest, CACHE_SUFFIX);
+    inventory_read_header(folder_fd, name, item);
+    struct parts parts;
+    if (item->reason == STATUS_no_file && parts_list(folder_fd, item->digest, &parts) &&
+        parts.count > 0) {
+        inventory_read_header(folder_fd, parts.names[0], item);
+    }
+}
+
+/* One visit of a program's items. */
+struct inventory_visitor {
+    void (*visit)(const struct inventory_item *item, void *user);
+    void *user;
+    struct inventory_item common; /* what all items of the program have in common */
+    bool visited;
+};
+
+static void inventory_tell(struct inventory_visitor *visitor, const struct inventory_item *item)
+{
+    visitor->visit(item, visitor->user);
+    visitor->visited = true;
+}
+
+static void inventory_visit_identities(int folder_fd, struct usage *usage,
+                                       struct inventory_visitor *visitor)
+{
+    if (usage->count > 0) {
+        qsort(usage->identities, usage->count, sizeof *usage->identities,
+              inventory_compare_last_use);
+    }
+    for (size_t i = 0; i < usage->count; i++) {
+        const struct usage_identity *identity = &usage->identities[i];
+        if (identity->bytes > 0) {
+            struct inventory_item item = visitor->common;
+            item.bytes = identity->bytes;
+            item.last_use = identity->last_use;
+            memcpy(item.digest, identity->identity, sizeof item.digest);
+            inventory_identify(folder_fd, &item);
+            inventory_tell(visitor, &item);
+        }
+    }
+}
+
+static void inventory_visit_quarantine(int folder_fd, struct inventory_visitor *visitor)
+{
+    DIR *listing = listing_open(folder_fd, QUARANTINE_FOLDER);
+    const char *name;
+    struct stat status;
+    while (listing && (name = listing_next(listing))) {
+        if (names_is_quarantined(name) &&
+            fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+            struct inventory_item item = visitor->common;
+            item.bytes = (uint64_t)status.st_size;
+            item.last_use = usage_modified(&status);
+            memcpy(item.digest, name, sizeof item.digest - 1);
+            inventory_read_header(dirfd(listing), name, &item);
+            item.reason = STATUS_quarantined;
+            inventory_tell(visitor, &item);
+        }
+    }
+    if (listing) {
+        closedir(listing);
+    }
+}
+
+static bool inventory_has_quarantined(int folder_fd)
+{
+    DIR *listing = listing_open(folder_fd, QUARANTINE_FOLDER);
+    const char *name = NULL;
+    while (listing && (name = listing_next(listing)) && !names_is_quarantined(name)) {
+    }
+    if (listing) {
+        closedir(listing);
+    }
+    return name;
+}
+
+bool inventory_is_ours(int folder_fd, const struct usage *usage)
+{
+    return usage->count > 0 || usage->last_use != INT64_MIN || inventory_has_quarantined(folder_fd);
+}
+
+bool inventory_visit(const char *root, const char *app,
+                     void (*visit)(const struct inventory_item *item, void *user), void *user)
+{
+    struct inventory_visitor visitor = {
+        .visit = visit,
+        .user = user,
+        .common = {.app = app, .last_use = INT64_MIN, .reason = STATUS_no_file},
+    };
+    struct inventory_item *common = &visitor.common;
+    int folder_fd;
+    common->reason = file_open_directory(root, app, false, &folder_fd);
+    if (common->reason != STATUS_ok) {
+        inventory_tell(&visitor, common);
+        return true;
+    }
+    struct usage usage = {.last_use = INT64_MIN};
+    size_t entries = SIZE_MAX;
+    const enum status reason = usage_read(folder_fd, &entries, &usage);
+    common->recipe_bytes = usage.recipe_bytes;
+    inventory_visit_identities(folder_fd, &usage, &visitor);
+    inventory_visit_quarantine(folder_fd, &visitor);
+    if (!visitor.visited && (reason != STATUS_ok || inventory_is_ours(folder_fd, &usage))) {
+        common->bytes = usage.other_bytes;
+        common->last_use = usage.last_use;
+        common->reason = reason == STATUS_ok ? STATUS_no_file : reason;
+        inventory_tell(&visitor, common);
+    }
+    usage_free(&usage);
+    close(folder_fd);
+    return visitor.visited;
+}
+
+void inventory_show_counters(struct output *output, const struct program_counters *counters)
+{
+    output_number(output, "starts", counters->starts);
+    output_number(output, "requests", counters->requests);
+    output_part(output, "shared", counters->shared, counters->requests);
+    output_part(output, "driver_hits", counters->driver_hits, counters->requests);
+    output_part(output, "driver_misses", counters->driver_misses, counters->requests);
+    output_number(output, "prewarmed", counters->prewarmed);
+    output_duration(output, "spent", counters->create_ns);
+}
+
+bool inventory_is_damage(enum status reason)
+{
+    return reason != STATUS_ok && reason != STATUS_no_file && reason != STATUS_suspect &&
+           reason != STATUS_quarantined;
+}

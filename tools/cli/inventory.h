@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is kept in the root of the caches: programs, and what each has for which device. Messages
+ * begin with the verb's name. Not thread-safe. */
+#ifndef WARMPIPE_TOOLS_CLI_INVENTORY_H
+#define WARMPIPE_TOOLS_CLI_INVENTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/blobs/envelope.h"
+#include "common/files/program.h"
+#include "common/quota/usage.h"
+#include "tools/cli/output.h"
+#include "tools/cli/verb.h"
+
+/* What one program has for one device. */
+struct inventory_item {
+    const char *app;
+    char digest[DIGEST_HEX_SIZE];    /* of the identity; "": the folder has no cache file */
+    bool identified;                 /* identity is filled */
+    struct driver_identity identity; /* from the file's header */
+    uint64_t bytes;                  /* of cache data */
+    uint64_t recipe_bytes;           /* of the program's recipes: the same for all its items */
+    int64_t last_use;                /* nanoseconds since the epoch; INT64_MIN: unknown */
+    enum status reason;              /* ok; suspect, quarantined; no_file: no cache; else damage */
+};
+
+/* The root of the caches: `option` (--dir, may be NULL) or what the settings say. To be freed; NULL
+ * after a message. */
+char *inventory_root(const char *verb, const char *option);
+
+/* The same, for a verb that creates the directory if it is not there. */
+char *inventory_new_root(const char *verb, const char *option);
+
+/* The names of program folders in the root, sorted. A root that is not there has none. */
+struct inventory_apps {
+    char **names;
+    size_t count;
+};
+
+/* False after a message. Freed with inventory_apps_free. */
+bool inventory_apps(const char *verb, const char *root, struct inventory_apps *ret_apps);
+
+/* The same for one program (NULL: all), by its name as WARMPIPE_APP takes it. One that is not there
+ * is an empty list. */
+bool inventory_find(const char *verb, const char *root, const char *app,
+                    struct inventory_apps *ret_apps);
+
+void inventory_apps_free(struct inventory_apps *apps);
+
+/* What a verb does with programs; gives its exit status. */
+typedef int inventory_work(const struct arguments *arguments, const char *root,
+                           const struct inventory_apps *apps);
+
+/* Calls the work for a root (--dir, may be NULL) and the programs in it (--app, NULL: all). Gives
+ * its exit status, or EXIT_USAGE after a message. */
+int inventory_run(const char *verb, const struct arguments *arguments, const char *directory,
+                  const char *app, inventory_work *work);
+
+/* Calls `visit` for each item of a program, the latest used first. Headers are checked, cache data
+ * is not read. The item is borrowed for the call. False, without a call: the folder holds nothing
+ * of warmpipe. */
+bool inventory_visit(const char *root, const char *app,
+                     void (*visit)(const struct inventory_item *item, void *user), void *user);
+
+/* Whether the folder holds anything of warmpipe; `usage` is what was found in it. */
+bool inventory_is_ours(int folder_fd, const struct usage *usage);
+
+/* Fields of the current item: the counters of a program. */
+void inventory_show_counters(struct output *output, const struct program_counters *counters);
+
+/* Whether this is damage, for which a verb's exit status is EXIT_FINDING. */
+bool inventory_is_damage(enum status reason);
+
+#endif

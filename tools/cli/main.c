@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe: the tool. A verb is a struct verb that a file cmd_*.c defines, and a name in VERBS of
+ * verb.h. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+#include "tools/cli/verb.h"
+
+#define VERB_ADDRESS(name) &verb_##name,
+static const struct verb *const verbs[] = {VERBS(VERB_ADDRESS)};
+#undef VERB_ADDRESS
+
+#define VERB_COUNT (sizeof verbs / sizeof verbs[0])
+
+static void main_print_usage(FILE *stream)
+{
+    fprintf(stream, "usage: warmpipe VERB [OPTION...] [OPERAND...]\n"
+                    "Runs Vulkan programs with their pipelines cached, and manages the caches.\n\n"
+                    "verbs:\n");
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        fprintf(stream, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+    }
+    fprintf(stream, "\noptions:\n"
+                    "  -h --help     show this page; 'warmpipe VERB --help' explains a verb\n"
+                    "  -V --version  show the version\n");
+}
+
+static const struct verb *main_find_verb(const char *name)
+{
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (strcmp(verbs[i]->name, name) == 0) {
+            return verbs[i];
+        }
+    }
+    return NULL;
+}
+
+static int main_tell_unknown(const char *word)
+{
+    static const char *const options[] = {"--help", "--version"};
+    const char *names[VERB_COUNT];
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        names[i] = verbs[i]->name;
+    }
+    const bool is_option = word[0] == '-';
+    const char *nearest =
+        is_option ? options_nearest(word, options, 2) : options_nearest(word, names, VERB_COUNT);
+    const char *what = is_option ? "option" : "verb";
+    if (nearest) {
+        output_message("unknown %s '%s'; did you mean '%s'?", what, word, nearest);
+    } else {
+        output_message("unknown %s '%s'; see 'warmpipe --help'", what, word);
+    }
+    return EXIT_USAGE;
+}
+
+/* On standard output; verb NULL: of the whole tool. */
+static int main_show_help(const struct verb *verb)
+{
+    struct output output;
+    output_begin(&output, false);
+    if (verb) {
+        options_print_help(verb);
+    } else {
+        main_print_usage(stdout);
+    }
+    return output_end(&output, EXIT_CLEAN);
+}
+
+static int main_show_version(void)
+{
+    struct output output;
+    output_begin(&output, false);
+    printf("warmpipe " WARMPIPE_VERSION "\n");
+    return output_end(&output, EXIT_CLEAN);
+}
+
+static int main_run_verb(const struct verb *verb, char **words)
+{
+    struct arguments arguments;
+    bool help = false;
+    if (!options_parse(verb, words, &arguments, &help)) {
+        return EXIT_USAGE;
+    }
+    return help ? main_show_help(verb) : verb->run(&arguments);
+}
+
+/* warmpipe help [VERB] */
+static int main_help_about(const char *name)
+{
+    const struct verb *verb = name ? main_find_verb(name) : NULL;
+    return name && !verb ? main_tell_unknown(name) : main_show_help(verb);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        main_print_usage(stderr);
+        return EXIT_USAGE;
+    }
+    const char *word = argv[1];
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        return main_show_help(NULL);
+    }
+    if (strcmp(word, "help") == 0) {
+        return main_help_about(argv[2]);
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        return main_show_version();
+    }
+    const struct verb *verb = main_find_verb(word);
+    return verb ? main_run_verb(verb, argv + 2) : main_tell_unknown(word);
+}

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/json.h"
+#include "common/base/text.h"
+#include "tools/cli/verb.h"
+
+/* The values of a row, and those behind a label, begin in this column. */
+#define LABEL_WIDTH 22
+
+static void output_put_spaces(struct bytes *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bytes_put_u8(out, ' ');
+    }
+}
+
+/* A key as people read it: with spaces for underscores. */
+static void output_put_words(struct bytes *out, const char *key)
+{
+    for (const char *c = key; *c; c++) {
+        bytes_put_u8(out, *c == '_' ? ' ' : (uint8_t)*c);
+    }
+}
+
+/* Tables: cells are collected, then laid out in columns under a line of headings, numbers to the
+ * right. If the terminal is narrower than that, each row becomes a block of "heading  value" lines,
+ * so that nothing is cut or wrapped. */
+
+#define COLUMN_GAP 2
+
+struct output_cell {
+    const char *key;
+    const char *text;
+    bool right;
+};
+
+static void table_add(struct output_table *table, const char *key, const void *text, size_t size,
+                      bool right)
+{
+    bytes_put_u8(&table->cells, right ? 'r' : 'l');
+    bytes_put(&table->cells, key, strlen(key) + 1);
+    bytes_put(&table->cells, text, size);
+    bytes_put_u8(&table->cells, '\0');
+    table->count++;
+}
+
+/* The cell at *place, which moves behind it. */
+static struct output_cell table_next_cell(const char **place)
+{
+    struct output_cell cell = {.right = **place == 'r', .key = *place + 1};
+    cell.text = cell.key + strlen(cell.key) + 1;
+    *place = cell.text + strlen(cell.text) + 1;
+    return cell;
+}
+
+/* In columns of the terminal: one for each code point. */
+static size_t table_width_of(const char *text)
+{
+    size_t width = 0;
+    for (; *text; text++) {
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return width;
+}
+
+static void table_put_cell(struct bytes *out, const struct output_cell *cell, bool heading,
+                           size_t width, bool is_last)
+{
+    size_t used = table_width_of(heading ? cell->key : cell->text);
+    if (cell->right) {
+        output_put_spaces(out, width - used);
+    }
+    if (heading) {
+        output_put_words(out, cell->key);
+    } else {
+        bytes_put(out, cell->text, strlen(cell->text));
+    }
+    if (!is_last) {
+        output_put_spaces(out, (cell->right ? 0 : width - used) + COLUMN_GAP);
+    }
+}
+
+/* Fills the widths of the columns; gives that of the whole table. */
+static size_t table_measure(const struct output_table *table, size_t *widths)
+{
+    const char *place = (const char *)table->cells.data;
+    for (size_t i = 0; i < table->count; i++) {
+        struct output_cell cell = table_next_cell(&place);
+        size_t *width = &widths[i % table->columns];
+        size_t of_text = table_width_of(cell.text);
+        size_t of_key = table_width_of(cell.key);
+        *width = of_text > *width ? of_text : *width;
+        *width = of_key > *width ? of_key : *width;
+    }
+    size_t whole = COLUMN_GAP * (table->columns - 1);
+    for (size_t i = 0; i < table->columns; i++) {
+        whole += widths[i];
+    }
+    return whole;
+}
+
+static void table_put_line(const struct output_table *table, const char **place,
+                           const size_t *widths, bool heading, struct bytes *out)
+{
+    for (size_t i = 0; i < table->columns; i++) {
+        struct output_cell cell = table_next_cell(place);
+        table_put_cell(out, &cell, heading, widths[i], i + 1 == table->columns);
+    }
+    bytes_put_u8(out, '\n');
+}
+
+static void table_put_blocks(const struct output_table *table, struct bytes *out)
+{
+    const char *place = (const char *)table->cells.data;
+    size_t widest = 0;
+    for (size_t i = 0; i < table->columns; i++) {
+        struct output_cell cell = table_next_cell(&place);
+        size_t width = table_width_of(cell.key);
+        widest = width > widest ? width : widest;
+    }
+    place = (const char *)table->cells.data;
+    for (size_t i = 0; i < table->count; i++) {
+        struct output_cell cell = table_next_cell(&place);
+        if (i > 0 && i % table->columns == 0) {
+            bytes_put_u8(out, '\n');
+        }
+        output_put_words(out, cell.key);
+        output_put_spaces(out, widest - table_width_of(cell.key) + COLUMN_GAP);
+        bytes_put(out, cell.text, strlen(cell.text));
+        bytes_put_u8(out, '\n');
+    }
+}
+
+static void table_put(const struct output_table *table, size_t width, struct bytes *out)
+{
+    if (table->columns == 0 || table->cells.failed) {
+        return;
+    }
+    size_t *widths = calloc(table->columns, sizeof *widths);
+    if (!widths) {
+        return;
+    }
+    size_t whole = table_measure(table, widths);
+    if (width > 0 && whole > width) {
+        table_put_blocks(table, out);
+    } else {
+        const char *place = (const char *)table->cells.data;
+        table_put_line(table, &place, widths, true, out);
+        place = (const char *)table->cells.data;
+        for (size_t row = 0; row < table->count / table->columns; row++) {
+            table_put_line(table, &place, widths, false, out);
+        }
+    }
+    free(widths);
+}
+
+void output_begin(struct output *output, bool json)
+{
+    /* A closed pipe is then EPIPE instead of a signal: the exit status still tells what was found.
+     */
+    signal(SIGPIPE, SIG_IGN);
+    *output = (struct output){.json = json};
+    if (json) {
+        json_put_open(&output->pending, NULL, '{');
+    }
+}
+
+static void output_flush(struct output *output)
+{
+    struct bytes *pending = &output->pending;
+    if (pending->failed) {
+        output->error = ENOMEM;
+    }
+    bool written =
+        pending->size == 0 || fwrite(pending->data, 1, pending->size, stdout) == pending->size;
+    if ((!written || fflush(stdout) != 0) && output->error == 0) {
+        output->error = errno;
+    }
+    pending->size = 0;
+}
+
+int output_end(struct output *output, int status)
+{
+    if (output->json) {
+        json_put_close(&output->pending, '}');
+        bytes_put_u8(&output->pending, '\n');
+    }
+    output_flush(output);
+    bytes_free(&output->pending);
+    bytes_free(&output->table.cells);
+    if (output->error != 0 && output->error != EPIPE) {
+        output_message("cannot write to standard output: %s", strerror(output->error));
+        return EXIT_USAGE;
+    }
+    return status;
+}
+
+/* In JSON; all other shapes are objects. */
+static bool output_is_array(enum output_shape shape)
+{
+    return shape == OUTPUT_LIST || shape == OUTPUT_TABLE;
+}
+
+static bool output_in_row(const struct output *output)
+{
+    return output->depth > 0 && output->shapes[output->depth - 1] == OUTPUT_ROW;
+}
+
+static bool output_in_table(const struct output *output)
+{
+    return output->depth > 1 && output->shapes[output->depth - 2] == OUTPUT_TABLE;
+}
+
+/* 0: standard output is not a terminal. */
+static size_t output_terminal_width(void)
+{
+    struct winsize size;
+    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void output_pad_to(struct bytes *out, size_t start, size_t width)
+{
+    size_t used = out->size - start;
+    output_put_spaces(out, width > used ? width - used : 0);
+}
+
+static size_t output_indentation(const struct output *output)
+{
+    size_t groups = 0;
+    for (int i = 0; i < output->depth; i++) {
+        groups += output->shapes[i] == OUTPUT_GROUP;
+    }
+    return 2 * groups;
+}
+
+static void output_put_label(struct output *output, const char *key)
+{
+    output_put_spaces(&output->pending, output_indentation(output));
+    output_put_words(&output->pending, key);
+}
+
+static void output_put_readable(struct bytes *out, const char *text)
+{
+    while (*text) {
+        const size_t length = utf8_shown_length(text);
+        if (length > 0) {
+            bytes_put(out, text, length);
+        } else {
+            char escape[5];
+            snprintf(escape, sizeof escape, "\\x%02x", (unsigned char)*text);
+            bytes_put(out, escape, strlen(escape));
+        }
+        text += length > 0 ? length : 1;
+    }
+}
+
+static void output_put_text(struct output *output, const char *key, const char *text)
+{
+    struct bytes *out = &output->pending;
+    if (output_in_table(output)) {
+        struct bytes readable = {0};
+        output_put_readable(&readable, text);
+        table_add(&output->table, key, readable.data, readable.size, output->number_in_hand);
+        bytes_free(&readable);
+        return;
+    }
+    if (output_in_row(output)) {
+        /* The values of a row are two columns apart, the first as wide as a label. */
+        if (output->row_started) {
+            output_pad_to(out, 0, LABEL_WIDTH - 2);
+            bytes_put(out, "  ", 2);
+        }
+        output->row_started = true;
+        output_put_readable(out, text);
+        return;
+    }
+    output_put_label(output, key);
+    output_pad_to(out, 0, LABEL_WIDTH - 2);
+    bytes_put(out, "  ", 2);
+    output_put_readable(out, text);
+    bytes_put_u8(out, '\n');
+    output_flush(output);
+}
+
+void output_open(struct output *output, const char *key, enum output_shape shape)
+{
+    if (output->json) {
+        json_put_open(&output->pending, key, output_is_array(shape) ? '[' : '{');
+    } else if (shape == OUTPUT_GROUP) {
+        output_put_label(output, key);
+        bytes_put_u8(&output->pending, '\n');
+        output_flush(output);
+    } else if ((shape == OUTPUT_ITEM || shape == OUTPUT_TABLE) && output->item_ended) {
+        bytes_put_u8(&output->pending, '\n');
+        output_flush(output);
+    }
+    output->shapes[output->depth++] = shape;
+    output->row_started = false;
+}
+
+void output_close(struct output *output)
+{
+    bool ends_line = output_in_row(output) && !output_in_table(output);
+    if (output_in_row(output) && output_in_table(output)) {
+        struct output_table *table = &output->table;
+        table->columns = table->columns ? table->columns : table->count;
+    }
+    enum output_shape shape = output->shapes[--output->depth];
+    output->item_ended = shape != OUTPUT_LIST && shape != OUTPUT_ROW;
+    if (output->json) {
+        json_put_close(&output->pending, output_is_array(shape) ? ']' : '}');
+    } else if (shape == OUTPUT_TABLE) {
+        output->pending.failed |= output->table.cells.failed;
+        table_put(&output->table, output_terminal_width(), &output->pending);
+        bytes_free(&output->table.cells);
+        output->table = (struct output_table){0};
+        output_flush(output);
+    } else if (ends_line) {
+        bytes_put_u8(&output->pending, '\n');
+        output_flush(output);
+    }
+}
+
+void output_text(struct output *output, const char *key, const char *text)
+{
+    if (output->json) {
+        json_put_string(&output->pending, key, text);
+    } else {
+        output_put_text(output, key, text);
+    }
+}
+
+void output_remark(struct output *output, const char *key, const char *text)
+{
+    if (output->json) {
+        json_put_string(&output->pending, key, text);
+        return;
+    }
+    bytes_put_u8(&output->pending, '\n');
+    output_put_spaces(&output->pending, LABEL_WIDTH);
+    output_put_readable(&output->pending, text);
+}
+
+void output_flag(struct output *output, const char *key, bool flag)
+{
+    if (output->json) {
+        json_put_flag(&output->pending, key, flag);
+    } else {
+        output_put_text(output, key, flag ? "yes" : "no");
+    }
+}
+
+/* A number in JSON, `text` otherwise; in a table it is aligned to the right. */
+static void output_put_amount(struct output *output, const char *key, uint64_t number,
+                              const char *text)
+{
+    if (output->json) {
+        json_put_number(&output->pending, key, number);
+        return;
+    }
+    output->number_in_hand = true;
+    output_put_text(output, key, text);
+    output->number_in_hand = false;
+}
+
+void output_number(struct output *output, const char *key, uint64_t number)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, number);
+    output_put_amount(output, key, number, digits);
+}
+
+void output_part(struct output *output, const char *key, uint64_t part, uint64_t whole)
+{
+    char text[48];
+    int used = snprintf(text, sizeof text, "%" PRIu64, part);
+    if (whole > 0) {
+        snprintf(text + used, sizeof text - (size_t)used, " (%.1f%%)",
+                 100.0 * (double)part / (double)whole);
+    }
+    output_put_amount(output, key, part, text);
+}
+
+void output_duration(struct output *output, const char *key, uint64_t nanoseconds)
+{
+    char json_key[64];
+    char text[64];
+    const double seconds = (double)nanoseconds / 1e9;
+    if (nanoseconds > 0 && seconds < 0.9995e-3) {
+        snprintf(text, sizeof text, "%.0f µs", seconds * 1e6);
+    } else if (seconds < 0.9995) {
+        snprintf(text, sizeof text, "%.1f ms", seconds * 1e3);
+    } else if (seconds < 60) {
+        snprintf(text, sizeof text, "%.1f s", seconds);
+    } else {
+        snprintf(text, sizeof text, "%" PRIu64 ":%02u:%02u h", (uint64_t)(seconds / 3600),
+                 (unsigned)(seconds / 60) % 60, (unsigned)seconds % 60);
+    }
+    snprintf(json_key, sizeof json_key, "%s_ns", key);
+    output_put_amount(output, output->json ? json_key : key, nanoseconds, text);
+}
+
+void output_size(struct output *output, const char *key, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    char text[32];
+    size_t unit = 0;
+    double value = (double)bytes;
+    /* Not 1024: 1023.96 KiB would be printed as 1024.0. */
+    while (value >= 1023.95 && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(text, sizeof text, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
+    output_put_amount(output, key, bytes, text);
+}
+
+void output_hex(struct output *output, const char *key, uint64_t number)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "0x%04" PRIx64, number);
+    output_text(output, key, digits);
+}
+
+void output_bytes(struct output *output, const char *key, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    char digits[2 * 64 + 1] = "";
+    for (size_t i = 0; i < size && i < 64; i++) {
+        snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
+    }
+    output_text(output, key, digits);
+}
+
+void output_time(struct output *output, const char *key, uint64_t seconds_since_epoch)
+{
+    char text[64];
+    time_t seconds = (time_t)seconds_since_epoch;
+    struct tm parts;
+    if (gmtime_r(&seconds, &parts)) {
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    } else {
+        /* A damaged file may name any year. */
+        snprintf(text, sizeof text, "%" PRIu64, seconds_since_epoch);
+    }
+    output_text(output, key, text);
+}
+
+char *output_format(const char *verb, const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        output_message("%s: out of memory", verb);
+    }
+    return length < 0 ? NULL : text;
+}
+
+void output_message(const char *format, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    struct bytes line = {0};
+    output_put_readable(&line, length < 0 ? format : text);
+    fprintf(stderr, "warmpipe: %.*s\n", (int)line.size, line.data ? (const char *)line.data : "");
+    bytes_free(&line);
+    if (length >= 0) {
+        free(text);
+    }
+}

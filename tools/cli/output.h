@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The results of a verb, as text for people or as one JSON document. Both come from the same calls,
+ * so they cannot disagree: each call gives one field. Its key is the JSON name and, with spaces for
+ * underscores, the label. In text a group is indented under its label, a row is one line of values
+ * without labels, the items of a list have an empty line between them, and the rows of a table are
+ * columns under a line of headings.
+ *
+ *     output_begin
+ *     output_text, output_number, output_size, output_hex … between output_open and output_close
+ *     output_end                                            → the verb's exit status
+ *
+ * Text is written as it comes, JSON at the end. Results go to standard output, messages to standard
+ * error. A reader that closes its pipe is no error: the verb goes on for its exit status. Not
+ * thread-safe. */
+#ifndef WARMPIPE_TOOLS_CLI_OUTPUT_H
+#define WARMPIPE_TOOLS_CLI_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+
+enum output_shape {
+    OUTPUT_GROUP, /* JSON: an object */
+    OUTPUT_LIST,  /* JSON: an array; of rows or of items */
+    OUTPUT_TABLE, /* JSON: an array; of rows, which all have the same fields */
+    OUTPUT_ROW,   /* JSON: an object; text: one line. Its key is NULL */
+    OUTPUT_ITEM   /* JSON: an object; text: fields, an empty line between items. Its key is NULL */
+};
+
+#define OUTPUT_DEPTH 8
+
+/* The cells of a table. Every row has the same keys in the same order. */
+struct output_table {
+    struct bytes cells; /* of each: 'l' or 'r', key, zero, text, zero */
+    size_t count;       /* of cells */
+    size_t columns;     /* of the first row, once it has ended */
+};
+
+/* Opaque to verbs. */
+struct output {
+    struct bytes pending; /* text: the line in hand; JSON: the whole document */
+    bool json;
+    int error; /* errno of the first write that failed */
+    int depth; /* of open shapes */
+    enum output_shape shapes[OUTPUT_DEPTH];
+    bool row_started; /* the row in hand has a value already */
+    bool item_ended;  /* an empty line is due before an item or a table */
+    struct output_table table;
+    bool number_in_hand; /* the next text is that of a number */
+};
+
+void output_begin(struct output *output, bool json);
+
+/* Ends the document. Gives `status`, or EXIT_USAGE after a message if standard output could not be
+ * written (a closed pipe excepted) or memory was out. */
+int output_end(struct output *output, int status);
+
+void output_open(struct output *output, const char *key, enum output_shape shape);
+void output_close(struct output *output);
+
+/* Text shows control characters, and bytes that are not UTF-8, as \xNN: what
+ * stands in a file must not steer a terminal. */
+void output_text(struct output *output, const char *key, const char *text);
+
+/* The last field of a row. Text: on a line of its own, indented. */
+void output_remark(struct output *output, const char *key, const char *text);
+
+void output_number(struct output *output, const char *key, uint64_t number);
+
+/* Text: "yes" or "no". */
+void output_flag(struct output *output, const char *key, bool flag);
+
+/* Text: IEC units, "1.5 MiB". JSON: bytes. */
+void output_size(struct output *output, const char *key, uint64_t bytes);
+
+/* Part of a whole. Text: with its percentage, "12 (4.0%)"; JSON: the part alone. */
+void output_part(struct output *output, const char *key, uint64_t part, uint64_t whole);
+
+/* Text: "1.5 s". JSON: nanoseconds, "_ns" appended to the key. */
+void output_duration(struct output *output, const char *key, uint64_t nanoseconds);
+
+/* "0x1002" in both: at least four digits. */
+void output_hex(struct output *output, const char *key, uint64_t number);
+
+/* Bytes as hexadecimal digits in both; at most 64 bytes. */
+void output_bytes(struct output *output, const char *key, const void *data, size_t size);
+
+/* "2026-08-21T13:27:35Z" in both. */
+void output_time(struct output *output, const char *key, uint64_t seconds_since_epoch);
+
+/* One line on standard error, "warmpipe: …", with control characters shown as in text. */
+void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A text in new memory, to be freed; NULL after a message that begins with the verb's name. */
+char *output_format(const char *verb, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+#include "common/files/file.h"
+#include "tools/cli/output.h"
+
+bool output_file_is_standard(const char *path)
+{
+    struct stat named;
+    struct stat standard;
+    return strcmp(path, "-") == 0 ||
+           (stat(path, &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
+            named.st_dev == standard.st_dev && named.st_ino == standard.st_ino);
+}
+
+/* 0, or errno. */
+static int output_file_write_parts(int fd, const struct iovec *parts, int count)
+{
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < count; i++) {
+        if (!io_write(fd, parts[i].iov_base, parts[i].iov_len, IO_HERE)) {
+            return errno == EPIPE ? 0 : errno;
+        }
+    }
+    return 0;
+}
+
+/* Writes to what is not a regular file. `flags`: O_CREAT for a dangling link only, because the
+ * sysctl fs.protected_fifos may refuse it for others. */
+static int output_file_write_special(const char *path, int flags, const struct iovec *parts,
+                                     int count)
+{
+    const int fd = open(path, O_WRONLY | flags | O_CLOEXEC | O_NOCTTY, 0666);
+    const int error = fd < 0 ? errno : output_file_write_parts(fd, parts, count);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return error;
+}
+
+static mode_t output_file_mode_of_new_files(void)
+{
+    const mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+static bool output_file_fail(const char *verb, const char *path, const char *text)
+{
+    output_message("%s: cannot write '%s': %s", verb, path, text);
+    return false;
+}
+
+static bool output_file_replace(const char *verb, const char *path, mode_t mode,
+                                const struct iovec *parts, int count)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    const int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(directory);
+    if (fd < 0) {
+        return output_file_fail(verb, path, strerror(errno));
+    }
+    const enum status reason = file_replace(fd, name, parts, count);
+    if (reason == STATUS_ok) {
+        fchmodat(fd, name, mode, 0);
+    } else {
+        output_message("%s: cannot write '%s': %s (%s)", verb, path, status_text(reason),
+                       status_id(reason));
+    }
+    close(fd);
+    return reason == STATUS_ok;
+}
+
+bool output_file_write(const char *verb, const char *path, const struct iovec *parts, int count)
+{
+    struct stat named;
+    struct stat link;
+    int error = 0;
+    if (output_file_is_standard(path)) {
+        error = output_file_write_parts(STDOUT_FILENO, parts, count);
+        return error == 0 || output_file_fail(verb, "standard output", strerror(error));
+    }
+    const bool exists = stat(path, &named) == 0;
+    if (exists ? !S_ISREG(named.st_mode) : lstat(path, &link) == 0) {
+        error = output_file_write_special(path, exists ? 0 : O_CREAT, parts, count);
+        return error == 0 || output_file_fail(verb, path, strerror(error));
+    }
+    const mode_t mode = exists ? named.st_mode & 07777 : output_file_mode_of_new_files();
+    char *target = exists ? realpath(path, NULL) : NULL;
+    const bool written = output_file_replace(verb, target ? target : path, mode, parts, count);
+    free(target);
+    return written;
+}
+
+bool output_file_read(const char *verb, const char *path, uint64_t limit, uint8_t **ret_data,
+                      size_t *ret_size)
+{
+    const enum status reason = file_read_any(path, limit, ret_data, ret_size);
+    if (reason == STATUS_too_large) {
+        output_message("%s: cannot read '%s': larger than %" PRIu64 " MiB (%s)", verb, path,
+                       limit >> 20, status_id(reason));
+    } else if (reason != STATUS_ok) {
+        output_message("%s: cannot read '%s': %s (%s)", verb, path,
+                       reason == STATUS_no_file ? strerror(ENOENT) : status_text(reason),
+                       status_id(reason));
+    }
+    return reason == STATUS_ok;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe doctor: why it works on this machine, or why not. */
+#include <stdio.h>
+
+#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
+#include "tools/doctor/doctor.h"
+
+enum { OPTION_JSON };
+
+static const struct option_spec options[] = {
+    [OPTION_JSON] = VERB_JSON_OPTION,
+    {NULL, 0, NULL, NULL},
+};
+
+/* The last line: "1 problem, 2 notes". */
+static void doctor_sum_up(struct doctor *doctor, bool json)
+{
+    const unsigned problems = doctor->told[VERDICT_PROBLEM];
+    const unsigned notes = doctor->told[VERDICT_NOTE];
+    if (json) {
+        output_number(&doctor->output, "problems", problems);
+        output_number(&doctor->output, "notes", notes);
+        return;
+    }
+    char count[16] = "no";
+    if (problems > 0) {
+        snprintf(count, sizeof count, "%u", problems);
+    }
+    printf("%s problem%s", count, problems == 1 ? "" : "s");
+    if (notes > 0) {
+        printf(", %u note%s", notes, notes == 1 ? "" : "s");
+    }
+    printf("\n");
+}
+
+static int doctor_run(const struct arguments *arguments)
+{
+    struct config config;
+    options_read_config(&config);
+    struct doctor doctor = {.config = &config};
+    output_begin(&doctor.output, arguments->values[OPTION_JSON]);
+    output_open(&doctor.output, "findings", OUTPUT_LIST);
+    const bool has_loader = doctor_check_loader(&doctor);
+    doctor_check_manifests(&doctor);
+    if (has_loader) {
+        doctor_check_devices(&doctor);
+    }
+    doctor_check_variables(&doctor);
+    doctor_check_storage(&doctor);
+#ifdef WARMPIPE_HAVE_REMOTE
+    doctor_check_remote(&doctor);
+#endif
+    doctor_check_processes(&doctor);
+    output_close(&doctor.output);
+    config_free(&config);
+    doctor_sum_up(&doctor, arguments->values[OPTION_JSON]);
+    return output_end(&doctor.output, doctor.told[VERDICT_PROBLEM] ? EXIT_FINDING : EXIT_CLEAN);
+}
+
+const struct verb verb_doctor = {
+    .name = "doctor",
+    .summary = "find out why it works on this machine, or why not",
+    .description =
+        "Checks the Vulkan loader and the layer's manifests, each device's driver and\n"
+        "what the layer may do with it, the environment, the directory of the caches, and\n"
+        "the remote that WARMPIPE_REMOTE names.\n"
+        "On each device it compiles a small pipeline twice: with a cache that it saves\n"
+        "and loads, and under the layer in a temporary directory; both in processes of\n"
+        "their own. Prints one line for each finding: 'ok', 'note' or 'problem', and what\n"
+        "to do about it. The last line counts problems and notes.\n\n"
+        "Exit status: 0 it works, 1 there is a problem.",
+    .options = options,
+    .run = doctor_run,
+};

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The parts of `warmpipe doctor`. Each part checks one thing and tells what it finds. From bottom
+ * to top: findings.c; storage.c, variables.c, loader.c, remote.c; driver_cache.c, which uses
+ * storage.c; devices.c, which uses driver_cache.c; cmd_doctor.c, which calls all. Single-threaded.
+ */
+#ifndef WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
+#define WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/driver/identity.h"
+#include "common/settings/config.h"
+#include "tools/cli/output.h"
+
+enum verdict {
+    VERDICT_OK,
+    VERDICT_NOTE,    /* works, but not everywhere or not as well as it could */
+    VERDICT_PROBLEM, /* does not work: exit status 1 */
+    VERDICT_COUNT
+};
+
+struct doctor {
+    struct output output;
+    const struct config *config;
+    unsigned told[VERDICT_COUNT];
+    bool mesa_told; /* the driver's own cache is told once, however many devices use it */
+    bool nvidia_told;
+};
+
+/* Tells one finding. advice NULL: there is nothing to do about it. */
+void doctor_tell(struct doctor *doctor, enum verdict verdict, const char *check, const char *advice,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* How a child process ended. */
+struct child_end {
+    bool answered; /* *ret_answer is filled */
+    int signal;    /* that killed the child; SIGALRM: it took longer than `seconds`; 0: none */
+};
+
+/* Runs work that may crash or hang in a child process, whose output goes to /dev/null. The work
+ * fills `answer`: `size` bytes of zeroed memory of the child, which come back through a pipe. Call
+ * it while there is only one thread. If fork fails, the child has not answered. */
+struct child_end doctor_try(void (*work)(void *answer, const void *task), const void *task,
+                            unsigned seconds, void *ret_answer, size_t size);
+
+/* Checks the loader, and whether programs get the layer. False: there is no loader, so nothing else
+ * about Vulkan can be checked. */
+bool doctor_check_loader(struct doctor *doctor);
+
+/* Checks the manifests that the loader finds, and whether the libraries that they name load. */
+void doctor_check_manifests(struct doctor *doctor);
+
+/* Finds running programs that should have the layer, and have opened the driver without the loader.
+ */
+void doctor_check_processes(struct doctor *doctor);
+
+/* Checks the variables of warmpipe, and those by which the loader finds layers and drivers. */
+void doctor_check_variables(struct doctor *doctor);
+
+/* Checks each device: what the layer may do with its driver, whether the driver's pipeline cache
+ * works, and whether the layer makes a second start warm. */
+void doctor_check_devices(struct doctor *doctor);
+
+/* Checks the shader cache that the device's driver keeps on disk by itself: whether it is on, has a
+ * place and room, and outlives a container. */
+void doctor_check_driver_cache(struct doctor *doctor, const struct driver_identity *identity);
+
+/* Checks the directory of the caches: permissions, space, contents. */
+void doctor_check_storage(struct doctor *doctor);
+
+/* Checks the remote that WARMPIPE_REMOTE names; none is fine. */
+void doctor_check_remote(struct doctor *doctor);
+
+/* `path` shortened to its nearest parent that exists, or as it is. To be freed; NULL: no memory. */
+char *doctor_nearest_folder(const char *path);
+
+/* Whether this process runs in a container, and `path`, or its nearest parent that exists, is lost
+ * with it. */
+bool doctor_dies_with_container(const char *path);
+
+#endif

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The loader, the layer's manifests and libraries, and programs that bypass them. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/doctor/doctor.h"
+#include "tools/install/manifests.h"
+#include "tools/run/layer_process.h"
+#include "tools/vulkan/vulkan_loader.h"
+
+#define CHILD_SECONDS 30
+
+/* What a child process that creates an instance sees. */
+struct chain {
+    uint32_t loader_version; /* 0: the loader cannot be loaded */
+    int32_t result;          /* of vkCreateInstance */
+    char library[2048];      /* of the layer, if it is in the chain; else "" */
+};
+
+static int loader_find_library(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)size;
+    struct chain *chain = user;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    if (slash && strcmp(slash + 1, LAYER_LIBRARY) == 0) {
+        char *path = realpath(info->dlpi_name, NULL);
+        snprintf(chain->library, sizeof chain->library, "%s", path ? path : info->dlpi_name);
+        free(path);
+    }
+    return 0;
+}
+
+/* `task` points to whether to set the variables of `warmpipe run`. */
+static void loader_look_at_chain(void *answer, const void *task)
+{
+    struct chain *chain = answer;
+    struct vulkan_loader loader;
+    if (*(const bool *)task) {
+        layer_variables_set("doctor", false);
+    }
+    if (vulkan_loader_open(&loader)) {
+        return;
+    }
+    chain->loader_version = vulkan_loader_version(&loader);
+    chain->result = vulkan_loader_create_instance(&loader, VK_API_VERSION_1_1);
+    if (chain->result == VK_SUCCESS) {
+        dl_iterate_phdr(loader_find_library, chain);
+    }
+}
+
+static bool loader_try_chain(bool under_run, struct chain *ret_chain)
+{
+    struct child_end end =
+        doctor_try(loader_look_at_chain, &under_run, CHILD_SECONDS, ret_chain, sizeof *ret_chain);
+    return end.answered;
+}
+
+static void loader_tell_chain(struct doctor *doctor, const struct chain *plain,
+                              const struct chain *under)
+{
+    if (*plain->library) {
+        doctor_tell(doctor, VERDICT_OK, "layer", NULL, "programs started from here get %s",
+                    plain->library);
+    } else if (plain->result == VK_SUCCESS) {
+        doctor_tell(
+            doctor, VERDICT_NOTE, "layer",
+            "start them with 'warmpipe run --', or install the layer and set WARMPIPE_ENABLE=1",
+            "programs started from here do not get the layer");
+    }
+    if (*under->library) {
+        doctor_tell(doctor, VERDICT_OK, "run", NULL, "programs under 'warmpipe run' get %s",
+                    under->library);
+    } else if (under->result == VK_SUCCESS) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "run",
+                    "see what VK_LOADER_DEBUG=all warmpipe run -- vulkaninfo says about the layer",
+                    "the loader does not load the layer even under 'warmpipe run'");
+    }
+}
+
+bool doctor_check_loader(struct doctor *doctor)
+{
+    struct chain plain = {0};
+    struct chain under = {0};
+    if (!loader_try_chain(false, &plain)) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "loader",
+                    "run vulkaninfo: if it dies too, the Vulkan installation is at fault",
+                    "a process that creates a Vulkan instance dies");
+        return false;
+    }
+    if (plain.loader_version == 0) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "loader",
+                    "install the Vulkan loader (libvulkan1, vulkan-loader)",
+                    VULKAN_LOADER_NAME " cannot be loaded");
+        return false;
+    }
+    doctor_tell(doctor, VERDICT_OK, "loader", NULL, VULKAN_LOADER_NAME ", version %u.%u.%u",
+                VK_API_VERSION_MAJOR(plain.loader_version),
+                VK_API_VERSION_MINOR(plain.loader_version),
+                VK_API_VERSION_PATCH(plain.loader_version));
+    if (!loader_try_chain(true, &under)) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "run", "please report it",
+                    "a process that creates a Vulkan instance under 'warmpipe run' dies");
+        return true;
+    }
+    loader_tell_chain(doctor, &plain, &under);
+    return true;
+}
+
+struct library {
+    bool works;
+    char error[512]; /* what dlopen says */
+};
+
+static void libraries_open(void *answer, const void *task)
+{
+    struct library *library = answer;
+    void *handle = dlopen(task, RTLD_NOW | RTLD_LOCAL);
+    library->works = handle && dlsym(handle, "vkNegotiateLoaderLayerInterfaceVersion");
+    if (!library->works) {
+        const char *error = handle ? "it is not a Vulkan layer" : dlerror();
+        snprintf(library->error, sizeof library->error, "%s",
+                 error ? error : "it cannot be loaded");
+    }
+}
+
+/* A 32-bit library beside a 64-bit one, or the other way round, is for other programs: it cannot be
+ * tried here. */
+static bool libraries_is_of_other_width(const char *path)
+{
+    unsigned char start[EI_NIDENT];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool whole = fd >= 0 && read(fd, start, sizeof start) == (ssize_t)sizeof start;
+    if (fd >= 0) {
+        close(fd);
+    }
+    const unsigned char ours = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
+    return whole && memcmp(start, ELFMAG, SELFMAG) == 0 && start[EI_CLASS] != ours;
+}
+
+/* Whether the library can be loaded; the child that tries may die of it. */
+static bool libraries_try(const char *path, struct library *ret_library)
+{
+    struct child_end end =
+        doctor_try(libraries_open, path, CHILD_SECONDS, ret_library, sizeof *ret_library);
+    if (!end.answered) {
+        *ret_library = (struct library){.error = "a process that loads it dies"};
+    }
+    return ret_library->works;
+}
+
+static void libraries_tell(struct doctor *doctor, const struct manifest *manifest,
+                           bool has_other_width)
+{
+    const char *kind = manifest->implicit ? "implicit" : "explicit";
+    const char *advice = "install the package again, or remove the manifest";
+    struct library library;
+    if (!manifest->library) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "manifest", advice,
+                    "%s (%s) is not a manifest that the loader can read", manifest->path, kind);
+    } else if (!manifest->library_found) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "manifest", advice,
+                    "%s (%s) names a library that does not exist: %s", manifest->path, kind,
+                    manifest->library);
+    } else if (libraries_is_of_other_width(manifest->library)) {
+        doctor_tell(doctor, has_other_width ? VERDICT_OK : VERDICT_PROBLEM, "manifest",
+                    has_other_width ? NULL : "install the package of this architecture as well",
+                    "%s (%s) is for %d-bit programs; this one is %d-bit", manifest->path, kind,
+                    sizeof(void *) == 8 ? 32 : 64, (int)sizeof(void *) * 8);
+    } else if (!libraries_try(manifest->library, &library)) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "manifest", advice,
+                    "%s (%s) names a library that cannot be loaded: %s", manifest->path, kind,
+                    library.error);
+    } else {
+        doctor_tell(doctor, VERDICT_OK, "manifest", NULL, "%s (%s)", manifest->path, kind);
+    }
+}
+
+static bool libraries_is_usable(const struct manifest *manifest)
+{
+    return manifest->library && manifest->library_found &&
+           !libraries_is_of_other_width(manifest->library);
+}
+
+/* Two manifests of one kind with different libraries: the loader takes the first. */
+static void libraries_tell_shadowed(struct doctor *doctor, const struct manifests *manifests,
+                                    bool implicit)
+{
+    const struct manifest *first = NULL;
+    char *first_path = NULL;
+    for (size_t i = 0; i < manifests->count; i++) {
+        const struct manifest *manifest = &manifests->manifests[i];
+        if (manifest->implicit != implicit || !libraries_is_usable(manifest)) {
+            continue;
+        }
+        char *path = realpath(manifest->library, NULL);
+        if (!first) {
+            first = manifest;
+            first_path = path;
+            continue;
+        }
+        if (first_path && path && strcmp(first_path, path) != 0) {
+            doctor_tell(doctor, VERDICT_PROBLEM, "manifest",
+                        "remove one of them ('warmpipe uninstall', or the package)",
+                        "two copies of the layer: %s is used, %s is not", first_path, path);
+        }
+        free(path);
+    }
+    free(first_path);
+}
+
+void doctor_check_manifests(struct doctor *doctor)
+{
+    struct manifests manifests;
+    manifests_find(&manifests);
+    bool usable = false;
+    for (size_t i = 0; i < manifests.count; i++) {
+        usable |= libraries_is_usable(&manifests.manifests[i]);
+    }
+    for (size_t i = 0; i < manifests.count; i++) {
+        libraries_tell(doctor, &manifests.manifests[i], usable);
+    }
+    libraries_tell_shadowed(doctor, &manifests, true);
+    libraries_tell_shadowed(doctor, &manifests, false);
+    if (manifests.count == 0) {
+        doctor_tell(
+            doctor, VERDICT_NOTE, "manifest",
+            "'warmpipe run -- PROGRAM' needs none; for other programs, run 'warmpipe install'",
+            "the loader finds no manifest of the layer in its usual places");
+    }
+    manifests_free(&manifests);
+}
+
+static void processes_tell(pid_t process, const char *driver, void *user)
+{
+    doctor_tell(
+        user, VERDICT_NOTE, "program",
+        "no layer reaches a program that opens the driver itself: unset VK_DRIVER_FILES and "
+        "VK_ICD_FILENAMES, if the program reads them (PROGRAMS.md)",
+        "process %d has loaded %s without the layer", (int)process, driver);
+}
+
+void doctor_check_processes(struct doctor *doctor)
+{
+    bypass_find(processes_tell, doctor);
+}

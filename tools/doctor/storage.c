@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "common/files/file.h"
+#include "tools/caches/cache_file.h"
+#include "tools/cli/inventory.h"
+#include "tools/doctor/doctor.h"
+
+/* Less free space than this is soon used up: one program's pipelines can be tens of megabytes. */
+#define LOW_SPACE ((uint64_t)64 << 20)
+
+struct contents {
+    struct doctor *doctor;
+    const char *root;
+    uint64_t caches;
+    uint64_t bytes;
+    uint64_t quarantined;
+};
+
+/* The inventory checks the header only; if that is whole, this checks every byte. */
+static enum status storage_check_file(const char *root, const struct inventory_item *item)
+{
+    int folder_fd;
+    if (item->reason != STATUS_ok || !item->digest[0] ||
+        file_open_directory(root, item->app, false, &folder_fd) != STATUS_ok) {
+        return item->reason;
+    }
+    char name[sizeof item->digest + sizeof CACHE_SUFFIX];
+    snprintf(name, sizeof name, "%s%s", item->digest, CACHE_SUFFIX);
+    struct cache_file file;
+    const enum status reason = cache_file_check(folder_fd, name, &file);
+    close(folder_fd);
+    return reason;
+}
+
+static void storage_add_item(const struct inventory_item *item, void *user)
+{
+    struct contents *contents = user;
+    const enum status reason = storage_check_file(contents->root, item);
+    contents->bytes += item->bytes;
+    contents->caches += reason == STATUS_ok;
+    contents->quarantined += reason == STATUS_quarantined;
+    if (reason == STATUS_directory_owner || reason == STATUS_directory_mode) {
+        doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache",
+                    reason == STATUS_directory_mode
+                        ? "if you trust its contents, chmod go-w the folder; otherwise remove it"
+                        : "remove the folder, or chown it to the user who runs the programs",
+                    "'%s/%s' is neither read nor written: %s (%s)", contents->root, item->app,
+                    status_text(reason), status_id(reason));
+    } else if (inventory_is_damage(reason)) {
+        doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache",
+                    "the layer replaces it at its next save; 'warmpipe clear' removes it now",
+                    "'%s': %s (%s)", item->app, status_text(reason), status_id(reason));
+    }
+}
+
+static void storage_tell_contents(struct doctor *doctor, const char *root)
+{
+    struct contents contents = {.doctor = doctor, .root = root};
+    struct inventory_apps apps;
+    if (!inventory_apps("doctor", root, &apps)) {
+        return;
+    }
+    for (size_t i = 0; i < apps.count; i++) {
+        inventory_visit(root, apps.names[i], storage_add_item, &contents);
+    }
+    inventory_apps_free(&apps);
+    doctor_tell(doctor, VERDICT_OK, "cache", NULL, "%" PRIu64 " usable, %.1f MiB", contents.caches,
+                (double)contents.bytes / (1 << 20));
+    if (contents.quarantined > 0) {
+        doctor_tell(doctor, VERDICT_NOTE, "cache",
+                    "nothing loads them; the notes beside them say when and with which driver",
+                    "%" PRIu64 " in quarantine: processes died while they used them",
+                    contents.quarantined);
+    }
+}
+
+char *doctor_nearest_folder(const char *path)
+{
+    char *nearest = strdup(path);
+    while (nearest && access(nearest, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        char *slash = strrchr(nearest, '/');
+        if (!slash || slash == nearest) {
+            free(nearest);
+            return strdup("/");
+        }
+        *slash = '\0';
+    }
+    return nearest;
+}
+
+static void storage_tell_space(struct doctor *doctor, const char *path)
+{
+    struct statvfs status;
+    if (statvfs(path, &status) != 0) {
+        return;
+    }
+    const uint64_t space = (uint64_t)status.f_bavail * status.f_frsize;
+    const bool little = space < LOW_SPACE;
+    doctor_tell(doctor, little ? VERDICT_PROBLEM : VERDICT_OK, "space",
+                little ? "free some space, or move the caches with WARMPIPE_DIR" : NULL,
+                "%.1f GiB free", (double)space / (1 << 30));
+}
+
+static bool storage_is_container(void)
+{
+    const char *said = getenv("container"); /* systemd's "Container Interface" */
+    return (said && *said) || access("/.dockerenv", F_OK) == 0 ||
+           access("/run/.containerenv", F_OK) == 0 || getenv("KUBERNETES_SERVICE_HOST");
+}
+
+/* A volume is another device than the container's root file system, which is its writable layer. A
+ * tmpfs is always lost. */
+bool doctor_dies_with_container(const char *path)
+{
+    struct statfs file_system;
+    struct stat status;
+    struct stat root;
+    char *nearest = storage_is_container() ? doctor_nearest_folder(path) : NULL;
+    if (!nearest) {
+        return false;
+    }
+    const bool dies =
+        (statfs(nearest, &file_system) == 0 && file_system.f_type == TMPFS_MAGIC) ||
+        (stat(nearest, &status) == 0 && stat("/", &root) == 0 && status.st_dev == root.st_dev);
+    free(nearest);
+    return dies;
+}
+
+void doctor_check_storage(struct doctor *doctor)
+{
+    const char *root = doctor->config->root;
+    if (!root) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "directory", "set WARMPIPE_DIR", "%s (%s)",
+                    status_text(STATUS_no_directory), status_id(STATUS_no_directory));
+        return;
+    }
+    char *path = doctor_nearest_folder(root);
+    if (!path) {
+        return;
+    }
+    const bool exists = strcmp(path, root) == 0;
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISDIR(status.st_mode)) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "directory", "remove the file, or set WARMPIPE_DIR",
+                    "%s cannot be %s: %s is not a directory", root, exists ? "used" : "created",
+                    path);
+    } else if (doctor->config->read_only) {
+        doctor_tell(doctor, VERDICT_OK, "directory", NULL, "%s, read only (WARMPIPE_READONLY)",
+                    root);
+    } else if (access(path, W_OK | X_OK) != 0) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "directory",
+                    "chown it to the user who runs the programs, or set WARMPIPE_DIR",
+                    "%s cannot be %s: %s", root, exists ? "written" : "created", strerror(errno));
+    } else if (doctor_dies_with_container(path)) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "directory",
+                    "put it into a volume with WARMPIPE_DIR, or with 'warmpipe run --dir'",
+                    "%s is lost with this container", root);
+    } else {
+        doctor_tell(doctor, VERDICT_OK, "directory", NULL, "%s%s", root,
+                    exists ? "" : " (the first save creates it)");
+    }
+    storage_tell_space(doctor, path);
+    if (exists) {
+        storage_tell_contents(doctor, root);
+    }
+    free(path);
+}

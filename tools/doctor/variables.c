@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/text.h"
+#include "tools/cli/options.h"
+#include "tools/doctor/doctor.h"
+#include "tools/install/manifests.h"
+
+extern char **environ;
+
+/* Every variable of ours. */
+static const char *const our_variables[] = {
+#define SETTING(id, kind, from, name, ...) name,
+#include "common/settings/settings.def"
+#undef SETTING
+    "WARMPIPE_ENABLE",
+    "WARMPIPE_DISABLE",
+    "WARMPIPE_REMOTE",
+    "WARMPIPE_REMOTE_KEY",
+};
+
+#define OUR_COUNT (sizeof our_variables / sizeof *our_variables)
+
+/* What the value of a loader's variable is. */
+enum loader_kind {
+    LOADER_OTHER,
+    LOADER_DISABLE, /* patterns of layers not to load */
+    LOADER_FILES,   /* drivers' manifests, or folders of them, separated by colons */
+    LOADER_FOLDERS  /* folders that replace the usual ones */
+};
+
+/* Variables of the loader that change whether it finds the layer or a driver. */
+static const struct {
+    const char *name;
+    enum loader_kind kind;
+} loader_variables[] = {
+    {"VK_INSTANCE_LAYERS", LOADER_OTHER},
+    {"VK_LOADER_LAYERS_ENABLE", LOADER_OTHER},
+    {"VK_LOADER_LAYERS_DISABLE", LOADER_DISABLE},
+    {"VK_LOADER_LAYERS_ALLOW", LOADER_OTHER},
+    {"VK_LAYER_PATH", LOADER_FOLDERS},
+    {"VK_ADD_LAYER_PATH", LOADER_OTHER},
+    {"VK_IMPLICIT_LAYER_PATH", LOADER_FOLDERS},
+    {"VK_ADD_IMPLICIT_LAYER_PATH", LOADER_OTHER},
+    {"VK_DRIVER_FILES", LOADER_FILES},
+    {"VK_ICD_FILENAMES", LOADER_FILES},
+    {"VK_ADD_DRIVER_FILES", LOADER_FILES},
+    {"VK_LOADER_DRIVERS_SELECT", LOADER_OTHER},
+    {"VK_LOADER_DRIVERS_DISABLE", LOADER_OTHER},
+};
+
+static void variables_tell_ours(struct doctor *doctor, const char *name, const char *value)
+{
+    const char *expected = config_expected(name, value);
+    if (expected) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
+                    "%s='%s' is ignored: expected %s", name, value, expected);
+    } else if (strcmp(name, "WARMPIPE_ENABLE") == 0 && strcmp(value, "1") != 0) {
+        doctor_tell(
+            doctor, VERDICT_PROBLEM, "variable", "set WARMPIPE_ENABLE=1",
+            "WARMPIPE_ENABLE='%s': the loader accepts only 1, so programs do not get the layer",
+            value);
+    } else if (strcmp(name, "WARMPIPE_REMOTE") == 0) {
+        /* It may contain a password, which does not belong in a report. */
+        doctor_tell(doctor, VERDICT_OK, "variable", NULL, "%s is set", name);
+    } else {
+        doctor_tell(doctor, VERDICT_OK, "variable", NULL, "%s=%s", name, value);
+    }
+}
+
+static void variables_tell_unknown(struct doctor *doctor, const char *name)
+{
+    const char *nearest = options_nearest(name, our_variables, OUR_COUNT);
+    if (nearest) {
+        doctor_tell(doctor, VERDICT_NOTE, "variable", "correct or unset it",
+                    "unknown variable %s; did you mean %s?", name, nearest);
+    } else {
+        doctor_tell(doctor, VERDICT_NOTE, "variable", "unset it, or see docs/SETTINGS.md",
+                    "unknown variable %s", name);
+    }
+}
+
+static void variables_tell_entry(struct doctor *doctor, const char *entry)
+{
+    const size_t length = strcspn(entry, "=");
+    char name[64];
+    if (length >= sizeof name || !entry[length]) {
+        return;
+    }
+    memcpy(name, entry, length);
+    name[length] = '\0';
+    for (size_t i = 0; i < OUR_COUNT; i++) {
+        if (strcmp(our_variables[i], name) == 0) {
+            variables_tell_ours(doctor, name, entry + length + 1);
+            return;
+        }
+    }
+    variables_tell_unknown(doctor, name);
+}
+
+/* LoaderLayerInterface.md, "Layer Disabling": names or patterns separated by commas, and words for
+ * all layers of a kind. */
+static bool variables_disables_us(const char *patterns)
+{
+    bool found = false;
+    char *copy = strdup(patterns);
+    char *rest = copy;
+    for (char *part; copy && (part = strsep(&rest, ","));) {
+        found |= strcmp(part, "~all~") == 0 || strcmp(part, "~implicit~") == 0 ||
+                 (*part != '~' && pattern_matches(part, LAYER_NAME));
+    }
+    free(copy);
+    return found;
+}
+
+/* The first path of a list separated by colons that does not exist; NULL: all do. To be freed. */
+static char *variables_first_missing(const char *list)
+{
+    char *missing = NULL;
+    char *copy = strdup(list);
+    char *rest = copy;
+    for (char *part; copy && !missing && (part = strsep(&rest, ":"));) {
+        if (*part && access(part, R_OK) != 0) {
+            missing = strdup(part);
+        }
+    }
+    free(copy);
+    return missing;
+}
+
+static void variables_tell_loader(struct doctor *doctor, const char *name, enum loader_kind kind,
+                                  const char *value)
+{
+    const bool lists_places = kind == LOADER_FILES || kind == LOADER_FOLDERS;
+    char *missing = lists_places ? variables_first_missing(value) : NULL;
+    if (missing && kind == LOADER_FILES) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
+                    "%s names '%s', which does not exist: the loader finds no driver there", name,
+                    missing);
+    } else if (missing) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
+                    "%s names '%s', which does not exist, and the loader ignores the usual folders "
+                    "while it is set",
+                    name, missing);
+    } else if (kind == LOADER_DISABLE && variables_disables_us(value)) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable",
+                    "unset it, or (loader 1.3.262 or later) set VK_LOADER_LAYERS_ALLOW=" LAYER_NAME,
+                    "%s=%s: the loader does not load the layer", name, value);
+    } else {
+        doctor_tell(doctor, VERDICT_OK, "variable", NULL, "%s=%s", name, value);
+    }
+    free(missing);
+}
+
+void doctor_check_variables(struct doctor *doctor)
+{
+    for (char **entry = environ; *entry; entry++) {
+        if (strncmp(*entry, "WARMPIPE_", strlen("WARMPIPE_")) == 0 &&
+            strncmp(*entry, "WARMPIPE_DISABLE=", strlen("WARMPIPE_DISABLE=")) != 0) {
+            variables_tell_entry(doctor, *entry);
+        }
+    }
+    if (getenv("WARMPIPE_DISABLE")) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "unset it",
+                    "WARMPIPE_DISABLE is set (to any value): the layer is off");
+    }
+    for (size_t i = 0; i < sizeof loader_variables / sizeof *loader_variables; i++) {
+        const char *value = getenv(loader_variables[i].name);
+        if (value && *value) {
+            variables_tell_loader(doctor, loader_variables[i].name, loader_variables[i].kind,
+                                  value);
+        }
+    }
+}

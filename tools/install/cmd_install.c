@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe install and uninstall: the layer for more than one program, and its removal.
+ *
+ * The library goes into a folder of its own, and both manifests into the XDG data directory; each
+ * names the library by a relative path. By that path a manifest is known as one of ours: one of a
+ * package has another. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/files/file.h"
+#include "tools/cli/output.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/verb.h"
+#include "tools/install/manifests.h"
+
+/* In the library's folder: the folders that had to be made, one per line, parents first. */
+#define FOLDERS_NAME "folders"
+
+#define FILE_LIMIT ((size_t)64 << 20)
+
+enum { OPTION_USER, OPTION_SYSTEM, OPTION_PREFIX, OPTION_JSON, OPTION_ALWAYS };
+
+#define PLACE_OPTIONS                                                                              \
+    [OPTION_USER] = {"user", 0, NULL, "for this user (default unless root)"},                      \
+    [OPTION_SYSTEM] = {"system", 0, NULL, "for all users, below /usr/local (default for root)"},   \
+    [OPTION_PREFIX] = {"prefix", 0, "DIR", "with --system: below DIR"},                            \
+    [OPTION_JSON] = VERB_JSON_OPTION
+
+static const struct option_spec install_options[] = {
+    PLACE_OPTIONS,
+    [OPTION_ALWAYS] = {"always", 0, NULL, "for every program, not only with WARMPIPE_ENABLE=1"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_spec uninstall_options[] = {
+    PLACE_OPTIONS,
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const manifest_folders[] = {LAYER_IMPLICIT_FOLDER, LAYER_EXPLICIT_FOLDER};
+#define FOLDER_COUNT (sizeof manifest_folders / sizeof *manifest_folders)
+
+/* One installation, or its removal. */
+struct install {
+    const char *verb;
+    char *data;               /* the XDG data directory of the manifests */
+    char *folder;             /* of the library */
+    const char *library_path; /* as the manifests name the library */
+    struct bytes made;        /* folders that had to be made, one per line */
+    struct output output;
+};
+
+/* Where it goes. False after a message. */
+static bool install_choose(struct install *install, const struct arguments *arguments)
+{
+    const char *verb = install->verb;
+    const bool user = arguments->values[OPTION_USER];
+    const bool system = arguments->values[OPTION_SYSTEM];
+    const char *prefix = arguments->values[OPTION_PREFIX];
+    const char *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    if (user && (system || prefix)) {
+        output_message("%s: --user cannot be combined with --system or --prefix", verb);
+        return false;
+    }
+    if (prefix && prefix[0] != '/') {
+        output_message("%s: --prefix needs an absolute path", verb);
+        return false;
+    }
+    if (system || prefix || (!user && geteuid() == 0)) {
+        prefix = prefix ? prefix : "/usr/local";
+        install->data = output_format(verb, "%s/share", prefix);
+        install->folder = output_format(verb, "%s/lib/warmpipe", prefix);
+        install->library_path = "../../../lib/warmpipe/" LAYER_LIBRARY;
+        return install->data && install->folder;
+    }
+    if (data && data[0] == '/') {
+        install->data = output_format(verb, "%s", data);
+    } else if (home && home[0] == '/') {
+        install->data = output_format(verb, "%s/.local/share", home);
+    } else {
+        output_message("%s: neither XDG_DATA_HOME nor HOME is an absolute path", verb);
+        return false;
+    }
+    install->folder = install->data ? output_format(verb, "%s/warmpipe", install->data) : NULL;
+    install->library_path = "../../warmpipe/" LAYER_LIBRARY;
+    return install->folder;
+}
+
+/* False, after a message with errno. */
+static bool install_fail(const struct install *install, const char *doing, const char *path)
+{
+    output_message("%s: cannot %s '%s': %s", install->verb, doing, path, strerror(errno));
+    return false;
+}
+
+static void install_tell(struct install *install, const char *path, const char *state)
+{
+    output_open(&install->output, NULL, OUTPUT_ROW);
+    output_text(&install->output, "state", state);
+    output_text(&install->output, "path", path);
+    output_close(&install->output);
+}
+
+/* A file as bytes, which are to be freed; empty where it cannot be read. */
+static struct bytes install_read(const char *path)
+{
+    struct bytes content = {0};
+    if (file_read_any(path, FILE_LIMIT, &content.data, &content.size) == STATUS_ok) {
+        content.capacity = content.size;
+    }
+    return content;
+}
+
+/* With its parents; folders that exist stay as they are. */
+static bool install_make_folders(struct install *install, const char *path)
+{
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", path);
+    for (char *slash = strchr(copy + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash) {
+            *slash = '\0';
+        }
+        if (mkdir(copy, 0755) == 0) {
+            bytes_put(&install->made, copy, strlen(copy));
+            bytes_put_u8(&install->made, '\n');
+        } else if (errno != EEXIST) {
+            return install_fail(install, "make", copy);
+        }
+        if (!slash) {
+            return true;
+        }
+        *slash = '/';
+    }
+}
+
+/* Whole or not at all: programs may have the old file open. */
+static bool install_replace(const struct install *install, const char *folder, const char *name,
+                            const struct bytes *content, mode_t mode)
+{
+    const struct iovec part = {.iov_base = content->data, .iov_len = content->size};
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const enum status reason = fd < 0 ? status_from_errno(errno) : file_replace(fd, name, &part, 1);
+    const bool done = reason == STATUS_ok && fchmodat(fd, name, mode, 0) == 0;
+    if (!done) {
+        output_message("%s: cannot write '%s/%s': %s (%s)", install->verb, folder, name,
+                       status_text(reason), status_id(reason));
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return done;
+}
+
+/* Puts the content at folder/name, and tells it. */
+static bool install_put(struct install *install, const char *folder, const char *name,
+                        const struct bytes *content, mode_t mode)
+{
+    char *path = output_format(install->verb, "%s/%s", folder, name);
+    const bool done = path && install_make_folders(install, folder) &&
+                      install_replace(install, folder, name, content, mode);
+    if (done) {
+        install_tell(install, path, "installed");
+    }
+    free(path);
+    return done;
+}
+
+/* Whether the manifest at `path` is ours, or is not there. */
+static bool install_is_ours(const struct install *install, const char *path)
+{
+    if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        return true;
+    }
+    struct bytes text = install_read(path);
+    const bool ours = text.data && manifest_names(&text, install->library_path);
+    bytes_free(&text);
+    return ours;
+}
+
+/* False after a message if one of the manifests is somebody else's. */
+static bool install_check_owner(const struct install *install)
+{
+    bool ours = true;
+    for (size_t i = 0; ours && i < FOLDER_COUNT; i++) {
+        char *path = output_format(install->verb, "%s/%s/" LAYER_MANIFEST_NAME, install->data,
+                                   manifest_folders[i]);
+        ours = path && install_is_ours(install, path);
+        if (path && !ours) {
+            output_message("%s: '%s' belongs to a package or to 'cmake --install': remove it the "
+                           "same way ('cmake --build BUILD --target uninstall'), or set "
+                           "WARMPIPE_ENABLE=1 for the session",
+                           install->verb, path);
+        }
+        free(path);
+    }
+    return ours;
+}
+
+static bool install_put_manifest(struct install *install, const char *source_data,
+                                 const char *folder, bool always)
+{
+    struct bytes changed = {0};
+    char *source = output_format(install->verb, "%s/%s/" LAYER_MANIFEST_NAME, source_data, folder);
+    char *directory = output_format(install->verb, "%s/%s", install->data, folder);
+    struct bytes text = source ? install_read(source) : (struct bytes){0};
+    bool done =
+        directory && text.data && manifest_change(&text, install->library_path, always, &changed);
+    if (source && !done) {
+        output_message("%s: '%s' is not a manifest of this layer", install->verb, source);
+    }
+    done = done && install_put(install, directory, LAYER_MANIFEST_NAME, &changed, 0644);
+    free(directory);
+    free(source);
+    bytes_free(&changed);
+    bytes_free(&text);
+    return done;
+}
+
+/* The library that the manifests in `source_data` name. */
+static bool install_put_library(struct install *install, const char *source_data)
+{
+    struct bytes library = {0};
+    char *manifest = output_format(install->verb, "%s/" LAYER_MANIFEST, source_data);
+    struct bytes text = manifest ? install_read(manifest) : (struct bytes){0};
+    char *source = text.data ? manifest_library(&text, manifest) : NULL;
+    if (!source) {
+        output_message("%s: the layer's library is not beside this program", install->verb);
+    }
+    const bool done =
+        source &&
+        output_file_read(install->verb, source, FILE_LIMIT, &library.data, &library.size) &&
+        install_put(install, install->folder, LAYER_LIBRARY, &library, 0755);
+    bytes_free(&library);
+    bytes_free(&text);
+    free(source);
+    free(manifest);
+    return done;
+}
+
+/* Adds the folders that were made to those of earlier installations, for uninstall. */
+static void install_note_folders(const struct install *install)
+{
+    char *path = output_format(install->verb, "%s/" FOLDERS_NAME, install->folder);
+    if (path && install->made.size > 0) {
+        struct bytes all = install_read(path);
+        bytes_put(&all, install->made.data, install->made.size);
+        if (!all.failed) {
+            install_replace(install, install->folder, FOLDERS_NAME, &all, 0644);
+        }
+        bytes_free(&all);
+    }
+    free(path);
+}
+
+/* Those that are empty, the latest made first. */
+static void install_remove_folders(const struct install *install)
+{
+    char *path = output_format(install->verb, "%s/" FOLDERS_NAME, install->folder);
+    struct bytes all = path ? install_read(path) : (struct bytes){0};
+    if (path) {
+        unlink(path);
+    }
+    while (all.size > 0) {
+        char *text = (char *)all.data;
+        text[all.size - 1] = '\0'; /* in place of its '\n' */
+        char *before = strrchr(text, '\n');
+        rmdir(before ? before + 1 : text);
+        all.size = before ? (size_t)(before + 1 - text) : 0;
+    }
+    bytes_free(&all);
+    free(path);
+}
+
+/* Puts the files from beside this program, in place of those of an earlier installation. False
+ * after a message; what was put by then stays. */
+static bool install_all(struct install *install, bool always)
+{
+    char *source = layer_data_directory();
+    if (!source) {
+        output_message("%s: no " LAYER_MANIFEST " beside this program", install->verb);
+        return false;
+    }
+    /* The library first: the loader complains in every program about a manifest without one. */
+    bool done = install_check_owner(install) && install_put_library(install, source);
+    for (size_t i = 0; done && i < FOLDER_COUNT; i++) {
+        done = install_put_manifest(install, source, manifest_folders[i], always && i == 0);
+    }
+    install_note_folders(install);
+    free(source);
+    return done;
+}
+
+/* Removes folder/name, and the folder if it is empty then. */
+static bool install_remove(struct install *install, const char *folder, const char *name)
+{
+    char *path = folder ? output_format(install->verb, "%s/%s", folder, name) : NULL;
+    bool done = path;
+    errno = 0;
+    if (path && unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR) {
+        done = install_fail(install, "remove", path);
+    } else if (path) {
+        install_tell(install, path, errno == 0 ? "removed" : "not there");
+    }
+    if (folder) {
+        rmdir(folder);
+    }
+    free(path);
+    return done;
+}
+
+static bool install_remove_all(struct install *install)
+{
+    if (!install_check_owner(install)) {
+        return false;
+    }
+    bool done = true;
+    for (size_t i = 0; i < FOLDER_COUNT; i++) {
+        char *folder = output_format(install->verb, "%s/%s", install->data, manifest_folders[i]);
+        done = install_remove(install, folder, LAYER_MANIFEST_NAME) && done;
+        free(folder);
+    }
+    char *vulkan = output_format(install->verb, "%s/vulkan", install->data);
+    done = install_remove(install, install->folder, LAYER_LIBRARY) && done;
+    install_remove_folders(install);
+    rmdir(install->folder);
+    if (vulkan) {
+        rmdir(vulkan);
+    }
+    free(vulkan);
+    return done;
+}
+
+static int install_run_verb(const char *verb, const struct arguments *arguments, bool removes)
+{
+    struct install install = {.verb = verb};
+    int status = EXIT_USAGE;
+    if (install_choose(&install, arguments)) {
+        output_begin(&install.output, arguments->values[OPTION_JSON]);
+        output_open(&install.output, "files", OUTPUT_LIST);
+        const bool done = removes ? install_remove_all(&install)
+                                  : install_all(&install, arguments->values[OPTION_ALWAYS]);
+        output_close(&install.output);
+        status = output_end(&install.output, done ? EXIT_CLEAN : EXIT_USAGE);
+    }
+    bytes_free(&install.made);
+    free(install.data);
+    free(install.folder);
+    return status;
+}
+
+static int install_run(const struct arguments *arguments)
+{
+    return install_run_verb("install", arguments, false);
+}
+
+static int uninstall_run(const struct arguments *arguments)
+{
+    return install_run_verb("uninstall", arguments, true);
+}
+
+const struct verb verb_install = {
+    .name = "install",
+    .summary = "install the layer for all programs",
+    .description =
+        "Copies the layer's library and manifests to where the Vulkan loader finds them.\n"
+        "Every program that has WARMPIPE_ENABLE=1 in its environment then gets the\n"
+        "layer; with --always every program gets it, unless WARMPIPE_DISABLE=1 is set.\n"
+        "Files of a package are left alone.\n\n"
+        "Exit status: 0 installed, 2 not installed.",
+    .options = install_options,
+    .run = install_run,
+};
+
+const struct verb verb_uninstall = {
+    .name = "uninstall",
+    .summary = "remove what 'install' has installed",
+    .description =
+        "Removes exactly the files that 'warmpipe install' put there, and the folders\n"
+        "that it made, if they are empty. Files of a package are left alone. Caches are\n"
+        "kept; 'warmpipe clear' removes them.\n\n"
+        "Exit status: 0 removed, or there was nothing; 2 not removed.",
+    .options = uninstall_options,
+    .run = uninstall_run,
+};

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/install/manifests.h"
+#include "tools/cli/options.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+#include "common/base/text.h"
+#include "common/files/file.h"
+
+char *layer_data_directory(void)
+{
+    static const char *const places[] = {WARMPIPE_DATADIR_FROM_BINDIR, "../share"};
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length < 0) {
+        return NULL;
+    }
+    program[length] = '\0';
+    *strrchr(program, '/') = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char path[PATH_MAX + 256];
+        snprintf(path, sizeof path, "%s/%s/" LAYER_MANIFEST, program, places[i]);
+        if (access(path, R_OK) == 0) {
+            path[strlen(path) - strlen("/" LAYER_MANIFEST)] = '\0';
+            return realpath(path, NULL);
+        }
+    }
+    return NULL;
+}
+
+/* Where the fields are in the text. */
+struct manifest_parts {
+    struct json_text library;
+    const char *enable;     /* the quote before enable_environment; NULL: it is not there */
+    const char *enable_end; /* behind its value */
+};
+
+/* False: it is not a manifest of this layer. */
+static bool manifest_parse(const struct bytes *text, struct manifest_parts *ret_parts)
+{
+    struct json_reader reader = json_reader_over(text->data, text->size);
+    struct json_text key;
+    struct json_text name = {"", 0};
+    struct manifest_parts parts = {0};
+    json_read_open(&reader, '{');
+    while (json_read_member(&reader, &key)) {
+        if (!json_text_is(key, "layer")) {
+            json_read_any(&reader);
+            continue;
+        }
+        json_read_open(&reader, '{');
+        while (json_read_member(&reader, &key)) {
+            if (json_text_is(key, "name")) {
+                name = json_read_string(&reader);
+            } else if (json_text_is(key, "library_path")) {
+                parts.library = json_read_string(&reader);
+            } else {
+                struct json_text value = json_read_any(&reader);
+                if (json_text_is(key, "enable_environment")) {
+                    parts.enable = key.data - 1;
+                    parts.enable_end = value.data + value.size;
+                }
+            }
+        }
+    }
+    json_read_end(&reader);
+    *ret_parts = parts;
+    return !reader.failed && parts.library.size > 0 && json_text_is(name, LAYER_NAME);
+}
+
+char *manifest_library(const struct bytes *text, const char *path)
+{
+    struct manifest_parts parts;
+    char *whole = NULL;
+    if (!manifest_parse(text, &parts)) {
+        return NULL;
+    }
+    const bool is_whole =
+        parts.library.data[0] == '/' || !memchr(parts.library.data, '/', parts.library.size);
+    const char *slash = strrchr(path, '/');
+    const int folder = is_whole || !slash ? 0 : (int)(slash + 1 - path);
+    if (asprintf(&whole, "%.*s%.*s", folder, path, (int)parts.library.size, parts.library.data) <
+        0) {
+        whole = NULL;
+    }
+    return whole;
+}
+
+bool manifest_names(const struct bytes *text, const char *library_path)
+{
+    struct manifest_parts parts;
+    return manifest_parse(text, &parts) && json_text_is(parts.library, library_path);
+}
+
+/* Skips a member's comma and the white space before the next member. */
+static const char *manifest_behind_member(const char *at, const char *end)
+{
+    while (at < end && strchr(" \t\r\n,", *at)) {
+        at++;
+    }
+    return at;
+}
+
+bool manifest_change(const struct bytes *text, const char *library_path, bool always,
+                     struct bytes *out)
+{
+    struct manifest_parts parts;
+    if (!manifest_parse(text, &parts)) {
+        return false;
+    }
+    const char *start = (const char *)text->data;
+    const char *end = start + text->size;
+    const char *rest = parts.library.data + parts.library.size;
+    bytes_put(out, start, (size_t)(parts.library.data - start));
+    bytes_put(out, library_path, strlen(library_path));
+    if (always && parts.enable > rest) {
+        bytes_put(out, rest, (size_t)(parts.enable - rest));
+        rest = manifest_behind_member(parts.enable_end, end);
+    }
+    bytes_put(out, rest, (size_t)(end - rest));
+    return !out->failed;
+}
+
+#define MAX_MANIFEST 65536
+
+struct search {
+    struct manifests found;
+    bool implicit;
+};
+
+/* Whether a file that is no readable manifest was meant to be one of this layer. */
+static bool manifest_is_meant_for_us(const char *file_name, const struct bytes *text)
+{
+    return pattern_matches("*warmpipe*", file_name) ||
+           (text->size > 0 && memmem(text->data, text->size, LAYER_NAME, strlen(LAYER_NAME)));
+}
+
+static void manifests_add_file(struct search *search, const char *folder, const char *name)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s", folder, name) < 0) {
+        return;
+    }
+    struct bytes text = {0};
+    const enum status reason = file_read_any(path, MAX_MANIFEST, &text.data, &text.size);
+    char *library = reason == STATUS_ok ? manifest_library(&text, path) : NULL;
+    const bool ours = library || (reason == STATUS_ok && manifest_is_meant_for_us(name, &text));
+    struct manifest *more = ours ? reallocarray(search->found.manifests, search->found.count + 1,
+                                                sizeof *search->found.manifests)
+                                 : NULL;
+    if (more) {
+        search->found.manifests = more;
+        more[search->found.count++] = (struct manifest){
+            .path = path,
+            .library = library,
+            .implicit = search->implicit,
+            .library_found = library && (!strchr(library, '/') || access(library, R_OK) == 0),
+        };
+        path = library = NULL;
+    }
+    free(library);
+    free(path);
+    bytes_free(&text);
+}
+
+static void manifests_add_folder(struct search *search, const char *folder)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        const char *name = entries[i]->d_name;
+        size_t length = strlen(name);
+        if (length > 5 && strcmp(name + length - 5, ".json") == 0) {
+            manifests_add_file(search, folder, name);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* Each folder of a list separated by colons, with `below` appended. */
+static void manifests_add_list(struct search *search, const char *list, const char *below)
+{
+    for (const char *part = list; part && *part; part += *part == ':') {
+        size_t length = strcspn(part, ":");
+        char *folder;
+        if (length > 0 && asprintf(&folder, "%.*s%s", (int)length, part, below) >= 0) {
+            manifests_add_folder(search, folder);
+            free(folder);
+        }
+        part += length;
+    }
+}
+
+/* XDG_CONFIG_HOME, XDG_DATA_HOME: if unset, a folder below the home directory. */
+static void manifests_add_home(struct search *search, const char *variable, const char *in_home,
+                               const char *below)
+{
+    const char *directory = options_variable(variable, NULL);
+    const char *home = options_variable("HOME", NULL);
+    char *path = NULL;
+    if (!directory && home && asprintf(&path, "%s/%s", home, in_home) < 0) {
+        path = NULL;
+    }
+    manifests_add_list(search, directory ? directory : path, below);
+    free(path);
+}
+
+static void manifests_add_kind(struct search *search, bool implicit)
+{
+    const char *below = implicit ? "/" LAYER_IMPLICIT_FOLDER : "/" LAYER_EXPLICIT_FOLDER;
+    const char *instead = implicit ? "VK_IMPLICIT_LAYER_PATH" : "VK_LAYER_PATH";
+    const char *besides = implicit ? "VK_ADD_IMPLICIT_LAYER_PATH" : "VK_ADD_LAYER_PATH";
+    search->implicit = implicit;
+    if (options_variable(instead, NULL)) {
+        manifests_add_list(search, getenv(instead), "");
+        return;
+    }
+    manifests_add_list(search, getenv(besides), "");
+    manifests_add_home(search, "XDG_CONFIG_HOME", ".config", below);
+    manifests_add_list(search, options_variable("XDG_CONFIG_DIRS", "/etc/xdg"), below);
+    manifests_add_list(search, "/etc", below);
+    manifests_add_home(search, "XDG_DATA_HOME", ".local/share", below);
+    manifests_add_list(search, options_variable("XDG_DATA_DIRS", "/usr/local/share:/usr/share"),
+                       below);
+}
+
+void manifests_find(struct manifests *ret_manifests)
+{
+    struct search search = {0};
+    manifests_add_kind(&search, true);
+    manifests_add_kind(&search, false);
+    *ret_manifests = search.found;
+}
+
+void manifests_free(struct manifests *manifests)
+{
+    for (size_t i = 0; i < manifests->count; i++) {
+        free(manifests->manifests[i].path);
+        free(manifests->manifests[i].library);
+    }
+    free(manifests->manifests);
+    *manifests = (struct manifests){0};
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe export and import: a program's recipes as one file, and back. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/files/file.h"
+#include "common/quota/usage.h"
+#include "common/recipes/merge.h"
+#include "common/settings/config.h"
+#include "tools/cli/inventory.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/verb.h"
+#include "tools/recipes/judge.h"
+#include "tools/recipes/recipe_tool.h"
+
+enum { OPTION_APP, OPTION_DIR, EXPORT_JSON, IMPORT_DRY_RUN = EXPORT_JSON, IMPORT_JSON };
+
+static const struct option_spec export_options[] = {
+    [OPTION_APP] = {"app", 0, "NAME", "of this program; needed if there are several"},
+    [OPTION_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
+    [EXPORT_JSON] = {"json", 0, NULL, "results as a JSON document"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Merges all segments of the program, also those of running processes. False after a message. */
+static bool merge_program(const char *root, const char *app, int *folder_fd,
+                          struct recipe_sources *sources, struct recipe_merged *ret_merged)
+{
+    enum status reason = recipe_tool_open_all(root, app, folder_fd, sources);
+    if (reason == STATUS_ok) {
+        const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
+        reason = recipe_merge(sources->inputs, sources->count, &limits, ret_merged);
+    }
+    if (reason == STATUS_ok && ret_merged->size == 0) {
+        recipe_merge_free(ret_merged);
+        reason = STATUS_no_file;
+    }
+    if (reason == STATUS_no_file) {
+        output_message("export: there are no recipes of '%s' in '%s'", app, root);
+    } else if (reason != STATUS_ok) {
+        output_message("export: '%s/%s': %s (%s)", root, app, status_text(reason),
+                       status_id(reason));
+    }
+    return reason == STATUS_ok;
+}
+
+/* Gives the exit status. */
+static int show_export(const struct arguments *arguments, const char *app,
+                       const struct recipe_sources *sources, const struct recipe_merged *merged)
+{
+    const bool is_all = sources->unopened == 0 && !recipe_tool_is_finding(&merged->counts);
+    const int status = is_all ? EXIT_CLEAN : EXIT_FINDING;
+    struct output output;
+    if (output_file_is_standard(arguments->operands[0])) {
+        return status;
+    }
+    output_begin(&output, arguments->values[EXPORT_JSON]);
+    output_text(&output, "name", app);
+    output_text(&output, "path", arguments->operands[0]);
+    recipe_tool_show(&output, merged);
+    output_number(&output, "unreadable_files", sources->unopened);
+    return output_end(&output, status);
+}
+
+static int export_app(const struct arguments *arguments, const char *root, const char *app)
+{
+    int status = EXIT_USAGE;
+    int folder_fd = -1;
+    struct recipe_sources sources;
+    struct recipe_merged merged;
+    if (merge_program(root, app, &folder_fd, &sources, &merged)) {
+        if (output_file_write("export", arguments->operands[0], merged.parts,
+                              (int)merged.part_count)) {
+            recipe_tool_name_damage("export", app, &merged.counts);
+            status = show_export(arguments, app, &sources, &merged);
+        }
+        recipe_merge_free(&merged);
+    }
+    recipe_sources_close(&sources);
+    if (folder_fd >= 0) {
+        close(folder_fd);
+    }
+    return status;
+}
+
+static int export_run(const struct arguments *arguments)
+{
+    char *root = inventory_root("export", arguments->values[OPTION_DIR]);
+    return recipe_tool_run("export", arguments, root, arguments->values[OPTION_APP], export_app);
+}
+
+const struct verb verb_export = {
+    .name = "export",
+    .summary = "write a program's recipes to a file",
+    .operands = "FILE",
+    .description =
+        "Writes what the program has asked for, in all its runs, to FILE: its SPIR-V, its\n"
+        "create-infos, and when and how often they were used. Nothing in it depends on\n"
+        "the driver, so it can be shipped with the program: 'warmpipe import' takes it,\n"
+        "'warmpipe warm --app NAME FILE' builds a cache of it. Damaged records are left\n"
+        "out.\n\n"
+        "Exit status: 0 all was written, 1 something had to be left out, 2 no FILE.",
+    .options = export_options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = export_run,
+};
+
+static const struct option_spec import_options[] = {
+    [OPTION_APP] = {"app", 0, "NAME", "for this program; needed unless there is just one"},
+    [OPTION_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
+    [IMPORT_DRY_RUN] = {"dry-run", 'n', NULL, "check FILE, and take nothing"},
+    [IMPORT_JSON] = {"json", 0, NULL, "results as a JSON document"},
+    {NULL, 0, NULL, NULL},
+};
+
+static struct config import_config(void)
+{
+    struct config config;
+    config_read(config_environment, &config);
+    return config;
+}
+
+/* Bytes of all files in the program's folder, and of the recipes among them. */
+static void measure_program(const char *root, const char *app, uint64_t *ret_all,
+                            uint64_t *ret_recipes)
+{
+    int folder_fd;
+    struct usage usage = {0};
+    size_t entries = SIZE_MAX;
+    if (file_open_directory(root, app, false, &folder_fd) == STATUS_ok) {
+        usage_read(folder_fd, &entries, &usage);
+        close(folder_fd);
+    }
+    *ret_all = usage_bytes(&usage);
+    *ret_recipes = usage.recipe_bytes;
+    usage_free(&usage);
+}
+
+/* As the layer does (quota.h): recipes give way to caches, but keep an eighth. What is removed
+ * counts as left out. */
+static void import_keep_to_limit(const char *root, const char *app, uint64_t max_size,
+                                 struct recipe_merged *merged)
+{
+    uint64_t all;
+    uint64_t recipes;
+    measure_program(root, app, &all, &recipes);
+    if (all <= max_size) {
+        recipe_compact(root, app, NULL);
+        return;
+    }
+    const uint64_t beside = all - recipes;
+    const uint64_t room = max_size > beside ? max_size - beside : 0;
+    const struct recipe_merge_limits limits = {.max_size =
+                                                   room > max_size / 8 ? room : max_size / 8};
+    struct recipe_compaction compaction;
+    if (recipe_prune(root, app, &limits, false, &compaction) == STATUS_ok) {
+        merged->counts.too_many += compaction.counts.too_many;
+    }
+}
+
+/* False after a message. */
+static bool store_import(const char *root, const char *app, uint64_t max_size,
+                         struct recipe_merged *merged)
+{
+    const enum status reason = merged->size ? recipe_add(root, app, merged) : STATUS_ok;
+    if (reason != STATUS_ok) {
+        output_message("import: cannot write '%s/%s': %s (%s)", root, app, status_text(reason),
+                       status_id(reason));
+        return false;
+    }
+    import_keep_to_limit(root, app, max_size, merged);
+    return true;
+}
+
+static int import_segment(const struct arguments *arguments, const char *root, const char *app,
+                          const struct recipe_segment *segment, struct recipe_judge *judge)
+{
+    struct config config = import_config();
+    const uint64_t max_size = config.max_size;
+    config_free(&config);
+    const struct recipe_merge_input input = {.segment = segment};
+    const struct recipe_merge_limits limits = {
+        .max_size = max_size,
+        .accepts = recipe_judge_accepts,
+        .user = judge,
+    };
+    struct recipe_merged merged;
+    const enum status reason = recipe_merge(&input, 1, &limits, &merged);
+    if (reason != STATUS_ok) {
+        output_message("import: %s", status_text(reason));
+        return EXIT_USAGE;
+    }
+    int status = EXIT_USAGE;
+    if (arguments->values[IMPORT_DRY_RUN] || store_import(root, app, max_size, &merged)) {
+        struct output output;
+        recipe_tool_name_damage("import", arguments->operands[0], &merged.counts);
+        output_begin(&output, arguments->values[IMPORT_JSON]);
+        output_text(&output, "name", app);
+        output_text(&output, "path", arguments->operands[0]);
+        recipe_tool_show(&output, &merged);
+        recipe_judge_show(judge, &output);
+        status =
+            output_end(&output, recipe_tool_is_finding(&merged.counts) ? EXIT_FINDING : EXIT_CLEAN);
+    }
+    recipe_merge_free(&merged);
+    return status;
+}
+
+static int import_file(const struct arguments *arguments, const char *root, const char *app)
+{
+    struct recipe_segment segment;
+    struct recipe_judge judge;
+    int status = EXIT_USAGE;
+    if (!recipe_tool_read("import", arguments->operands[0], &segment)) {
+        return EXIT_USAGE;
+    }
+    if (recipe_judge_init(&judge)) {
+        status = import_segment(arguments, root, app, &segment, &judge);
+        recipe_judge_free(&judge);
+    } else {
+        output_message("import: out of memory");
+    }
+    recipe_segment_close(&segment);
+    return status;
+}
+
+static int import_run(const struct arguments *arguments)
+{
+    struct config config = import_config();
+    const bool read_only = config.read_only;
+    config_free(&config);
+    if (!arguments->values[IMPORT_DRY_RUN] && read_only) {
+        output_message("import: %s (%s)", status_text(STATUS_read_only),
+                       status_id(STATUS_read_only));
+        return EXIT_USAGE;
+    }
+    char *root = inventory_new_root("import", arguments->values[OPTION_DIR]);
+    return recipe_tool_run("import", arguments, root, arguments->values[OPTION_APP], import_file);
+}
+
+const struct verb verb_import = {
+    .name = "import",
+    .summary = "take in recipes from a file",
+    .operands = "FILE",
+    .description =
+        "Adds the recipes in FILE to those of a program. FILE is not believed: every\n"
+        "record is checked by its digest, forms and environments are decoded, SPIR-V is\n"
+        "validated by SPIRV-Tools, and a pipeline counts only with all that it refers to.\n"
+        "What does not pass is left out, counted and named. What does not fit into\n"
+        "WARMPIPE_MAX_SIZE is left out, too, the least used first.\n\n"
+        "Exit status: 0 all was taken, 1 something was left out, 2 FILE cannot be read.",
+    .options = import_options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = import_run,
+};

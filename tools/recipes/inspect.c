@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/recipes/inspect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/codec/canonical.h"
+#include "common/codec/describe.h"
+#include "common/recipes/merge.h"
+#include "tools/cli/output.h"
+#include "tools/cli/verb.h"
+#include "tools/recipes/judge.h"
+#include "tools/recipes/verify.h"
+
+#define DAY_S 86400
+
+bool inspect_recipes_is_one(const char *name, const uint8_t *data, size_t size)
+{
+    return verify_recipes_has_our_name(name) ||
+           (size > 0 && recipe_check_header(data, size) != STATUS_bad_magic);
+}
+
+const char *inspect_recipes_kind(const void *form, size_t size)
+{
+    switch (canonical_stype(form, size)) {
+    case VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO:
+        return "compute";
+    case VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO:
+        return "graphics";
+    case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR:
+    case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_NV:
+        return "ray tracing";
+    default:
+        return "no pipeline";
+    }
+}
+
+static void inspect_show_use(struct output *output, const struct recipe_segment *segment,
+                             const struct recipe_use *use)
+{
+    char digest[DIGEST_HEX_SIZE];
+    char environment[DIGEST_HEX_SIZE];
+    struct recipe_record form;
+    digest_format(use->pipeline, digest);
+    digest_format(use->environment, environment);
+    output_open(output, NULL, OUTPUT_ROW);
+    output_text(output, "pipeline", digest);
+    output_text(output, "kind",
+                recipe_segment_find(segment, RECIPE_FORM, use->pipeline, &form)
+                    ? inspect_recipes_kind(form.data, form.size)
+                    : "elsewhere");
+    output_time(output, "last_day", (uint64_t)use->last_day * DAY_S);
+    output_number(output, "days", use->days);
+    output_number(output, "compile_us", use->compile_us);
+    output_text(output, "environment", environment);
+    output_close(output);
+}
+
+static void inspect_show_uses(struct output *output, const struct recipe_segment *segment)
+{
+    struct recipe_uses uses = {0};
+    recipe_segment_add_uses(segment, &uses);
+    recipe_uses_fold(&uses);
+    output_open(output, "uses", OUTPUT_TABLE);
+    for (size_t i = 0; i < uses.count; i++) {
+        inspect_show_use(output, segment, &uses.uses[i]);
+    }
+    output_close(output);
+    recipe_uses_free(&uses);
+}
+
+/* The intact records of a kind, and their bytes. */
+static uint64_t count_records(const struct recipe_segment *segment, unsigned kind,
+                              uint64_t *ret_bytes)
+{
+    struct recipe_record record;
+    uint64_t records = 0;
+    size_t at = SIZE_MAX;
+    *ret_bytes = 0;
+    while (recipe_segment_next_of(segment, kind, &at, &record)) {
+        records += record.data != NULL;
+        *ret_bytes += record.size;
+    }
+    return records;
+}
+
+static void inspect_show_kind(struct output *output, const struct recipe_segment *segment,
+                              unsigned kind, const char *name)
+{
+    uint64_t bytes;
+    output_open(output, name, OUTPUT_GROUP);
+    output_number(output, "count", count_records(segment, kind, &bytes));
+    output_size(output, "size", bytes);
+    output_close(output);
+}
+
+static int inspect_show_segment(const char *path, const struct recipe_segment *segment,
+                                const struct inspect_recipes_choice *choice)
+{
+    const struct recipe_merge_input input = {.segment = segment};
+    const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
+    struct recipe_merged merged;
+    struct output output;
+    if (recipe_merge(&input, 1, &limits, &merged) != STATUS_ok) {
+        output_message("inspect: out of memory");
+        return EXIT_USAGE;
+    }
+    const uint64_t damaged = merged.counts.damaged;
+    const enum status reason = damaged ? STATUS_bad_record : STATUS_ok;
+    output_begin(&output, choice->json);
+    output_text(&output, "path", path);
+    output_size(&output, "size", segment->size);
+    output_text(&output, "verdict", damaged ? "damaged" : "ok");
+    output_text(&output, "reason", damaged ? status_id(reason) : "ok");
+    output_number(&output, "format_version", RECIPE_FORMAT_VERSION);
+    output_number(&output, "canonical_version", CANONICAL_VERSION);
+    output_flag(&output, "sealed", segment->is_sealed);
+    output_number(&output, "pipelines", merged.counts.pipelines);
+    output_number(&output, "incomplete_pipelines", merged.counts.incomplete);
+    output_number(&output, "damaged_records", damaged);
+    inspect_show_kind(&output, segment, RECIPE_CODE, "modules");
+    inspect_show_kind(&output, segment, RECIPE_FORM, "forms");
+    inspect_show_kind(&output, segment, RECIPE_ENVIRONMENT, "environments");
+    if (choice->verbose) {
+        inspect_show_uses(&output, segment);
+    }
+    recipe_merge_free(&merged);
+    return output_end(&output, damaged ? EXIT_FINDING : EXIT_CLEAN);
+}
+
+static bool inspect_note_code(void *user, VkObjectType type, struct digest content)
+{
+    if (type == VK_OBJECT_TYPE_UNKNOWN) {
+        *(struct digest *)user = content;
+    }
+    return true;
+}
+
+/* A pipeline names a module by the digest of its form, and the form names the code. */
+static struct digest code_of(const struct recipe_segment *segment, struct digest digest)
+{
+    struct recipe_record form;
+    if (recipe_segment_find(segment, RECIPE_FORM, digest, &form)) {
+        canonical_references(form.data, form.size, inspect_note_code, &digest);
+    }
+    return digest;
+}
+
+/* Finds the record that a digest on the command line names. False after a message. */
+static bool find_chosen(const struct recipe_segment *segment, unsigned kind, const char *text,
+                        struct recipe_record *ret_record)
+{
+    struct digest digest;
+    if (!digest_parse(text, &digest)) {
+        output_message("inspect: '%s' is not a digest of 32 hexadecimal digits", text);
+        return false;
+    }
+    if (!recipe_segment_find(segment, kind, kind == RECIPE_CODE ? code_of(segment, digest) : digest,
+                             ret_record)) {
+        output_message("inspect: no %s %s is in this file",
+                       kind == RECIPE_CODE ? "SPIR-V" : "object", text);
+        return false;
+    }
+    return true;
+}
+
+static int inspect_show_spirv(const struct recipe_segment *segment,
+                              const struct inspect_recipes_choice *choice)
+{
+    struct recipe_record code;
+    struct output output;
+    if (!find_chosen(segment, RECIPE_CODE, choice->spirv, &code)) {
+        return EXIT_USAGE;
+    }
+    char *text = spirv_disassemble(code.data, code.size);
+    if (!text) {
+        output_message("inspect: SPIR-V %s cannot be disassembled", choice->spirv);
+        return EXIT_FINDING;
+    }
+    output_begin(&output, choice->json);
+    if (choice->json) {
+        output_text(&output, "spirv", text);
+    } else {
+        printf("%s", text);
+    }
+    free(text);
+    return output_end(&output, EXIT_CLEAN);
+}
+
+static void inspect_show_field(void *user, const char *path, const char *value)
+{
+    output_text(user, path, value);
+}
+
+static int inspect_show_pipeline(const struct recipe_segment *segment,
+                                 const struct inspect_recipes_choice *choice)
+{
+    struct recipe_record form;
+    struct output output;
+    if (!find_chosen(segment, RECIPE_FORM, choice->pipeline, &form)) {
+        return EXIT_USAGE;
+    }
+    output_begin(&output, choice->json);
+    if (!canonical_describe(form.data, form.size, inspect_show_field, &output)) {
+        output_message("inspect: the form %s is malformed", choice->pipeline);
+        return output_end(&output, EXIT_FINDING);
+    }
+    return output_end(&output, EXIT_CLEAN);
+}
+
+static int inspect_show_unusable(const char *path, size_t size, enum status reason, bool json)
+{
+    struct output output;
+    output_begin(&output, json);
+    output_text(&output, "path", path);
+    output_size(&output, "size", size);
+    output_text(&output, "verdict", "damaged");
+    output_text(&output, "reason", status_id(reason));
+    output_text(&output, "explanation", status_text(reason));
+    return output_end(&output, EXIT_FINDING);
+}
+
+int inspect_recipes(const char *path, uint8_t *data, size_t size,
+                    const struct inspect_recipes_choice *choice)
+{
+    struct recipe_segment segment;
+    const enum status reason = recipe_segment_take(data, size, &segment);
+    if (reason != STATUS_ok) {
+        free(data);
+        return inspect_show_unusable(path, size, reason, choice->json);
+    }
+    const int status = choice->spirv      ? inspect_show_spirv(&segment, choice)
+                       : choice->pipeline ? inspect_show_pipeline(&segment, choice)
+                                          : inspect_show_segment(path, &segment, choice);
+    recipe_segment_close(&segment);
+    return status;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/recipes/judge.h"
+
+#include <spirv-tools/libspirv.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/codec/canonical.h"
+#include "common/driver/environment.h"
+
+struct spirv_validator {
+    spv_context context;
+    spv_validator_options options;
+};
+
+struct spirv_validator *spirv_validator_new(void)
+{
+    struct spirv_validator *validator = malloc(sizeof *validator);
+    if (!validator) {
+        return NULL;
+    }
+    validator->context = spvContextCreate(SPV_ENV_VULKAN_1_3);
+    validator->options = spvValidatorOptionsCreate();
+    if (!validator->context || !validator->options) {
+        spirv_validator_delete(validator);
+        return NULL;
+    }
+    spvValidatorOptionsSetRelaxBlockLayout(validator->options, true);
+    spvValidatorOptionsSetUniformBufferStandardLayout(validator->options, true);
+    spvValidatorOptionsSetScalarBlockLayout(validator->options, true);
+    spvValidatorOptionsSetWorkgroupScalarBlockLayout(validator->options, true);
+    spvValidatorOptionsSetAllowLocalSizeId(validator->options, true);
+    return validator;
+}
+
+void spirv_validator_delete(struct spirv_validator *validator)
+{
+    if (validator) {
+        spvValidatorOptionsDestroy(validator->options);
+        spvContextDestroy(validator->context);
+        free(validator);
+    }
+}
+
+bool spirv_validator_accepts(const struct spirv_validator *validator, const void *code, size_t size)
+{
+    spv_const_binary_t binary = {code, size / sizeof(uint32_t)};
+    return size % sizeof(uint32_t) == 0 &&
+           spvValidateWithOptions(validator->context, validator->options, &binary, NULL) ==
+               SPV_SUCCESS;
+}
+
+char *spirv_disassemble(const void *code, size_t size)
+{
+    const uint32_t options =
+        SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
+    spv_context context = spvContextCreate(SPV_ENV_VULKAN_1_3);
+    spv_text text = NULL;
+    char *copy = NULL;
+    if (context && size % sizeof(uint32_t) == 0 &&
+        spvBinaryToText(context, code, size / sizeof(uint32_t), options, &text, NULL) ==
+            SPV_SUCCESS) {
+        copy = strndup(text->str, text->length);
+    }
+    spvTextDestroy(text);
+    spvContextDestroy(context);
+    return copy;
+}
+
+bool recipe_judge_init(struct recipe_judge *judge)
+{
+    *judge = (struct recipe_judge){.validator = spirv_validator_new()};
+    return judge->validator;
+}
+
+void recipe_judge_free(struct recipe_judge *judge)
+{
+    spirv_validator_delete(judge->validator);
+    free(judge->refusals);
+}
+
+/* Gives any handle: nothing is created here. */
+static bool give_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle)
+{
+    (void)user, (void)type, (void)content;
+    *ret_handle = 1;
+    return true;
+}
+
+/* Gives any code: a decoded create-info only points to it, and code is judged by itself. */
+static bool give_code(void *user, struct digest content, size_t size, const void **ret_code)
+{
+    static const uint32_t code[1];
+    (void)user, (void)content, (void)size;
+    *ret_code = code;
+    return true;
+}
+
+static bool is_valid_form(const struct recipe_record *record)
+{
+    const struct canonical_sources sources = {.handle = give_handle, .code = give_code};
+    void *create_info = canonical_decode(record->data, record->size, &sources);
+    free(create_info);
+    return create_info;
+}
+
+static bool is_valid_environment(const struct recipe_record *record)
+{
+    struct environment *environment = environment_decode(record->data, record->size);
+    environment_free(environment);
+    return environment;
+}
+
+static bool is_valid_content(const struct recipe_judge *judge, const struct recipe_record *record)
+{
+    switch (record->kind) {
+    case RECIPE_CODE:
+        return spirv_validator_accepts(judge->validator, record->data, record->size);
+    case RECIPE_FORM:
+        return is_valid_form(record);
+    default:
+        return is_valid_environment(record);
+    }
+}
+
+bool recipe_judge_accepts(void *user, const struct recipe_record *record)
+{
+    struct recipe_judge *judge = user;
+    if (is_valid_content(judge, record)) {
+        return true;
+    }
+    struct recipe_refusal *more =
+        reallocarray(judge->refusals, judge->count + 1, sizeof *judge->refusals);
+    if (more) {
+        more[judge->count++] =
+            (struct recipe_refusal){.kind = record->kind, .digest = record->digest};
+        judge->refusals = more;
+    }
+    return false;
+}
+
+void recipe_judge_show(const struct recipe_judge *judge, struct output *output)
+{
+    static const struct {
+        const char *kind;
+        const char *reason;
+    } words[] = {
+        [RECIPE_CODE] = {"module", "invalid_spirv"},
+        [RECIPE_FORM] = {"form", "malformed"},
+        [RECIPE_ENVIRONMENT] = {"environment", "malformed"},
+    };
+    output_open(output, "refused", OUTPUT_TABLE);
+    for (size_t i = 0; i < judge->count; i++) {
+        char digest[DIGEST_HEX_SIZE];
+        digest_format(judge->refusals[i].digest, digest);
+        output_open(output, NULL, OUTPUT_ROW);
+        output_text(output, "kind", words[judge->refusals[i].kind].kind);
+        output_text(output, "digest", digest);
+        output_text(output, "reason", words[judge->refusals[i].kind].reason);
+        output_close(output);
+    }
+    output_close(output);
+}

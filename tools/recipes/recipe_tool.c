@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/recipes/recipe_tool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/driver/environment.h"
+#include "common/files/file.h"
+#include "common/files/names.h"
+#include "common/recipes/recipes.h"
+#include "tools/cli/inventory.h"
+
+/* Segments that are locked, so that nobody resumes them meanwhile: each takes a descriptor. */
+#define MAX_HELD 512
+
+/* Longest wait for a compaction. */
+#define LOCK_WAIT_MS 10000
+
+static void ignore_item(const struct inventory_item *item, void *user)
+{
+    (void)item;
+    (void)user;
+}
+
+/* The only program in the root; freed by the caller. NULL after a message. */
+static char *find_only_app(const char *verb, const char *root)
+{
+    struct inventory_apps apps;
+    if (!inventory_apps(verb, root, &apps)) {
+        return NULL;
+    }
+    /* A folder without our files belongs to no program: 'run --dir' keeps the driver's cache here.
+     */
+    char *app = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < apps.count; i++) {
+        if (inventory_visit(root, apps.names[i], ignore_item, NULL) && count++ == 0) {
+            app = strdup(apps.names[i]);
+        }
+    }
+    inventory_apps_free(&apps);
+    if (count != 1) {
+        output_message("%s: there are %zu programs in '%s'; name one with --app", verb, count,
+                       root);
+        free(app);
+        return NULL;
+    }
+    return app;
+}
+
+/* The program that is meant; freed by the caller. NULL after a message. */
+static char *find_app(const char *verb, const char *root, const char *option)
+{
+    if (!option) {
+        return find_only_app(verb, root);
+    }
+    const struct names_program program = {.app_setting = option};
+    char name[NAMES_APP_SIZE];
+    names_app_folder(&program, name);
+    return strdup(name);
+}
+
+int recipe_tool_run(const char *verb, const struct arguments *arguments, char *root,
+                    const char *app, recipe_tool_work *work)
+{
+    char *meant = root ? find_app(verb, root, app) : NULL;
+    const int status = meant ? work(arguments, root, meant) : EXIT_USAGE;
+    free(meant);
+    free(root);
+    return status;
+}
+
+bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment)
+{
+    const enum status status = recipe_segment_read_any(path, ret_segment);
+    if (status != STATUS_ok) {
+        output_message("%s: '%s': %s (%s)", verb, path,
+                       status == STATUS_no_file ? strerror(ENOENT) : status_text(status),
+                       status_id(status));
+    }
+    return status == STATUS_ok;
+}
+
+/* Locks the folder, so that nobody compacts it meanwhile: what is read would be gone, in a segment
+ * that was not listed. Not the folder of another user, who could not open a lock of ours. -1: it is
+ * not locked, because it cannot be written. */
+static enum status lock_recipes(int folder_fd, int *ret_lock_fd)
+{
+    struct stat folder;
+    *ret_lock_fd = -1;
+    const bool is_own = fstat(folder_fd, &folder) == 0 && folder.st_uid == geteuid();
+    const enum status status =
+        is_own ? file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, ret_lock_fd) : STATUS_ok;
+    return status == STATUS_locked ? status : STATUS_ok;
+}
+
+enum status recipe_tool_open_all(const char *root, const char *app, int *ret_folder_fd,
+                                 struct recipe_sources *ret_sources)
+{
+    const struct recipe_sources_limits all = {MAX_HELD, UINT64_MAX};
+    int lock_fd = -1;
+    *ret_folder_fd = -1;
+    *ret_sources = (struct recipe_sources){.lock_fd = -1};
+    enum status status = recipe_folder_open(root, app, false, ret_folder_fd);
+    if (status == STATUS_ok) {
+        status = lock_recipes(*ret_folder_fd, &lock_fd);
+    }
+    if (status == STATUS_ok) {
+        status = recipe_sources_open(*ret_folder_fd, &all, ret_sources);
+        ret_sources->lock_fd = lock_fd;
+    }
+    for (size_t i = 0; status == STATUS_ok && i < ret_sources->count; i++) {
+        ret_sources->inputs[i].stays = false;
+    }
+    return status;
+}
+
+void recipe_tool_name_damage(const char *verb, const char *path,
+                             const struct recipe_merge_counts *counts)
+{
+    if (counts->damaged > 0) {
+        output_message("%s: '%s': %s (%s)", verb, path, status_text(STATUS_bad_record),
+                       status_id(STATUS_bad_record));
+    }
+}
+
+void recipe_tool_show(struct output *output, const struct recipe_merged *merged)
+{
+    const struct recipe_merge_counts *counts = &merged->counts;
+    output_number(output, "pipelines", counts->pipelines);
+    output_number(output, "modules", counts->modules);
+    output_size(output, "size", merged->size);
+    output_number(output, "refused_records", counts->refused);
+    output_number(output, "damaged_records", counts->damaged);
+    output_number(output, "incomplete_pipelines", counts->incomplete);
+    output_number(output, "left_out_for_size", counts->too_many);
+}
+
+bool recipe_tool_is_finding(const struct recipe_merge_counts *counts)
+{
+    return counts->refused > 0 || counts->damaged > 0 || counts->incomplete > 0 ||
+           counts->too_many > 0;
+}
+
+struct recipes *recipe_tool_open(const char *root, const char *app)
+{
+    struct recipes *recipes;
+    return recipes_open(root, app, RECIPES_READ, &recipes) == STATUS_ok ? recipes : NULL;
+}
+
+/* Whether recipes of this environment are for such a device; not if it is damaged or missing. */
+static bool environment_is_of(const struct recipes *recipes, struct digest digest,
+                              const struct driver_identity *identity)
+{
+    const void *data;
+    size_t size;
+    struct environment *environment =
+        recipes_find(recipes, RECIPE_ENVIRONMENT, digest, &data, &size)
+            ? environment_decode(data, size)
+            : NULL;
+    bool is_it = false;
+    if (environment) {
+        const struct environment_device device = environment_device_of(environment);
+        is_it = device.vendor_id == identity->vendor_id && device.device_id == identity->device_id;
+    }
+    environment_free(environment);
+    return is_it;
+}
+
+static int compare_pipeline_digests(const void *left, const void *right)
+{
+    return digest_compare(*(const struct digest *)left, *(const struct digest *)right);
+}
+
+uint64_t recipe_tool_count_pipelines(const struct recipes *recipes,
+                                     const struct driver_identity *identity)
+{
+    const struct recipe_use *uses;
+    const size_t use_count = recipes ? recipes_uses(recipes, &uses) : 0;
+    struct digest *pipelines = use_count ? calloc(use_count, sizeof *pipelines) : NULL;
+    size_t count = 0;
+    bool counts = false; /* uses of one environment stand together */
+    for (size_t i = 0; pipelines && i < use_count; i++) {
+        if (i == 0 || !digest_equal(uses[i].environment, uses[i - 1].environment)) {
+            counts = !identity || environment_is_of(recipes, uses[i].environment, identity);
+        }
+        if (counts) {
+            pipelines[count++] = uses[i].pipeline;
+        }
+    }
+    uint64_t different = 0;
+    if (count > 0) {
+        qsort(pipelines, count, sizeof *pipelines, compare_pipeline_digests);
+        for (size_t i = 0; i < count; i++) {
+            different += i == 0 || !digest_equal(pipelines[i], pipelines[i - 1]);
+        }
+    }
+    free(pipelines);
+    return different;
+}
+
+uint64_t recipe_tool_compile_ns(const struct recipes *recipes)
+{
+    const struct recipe_use *uses;
+    const size_t count = recipes ? recipes_uses(recipes, &uses) : 0;
+    uint64_t known = 0;
+    uint64_t sum_us = 0;
+    for (size_t i = 0; i < count; i++) {
+        known += uses[i].compile_us > 0;
+        sum_us += uses[i].compile_us;
+    }
+    return known > 0 ? sum_us * 1000 / known : 0;
+}

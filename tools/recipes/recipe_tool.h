@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the verbs about recipes share. A failure is told by a message that begins with the verb's
+ * name. Belongs to one thread. */
+#ifndef WARMPIPE_TOOLS_RECIPES_RECIPE_TOOL_H
+#define WARMPIPE_TOOLS_RECIPES_RECIPE_TOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/driver/identity.h"
+#include "common/recipes/merge.h"
+#include "common/recipes/recipes.h"
+#include "tools/cli/output.h"
+#include "tools/cli/verb.h"
+
+/* What a verb does for one program; gives the exit status. */
+typedef int recipe_tool_work(const struct arguments *arguments, const char *root, const char *app);
+
+/* Does the work in a root, for the program `app` (--app), or, if that is NULL, for the only program
+ * in the root. Frees the root. The exit status; 2 after a message, or if the root is NULL. */
+int recipe_tool_run(const char *verb, const struct arguments *arguments, char *root,
+                    const char *app, recipe_tool_work *work);
+
+/* Reads a recipe file into memory. False after a message. */
+bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment);
+
+/* Opens all segments of the program, also those of running processes, for a merge into something
+ * new: none is marked as staying. Nobody compacts them until the sources are closed. no_file: there
+ * are no recipes; locked: a compaction took more than ten seconds. The caller closes the folder
+ * (-1: not opened) and the sources in any case. */
+enum status recipe_tool_open_all(const char *root, const char *app, int *ret_folder_fd,
+                                 struct recipe_sources *ret_sources);
+
+/* Prints a message if records of this file or folder are damaged. */
+void recipe_tool_name_damage(const char *verb, const char *path,
+                             const struct recipe_merge_counts *counts);
+
+/* Shows what was taken, and what was not, as fields of the open item. */
+void recipe_tool_show(struct output *output, const struct recipe_merged *merged);
+
+/* Whether something was left out. */
+bool recipe_tool_is_finding(const struct recipe_merge_counts *counts);
+
+/* The recipes of a program for the functions below; NULL: there are none that can be read. Closed
+ * with recipes_close. */
+struct recipes *recipe_tool_open(const char *root, const char *app);
+
+/* How many different pipelines were used on a device of this vendor and id; identity NULL: on any
+ * device. 0 if recipes is NULL. */
+uint64_t recipe_tool_count_pipelines(const struct recipes *recipes,
+                                     const struct driver_identity *identity);
+
+/* Average compile time of a pipeline, nanoseconds; 0: unknown. */
+uint64_t recipe_tool_compile_ns(const struct recipes *recipes);
+
+#endif

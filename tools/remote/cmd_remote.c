@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe remote: looks after what lies at a remote. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/io.h"
+#include "common/driver/vulkan_names.h"
+#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
+#include "tools/remote/session.h"
+
+enum {
+    OPTION_REMOTE,
+    OPTION_PUBLIC_KEY,
+    OPTION_SECRET_KEY,
+    OPTION_APP,
+    OPTION_GRACE,
+    OPTION_DRY_RUN,
+    OPTION_OUT,
+    OPTION_JSON
+};
+
+static const struct option_spec options[] = {
+    [OPTION_REMOTE] = {"remote", 0, "URL", "which; default: WARMPIPE_REMOTE"},
+    [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust this key, and no other"},
+    [OPTION_SECRET_KEY] = {"secret-key", 0, "FILE", "check: also try to write"},
+    [OPTION_APP] = {"app", 0, "NAME", "of this program; may be given again"},
+    [OPTION_GRACE] = {"grace", 0, "TIME", "gc: only what was unused for so long; 24h"},
+    [OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "rm, gc: only say what would go"},
+    [OPTION_OUT] = {"out", 0, "DIR", "keygen: where the two keys go"},
+    [OPTION_JSON] = VERB_JSON_OPTION,
+    {NULL, 0, NULL, NULL},
+};
+
+struct remote_request {
+    const char *const *apps; /* none: all */
+    int app_count;
+    bool dry_run;
+    uint64_t grace_ms;
+};
+
+/* Gives the exit status. */
+typedef int remote_action(struct session *session, const struct remote_request *request,
+                          struct output *output);
+
+/* Actions on heads. */
+
+static void remote_show_names(struct output *output, const char *path, const struct head *head,
+                              enum status reason)
+{
+    char program[NAMES_APP_SIZE] = "";
+    char identity[DIGEST_HEX_SIZE] = "";
+    char driver[VK_MAX_DRIVER_NAME_SIZE + VULKAN_VERSION_SIZE + 1] = "";
+    uint64_t bytes = 0;
+    head_split_path(path, program, identity);
+    for (size_t i = 0; i < head->part_count; i++) {
+        bytes += head->parts[i].bytes;
+    }
+    if (identity[0] && reason == STATUS_ok) {
+        char version[VULKAN_VERSION_SIZE];
+        vulkan_driver_version(&head->identity, version);
+        snprintf(driver, sizeof driver, "%s %s", head->identity.driver_name, version);
+    }
+    output_text(output, "name", program);
+    output_text(output, "kind", identity[0] ? "blob" : "recipes");
+    output_text(output, "device", head->identity.device_name);
+    output_text(output, "driver", driver);
+    output_number(output, "serial", head->serial);
+    output_number(output, "parts", head->part_count);
+    output_size(output, "size", bytes);
+    output_text(output, "identity", identity);
+    output_text(output, "state", reason == STATUS_ok ? "ok" : status_id(reason));
+}
+
+static void remote_show_more(struct output *output, const struct head *head)
+{
+    output_time(output, "made", head->made);
+    output_open(output, "objects", OUTPUT_TABLE);
+    for (size_t i = 0; i < head->part_count; i++) {
+        output_open(output, NULL, OUTPUT_ROW);
+        output_text(output, "object", head->parts[i].object);
+        output_size(output, "size", head->parts[i].bytes);
+        output_size(output, "unpacked", head->parts[i].unpacked);
+        output_time(output, "made", head->parts[i].made);
+        output_close(output);
+    }
+    output_close(output);
+    output_open(output, "blocked", OUTPUT_TABLE);
+    for (size_t i = 0; i < head->blocked_count; i++) {
+        output_open(output, NULL, OUTPUT_ROW);
+        output_text(output, "payload", head->blocked[i]);
+        output_close(output);
+    }
+    output_close(output);
+}
+
+static int remote_show_heads(struct session *session, const struct remote_request *request,
+                             struct output *output, bool in_full)
+{
+    struct session_heads heads;
+    if (!session_find_heads(session, request->apps, request->app_count, &heads)) {
+        return EXIT_FINDING;
+    }
+    output_open(output, "heads", in_full ? OUTPUT_LIST : OUTPUT_TABLE);
+    for (size_t i = 0; i < heads.count && !session->remote.gone; i++) {
+        char program[NAMES_APP_SIZE];
+        char identity[DIGEST_HEX_SIZE];
+        struct head head = {.part_count = 0};
+        struct engine_value value = {0};
+        head_split_path(heads.paths[i], program, identity);
+        const enum status reason =
+            remote_get_head(&session->remote, program, identity, &head, &value);
+        engine_value_free(&value);
+        if (reason == STATUS_no_file) {
+            continue;
+        }
+        if (reason != STATUS_ok) {
+            remote_complain(&session->remote, heads.paths[i], reason);
+            head = (struct head){.part_count = 0};
+        }
+        output_open(output, NULL, in_full ? OUTPUT_ITEM : OUTPUT_ROW);
+        remote_show_names(output, heads.paths[i], &head, reason);
+        if (in_full) {
+            remote_show_more(output, &head);
+        }
+        output_close(output);
+    }
+    output_close(output);
+    session_heads_free(&heads);
+    return EXIT_CLEAN;
+}
+
+static int remote_list(struct session *session, const struct remote_request *request,
+                       struct output *output)
+{
+    return remote_show_heads(session, request, output, false);
+}
+
+static int remote_show(struct session *session, const struct remote_request *request,
+                       struct output *output)
+{
+    return remote_show_heads(session, request, output, true);
+}
+
+/* Removes heads; gc removes what they named. */
+static int remote_remove(struct session *session, const struct remote_request *request,
+                         struct output *output)
+{
+    struct remote *remote = &session->remote;
+    struct session_heads heads;
+    if (request->app_count == 0) {
+        output_message("remote: rm needs --app NAME");
+        return EXIT_USAGE;
+    }
+    if (!session_find_heads(session, request->apps, request->app_count, &heads)) {
+        return EXIT_FINDING;
+    }
+    output_open(output, "removed", OUTPUT_TABLE);
+    for (size_t i = 0; i < heads.count && !remote->gone; i++) {
+        const enum status reason =
+            request->dry_run ? STATUS_ok
+                             : remote->engine->operations->remove(remote->engine, heads.paths[i]);
+        if (reason == STATUS_ok) {
+            output_open(output, NULL, OUTPUT_ROW);
+            output_text(output, "head", heads.paths[i]);
+            output_close(output);
+        } else if (reason != STATUS_no_file) {
+            remote_complain(remote, heads.paths[i], reason);
+        }
+    }
+    output_close(output);
+    session_heads_free(&heads);
+    return EXIT_CLEAN;
+}
+
+/* Checks: whether the remote works from here. */
+
+static void remote_show_check(struct session *session, struct output *output, const char *check,
+                              enum status reason, const char *finding, const char *advice)
+{
+    struct engine *engine = session->remote.engine;
+    char text[512];
+    snprintf(text, sizeof text, "%s%s%s%s%s%s", reason == STATUS_ok ? finding : status_text(reason),
+             reason == STATUS_ok ? "" : " (", status_id(reason), reason == STATUS_ok ? "" : ")",
+             reason != STATUS_ok && engine->detail[0] ? ": " : "",
+             reason != STATUS_ok ? engine->detail : "");
+    output_open(output, NULL, OUTPUT_ROW);
+    output_text(output, "check", check);
+    output_text(output, "verdict", reason == STATUS_ok ? "ok" : "problem");
+    output_text(output, "finding", text);
+    if (reason != STATUS_ok && advice) {
+        output_remark(output, "advice", advice);
+    }
+    output_close(output);
+    session->remote.failed = session->remote.failed || reason != STATUS_ok;
+    engine->detail[0] = '\0';
+}
+
+static bool remote_check_reach(struct session *session, struct output *output)
+{
+    struct engine *engine = session->remote.engine;
+    struct engine_value value = {0};
+    char text[64];
+    const uint64_t start = clock_now_ns();
+    enum status reason = engine->operations->get(engine, "v1/probe", 4096, &value);
+    engine_value_free(&value);
+    reason = reason == STATUS_no_file ? STATUS_ok : reason;
+    snprintf(text, sizeof text, "answers in %.1f ms",
+             (double)(clock_now_ns() - start) / (double)CLOCK_MS);
+    remote_show_check(session, output, "reach", reason, text, NULL);
+    return reason == STATUS_ok;
+}
+
+static bool remote_count_head(const char *path, void *user)
+{
+    char program[NAMES_APP_SIZE];
+    char identity[DIGEST_HEX_SIZE];
+    size_t *count = user;
+    *count += head_split_path(path, program, identity);
+    return true;
+}
+
+static int remote_check(struct session *session, const struct remote_request *request,
+                        struct output *output)
+{
+    struct remote *remote = &session->remote;
+    struct engine *engine = remote->engine;
+    char text[128];
+    (void)request;
+    output_open(output, "findings", OUTPUT_LIST);
+    if (remote_check_reach(session, output)) {
+        size_t count = 0;
+        enum status reason =
+            engine->operations->list(engine, HEAD_FOLDER, remote_count_head, &count);
+        if (reason == STATUS_remote_unsupported) {
+            snprintf(text, sizeof text, "the server cannot: name programs by --app");
+        } else {
+            snprintf(text, sizeof text, "%zu heads", count);
+        }
+        remote_show_check(session, output, "list",
+                          reason == STATUS_remote_unsupported ? STATUS_ok : reason, text, NULL);
+        if (engine->operations->check) {
+            reason = engine->operations->check(engine, text, sizeof text);
+            remote_show_check(session, output, "server", reason, text, NULL);
+        }
+        if (remote->keys.can_sign) {
+            reason = remote_try_conditions(remote);
+            remote_show_check(
+                session, output, "write", reason, "conditional writes work",
+                reason == STATUS_remote_no_conditions
+                    ? "push with --single-writer, if only one machine ever writes there"
+                    : NULL);
+        }
+    }
+    snprintf(text, sizeof text, "%zu trusted", remote->keys.count);
+    remote_show_check(session, output, "keys",
+                      remote->keys.count ? STATUS_ok : STATUS_remote_no_key, text,
+                      "give --public-key FILE or set WARMPIPE_REMOTE_KEY");
+    output_close(output);
+    return EXIT_CLEAN;
+}
+
+static int remote_gc(struct session *session, const struct remote_request *request,
+                     struct output *output)
+{
+    return gc_run(session, request->grace_ms, request->dry_run, output);
+}
+
+/* Keys. */
+
+/* Makes a file that is not there. False after a message. */
+static bool remote_write_key(const char *path, mode_t mode, const struct bytes *text)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    bool written = fd >= 0 && io_write(fd, text->data, text->size, IO_HERE) && fsync(fd) == 0;
+    if (!written) {
+        output_message("remote: cannot write '%s': %s", path, strerror(errno));
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return written;
+}
+
+static int remote_keygen(const struct arguments *arguments)
+{
+    const char *folder = arguments->values[OPTION_OUT];
+    char public_path[URL_SIZE];
+    char secret_path[URL_SIZE];
+    char id[17];
+    if (!folder || strlen(folder) + 16 > sizeof public_path) {
+        output_message("remote: keygen needs --out DIR");
+        return EXIT_USAGE;
+    }
+    if (!minisign_prepare()) {
+        output_message("remote: no random numbers");
+        return EXIT_USAGE;
+    }
+    snprintf(public_path, sizeof public_path, "%s/warmpipe.pub", folder);
+    snprintf(secret_path, sizeof secret_path, "%s/warmpipe.key", folder);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        output_message("remote: cannot make '%s': %s", folder, strerror(errno));
+        return EXIT_USAGE;
+    }
+    struct minisign_secret_key secret;
+    struct bytes secret_text = {0};
+    struct bytes public_text = {0};
+    minisign_generate(&secret);
+    const struct minisign_public_key public_key = minisign_public_of(&secret);
+    minisign_put_secret(&secret_text, &secret);
+    minisign_put_public(&public_text, &public_key);
+    minisign_format_id(public_key.id, id);
+    const bool written = !secret_text.failed && !public_text.failed &&
+                         remote_write_key(secret_path, 0600, &secret_text) &&
+                         remote_write_key(public_path, 0644, &public_text);
+    minisign_wipe(&secret, sizeof secret);
+    minisign_wipe(secret_text.data, secret_text.size);
+    bytes_free(&secret_text);
+    bytes_free(&public_text);
+    if (!written) {
+        return EXIT_USAGE;
+    }
+    struct output output;
+    output_begin(&output, arguments->values[OPTION_JSON]);
+    output_text(&output, "public_key", public_path);
+    output_text(&output, "secret_key", secret_path);
+    output_text(&output, "id", id);
+    return output_end(&output, EXIT_CLEAN);
+}
+
+/* The verb. */
+
+static int remote_act(const struct arguments *arguments, remote_action *action)
+{
+    const struct remote_options options_of_remote = {
+        .verb = "remote",
+        .url = arguments->values[OPTION_REMOTE],
+        .public_key = arguments->values[OPTION_PUBLIC_KEY],
+        .secret_key = arguments->values[OPTION_SECRET_KEY],
+    };
+    struct remote_request request = {
+        .apps = arguments->repeated,
+        .app_count = arguments->repeated_count,
+        .dry_run = arguments->values[OPTION_DRY_RUN],
+        .grace_ms = UINT64_C(24) * 3600 * 1000,
+    };
+    const char *grace = arguments->values[OPTION_GRACE];
+    struct session session;
+    if ((grace && !options_duration("remote", grace, &request.grace_ms)) ||
+        !session_open(&options_of_remote, strdup(""), &session)) {
+        return EXIT_USAGE;
+    }
+    struct output output;
+    output_begin(&output, arguments->values[OPTION_JSON]);
+    int status = action(&session, &request, &output);
+    status =
+        output_end(&output, status == EXIT_CLEAN && session.remote.failed ? EXIT_FINDING : status);
+    session_close(&session);
+    return status;
+}
+
+static int remote_main(const struct arguments *arguments)
+{
+    static const struct {
+        const char *name;
+        remote_action *action; /* NULL: keygen, which needs no remote */
+    } actions[] = {
+        {"check", remote_check}, {"ls", remote_list}, {"show", remote_show},
+        {"rm", remote_remove},   {"gc", remote_gc},   {"keygen", NULL},
+    };
+    const char *word = arguments->operands[0];
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (strcmp(word, actions[i].name) == 0) {
+            return actions[i].action ? remote_act(arguments, actions[i].action)
+                                     : remote_keygen(arguments);
+        }
+    }
+    output_message("remote: unknown action '%s': check, ls, show, rm, gc or keygen", word);
+    return EXIT_USAGE;
+}
+
+const struct verb verb_remote = {
+    .name = "remote",
+    .summary = "look after what lies at a remote",
+    .operands = "check|ls|show|rm|gc|keygen",
+    .description =
+        "check: whether it works from here. ls: what lies there, a line a head. show: all\n"
+        "that the heads say. rm: removes a program's heads. gc: removes objects that no\n"
+        "head names; the first run notes them, a later one removes what is still unused.\n"
+        "keygen: makes DIR/warmpipe.key, the secret key, and DIR/warmpipe.pub.\n\n"
+        "Exit status: 0 clean, 1 a finding, 2 wrong usage.",
+    .options = options,
+    .repeated = OPTION_APP,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = remote_main,
+};

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe pull, push and sync: exchange with other machines what was compiled and recorded. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "tools/cli/inventory.h"
+#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
+#include "tools/remote/session.h"
+
+/* Poll interval of the folder, and time limit of the last push, milliseconds. */
+#define SYNC_POLL_MS 1000
+#define SYNC_LAST_MS 10000
+
+/* What all three verbs take; each one's own options follow. */
+enum { OPTION_REMOTE, OPTION_PUBLIC_KEY, OPTION_APP, OPTION_DIR, OPTION_JSON, OPTION_OWN };
+
+#define COMMON_OPTIONS                                                                             \
+    [OPTION_REMOTE] = {"remote", 0, "URL", "which remote; default: WARMPIPE_REMOTE"},              \
+    [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust this key, and no other"},               \
+    [OPTION_APP] = {"app", 0, "NAME", "this program; may be given again"},                         \
+    [OPTION_DIR] = VERB_DIR_OPTION, [OPTION_JSON] = VERB_JSON_OPTION
+
+/* What push and sync take. */
+#define WRITER_OPTIONS                                                                             \
+    [WRITER_SECRET_KEY] = {"secret-key", 0, "FILE", "push, and sign with this key"},               \
+    [WRITER_SINGLE] = {"single-writer", 0, NULL, "no other machine writes there"},                 \
+    [WRITER_RECIPES] = {"recipes", 0, NULL, "push also what the programs asked for"}
+
+/* What pull and sync take, from the place `first` on. */
+#define READER_OPTIONS(first)                                                                      \
+    [(first) + READER_MIN_SERIAL] = {"min-serial", 0, "N", "refuse heads with a lower serial"},    \
+               [(first) + READER_MAX_AGE] = {"max-age", 0, "TIME", "refuse heads made longer ago"}
+
+enum { READER_MIN_SERIAL, READER_MAX_AGE, READER_COUNT };
+enum { PULL_READER = OPTION_OWN, PULL_INSECURE = PULL_READER + READER_COUNT };
+enum { WRITER_SECRET_KEY = OPTION_OWN, WRITER_SINGLE, WRITER_RECIPES, WRITER_END };
+enum { SYNC_READER = WRITER_END, SYNC_INTERVAL = SYNC_READER + READER_COUNT };
+
+static const struct option_spec pull_options[] = {
+    COMMON_OPTIONS,
+    READER_OPTIONS(PULL_READER),
+    [PULL_INSECURE] = {"insecure", 0, NULL, "do not check who has signed"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_spec push_options[] = {
+    COMMON_OPTIONS,
+    WRITER_OPTIONS,
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_spec sync_options[] = {
+    COMMON_OPTIONS,
+    WRITER_OPTIONS,
+    READER_OPTIONS(SYNC_READER),
+    [SYNC_INTERVAL] = {"interval", 0, "TIME", "time between two pulls; default: 60s"},
+    {NULL, 0, NULL, NULL},
+};
+
+static struct remote_options transfer_options(const char *verb, const struct arguments *arguments)
+{
+    return (struct remote_options){.verb = verb,
+                                   .url = arguments->values[OPTION_REMOTE],
+                                   .public_key = arguments->values[OPTION_PUBLIC_KEY]};
+}
+
+static void transfer_add_writer(const struct arguments *arguments, struct remote_options *options)
+{
+    options->secret_key = arguments->values[WRITER_SECRET_KEY];
+    options->single_writer = arguments->values[WRITER_SINGLE];
+}
+
+/* `first`: the place of the reader's options. False after a message. */
+static bool transfer_add_reader(const struct arguments *arguments, int first,
+                                struct remote_options *options)
+{
+    const char *serial = arguments->values[first + READER_MIN_SERIAL];
+    const char *age = arguments->values[first + READER_MAX_AGE];
+    uint64_t age_ms = 0;
+    if (serial) {
+        char *end;
+        errno = 0;
+        options->min_serial = strtoull(serial, &end, 10);
+        if (serial[0] < '0' || serial[0] > '9' || *end || errno) {
+            output_message("%s: --min-serial: '%s' is not a number", options->verb, serial);
+            return false;
+        }
+    }
+    if (age && !options_duration(options->verb, age, &age_ms)) {
+        return false;
+    }
+    options->max_age_s = age_ms / 1000 + (age_ms % 1000 > 0);
+    return true;
+}
+
+static void transfer_begin(struct session *session, const struct arguments *arguments,
+                           struct output *output)
+{
+    output_begin(output, arguments->values[OPTION_JSON]);
+    session->output = output;
+    output_open(output, "results", OUTPUT_TABLE);
+}
+
+/* Gives the exit status. */
+static int transfer_end(struct session *session, bool known)
+{
+    struct output *output = session->output;
+    output_close(output);
+    session_show_traffic(session, output);
+    const int status =
+        output_end(output, !known || session->remote.failed ? EXIT_FINDING : EXIT_CLEAN);
+    session_close(session);
+    return status;
+}
+
+static int pull_main(const struct arguments *arguments)
+{
+    struct remote_options options = transfer_options("pull", arguments);
+    struct session session;
+    struct output output;
+    options.insecure = arguments->values[PULL_INSECURE];
+    if (!transfer_add_reader(arguments, PULL_READER, &options) || session_is_read_only("pull") ||
+        !session_open(&options, inventory_new_root("pull", arguments->values[OPTION_DIR]),
+                      &session)) {
+        return EXIT_USAGE;
+    }
+    if (options.insecure) {
+        output_message("pull: signatures are not checked (--insecure)");
+    }
+    transfer_begin(&session, arguments, &output);
+    const bool known = session_apps_there(&session, arguments->repeated, arguments->repeated_count);
+    if (known) {
+        session_find_devices(&session);
+        session_pull(&session);
+    }
+    return transfer_end(&session, known);
+}
+
+static int push_main(const struct arguments *arguments)
+{
+    struct remote_options options = transfer_options("push", arguments);
+    struct session session;
+    struct output output;
+    transfer_add_writer(arguments, &options);
+    if (!options.secret_key) {
+        output_message("push: give --secret-key FILE ('warmpipe remote keygen' makes one)");
+        return EXIT_USAGE;
+    }
+    if (!session_open(&options, inventory_root("push", arguments->values[OPTION_DIR]), &session)) {
+        return EXIT_USAGE;
+    }
+    if (!session_apps_here(&session, arguments->repeated, arguments->repeated_count)) {
+        session_close(&session);
+        return EXIT_USAGE;
+    }
+    transfer_begin(&session, arguments, &output);
+    session_push(&session, arguments->values[WRITER_RECIPES]);
+    return transfer_end(&session, true);
+}
+
+struct sync {
+    const struct arguments *arguments;
+    struct session session;
+    sigset_t signals; /* that end it */
+    uint64_t pulls;   /* rounds */
+    uint64_t pushes;
+    bool failed;     /* in the latest round of either */
+    uint64_t pushed; /* the stamp of the folder that was pushed last */
+};
+
+static uint64_t sync_mix(uint64_t stamp, const char *folder)
+{
+    struct stat status;
+    if (stat(folder, &status) != 0) {
+        return stamp;
+    }
+    const uint64_t time =
+        (uint64_t)status.st_mtim.tv_sec * CLOCK_S + (uint64_t)status.st_mtim.tv_nsec;
+    return (stamp ^ time) * UINT64_C(0x9e3779b97f4a7c15) + status.st_ino;
+}
+
+/* A number that changes with every file that is saved: each is renamed into its folder. */
+static uint64_t sync_stamp(struct sync *sync)
+{
+    struct session *session = &sync->session;
+    uint64_t stamp = 1;
+    session_apps_here(session, sync->arguments->repeated, sync->arguments->repeated_count);
+    for (size_t i = 0; i < session->app_count; i++) {
+        char *folder;
+        if (asprintf(&folder, "%s/%s", session->root, session->apps[i]) >= 0) {
+            stamp = sync_mix(stamp, folder);
+            free(folder);
+        }
+        if (asprintf(&folder, "%s/%s/recipes", session->root, session->apps[i]) >= 0) {
+            stamp = sync_mix(stamp, folder);
+            free(folder);
+        }
+    }
+    return stamp;
+}
+
+static void sync_begin_round(struct sync *sync)
+{
+    sync->session.remote.gone = false;
+    sync->session.remote.failed = false;
+}
+
+static void sync_pull(struct sync *sync)
+{
+    const struct arguments *arguments = sync->arguments;
+    sync_begin_round(sync);
+    if (session_apps_there(&sync->session, arguments->repeated, arguments->repeated_count)) {
+        session_pull(&sync->session);
+    }
+    sync->failed = sync->session.remote.failed;
+    sync->pulls++;
+}
+
+/* A push that failed is tried again after the next change, or after the next pull. */
+static void sync_push(struct sync *sync, uint64_t stamp)
+{
+    sync_begin_round(sync);
+    session_push(&sync->session, sync->arguments->values[WRITER_RECIPES]);
+    sync->failed = sync->session.remote.failed;
+    sync->pushed = stamp;
+    sync->pushes++;
+}
+
+/* True: a signal came. */
+static bool sync_pause(const struct sync *sync)
+{
+    const struct timespec pause = clock_timespec(SYNC_POLL_MS * CLOCK_MS);
+    return sigtimedwait(&sync->signals, NULL, &pause) > 0;
+}
+
+/* Until a signal comes. Pushes once the folder has not changed between two polls. */
+static void sync_loop(struct sync *sync, uint64_t interval_ms)
+{
+    const bool can_push = sync->session.remote.keys.can_sign;
+    uint64_t next_pull = 0;
+    uint64_t before = 0;
+    bool again = false;
+    do {
+        const uint64_t now = clock_now_ns();
+        if (now >= next_pull) {
+            sync_pull(sync);
+            next_pull = now + interval_ms * CLOCK_MS;
+            again = sync->failed;
+        }
+        const uint64_t stamp = sync_stamp(sync);
+        if (can_push && stamp == before && (stamp != sync->pushed || again)) {
+            sync_push(sync, stamp);
+            again = false;
+        }
+        before = stamp;
+    } while (!sync_pause(sync));
+    const uint64_t stamp = sync_stamp(sync);
+    if (can_push && stamp != sync->pushed) {
+        sync->session.remote.engine->deadline_ns = clock_now_ns() + SYNC_LAST_MS * CLOCK_MS;
+        sync_push(sync, stamp);
+    }
+}
+
+static int sync_main(const struct arguments *arguments)
+{
+    struct remote_options options = transfer_options("sync", arguments);
+    const char *interval = arguments->values[SYNC_INTERVAL];
+    struct sync sync = {.arguments = arguments};
+    struct output output;
+    uint64_t interval_ms = 60000;
+    transfer_add_writer(arguments, &options);
+    sigemptyset(&sync.signals);
+    sigaddset(&sync.signals, SIGTERM);
+    sigaddset(&sync.signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &sync.signals, NULL);
+    if (!transfer_add_reader(arguments, SYNC_READER, &options) ||
+        (interval && !options_duration("sync", interval, &interval_ms)) ||
+        session_is_read_only("sync") ||
+        !session_open(&options, inventory_new_root("sync", arguments->values[OPTION_DIR]),
+                      &sync.session)) {
+        return EXIT_USAGE;
+    }
+    if (!session_apps_here(&sync.session, arguments->repeated, arguments->repeated_count)) {
+        session_close(&sync.session);
+        return EXIT_USAGE;
+    }
+    session_find_devices(&sync.session);
+    sync_loop(&sync, interval_ms);
+    output_begin(&output, arguments->values[OPTION_JSON]);
+    output_number(&output, "pulls", sync.pulls);
+    output_number(&output, "pushes", sync.pushes);
+    session_show_traffic(&sync.session, &output);
+    session_close(&sync.session);
+    return output_end(&output, sync.failed ? EXIT_FINDING : EXIT_CLEAN);
+}
+
+const struct verb verb_pull = {
+    .name = "pull",
+    .summary = "take what other machines have compiled",
+    .operands = "",
+    .description =
+        "Takes from a remote the caches of this machine's devices and, where there is no\n"
+        "cache for one, the program's recipes. Signatures are checked before anything\n"
+        "else: of the key in --public-key or WARMPIPE_REMOTE_KEY, else of those in\n"
+        "~/.config/warmpipe/trusted/. What is damaged, of another device, or has crashed\n"
+        "a driver is not taken. All programs, where the remote can list them.\n"
+        "A machine that has pulled before refuses heads older than those it has seen; a\n"
+        "new one can ask for --min-serial or --max-age.\n\n"
+        "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
+        "had, 2 wrong usage.",
+    .options = pull_options,
+    .repeated = OPTION_APP,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = pull_main,
+};
+
+const struct verb verb_push = {
+    .name = "push",
+    .summary = "give other machines what this one has",
+    .operands = "",
+    .description =
+        "Sends the caches that the remote lacks and names them in heads signed with the\n"
+        "secret key. Several machines may push at once: none loses another's work. A head\n"
+        "that no trusted key has signed is left alone. Caches in quarantine are named\n"
+        "there as blocked. A server that ignores conditional writes needs\n"
+        "--single-writer.\n\n"
+        "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
+        "sent, 2 wrong usage.",
+    .options = push_options,
+    .repeated = OPTION_APP,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = push_main,
+};
+
+const struct verb verb_sync = {
+    .name = "sync",
+    .summary = "pull and push beside programs that run",
+    .operands = "",
+    .description = "The sidecar: pulls, and pulls again at an interval; with a secret key it also\n"
+                   "pushes what the programs have saved, once their folder is quiet. SIGTERM and\n"
+                   "SIGINT end it after the push under way, and after what was not yet pushed.\n\n"
+                   "Exit status: 0 the latest pull or push went well, 1 it did not, 2 wrong usage.",
+    .options = sync_options,
+    .repeated = OPTION_APP,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = sync_main,
+};

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/remote/engines/engine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+
+void engine_value_free(struct engine_value *value)
+{
+    free(value->data);
+    *value = (struct engine_value){0};
+}
+
+enum status engine_fail(struct engine *engine, enum status reason, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(engine->detail, sizeof engine->detail, format, arguments);
+    va_end(arguments);
+    return reason;
+}
+
+unsigned engine_time_left(const struct engine *engine, unsigned most)
+{
+    if (engine->deadline_ns == 0) {
+        return most;
+    }
+    const uint64_t now = clock_now_ns();
+    const uint64_t left = engine->deadline_ns > now ? (engine->deadline_ns - now) / CLOCK_MS : 0;
+    return left < most ? (unsigned)left : most;
+}
+
+/* URLs. */
+
+static const char *const url_schemes[] = {
+    [URL_FILE] = "file",   [URL_HTTP] = "http",     [URL_HTTPS] = "https", [URL_S3] = "s3",
+    [URL_REDIS] = "redis", [URL_REDISS] = "rediss", [URL_UNIX] = "unix",
+};
+
+#define URL_SCHEME_COUNT (sizeof url_schemes / sizeof url_schemes[0])
+
+/* Copies `size` bytes as text. False: it does not fit. */
+static bool url_copy(char *to, size_t capacity, const char *text, size_t size)
+{
+    if (size >= capacity) {
+        return false;
+    }
+    memcpy(to, text, size);
+    to[size] = '\0';
+    return true;
+}
+
+/* Printable ASCII without what would end a line, a header or a request. */
+static bool url_is_plain(const char *text)
+{
+    for (; *text; text++) {
+        if (*text <= ' ' || *text > '~' || *text == '"' || *text == '\\' || *text == '#') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool url_find_scheme(const char *text, size_t length, enum url_scheme *ret_scheme)
+{
+    for (size_t i = 0; i < URL_SCHEME_COUNT; i++) {
+        if (strlen(url_schemes[i]) == length && strncmp(url_schemes[i], text, length) == 0) {
+            *ret_scheme = (enum url_scheme)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* user@host:port; the host may be an IPv6 address in brackets, which it keeps. */
+static enum status url_parse_authority(const char *text, size_t size, struct url *url)
+{
+    const char *at = memchr(text, '@', size);
+    if (at) {
+        const size_t user = (size_t)(at - text);
+        if (memchr(text, ':', user)) {
+            return STATUS_remote_url_password;
+        }
+        if (!url_copy(url->user, sizeof url->user, text, user)) {
+            return STATUS_remote_bad_url;
+        }
+        size -= user + 1;
+        text = at + 1;
+    }
+    const char *bracket = size && *text == '[' ? memchr(text, ']', size) : NULL;
+    const size_t before = bracket ? (size_t)(bracket - text) : 0;
+    const char *colon = memchr(text + before, ':', size - before);
+    const size_t host = colon ? (size_t)(colon - text) : size;
+    bool fits = url_copy(url->host, sizeof url->host, text, host);
+    if (colon) {
+        const size_t digits = strspn(colon + 1, "0123456789");
+        fits = fits && digits > 0 && host + 1 + digits == size &&
+               url_copy(url->port, sizeof url->port, colon + 1, digits);
+    }
+    return fits ? STATUS_ok : STATUS_remote_bad_url;
+}
+
+enum status url_parse(const char *text, struct url *ret_url)
+{
+    struct url url = {.scheme = URL_FILE};
+    const size_t scheme = strcspn(text, ":");
+    if (!url_is_plain(text) || strlen(text) >= URL_SIZE || text[scheme] != ':' ||
+        !url_find_scheme(text, scheme, &url.scheme)) {
+        return STATUS_remote_bad_url;
+    }
+    const char *rest = text + scheme + 1;
+    if (strncmp(rest, "//", 2) == 0) {
+        const size_t authority = strcspn(rest + 2, "/?");
+        const enum status reason = url_parse_authority(rest + 2, authority, &url);
+        if (reason != STATUS_ok) {
+            return reason;
+        }
+        rest += 2 + authority;
+    } else if (url.scheme != URL_UNIX && url.scheme != URL_FILE) {
+        return STATUS_remote_bad_url;
+    }
+    size_t path = strcspn(rest, "?");
+    const char *query = rest[path] ? rest + path + 1 : "";
+    while (path > 0 && rest[path - 1] == '/') {
+        path--;
+    }
+    const bool is_local = url.scheme == URL_FILE || url.scheme == URL_UNIX;
+    if (!url_copy(url.path, sizeof url.path, rest, path) ||
+        !url_copy(url.query, sizeof url.query, query, strlen(query)) ||
+        (is_local ? rest[0] != '/' || url.host[0] : !url.host[0])) {
+        return STATUS_remote_bad_url;
+    }
+    *ret_url = url;
+    return STATUS_ok;
+}
+
+bool url_query(const struct url *url, const char *name, char *ret_value, size_t capacity)
+{
+    const size_t length = strlen(name);
+    for (const char *next = url->query; *next;) {
+        const size_t size = strcspn(next, "&");
+        if (size > length && strncmp(next, name, length) == 0 && next[length] == '=') {
+            return url_copy(ret_value, capacity, next + length + 1, size - length - 1);
+        }
+        next += size + (next[size] ? 1 : 0);
+    }
+    return false;
+}
+
+void url_show(const struct url *url, char *ret_text)
+{
+    snprintf(ret_text, (size_t)URL_SIZE * 2, "%s:%s%s%s%s%s", url_schemes[url->scheme],
+             url->scheme == URL_UNIX ? "" : "//", url->host, url->port[0] ? ":" : "", url->port,
+             url->path);
+}
+
+/* Listings. */
+
+struct listing listing_over(const void *text, size_t size)
+{
+    return (struct listing){text, (const char *)text + size};
+}
+
+/* The next tag; *ret_name: its local name. False: there is none. */
+static bool listing_tag(struct listing *listing, const char **ret_name, size_t *ret_size,
+                        bool *ret_closes)
+{
+    const size_t left = (size_t)(listing->end - listing->next);
+    const char *open = left ? memchr(listing->next, '<', left) : NULL;
+    const char *close = open ? memchr(open, '>', (size_t)(listing->end - open)) : NULL;
+    if (!close) {
+        listing->next = listing->end;
+        return false;
+    }
+    listing->next = close + 1;
+    const char *name = open + 1;
+    *ret_closes = name < close && *name == '/';
+    name += *ret_closes;
+    const char *end = name;
+    for (; end < close && !strchr(" \t\r\n/", *end); end++) {
+        if (*end == ':') {
+            name = end + 1;
+        }
+    }
+    *ret_name = name;
+    *ret_size = (size_t)(end - name);
+    return true;
+}
+
+static bool listing_is(const char *name, size_t size, const char *word)
+{
+    return size == strlen(word) && memcmp(name, word, size) == 0;
+}
+
+/* Copies text and resolves the entities that XML has by itself. */
+static bool listing_copy(const char *text, size_t size, char *ret_text, size_t capacity)
+{
+    static const struct {
+        const char *entity;
+        char character;
+    } entities[] = {
+        {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+    size_t length = 0;
+    for (size_t at = 0; at < size;) {
+        char character = text[at];
+        size_t step = 1;
+        for (size_t i = 0; character == '&' && i < sizeof entities / sizeof entities[0]; i++) {
+            const size_t entity = strlen(entities[i].entity);
+            if (size - at >= entity && memcmp(text + at, entities[i].entity, entity) == 0) {
+                character = entities[i].character;
+                step = entity;
+                break;
+            }
+        }
+        if (length + 1 >= capacity || character == '\0') {
+            return false;
+        }
+        ret_text[length++] = character;
+        at += step;
+    }
+    ret_text[length] = '\0';
+    return true;
+}
+
+bool listing_element(struct listing *listing, const char *name, char *ret_text, size_t capacity)
+{
+    const char *tag;
+    size_t size;
+    bool closes;
+    while (listing_tag(listing, &tag, &size, &closes)) {
+        if (closes || !listing_is(tag, size, name)) {
+            continue;
+        }
+        const char *text = listing->next;
+        struct listing after = *listing;
+        if (listing_tag(&after, &tag, &size, &closes) && closes && listing_is(tag, size, name)) {
+            const char *end = memchr(text, '<', (size_t)(listing->end - text));
+            *listing = after;
+            if (listing_copy(text, (size_t)(end - text), ret_text, capacity)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int listing_hex(char digit)
+{
+    return digit >= '0' && digit <= '9'   ? digit - '0'
+           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
+           : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
+                                          : -1;
+}
+
+bool listing_decode_url(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        if (*from != '%') {
+            *to++ = *from;
+            continue;
+        }
+        const int high = listing_hex(from[1]);
+        const int low = high < 0 ? -1 : listing_hex(from[2]);
+        if (low < 0 || high * 16 + low == 0) {
+            return false;
+        }
+        *to++ = (char)(high * 16 + low);
+        from += 2;
+    }
+    *to = '\0';
+    return true;
+}
+
+const char *listing_path_below(const char *href, const char *base)
+{
+    const char *path = href;
+    const char *scheme = strstr(href, "://");
+    if (scheme) {
+        path = strchr(scheme + 3, '/');
+    }
+    const size_t length = strlen(base);
+    return path && strncmp(path, base, length) == 0 && path[length] == '/' ? path + length + 1
+                                                                           : NULL;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Engines: where a remote's values lie. Five operations are all that the rest knows of them;
+ * another engine is one more file and a line in remote.c. Here too: the texts that engines parse,
+ * URLs and listings.
+ *
+ * A path is one of ours: letters, digits, '_', '-', '.' and '/', never empty, without a slash at
+ * either end. What an engine answers is not trusted: callers check digests and signatures. An
+ * engine belongs to one thread. */
+#ifndef WARMPIPE_TOOLS_REMOTE_ENGINES_ENGINE_H
+#define WARMPIPE_TOOLS_REMOTE_ENGINES_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+
+/* URLs: where a remote is, taken apart. A password in a URL is refused, because URLs show up in
+ * process lists, logs and shell histories. */
+
+#define URL_SIZE 1024
+
+enum url_scheme { URL_FILE, URL_HTTP, URL_HTTPS, URL_S3, URL_REDIS, URL_REDISS, URL_UNIX };
+
+struct url {
+    enum url_scheme scheme;
+    char user[128];       /* "": none */
+    char host[256];       /* S3: the bucket; "" for file: and unix: */
+    char port[6];         /* "": the scheme's own */
+    char path[URL_SIZE];  /* starts with a slash, ends with none; "" for the root */
+    char query[URL_SIZE]; /* without the question mark */
+};
+
+/* remote_bad_url, remote_url_password, or STATUS_ok. *ret_url is filled only then. Thread-safe. */
+enum status url_parse(const char *text, struct url *ret_url);
+
+/* The value of `name` in the query, as it stands. False: it is not there, or longer than
+ * `capacity` - 1 characters. */
+bool url_query(const struct url *url, const char *name, char *ret_value, size_t capacity);
+
+/* The URL without its user and query, for messages and as the remote's name: `ret_text` holds
+ * URL_SIZE * 2 bytes. */
+void url_show(const struct url *url, char *ret_text);
+
+/* Values and operations. */
+
+#define ENGINE_VERSION_SIZE 128
+#define ENGINE_PATH_SIZE    512
+
+/* A value as it was read, with what names this version of it. */
+struct engine_value {
+    uint8_t *data; /* malloc'ed */
+    size_t size;
+    char version[ENGINE_VERSION_SIZE]; /* HTTP: the entity tag; other engines compare the data */
+    uint64_t age_s;                    /* since it was written, by the server's clock; 0: unknown */
+};
+
+/* Frees the memory and zeroes the struct. */
+void engine_value_free(struct engine_value *value);
+
+struct engine;
+
+/* One path of a listing. False: no more are wanted. */
+typedef bool engine_visit(const char *path, void *user);
+
+struct engine_operations {
+    /* At most `limit` bytes, else remote_bad_answer; 0: only whether it is there, and the value
+     * stays empty. no_file: there is none. */
+    enum status (*get)(struct engine *engine, const char *path, uint64_t limit,
+                       struct engine_value *ret_value);
+    /* Writes a value whose path is the digest of it: who overwrites it changes nothing. */
+    enum status (*put)(struct engine *engine, const char *path, const void *data, size_t size);
+    /* Replaces `old`; NULL: there must be none. remote_conflict: there is another by now. */
+    enum status (*swap)(struct engine *engine, const char *path, const struct engine_value *old,
+                        const void *data, size_t size);
+    /* All paths that begin with `prefix`, a folder with a slash at its end. */
+    enum status (*list)(struct engine *engine, const char *prefix, engine_visit *visit, void *user);
+    /* no_file: there was none. */
+    enum status (*remove)(struct engine *engine, const char *path);
+    /* What is known of the server that matters here, as a text; NULL: nothing is looked at. */
+    enum status (*check)(struct engine *engine, char *ret_text, size_t capacity);
+    void (*close)(struct engine *engine);
+};
+
+/* What was moved. */
+struct engine_traffic {
+    uint64_t requests;
+    uint64_t received; /* bytes of values */
+    uint64_t sent;
+};
+
+/* What all engines have in common; each begins with it. */
+struct engine {
+    const struct engine_operations *operations;
+    struct engine_traffic traffic;
+    bool single_writer;   /* nobody else writes: a write without a condition will do */
+    unsigned settle_ms;   /* so long after a swap another that was begun before may still win: its
+                             server checks and writes in two steps; 0: it does both in one */
+    unsigned lifetime_ms; /* of what is swapped in, where the engine can remove it by itself
+                             (Redis); 0: it stays */
+    uint64_t deadline_ns; /* clock_now_ns; 0: none. Operations end by then (remote_timeout) */
+    char detail[256];     /* of the last failure, for a message: "HTTP 503"; never a secret */
+};
+
+/* Open the engine of a URL; most reach out only with the first operation. NULL: out of memory.
+ * Closed with operations->close. */
+struct engine *engine_file_open(const struct url *url);
+struct engine *engine_http_open(const struct url *url);
+struct engine *engine_s3_open(const struct url *url);
+struct engine *engine_redis_open(const struct url *url);
+
+/* Notes a failure's details and gives `reason`. */
+enum status engine_fail(struct engine *engine, enum status reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Milliseconds until the deadline, at most `most`; 0: it has passed. */
+unsigned engine_time_left(const struct engine *engine, unsigned most);
+
+/* Listings: what servers answer where a folder is listed, XML of WebDAV (RFC 4918) and of S3. Only
+ * the elements that matter are looked for, the rest is skipped. Nothing is read outside of the
+ * text, whatever it holds. No I/O; thread-safe. */
+
+/* A window over the text. */
+struct listing {
+    const char *next;
+    const char *end;
+};
+
+struct listing listing_over(const void *text, size_t size);
+
+/* The content of the next element of this local name ("href" finds <D:href>, <href>), entities
+ * resolved, as a string. Elements whose content does not fit `capacity`, or holds elements, are
+ * skipped. False: there is no more. */
+bool listing_element(struct listing *listing, const char *name, char *ret_text, size_t capacity);
+
+/* Resolves %41 in place. False: it is malformed, or hides a zero. */
+bool listing_decode_url(char *text);
+
+/* The path of an href, which may be a whole URL, behind `base`; NULL: it lies elsewhere. */
+const char *listing_path_below(const char *href, const char *base);
+
+#endif

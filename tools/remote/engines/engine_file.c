@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+/* file:///folder: a volume that machines share. A value is a file, replaced whole by rename; heads
+ * change under an flock on one file of the folder. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/io.h"
+#include "common/files/file.h"
+#include "common/files/names.h"
+#include "tools/remote/engines/engine.h"
+
+#define ENGINE_FILE_LOCK "v1/lock"
+
+/* Longest wait for another machine's swap, milliseconds. */
+#define ENGINE_FILE_WAIT_MS 10000
+
+struct engine_file {
+    struct engine engine;
+    char root[URL_SIZE];
+};
+
+/* Bytes of a path of ours below the folder. */
+#define ENGINE_FILE_PATH_SIZE (URL_SIZE + ENGINE_PATH_SIZE + 32)
+
+static void engine_file_path(const struct engine *engine, const char *path, char *ret_path)
+{
+    const struct engine_file *file = (const struct engine_file *)engine;
+    snprintf(ret_path, ENGINE_FILE_PATH_SIZE, "%s/%s", file->root, path);
+}
+
+static enum status engine_file_fail(struct engine *engine, int error)
+{
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+        return STATUS_no_file;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return engine_fail(engine, STATUS_remote_forbidden, "%s", strerror(error));
+    case ENOSPC:
+    case EDQUOT:
+        return engine_fail(engine, STATUS_remote_full, "%s", strerror(error));
+    default:
+        return engine_fail(engine, STATUS_remote_error, "%s", strerror(error));
+    }
+}
+
+static enum status engine_file_get(struct engine *engine, const char *path, uint64_t limit,
+                                   struct engine_value *ret_value)
+{
+    char full[ENGINE_FILE_PATH_SIZE];
+    struct engine_value value = {0};
+    engine_file_path(engine, path, full);
+    engine->traffic.requests++;
+    if (limit == 0) {
+        return access(full, R_OK) == 0 ? STATUS_ok : engine_file_fail(engine, errno);
+    }
+    const enum status reason = file_read_any(full, limit, &value.data, &value.size);
+    if (reason == STATUS_too_large) {
+        return engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be");
+    }
+    if (reason == STATUS_unreadable) {
+        return engine_fail(engine, STATUS_remote_forbidden, "permission denied");
+    }
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    struct stat status;
+    const time_t now = time(NULL);
+    if (stat(full, &status) == 0 && now > status.st_mtim.tv_sec) {
+        value.age_s = (uint64_t)(now - status.st_mtim.tv_sec);
+    }
+    engine->traffic.received += value.size;
+    *ret_value = value;
+    return STATUS_ok;
+}
+
+/* Makes the folders above a file, the remote's own included, but none above that. False: errno says
+ * why. */
+static bool engine_file_make_parents(char *full, size_t root)
+{
+    for (char *slash = full + root; slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        const bool made = mkdir(full, 0777) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!made) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Writes a temporary file. False: errno says why, and no file is left. */
+static bool engine_file_write(const char *temporary, const void *data, size_t size)
+{
+    const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0) {
+        return false;
+    }
+    const bool written = io_write(fd, data, size, IO_HERE) && fsync(fd) == 0;
+    const int error = errno;
+    close(fd);
+    if (!written) {
+        unlink(temporary);
+        errno = error;
+    }
+    return written;
+}
+
+static enum status engine_file_put(struct engine *engine, const char *path, const void *data,
+                                   size_t size)
+{
+    const struct engine_file *file = (const struct engine_file *)engine;
+    char full[ENGINE_FILE_PATH_SIZE];
+    char temporary[ENGINE_FILE_PATH_SIZE + UNIQUE_HEX_SIZE + 8];
+    char number[UNIQUE_HEX_SIZE];
+    engine_file_path(engine, path, full);
+    unique_format(unique_draw(), number);
+    snprintf(temporary, sizeof temporary, "%s.%s" TEMPORARY_SUFFIX, full, number);
+    engine->traffic.requests++;
+    bool written = engine_file_write(temporary, data, size);
+    if (!written && errno == ENOENT) {
+        written = engine_file_make_parents(full, strlen(file->root)) &&
+                  engine_file_write(temporary, data, size);
+    }
+    if (!written) {
+        return engine_file_fail(engine, errno == ENOENT ? EIO : errno);
+    }
+    if (rename(temporary, full) != 0) {
+        const int error = errno;
+        unlink(temporary);
+        return engine_file_fail(engine, error);
+    }
+    engine->traffic.sent += size;
+    return STATUS_ok;
+}
+
+/* The lock of all heads. A file system without locks answers remote_no_conditions. */
+static enum status engine_file_lock(struct engine *engine, int *ret_fd)
+{
+    const struct engine_file *file = (const struct engine_file *)engine;
+    char full[ENGINE_FILE_PATH_SIZE];
+    engine_file_path(engine, ENGINE_FILE_LOCK, full);
+    if (!engine_file_make_parents(full, strlen(file->root))) {
+        return engine_file_fail(engine, errno);
+    }
+    const int fd = open(full, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0) {
+        return engine_file_fail(engine, errno);
+    }
+    const uint64_t until =
+        clock_now_ns() + engine_time_left(engine, ENGINE_FILE_WAIT_MS) * CLOCK_MS;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            const int error = errno;
+            close(fd);
+            return engine_fail(engine, STATUS_remote_no_conditions, "flock: %s", strerror(error));
+        }
+        if (clock_now_ns() >= until) {
+            close(fd);
+            return engine_fail(engine, STATUS_remote_timeout, "the lock is held");
+        }
+        const struct timespec pause = clock_timespec(2 * CLOCK_MS);
+        nanosleep(&pause, NULL);
+    }
+    *ret_fd = fd;
+    return STATUS_ok;
+}
+
+static bool engine_file_is_as_before(const struct engine_value *old,
+                                     const struct engine_value *found)
+{
+    return old ? found->data && found->size == old->size &&
+                     (old->size == 0 || memcmp(found->data, old->data, old->size) == 0)
+               : !found->data;
+}
+
+static enum status engine_file_swap(struct engine *engine, const char *path,
+                                    const struct engine_value *old, const void *data, size_t size)
+{
+    int lock_fd = -1;
+    enum status reason = engine_file_lock(engine, &lock_fd);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    struct engine_value found = {0};
+    char full[ENGINE_FILE_PATH_SIZE];
+    engine_file_path(engine, path, full);
+    reason = file_read_any(full, UINT32_MAX, &found.data, &found.size);
+    if (reason == STATUS_ok || reason == STATUS_no_file) {
+        reason = engine_file_is_as_before(old, &found)
+                     ? engine_file_put(engine, path, data, size)
+                     : engine_fail(engine, STATUS_remote_conflict, "another machine was first");
+    }
+    engine_value_free(&found);
+    close(lock_fd);
+    return reason;
+}
+
+static bool engine_file_is_temporary(const char *name)
+{
+    const size_t length = strlen(name);
+    const size_t suffix = strlen(TEMPORARY_SUFFIX);
+    return length > suffix && strcmp(name + length - suffix, TEMPORARY_SUFFIX) == 0;
+}
+
+/* False: no more are wanted. */
+static bool engine_file_visit(struct engine *engine, const char *folder, int depth,
+                              engine_visit *visit, void *user, enum status *reason)
+{
+    char full[ENGINE_FILE_PATH_SIZE];
+    engine_file_path(engine, folder, full);
+    DIR *listing = opendir(full);
+    if (!listing) {
+        *reason = errno == ENOENT ? *reason : engine_file_fail(engine, errno);
+        return true;
+    }
+    bool more = true;
+    for (struct dirent *entry; more && (entry = readdir(listing));) {
+        char path[ENGINE_PATH_SIZE];
+        struct stat status;
+        const int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] == '.' || length >= (int)sizeof path ||
+            engine_file_is_temporary(entry->d_name) ||
+            fstatat(dirfd(listing), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;
+        }
+        if (S_ISREG(status.st_mode)) {
+            more = visit(path, user);
+        } else if (S_ISDIR(status.st_mode) && depth > 0) {
+            more = engine_file_visit(engine, path, depth - 1, visit, user, reason);
+        }
+    }
+    closedir(listing);
+    return more;
+}
+
+static enum status engine_file_list(struct engine *engine, const char *prefix, engine_visit *visit,
+                                    void *user)
+{
+    char folder[ENGINE_PATH_SIZE];
+    enum status reason = STATUS_ok;
+    snprintf(folder, sizeof folder, "%.*s", (int)strlen(prefix) - 1, prefix);
+    engine->traffic.requests++;
+    engine_file_visit(engine, folder, 2, visit, user, &reason);
+    return reason;
+}
+
+static enum status engine_file_remove(struct engine *engine, const char *path)
+{
+    char full[ENGINE_FILE_PATH_SIZE];
+    engine_file_path(engine, path, full);
+    engine->traffic.requests++;
+    return unlink(full) == 0 ? STATUS_ok : engine_file_fail(engine, errno);
+}
+
+static void engine_file_close(struct engine *engine)
+{
+    free(engine);
+}
+
+struct engine *engine_file_open(const struct url *url)
+{
+    static const struct engine_operations operations = {
+        .get = engine_file_get,
+        .put = engine_file_put,
+        .swap = engine_file_swap,
+        .list = engine_file_list,
+        .remove = engine_file_remove,
+        .close = engine_file_close,
+    };
+    struct engine_file *file = calloc(1, sizeof *file);
+    if (!file) {
+        return NULL;
+    }
+    file->engine.operations = &operations;
+    memcpy(file->root, url->path, sizeof file->root);
+    return &file->engine;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+/* http: and https:, any server with GET and, to push, PUT and If-Match: Apache with mod_dav, a CDN
+ * for readers. Only `remote` lists, by PROPFIND. Apache gives weak entity tags within a second of a
+ * write, and If-Match refuses those: then we wait for a strong one. Apache also checks If-Match
+ * before it reads the body, so two writers at the same moment may both be told that they won:
+ * settle_ms makes them read the value again. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "tools/remote/engines/http_client.h"
+
+#define ENGINE_HTTP_TAG_WAIT_MS 2500
+#define ENGINE_HTTP_TAG_STEP_MS 100
+
+/* A swap is looked at again after some times of what it has taken, within these bounds. */
+#define ENGINE_HTTP_SETTLE_TIMES    4
+#define ENGINE_HTTP_SETTLE_LEAST_MS 50
+#define ENGINE_HTTP_SETTLE_MOST_MS  2000
+
+/* Bytes of a folder's listing at most. */
+#define ENGINE_HTTP_LISTING_LIMIT ((uint64_t)64 << 20)
+
+struct engine_http {
+    struct engine engine;
+    struct http_client *client;
+    char base[URL_SIZE * 2];
+    char path[URL_SIZE]; /* of the base */
+};
+
+#define ENGINE_HTTP_URL_SIZE (URL_SIZE * 2 + ENGINE_PATH_SIZE)
+
+static void engine_http_url(const struct engine *engine, const char *path,
+                            char ret_url[ENGINE_HTTP_URL_SIZE])
+{
+    const struct engine_http *http = (const struct engine_http *)engine;
+    snprintf(ret_url, ENGINE_HTTP_URL_SIZE, "%s/%s", http->base, path);
+}
+
+static enum status engine_http_send(struct engine *engine, const char *path,
+                                    struct http_request *request, struct http_answer *ret_answer)
+{
+    char url[ENGINE_HTTP_URL_SIZE];
+    engine_http_url(engine, path, url);
+    request->url = url;
+    return http_send(((struct engine_http *)engine)->client, engine, request, ret_answer);
+}
+
+static enum status engine_http_get(struct engine *engine, const char *path, uint64_t limit,
+                                   struct engine_value *ret_value)
+{
+    char url[ENGINE_HTTP_URL_SIZE];
+    const struct http_request request = {
+        .method = limit ? "GET" : "HEAD", .url = url, .limit = limit};
+    engine_http_url(engine, path, url);
+    return http_fetch(((struct engine_http *)engine)->client, engine, &request, ret_value);
+}
+
+/* WebDAV wants each folder made before what lies in it. */
+static void engine_http_make_parents(struct engine *engine, const char *path)
+{
+    char folder[ENGINE_PATH_SIZE];
+    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
+        struct http_request request = {.method = "MKCOL", .limit = HTTP_PAGE_LIMIT};
+        struct http_answer answer;
+        snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path);
+        if (engine_http_send(engine, folder, &request, &answer) == STATUS_ok) {
+            engine_value_free(&answer.body);
+        }
+    }
+}
+
+/* condition NULL: none. */
+static enum status engine_http_write(struct engine *engine, const char *path, const char *condition,
+                                     const void *data, size_t size)
+{
+    struct http_answer answer;
+    for (int try = 0;; try++) {
+        struct http_request request = {.method = "PUT",
+                                       .headers = {condition},
+                                       .body = data,
+                                       .body_size = size,
+                                       .limit = HTTP_PAGE_LIMIT};
+        const enum status reason = engine_http_send(engine, path, &request, &answer);
+        if (reason != STATUS_ok) {
+            return reason;
+        }
+        engine_value_free(&answer.body);
+        const bool has_no_parent = answer.status == 409 || (!condition && answer.status == 404);
+        if (!has_no_parent || try > 0) {
+            break;
+        }
+        engine_http_make_parents(engine, path);
+    }
+    if (answer.status >= 200 && answer.status < 300) {
+        return STATUS_ok;
+    }
+    const enum status reason = http_judge(engine, &answer);
+    return reason == STATUS_no_file
+               ? engine_fail(engine, STATUS_remote_error, "HTTP %ld to a PUT", answer.status)
+               : reason;
+}
+
+static enum status engine_http_put(struct engine *engine, const char *path, const void *data,
+                                   size_t size)
+{
+    return engine_http_write(engine, path, NULL, data, size);
+}
+
+/* A strong entity tag of this very value. remote_conflict: it is another by now. */
+static enum status engine_http_find_tag(struct engine *engine, const char *path,
+                                        const struct engine_value *old,
+                                        char ret_tag[ENGINE_VERSION_SIZE])
+{
+    unsigned waited = 0;
+    memcpy(ret_tag, old->version, ENGINE_VERSION_SIZE);
+    while (strncmp(ret_tag, "W/", 2) == 0) {
+        struct engine_value now = {0};
+        if (waited >= engine_time_left(engine, ENGINE_HTTP_TAG_WAIT_MS)) {
+            return engine_fail(engine, STATUS_remote_no_conditions, "only weak entity tags");
+        }
+        const struct timespec pause = clock_timespec(ENGINE_HTTP_TAG_STEP_MS * CLOCK_MS);
+        nanosleep(&pause, NULL);
+        waited += ENGINE_HTTP_TAG_STEP_MS;
+        const enum status reason = engine_http_get(engine, path, old->size + 1, &now);
+        if (reason != STATUS_ok) {
+            return reason == STATUS_no_file || reason == STATUS_remote_bad_answer
+                       ? STATUS_remote_conflict
+                       : reason;
+        }
+        const bool same =
+            now.size == old->size && (now.size == 0 || memcmp(now.data, old->data, now.size) == 0);
+        memcpy(ret_tag, now.version, ENGINE_VERSION_SIZE);
+        engine_value_free(&now);
+        if (!same) {
+            return STATUS_remote_conflict;
+        }
+    }
+    return ret_tag[0] || engine->single_writer
+               ? STATUS_ok
+               : engine_fail(engine, STATUS_remote_no_conditions, "no entity tags");
+}
+
+static enum status engine_http_swap(struct engine *engine, const char *path,
+                                    const struct engine_value *old, const void *data, size_t size)
+{
+    char tag[ENGINE_VERSION_SIZE];
+    char condition[ENGINE_VERSION_SIZE + 16] = "If-None-Match: *";
+    if (old) {
+        const enum status reason = engine_http_find_tag(engine, path, old, tag);
+        if (reason != STATUS_ok) {
+            return reason;
+        }
+        snprintf(condition, sizeof condition, "If-Match: %s", tag);
+    }
+    const uint64_t start = clock_now_ns();
+    const enum status reason =
+        engine_http_write(engine, path, old && !tag[0] ? NULL : condition, data, size);
+    const uint64_t settle = ENGINE_HTTP_SETTLE_TIMES * (clock_now_ns() - start) / CLOCK_MS;
+    engine->settle_ms = settle > ENGINE_HTTP_SETTLE_MOST_MS    ? ENGINE_HTTP_SETTLE_MOST_MS
+                        : settle < ENGINE_HTTP_SETTLE_LEAST_MS ? ENGINE_HTTP_SETTLE_LEAST_MS
+                                                               : (unsigned)settle;
+    return reason;
+}
+
+/* A folder and, to this depth, what lies in it. */
+static enum status engine_http_list_folder(struct engine *engine, const char *folder, int depth,
+                                           engine_visit *visit, void *user)
+{
+    const struct engine_http *http = (const struct engine_http *)engine;
+    static const char body[] = "<?xml version=\"1.0\"?><propfind xmlns=\"DAV:\"><prop>"
+                               "<resourcetype/></prop></propfind>";
+    struct http_request request = {.method = "PROPFIND",
+                                   .headers = {"Depth: 1"},
+                                   .body = body,
+                                   .body_size = sizeof body - 1,
+                                   .limit = ENGINE_HTTP_LISTING_LIMIT};
+    struct http_answer answer;
+    char href[URL_SIZE + ENGINE_PATH_SIZE];
+    enum status reason = engine_http_send(engine, folder, &request, &answer);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    if (answer.status != 207) {
+        engine_value_free(&answer.body);
+        if (answer.status == 404) {
+            return STATUS_ok; /* nothing lies there */
+        }
+        reason = http_judge(engine, &answer);
+        return reason == STATUS_remote_error || answer.status < 300 ? STATUS_remote_unsupported
+                                                                    : reason;
+    }
+    struct listing listing = listing_over(answer.body.data, answer.body.size);
+    while (reason == STATUS_ok && listing_element(&listing, "href", href, sizeof href)) {
+        const char *path = listing_decode_url(href) ? listing_path_below(href, http->path) : NULL;
+        const size_t length = path ? strlen(path) : 0;
+        if (length <= strlen(folder) || length >= ENGINE_PATH_SIZE ||
+            strncmp(path, folder, strlen(folder)) != 0) {
+            continue; /* the folder itself, or nothing of ours */
+        }
+        if (path[length - 1] != '/') {
+            if (!visit(path, user)) {
+                break;
+            }
+        } else if (depth > 0) {
+            char below[ENGINE_PATH_SIZE];
+            memcpy(below, path, length + 1);
+            reason = engine_http_list_folder(engine, below, depth - 1, visit, user);
+        }
+    }
+    engine_value_free(&answer.body);
+    return reason;
+}
+
+static enum status engine_http_list(struct engine *engine, const char *prefix, engine_visit *visit,
+                                    void *user)
+{
+    return engine_http_list_folder(engine, prefix, 1, visit, user);
+}
+
+static enum status engine_http_remove(struct engine *engine, const char *path)
+{
+    char url[ENGINE_HTTP_URL_SIZE];
+    struct http_request request = {.url = url};
+    engine_http_url(engine, path, url);
+    return http_remove(((struct engine_http *)engine)->client, engine, &request);
+}
+
+static void engine_http_close(struct engine *engine)
+{
+    struct engine_http *http = (struct engine_http *)engine;
+    http_client_free(http->client);
+    free(http);
+}
+
+struct engine *engine_http_open(const struct url *url)
+{
+    static const struct engine_operations operations = {
+        .get = engine_http_get,
+        .put = engine_http_put,
+        .swap = engine_http_swap,
+        .list = engine_http_list,
+        .remove = engine_http_remove,
+        .close = engine_http_close,
+    };
+    struct engine_http *http = calloc(1, sizeof *http);
+    if (!http) {
+        return NULL;
+    }
+    http->engine.operations = &operations;
+    http->client = http_client_new();
+    if (!http->client) {
+        free(http);
+        return NULL;
+    }
+    snprintf(http->base, sizeof http->base, "%s://%s%s%s%s%s%s",
+             url->scheme == URL_HTTPS ? "https" : "http", url->user, url->user[0] ? "@" : "",
+             url->host, url->port[0] ? ":" : "", url->port, url->path);
+    memcpy(http->path, url->path, sizeof http->path);
+    return &http->engine;
+}

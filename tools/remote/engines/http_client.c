@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/remote/engines/http_client.h"
+
+#include <curl/curl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "common/base/bytes.h"
+#include "common/base/clock.h"
+
+/* Milliseconds. */
+#define HTTP_CONNECT_MS 10000
+#define HTTP_WAIT_MS    10000
+
+/* Seconds without a byte after which a transfer has ended. */
+#define HTTP_STALL_S 30L
+
+#define HTTP_REDIRECTS 5L
+#define HTTP_TRIES     3
+
+struct http_client {
+    CURL *handle;
+    char error[CURL_ERROR_SIZE];
+};
+
+/* What callbacks fill. */
+struct http_transfer {
+    struct bytes body;
+    uint64_t limit;
+    bool is_too_large;
+    char tag[ENGINE_VERSION_SIZE];
+    time_t now; /* by the server's clock, -1: unknown */
+    time_t written;
+};
+
+struct http_client *http_client_new(void)
+{
+    struct http_client *client = calloc(1, sizeof *client);
+    if (!client || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
+        !(client->handle = curl_easy_init())) {
+        free(client);
+        return NULL;
+    }
+    return client;
+}
+
+void http_client_free(struct http_client *client)
+{
+    if (client) {
+        curl_easy_cleanup(client->handle);
+        curl_global_cleanup();
+        free(client);
+    }
+}
+
+static size_t http_take_body(char *data, size_t one, size_t size, void *user)
+{
+    struct http_transfer *transfer = user;
+    if (size > transfer->limit - transfer->body.size) {
+        transfer->is_too_large = true;
+        return 0;
+    }
+    bytes_put(&transfer->body, data, size * one);
+    return transfer->body.failed ? 0 : size * one;
+}
+
+/* The value of a header line if it has this name, which ends with a colon; cut to `capacity`. */
+static bool http_header(const char *line, size_t size, const char *name, char *ret_value,
+                        size_t capacity)
+{
+    const size_t length = strlen(name);
+    if (size < length || strncasecmp(line, name, length) != 0) {
+        return false;
+    }
+    const char *value = line + length;
+    size_t left = size - length;
+    for (; left > 0 && (*value == ' ' || *value == '\t'); left--) {
+        value++;
+    }
+    while (left > 0 && (unsigned char)value[left - 1] <= ' ') {
+        left--;
+    }
+    if (left >= capacity) {
+        return false;
+    }
+    memcpy(ret_value, value, left);
+    ret_value[left] = '\0';
+    return true;
+}
+
+/* Each answer of a chain of redirections has its headers; the last ones count. */
+static size_t http_take_header(char *data, size_t one, size_t size, void *user)
+{
+    struct http_transfer *transfer = user;
+    char date[64];
+    if (size > 5 && strncasecmp(data, "HTTP/", 5) == 0) {
+        transfer->tag[0] = '\0';
+        transfer->now = transfer->written = -1;
+    }
+    http_header(data, size, "etag:", transfer->tag, sizeof transfer->tag);
+    if (http_header(data, size, "date:", date, sizeof date)) {
+        transfer->now = curl_getdate(date, NULL);
+    } else if (http_header(data, size, "last-modified:", date, sizeof date)) {
+        transfer->written = curl_getdate(date, NULL);
+    }
+    return size * one;
+}
+
+static enum status http_judge_code(struct engine *engine, const struct http_client *client,
+                                   CURLcode code)
+{
+    enum status reason = STATUS_remote_error;
+    switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+        reason = STATUS_remote_unreachable;
+        break;
+    case CURLE_OPERATION_TIMEDOUT:
+        reason = STATUS_remote_timeout;
+        break;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_ISSUER_ERROR:
+        reason = STATUS_remote_tls;
+        break;
+    case CURLE_TOO_MANY_REDIRECTS:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_FILESIZE_EXCEEDED:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_URL_MALFORMAT:
+        reason = STATUS_remote_bad_answer;
+        break;
+    case CURLE_OUT_OF_MEMORY:
+        reason = STATUS_out_of_memory;
+        break;
+    default:
+        break;
+    }
+    return engine_fail(engine, reason, "%s",
+                       client->error[0] ? client->error : curl_easy_strerror(code));
+}
+
+/* The handle, set up for this request but for its headers. */
+static void http_prepare(struct http_client *client, const struct engine *engine,
+                         const struct http_request *request, struct http_transfer *transfer)
+{
+    CURL *handle = client->handle;
+    const char *authorities = getenv("CURL_CA_BUNDLE");
+    const char *netrc = getenv("NETRC");
+    const bool is_signed = request->signing && request->signing->is_signed;
+    const bool follows = strcmp(request->method, "GET") == 0 && !is_signed && !request->is_direct;
+    authorities = authorities && *authorities ? authorities : getenv("SSL_CERT_FILE");
+    curl_easy_reset(handle); /* connections stay */
+    client->error[0] = '\0';
+    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, client->error);
+    curl_easy_setopt(handle, CURLOPT_URL, request->url);
+    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request->method);
+    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(handle, CURLOPT_USERAGENT, "warmpipe/" WARMPIPE_VERSION);
+    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, http_take_body);
+    curl_easy_setopt(handle, CURLOPT_WRITEDATA, transfer);
+    curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, http_take_header);
+    curl_easy_setopt(handle, CURLOPT_HEADERDATA, transfer);
+    curl_easy_setopt(handle, CURLOPT_MAXFILESIZE_LARGE,
+                     (curl_off_t)(request->limit ? request->limit : INT64_MAX));
+    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, HTTP_STALL_S);
+    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)engine_time_left(engine, HTTP_CONNECT_MS));
+    if (engine->deadline_ns) {
+        const unsigned left = engine_time_left(engine, INT32_MAX);
+        curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
+    }
+    /* Only reading follows, and never from TLS to plain text. */
+    curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, follows ? 1L : 0L);
+    curl_easy_setopt(handle, CURLOPT_MAXREDIRS, HTTP_REDIRECTS);
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR,
+                     strncmp(request->url, "https:", 6) == 0 ? "https" : "http,https");
+    if (authorities && *authorities) {
+        curl_easy_setopt(handle, CURLOPT_CAINFO, authorities);
+    }
+    if (is_signed) {
+        curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, request->signing->scheme);
+        curl_easy_setopt(handle, CURLOPT_USERNAME, request->signing->key_id);
+        curl_easy_setopt(handle, CURLOPT_PASSWORD, request->signing->secret);
+    } else {
+        curl_easy_setopt(handle, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
+        if (netrc && *netrc) {
+            curl_easy_setopt(handle, CURLOPT_NETRC_FILE, netrc);
+        }
+    }
+    if (strcmp(request->method, "HEAD") == 0) {
+        curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
+    } else if (request->body) {
+        curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request->body);
+        curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size);
+    }
+}
+
+/* NULL: out of memory. */
+static struct curl_slist *http_headers(const struct http_request *request)
+{
+    char token[sizeof request->signing->token + 32];
+    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+    const size_t most = sizeof request->headers / sizeof request->headers[0];
+    for (size_t i = 0; i < most && request->headers[i]; i++) {
+        list = curl_slist_append(list, request->headers[i]);
+    }
+    if (request->body) {
+        snprintf(token, sizeof token, "Content-Type: %s",
+                 request->type ? request->type : "application/octet-stream");
+        list = curl_slist_append(list, token);
+    }
+    const bool is_signed = request->signing && request->signing->is_signed;
+    if (is_signed) {
+        /* libcurl signs it, but does not make it. */
+        static const char name[] = "x-amz-content-sha256:";
+        unsigned char digest[crypto_hash_sha256_BYTES];
+        char line[sizeof name + 2 * sizeof digest];
+        crypto_hash_sha256(digest, request->body ? request->body : (const void *)"",
+                           request->body_size);
+        memcpy(line, name, sizeof name);
+        sodium_bin2hex(line + sizeof name - 1, sizeof line - sizeof name + 1, digest,
+                       sizeof digest);
+        list = curl_slist_append(list, line);
+    }
+    if (is_signed && request->signing->token[0] &&
+        snprintf(token, sizeof token, "x-amz-security-token:%s", request->signing->token) <
+            (int)sizeof token) {
+        list = curl_slist_append(list, token);
+    }
+    return list;
+}
+
+static enum status http_send_once(struct http_client *client, struct engine *engine,
+                                  const struct http_request *request,
+                                  struct http_answer *ret_answer, curl_off_t *ret_retry_after)
+{
+    struct http_transfer transfer = {.limit = request->limit};
+    struct curl_slist *headers = http_headers(request);
+    const char *type = NULL;
+    *ret_answer = (struct http_answer){0};
+    http_prepare(client, engine, request, &transfer);
+    curl_easy_setopt(client->handle, CURLOPT_HTTPHEADER, headers);
+    engine->traffic.requests++;
+    const CURLcode code = curl_easy_perform(client->handle);
+    curl_slist_free_all(headers);
+    curl_easy_getinfo(client->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
+    curl_easy_getinfo(client->handle, CURLINFO_RETRY_AFTER, ret_retry_after);
+    curl_easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
+    ret_answer->is_html = type && strncasecmp(type, "text/html", 9) == 0;
+    const bool success = ret_answer->status >= 200 && ret_answer->status < 300;
+    if (transfer.is_too_large && !success) {
+        bytes_free(&transfer.body); /* a long page that says what failed */
+        return STATUS_ok;
+    }
+    if (transfer.is_too_large || code != CURLE_OK) {
+        bytes_free(&transfer.body);
+        return transfer.is_too_large
+                   ? engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be")
+                   : http_judge_code(engine, client, code);
+    }
+    if (success) {
+        ret_answer->body.data = transfer.body.data;
+        ret_answer->body.size = transfer.body.size;
+        memcpy(ret_answer->body.version, transfer.tag, sizeof transfer.tag);
+        if (transfer.written >= 0 && transfer.now > transfer.written) {
+            ret_answer->body.age_s = (uint64_t)(transfer.now - transfer.written);
+        }
+        engine->traffic.received += transfer.body.size;
+        engine->traffic.sent += request->body_size;
+    } else {
+        bytes_free(&transfer.body);
+    }
+    return STATUS_ok;
+}
+
+enum status http_send(struct http_client *client, struct engine *engine,
+                      const struct http_request *request, struct http_answer *ret_answer)
+{
+    for (int try = 1;; try++) {
+        curl_off_t seconds = 0;
+        const enum status reason = http_send_once(client, engine, request, ret_answer, &seconds);
+        const bool is_busy = ret_answer->status == 429 || ret_answer->status == 503;
+        if (reason != STATUS_ok || !is_busy || seconds <= 0 || try == HTTP_TRIES ||
+            seconds * 1000 > (curl_off_t)engine_time_left(engine, HTTP_WAIT_MS)) {
+            return reason;
+        }
+        const struct timespec pause = {(time_t)seconds, 0};
+        nanosleep(&pause, NULL);
+    }
+}
+
+enum status http_judge(struct engine *engine, const struct http_answer *answer)
+{
+    enum status reason = STATUS_remote_error;
+    switch (answer->status) {
+    case 404:
+    case 410:
+        return STATUS_no_file;
+    case 401:
+    case 403:
+        reason = STATUS_remote_forbidden;
+        break;
+    case 412:
+        reason = STATUS_remote_conflict;
+        break;
+    case 413:
+    case 507:
+        reason = STATUS_remote_full;
+        break;
+    case 429:
+    case 503:
+        reason = STATUS_remote_busy;
+        break;
+    default:
+        reason = answer->status >= 300 && answer->status < 400 ? STATUS_remote_bad_answer : reason;
+        break;
+    }
+    return engine_fail(engine, reason, "HTTP %ld", answer->status);
+}
+
+enum status http_fetch(struct http_client *client, struct engine *engine,
+                       const struct http_request *request, struct engine_value *ret_value)
+{
+    struct http_answer answer;
+    const enum status reason = http_send(client, engine, request, &answer);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    if (answer.status == 200 && !(request->limit && answer.is_html)) {
+        *ret_value = answer.body;
+        return STATUS_ok;
+    }
+    engine_value_free(&answer.body);
+    return answer.status == 200 ? engine_fail(engine, STATUS_remote_bad_answer, "a page of HTML")
+                                : http_judge(engine, &answer);
+}
+
+enum status http_remove(struct http_client *client, struct engine *engine,
+                        struct http_request *request)
+{
+    struct http_answer answer;
+    request->method = "DELETE";
+    request->limit = HTTP_PAGE_LIMIT;
+    const enum status reason = http_send(client, engine, request, &answer);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    engine_value_free(&answer.body);
+    return answer.status >= 200 && answer.status < 300 ? STATUS_ok : http_judge(engine, &answer);
+}
+
+bool http_encode(const char *text, char *ret_text, size_t capacity)
+{
+    size_t length = 0;
+    for (; *text; text++) {
+        const unsigned char byte = (unsigned char)*text;
+        const bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                           (byte >= '0' && byte <= '9') || strchr("-_.~", byte);
+        if (length + 4 > capacity) {
+            return false;
+        }
+        length +=
+            (size_t)snprintf(ret_text + length, capacity - length, plain ? "%c" : "%%%02X", byte);
+    }
+    ret_text[length] = '\0';
+    return true;
+}

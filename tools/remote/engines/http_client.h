@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One HTTP request, for the engines that speak it: bounded in size and time, TLS verified, few
+ * redirects, and credentials for no other host than the one that was named. Needs libcurl. Belongs
+ * to one thread. */
+#ifndef WARMPIPE_TOOLS_REMOTE_ENGINES_HTTP_CLIENT_H
+#define WARMPIPE_TOOLS_REMOTE_ENGINES_HTTP_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "tools/remote/engines/engine.h"
+
+struct http_client;
+
+/* Bytes of an answer whose body does not matter. */
+#define HTTP_PAGE_LIMIT 65536
+
+/* What signs requests to S3. Zero but for the first two fields before http_credentials_find. */
+struct http_credentials {
+    char region[64];
+    char scheme[128]; /* "aws:amz:<region>:s3" */
+    bool is_known;
+    bool is_signed; /* there are credentials */
+    time_t expires; /* 0: never */
+    char key_id[256];
+    char secret[256];
+    char token[4096]; /* of the session; "": none */
+};
+
+struct http_request {
+    const char *method;
+    const char *url;
+    const char *headers[6]; /* whole lines; the first NULL ends them */
+    const void *body;       /* NULL: none */
+    size_t body_size;
+    uint64_t limit;                         /* bytes of an answer's body */
+    const struct http_credentials *signing; /* NULL, or not is_signed: not signed */
+    const char *type;                       /* of the body; NULL: bytes */
+    bool is_direct;                         /* follow no redirection: it carries a secret */
+};
+
+struct http_answer {
+    long status;
+    struct engine_value body; /* of 2xx alone; its version is the entity tag */
+    bool is_html;
+};
+
+/* Without a password a user name means one from ~/.netrc, or the file that NETRC names. */
+struct http_client *http_client_new(void);
+void http_client_free(struct http_client *client);
+
+/* Sends it and waits; tries again if the server asks for that within seconds. The reason tells
+ * whether there was an answer at all: its status is the caller's to judge. The body is freed with
+ * engine_value_free. */
+enum status http_send(struct http_client *client, struct engine *engine,
+                      const struct http_request *request, struct http_answer *ret_answer);
+
+/* What a status means that is no success: 404 no_file, 401 and 403 remote_forbidden, 412
+ * remote_conflict, 413 and 507 remote_full, 429 and 503 remote_busy, a redirection
+ * remote_bad_answer, else remote_error. Notes the status in the engine's detail. */
+enum status http_judge(struct engine *engine, const struct http_answer *answer);
+
+/* GET, or HEAD with a limit of 0: the body of a 200, to be freed with engine_value_free; a page of
+ * HTML is remote_bad_answer, other statuses are judged. */
+enum status http_fetch(struct http_client *client, struct engine *engine,
+                       const struct http_request *request, struct engine_value *ret_value);
+
+/* DELETE of the request's URL; every status but 2xx is judged. */
+enum status http_remove(struct http_client *client, struct engine *engine,
+                        struct http_request *request);
+
+/* Finds credentials, or renews those that end soon, as AWS's tools do (http_credentials.c): from
+ * the environment, by a web identity, from the shared file, from the endpoint of a container; none
+ * is fine, too. Else why they cannot be had. */
+enum status http_credentials_find(struct http_credentials *credentials, struct http_client *client,
+                                  struct engine *engine);
+
+/* Encodes all but what RFC 3986 leaves unreserved as %41. False: it does not fit. */
+bool http_encode(const char *text, char *ret_text, size_t capacity);
+
+#endif

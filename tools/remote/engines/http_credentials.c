@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where the credentials of S3 come from, in the order of AWS's tools. Nothing here is ever logged,
+ * and memory that has held a secret is overwritten. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/files/file.h"
+#include "tools/cli/json_value.h"
+#include "tools/cli/options.h"
+#include "tools/remote/engines/http_client.h"
+
+/* Bytes of files and answers at most. */
+#define CREDENTIALS_LIMIT 65536
+
+/* Credentials are renewed so long before they end, seconds. */
+#define CREDENTIALS_EARLY_S 300
+
+/* What ECS answers relative addresses at. */
+#define CREDENTIALS_CONTAINER "http://169.254.170.2"
+
+static void credentials_copy(char *to, size_t capacity, const char *text)
+{
+    snprintf(to, capacity, "%s", text ? text : "");
+}
+
+static void credentials_drop(uint8_t *data, size_t size)
+{
+    if (data) {
+        explicit_bzero(data, size);
+        free(data);
+    }
+}
+
+static bool credentials_take_environment(struct http_credentials *credentials)
+{
+    credentials_copy(credentials->key_id, sizeof credentials->key_id, getenv("AWS_ACCESS_KEY_ID"));
+    credentials_copy(credentials->secret, sizeof credentials->secret,
+                     getenv("AWS_SECRET_ACCESS_KEY"));
+    credentials_copy(credentials->token, sizeof credentials->token, getenv("AWS_SESSION_TOKEN"));
+    if (!credentials->key_id[0] || !credentials->secret[0]) {
+        credentials->key_id[0] = credentials->secret[0] = credentials->token[0] = '\0';
+    }
+    return credentials->key_id[0];
+}
+
+/* The shared file. */
+
+/* A line "name = value" of our section. */
+static void credentials_take_line(struct http_credentials *credentials, const char *line)
+{
+    const struct {
+        const char *name;
+        char *value;
+        size_t capacity;
+    } fields[] = {
+        {"aws_access_key_id", credentials->key_id, sizeof credentials->key_id},
+        {"aws_secret_access_key", credentials->secret, sizeof credentials->secret},
+        {"aws_session_token", credentials->token, sizeof credentials->token},
+    };
+    const char *equals = strchr(line, '=');
+    if (!equals) {
+        return;
+    }
+    const size_t name = strcspn(line, " \t=");
+    const char *value = equals + 1 + strspn(equals + 1, " \t");
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (strlen(fields[i].name) == name && strncmp(line, fields[i].name, name) == 0) {
+            credentials_copy(fields[i].value, fields[i].capacity, value);
+            fields[i].value[strcspn(fields[i].value, " \t\r")] = '\0';
+        }
+    }
+}
+
+static bool credentials_take_file(struct http_credentials *credentials)
+{
+    const char *path = options_variable("AWS_SHARED_CREDENTIALS_FILE", NULL);
+    const char *profile = options_variable("AWS_PROFILE", NULL);
+    const char *home = getenv("HOME");
+    char own_path[URL_SIZE];
+    char section[256];
+    uint8_t *data;
+    size_t size;
+    snprintf(own_path, sizeof own_path, "%s/.aws/credentials", home ? home : "");
+    snprintf(section, sizeof section, "[%s]", profile ? profile : "default");
+    if (file_read_any(path ? path : own_path, CREDENTIALS_LIMIT, &data, &size) != STATUS_ok) {
+        return false;
+    }
+    bool is_ours = false;
+    for (size_t at = 0; at < size;) {
+        const uint8_t *end = memchr(data + at, '\n', size - at);
+        const size_t length = end ? (size_t)(end - data) - at : size - at;
+        char line[sizeof credentials->token + 64];
+        if (length < sizeof line) {
+            memcpy(line, data + at, length);
+            line[length] = '\0';
+            line[strcspn(line, "\r")] = '\0';
+            if (line[0] == '[') {
+                is_ours = strcmp(line, section) == 0;
+            } else if (is_ours) {
+                credentials_take_line(credentials, line);
+            }
+        }
+        at += length + 1;
+    }
+    credentials_drop(data, size);
+    return credentials->key_id[0] && credentials->secret[0];
+}
+
+/* Answers of servers. */
+
+/* "2030-01-02T03:04:05Z" and anything behind the seconds; 0: it is none. */
+static time_t credentials_time(const char *text)
+{
+    struct tm parts = {.tm_year = 0};
+    return strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) ? timegm(&parts) : 0;
+}
+
+/* The request's answer as text, in memory that credentials_drop takes. */
+static enum status credentials_ask(struct http_client *client, struct engine *engine,
+                                   struct http_request *request, struct engine_value *ret_value)
+{
+    request->is_direct = true;
+    request->limit = CREDENTIALS_LIMIT;
+    const enum status reason = http_fetch(client, engine, request, ret_value);
+    if (reason == STATUS_no_file) {
+        return engine_fail(engine, STATUS_remote_forbidden, "HTTP 404");
+    }
+    return reason;
+}
+
+/* One line of a file, such as a token. False: it cannot be read, or does not fit. */
+static bool credentials_read_line(const char *path, char *ret_text, size_t capacity)
+{
+    uint8_t *data;
+    size_t size;
+    if (file_read_any(path, capacity - 1, &data, &size) != STATUS_ok) {
+        return false;
+    }
+    memcpy(ret_text, data, size);
+    ret_text[size] = '\0';
+    ret_text[strcspn(ret_text, "\r\n")] = '\0';
+    credentials_drop(data, size);
+    return ret_text[0];
+}
+
+/* The endpoint of a container or pod. */
+
+/* Plain HTTP may go to this machine and to the link-local addresses of ECS and EKS alone. */
+static bool credentials_may_ask(const char *url)
+{
+    static const char *const hosts[] = {"localhost",     "127.0.0.1",      "[::1]",
+                                        "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
+    struct url parsed;
+    if (url_parse(url, &parsed) != STATUS_ok) {
+        return false;
+    }
+    bool known = parsed.scheme == URL_HTTPS;
+    for (size_t i = 0; parsed.scheme == URL_HTTP && i < sizeof hosts / sizeof hosts[0]; i++) {
+        known = known || strcmp(parsed.host, hosts[i]) == 0;
+    }
+    return known;
+}
+
+static bool credentials_parse_json(const struct engine_value *answer,
+                                   struct http_credentials *credentials)
+{
+    char expires[64] = "";
+    const struct {
+        const char *name;
+        char *value;
+        size_t capacity;
+    } fields[] = {
+        {"AccessKeyId", credentials->key_id, sizeof credentials->key_id},
+        {"SecretAccessKey", credentials->secret, sizeof credentials->secret},
+        {"Token", credentials->token, sizeof credentials->token},
+        {"Expiration", expires, sizeof expires},
+    };
+    struct json_reader reader = json_reader_over((const char *)answer->data, answer->size);
+    struct json_text key;
+    json_read_open(&reader, '{');
+    while (json_read_member(&reader, &key)) {
+        const struct json_text value = json_read_any(&reader);
+        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+            if (json_text_is(key, fields[i].name)) {
+                json_value_text(value, fields[i].value, fields[i].capacity);
+            }
+        }
+    }
+    credentials->expires = credentials_time(expires);
+    return !reader.failed && credentials->key_id[0] && credentials->secret[0];
+}
+
+static enum status credentials_ask_container(struct http_credentials *credentials,
+                                             struct http_client *client, struct engine *engine)
+{
+    const char *relative = options_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", NULL);
+    const char *whole = options_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL);
+    const char *token = options_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN", NULL);
+    const char *token_file = options_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", NULL);
+    char url[URL_SIZE];
+    char text[4096];
+    char header[sizeof text + 32];
+    struct engine_value answer = {0};
+    snprintf(url, sizeof url, "%s%s", relative ? CREDENTIALS_CONTAINER : "",
+             relative ? relative : whole);
+    if (!credentials_may_ask(url)) {
+        return engine_fail(engine, STATUS_remote_bad_url,
+                           "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor local");
+    }
+    if (token_file) {
+        if (!credentials_read_line(token_file, text, sizeof text)) {
+            return engine_fail(engine, STATUS_remote_forbidden,
+                               "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE cannot be read");
+        }
+        token = text;
+    }
+    snprintf(header, sizeof header, "Authorization: %.4095s", token ? token : "");
+    struct http_request request = {.method = "GET", .url = url, .headers = {token ? header : NULL}};
+    enum status reason = credentials_ask(client, engine, &request, &answer);
+    if (reason == STATUS_ok && !credentials_parse_json(&answer, credentials)) {
+        reason = engine_fail(engine, STATUS_remote_bad_answer, "no credentials in the answer");
+    }
+    credentials_drop(answer.data, answer.size);
+    explicit_bzero(text, sizeof text);
+    explicit_bzero(header, sizeof header);
+    return reason;
+}
+
+/* A web identity: a token of the cluster is exchanged for credentials of a role. */
+
+static enum status credentials_parse_xml(const struct engine_value *answer,
+                                         struct http_credentials *credentials)
+{
+    char expires[64] = "";
+    const struct {
+        const char *name;
+        char *value;
+        size_t capacity;
+    } fields[] = {
+        {"AccessKeyId", credentials->key_id, sizeof credentials->key_id},
+        {"SecretAccessKey", credentials->secret, sizeof credentials->secret},
+        {"SessionToken", credentials->token, sizeof credentials->token},
+        {"Expiration", expires, sizeof expires},
+    };
+    bool whole = true;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        struct listing listing = listing_over(answer->data, answer->size);
+        whole =
+            listing_element(&listing, fields[i].name, fields[i].value, fields[i].capacity) && whole;
+    }
+    credentials->expires = credentials_time(expires);
+    return whole ? STATUS_ok : STATUS_remote_bad_answer;
+}
+
+static enum status credentials_ask_role(struct http_credentials *credentials,
+                                        struct http_client *client, struct engine *engine)
+{
+    const char *role = options_variable("AWS_ROLE_ARN", NULL);
+    const char *session = options_variable("AWS_ROLE_SESSION_NAME", NULL);
+    const char *endpoint = options_variable("AWS_ENDPOINT_URL_STS", NULL);
+    char url[URL_SIZE];
+    char token[8192];
+    char encoded_token[3 * sizeof token];
+    char encoded_role[1024];
+    char encoded_session[256];
+    char body[sizeof encoded_token + 2048];
+    struct engine_value answer = {0};
+    if (!role ||
+        !credentials_read_line(getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), token, sizeof token)) {
+        return engine_fail(
+            engine, STATUS_remote_forbidden,
+            "AWS_WEB_IDENTITY_TOKEN_FILE cannot be read, or AWS_ROLE_ARN is not set");
+    }
+    if (!http_encode(token, encoded_token, sizeof encoded_token) ||
+        !http_encode(role, encoded_role, sizeof encoded_role) ||
+        !http_encode(session ? session : "warmpipe", encoded_session, sizeof encoded_session)) {
+        return engine_fail(engine, STATUS_remote_forbidden, "AWS_ROLE_ARN is too long");
+    }
+    if (endpoint) {
+        credentials_copy(url, sizeof url, endpoint);
+    } else {
+        snprintf(url, sizeof url, "https://sts.%s.amazonaws.com/", credentials->region);
+    }
+    const int size = snprintf(body, sizeof body,
+                              "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=%s"
+                              "&RoleSessionName=%s&WebIdentityToken=%s",
+                              encoded_role, encoded_session, encoded_token);
+    struct http_request request = {.method = "POST",
+                                   .url = url,
+                                   .type = "application/x-www-form-urlencoded",
+                                   .body = body,
+                                   .body_size = (size_t)size};
+    enum status reason = credentials_ask(client, engine, &request, &answer);
+    if (reason == STATUS_ok && credentials_parse_xml(&answer, credentials) != STATUS_ok) {
+        reason = engine_fail(engine, STATUS_remote_bad_answer, "no credentials in the answer");
+    }
+    credentials_drop(answer.data, answer.size);
+    explicit_bzero(token, sizeof token);
+    explicit_bzero(encoded_token, sizeof encoded_token);
+    explicit_bzero(body, sizeof body);
+    return reason;
+}
+
+static enum status credentials_find(struct http_credentials *credentials,
+                                    struct http_client *client, struct engine *engine)
+{
+    credentials->is_signed = true;
+    if (credentials_take_environment(credentials)) {
+        return STATUS_ok;
+    }
+    if (options_variable("AWS_WEB_IDENTITY_TOKEN_FILE", NULL)) {
+        return credentials_ask_role(credentials, client, engine);
+    }
+    if (credentials_take_file(credentials)) {
+        return STATUS_ok;
+    }
+    if (options_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", NULL) ||
+        options_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL)) {
+        return credentials_ask_container(credentials, client, engine);
+    }
+    credentials->is_signed = false;
+    return STATUS_ok;
+}
+
+enum status http_credentials_find(struct http_credentials *credentials, struct http_client *client,
+                                  struct engine *engine)
+{
+    char detail[sizeof engine->detail];
+    if (credentials->is_known &&
+        (credentials->expires == 0 || credentials->expires - CREDENTIALS_EARLY_S > time(NULL))) {
+        return STATUS_ok;
+    }
+    credentials->expires = 0;
+    const enum status reason = credentials_find(credentials, client, engine);
+    credentials->is_known = reason == STATUS_ok;
+    if (reason != STATUS_ok) {
+        memcpy(detail, engine->detail, sizeof detail);
+        engine_fail(engine, reason, "credentials: %s", detail);
+    }
+    return reason;
+}

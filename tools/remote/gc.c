@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Garbage collection in two runs. States of an object, and the function for each arrow:
+ *
+ *     1 named     a head names it
+ *     2 unused    no head names it
+ *     3 noted     a run has written it to the notes, with the time    gc_write_notes
+ *     4 removed                                                       gc_remove
+ *
+ *     2 → 3   the first run                                           gc_sweep
+ *     3 → 4   a run after the grace period finds it still unused      gc_sweep
+ *     3 → 1   a pusher has named it: it leaves the notes              gc_sweep
+ *     4 → 1   a pusher that names a removed object writes it again    remote_keep_object
+ *
+ * Objects are listed before heads are read, so that a head written meanwhile counts. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/files/names.h"
+#include "tools/cli/verb.h"
+#include "tools/remote/session.h"
+
+#define GC_NOTES "v1/gc"
+
+/* Bytes of the notes at most. */
+#define GC_LIMIT ((uint64_t)16 << 20)
+
+#define GC_OBJECT_FOLDER "v1/obj/"
+
+struct gc_object {
+    char name[OBJECT_NAME_SIZE];
+    uint64_t since; /* noted at, seconds since the epoch */
+};
+
+struct gc_objects {
+    struct gc_object *items;
+    size_t count;
+    bool failed;
+};
+
+static bool gc_add(struct gc_objects *objects, const char *name, uint64_t since)
+{
+    if ((objects->count & (objects->count - 1)) == 0) {
+        const size_t capacity = objects->count ? 2 * objects->count : 1;
+        struct gc_object *items = realloc(objects->items, capacity * sizeof *items);
+        objects->failed = objects->failed || !items;
+        if (!items) {
+            return false;
+        }
+        objects->items = items;
+    }
+    struct gc_object *object = &objects->items[objects->count++];
+    snprintf(object->name, sizeof object->name, "%s", name);
+    object->since = since;
+    return true;
+}
+
+static int gc_compare(const void *left, const void *right)
+{
+    const struct gc_object *a = left;
+    const struct gc_object *b = right;
+    return strcmp(a->name, b->name);
+}
+
+static void gc_sort(struct gc_objects *objects)
+{
+    if (objects->count > 0) {
+        qsort(objects->items, objects->count, sizeof *objects->items, gc_compare);
+    }
+}
+
+static const struct gc_object *gc_find(const struct gc_objects *objects, const char *name)
+{
+    struct gc_object key = {.since = 0};
+    snprintf(key.name, sizeof key.name, "%s", name);
+    return objects->count == 0
+               ? NULL
+               : bsearch(&key, objects->items, objects->count, sizeof *objects->items, gc_compare);
+}
+
+static bool gc_visit_object(const char *path, void *user)
+{
+    const size_t folder = strlen(GC_OBJECT_FOLDER);
+    const char *name = path + folder;
+    return strncmp(path, GC_OBJECT_FOLDER, folder) != 0 || strlen(name) != OBJECT_NAME_SIZE - 1 ||
+           !names_is_hex(name, OBJECT_NAME_SIZE - 1) || gc_add(user, name, 0);
+}
+
+/* What a head names stays, whoever has signed it. A head that cannot be read ends the collection.
+ */
+static enum status gc_read_head(struct remote *remote, const char *path, struct gc_objects *named)
+{
+    struct engine_value value = {0};
+    struct minisign_signature parts;
+    struct head head;
+    enum status reason = remote->engine->operations->get(remote->engine, path, HEAD_LIMIT, &value);
+    if (reason == STATUS_no_file) {
+        return STATUS_ok;
+    }
+    if (reason == STATUS_ok) {
+        reason = minisign_split(value.data, value.size, &parts);
+    }
+    if (reason == STATUS_ok) {
+        reason = head_parse(parts.message, parts.message_size, &head);
+    }
+    for (size_t i = 0; reason == STATUS_ok && i < head.part_count; i++) {
+        gc_add(named, head.parts[i].object, 0);
+    }
+    engine_value_free(&value);
+    return reason;
+}
+
+static bool gc_read_heads(struct session *session, struct gc_objects *named)
+{
+    struct session_heads heads;
+    bool read = session_find_heads(session, NULL, 0, &heads);
+    for (size_t i = 0; read && i < heads.count; i++) {
+        const enum status reason = gc_read_head(&session->remote, heads.paths[i], named);
+        if (reason != STATUS_ok) {
+            remote_complain(&session->remote, heads.paths[i], reason);
+            read = false;
+        }
+    }
+    session_heads_free(&heads);
+    gc_sort(named);
+    return read && !named->failed;
+}
+
+/* Lines of a time and a name. */
+static bool gc_read_notes(struct remote *remote, struct gc_objects *notes)
+{
+    struct engine_value value = {0};
+    const enum status reason =
+        remote->engine->operations->get(remote->engine, GC_NOTES, GC_LIMIT, &value);
+    if (reason != STATUS_ok && reason != STATUS_no_file) {
+        remote_complain(remote, GC_NOTES, reason);
+        return false;
+    }
+    const char *next = (const char *)value.data;
+    size_t left = value.size;
+    while (left > 0) {
+        const char *end = memchr(next, '\n', left);
+        const size_t size = end ? (size_t)(end - next) : left;
+        char line[128];
+        char name[OBJECT_NAME_SIZE];
+        uint64_t since;
+        if (size < sizeof line) {
+            memcpy(line, next, size);
+            line[size] = '\0';
+            if (sscanf(line, "%" SCNu64 " %64s", &since, name) == 2 && since <= INT64_MAX) {
+                gc_add(notes, name, since);
+            }
+        }
+        left -= end ? size + 1 : size;
+        next += end ? size + 1 : size;
+    }
+    engine_value_free(&value);
+    gc_sort(notes);
+    return !notes->failed;
+}
+
+static void gc_write_notes(struct remote *remote, const struct gc_objects *notes)
+{
+    struct bytes text = {0};
+    for (size_t i = 0; i < notes->count; i++) {
+        char line[128];
+        const int length = snprintf(line, sizeof line, "%" PRIu64 " %s\n", notes->items[i].since,
+                                    notes->items[i].name);
+        bytes_put(&text, line, (size_t)length);
+    }
+    const enum status reason =
+        text.failed
+            ? STATUS_out_of_memory
+            : remote->engine->operations->put(remote->engine, GC_NOTES,
+                                              text.data ? text.data : (uint8_t *)"", text.size);
+    if (reason != STATUS_ok) {
+        remote_complain(remote, GC_NOTES, reason);
+    }
+    bytes_free(&text);
+}
+
+static bool gc_remove(struct remote *remote, const char *name)
+{
+    char path[ENGINE_PATH_SIZE];
+    snprintf(path, sizeof path, GC_OBJECT_FOLDER "%s", name);
+    const enum status reason = remote->engine->operations->remove(remote->engine, path);
+    if (reason != STATUS_ok && reason != STATUS_no_file) {
+        remote_complain(remote, path, reason);
+        return false;
+    }
+    return true;
+}
+
+struct gc {
+    struct gc_objects objects; /* that lie there */
+    struct gc_objects named;   /* by heads */
+    struct gc_objects notes;   /* of earlier runs */
+    struct gc_objects kept;    /* notes for the next */
+};
+
+static void gc_sweep(struct remote *remote, uint64_t grace_ms, bool dry_run, struct gc *gc,
+                     struct output *output)
+{
+    const uint64_t now = (uint64_t)time(NULL);
+    const uint64_t grace = grace_ms / 1000;
+    uint64_t removed = 0;
+    for (size_t i = 0; i < gc->objects.count && !remote->gone; i++) {
+        const char *name = gc->objects.items[i].name;
+        if (gc_find(&gc->named, name)) {
+            continue;
+        }
+        const struct gc_object *note = gc_find(&gc->notes, name);
+        const bool is_due = note && note->since <= now && now - note->since >= grace;
+        if (is_due && (dry_run || gc_remove(remote, name))) {
+            removed++;
+        } else {
+            gc_add(&gc->kept, name, note && note->since <= now ? note->since : now);
+        }
+    }
+    if (!dry_run && !gc->kept.failed) {
+        gc_write_notes(remote, &gc->kept);
+    }
+    output_number(output, "objects", gc->objects.count);
+    output_number(output, "unused", gc->kept.count);
+    output_number(output, "removed", removed);
+}
+
+int gc_run(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output)
+{
+    struct remote *remote = &session->remote;
+    struct gc gc = {0};
+    int status = EXIT_FINDING;
+    const enum status reason = remote->engine->operations->list(remote->engine, GC_OBJECT_FOLDER,
+                                                                gc_visit_object, &gc.objects);
+    if (reason != STATUS_ok) {
+        remote_complain(remote, GC_OBJECT_FOLDER, reason);
+    } else if (!gc.objects.failed && gc_read_heads(session, &gc.named) &&
+               gc_read_notes(remote, &gc.notes)) {
+        gc_sweep(remote, grace_ms, dry_run, &gc, output);
+        status = EXIT_CLEAN;
+    }
+    free(gc.objects.items);
+    free(gc.named.items);
+    free(gc.notes.items);
+    free(gc.kept.items);
+    return status;
+}

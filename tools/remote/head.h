@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Heads: which objects make up a program's blob for one device and driver, or its recipes. A head
+ * is canonical JSON: of one content there is one text alone, and whatever else is refused. Parsing
+ * needs no memory, no library and no trust; the signature over the text is minisign.h's. */
+#ifndef WARMPIPE_TOOLS_REMOTE_HEAD_H
+#define WARMPIPE_TOOLS_REMOTE_HEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/digest.h"
+#include "common/base/status.h"
+#include "common/driver/identity.h"
+#include "common/files/names.h"
+
+/* Objects never change: v1/obj/<name> is one zstd frame, and the name is the SHA-256 of what is
+ * inside, unpacked. Its 64 hex digits and the terminating zero. */
+#define OBJECT_NAME_SIZE 65
+
+/* Bytes of one object at most, unpacked. */
+#define OBJECT_LIMIT ((uint64_t)1 << 30)
+
+/* No frame of `unpacked` bytes is larger. */
+static inline uint64_t object_frame_limit(uint64_t unpacked)
+{
+    return unpacked + unpacked / 128 + 1024;
+}
+
+/* Bytes of a head at most, its signature included. */
+#define HEAD_LIMIT 65536
+
+/* Parts that a head lists at most, and how many of them may be larger than HEAD_SMALL bytes. */
+#define HEAD_PARTS 64
+#define HEAD_LARGE 4
+#define HEAD_SMALL ((uint64_t)1 << 20)
+
+/* Payloads that crashed a driver, the latest ones. */
+#define HEAD_BLOCKED 64
+
+#define HEAD_PATH_SIZE (NAMES_APP_SIZE + DIGEST_HEX_SIZE + 16)
+
+#define HEAD_FOLDER "v1/head/"
+
+struct head_part {
+    char object[OBJECT_NAME_SIZE];  /* the whole file, or segment */
+    char payload[OBJECT_NAME_SIZE]; /* the SHA-256 of what the driver is given; of recipes, the
+                                       object again */
+    uint64_t bytes;                 /* of the object's frame */
+    uint64_t unpacked;
+    uint64_t made; /* seconds since the epoch */
+};
+
+struct head {
+    char program[NAMES_APP_SIZE];
+    bool is_recipes;
+    char identity_hex[DIGEST_HEX_SIZE]; /* "": recipes */
+    struct driver_identity identity;    /* for people; what is believed is the one in the file */
+    uint64_t serial;                    /* one more with each change, from 1 */
+    uint64_t made;                      /* seconds since the epoch */
+    size_t part_count;
+    struct head_part parts[HEAD_PARTS];
+    size_t blocked_count;
+    char blocked[HEAD_BLOCKED][OBJECT_NAME_SIZE];
+};
+
+/* v1/head/<program>/<identity>, or .../recipes where `identity_hex` is NULL or "". */
+void head_path(const char *program, const char *identity_hex, char ret_path[HEAD_PATH_SIZE]);
+
+/* The program and identity ("": recipes) of a head's path. False: it is none. */
+bool head_split_path(const char *path, char ret_program[NAMES_APP_SIZE],
+                     char ret_identity[DIGEST_HEX_SIZE]);
+
+/* Appends the text, a newline at its end. bytes.failed: out of memory. */
+void head_encode(const struct head *head, struct bytes *text);
+
+/* remote_bad_head: it is not exactly what head_encode writes of a head whose numbers are within
+ * their limits. */
+enum status head_parse(const void *text, size_t size, struct head *ret_head);
+
+/* Whether it lists this payload, or object, or blocks this payload. */
+const struct head_part *head_find_payload(const struct head *head, const char *payload);
+bool head_blocks(const struct head *head, const char *payload);
+
+/* Adds to what is blocked, the oldest giving way, and drops the parts that have it. */
+void head_block(struct head *head, const char *payload);
+
+/* Whether another part of this size may be added. */
+bool head_has_room(const struct head *head, uint64_t unpacked);
+
+#endif

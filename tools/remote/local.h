@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/* This side of a remote: what the caches' root has of one program and driver, and what this machine
+ * remembers of the remote, in $XDG_STATE_HOME/warmpipe/remote/<digest of the URL>: of each head the
+ * highest serial that it has seen, and which payloads it has taken into which root. Losing that is
+ * safe: an old head may then be accepted, and parts are pulled again. */
+#ifndef WARMPIPE_TOOLS_REMOTE_LOCAL_H
+#define WARMPIPE_TOOLS_REMOTE_LOCAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/digest.h"
+#include "common/base/status.h"
+#include "common/blobs/envelope.h"
+#include "tools/remote/head.h"
+
+/* A cache file, read whole and checked as the layer checks it. */
+struct local_blob {
+    uint8_t *memory;
+    size_t size;
+    struct envelope envelope;
+    char payload[OBJECT_NAME_SIZE]; /* the SHA-256 of what the driver is given */
+};
+
+/* Reads <identity>.wpcache. Freed with local_blob_free. */
+enum status local_read(const char *root, const char *app, const char *identity_hex,
+                       struct local_blob *ret_blob);
+void local_blob_free(struct local_blob *blob);
+
+/* Whether there is a cache file whose header is whole. */
+bool local_exists(const char *root, const char *app, const char *identity_hex);
+
+/* Whether parts lie beside the file, for the next save to merge. */
+bool local_has_parts(const char *root, const char *app, const char *identity_hex);
+
+/* The payload that lies in quarantine. False: none does. */
+bool local_quarantined(const char *root, const char *app, const char *identity_hex,
+                       char ret_payload[OBJECT_NAME_SIZE]);
+
+/* Takes a file from elsewhere: every check of the envelope, this very identity and payload; then
+ * the store writes it, in place of no file or as a part beside one. */
+enum status local_take(const char *root, const char *app, const struct driver_identity *identity,
+                       const char *payload, const uint8_t *data, size_t size);
+
+/* What is remembered. */
+struct state {
+    char *folder;      /* NULL: nothing is remembered */
+    char root_hex[17]; /* names the root of the caches */
+};
+
+/* `url` as it was given. Freed with state_free. Nothing is made on disk. */
+void state_open(const char *url, const char *root, struct state *ret_state);
+void state_free(struct state *state);
+
+/* The highest serial that was seen of this head; 0: none. */
+uint64_t state_serial(const struct state *state, const char *path);
+
+/* Remembers it if it is higher. */
+void state_see_serial(const struct state *state, const char *path, uint64_t serial);
+
+/* The payloads of this head that were taken into the root: names, a newline behind each. Freed with
+ * bytes_free. */
+void state_taken(const struct state *state, const char *path, struct bytes *ret_names);
+void state_set_taken(const struct state *state, const char *path, const struct bytes *names);
+
+/* Whether a name is among them. */
+bool state_has(const struct bytes *names, const char *name);
+void state_add(struct bytes *names, const char *name);
+
+#endif

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/remote/minisign.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/files/file.h"
+#include "tools/cli/output.h"
+
+#define MINISIGN_UNTRUSTED "untrusted comment: "
+#define MINISIGN_TRUSTED   "trusted comment: "
+
+/* What the second line of each file holds, decoded. */
+#define MINISIGN_PUBLIC_SIZE    (2 + MINISIGN_ID_SIZE + 32)
+#define MINISIGN_SIGNATURE_SIZE (2 + MINISIGN_ID_SIZE + 64)
+#define MINISIGN_SECRET_SIZE    (2 + 2 + 2 + 32 + 8 + 8 + MINISIGN_ID_SIZE + 64 + 32)
+
+/* Longest of these in base64, with its zero. */
+#define MINISIGN_LINE_SIZE 256
+
+/* Bytes of a key file at most. */
+#define MINISIGN_FILE_LIMIT 4096
+
+/* Bytes of the path of the folder of trusted keys at most. */
+#define MINISIGN_FOLDER_SIZE 1024
+
+bool minisign_prepare(void)
+{
+    return sodium_init() >= 0;
+}
+
+void minisign_wipe(void *data, size_t size)
+{
+    sodium_memzero(data, size);
+}
+
+void minisign_generate(struct minisign_secret_key *ret_secret)
+{
+    uint8_t public_key[crypto_sign_PUBLICKEYBYTES];
+    randombytes_buf(ret_secret->id, sizeof ret_secret->id);
+    crypto_sign_keypair(public_key, ret_secret->key);
+}
+
+struct minisign_public_key minisign_public_of(const struct minisign_secret_key *secret)
+{
+    struct minisign_public_key key;
+    memcpy(key.id, secret->id, sizeof key.id);
+    memcpy(key.key, secret->key + 32, sizeof key.key);
+    return key;
+}
+
+void minisign_format_id(const uint8_t id[MINISIGN_ID_SIZE], char ret_text[17])
+{
+    for (int i = 0; i < MINISIGN_ID_SIZE; i++) {
+        snprintf(ret_text + 2 * i, 3, "%02X", id[MINISIGN_ID_SIZE - 1 - i]);
+    }
+}
+
+/* Lines. */
+
+static void minisign_put_text(struct bytes *text, const char *line)
+{
+    bytes_put(text, line, strlen(line));
+}
+
+static void minisign_put_base64(struct bytes *text, const uint8_t *data, size_t size)
+{
+    char line[MINISIGN_LINE_SIZE];
+    sodium_bin2base64(line, sizeof line, data, size, sodium_base64_VARIANT_ORIGINAL);
+    minisign_put_text(text, line);
+    bytes_put_u8(text, '\n');
+}
+
+/* A text, read line by line. */
+struct minisign_lines {
+    const char *next;
+    size_t left;
+};
+
+static bool minisign_next_line(struct minisign_lines *lines, const char **ret_line,
+                               size_t *ret_size)
+{
+    const char *end = lines->left ? memchr(lines->next, '\n', lines->left) : NULL;
+    if (!end) {
+        return false;
+    }
+    *ret_line = lines->next;
+    *ret_size = (size_t)(end - lines->next);
+    lines->left -= *ret_size + 1;
+    lines->next = end + 1;
+    return true;
+}
+
+static bool minisign_starts_with(const char *line, size_t size, const char *word)
+{
+    return size >= strlen(word) && memcmp(line, word, strlen(word)) == 0;
+}
+
+/* Whether the line is base64 of exactly `size` bytes. */
+static bool minisign_decode(const char *line, size_t length, uint8_t *ret_data, size_t size)
+{
+    size_t found = 0;
+    const char *end = NULL;
+    return length > 0 &&
+           sodium_base642bin(ret_data, size, line, length, NULL, &found, &end,
+                             sodium_base64_VARIANT_ORIGINAL) == 0 &&
+           found == size && end == line + length;
+}
+
+/* The first line that is no comment; keys are often pasted without their last newline. */
+static bool minisign_decode_key(const void *text, size_t size, uint8_t *ret_data, size_t key_size)
+{
+    struct minisign_lines lines = {text, size};
+    const char *line = text;
+    size_t length = 0;
+    while (minisign_next_line(&lines, &line, &length)) {
+        if (!minisign_starts_with(line, length, MINISIGN_UNTRUSTED)) {
+            return minisign_decode(line, length, ret_data, key_size);
+        }
+    }
+    return minisign_decode(lines.next, lines.left, ret_data, key_size);
+}
+
+/* Keys. */
+
+void minisign_put_public(struct bytes *text, const struct minisign_public_key *key)
+{
+    uint8_t data[MINISIGN_PUBLIC_SIZE] = {'E', 'd'};
+    char id[17];
+    minisign_format_id(key->id, id);
+    memcpy(data + 2, key->id, MINISIGN_ID_SIZE);
+    memcpy(data + 2 + MINISIGN_ID_SIZE, key->key, sizeof key->key);
+    minisign_put_text(text, MINISIGN_UNTRUSTED "minisign public key ");
+    minisign_put_text(text, id);
+    bytes_put_u8(text, '\n');
+    minisign_put_base64(text, data, sizeof data);
+}
+
+/* Where the parts of a secret key lie. */
+enum {
+    MINISIGN_SECRET_KDF = 2,
+    MINISIGN_SECRET_CHECKSUM_KIND = 4,
+    MINISIGN_SECRET_ID = 54,
+    MINISIGN_SECRET_KEY = MINISIGN_SECRET_ID + MINISIGN_ID_SIZE,
+    MINISIGN_SECRET_CHECKSUM = MINISIGN_SECRET_KEY + 64,
+};
+
+static void minisign_checksum(const uint8_t *data, uint8_t ret_checksum[32])
+{
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, 32);
+    crypto_generichash_update(&state, data, 2);
+    crypto_generichash_update(&state, data + MINISIGN_SECRET_ID, MINISIGN_ID_SIZE + 64);
+    crypto_generichash_final(&state, ret_checksum, 32);
+}
+
+void minisign_put_secret(struct bytes *text, const struct minisign_secret_key *key)
+{
+    uint8_t data[MINISIGN_SECRET_SIZE] = {'E', 'd', 0, 0, 'B', '2'};
+    memcpy(data + MINISIGN_SECRET_ID, key->id, MINISIGN_ID_SIZE);
+    memcpy(data + MINISIGN_SECRET_KEY, key->key, sizeof key->key);
+    minisign_checksum(data, data + MINISIGN_SECRET_CHECKSUM);
+    minisign_put_text(text, MINISIGN_UNTRUSTED "minisign secret key without a password\n");
+    minisign_put_base64(text, data, sizeof data);
+    sodium_memzero(data, sizeof data);
+}
+
+/* remote_bad_key: it is none. It may also stand without its first line, as `minisign -P` takes it.
+ */
+static enum status minisign_parse_public(const void *text, size_t size,
+                                         struct minisign_public_key *ret_key)
+{
+    uint8_t data[MINISIGN_PUBLIC_SIZE];
+    if (!minisign_decode_key(text, size, data, sizeof data) || memcmp(data, "Ed", 2) != 0) {
+        return STATUS_remote_bad_key;
+    }
+    memcpy(ret_key->id, data + 2, MINISIGN_ID_SIZE);
+    memcpy(ret_key->key, data + 2 + MINISIGN_ID_SIZE, sizeof ret_key->key);
+    return STATUS_ok;
+}
+
+enum status minisign_parse_secret(const void *text, size_t size,
+                                  struct minisign_secret_key *ret_key)
+{
+    static const uint8_t no_password[2];
+    static const uint8_t no_checksum[32];
+    uint8_t data[MINISIGN_SECRET_SIZE];
+    uint8_t checksum[32];
+    uint8_t public_key[32];
+    uint8_t again[64];
+    if (!minisign_decode_key(text, size, data, sizeof data) || memcmp(data, "Ed", 2) != 0 ||
+        memcmp(data + MINISIGN_SECRET_KDF, no_password, 2) != 0 ||
+        memcmp(data + MINISIGN_SECRET_CHECKSUM_KIND, "B2", 2) != 0) {
+        return STATUS_remote_bad_key;
+    }
+    /* minisign -G -W leaves the checksum out; the key's two halves belong together all the same. */
+    minisign_checksum(data, checksum);
+    const uint8_t *found = data + MINISIGN_SECRET_CHECKSUM;
+    crypto_sign_seed_keypair(public_key, again, data + MINISIGN_SECRET_KEY);
+    const bool whole =
+        (sodium_memcmp(checksum, found, 32) == 0 || sodium_memcmp(no_checksum, found, 32) == 0) &&
+        sodium_memcmp(again, data + MINISIGN_SECRET_KEY, sizeof again) == 0;
+    sodium_memzero(again, sizeof again);
+    if (whole) {
+        memcpy(ret_key->id, data + MINISIGN_SECRET_ID, MINISIGN_ID_SIZE);
+        memcpy(ret_key->key, data + MINISIGN_SECRET_KEY, sizeof ret_key->key);
+    }
+    sodium_memzero(data, sizeof data);
+    return whole ? STATUS_ok : STATUS_remote_bad_key;
+}
+
+/* Digests. */
+
+void object_name(const void *data, size_t size, char ret_name[OBJECT_NAME_SIZE])
+{
+    unsigned char digest[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256(digest, data, size);
+    sodium_bin2hex(ret_name, OBJECT_NAME_SIZE, digest, sizeof digest);
+}
+
+/* Signatures. */
+
+static void minisign_hash(const void *message, size_t size, uint8_t ret_hash[64])
+{
+    crypto_generichash(ret_hash, 64, message, size, NULL, 0);
+}
+
+void minisign_sign(const struct minisign_secret_key *key, const void *message, size_t size,
+                   const char *trusted_comment, struct bytes *text)
+{
+    uint8_t hash[64];
+    uint8_t data[MINISIGN_SIGNATURE_SIZE] = {'E', 'D'};
+    uint8_t global[64];
+    struct bytes whole = {0};
+    minisign_hash(message, size, hash);
+    memcpy(data + 2, key->id, MINISIGN_ID_SIZE);
+    crypto_sign_detached(data + 2 + MINISIGN_ID_SIZE, NULL, hash, sizeof hash, key->key);
+    bytes_put(&whole, data + 2 + MINISIGN_ID_SIZE, 64);
+    minisign_put_text(&whole, trusted_comment);
+    text->failed = text->failed || whole.failed;
+    if (!text->failed) {
+        crypto_sign_detached(global, NULL, whole.data, whole.size, key->key);
+        minisign_put_text(text, MINISIGN_UNTRUSTED "signature of a warmpipe head\n");
+        minisign_put_base64(text, data, sizeof data);
+        minisign_put_text(text, MINISIGN_TRUSTED);
+        minisign_put_text(text, trusted_comment);
+        bytes_put_u8(text, '\n');
+        minisign_put_base64(text, global, sizeof global);
+    }
+    bytes_free(&whole);
+}
+
+enum status minisign_split(const void *text, size_t size, struct minisign_signature *ret_parts)
+{
+    struct minisign_lines lines = {text, size};
+    const char *line[4];
+    size_t length[4];
+    uint8_t data[MINISIGN_SIGNATURE_SIZE];
+    const size_t trusted = strlen(MINISIGN_TRUSTED);
+    for (int i = 0; i < 4; i++) {
+        if (!minisign_next_line(&lines, &line[i], &length[i])) {
+            return STATUS_remote_bad_head;
+        }
+    }
+    if (!minisign_starts_with(line[0], length[0], MINISIGN_UNTRUSTED) ||
+        !minisign_decode(line[1], length[1], data, sizeof data) || memcmp(data, "ED", 2) != 0 ||
+        !minisign_starts_with(line[2], length[2], MINISIGN_TRUSTED) ||
+        !minisign_decode(line[3], length[3], ret_parts->global, sizeof ret_parts->global)) {
+        return STATUS_remote_bad_head;
+    }
+    memcpy(ret_parts->id, data + 2, MINISIGN_ID_SIZE);
+    memcpy(ret_parts->signature, data + 2 + MINISIGN_ID_SIZE, sizeof ret_parts->signature);
+    ret_parts->comment = line[2] + trusted;
+    ret_parts->comment_size = length[2] - trusted;
+    ret_parts->message = (const uint8_t *)lines.next;
+    ret_parts->message_size = lines.left;
+    return STATUS_ok;
+}
+
+bool minisign_verify(const struct minisign_signature *parts, const struct minisign_public_key *key)
+{
+    uint8_t hash[64];
+    struct bytes whole = {0};
+    minisign_hash(parts->message, parts->message_size, hash);
+    bytes_put(&whole, parts->signature, sizeof parts->signature);
+    bytes_put(&whole, parts->comment, parts->comment_size);
+    const bool valid =
+        !whole.failed && memcmp(parts->id, key->id, MINISIGN_ID_SIZE) == 0 &&
+        crypto_sign_verify_detached(parts->signature, hash, sizeof hash, key->key) == 0 &&
+        crypto_sign_verify_detached(parts->global, whole.data, whole.size, key->key) == 0;
+    bytes_free(&whole);
+    return valid;
+}
+
+/* Key files. */
+
+static enum status minisign_read_public(const char *path, struct minisign_public_key *ret_key)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    enum status reason = file_read_any(path, MINISIGN_FILE_LIMIT, &data, &size);
+    if (reason == STATUS_ok) {
+        reason = minisign_parse_public(data, size, ret_key);
+        free(data);
+    }
+    return reason;
+}
+
+/* remote_key_exposed: others may read the secret. */
+static enum status minisign_read_secret(const char *path, struct minisign_secret_key *ret_key)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    struct stat status;
+    enum status reason = file_read_any(path, MINISIGN_FILE_LIMIT, &data, &size);
+    if (reason == STATUS_ok) {
+        reason = stat(path, &status) == 0 && (status.st_mode & S_IRWXO) != 0
+                     ? STATUS_remote_key_exposed
+                     : minisign_parse_secret(data, size, ret_key);
+        sodium_memzero(data, size);
+        free(data);
+    }
+    return reason;
+}
+
+static bool minisign_check_key(const char *verb, const char *path, enum status reason)
+{
+    if (reason != STATUS_ok) {
+        output_message("%s: '%s': %s (%s)", verb, path,
+                       reason == STATUS_no_file ? strerror(ENOENT) : status_text(reason),
+                       status_id(reason));
+    }
+    return reason == STATUS_ok;
+}
+
+static bool minisign_add_key(const char *verb, const char *path, struct minisign_keys *keys)
+{
+    const enum status reason = keys->count < MINISIGN_KEYS
+                                   ? minisign_read_public(path, &keys->trusted[keys->count])
+                                   : STATUS_remote_bad_key;
+    keys->count += reason == STATUS_ok;
+    return minisign_check_key(verb, path, reason);
+}
+
+/* All of $XDG_CONFIG_HOME/warmpipe/trusted/: its files that end in .pub. */
+static bool minisign_add_folder(const char *verb, struct minisign_keys *keys)
+{
+    const char *home = getenv("XDG_CONFIG_HOME");
+    const char *below = home && home[0] == '/' ? "" : "/.config";
+    char folder[MINISIGN_FOLDER_SIZE];
+    home = below[0] ? getenv("HOME") : home;
+    if (!home || home[0] != '/' ||
+        snprintf(folder, sizeof folder, "%s%s/warmpipe/trusted", home, below) >=
+            (int)sizeof folder) {
+        return true;
+    }
+    DIR *listing = opendir(folder);
+    bool added = true;
+    for (struct dirent *entry; added && listing && (entry = readdir(listing));) {
+        char path[MINISIGN_FOLDER_SIZE + 256];
+        const size_t length = strlen(entry->d_name);
+        if (length > 4 && strcmp(entry->d_name + length - 4, ".pub") == 0) {
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+            added = minisign_add_key(verb, path, keys);
+        }
+    }
+    if (listing) {
+        closedir(listing);
+    }
+    return added;
+}
+
+bool minisign_read_keys(const char *verb, const char *public_path, const char *secret_path,
+                        struct minisign_keys *ret_keys)
+{
+    const char *path = public_path ? public_path : getenv("WARMPIPE_REMOTE_KEY");
+    *ret_keys = (struct minisign_keys){.count = 0};
+    if (secret_path) {
+        const enum status reason = minisign_read_secret(secret_path, &ret_keys->secret);
+        if (!minisign_check_key(verb, secret_path, reason)) {
+            return false;
+        }
+        ret_keys->can_sign = true;
+        ret_keys->trusted[ret_keys->count++] = minisign_public_of(&ret_keys->secret);
+    }
+    return path && *path ? minisign_add_key(verb, path, ret_keys)
+                         : minisign_add_folder(verb, ret_keys);
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/blobs/store.h"
+#include "common/files/program.h"
+#include "common/recipes/merge.h"
+#include "common/recipes/recipes.h"
+#include "tools/remote/session.h"
+
+/* Parts that are taken at once: as many as one save merges. */
+#define PULL_PARTS 16
+
+/* Blobs. */
+
+struct pull {
+    struct session *session;
+    const char *app;
+    const struct driver_identity *identity;
+    char identity_hex[DIGEST_HEX_SIZE];
+    char path[HEAD_PATH_SIZE];
+    bool has_file;
+    char local_payload[OBJECT_NAME_SIZE]; /* "": not read, or none */
+    char bad_payload[OBJECT_NAME_SIZE];   /* the one in quarantine here, or "" */
+    struct bytes taken;
+    uint64_t bytes;
+    size_t count; /* parts that were pulled */
+    size_t blocked;
+    bool failed; /* a part could not be pulled */
+};
+
+static bool pull_is_wanted(struct pull *blob, const struct head *head, const struct head_part *part)
+{
+    if (head_blocks(head, part->payload) || strcmp(part->payload, blob->bad_payload) == 0) {
+        blob->blocked++;
+        return false;
+    }
+    if (!blob->has_file) {
+        return true;
+    }
+    return !state_has(&blob->taken, part->payload) &&
+           strcmp(part->payload, blob->local_payload) != 0;
+}
+
+static int pull_compare_size(const void *left, const void *right)
+{
+    const struct head_part *a = left;
+    const struct head_part *b = right;
+    return a->unpacked < b->unpacked ? 1 : a->unpacked > b->unpacked ? -1 : 0;
+}
+
+static enum status pull_part(struct pull *blob, const struct head_part *part)
+{
+    struct session *session = blob->session;
+    uint8_t *data = NULL;
+    enum status reason = remote_get_object(&session->remote, part, &data);
+    if (reason == STATUS_ok) {
+        reason = local_take(session->root, blob->app, blob->identity, part->payload, data,
+                            (size_t)part->unpacked);
+        free(data);
+    }
+    if (reason == STATUS_no_file) {
+        reason = STATUS_remote_object_missing;
+    }
+    if (reason == STATUS_ok) {
+        blob->has_file = true;
+        blob->bytes += part->bytes;
+        blob->count++;
+        state_add(&blob->taken, part->payload);
+    }
+    return reason;
+}
+
+/* The largest first: it becomes the file, and the next save merges the others into it. */
+static void pull_parts(struct pull *blob, struct head *head)
+{
+    struct remote *remote = &blob->session->remote;
+    struct local_blob local;
+    blob->has_file = local_exists(blob->session->root, blob->app, blob->identity_hex);
+    if (blob->has_file) {
+        state_taken(&remote->state, blob->path, &blob->taken);
+    }
+    bool has_read = !blob->has_file;
+    local_quarantined(blob->session->root, blob->app, blob->identity_hex, blob->bad_payload);
+    qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
+    for (size_t i = 0; i < head->part_count && blob->count < PULL_PARTS && !remote->gone; i++) {
+        /* Read the file only if the list of what was taken does not say. */
+        if (!has_read && !state_has(&blob->taken, head->parts[i].payload)) {
+            has_read = true;
+            if (local_read(blob->session->root, blob->app, blob->identity_hex, &local) ==
+                STATUS_ok) {
+                memcpy(blob->local_payload, local.payload, sizeof blob->local_payload);
+                local_blob_free(&local);
+            }
+        }
+        if (pull_is_wanted(blob, head, &head->parts[i])) {
+            const enum status reason = pull_part(blob, &head->parts[i]);
+            if (reason != STATUS_ok) {
+                remote_complain(remote, blob->path, reason);
+                blob->failed = true;
+            }
+        }
+    }
+    if (blob->count > 0) {
+        const struct program_counters counters = {.pulled = blob->count,
+                                                  .pulled_bytes = blob->bytes};
+        program_count(blob->session->root, blob->app, &counters, (uint64_t)time(NULL));
+        state_set_taken(&remote->state, blob->path, &blob->taken);
+    }
+}
+
+bool pull_blob(struct session *session, const char *app, const struct driver_identity *identity)
+{
+    struct pull blob = {.session = session, .app = app, .identity = identity};
+    struct remote *remote = &session->remote;
+    struct head head;
+    struct engine_value value;
+    digest_format(identity_digest(identity), blob.identity_hex);
+    head_path(app, blob.identity_hex, blob.path);
+    enum status reason = remote_get_head(remote, app, blob.identity_hex, &head, &value);
+    if (reason == STATUS_ok) {
+        engine_value_free(&value);
+        pull_parts(&blob, &head);
+        const char *result = blob.count > 0                       ? "pulled"
+                             : blob.failed                        ? "failed"
+                             : blob.blocked > 0 && !blob.has_file ? "blocked"
+                                                                  : "unchanged";
+        session_tell(session, app, &head, blob.identity_hex, result, blob.bytes);
+        bytes_free(&blob.taken);
+        return blob.has_file;
+    }
+    if (reason != STATUS_no_file) {
+        remote_complain(remote, blob.path, reason);
+        session_tell(session, app, NULL, blob.identity_hex, "failed", 0);
+    }
+    return local_exists(session->root, app, blob.identity_hex);
+}
+
+/* Recipes. */
+
+static enum status pull_add_recipes(struct session *session, const char *app,
+                                    struct session_recipes *recipes)
+{
+    const struct recipe_merge_limits limits = {
+        .max_size = RECIPES_MAX_FILE,
+        .accepts = recipe_judge_accepts,
+        .user = &recipes->judge,
+    };
+    struct recipe_merged merged;
+    enum status reason = recipe_merge(recipes->inputs, recipes->count, &limits, &merged);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    if (merged.counts.refused > 0 || merged.counts.damaged > 0) {
+        reason = merged.counts.damaged > 0 ? STATUS_bad_record : STATUS_refused_record;
+        output_message("%s: recipes of '%s': %s (%s)", session->remote.verb, app,
+                       status_text(reason), status_id(reason));
+        session->remote.failed = true;
+        reason = STATUS_ok;
+    }
+    if (merged.size > 0) {
+        reason = recipe_add(session->root, app, &merged);
+        recipe_compact(session->root, app, NULL);
+    }
+    recipe_merge_free(&merged);
+    return reason;
+}
+
+/* Whether all that the head lists was taken before, and recipes are here. */
+static bool pull_has_recipes(struct session *session, const char *app, const struct head *head,
+                             const struct bytes *taken)
+{
+    struct recipes *recipes;
+    for (size_t i = 0; i < head->part_count; i++) {
+        if (!state_has(taken, head->parts[i].object)) {
+            return false;
+        }
+    }
+    if (recipes_open(session->root, app, RECIPES_MAP, &recipes) != STATUS_ok) {
+        return false;
+    }
+    recipes_close(recipes);
+    return true;
+}
+
+static bool pull_recipes(struct session *session, const char *app)
+{
+    struct remote *remote = &session->remote;
+    struct head head;
+    struct engine_value value;
+    struct session_recipes recipes;
+    struct bytes taken;
+    char path[HEAD_PATH_SIZE];
+    uint64_t bytes = 0;
+    head_path(app, NULL, path);
+    enum status reason = remote_get_head(remote, app, NULL, &head, &value);
+    if (reason == STATUS_no_file) {
+        return false;
+    }
+    if (reason != STATUS_ok) {
+        remote_complain(remote, path, reason);
+        session_tell(session, app, NULL, "", "failed", 0);
+        return false;
+    }
+    engine_value_free(&value);
+    state_taken(&remote->state, path, &taken);
+    const bool known = pull_has_recipes(session, app, &head, &taken);
+    if (!known) {
+        reason = session_recipes_get(remote, &head, &recipes);
+        if (reason == STATUS_ok) {
+            reason = pull_add_recipes(session, app, &recipes);
+            session_recipes_free(&recipes);
+        }
+    }
+    if (reason != STATUS_ok) {
+        remote_complain(remote, path, reason);
+    } else if (!known) {
+        for (size_t i = 0; i < head.part_count; i++) {
+            state_add(&taken, head.parts[i].object);
+            bytes += head.parts[i].bytes;
+        }
+        state_set_taken(&remote->state, path, &taken);
+    }
+    session_tell(session, app, &head, "",
+                 reason != STATUS_ok ? "failed"
+                 : known             ? "unchanged"
+                                     : "pulled",
+                 bytes);
+    bytes_free(&taken);
+    return reason == STATUS_ok;
+}
+
+void pull_program(struct session *session, const char *app)
+{
+    bool has_all = session->devices.count > 0;
+    for (size_t i = 0; i < session->devices.count && !session->remote.gone; i++) {
+        has_all &= pull_blob(session, app, &session->devices.identities[i]);
+    }
+    if (!has_all && !session->remote.gone) {
+        pull_recipes(session, app);
+    }
+}

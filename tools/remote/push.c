@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How a head changes. States of one push, and the function for each arrow:
+ *
+ *     1 read      the head as it is now, or a new one           push_try
+ *     2 changed   our part added, parts that ours holds dropped push_change, push_add_part
+ *     3 swapped   the head is replaced if nobody else did       remote_put_head
+ *     4 settled   the head still names our part                 remote_settle
+ *     5 kept      the object is still there                     remote_keep_object
+ *
+ *     3 → 1, 4 → 1   another machine was first: again, after a random pause, push_head
+ *
+ * A part is dropped only where the file here is known to hold it: it was pulled to here or pushed
+ * from here, no part lies beside the file unmerged, and the file is no smaller. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/recipes/merge.h"
+#include "tools/cli/inventory.h"
+#include "tools/recipes/recipe_tool.h"
+#include "tools/remote/session.h"
+
+struct push {
+    struct session *session;
+    const char *app;
+    char identity_hex[DIGEST_HEX_SIZE]; /* "": recipes */
+    char path[HEAD_PATH_SIZE];
+    struct local_blob local; /* size 0: there is none to send */
+    char bad_payload[OBJECT_NAME_SIZE];
+    struct bytes taken;
+    struct head_part part; /* bytes 0: not yet sent */
+};
+
+/* Changes the head to what it should be, but for our part. False: it is that already. */
+static bool push_change(const struct push *push, struct head *head, enum status *reason)
+{
+    bool changed = false;
+    *reason = STATUS_ok;
+    if (push->bad_payload[0] && !head_blocks(head, push->bad_payload)) {
+        head_block(head, push->bad_payload);
+        changed = true;
+    }
+    if (push->local.size == 0 || head_find_payload(head, push->local.payload)) {
+        return changed;
+    }
+    if (head_blocks(head, push->local.payload)) {
+        *reason = STATUS_remote_blocked;
+        return changed;
+    }
+    if (!local_has_parts(push->session->root, push->app, push->identity_hex)) {
+        size_t kept = 0;
+        for (size_t i = 0; i < head->part_count; i++) {
+            if (!state_has(&push->taken, head->parts[i].payload) ||
+                head->parts[i].unpacked > push->local.size) {
+                head->parts[kept++] = head->parts[i];
+            }
+        }
+        head->part_count = kept;
+    }
+    if (!head_has_room(head, push->local.size)) {
+        *reason = STATUS_remote_head_full;
+        return changed;
+    }
+    return true;
+}
+
+/* Sends the object, once, and names it in the head. */
+static enum status push_add_part(struct push *push, struct head *head)
+{
+    if (push->local.size == 0 || head_find_payload(head, push->local.payload) ||
+        head_blocks(head, push->local.payload) || !head_has_room(head, push->local.size)) {
+        return STATUS_ok;
+    }
+    enum status reason = STATUS_ok;
+    if (push->part.bytes == 0) {
+        reason = remote_put_object(&push->session->remote, push->local.memory, push->local.size,
+                                   &push->part);
+        memcpy(push->part.payload, push->local.payload, sizeof push->part.payload);
+    }
+    if (reason == STATUS_ok) {
+        head->parts[head->part_count++] = push->part;
+    } else {
+        push->part.bytes = 0;
+    }
+    return reason;
+}
+
+/* One try; remote_conflict: another machine was first. *ret_changed: the head was replaced. */
+static enum status push_try(struct push *push, struct head *head, bool *ret_changed)
+{
+    struct remote *remote = &push->session->remote;
+    struct engine_value value = {0};
+    enum status result;
+    *ret_changed = false;
+    enum status reason = remote_get_head(remote, push->app, push->identity_hex, head, &value);
+    const bool exists = reason == STATUS_ok;
+    if (reason == STATUS_no_file) {
+        memset(head, 0, sizeof *head);
+        snprintf(head->program, sizeof head->program, "%s", push->app);
+        memcpy(head->identity_hex, push->identity_hex, sizeof head->identity_hex);
+        head->identity = push->local.envelope.identity;
+        reason = push->local.size > 0 ? STATUS_ok : STATUS_no_file;
+    }
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    if (!push_change(push, head, &result)) {
+        engine_value_free(&value);
+        return result;
+    }
+    reason = push_add_part(push, head);
+    if (reason == STATUS_ok) {
+        reason = remote_put_head(remote, head, exists ? &value : NULL);
+        *ret_changed = reason == STATUS_ok;
+    }
+    engine_value_free(&value);
+    return reason == STATUS_ok ? result : reason;
+}
+
+static enum status push_head(struct push *push, struct head *head, bool *ret_changed)
+{
+    struct remote *remote = &push->session->remote;
+    enum status reason;
+    unsigned try = 0;
+    bool changed = false;
+    do {
+        reason = push_try(push, head, &changed);
+        *ret_changed = *ret_changed || changed;
+        if (reason == STATUS_ok && changed && push->part.bytes > 0) {
+            reason = remote_settle(remote, head, push->part.payload);
+        }
+    } while (reason == STATUS_remote_conflict && remote_wait_for_try(try++));
+    if (*ret_changed && push->part.bytes > 0) {
+        const enum status kept =
+            remote_keep_object(remote, push->local.memory, push->local.size, &push->part);
+        reason = reason == STATUS_ok ? kept : reason;
+    }
+    return reason;
+}
+
+/* An identity of the root, whose state is `state`: ok, or quarantined. */
+static void push_identity(struct session *session, const char *app, const char *identity_hex)
+{
+    struct remote *remote = &session->remote;
+    struct push push = {.session = session, .app = app};
+    struct head head = {.part_count = 0};
+    bool changed = false;
+    snprintf(push.identity_hex, sizeof push.identity_hex, "%s", identity_hex);
+    head_path(app, identity_hex, push.path);
+    local_quarantined(session->root, app, identity_hex, push.bad_payload);
+    enum status reason = local_read(session->root, app, identity_hex, &push.local);
+    if (reason == STATUS_no_file && !push.bad_payload[0]) {
+        return;
+    }
+    state_taken(&remote->state, push.path, &push.taken);
+    reason = reason == STATUS_ok || reason == STATUS_no_file ? push_head(&push, &head, &changed)
+                                                             : reason;
+    if (reason == STATUS_ok && push.local.size > 0) {
+        state_add(&push.taken, push.local.payload);
+        state_set_taken(&remote->state, push.path, &push.taken);
+    }
+    if (reason != STATUS_ok && reason != STATUS_no_file) {
+        remote_complain(remote, push.path, reason);
+    }
+    if (reason != STATUS_no_file) {
+        session_tell(session, app, &head, identity_hex,
+                     reason != STATUS_ok ? "failed"
+                     : changed           ? "pushed"
+                                         : "unchanged",
+                     changed ? push.part.bytes : 0);
+    }
+    bytes_free(&push.taken);
+    local_blob_free(&push.local);
+}
+
+/* The identities of a program that may be sent: no process has died with their blobs. */
+struct push_list {
+    struct session *session;
+    size_t count;
+    char identities[256][DIGEST_HEX_SIZE];
+};
+
+static void push_note(const struct inventory_item *item, void *user)
+{
+    struct push_list *list = user;
+    struct remote *remote = &list->session->remote;
+    if (!item->digest[0]) {
+        return;
+    }
+    if (item->reason == STATUS_suspect || inventory_is_damage(item->reason)) {
+        output_message("%s: '%s' of '%s' is not sent: %s (%s)", remote->verb, item->digest,
+                       item->app, status_text(item->reason), status_id(item->reason));
+        remote->failed = remote->failed || inventory_is_damage(item->reason);
+        return;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (strcmp(list->identities[i], item->digest) == 0) {
+            return;
+        }
+    }
+    if (list->count < sizeof list->identities / sizeof list->identities[0]) {
+        memcpy(list->identities[list->count++], item->digest, DIGEST_HEX_SIZE);
+    }
+}
+
+void push_program(struct session *session, const char *app)
+{
+    struct push_list list = {.session = session};
+    inventory_visit(session->root, app, push_note, &list);
+    for (size_t i = 0; i < list.count && !session->remote.gone; i++) {
+        push_identity(session, app, list.identities[i]);
+    }
+}
+
+/* Recipes unite without a driver. */
+
+struct push_recipes {
+    int folder_fd;
+    struct recipe_sources sources; /* here */
+    struct recipe_merged merged;   /* of both */
+    uint64_t there;                /* pipelines and modules of the remote's alone */
+};
+
+static uint64_t push_count(const struct recipe_merged *merged)
+{
+    return merged->counts.pipelines + merged->counts.modules;
+}
+
+/* The remote's recipes and those here, in one. */
+static enum status push_unite(struct push_recipes *push, struct session_recipes *remote)
+{
+    const struct recipe_merge_limits limits = {
+        .max_size = RECIPES_MAX_FILE,
+        .accepts = recipe_judge_accepts,
+        .user = &remote->judge,
+    };
+    const size_t count = remote->count + push->sources.count;
+    struct recipe_merged there;
+    enum status reason = recipe_merge(remote->inputs, remote->count, &limits, &there);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    push->there = push_count(&there);
+    recipe_merge_free(&there);
+    struct recipe_merge_input *inputs = calloc(count + 1, sizeof *inputs);
+    if (!inputs) {
+        return STATUS_out_of_memory;
+    }
+    for (size_t i = 0; i < count; i++) {
+        inputs[i].segment = i < remote->count ? remote->inputs[i].segment
+                                              : push->sources.inputs[i - remote->count].segment;
+    }
+    reason = recipe_merge(inputs, count, &limits, &push->merged);
+    free(inputs);
+    return reason;
+}
+
+/* The parts of a merge as one piece of memory. */
+static bool push_flatten(const struct recipe_merged *merged, struct bytes *ret_data)
+{
+    *ret_data = (struct bytes){0};
+    if (!bytes_reserve(ret_data, (size_t)merged->size)) {
+        return false;
+    }
+    for (size_t i = 0; i < merged->part_count; i++) {
+        bytes_put(ret_data, merged->parts[i].iov_base, merged->parts[i].iov_len);
+    }
+    return !ret_data->failed;
+}
+
+static enum status push_send_recipes(struct remote *remote, const struct recipe_merged *merged,
+                                     struct head *head, const struct engine_value *old)
+{
+    struct bytes data;
+    enum status reason = STATUS_out_of_memory;
+    if (push_flatten(merged, &data)) {
+        reason = remote_put_object(remote, data.data, data.size, &head->parts[0]);
+        memcpy(head->parts[0].payload, head->parts[0].object, sizeof head->parts[0].payload);
+        head->part_count = 1;
+    }
+    if (reason == STATUS_ok) {
+        reason = remote_put_head(remote, head, old);
+    }
+    if (reason == STATUS_ok) {
+        reason = remote_settle(remote, head, head->parts[0].payload);
+    }
+    if (reason == STATUS_ok) {
+        reason = remote_keep_object(remote, data.data, data.size, &head->parts[0]);
+    }
+    bytes_free(&data);
+    return reason;
+}
+
+static enum status push_try_recipes(struct session *session, const char *app,
+                                    struct push_recipes *push, struct head *head, bool *ret_changed)
+{
+    struct engine_value value = {0};
+    struct session_recipes there;
+    *ret_changed = false;
+    enum status reason = remote_get_head(&session->remote, app, NULL, head, &value);
+    const bool exists = reason == STATUS_ok;
+    if (reason == STATUS_no_file) {
+        memset(head, 0, sizeof *head);
+        snprintf(head->program, sizeof head->program, "%s", app);
+        head->is_recipes = true;
+        reason = STATUS_ok;
+    }
+    if (reason == STATUS_ok) {
+        reason = session_recipes_get(&session->remote, head, &there);
+    }
+    if (reason == STATUS_ok) {
+        reason = push_unite(push, &there);
+        if (reason == STATUS_ok) {
+            if (push->merged.size > 0 &&
+                (head->part_count != 1 || push_count(&push->merged) != push->there)) {
+                reason = push_send_recipes(&session->remote, &push->merged, head,
+                                           exists ? &value : NULL);
+                *ret_changed = reason == STATUS_ok;
+            }
+            recipe_merge_free(&push->merged);
+        }
+        session_recipes_free(&there);
+    }
+    engine_value_free(&value);
+    return reason;
+}
+
+void push_recipes(struct session *session, const char *app)
+{
+    struct remote *remote = &session->remote;
+    struct push_recipes push = {.folder_fd = -1};
+    struct head head = {.part_count = 0};
+    char path[HEAD_PATH_SIZE];
+    bool changed = false;
+    unsigned try = 0;
+    head_path(app, NULL, path);
+    enum status reason = recipe_tool_open_all(session->root, app, &push.folder_fd, &push.sources);
+    if (reason == STATUS_ok && push.sources.count > 0) {
+        do {
+            reason = push_try_recipes(session, app, &push, &head, &changed);
+        } while (reason == STATUS_remote_conflict && remote_wait_for_try(try++));
+        session_tell(session, app, &head, "",
+                     reason != STATUS_ok ? "failed"
+                     : changed           ? "pushed"
+                                         : "unchanged",
+                     changed ? head.parts[0].bytes : 0);
+    }
+    if (reason != STATUS_ok && reason != STATUS_no_file) {
+        remote_complain(remote, path, reason);
+    }
+    recipe_sources_close(&push.sources);
+    if (push.folder_fd >= 0) {
+        close(push.folder_fd);
+    }
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/remote/remote.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <zstd.h>
+
+#include "common/base/clock.h"
+#include "common/files/file.h"
+#include "common/files/names.h"
+
+/* Caches are compressed once and read often; this level compresses some 400 MB/s. */
+#define REMOTE_ZSTD_LEVEL 3
+
+/* Tries to change a head. */
+#define REMOTE_TRIES 24
+
+/* This value is overwritten to find out whether conditional writes work. */
+#define REMOTE_PROBE "v1/probe"
+
+/* Opening. */
+
+/* A scheme that this build lacks the library for has no engine; rediss: hiredis of Debian 12 knows
+ * no TLS. */
+static enum status remote_open_engine(const struct url *url, struct engine **ret_engine)
+{
+    static struct engine *(*const open_engine[])(const struct url *url) = {
+        [URL_FILE] = engine_file_open,
+#ifdef WARMPIPE_HAVE_CURL
+        [URL_HTTP] = engine_http_open,   [URL_HTTPS] = engine_http_open, [URL_S3] = engine_s3_open,
+#endif
+#ifdef WARMPIPE_HAVE_HIREDIS
+        [URL_REDIS] = engine_redis_open, [URL_UNIX] = engine_redis_open,
+#endif
+    };
+    if (url->scheme >= sizeof open_engine / sizeof open_engine[0] || !open_engine[url->scheme]) {
+        return STATUS_remote_unsupported;
+    }
+    *ret_engine = open_engine[url->scheme](url);
+    return *ret_engine ? STATUS_ok : STATUS_out_of_memory;
+}
+
+static bool remote_open_url(struct remote *remote, const char *text)
+{
+    struct url url;
+    enum status reason = url_parse(text, &url);
+    if (reason == STATUS_ok) {
+        url_show(&url, remote->name);
+        reason = remote_open_engine(&url, &remote->engine);
+    }
+    if (reason != STATUS_ok) {
+        /* A URL that does not parse may hold a password: it is not shown. */
+        output_message("%s: %s%s%s (%s)", remote->verb, remote->name, remote->name[0] ? ": " : "",
+                       status_text(reason), status_id(reason));
+    }
+    return reason == STATUS_ok;
+}
+
+bool remote_open(const struct remote_options *options, struct remote *ret_remote)
+{
+    const char *url = options->url ? options->url : getenv("WARMPIPE_REMOTE");
+    struct remote *remote = ret_remote;
+    *remote = (struct remote){.verb = options->verb,
+                              .insecure = options->insecure,
+                              .single_writer = options->single_writer,
+                              .min_serial = options->min_serial,
+                              .max_age_s = options->max_age_s};
+    if (!url || !*url) {
+        output_message("%s: no remote: give --remote URL or set WARMPIPE_REMOTE", options->verb);
+        return false;
+    }
+    if (!minisign_prepare()) {
+        output_message("%s: no random numbers", options->verb);
+        return false;
+    }
+    if (!minisign_read_keys(options->verb, options->public_key, options->secret_key,
+                            &remote->keys) ||
+        !remote_open_url(remote, url)) {
+        remote_close(remote);
+        return false;
+    }
+    remote->engine->single_writer = remote->single_writer;
+    state_open(url, options->root, &remote->state);
+    return true;
+}
+
+void remote_close(struct remote *remote)
+{
+    if (remote->engine) {
+        remote->engine->operations->close(remote->engine);
+    }
+    minisign_wipe(&remote->keys.secret, sizeof remote->keys.secret);
+    state_free(&remote->state);
+    remote->engine = NULL;
+}
+
+void remote_complain(struct remote *remote, const char *path, enum status reason)
+{
+    const char *detail = remote->engine->detail;
+    output_message("%s: %s/%s: %s (%s)%s%s", remote->verb, remote->name, path, status_text(reason),
+                   status_id(reason), detail[0] ? ": " : "", detail);
+    remote->failed = true;
+    switch (reason) {
+    case STATUS_remote_unreachable:
+    case STATUS_remote_timeout:
+    case STATUS_remote_tls:
+    case STATUS_remote_forbidden:
+    case STATUS_remote_busy:
+    case STATUS_remote_error:
+    case STATUS_remote_bad_answer:
+        remote->gone = true; /* the next request would fail alike */
+        break;
+    default:
+        break;
+    }
+    remote->engine->detail[0] = '\0';
+}
+
+/* Heads. */
+
+/* What the trusted comment of a head says. */
+static void remote_comment(const char *path, uint64_t serial, char ret_comment[HEAD_PATH_SIZE + 64])
+{
+    snprintf(ret_comment, HEAD_PATH_SIZE + 64, "warmpipe head v1 %s %" PRIu64, path, serial);
+}
+
+/* The text behind a signature of a trusted key; with --insecure, of any, or without one. */
+static enum status remote_verify(const struct remote *remote, const struct engine_value *value,
+                                 struct minisign_signature *ret_parts)
+{
+    if (remote->insecure && value->size > 0 && value->data[0] == '{') {
+        *ret_parts =
+            (struct minisign_signature){.message = value->data, .message_size = value->size};
+        return STATUS_ok;
+    }
+    const enum status reason = minisign_split(value->data, value->size, ret_parts);
+    if (reason != STATUS_ok || remote->insecure) {
+        return reason;
+    }
+    for (size_t i = 0; i < remote->keys.count; i++) {
+        if (minisign_verify(ret_parts, &remote->keys.trusted[i])) {
+            return STATUS_ok;
+        }
+    }
+    return remote->keys.count ? STATUS_remote_untrusted_head : STATUS_remote_no_key;
+}
+
+/* A head that was replaced may be put back by whoever can write there: it is signed, so only its
+ * serial and age give it away. */
+static enum status remote_check_age(const struct remote *remote, const char *path,
+                                    const struct head *head)
+{
+    const uint64_t now = (uint64_t)time(NULL);
+    const uint64_t age = now > head->made ? now - head->made : 0;
+    if (head->serial < remote->min_serial) {
+        return engine_fail(remote->engine, STATUS_remote_rolled_back,
+                           "serial %" PRIu64 ", at least %" PRIu64 " is asked for", head->serial,
+                           remote->min_serial);
+    }
+    if (remote->max_age_s > 0 && age > remote->max_age_s) {
+        return engine_fail(remote->engine, STATUS_remote_rolled_back,
+                           "made %" PRIu64 " s ago, at most %" PRIu64 " s are asked for", age,
+                           remote->max_age_s);
+    }
+    return head->serial < state_serial(&remote->state, path) ? STATUS_remote_rolled_back
+                                                             : STATUS_ok;
+}
+
+static enum status remote_check_head(const struct remote *remote, const char *path,
+                                     const struct engine_value *value, struct head *ret_head)
+{
+    struct minisign_signature parts;
+    char comment[HEAD_PATH_SIZE + 64];
+    char own_path[HEAD_PATH_SIZE];
+    enum status reason = remote_verify(remote, value, &parts);
+    if (reason == STATUS_ok) {
+        reason = head_parse(parts.message, parts.message_size, ret_head);
+    }
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    head_path(ret_head->program, ret_head->identity_hex, own_path);
+    remote_comment(path, ret_head->serial, comment);
+    const bool says_so = !parts.comment || (parts.comment_size == strlen(comment) &&
+                                            memcmp(parts.comment, comment, strlen(comment)) == 0);
+    if (strcmp(own_path, path) != 0 || !says_so) {
+        return STATUS_remote_bad_head;
+    }
+    return remote_check_age(remote, path, ret_head);
+}
+
+enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
+                            struct head *ret_head, struct engine_value *ret_value)
+{
+    char path[HEAD_PATH_SIZE];
+    struct engine_value value = {0};
+    head_path(program, identity_hex, path);
+    enum status reason = remote->engine->operations->get(remote->engine, path, HEAD_LIMIT, &value);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    reason = remote_check_head(remote, path, &value, ret_head);
+    if (reason != STATUS_ok) {
+        engine_value_free(&value);
+        return reason;
+    }
+    state_see_serial(&remote->state, path, ret_head->serial);
+    *ret_value = value;
+    return STATUS_ok;
+}
+
+enum status remote_put_head(struct remote *remote, struct head *head,
+                            const struct engine_value *old)
+{
+    char path[HEAD_PATH_SIZE];
+    char comment[HEAD_PATH_SIZE + 64];
+    struct bytes message = {0};
+    struct bytes text = {0};
+    enum status reason = remote->single_writer ? STATUS_ok : remote_try_conditions(remote);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    head_path(head->program, head->identity_hex, path);
+    const uint64_t seen = state_serial(&remote->state, path);
+    head->serial = (head->serial > seen ? head->serial : seen) + 1;
+    head->made = (uint64_t)time(NULL);
+    remote_comment(path, head->serial, comment);
+    head_encode(head, &message);
+    if (!message.failed) {
+        minisign_sign(&remote->keys.secret, message.data, message.size, comment, &text);
+        bytes_put(&text, message.data, message.size);
+    }
+    if (message.failed || text.failed) {
+        reason = STATUS_out_of_memory;
+    } else if (text.size > HEAD_LIMIT) {
+        reason = STATUS_remote_head_full;
+    } else {
+        reason = remote->engine->operations->swap(remote->engine, path, old, text.data, text.size);
+    }
+    if (reason == STATUS_ok) {
+        state_see_serial(&remote->state, path, head->serial);
+    }
+    bytes_free(&message);
+    bytes_free(&text);
+    return reason;
+}
+
+enum status remote_settle(struct remote *remote, const struct head *head, const char *payload)
+{
+    struct head now;
+    struct engine_value value = {0};
+    if (remote->engine->settle_ms == 0 || remote->single_writer) {
+        return STATUS_ok;
+    }
+    const struct timespec pause = clock_timespec(remote->engine->settle_ms * CLOCK_MS);
+    nanosleep(&pause, NULL);
+    const enum status reason =
+        remote_get_head(remote, head->program, head->identity_hex, &now, &value);
+    if (reason != STATUS_ok) {
+        return reason == STATUS_no_file || reason == STATUS_remote_rolled_back
+                   ? STATUS_remote_conflict
+                   : reason;
+    }
+    engine_value_free(&value);
+    return head_find_payload(&now, payload) || head_blocks(&now, payload) ? STATUS_ok
+                                                                          : STATUS_remote_conflict;
+}
+
+/* Objects. */
+
+/* Appends the data as one frame that says its size. */
+static enum status remote_pack(const void *data, size_t size, struct bytes *frame)
+{
+    const size_t bound = ZSTD_compressBound(size);
+    if (ZSTD_isError(bound) || !bytes_reserve(frame, bound)) {
+        return STATUS_out_of_memory;
+    }
+    const size_t packed =
+        ZSTD_compress(frame->data + frame->size, bound, data, size, REMOTE_ZSTD_LEVEL);
+    if (ZSTD_isError(packed)) {
+        return STATUS_out_of_memory;
+    }
+    frame->size += packed;
+    return STATUS_ok;
+}
+
+/* Unpacks one frame. It must say that it holds exactly `unpacked` bytes before anything is
+ * allocated, hold just that, end the input, and match its name. */
+static enum status remote_unpack(const void *frame, size_t size, uint64_t unpacked,
+                                 const char name[OBJECT_NAME_SIZE], uint8_t **ret_data)
+{
+    if (unpacked == 0 || unpacked > OBJECT_LIMIT ||
+        ZSTD_getFrameContentSize(frame, size) != unpacked ||
+        ZSTD_findFrameCompressedSize(frame, size) != size) {
+        return STATUS_remote_bad_object;
+    }
+    /* Aligned as what file_read gives: recipes are read in place. */
+    uint8_t *data = aligned_alloc(64, ((size_t)unpacked + 63) / 64 * 64);
+    if (!data) {
+        return STATUS_out_of_memory;
+    }
+    char found[OBJECT_NAME_SIZE];
+    const bool whole = ZSTD_decompress(data, (size_t)unpacked, frame, size) == unpacked;
+    if (whole) {
+        object_name(data, (size_t)unpacked, found);
+    }
+    if (!whole || strcmp(found, name) != 0) {
+        free(data);
+        return STATUS_remote_bad_object;
+    }
+    *ret_data = data;
+    return STATUS_ok;
+}
+
+static void remote_object_path(const char *name, char ret_path[ENGINE_PATH_SIZE])
+{
+    snprintf(ret_path, ENGINE_PATH_SIZE, "v1/obj/%s", name);
+}
+
+enum status remote_get_object(struct remote *remote, const struct head_part *part,
+                              uint8_t **ret_data)
+{
+    char path[ENGINE_PATH_SIZE];
+    struct engine_value value = {0};
+    remote_object_path(part->object, path);
+    enum status reason = remote->engine->operations->get(remote->engine, path, part->bytes, &value);
+    if (reason == STATUS_ok) {
+        reason = remote_unpack(value.data, value.size, part->unpacked, part->object, ret_data);
+    }
+    engine_value_free(&value);
+    return reason;
+}
+
+enum status remote_put_object(struct remote *remote, const void *data, size_t size,
+                              struct head_part *ret_part)
+{
+    char path[ENGINE_PATH_SIZE];
+    struct bytes frame = {0};
+    *ret_part = (struct head_part){.unpacked = size, .made = (uint64_t)time(NULL)};
+    object_name(data, size, ret_part->object);
+    remote_object_path(ret_part->object, path);
+    enum status reason = remote_pack(data, size, &frame);
+    if (reason == STATUS_ok) {
+        ret_part->bytes = frame.size;
+        reason = remote->engine->operations->put(remote->engine, path, frame.data, frame.size);
+    }
+    bytes_free(&frame);
+    return reason;
+}
+
+enum status remote_keep_object(struct remote *remote, const void *data, size_t size,
+                               const struct head_part *part)
+{
+    char path[ENGINE_PATH_SIZE];
+    struct engine_value value = {0};
+    struct head_part again;
+    remote_object_path(part->object, path);
+    enum status reason = remote->engine->operations->get(remote->engine, path, 0, &value);
+    engine_value_free(&value);
+    return reason == STATUS_no_file ? remote_put_object(remote, data, size, &again) : reason;
+}
+
+/* Conditions. */
+
+enum status remote_try_conditions(struct remote *remote)
+{
+    static const char text[] = "warmpipe looks whether conditional writes work here\n";
+    const struct engine_operations *operations = remote->engine->operations;
+    struct engine_value found = {0};
+    if (remote->conditions_known) {
+        return STATUS_ok;
+    }
+    /* The first may find it there or not; then it is. */
+    enum status reason =
+        operations->swap(remote->engine, REMOTE_PROBE, NULL, text, sizeof text - 1);
+    if (reason == STATUS_ok) {
+        reason = operations->swap(remote->engine, REMOTE_PROBE, NULL, text, sizeof text - 1);
+    }
+    if (reason == STATUS_remote_conflict) {
+        reason = operations->get(remote->engine, REMOTE_PROBE, 4096, &found);
+        if (reason == STATUS_ok && found.size > 0) {
+            found.data[0] ^= 1;
+            snprintf(found.version, sizeof found.version, "\"another\"");
+            reason = operations->swap(remote->engine, REMOTE_PROBE, &found, text, sizeof text - 1);
+        }
+        engine_value_free(&found);
+    }
+    remote->engine->detail[0] = '\0';
+    remote->conditions_known = reason == STATUS_remote_conflict;
+    return reason == STATUS_ok                ? STATUS_remote_no_conditions
+           : reason == STATUS_remote_conflict ? STATUS_ok
+                                              : reason;
+}
+
+bool remote_wait_for_try(unsigned try)
+{
+    if (try >= REMOTE_TRIES) {
+        return false;
+    }
+    const uint64_t most_ms = UINT64_C(10) << (try < 7 ? try : 7);
+    const struct timespec pause = clock_timespec((1 + unique_draw() % most_ms) * CLOCK_MS);
+    nanosleep(&pause, NULL);
+    return true;
+}

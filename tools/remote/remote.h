@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A remote as the verbs use it: an engine, the keys that are trusted, the key that signs, and what
+ * is remembered of it. Nothing that a head or an object says is used before its signature and
+ * digest are checked. Belongs to one thread. */
+#ifndef WARMPIPE_TOOLS_REMOTE_REMOTE_H
+#define WARMPIPE_TOOLS_REMOTE_REMOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/cli/output.h"
+#include "tools/remote/engines/engine.h"
+#include "tools/remote/head.h"
+#include "tools/remote/local.h"
+#include "tools/remote/minisign.h"
+
+struct remote_options {
+    const char *verb;       /* begins each message */
+    const char *url;        /* NULL: WARMPIPE_REMOTE */
+    const char *public_key; /* file; NULL: WARMPIPE_REMOTE_KEY, else the folder of trusted keys */
+    const char *secret_key; /* file; NULL: nothing can be written */
+    bool insecure;          /* heads are taken whoever has signed them */
+    bool single_writer;     /* nobody else writes: conditions need not work */
+    const char *root;       /* of the caches; NULL: none */
+    uint64_t min_serial;    /* older heads are refused; 0: none is too old */
+    uint64_t max_age_s;     /* heads made longer ago are refused; 0: none is */
+};
+
+struct remote {
+    const char *verb;
+    char name[URL_SIZE * 2]; /* the URL without secrets */
+    struct engine *engine;
+    bool insecure;
+    bool single_writer;
+    bool conditions_known; /* they were tried, and work */
+    struct minisign_keys keys;
+    struct state state;
+    uint64_t min_serial; /* as the options say */
+    uint64_t max_age_s;
+    bool failed; /* something was refused or could not be had */
+    bool gone;   /* it does not answer, or not as a remote: nothing more is asked of it */
+};
+
+/* Reads the keys and opens the engine. False after a message: the usage is wrong, or a key cannot
+ * be read. Closed with remote_close. */
+bool remote_open(const struct remote_options *options, struct remote *ret_remote);
+void remote_close(struct remote *remote);
+
+/* One line that names the path and why, and notes the failure. */
+void remote_complain(struct remote *remote, const char *path, enum status reason);
+
+/* Reads a head and checks signature, trusted comment, program, identity, serial and age. no_file:
+ * there is none. *ret_value is what a swap replaces, to be freed; it is filled with STATUS_ok
+ * alone. Other reasons: the engine's, remote_bad_head, remote_no_key, remote_untrusted_head,
+ * remote_rolled_back. */
+enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
+                            struct head *ret_head, struct engine_value *ret_value);
+
+/* Counts the serial up, signs, and replaces `old` (NULL: there is none yet). remote_conflict:
+ * another was first. remote_no_conditions: the server would not have told. */
+enum status remote_put_head(struct remote *remote, struct head *head,
+                            const struct engine_value *old);
+
+/* Fetches and unpacks the object of a part. *ret_data: part->unpacked bytes, freed by the caller.
+ * no_file, remote_bad_object, the engine's. */
+enum status remote_get_object(struct remote *remote, const struct head_part *part,
+                              uint8_t **ret_data);
+
+/* Packs and writes data as an object, and fills `part` but for the payload. */
+enum status remote_put_object(struct remote *remote, const void *data, size_t size,
+                              struct head_part *ret_part);
+
+/* Whether the object is there; writes it again if it is not. */
+enum status remote_keep_object(struct remote *remote, const void *data, size_t size,
+                               const struct head_part *part);
+
+/* After a swap of a head: whether it still names this payload, or blocks it. On a server that
+ * checks and writes in two steps it waits, and reads the head again. remote_conflict: another
+ * machine has overwritten it. */
+enum status remote_settle(struct remote *remote, const struct head *head, const char *payload);
+
+/* Writes a value that is there already, in a way that must fail. STATUS_ok: it did.
+ * remote_no_conditions: the server overwrites whatever is asked. */
+enum status remote_try_conditions(struct remote *remote);
+
+/* Waits before another try after a conflict, longer each time. False: there have been enough. */
+bool remote_wait_for_try(unsigned try);
+
+#endif

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/remote/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/files/names.h"
+#include "common/recipes/merge.h"
+#include "common/settings/config.h"
+#include "tools/cli/inventory.h"
+#include "tools/cli/options.h"
+
+bool session_open(const struct remote_options *options, char *root, struct session *ret_session)
+{
+    struct remote_options whole = *options;
+    *ret_session = (struct session){.root = root};
+    whole.root = root;
+    if (!root || !remote_open(&whole, &ret_session->remote)) {
+        free(root);
+        ret_session->root = NULL;
+        return false;
+    }
+    return true;
+}
+
+void session_close(struct session *session)
+{
+    for (size_t i = 0; i < session->app_count; i++) {
+        free(session->apps[i]);
+    }
+    free(session->apps);
+    vulkan_devices_free(&session->devices);
+    remote_close(&session->remote);
+    free(session->root);
+    *session = (struct session){0};
+}
+
+void session_find_devices(struct session *session)
+{
+    vulkan_devices_list(session->remote.verb, &session->devices);
+}
+
+bool session_add_app(struct session *session, const char *app)
+{
+    for (size_t i = 0; i < session->app_count; i++) {
+        if (strcmp(session->apps[i], app) == 0) {
+            return true;
+        }
+    }
+    char **apps = realloc(session->apps, (session->app_count + 1) * sizeof *apps);
+    if (!apps) {
+        return false;
+    }
+    session->apps = apps;
+    apps[session->app_count] = strdup(app);
+    if (!apps[session->app_count]) {
+        return false;
+    }
+    session->app_count++;
+    return true;
+}
+
+/* False after a message. */
+static bool session_add_named(struct session *session, const char *const *names, int count)
+{
+    for (int i = 0; i < count; i++) {
+        /* A folder has the name that 'run --app' gives it. */
+        char name[NAMES_APP_SIZE];
+        names_app_folder(&(struct names_program){.app_setting = names[i]}, name);
+        if (!session_add_app(session, name)) {
+            output_message("%s: out of memory", session->remote.verb);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool session_add_listed(const char *path, void *user)
+{
+    char program[NAMES_APP_SIZE];
+    char identity[DIGEST_HEX_SIZE];
+    return !head_split_path(path, program, identity) || session_add_app(user, program);
+}
+
+bool session_apps_there(struct session *session, const char *const *names, int count)
+{
+    struct remote *remote = &session->remote;
+    if (count > 0) {
+        return session_add_named(session, names, count);
+    }
+    const enum status reason =
+        remote->engine->operations->list(remote->engine, HEAD_FOLDER, session_add_listed, session);
+    if (reason != STATUS_ok) {
+        remote_complain(remote, HEAD_FOLDER, reason);
+        if (reason == STATUS_remote_unsupported) {
+            output_message("%s: say which program with --app NAME", remote->verb);
+        }
+    }
+    return reason == STATUS_ok;
+}
+
+/* A folder that is named after an executable ends in the digest of its path: who has it elsewhere
+ * looks for another name at the remote. */
+static void session_warn_of_name(const struct session *session, const char *app)
+{
+    const size_t length = strlen(app);
+    if (session->remote.keys.can_sign && length > 9 && app[length - 9] == '-' &&
+        names_is_hex(app + length - 8, 8)) {
+        output_message("%s: '%s' is named after a path, which may differ on other machines: set "
+                       "WARMPIPE_APP",
+                       session->remote.verb, app);
+    }
+}
+
+bool session_apps_here(struct session *session, const char *const *names, int count)
+{
+    struct inventory_apps apps;
+    if (count > 0) {
+        return session_add_named(session, names, count);
+    }
+    if (!inventory_apps(session->remote.verb, session->root, &apps)) {
+        return false;
+    }
+    for (size_t i = 0; i < apps.count; i++) {
+        const size_t before = session->app_count;
+        session_add_app(session, apps.names[i]);
+        if (session->app_count > before) {
+            session_warn_of_name(session, apps.names[i]);
+        }
+    }
+    inventory_apps_free(&apps);
+    return true;
+}
+
+void session_pull(struct session *session)
+{
+    for (size_t i = 0; i < session->app_count && !session->remote.gone; i++) {
+        pull_program(session, session->apps[i]);
+    }
+}
+
+void session_push(struct session *session, bool with_recipes)
+{
+    const uint64_t min_serial = session->remote.min_serial;
+    const uint64_t max_age_s = session->remote.max_age_s;
+    session->remote.min_serial = session->remote.max_age_s = 0; /* a push renews an old head */
+    for (size_t i = 0; i < session->app_count && !session->remote.gone; i++) {
+        push_program(session, session->apps[i]);
+        if (with_recipes && !session->remote.gone) {
+            push_recipes(session, session->apps[i]);
+        }
+    }
+    session->remote.min_serial = min_serial;
+    session->remote.max_age_s = max_age_s;
+}
+
+bool session_is_read_only(const char *verb)
+{
+    struct config config;
+    options_read_config(&config);
+    const bool read_only = config.read_only;
+    config_free(&config);
+    if (read_only) {
+        output_message("%s: %s (%s)", verb, status_text(STATUS_read_only),
+                       status_id(STATUS_read_only));
+    }
+    return read_only;
+}
+
+void session_tell(struct session *session, const char *app, const struct head *head,
+                  const char *identity_hex, const char *result, uint64_t bytes)
+{
+    struct output *output = session->output;
+    if (!output) {
+        return;
+    }
+    output_open(output, NULL, OUTPUT_ROW);
+    output_text(output, "name", app);
+    output_text(output, "kind", identity_hex && identity_hex[0] ? "blob" : "recipes");
+    output_text(output, "device", head ? head->identity.device_name : "");
+    output_text(output, "identity", identity_hex ? identity_hex : "");
+    output_text(output, "result", result);
+    output_size(output, "size", bytes);
+    output_number(output, "serial", head ? head->serial : 0);
+    output_close(output);
+}
+
+void session_show_traffic(struct session *session, struct output *output)
+{
+    const struct engine_traffic *traffic = &session->remote.engine->traffic;
+    output_number(output, "requests", traffic->requests);
+    output_size(output, "received", traffic->received);
+    output_size(output, "sent", traffic->sent);
+}
+
+/* Recipes. */
+
+void session_recipes_free(struct session_recipes *recipes)
+{
+    for (size_t i = 0; i < recipes->count; i++) {
+        recipe_segment_close(&recipes->segments[i]);
+    }
+    free(recipes->segments);
+    free(recipes->inputs);
+    recipe_judge_free(&recipes->judge);
+    *recipes = (struct session_recipes){0};
+}
+
+static enum status session_get_segment(struct remote *remote, const struct head_part *part,
+                                       struct recipe_segment *ret_segment)
+{
+    uint8_t *data = NULL;
+    enum status reason = remote_get_object(remote, part, &data);
+    if (reason == STATUS_ok) {
+        reason = recipe_segment_take(data, (size_t)part->unpacked, ret_segment);
+        if (reason != STATUS_ok) {
+            free(data);
+        }
+    }
+    return reason == STATUS_no_file ? STATUS_remote_object_missing : reason;
+}
+
+enum status session_recipes_get(struct remote *remote, const struct head *head,
+                                struct session_recipes *ret_recipes)
+{
+    struct session_recipes recipes = {0};
+    recipes.segments = calloc(head->part_count + 1, sizeof *recipes.segments);
+    recipes.inputs = calloc(head->part_count + 1, sizeof *recipes.inputs);
+    enum status reason = recipe_judge_init(&recipes.judge) && recipes.segments && recipes.inputs
+                             ? STATUS_ok
+                             : STATUS_out_of_memory;
+    for (size_t i = 0; reason == STATUS_ok && i < head->part_count; i++) {
+        reason = session_get_segment(remote, &head->parts[i], &recipes.segments[i]);
+        if (reason == STATUS_ok) {
+            recipes.inputs[i].segment = &recipes.segments[i];
+            recipes.count++;
+        }
+    }
+    if (reason != STATUS_ok) {
+        session_recipes_free(&recipes);
+        return reason;
+    }
+    *ret_recipes = recipes;
+    return STATUS_ok;
+}
+
+/* Heads. */
+
+static bool session_add_head(struct session_heads *heads, const char *path)
+{
+    char(*paths)[HEAD_PATH_SIZE] = realloc(heads->paths, (heads->count + 1) * sizeof *paths);
+    if (!paths) {
+        return false;
+    }
+    heads->paths = paths;
+    snprintf(paths[heads->count++], HEAD_PATH_SIZE, "%s", path);
+    return true;
+}
+
+struct session_listing {
+    struct session_heads *heads;
+    const char *const *apps;
+    int app_count;
+};
+
+static bool session_visit_head(const char *path, void *user)
+{
+    const struct session_listing *listing = user;
+    char program[NAMES_APP_SIZE];
+    char identity[DIGEST_HEX_SIZE];
+    if (!head_split_path(path, program, identity)) {
+        return true;
+    }
+    bool meant = listing->app_count == 0;
+    for (int i = 0; i < listing->app_count; i++) {
+        meant = meant || strcmp(listing->apps[i], program) == 0;
+    }
+    return !meant || session_add_head(listing->heads, path);
+}
+
+static int session_compare_heads(const void *left, const void *right)
+{
+    return strcmp(left, right);
+}
+
+/* The paths that are known without a listing. */
+static void session_guess_heads(struct session *session, const char *const *apps, int app_count,
+                                struct session_heads *heads)
+{
+    session_find_devices(session);
+    for (int i = 0; i < app_count; i++) {
+        char path[HEAD_PATH_SIZE];
+        for (size_t device = 0; device < session->devices.count; device++) {
+            char hex[DIGEST_HEX_SIZE];
+            digest_format(identity_digest(&session->devices.identities[device]), hex);
+            head_path(apps[i], hex, path);
+            session_add_head(heads, path);
+        }
+        head_path(apps[i], NULL, path);
+        session_add_head(heads, path);
+    }
+}
+
+bool session_find_heads(struct session *session, const char *const *apps, int app_count,
+                        struct session_heads *ret_heads)
+{
+    struct remote *remote = &session->remote;
+    struct session_listing listing = {ret_heads, apps, app_count};
+    *ret_heads = (struct session_heads){0};
+    const enum status reason =
+        remote->engine->operations->list(remote->engine, HEAD_FOLDER, session_visit_head, &listing);
+    if (reason == STATUS_remote_unsupported && app_count > 0) {
+        remote->engine->detail[0] = '\0';
+        session_guess_heads(session, apps, app_count, ret_heads);
+        return true;
+    }
+    if (reason != STATUS_ok) {
+        remote_complain(remote, HEAD_FOLDER, reason);
+        session_heads_free(ret_heads);
+        return false;
+    }
+    if (ret_heads->count > 0) {
+        qsort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_heads);
+    }
+    return true;
+}
+
+void session_heads_free(struct session_heads *heads)
+{
+    free(heads->paths);
+    *heads = (struct session_heads){0};
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What one call of pull, push, sync, run or remote has in hand: the remote, the root of the caches,
+ * the devices of this machine and the programs that are meant; and what each verb does with it.
+ * Belongs to one thread. */
+#ifndef WARMPIPE_TOOLS_REMOTE_SESSION_H
+#define WARMPIPE_TOOLS_REMOTE_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/cli/output.h"
+#include "tools/recipes/judge.h"
+#include "tools/remote/remote.h"
+#include "tools/vulkan/vulkan_loader.h"
+
+struct session {
+    struct remote remote;
+    char *root;                    /* of the caches */
+    struct vulkan_devices devices; /* of this machine */
+    char **apps;
+    size_t app_count;
+    struct output *output; /* gets a row for each head; NULL: nothing is shown */
+};
+
+/* Opens the remote for a root, which is freed with the session, also after a failure. False after a
+ * message; also where `root` is NULL, whose message was the caller's. */
+bool session_open(const struct remote_options *options, char *root, struct session *ret_session);
+void session_close(struct session *session);
+
+/* Asks the drivers for this machine's devices. Without any, only recipes are pulled. */
+void session_find_devices(struct session *session);
+
+/* Adds a program. False: out of memory. */
+bool session_add_app(struct session *session, const char *app);
+
+/* The programs are those that were named; if none, all that the remote lists, or all of the root.
+ * False after a message. */
+bool session_apps_there(struct session *session, const char *const *names, int count);
+bool session_apps_here(struct session *session, const char *const *names, int count);
+
+/* All programs, in or out. Failures are shown and noted in the remote. */
+void session_pull(struct session *session);
+void session_push(struct session *session, bool with_recipes);
+
+/* Whether WARMPIPE_READONLY forbids to write here; then after a message. */
+bool session_is_read_only(const char *verb);
+
+/* A row of the table: what became of one head. `bytes`: of objects that were moved. */
+void session_tell(struct session *session, const char *app, const struct head *head,
+                  const char *identity_hex, const char *result, uint64_t bytes);
+
+/* Fields after a table: what was moved. */
+void session_show_traffic(struct session *session, struct output *output);
+
+/* One program (pull.c, push.c). */
+
+/* Takes the program's blobs for the devices here and, where a device then still has none, its
+ * recipes. */
+void pull_program(struct session *session, const char *app);
+
+/* The blob of one device alone. Whether the program then has one here. */
+bool pull_blob(struct session *session, const char *app, const struct driver_identity *identity);
+
+/* Sends the program's blobs that the remote lacks, of every driver that the root has. */
+void push_program(struct session *session, const char *app);
+
+/* Unites the program's recipes with those of the remote, and sends them if that adds any. */
+void push_recipes(struct session *session, const char *app);
+
+/* The parts of a recipes' head, each fetched, judged record by record and merged into one. Freed
+ * with session_recipes_free. */
+struct session_recipes {
+    struct recipe_judge judge;
+    struct recipe_segment *segments;
+    struct recipe_merge_input *inputs;
+    size_t count;
+};
+
+/* Fetches them. The first that fails is the result, and nothing is to be freed. */
+enum status session_recipes_get(struct remote *remote, const struct head *head,
+                                struct session_recipes *ret_recipes);
+void session_recipes_free(struct session_recipes *recipes);
+
+/* Heads' paths. */
+struct session_heads {
+    char (*paths)[HEAD_PATH_SIZE];
+    size_t count;
+};
+
+/* The heads of the named programs, or of all. Where the engine cannot list, those of this machine's
+ * devices and the recipes' are tried, of programs that were named. False after a message. Freed
+ * with session_heads_free. */
+bool session_find_heads(struct session *session, const char *const *apps, int app_count,
+                        struct session_heads *ret_heads);
+void session_heads_free(struct session_heads *heads);
+
+/* `warmpipe remote gc` (gc.c): removes objects that no head names and that a run at least
+ * `grace_ms` ago has noted as such. Gives the exit status. */
+int gc_run(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output);
+
+/* `warmpipe run` with a remote (run_remote.c): pulls before the program starts, in a process of its
+ * own with a time limit, and pushes when the program has ended. Nothing that a remote does keeps
+ * the program from starting. */
+struct run_remote {
+    const char *url;        /* NULL: WARMPIPE_REMOTE */
+    const char *public_key; /* files; NULL: as remote_options says */
+    const char *secret_key; /* NULL: nothing is pushed */
+    const char *app;        /* the program's folder */
+    const char *root;       /* of the caches */
+    uint64_t wait_ms;       /* for a pull, at most */
+    uint64_t lease_wait_ms; /* for another machine that compiles, at most; 0: leases are not used */
+    struct run_leases *leases; /* that this run holds; NULL: none */
+};
+
+/* Pulls for at most `wait_ms`. With leases: if the program then has no blob for a device, takes the
+ * lease of it, or waits for the machine that holds it and pulls again. Called with one thread. */
+void run_remote_pull(struct run_remote *run);
+
+/* Runs the command as a child by `execute`, which gives an exit status where it cannot, passes on
+ * the signals that this process is sent, pushes once it has ended, and gives the leases back. Gives
+ * its exit status; where a signal has killed it, does not return but dies of the same. */
+int run_remote_program(const struct run_remote *run, char **command,
+                       int (*execute)(char **command));
+
+#endif

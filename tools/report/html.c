@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/report/html.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/text.h"
+
+static void html_put_raw(struct bytes *out, const char *text)
+{
+    bytes_put(out, text, strlen(text));
+}
+
+/* NULL: the character needs none. */
+static const char *html_entity(char character)
+{
+    static const char *const entities[128] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
+    return (unsigned char)character < 128 ? entities[(unsigned char)character] : NULL;
+}
+
+static void html_put_escaped(struct bytes *out, const char *text)
+{
+    while (*text) {
+        const size_t length = utf8_length(text);
+        const char *escape = html_entity(*text);
+        if (escape) {
+            html_put_raw(out, escape);
+        } else if (utf8_shown_length(text) == 0) {
+            html_put_raw(out, "\xef\xbf\xbd");
+        } else {
+            bytes_put(out, text, length);
+        }
+        text += length > 0 ? length : 1;
+    }
+}
+
+void html_put(struct bytes *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *hole;
+    while ((hole = strstr(format, "%s"))) {
+        bytes_put(out, format, (size_t)(hole - format));
+        html_put_escaped(out, va_arg(arguments, const char *));
+        format = hole + 2;
+    }
+    html_put_raw(out, format);
+    va_end(arguments);
+}
+
+void html_put_json(struct bytes *out, const struct bytes *json)
+{
+    for (size_t i = 0; i < json->size; i++) {
+        const uint8_t byte = json->data[i];
+        if (byte == '<' || byte == '>' || byte == '&') {
+            html_put_raw(out, byte == '<' ? "\\u003c" : byte == '>' ? "\\u003e" : "\\u0026");
+        } else {
+            bytes_put_u8(out, byte);
+        }
+    }
+    out->failed |= json->failed;
+}
+
+/* With three digits. */
+static struct html_figure html_measure(double value, const char *unit)
+{
+    struct html_figure figure;
+    const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    snprintf(figure.text, sizeof figure.text, "%.*f %s", decimals, value, unit);
+    return figure;
+}
+
+struct html_figure html_duration(uint64_t nanoseconds)
+{
+    const double seconds = (double)nanoseconds / 1e9;
+    if (nanoseconds == 0) {
+        return (struct html_figure){"0"};
+    }
+    if (seconds >= 0.9995) {
+        return html_measure(seconds, "s");
+    }
+    return seconds >= 0.9995e-3 ? html_measure(seconds * 1e3, "ms")
+                                : html_measure(seconds * 1e6, "µs");
+}
+
+struct html_figure html_size(uint64_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)bytes / 1024;
+    size_t unit = 0;
+    while (value >= 1023.5 && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1024;
+        unit++;
+    }
+    return bytes == 0 ? (struct html_figure){"0"} : html_measure(value, units[unit]);
+}
+
+struct html_figure html_count(uint64_t number)
+{
+    char digits[24];
+    struct html_figure figure;
+    size_t used = 0;
+    const int count = snprintf(digits, sizeof digits, "%" PRIu64, number);
+    for (int i = 0; i < count; i++) {
+        if (i > 0 && (count - i) % 3 == 0) {
+            figure.text[used++] = ',';
+        }
+        figure.text[used++] = digits[i];
+    }
+    figure.text[used] = '\0';
+    return figure;
+}
+
+struct html_figure html_percent(uint64_t part, uint64_t whole)
+{
+    struct html_figure figure = {"–"};
+    if (whole > 0) {
+        snprintf(figure.text, sizeof figure.text, "%.*f %%", part == 0 || part == whole ? 0 : 1,
+                 100.0 * (double)part / (double)whole);
+    }
+    return figure;
+}
+
+/* Bars are drawings whose widths are thousandths: the page's policy allows no styles in attributes.
+ */
+#define BAR_WIDTH 1000
+
+/* A part that is not 0 is at least two thousandths wide, so that it shows. */
+static uint64_t html_bar_share(uint64_t part, uint64_t whole)
+{
+    const double share = whole > 0 ? (double)part / (double)whole : 0;
+    return part > 0 && share < 2.0 / BAR_WIDTH ? 2 : (uint64_t)(share * BAR_WIDTH + 0.5);
+}
+
+void html_put_bar(struct bytes *out, const struct html_segment *segments, size_t count,
+                  uint64_t whole)
+{
+    uint64_t at = 0;
+    html_put(out, "<svg class=\"bar\" viewBox=\"0 0 1000 1\" preserveAspectRatio=\"none\" "
+                  "aria-hidden=\"true\">");
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t width = html_bar_share(segments[i].part, whole);
+        char x[24];
+        char w[24];
+        snprintf(x, sizeof x, "%" PRIu64, at);
+        snprintf(w, sizeof w, "%" PRIu64, width);
+        if (width > 0) {
+            html_put(out, "<rect class=\"%s\" x=\"%s\" width=\"%s\" height=\"1\"/>",
+                     segments[i].kind, x, w);
+        }
+        at += width;
+    }
+    html_put(out, "</svg>");
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The events of traces, put together as runs of programs with their threads and spans. Not
+ * thread-safe. */
+#ifndef WARMPIPE_TOOLS_REPORT_TRACE_RUNS_H
+#define WARMPIPE_TOOLS_REPORT_TRACE_RUNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/report/trace_events.h"
+
+/* Limits; anything beyond them is left out. */
+#define TRACE_MAX_RUNS  1024
+#define TRACE_MAX_NAMES 256 /* of spans, all runs together */
+
+/* Lanes of a run, one for each thread; further threads share the last one. */
+#define TRACE_MAX_LANES 48
+
+/* Rows of a lane: a span that overlaps an earlier one is in a row below it. */
+#define TRACE_MAX_ROWS 4
+
+struct trace_span {
+    uint64_t start_ns;
+    uint64_t duration_ns;
+    uint64_t bytes;
+    struct digest digest;
+    uint16_t name; /* of trace_runs */
+    uint8_t category;
+    uint8_t result;
+    uint8_t lane;
+    uint8_t row;
+};
+
+struct trace_lane {
+    uint64_t thread;
+    const char *name; /* "" where the thread has none */
+    unsigned rows;    /* at least 1 */
+};
+
+/* Sums over the spans of a run. */
+struct trace_sums {
+    uint64_t pipelines;                     /* requested */
+    uint64_t results[TRACE_RESULT_COUNT];   /* of these */
+    uint64_t result_ns[TRACE_RESULT_COUNT]; /* their time, summed over all threads */
+    uint64_t create_ns;                     /* of all */
+    uint64_t elapsed_ns; /* time in which any thread created pipelines; set by trace_runs_finish */
+    uint64_t objects;
+    uint64_t objects_shared;
+    uint64_t load_ns;
+    uint64_t loaded_bytes;
+    uint64_t saves;
+    uint64_t prewarmed; /* pipelines compiled ahead, or found */
+    uint64_t prewarm_ns;
+};
+
+struct trace_run {
+    uint64_t process;
+    size_t file; /* the trace; its first run began at file_begin_ns */
+    size_t place;
+    uint64_t file_begin_ns;
+    uint64_t devices; /* a bit for each of the first 64 that has an event */
+    const char *app;  /* this and the next three: of the first device */
+    const char *device;
+    const char *driver;
+    const char *identity;
+    const char *state; /* of the cache: when it was loaded, else when the device was created */
+    const char *reason;
+    struct trace_lane lanes[TRACE_MAX_LANES];
+    size_t lane_count;
+    struct trace_span *spans; /* by lane, row and start */
+    size_t span_count;
+    size_t span_capacity;
+    uint64_t dropped; /* events that the process could not keep */
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    struct trace_sums sums;
+};
+
+struct trace_runs {
+    struct trace_run **runs; /* in the order of time */
+    size_t count;
+    size_t files;
+    size_t file_start; /* first run of the current file: a run is in one file */
+    const char *names[TRACE_MAX_NAMES];
+    size_t name_count;
+    struct trace_text *texts; /* all texts of runs, lanes and names */
+    uint64_t left_out;        /* events beyond the limits */
+    bool failed;              /* out of memory: something is missing */
+};
+
+/* Adds the events of one trace. Zero-initialize `runs`; free with trace_runs_free. */
+enum trace_verdict trace_runs_add(struct trace_runs *runs, const void *data, size_t size);
+
+/* Call it when all traces are added: it sorts runs and spans. */
+void trace_runs_finish(struct trace_runs *runs);
+
+void trace_runs_free(struct trace_runs *runs);
+
+#endif

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe run: one program under the layer, nothing installed. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/status.h"
+#include "common/files/file.h"
+#include "common/files/names.h"
+#include "common/settings/config.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+#include "tools/cli/verb.h"
+#include "tools/run/layer_process.h"
+#ifdef WARMPIPE_HAVE_REMOTE
+#include "tools/remote/session.h"
+#endif
+
+/* Below --dir: the driver's own caches. */
+#define DRIVER_FOLDER "driver"
+
+/* The exit statuses of a shell for a command that cannot be run. */
+#define STATUS_NOT_EXECUTABLE 126
+#define STATUS_NOT_FOUND      127
+
+enum {
+    OPTION_DIR,
+    OPTION_APP,
+    OPTION_REMOTE,
+    OPTION_PUBLIC_KEY,
+    OPTION_SECRET_KEY,
+    OPTION_REMOTE_WAIT,
+    OPTION_LEASE_WAIT,
+    OPTION_QUIET,
+    OPTION_VERBOSE
+};
+
+static const struct option_spec options[] = {
+    [OPTION_DIR] = {"dir", 0, "DIR", "keep all caches here; the driver's own in DIR/driver"},
+    [OPTION_APP] = {"app", 0, "NAME", "name of the program's folder there"},
+    [OPTION_REMOTE] = {"remote", 0, "URL", "pull from there first (default WARMPIPE_REMOTE)"},
+    [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust only this key"},
+    [OPTION_SECRET_KEY] = {"secret-key", 0, "FILE", "push at the end, signed with this key"},
+    [OPTION_REMOTE_WAIT] = {"remote-wait", 0, "TIME", "start after this time at most (default 2s)"},
+    [OPTION_LEASE_WAIT] = {"lease-wait", 0, "TIME", "let one machine compile for all (default 0s)"},
+    [OPTION_QUIET] = {"quiet", 'q', NULL, "do not print a summary line at the end"},
+    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "show the variables that are set; more messages"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* To be freed; NULL after a message. */
+static char *run_absolute_path(const char *path)
+{
+    char *here = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
+    if (!here) {
+        output_message("run: no current directory for '%s': %s", path, strerror(errno));
+        return NULL;
+    }
+    char *result = output_format("run", "%s%s%s", here, *here ? "/" : "", path);
+    free(here);
+    return result;
+}
+
+static bool run_set_driver_caches(const char *root, bool verbose)
+{
+    char *driver = output_format("run", "%s/" DRIVER_FOLDER, root);
+    bool done = driver && variable_set_if_unset("run", "MESA_SHADER_CACHE_DIR", driver, verbose) &&
+                variable_set_if_unset("run", "__GL_SHADER_DISK_CACHE_PATH", driver, verbose);
+    free(driver);
+    return done;
+}
+
+static bool run_set_directory(const char *directory, bool verbose)
+{
+    char *root = run_absolute_path(directory);
+    bool done = root && variable_set("run", "WARMPIPE_DIR", root, verbose);
+    if (done) {
+        /* NVIDIA's driver does not create its folder. If it cannot be made, the program runs
+         * anyway: it starts cold. */
+        int fd;
+        enum status reason = file_open_directory(root, DRIVER_FOLDER, true, &fd);
+        if (reason == STATUS_ok) {
+            close(fd);
+            done = run_set_driver_caches(root, verbose);
+        } else {
+            output_message("run: cannot use '%s/" DRIVER_FOLDER "': %s (%s)", root,
+                           status_text(reason), status_id(reason));
+        }
+    }
+    free(root);
+    return done;
+}
+
+static int run_execute(char **command)
+{
+    execvp(command[0], command);
+    int error = errno;
+    output_message("run: cannot run '%s': %s", command[0], strerror(error));
+    return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
+#ifdef WARMPIPE_HAVE_REMOTE
+
+/* The folder of the program, if its name is known before it runs. False after a message. */
+static bool run_find_app(char ret_app[NAMES_APP_SIZE])
+{
+    const char *app = getenv("WARMPIPE_APP");
+    if (!app || !*app) {
+        output_message("run: a remote needs the program's name: give --app NAME");
+        return false;
+    }
+    names_app_folder(&(struct names_program){.app_setting = app}, ret_app);
+    return true;
+}
+
+/* Pulls, runs the program, and pushes if there is a secret key. Returns only if the program cannot
+ * be run, or after a push. */
+static int run_with_remote(const struct arguments *arguments, uint64_t wait_ms,
+                           uint64_t lease_wait_ms)
+{
+    char app[NAMES_APP_SIZE];
+    struct config config;
+    struct run_remote remote = {
+        .url = arguments->values[OPTION_REMOTE],
+        .public_key = arguments->values[OPTION_PUBLIC_KEY],
+        .secret_key = arguments->values[OPTION_SECRET_KEY],
+        .app = app,
+        .wait_ms = wait_ms,
+        .lease_wait_ms = lease_wait_ms,
+    };
+    const bool known = run_find_app(app);
+    options_read_config(&config);
+    remote.root = config.root;
+    if (!known || !remote.root) {
+        config_free(&config);
+        return run_execute(arguments->operands);
+    }
+    run_remote_pull(&remote);
+    const int status = remote.secret_key
+                           ? run_remote_program(&remote, arguments->operands, run_execute)
+                           : run_execute(arguments->operands);
+    config_free(&config);
+    return status;
+}
+
+#endif
+
+static int run_program(const struct arguments *arguments, uint64_t wait_ms, uint64_t lease_wait_ms)
+{
+    const char *variable = getenv("WARMPIPE_REMOTE");
+    if (!arguments->values[OPTION_REMOTE] && (!variable || !*variable)) {
+        return run_execute(arguments->operands);
+    }
+#ifdef WARMPIPE_HAVE_REMOTE
+    return run_with_remote(arguments, wait_ms, lease_wait_ms);
+#else
+    (void)wait_ms;
+    (void)lease_wait_ms;
+    output_message("run: %s (%s)", status_text(STATUS_remote_unsupported),
+                   status_id(STATUS_remote_unsupported));
+    return run_execute(arguments->operands);
+#endif
+}
+
+static int run_command(const struct arguments *arguments)
+{
+    const char *wait = arguments->values[OPTION_REMOTE_WAIT];
+    const char *lease_wait = arguments->values[OPTION_LEASE_WAIT];
+    uint64_t wait_ms = 2000;
+    uint64_t lease_wait_ms = 0;
+    if ((wait && !options_duration("run", wait, &wait_ms)) ||
+        (lease_wait && !options_duration("run", lease_wait, &lease_wait_ms))) {
+        return EXIT_USAGE;
+    }
+    bool verbose = arguments->values[OPTION_VERBOSE];
+    const char *directory = arguments->values[OPTION_DIR];
+    const char *app = arguments->values[OPTION_APP];
+    if (getenv("WARMPIPE_DISABLE")) {
+        output_message("run: WARMPIPE_DISABLE is set: the program runs without the layer");
+    }
+    if (!layer_variables_set("run", verbose) ||
+        (directory && !run_set_directory(directory, verbose)) ||
+        (!arguments->values[OPTION_QUIET] &&
+         !variable_set_if_unset("run", "WARMPIPE_SUMMARY", "1", verbose)) ||
+        (app && !variable_set("run", "WARMPIPE_APP", app, verbose)) ||
+        (verbose && !variable_set_if_unset("run", "WARMPIPE_LOG", "info", verbose))) {
+        return EXIT_USAGE;
+    }
+    if (!arguments->values[OPTION_QUIET] && !getenv("WARMPIPE_DISABLE")) {
+        bypass_watch();
+    }
+    return run_program(arguments, wait_ms, lease_wait_ms);
+}
+
+const struct verb verb_run = {
+    .name = "run",
+    .summary = "run a program with its pipelines cached",
+    .operands = "[--] PROGRAM [ARGUMENT...]",
+    .description =
+        "Runs PROGRAM under the layer; nothing needs to be installed. When one of its\n"
+        "Vulkan devices is destroyed, a summary line says what was hit and saved.\n\n"
+        "With --dir, one directory holds everything that a container has to keep: the\n"
+        "driver's own disk caches move to DIR/driver, unless MESA_SHADER_CACHE_DIR or\n"
+        "__GL_SHADER_DISK_CACHE_PATH is set. Without --dir they stay where they are.\n"
+        "With --remote, the program's caches are pulled first, and pushed at its end if\n"
+        "there is a secret key. A remote that fails never stops the program. --lease-wait\n"
+        "lets one machine compile what nobody has, while the others wait to pull it.\n"
+        "The exit status is PROGRAM's; 127 if it is not found, 126 if it cannot be run.",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = INT_MAX,
+    .runs_program = true,
+    .run = run_command,
+};

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/layer_process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/cli/output.h"
+#include "tools/install/manifests.h"
+
+#define BYPASS_NAME_SIZE 64
+
+bool variable_set(const char *verb, const char *name, const char *value, bool verbose)
+{
+    if (setenv(name, value, 1) != 0) {
+        output_message("%s: cannot set %s: %s", verb, name, strerror(errno));
+        return false;
+    }
+    if (verbose) {
+        output_message("%s=%s", name, value);
+    }
+    return true;
+}
+
+bool variable_set_if_unset(const char *verb, const char *name, const char *value, bool verbose)
+{
+    return getenv(name) || variable_set(verb, name, value, verbose);
+}
+
+static size_t variable_trim_slashes(const char *text, size_t length)
+{
+    while (length > 1 && text[length - 1] == '/') {
+        length--;
+    }
+    return length;
+}
+
+/* Whether `entry` is in a list separated by colons; slashes at the end do not matter. */
+static bool variable_list_contains(const char *list, const char *entry)
+{
+    size_t size = variable_trim_slashes(entry, strlen(entry));
+    for (const char *part = list; *part; part += *part == ':') {
+        size_t length = strcspn(part, ":");
+        if (variable_trim_slashes(part, length) == size && memcmp(part, entry, size) == 0) {
+            return true;
+        }
+        part += length;
+    }
+    return false;
+}
+
+enum list_end { LIST_FRONT, LIST_BACK };
+
+/* Adds `entry` to a variable that holds a list, or to `preset` where it is unset or empty. The
+ * user's entries stay, and no entry is added twice. */
+static bool variable_add_to_list(const char *verb, const char *name, const char *preset,
+                                 const char *entry, enum list_end end, bool verbose)
+{
+    const char *list = getenv(name);
+    if (!list || !*list) {
+        list = preset;
+    }
+    if (variable_list_contains(list, entry)) {
+        return true;
+    }
+    const char *between = *list ? ":" : "";
+    const char *first = end == LIST_FRONT ? entry : list;
+    char *value = output_format(verb, "%s%s%s", first, between, first == entry ? list : entry);
+    const bool done = value && variable_set(verb, name, value, verbose);
+    free(value);
+    return done;
+}
+
+bool layer_variables_set(const char *verb, bool verbose)
+{
+    if (!variable_set(verb, "WARMPIPE_ENABLE", "1", verbose)) {
+        return false;
+    }
+    char *data = layer_data_directory();
+    if (!data) {
+        output_message("%s: no " LAYER_MANIFEST " beside this program: programs get the layer only "
+                       "if it is installed",
+                       verb);
+        return true;
+    }
+    char *folder = output_format(verb, "%s/" LAYER_IMPLICIT_FOLDER, data);
+    bool done =
+        folder &&
+        variable_add_to_list(verb, "XDG_DATA_DIRS", "/usr/local/share/:/usr/share/", data,
+                             LIST_BACK, verbose) &&
+        variable_add_to_list(verb, "VK_ADD_IMPLICIT_LAYER_PATH", "", folder, LIST_FRONT, verbose) &&
+        variable_add_to_list(verb, "VK_INSTANCE_LAYERS", "", LAYER_NAME, LIST_FRONT, verbose);
+    free(folder);
+    free(data);
+    return done;
+}
+
+/* doctor looks twice at a process before it reports it. */
+#define SECOND_LOOK_US 300000
+
+/* Pauses of a watch, in milliseconds. */
+static const int watch_pauses[] = {1000, 1000, 2000, 4000, 8000, 16000, 28000};
+
+/* File names of drivers' libraries. NVIDIA's also serves OpenGL. */
+static const char *const driver_patterns[] = {"libvulkan_*.so*", "libvk_swiftshader.so*",
+                                              "libGLX_nvidia.so*", "amdvlk*.so*"};
+
+static bool bypass_is_driver(const char *name)
+{
+    for (size_t i = 0; i < sizeof driver_patterns / sizeof driver_patterns[0]; i++) {
+        if (fnmatch(driver_patterns[i], name, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static FILE *bypass_open(pid_t process, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)process, name);
+    return fopen(path, "re");
+}
+
+/* Whether a process has mapped a Vulkan driver's library and not the layer's; which one. The loader
+ * maps drivers before layers, so one look proves nothing. False where /proc shows nothing. */
+static bool bypass_look(pid_t process, char ret_driver[BYPASS_NAME_SIZE])
+{
+    FILE *maps = bypass_open(process, "maps");
+    char *line = NULL;
+    size_t capacity = 0;
+    bool has_layer = false;
+    bool has_driver = false;
+    while (maps && getline(&line, &capacity, maps) > 0) {
+        char *slash = strrchr(line, '/');
+        if (!slash) {
+            continue;
+        }
+        char *name = slash + 1;
+        name[strcspn(name, " \n")] = '\0';
+        has_layer |= strcmp(name, LAYER_LIBRARY) == 0;
+        if (!has_driver && bypass_is_driver(name)) {
+            snprintf(ret_driver, BYPASS_NAME_SIZE, "%s", name);
+            has_driver = true;
+        }
+    }
+    free(line);
+    if (maps) {
+        fclose(maps);
+    }
+    return has_driver && !has_layer;
+}
+
+/* Whether the process ends within that time. */
+static bool bypass_wait(int fd, int milliseconds)
+{
+    struct pollfd ended = {.fd = fd, .events = POLLIN};
+    return poll(&ended, 1, milliseconds) != 0;
+}
+
+static void bypass_watch_process(pid_t process, int fd)
+{
+    char driver[BYPASS_NAME_SIZE];
+    bool seen = false;
+    for (size_t i = 0; i < sizeof watch_pauses / sizeof watch_pauses[0]; i++) {
+        if (bypass_wait(fd, watch_pauses[i])) {
+            return;
+        }
+        const bool sees = bypass_look(process, driver);
+        if (sees && seen) {
+            output_message("run: the program has loaded %s without the layer: it bypasses the "
+                           "Vulkan loader, or uses OpenGL alone (PROGRAMS.md)",
+                           driver);
+            return;
+        }
+        seen = sees;
+    }
+}
+
+void bypass_watch(void)
+{
+    const pid_t process = getpid();
+    const int fd = (int)syscall(SYS_pidfd_open, process, 0);
+    if (fd < 0) {
+        return;
+    }
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (fork() == 0) {
+            close(STDIN_FILENO);
+            close(STDOUT_FILENO);
+            bypass_watch_process(process, fd);
+        }
+        _exit(0);
+    }
+    close(fd);
+    if (child > 0) {
+        waitpid(child, NULL, 0);
+    }
+}
+
+/* By the environment that the process was started with. */
+static bool bypass_wants_layer(pid_t process)
+{
+    FILE *environment = bypass_open(process, "environ");
+    char *variable = NULL;
+    size_t capacity = 0;
+    bool wanted = false;
+    bool disabled = false;
+    while (environment && getdelim(&variable, &capacity, '\0', environment) > 0) {
+        wanted |= strcmp(variable, "WARMPIPE_ENABLE=1") == 0 ||
+                  (strncmp(variable, "VK_", 3) == 0 && strstr(variable, LAYER_NAME));
+        disabled |= strncmp(variable, "WARMPIPE_DISABLE=", 17) == 0;
+    }
+    free(variable);
+    if (environment) {
+        fclose(environment);
+    }
+    return wanted && !disabled;
+}
+
+void bypass_find(void (*tell)(pid_t process, const char *driver, void *user), void *user)
+{
+    DIR *folder = opendir("/proc");
+    char driver[BYPASS_NAME_SIZE];
+    for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        const pid_t process = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (process > 0 && bypass_wants_layer(process) && bypass_look(process, driver)) {
+            usleep(SECOND_LOOK_US);
+            if (bypass_look(process, driver)) {
+                tell(process, driver, user);
+            }
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whether a process gets the layer: the variables by which the loader finds it, and programs that
+ * bypass the loader. Which variables, and why: docs/decisions/0011-variables-of-run.md. */
+#ifndef WARMPIPE_TOOLS_RUN_LAYER_PROCESS_H
+#define WARMPIPE_TOOLS_RUN_LAYER_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Sets the loader's variables in this process, so that it, or the program that it becomes, runs
+ * under the layer that belongs to this tool. The user's entries in lists stay. verbose: each
+ * variable is a message. False after a message that begins with the verb's name. */
+bool layer_variables_set(const char *verb, bool verbose);
+
+/* Sets one variable. False after a message. */
+bool variable_set(const char *verb, const char *name, const char *value, bool verbose);
+bool variable_set_if_unset(const char *verb, const char *name, const char *value, bool verbose);
+
+/* Programs that bypass the loader open a driver's library themselves, so no layer reaches them.
+ * ncnn does so where VK_DRIVER_FILES or VK_ICD_FILENAMES is set.
+ *
+ * bypass_watch starts a process that looks at this one (or the program that it becomes) a few times
+ * during the first minute, and prints one line on standard error if two looks, at least a second
+ * apart, agree. The watcher ends with that process, and is not its child. Errors are ignored. */
+void bypass_watch(void);
+
+/* Calls `tell` for every process of this user whose variables ask for the layer, but which has
+ * loaded a driver without it. */
+void bypass_find(void (*tell)(pid_t process, const char *driver, void *user), void *user);
+
+#endif

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe warm: compiles what programs have asked for into the driver's caches, before they ask
+ * again. Here: which recipes, for which program, on which device. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/clock.h"
+#include "common/base/machine.h"
+#include "common/blobs/store.h"
+#include "common/driver/policy.h"
+#include "common/files/names.h"
+#include "common/settings/config.h"
+#include "tools/cli/inventory.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output.h"
+#include "tools/cli/verb.h"
+#include "tools/warm/warm_report.h"
+#include "tools/warm/warm_watch.h"
+
+#define DEFAULT_TIMEOUT_S 300
+#define MAX_TIMEOUT_S     86400
+
+enum {
+    OPTION_APP,
+    OPTION_DEVICE,
+    OPTION_JOBS,
+    OPTION_FORCE,
+    OPTION_TIMEOUT,
+    OPTION_DIR,
+    OPTION_DRY_RUN,
+    OPTION_JSON
+};
+
+static const struct option_spec options[] = {
+    [OPTION_APP] = VERB_APP_OPTION,
+    [OPTION_DEVICE] = {"device", 0, "N", "for this device only, by its index"},
+    [OPTION_JOBS] = {"jobs", 'j', "N", "threads; otherwise half as many as there are cores"},
+    [OPTION_FORCE] = {"force", 'f', NULL, "also where there is a cache: it may lack some"},
+    [OPTION_TIMEOUT] = {"timeout", 0, "S",
+                        "seconds that a driver may take at a time; otherwise 300"},
+    [OPTION_DIR] = VERB_DIR_OPTION,
+    [OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "show what would be replayed, and replay nothing"},
+    [OPTION_JSON] = VERB_JSON_OPTION,
+    {NULL, 0, NULL, NULL},
+};
+
+struct warming {
+    const struct arguments *arguments;
+    const char *root;
+    struct config config;
+    bool begun;
+    bool able; /* once it has begun */
+    struct vulkan_devices devices;
+    struct warm_probe probe;
+    struct warm_shared *shared; /* for the recipes at hand */
+    uint32_t device;            /* UINT32_MAX: all */
+    unsigned jobs;
+    uint64_t timeout_ns;
+    struct output output;
+    bool found; /* something could not be done */
+};
+
+/* False after a message. */
+static bool warm_parse_number(const char *name, const char *text, uint64_t least, uint64_t most,
+                              uint64_t *number)
+{
+    if (!text) {
+        return true;
+    }
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[strspn(text, "0123456789")] != '\0' || *end || value < least || value > most) {
+        output_message("warm: --%s: '%s' is not a number from %llu to %llu", name, text,
+                       (unsigned long long)least, (unsigned long long)most);
+        return false;
+    }
+    *number = value;
+    return true;
+}
+
+/* Half of the cores that this process may use. */
+static uint64_t warm_default_jobs(void)
+{
+    const unsigned count = machine_cores("") / 2;
+    return count < 1 ? 1 : count > WARM_MAX_JOBS ? WARM_MAX_JOBS : count;
+}
+
+static bool warm_parse(const struct arguments *arguments, struct warming *warming)
+{
+    uint64_t device = UINT32_MAX;
+    uint64_t jobs = warm_default_jobs();
+    uint64_t timeout = DEFAULT_TIMEOUT_S;
+    if (!warm_parse_number("device", arguments->values[OPTION_DEVICE], 0, 255, &device) ||
+        !warm_parse_number("jobs", arguments->values[OPTION_JOBS], 1, WARM_MAX_JOBS, &jobs) ||
+        !warm_parse_number("timeout", arguments->values[OPTION_TIMEOUT], 1, MAX_TIMEOUT_S,
+                           &timeout)) {
+        return false;
+    }
+    warming->device = (uint32_t)device;
+    warming->jobs = (unsigned)jobs;
+    warming->timeout_ns = timeout * CLOCK_S;
+    return true;
+}
+
+/* Whether there is a cache that the layer would load. */
+static bool warm_has_cache(const struct warm_target *target)
+{
+    const struct store_options request = {
+        .root = target->root,
+        .app = target->app,
+        .max_blob = target->max_blob,
+        .read_only = true,
+    };
+    struct store_blob blob;
+    struct store *store = store_open(&request, &target->identity);
+    const bool has = store && store_load(store, &blob) == STATUS_ok;
+    if (has) {
+        store_blob_free(&blob);
+    }
+    store_close(store);
+    return has;
+}
+
+/* How many of the recipes are for the target. */
+static size_t warm_count_items(const struct warm_target *target)
+{
+    const struct warm_recipes *recipes = target->recipes;
+    size_t count = 0;
+    for (size_t i = 0; i < recipes->item_count; i++) {
+        count += warm_target_has(target, recipes->environments[recipes->items[i].environment]);
+    }
+    return count;
+}
+
+/* Where there is something to do, does it. */
+static void warm_one(struct warming *warming, const struct warm_target *target,
+                     struct warm_report *report)
+{
+    bool forced = warming->arguments->values[OPTION_FORCE];
+    if (!target->policy.persist) {
+        report->state = WARM_STATE_DENIED;
+        return;
+    }
+    if (!forced && warm_has_cache(target)) {
+        report->state = WARM_STATE_READY;
+        return;
+    }
+    struct warm_progress progress;
+    warm_shared_reset(warming->shared);
+    uint64_t begin = clock_now_ns();
+    warm_progress_begin(&progress, target->app, target->identity.device_name, report->total);
+    warm_watch_run(target, warming->shared, &warming->probe, &progress);
+    report->time_ns = clock_now_ns() - begin;
+    warm_report_take(report, warming->shared, target->offer_only);
+}
+
+static void warm_identity(struct warming *warming, const char *app,
+                          const struct warm_recipes *recipes, uint32_t device,
+                          const struct driver_identity *identity)
+{
+    struct warm_target target = {
+        .root = warming->root,
+        .app = app,
+        .recipes = recipes,
+        .identity = *identity,
+        .digest = identity_digest(identity),
+        .device = device,
+        .jobs = warming->jobs,
+        .timeout_ns = warming->timeout_ns,
+        .offer_only = warming->arguments->values[OPTION_DRY_RUN],
+    };
+    policy_of_settings(&warming->config, identity, &target.policy);
+    target.max_blob = target.policy.max_blob < warming->config.max_size ? target.policy.max_blob
+                                                                        : warming->config.max_size;
+    target.jobs = target.policy.serialize ? 1 : target.jobs;
+    struct warm_report report = {
+        .app = app,
+        .device = identity->device_name,
+        .total = warm_count_items(&target),
+    };
+    if (report.total > 0) {
+        warm_one(warming, &target, &report);
+        warm_report_show(&report, &warming->output, warming->arguments->values[OPTION_JSON]);
+        warming->found |= warm_report_is_finding(&report);
+    }
+}
+
+/* A program that knows the driver's whole identity, and one that does not, has files of its own. */
+static void warm_app(struct warming *warming, const char *app, const struct warm_recipes *recipes)
+{
+    for (uint32_t i = 0; i < warming->devices.count && !warm_watch_is_stopped(); i++) {
+        if (warming->device == UINT32_MAX || warming->device == i) {
+            const struct driver_identity *whole = &warming->devices.identities[i];
+            struct driver_identity basic = warm_basic_identity(whole);
+            warm_identity(warming, app, recipes, i, whole);
+            if (!digest_equal(identity_digest(&basic), identity_digest(whole))) {
+                warm_identity(warming, app, recipes, i, &basic);
+            }
+        }
+    }
+}
+
+/* Once the first recipes are open, if there are any: so the process that is asked for the devices
+ * has them, and can replay them. False after a message: nothing can be done. */
+static bool warm_begin(struct warming *warming)
+{
+    if (!warming->begun) {
+        warming->begun = true;
+        warming->able = warm_probe_start(&warming->probe, warming->shared, warming->timeout_ns,
+                                         &warming->devices);
+        if (warming->able && warming->device != UINT32_MAX &&
+            warming->device >= warming->devices.count) {
+            output_message("warm: no device %u among %u", warming->device, warming->devices.count);
+            warming->able = false;
+        }
+        if (warming->able) {
+            output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
+            output_open(&warming->output, "caches", OUTPUT_TABLE);
+        }
+    }
+    return warming->able;
+}
+
+static bool warm_goes_on(const struct warming *warming)
+{
+    return !warm_watch_is_stopped() && (warming->able || !warming->begun);
+}
+
+/* paths NULL: the recipes are those in the program's own folder. */
+static bool warm_open(struct warming *warming, const char *app, char **paths)
+{
+    struct warm_recipes recipes;
+    if (!warm_recipes_open(warming->root, app, paths, &recipes)) {
+        return false;
+    }
+    if (recipes.unusable > 0) {
+        output_message("warm: '%s': %zu recipes cannot be used: their device features are unknown",
+                       app, recipes.unusable);
+    }
+    bool fine = false;
+    warming->shared = warm_shared_new(recipes.item_count);
+    if (!warming->shared) {
+        output_message("warm: out of memory");
+    } else if (warm_begin(warming)) {
+        warm_app(warming, app, &recipes);
+        fine = true;
+    }
+    warm_probe_end(&warming->probe);
+    warm_shared_delete(warming->shared);
+    warming->shared = NULL;
+    warm_recipes_close(&recipes);
+    return fine;
+}
+
+/* A program's folder, wherever its root is, or the folder of recipes in it. */
+static bool warm_folder(struct warming *warming, const char *path)
+{
+    bool fine = false;
+    struct stat status;
+    char *recipes = NULL;
+    char *folder = realpath(path, NULL);
+    char *name = folder ? strrchr(folder, '/') : NULL;
+    if (name && name > folder && strcmp(name, "/recipes") == 0) {
+        *name = '\0';
+        name = strrchr(folder, '/');
+    }
+    if (name && name > folder && names_is_app(name + 1) &&
+        asprintf(&recipes, "%s/recipes", folder) >= 0 && stat(recipes, &status) == 0 &&
+        S_ISDIR(status.st_mode)) {
+        *name = '\0';
+        warming->root = folder;
+        fine = warm_open(warming, name + 1, NULL);
+    } else {
+        output_message("warm: '%s' is not a program's folder: use --app to name the program", path);
+    }
+    free(recipes);
+    free(folder);
+    return fine;
+}
+
+/* Recipes from elsewhere: the program that they are for need not have a folder yet. */
+static bool warm_elsewhere(struct warming *warming, const char *app)
+{
+    const struct names_program program = {.app_setting = app};
+    char name[NAMES_APP_SIZE];
+    names_app_folder(&program, name);
+    return warm_open(warming, name, warming->arguments->operands);
+}
+
+/* Programs' folders, one program, or all. */
+static bool warm_all(struct warming *warming)
+{
+    const char *app = warming->arguments->values[OPTION_APP];
+    struct inventory_apps apps = {0};
+    bool fine = true;
+    if (warming->arguments->operand_count > 0 && app) {
+        return warm_elsewhere(warming, app);
+    }
+    for (char **path = warming->arguments->operands; *path && warm_goes_on(warming); path++) {
+        fine &= warm_folder(warming, *path);
+    }
+    if (warming->arguments->operand_count > 0) {
+        return fine;
+    }
+    if (!inventory_find("warm", warming->root, app, &apps)) {
+        return false;
+    }
+    if (apps.count == 0) {
+        output_message("warm: nothing to do: no recipes%s%s in '%s' yet", app ? " of " : "",
+                       app ? app : "", warming->root);
+    }
+    for (size_t i = 0; i < apps.count && warm_goes_on(warming); i++) {
+        fine &= warm_open(warming, apps.names[i], NULL);
+    }
+    inventory_apps_free(&apps);
+    return fine;
+}
+
+static int warm_run(struct warming *warming)
+{
+    int status = EXIT_USAGE;
+    warm_watch_prepare();
+    bool fine = warm_all(warming);
+    if (!warming->begun && fine) { /* no recipes: no driver need be asked for anything */
+        output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
+        output_open(&warming->output, "caches", OUTPUT_TABLE);
+        output_close(&warming->output);
+        status = output_end(&warming->output, EXIT_CLEAN);
+    } else if (warm_begin(warming)) {
+        output_close(&warming->output);
+        if (warming->devices.count == 0) {
+            output_message("warm: nothing to do: no Vulkan device on this machine");
+        }
+        status = output_end(&warming->output, !fine            ? EXIT_USAGE
+                                              : warming->found ? EXIT_FINDING
+                                                               : EXIT_CLEAN);
+    }
+    warm_probe_end(&warming->probe);
+    vulkan_devices_free(&warming->devices);
+    return status;
+}
+
+static int warm_main(const struct arguments *arguments)
+{
+    struct warming warming = {.arguments = arguments};
+    int status = EXIT_USAGE;
+    setenv("WARMPIPE_DISABLE", "1", 1); /* the layer has nothing to do in our own processes */
+    if (!warm_parse(arguments, &warming)) {
+        return status;
+    }
+    /* Nothing may be there yet: an empty volume, or recipes from elsewhere that make the folder. */
+    char *root = inventory_new_root("warm", arguments->values[OPTION_DIR]);
+    if (!root) {
+        return status;
+    }
+    options_read_config(&warming.config);
+    warming.root = root;
+    if (warming.config.read_only) {
+        output_message("warm: %s (%s)", status_text(STATUS_read_only), status_id(STATUS_read_only));
+    } else {
+        status = warm_run(&warming);
+    }
+    config_free(&warming.config);
+    free(root);
+    return status;
+}
+
+const struct verb verb_warm = {
+    .name = "warm",
+    .summary = "make caches of what programs asked for before",
+    .operands = "[PATH...]",
+    .description =
+        "Replays the recipes of all programs, or of one, for each device that has no\n"
+        "cache yet: after a driver update, on another GPU, in a new container. PATH: a\n"
+        "program's folder, or, with --app, recipes from elsewhere: a file, or a folder of\n"
+        "them; their SPIR-V is validated.\n"
+        "What crashes or hangs the driver is skipped from then on.\n\n"
+        "Exit status: 0 fine, or nothing to do; 1 something could not be replayed as it\n"
+        "should; 2 not done.",
+    .options = options,
+    .min_operands = 0,
+    .max_operands = INT_MAX,
+    .run = warm_main,
+};

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/warm/warm_recipes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tools/cli/output.h"
+#include "tools/recipes/judge.h"
+
+/* Version, vendorID and deviceID come first in an environment: docs/FORMAT.md. */
+#define WARM_ENVIRONMENT_DEVICE_END 12
+
+/* Opening files. */
+
+static bool warm_recipes_fail(const char *path, enum status reason)
+{
+    output_message("warm: '%s': %s (%s)", path, status_text(reason), status_id(reason));
+    return false;
+}
+
+static bool warm_recipes_no_memory(void)
+{
+    output_message("warm: out of memory");
+    return false;
+}
+
+static bool warm_recipes_add(struct warm_recipes *recipes, struct recipes *file)
+{
+    struct recipes **more =
+        reallocarray(recipes->files, recipes->file_count + 1, sizeof *recipes->files);
+    if (!more) {
+        recipes_close(file);
+        return warm_recipes_no_memory();
+    }
+    recipes->files = more;
+    recipes->files[recipes->file_count++] = file;
+    return true;
+}
+
+/* Files in a folder that are not recipes are skipped. */
+static bool warm_recipes_open_file(struct warm_recipes *recipes, const char *path, bool in_folder)
+{
+    struct recipes *file;
+    enum status reason = recipes_open_file(path, &file);
+    if (in_folder && (reason == STATUS_bad_magic || reason == STATUS_truncated)) {
+        return true;
+    }
+    return reason == STATUS_ok ? warm_recipes_add(recipes, file) : warm_recipes_fail(path, reason);
+}
+
+static bool warm_recipes_open_path(struct warm_recipes *recipes, const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder && errno == ENOTDIR) {
+        return warm_recipes_open_file(recipes, path, false);
+    }
+    if (!folder) {
+        output_message("warm: cannot open '%s': %s", path, strerror(errno));
+        return false;
+    }
+    bool fine = true;
+    for (struct dirent *entry; fine && (entry = readdir(folder));) {
+        char *name;
+        struct stat status;
+        if (asprintf(&name, "%s/%s", path, entry->d_name) < 0) {
+            fine = warm_recipes_no_memory();
+            break;
+        }
+        if (stat(name, &status) == 0 && S_ISREG(status.st_mode)) {
+            fine = warm_recipes_open_file(recipes, name, true);
+        }
+        free(name);
+    }
+    closedir(folder);
+    return fine;
+}
+
+static bool warm_recipes_open_app(struct warm_recipes *recipes, const char *root, const char *app)
+{
+    struct recipes *file;
+    enum status reason = recipes_open(root, app, RECIPES_MAP, &file);
+    if (reason == STATUS_no_file) {
+        return true;
+    }
+    return reason == STATUS_ok ? warm_recipes_add(recipes, file) : warm_recipes_fail(app, reason);
+}
+
+static bool warm_recipes_open_all(struct warm_recipes *recipes, const char *root, const char *app,
+                                  char **paths)
+{
+    if (!paths || !*paths) {
+        return warm_recipes_open_app(recipes, root, app);
+    }
+    recipes->validator = spirv_validator_new();
+    if (!recipes->validator) {
+        return warm_recipes_no_memory();
+    }
+    for (; *paths; paths++) {
+        if (!warm_recipes_open_path(recipes, *paths)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool warm_recipes_find(const struct warm_recipes *recipes, enum recipe_kind kind,
+                              struct digest content, const void **ret_data, size_t *ret_size)
+{
+    for (size_t i = 0; i < recipes->file_count; i++) {
+        if (recipes_find(recipes->files[i], kind, content, ret_data, ret_size)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Environments. A file from elsewhere may have very many, so they are sorted and searched. */
+
+static int warm_compare(uint64_t left, uint64_t right)
+{
+    return left < right ? -1 : left > right;
+}
+
+static int warm_compare_digests(const void *left, const void *right)
+{
+    const struct digest *a = left;
+    const struct digest *b = right;
+    const int order = warm_compare(a->high, b->high);
+    return order ? order : warm_compare(a->low, b->low);
+}
+
+/* An environment that a use names. */
+struct warm_environment {
+    struct digest digest;  /* its name: must stand first, for the search */
+    struct digest meaning; /* of what it says but for the device */
+    struct environment *decoded;
+    size_t index; /* among the recipes' environments; SIZE_MAX: it cannot be used */
+};
+
+static int warm_compare_meanings(const void *left, const void *right)
+{
+    const struct warm_environment *a = left;
+    const struct warm_environment *b = right;
+    const int order = warm_compare_digests(&a->meaning, &b->meaning);
+    return order ? order : warm_compare_digests(a, b);
+}
+
+static void warm_recipes_decode(const struct warm_recipes *recipes,
+                                struct warm_environment *environment)
+{
+    const void *data;
+    size_t size;
+    if (warm_recipes_find(recipes, RECIPE_ENVIRONMENT, environment->digest, &data, &size)) {
+        environment->decoded = environment_decode(data, size);
+    }
+    if (environment->decoded) {
+        environment->meaning = digest_of((const char *)data + WARM_ENVIRONMENT_DEVICE_END,
+                                         size - WARM_ENVIRONMENT_DEVICE_END);
+    }
+}
+
+/* Of a list in any order with repetitions, decodes each, and gives those of the same meaning one
+ * index. Gives how many are left in the list, sorted by digest. */
+static size_t warm_recipes_unite(struct warm_recipes *recipes, struct warm_environment *list,
+                                 size_t count)
+{
+    size_t kept = 0;
+    qsort(list, count, sizeof *list, warm_compare_digests);
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || !digest_equal(list[kept - 1].digest, list[i].digest)) {
+            list[kept++] = list[i];
+        }
+    }
+    for (size_t i = 0; i < kept; i++) {
+        warm_recipes_decode(recipes, &list[i]);
+    }
+    qsort(list, kept, sizeof *list, warm_compare_meanings);
+    for (size_t i = 0; i < kept; i++) {
+        if (!list[i].decoded) {
+            list[i].index = SIZE_MAX;
+        } else if (i > 0 && list[i - 1].index != SIZE_MAX &&
+                   digest_equal(list[i - 1].meaning, list[i].meaning)) {
+            list[i].index = list[i - 1].index;
+            environment_free(list[i].decoded);
+        } else {
+            list[i].index = recipes->environment_count;
+            recipes->environments[recipes->environment_count++] = list[i].decoded;
+        }
+    }
+    qsort(list, kept, sizeof *list, warm_compare_digests);
+    return kept;
+}
+
+/* Items. */
+
+static void warm_recipes_take_uses(struct warm_recipes *recipes, const struct recipes *file,
+                                   const struct warm_environment *list, size_t list_count)
+{
+    const struct recipe_use *uses;
+    const size_t count = recipes_uses(file, &uses);
+    for (size_t i = 0; i < count; i++) {
+        const struct warm_environment *found =
+            bsearch(&uses[i].environment, list, list_count, sizeof *list, warm_compare_digests);
+        if (!found || found->index == SIZE_MAX) {
+            recipes->unusable++;
+            continue;
+        }
+        recipes->items[recipes->item_count++] = (struct warm_item){
+            .pipeline = uses[i].pipeline,
+            .compile_us = uses[i].compile_us,
+            .environment = (uint32_t)found->index,
+        };
+    }
+}
+
+/* False: out of memory. */
+static bool warm_recipes_take_all(struct warm_recipes *recipes)
+{
+    const struct recipe_use *uses;
+    size_t use_count = 0;
+    size_t named = 0;
+    for (size_t i = 0; i < recipes->file_count; i++) {
+        use_count += recipes_uses(recipes->files[i], &uses);
+    }
+    struct warm_environment *list = calloc(use_count + 1, sizeof *list);
+    recipes->environments = calloc(use_count + 1, sizeof(*recipes->environments));
+    recipes->items = calloc(use_count + 1, sizeof *recipes->items);
+    const bool enough_memory = list && recipes->environments && recipes->items;
+    for (size_t i = 0; enough_memory && i < recipes->file_count; i++) {
+        const size_t count = recipes_uses(recipes->files[i], &uses);
+        for (size_t j = 0; j < count; j++) {
+            if (j == 0 || !digest_equal(uses[j - 1].environment, uses[j].environment)) {
+                list[named++].digest = uses[j].environment;
+            }
+        }
+    }
+    if (enough_memory) {
+        named = warm_recipes_unite(recipes, list, named);
+    }
+    for (size_t i = 0; enough_memory && i < recipes->file_count; i++) {
+        warm_recipes_take_uses(recipes, recipes->files[i], list, named);
+    }
+    free(list);
+    return enough_memory;
+}
+
+static int warm_compare_items(const void *left, const void *right)
+{
+    const struct warm_item *a = left;
+    const struct warm_item *b = right;
+    int order = warm_compare(a->environment, b->environment);
+    order = order ? order : warm_compare(a->pipeline.high, b->pipeline.high);
+    return order ? order : warm_compare(a->pipeline.low, b->pipeline.low);
+}
+
+/* The slowest first: the workers then end together. */
+static int warm_compare_cost(const void *left, const void *right)
+{
+    const struct warm_item *a = left;
+    const struct warm_item *b = right;
+    int order = warm_compare(a->environment, b->environment);
+    order = order ? order : warm_compare(b->compile_us, a->compile_us);
+    return order ? order : warm_compare_items(a, b);
+}
+
+/* Several files may have the same pipeline. */
+static void warm_recipes_sort(struct warm_recipes *recipes)
+{
+    size_t kept = 0;
+    qsort(recipes->items, recipes->item_count, sizeof *recipes->items, warm_compare_items);
+    for (size_t i = 0; i < recipes->item_count; i++) {
+        if (kept == 0 || warm_compare_items(&recipes->items[kept - 1], &recipes->items[i]) != 0) {
+            recipes->items[kept++] = recipes->items[i];
+        }
+    }
+    recipes->item_count = kept;
+    qsort(recipes->items, kept, sizeof *recipes->items, warm_compare_cost);
+}
+
+bool warm_recipes_open(const char *root, const char *app, char **paths,
+                       struct warm_recipes *ret_recipes)
+{
+    struct warm_recipes recipes = {0};
+    if (!warm_recipes_open_all(&recipes, root, app, paths) ||
+        !(warm_recipes_take_all(&recipes) || warm_recipes_no_memory())) {
+        warm_recipes_close(&recipes);
+        return false;
+    }
+    if (recipes.item_count > 0) {
+        warm_recipes_sort(&recipes);
+    }
+    *ret_recipes = recipes;
+    return true;
+}
+
+void warm_recipes_close(struct warm_recipes *recipes)
+{
+    for (size_t i = 0; i < recipes->environment_count; i++) {
+        environment_free(recipes->environments[i]);
+    }
+    for (size_t i = 0; i < recipes->file_count; i++) {
+        recipes_close(recipes->files[i]);
+    }
+    spirv_validator_delete(recipes->validator);
+    free(recipes->environments);
+    free(recipes->items);
+    free(recipes->files);
+    *recipes = (struct warm_recipes){0};
+}
+
+static bool warm_recipes_find_form(void *user, struct digest content, const void **ret_form,
+                                   size_t *ret_size)
+{
+    return warm_recipes_find(user, RECIPE_FORM, content, ret_form, ret_size);
+}
+
+/* Code that is not valid is given as empty: then its digest is not the one that the form names. */
+static bool warm_recipes_find_code(void *user, struct digest content, const void **ret_code,
+                                   size_t *ret_size)
+{
+    const struct warm_recipes *recipes = user;
+    if (!warm_recipes_find(recipes, RECIPE_CODE, content, ret_code, ret_size)) {
+        return false;
+    }
+    if (recipes->validator && !spirv_validator_accepts(recipes->validator, *ret_code, *ret_size)) {
+        *ret_size = 0;
+    }
+    return true;
+}
+
+struct replay_source warm_recipes_source(const struct warm_recipes *recipes)
+{
+    return (struct replay_source){warm_recipes_find_form, warm_recipes_find_code,
+                                  (void *)(uintptr_t)recipes};
+}

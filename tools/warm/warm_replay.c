@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/warm/warm_replay.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/recipes/recipes.h"
+#include "tools/warm/warm_cache.h"
+
+/* Time between two saves; where a save takes long, REPLAY_SAVE_SHARE times as long as it took. */
+#define REPLAY_SAVE_INTERVAL_NS (10 * CLOCK_S)
+#define REPLAY_SAVE_SHARE       20
+
+/* The process. */
+struct warm_replay {
+    const struct warm_target *target;
+    struct warm_shared *shared;
+    struct warm_cache cache;
+    pthread_mutex_t alone; /* where the driver's caches must not be used by two threads */
+    sigset_t signals;      /* blocked; the main thread waits for them */
+    uint64_t next_save_ns;
+};
+
+/* The worker pool: threads that replay the items of one environment into one cache. */
+struct replay_pool {
+    struct warm_replay *process;
+    const struct warm_vulkan *vulkan;
+    const size_t *items; /* indices into the recipes' items */
+    size_t item_count;
+    _Atomic size_t next;
+    _Atomic unsigned working;
+    pthread_t leader; /* is sent SIGUSR1 when the last worker ends */
+    unsigned count;
+    struct replay_worker {
+        struct replay_pool *pool;
+        unsigned index;
+        pthread_t thread;
+    } workers[WARM_MAX_JOBS];
+};
+
+static _Noreturn void replay_end(struct warm_replay *process, enum warm_end end)
+{
+    process->shared->end = end;
+    _exit(0);
+}
+
+static _Noreturn void replay_fail(struct warm_replay *process, const char *text)
+{
+    snprintf(process->shared->failure, sizeof process->shared->failure, "%s", text);
+    replay_end(process, WARM_END_FAILED);
+}
+
+/* The worker pool. */
+
+static void replay_item(struct replay_pool *pool, struct replay *replay, unsigned worker,
+                        size_t item)
+{
+    struct warm_shared *shared = pool->process->shared;
+    struct warm_slot *slot = &shared->slots[worker];
+    pthread_mutex_t *alone = pool->process->cache.alone;
+    atomic_store(&slot->since_ns, clock_now_ns());
+    atomic_store(&slot->item, (uint32_t)item + 1);
+    if (alone) {
+        pthread_mutex_lock(alone);
+    }
+    const struct warm_recipes *recipes = pool->process->target->recipes;
+    const enum replay_outcome outcome = replay_pipeline(replay, recipes->items[item].pipeline);
+    if (alone) {
+        pthread_mutex_unlock(alone);
+    }
+    /* What was compiled by a process that then died is a hit in the next: the first success counts.
+     */
+    _Atomic uint8_t *result = &shared->outcomes[item];
+    if (!(atomic_load(result) == (uint8_t)REPLAY_COMPILED && outcome == REPLAY_HIT)) {
+        atomic_store(result, (uint8_t)outcome);
+    }
+    atomic_store(&slot->item, 0);
+}
+
+static void replay_leave_pool(struct replay_pool *pool)
+{
+    if (atomic_fetch_sub(&pool->working, 1) == 1) {
+        pthread_kill(pool->leader, SIGUSR1);
+    }
+}
+
+static void *replay_worker_main(void *user)
+{
+    const struct replay_worker *worker = user;
+    struct replay_pool *pool = worker->pool;
+    const struct warm_replay *process = pool->process;
+    const struct replay_source source = warm_recipes_source(process->target->recipes);
+    struct replay *replay =
+        replay_new(pool->vulkan->device, &pool->vulkan->commands, process->cache.handle, &source,
+                   &pool->vulkan->limits, pool->vulkan->feedback);
+    for (size_t i; replay && (i = atomic_fetch_add(&pool->next, 1)) < pool->item_count;) {
+        replay_item(pool, replay, worker->index, pool->items[i]);
+    }
+    replay_delete(replay);
+    replay_leave_pool(pool);
+    return NULL;
+}
+
+/* Starts up to `jobs` workers, and sends SIGUSR1, which is blocked, to this thread when all have
+ * ended. False: not one could be started. */
+static bool replay_start_pool(struct replay_pool *pool, unsigned jobs)
+{
+    if (jobs > pool->item_count) {
+        jobs = (unsigned)pool->item_count;
+    }
+    pool->leader = pthread_self();
+    atomic_store(&pool->working, 1); /* this thread: no worker is the last before all are started */
+    for (unsigned i = 0; i < jobs; i++) {
+        struct replay_worker *worker = &pool->workers[i];
+        *worker = (struct replay_worker){.pool = pool, .index = i};
+        atomic_fetch_add(&pool->working, 1);
+        if (pthread_create(&worker->thread, NULL, replay_worker_main, worker) != 0) {
+            atomic_fetch_sub(&pool->working, 1);
+            break;
+        }
+        pool->count++;
+    }
+    replay_leave_pool(pool);
+    return pool->count > 0;
+}
+
+/* The process. */
+
+static void replay_save(struct warm_replay *process)
+{
+    const uint64_t begin = clock_now_ns();
+    size_t size = 0;
+    const enum status reason = warm_cache_save(&process->cache, &size);
+    const uint64_t end = clock_now_ns();
+    const uint64_t pause = REPLAY_SAVE_SHARE * (end - begin);
+    process->shared->save_reason = reason;
+    if (reason == STATUS_ok) {
+        process->shared->saved_bytes = size;
+    }
+    process->next_save_ns =
+        end + (pause > REPLAY_SAVE_INTERVAL_NS ? pause : REPLAY_SAVE_INTERVAL_NS);
+}
+
+/* Saves now and then until the workers have ended. A signal saves at once and ends the process,
+ * because a compile may take long. */
+static void replay_wait_for_pool(struct warm_replay *process)
+{
+    for (;;) {
+        const uint64_t now = clock_now_ns();
+        const struct timespec wait =
+            clock_timespec(process->next_save_ns > now ? process->next_save_ns - now : 0);
+        const int number = sigtimedwait(&process->signals, NULL, &wait);
+        if (number == SIGUSR1) {
+            return;
+        }
+        if (number < 0 && errno != EAGAIN) {
+            continue;
+        }
+        replay_save(process);
+        if (number > 0) {
+            replay_end(process, WARM_END_INTERRUPTED);
+        }
+    }
+}
+
+static void replay_items(struct warm_replay *process, const struct warm_vulkan *vulkan,
+                         const size_t *items, size_t count)
+{
+    struct replay_pool pool = {
+        .process = process, .vulkan = vulkan, .items = items, .item_count = count};
+    if (!warm_cache_attach(&process->cache, vulkan)) {
+        replay_fail(process, "the driver makes no pipeline cache");
+    }
+    if (!replay_start_pool(&pool, process->target->jobs)) {
+        replay_fail(process, "no thread can be started");
+    }
+    replay_wait_for_pool(process);
+    for (unsigned i = 0; i < pool.count; i++) {
+        pthread_join(pool.workers[i].thread, NULL);
+    }
+    replay_save(process);
+    warm_cache_detach(&process->cache);
+}
+
+static void replay_environment(struct warm_replay *process, uint32_t index, const size_t *items,
+                               size_t count)
+{
+    const struct warm_target *target = process->target;
+    struct warm_shared *shared = process->shared;
+    struct warm_vulkan vulkan;
+    char text[sizeof shared->missing] = "";
+    switch (warm_vulkan_open(target->recipes->environments[index], target->device, target->digest,
+                             target->offer_only, &vulkan, text, sizeof text)) {
+    case WARM_MADE:
+        if (!target->offer_only) {
+            replay_items(process, &vulkan, items, count);
+        }
+        break;
+    case WARM_NOT_MADE:
+        memcpy(shared->missing, text, sizeof shared->missing);
+        for (size_t i = 0; i < count; i++) {
+            atomic_store(&shared->outcomes[items[i]], WARM_NOT_OFFERED);
+        }
+        break;
+    case WARM_NO_DEVICE:
+        replay_fail(process, text);
+    }
+    warm_vulkan_close(&vulkan);
+}
+
+/* The items to replay of the environment of item `from`: also what a process that died has
+ * compiled. *ret_end: the first item of the next environment. */
+static size_t replay_select(const struct warm_replay *process, size_t from, size_t only,
+                            size_t *items, size_t *ret_end)
+{
+    const struct warm_recipes *recipes = process->target->recipes;
+    const uint32_t environment = recipes->items[from].environment;
+    size_t count = 0;
+    size_t i = from;
+    for (; i < recipes->item_count && recipes->items[i].environment == environment; i++) {
+        const uint8_t outcome = atomic_load(&process->shared->outcomes[i]);
+        const bool due = outcome == WARM_PENDING || outcome == (uint8_t)REPLAY_COMPILED ||
+                         outcome == (uint8_t)REPLAY_HIT;
+        if (due && (only == WARM_ALL || only == i)) {
+            items[count++] = i;
+        }
+    }
+    *ret_end = i;
+    return count;
+}
+
+/* Ends with the watching process, leaves no core dump of a driver that crashes, and blocks signals,
+ * also for all threads that are started later. */
+static void replay_prepare(struct warm_replay *process)
+{
+    const struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    sigemptyset(&process->signals);
+    sigaddset(&process->signals, SIGINT);
+    sigaddset(&process->signals, SIGTERM);
+    sigaddset(&process->signals, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &process->signals, NULL);
+}
+
+/* What has crashed this driver is never replayed on it again. */
+static void replay_skip_crashed(struct warm_replay *process)
+{
+    const struct warm_target *target = process->target;
+    struct recipe_crashes *crashes;
+    const enum status reason =
+        recipe_crashes_open(target->root, target->app, target->digest, 1, &crashes);
+    if (reason != STATUS_ok) {
+        replay_fail(process, status_text(reason));
+    }
+    for (size_t i = 0; i < target->recipes->item_count; i++) {
+        if (recipe_crashes_have(crashes, target->recipes->items[i].pipeline)) {
+            atomic_store(&process->shared->outcomes[i], WARM_CRASHED);
+        }
+    }
+    recipe_crashes_close(crashes);
+}
+
+static void replay_open_cache(struct warm_replay *process)
+{
+    const struct warm_target *target = process->target;
+    const struct store_options options = {
+        .root = target->root,
+        .app = target->app,
+        .max_blob = target->max_blob,
+        .read_only = target->offer_only,
+    };
+    process->cache = (struct warm_cache){
+        .store = store_open(&options, &target->identity),
+        .may_merge = !target->policy.single_cache,
+        .alone = target->policy.serialize ? &process->alone : NULL,
+    };
+    if (!process->cache.store) {
+        replay_fail(process, "out of memory");
+    }
+    process->next_save_ns = clock_now_ns() + REPLAY_SAVE_INTERVAL_NS;
+}
+
+void warm_replay_run(const struct warm_target *target, struct warm_shared *shared, size_t only)
+{
+    struct warm_replay process = {
+        .target = target, .shared = shared, .alone = PTHREAD_MUTEX_INITIALIZER};
+    const struct warm_recipes *recipes = target->recipes;
+    size_t *items = malloc((recipes->item_count + 1) * sizeof *items);
+    replay_prepare(&process);
+    if (!items) {
+        replay_fail(&process, "out of memory");
+    }
+    if (!target->offer_only) {
+        replay_skip_crashed(&process);
+    }
+    replay_open_cache(&process);
+    size_t end;
+    for (size_t i = 0; i < recipes->item_count; i = end) {
+        const uint32_t environment = recipes->items[i].environment;
+        const size_t count = replay_select(&process, i, only, items, &end);
+        if (count > 0 && warm_target_has(target, recipes->environments[environment])) {
+            replay_environment(&process, environment, items, count);
+        }
+    }
+    store_close(process.cache.store);
+    replay_end(&process, WARM_END_DONE);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/warm/warm_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+
+#define PROGRESS_BAR_WIDTH   24
+#define PROGRESS_TERMINAL_NS (100 * CLOCK_MS)
+#define PROGRESS_LINE_NS     (10 * CLOCK_S)
+
+/* Progress. */
+
+void warm_progress_begin(struct warm_progress *progress, const char *app, const char *device,
+                         size_t total)
+{
+    uint64_t now = clock_now_ns();
+    *progress = (struct warm_progress){
+        .app = app,
+        .device = device,
+        .total = total,
+        .terminal = isatty(STDERR_FILENO),
+        .begin_ns = now,
+    };
+    progress->next_ns = now + (progress->terminal ? PROGRESS_TERMINAL_NS : PROGRESS_LINE_NS);
+}
+
+/* "812/s, 0:05 left"; "" while nothing is done. */
+static void progress_put_rate(const struct warm_progress *progress, size_t done, char *text,
+                              size_t size)
+{
+    uint64_t elapsed = clock_now_ns() - progress->begin_ns;
+    text[0] = '\0';
+    if (done == 0 || elapsed == 0) {
+        return;
+    }
+    uint64_t rate = done * CLOCK_S / elapsed;
+    uint64_t left = (uint64_t)(progress->total - done) * (elapsed / done) / CLOCK_S;
+    snprintf(text, size, ", %" PRIu64 "/s, %" PRIu64 ":%02" PRIu64 " left", rate, left / 60,
+             left % 60);
+}
+
+static void progress_put_bar(const struct warm_progress *progress, size_t done,
+                             char bar[PROGRESS_BAR_WIDTH + 1])
+{
+    size_t filled =
+        progress->total > 0 ? done * PROGRESS_BAR_WIDTH / progress->total : PROGRESS_BAR_WIDTH;
+    for (size_t i = 0; i < PROGRESS_BAR_WIDTH; i++) {
+        bar[i] = i < filled ? '#' : '.';
+    }
+    bar[PROGRESS_BAR_WIDTH] = '\0';
+}
+
+void warm_progress_show(struct warm_progress *progress, size_t done)
+{
+    char rate[64];
+    uint64_t now = clock_now_ns();
+    if (now < progress->next_ns) {
+        return;
+    }
+    progress_put_rate(progress, done, rate, sizeof rate);
+    if (progress->terminal) {
+        char bar[PROGRESS_BAR_WIDTH + 1];
+        progress_put_bar(progress, done, bar);
+        fprintf(stderr, "\r\033[K[%s] %zu of %zu%s", bar, done, progress->total, rate);
+        fflush(stderr);
+        progress->shown = true;
+    } else {
+        output_message("warm: %s on %s: %zu of %zu%s", progress->app, progress->device, done,
+                       progress->total, rate);
+    }
+    progress->next_ns = now + (progress->terminal ? PROGRESS_TERMINAL_NS : PROGRESS_LINE_NS);
+}
+
+void warm_progress_clear(struct warm_progress *progress)
+{
+    if (progress->shown) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+        progress->shown = false;
+    }
+}
+
+/* The result. */
+
+static const char *report_outcome_id(int outcome)
+{
+    return outcome == WARM_CRASHED       ? "crashed"
+           : outcome == WARM_NOT_OFFERED ? "not_offered"
+                                         : replay_outcome_id((enum replay_outcome)outcome);
+}
+
+static const char *report_state_id(enum warm_state state)
+{
+    static const char *const ids[] = {
+        [WARM_STATE_WARMED] = "warmed",       [WARM_STATE_READY] = "ready",
+        [WARM_STATE_DENIED] = "denied",       [WARM_STATE_TO_DO] = "to_do",
+        [WARM_STATE_NOTHING] = "nothing",     [WARM_STATE_INEFFECTIVE] = "ineffective",
+        [WARM_STATE_NOT_SAVED] = "not_saved", [WARM_STATE_INTERRUPTED] = "interrupted",
+        [WARM_STATE_FAILED] = "failed",
+    };
+    return ids[state];
+}
+
+static size_t report_count_skipped(const struct warm_report *report)
+{
+    size_t count = 0;
+    for (int i = REPLAY_HIT + 1; i < WARM_PENDING; i++) {
+        count += report->counts.of[i];
+    }
+    return count;
+}
+
+static enum warm_state report_state_of(const struct warm_report *report,
+                                       const struct warm_shared *shared, bool offer_only)
+{
+    if (shared->end == WARM_END_FAILED) {
+        return WARM_STATE_FAILED;
+    }
+    if (shared->end == WARM_END_INTERRUPTED) {
+        return WARM_STATE_INTERRUPTED;
+    }
+    if (offer_only) {
+        return report_count_skipped(report) < report->total ? WARM_STATE_TO_DO : WARM_STATE_NOTHING;
+    }
+    if (report->counts.of[REPLAY_COMPILED] + report->counts.of[REPLAY_HIT] == 0) {
+        return WARM_STATE_NOTHING;
+    }
+    if (shared->save_reason == STATUS_ineffective) {
+        return WARM_STATE_INEFFECTIVE;
+    }
+    return shared->save_reason == STATUS_ok ? WARM_STATE_WARMED : WARM_STATE_NOT_SAVED;
+}
+
+void warm_report_take(struct warm_report *report, const struct warm_shared *shared, bool offer_only)
+{
+    report->counts = warm_shared_count(shared);
+    report->saved_bytes = shared->saved_bytes;
+    report->state = report_state_of(report, shared, offer_only);
+    if (report->state == WARM_STATE_FAILED) {
+        output_message("warm: '%s' on %s: %s", report->app, report->device, shared->failure);
+    } else if (report->state == WARM_STATE_NOT_SAVED) {
+        output_message("warm: '%s' on %s: %s (%s)", report->app, report->device,
+                       status_text(shared->save_reason), status_id(shared->save_reason));
+    }
+    for (int i = REPLAY_HIT + 1; i < WARM_PENDING; i++) {
+        if (report->counts.of[i] > 0) {
+            output_message("warm: '%s' on %s: %zu %s%s%s", report->app, report->device,
+                           report->counts.of[i], report_outcome_id(i),
+                           i == WARM_NOT_OFFERED ? ": " : "",
+                           i == WARM_NOT_OFFERED ? shared->missing : "");
+        }
+    }
+}
+
+void warm_report_show(const struct warm_report *report, struct output *output, bool detailed)
+{
+    output_open(output, NULL, OUTPUT_ROW);
+    output_text(output, "name", report->app);
+    output_text(output, "device", report->device);
+    output_text(output, "state", report_state_id(report->state));
+    output_number(output, "recipes", report->total);
+    output_number(output, "compiled", report->counts.of[REPLAY_COMPILED]);
+    output_number(output, "hit", report->counts.of[REPLAY_HIT]);
+    output_number(output, "skipped", report_count_skipped(report));
+    for (int i = REPLAY_HIT + 1; detailed && i < WARM_PENDING; i++) {
+        output_number(output, report_outcome_id(i), report->counts.of[i]);
+    }
+    output_size(output, "saved", report->saved_bytes);
+    output_duration(output, "time", report->time_ns);
+    output_close(output);
+}
+
+bool warm_report_is_finding(const struct warm_report *report)
+{
+    return report->state == WARM_STATE_NOT_SAVED || report->state == WARM_STATE_INTERRUPTED ||
+           report->state == WARM_STATE_FAILED || report->counts.of[WARM_CRASHED] > 0 ||
+           report->counts.of[REPLAY_MISSING] > 0;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/warm/warm_shared.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+struct driver_identity warm_basic_identity(const struct driver_identity *identity)
+{
+    struct driver_identity basic = *identity;
+    basic.driver_id = 0;
+    memset(basic.conformance, 0, sizeof basic.conformance);
+    memset(basic.driver_name, 0, sizeof basic.driver_name);
+    memset(basic.driver_info, 0, sizeof basic.driver_info);
+    return basic;
+}
+
+bool warm_target_has(const struct warm_target *target, const struct environment *environment)
+{
+    const struct driver_identity basic = warm_basic_identity(&target->identity);
+    const bool is_basic = digest_equal(identity_digest(&basic), target->digest);
+    return environment_device_of(environment).has_properties2 == !is_basic;
+}
+
+struct warm_shared *warm_shared_new(size_t item_count)
+{
+    const size_t size = sizeof(struct warm_shared) + item_count;
+    struct warm_shared *shared =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        return NULL;
+    }
+    shared->size = size;
+    shared->item_count = item_count;
+    warm_shared_reset(shared);
+    return shared;
+}
+
+void warm_shared_delete(struct warm_shared *shared)
+{
+    if (shared) {
+        munmap(shared, shared->size);
+    }
+}
+
+void warm_shared_reset(struct warm_shared *shared)
+{
+    warm_shared_restart(shared);
+    shared->missing[0] = '\0';
+    shared->save_reason = STATUS_ok;
+    shared->saved_bytes = 0;
+    for (size_t i = 0; i < shared->item_count; i++) {
+        atomic_store(&shared->outcomes[i], WARM_PENDING);
+    }
+}
+
+void warm_shared_restart(struct warm_shared *shared)
+{
+    for (int i = 0; i < WARM_MAX_JOBS; i++) {
+        atomic_store(&shared->slots[i].item, 0);
+    }
+    shared->end = WARM_END_NONE;
+    shared->failure[0] = '\0';
+}
+
+struct warm_counts warm_shared_count(const struct warm_shared *shared)
+{
+    struct warm_counts counts = {0};
+    for (size_t i = 0; i < shared->item_count; i++) {
+        counts.of[atomic_load_explicit(&shared->outcomes[i], memory_order_relaxed)]++;
+    }
+    return counts;
+}

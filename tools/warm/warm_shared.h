@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the watching process and the replaying process of `warmpipe warm` tell each other.
+ *
+ * The watching process (warm_watch.c) never loads Vulkan. A driver may crash or hang, so another
+ * process (warm_replay.c) replays; it reports in memory that both map and that outlives it. States
+ * of one run, and who moves it on:
+ *
+ *     1 probing     the probe process has the drivers loaded    warm_probe_start
+ *     2 replaying   end = NONE, slots name the items at work    watch_start
+ *     3 ended       end = DONE, INTERRUPTED or FAILED           warm_replay_run
+ *     4 died        the process is gone, end is still NONE      the driver, or watch_check_hang
+ *     5 isolating   one suspect alone in a process              watch_isolate
+ *
+ *     1 → 2   the probe process becomes the replaying one       warm_probe_send
+ *     2 → 3   all items replayed, a signal, or a failure        replay_end
+ *     2 → 4   a crash, or a kill because of a hang              watch_wait sees the socket close
+ *     4 → 2   one item was at work: block it, start again       watch_recover, watch_block
+ *     4 → 5   several were at work: try each alone              watch_recover
+ *     5 → 2   what died alone is blocked; if none did, one      watch_recover
+ *             thread replays from now on
+ *     4 → 3   no item was at work, or too many crashes          warm_watch_run */
+#ifndef WARMPIPE_TOOLS_WARM_WARM_SHARED_H
+#define WARMPIPE_TOOLS_WARM_WARM_SHARED_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/status.h"
+#include "common/driver/policy.h"
+#include "common/driver/replay.h"
+#include "tools/warm/warm_recipes.h"
+
+#define WARM_MAX_JOBS 64
+
+/* One program on one device: what a run is for. */
+struct warm_target {
+    const char *root;
+    const char *app;
+    const struct warm_recipes *recipes;
+    struct driver_identity identity; /* names the program's caches */
+    struct digest digest;            /* of the identity */
+    uint32_t device;                 /* its place in the loader's order */
+    struct policy policy;
+    uint64_t max_blob;   /* bytes: the smaller of the policy's limit and the settings' */
+    unsigned jobs;       /* threads */
+    uint64_t timeout_ns; /* a pipeline that takes longer counts as a hang */
+    bool offer_only;     /* replay nothing: only find out what the device offers */
+};
+
+/* Whether a program with this environment has its caches named by the target's identity: a program
+ * below Vulkan 1.1 sees less of the identity. */
+bool warm_target_has(const struct warm_target *target, const struct environment *environment);
+
+/* The identity as a program without vkGetPhysicalDeviceProperties2 sees it. */
+struct driver_identity warm_basic_identity(const struct driver_identity *identity);
+
+/* The result of an item: an outcome of replay, or one of these. */
+enum warm_outcome {
+    WARM_CRASHED = REPLAY_OUTCOME_COUNT, /* crashed or hung the driver, now or before */
+    WARM_NOT_OFFERED,                    /* the device lacks something that was enabled */
+    WARM_PENDING,
+    WARM_OUTCOME_COUNT
+};
+
+/* How a process ended. */
+enum warm_end {
+    WARM_END_NONE, /* it has not said */
+    WARM_END_DONE,
+    WARM_END_INTERRUPTED,
+    WARM_END_FAILED /* `failure` says why */
+};
+
+/* What one worker is doing. */
+struct warm_slot {
+    _Atomic uint32_t item;     /* index + 1; 0: idle */
+    _Atomic uint64_t since_ns; /* CLOCK_MONOTONIC */
+};
+
+struct warm_shared {
+    size_t size; /* of this mapping, bytes */
+    size_t item_count;
+    struct warm_slot slots[WARM_MAX_JOBS];
+    enum warm_end end;
+    char failure[160];
+    char missing[160];          /* what the device does not offer; "": nothing */
+    enum status save_reason;    /* of the last save */
+    uint64_t saved_bytes;       /* 0: nothing is saved */
+    _Atomic uint8_t outcomes[]; /* of each item, enum warm_outcome */
+};
+
+/* Maps it with all items pending. NULL: out of memory. */
+struct warm_shared *warm_shared_new(size_t item_count);
+
+/* NULL is a no-op. */
+void warm_shared_delete(struct warm_shared *shared);
+
+/* Makes it as new, for another target. */
+void warm_shared_reset(struct warm_shared *shared);
+
+/* Before a process is started: clears what an earlier process said of itself. Outcomes stay. */
+void warm_shared_restart(struct warm_shared *shared);
+
+/* Items by outcome. */
+struct warm_counts {
+    size_t of[WARM_OUTCOME_COUNT];
+};
+struct warm_counts warm_shared_count(const struct warm_shared *shared);
+
+#endif

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/warm/warm_watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/io.h"
+#include "common/recipes/recipes.h"
+#include "tools/cli/output.h"
+#include "tools/warm/warm_replay.h"
+
+/* A driver that crashes more often is given up. */
+#define WATCH_MAX_CRASHES 32
+
+#define WATCH_INTERVAL_NS (100 * CLOCK_MS)
+
+/* A process that was asked to end is killed after this time. */
+#define WATCH_END_NS (30 * CLOCK_S)
+
+/* Signals. */
+
+static volatile sig_atomic_t watch_signals;
+static sigset_t watch_waiting_mask; /* lets the signals in */
+
+static void watch_on_signal(int number)
+{
+    (void)number;
+    watch_signals++;
+}
+
+void warm_watch_prepare(void)
+{
+    const struct sigaction action = {.sa_handler = watch_on_signal};
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGTERM);
+    sigprocmask(SIG_BLOCK, &blocked, &watch_waiting_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool warm_watch_is_stopped(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return watch_signals > 0 || sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM);
+}
+
+/* Waits until the socket has something to read or its other end is closed. False: a signal came, or
+ * the time did. */
+static bool watch_wait_for(int fd, uint64_t until_ns)
+{
+    const int before = watch_signals;
+    struct pollfd socket = {.fd = fd, .events = POLLIN};
+    int ready;
+    do {
+        const uint64_t now = clock_now_ns();
+        const struct timespec wait = clock_timespec(until_ns > now ? until_ns - now : 0);
+        ready = ppoll(&socket, 1, &wait, &watch_waiting_mask);
+    } while (ready < 0 && errno == EINTR && watch_signals == before);
+    return ready > 0;
+}
+
+/* Child processes. Each holds its end of a socket open while it lives: so the other process sees
+ * its end without a signal. */
+
+/* As fork; *ret_fd is this process's end. -1 after a message. */
+static pid_t watch_fork(int *ret_fd)
+{
+    int ends[2];
+    fflush(stdout);
+    fflush(stderr);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        output_message("warm: cannot make a socket: %s", strerror(errno));
+        return -1;
+    }
+    const pid_t pid = fork();
+    if (pid < 0) {
+        output_message("warm: cannot start a process: %s", strerror(errno));
+        close(ends[0]);
+        close(ends[1]);
+        return -1;
+    }
+    *ret_fd = ends[pid == 0];
+    close(ends[pid != 0]);
+    return pid;
+}
+
+/* Closes our end and waits for the child's exit. Gives its status, as waitpid does. */
+static int watch_reap(pid_t pid, int fd)
+{
+    int status = 0;
+    close(fd);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
+/* False: the other end is closed. */
+static bool watch_send(int fd, const void *data, size_t size)
+{
+    for (const char *next = data; size > 0;) {
+        const ssize_t written = send(fd, next, size, MSG_NOSIGNAL);
+        if (written < 0 && errno != EINTR) {
+            return false;
+        }
+        next += written > 0 ? written : 0;
+        size -= written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+static bool watch_receive(int fd, void *data, size_t size)
+{
+    return io_read(fd, data, size, IO_HERE) == (ssize_t)size;
+}
+
+/* The device probe. */
+
+static _Noreturn void warm_probe_run(int fd, struct warm_shared *shared)
+{
+    struct vulkan_loader loader; /* never closed: the drivers stay loaded */
+    struct vulkan_devices devices;
+    struct warm_target target;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!vulkan_devices_ask("warm", &loader, &devices) ||
+        !watch_send(fd, &devices.count, sizeof devices.count) ||
+        !watch_send(fd, devices.identities, devices.count * sizeof *devices.identities)) {
+        _exit(EXIT_FAILURE);
+    }
+    if (watch_receive(fd, &target, sizeof target)) {
+        warm_replay_run(&target, shared, WARM_ALL);
+    }
+    _exit(EXIT_SUCCESS);
+}
+
+static bool warm_probe_receive(int fd, uint64_t until_ns, struct vulkan_devices *ret_devices)
+{
+    struct vulkan_devices devices = {0};
+    if (!watch_wait_for(fd, until_ns) || !watch_receive(fd, &devices.count, sizeof devices.count)) {
+        return false;
+    }
+    devices.identities = calloc(devices.count + 1u, sizeof *devices.identities);
+    if (!devices.identities ||
+        !watch_receive(fd, devices.identities, devices.count * sizeof *devices.identities)) {
+        vulkan_devices_free(&devices);
+        return false;
+    }
+    *ret_devices = devices;
+    return true;
+}
+
+bool warm_probe_start(struct warm_probe *ret_probe, struct warm_shared *shared, uint64_t timeout_ns,
+                      struct vulkan_devices *ret_devices)
+{
+    const uint64_t until_ns = clock_now_ns() + timeout_ns;
+    int fd;
+    const pid_t pid = watch_fork(&fd);
+    if (pid < 0) {
+        return false;
+    }
+    if (pid == 0) {
+        warm_probe_run(fd, shared);
+    }
+    if (warm_probe_receive(fd, until_ns, ret_devices)) {
+        *ret_probe = (struct warm_probe){.pid = pid, .fd = fd};
+        return true;
+    }
+    const bool timed_out = clock_now_ns() >= until_ns;
+    kill(pid, SIGKILL); /* it may hang */
+    const int status = watch_reap(pid, fd);
+    /* A process that has exited has said why itself. */
+    if (warm_watch_is_stopped()) {
+        output_message("warm: interrupted");
+    } else if (WIFSIGNALED(status) && timed_out) {
+        output_message("warm: a driver hangs when it is asked for its devices");
+    } else if (WIFSIGNALED(status)) {
+        output_message("warm: a driver crashed when it was asked for its devices (signal %d)",
+                       WTERMSIG(status));
+    }
+    return false;
+}
+
+/* Lets the probe replay the target. Gives its pid, and our end of its socket; 0: there is none. */
+static pid_t warm_probe_send(struct warm_probe *probe, const struct warm_target *target,
+                             int *ret_fd)
+{
+    const pid_t pid = probe->pid;
+    if (pid == 0 || !watch_send(probe->fd, target, sizeof *target)) {
+        warm_probe_end(probe);
+        return 0;
+    }
+    *ret_fd = probe->fd;
+    *probe = (struct warm_probe){0};
+    return pid;
+}
+
+void warm_probe_end(struct warm_probe *probe)
+{
+    if (probe->pid != 0) {
+        watch_reap(probe->pid, probe->fd);
+        *probe = (struct warm_probe){0};
+    }
+}
+
+/* A run. */
+
+/* One child, and what is known of it. */
+struct watch {
+    struct warm_target target;
+    struct warm_shared *shared;
+    struct warm_probe *probe;
+    struct warm_progress *progress;
+    pid_t pid;
+    int fd;
+    uint64_t active_ns; /* when a worker was last seen busy */
+    uint64_t asked_ns;  /* when the child was asked to end; 0: it was not */
+    int signals;        /* that were passed on */
+    size_t hung;        /* the item that it was killed for, or WARM_ALL */
+};
+
+/* The first signal asks the child to end, the second one kills it. */
+static void watch_pass_signals(struct watch *watch)
+{
+    const uint64_t now = clock_now_ns();
+    const int signals = watch_signals;
+    if (signals > watch->signals) {
+        kill(watch->pid, watch->signals == 0 ? SIGTERM : SIGKILL);
+        watch->asked_ns = watch->signals == 0 ? now : watch->asked_ns;
+        watch->signals = signals;
+    }
+    if (watch->asked_ns != 0 && now - watch->asked_ns > WATCH_END_NS) {
+        kill(watch->pid, SIGKILL);
+    }
+}
+
+/* Kills a child with a worker that is at one pipeline for too long, or with no busy worker. */
+static void watch_check_hang(struct watch *watch)
+{
+    const uint64_t now = clock_now_ns();
+    const uint64_t timeout = watch->target.timeout_ns;
+    for (int i = 0; i < WARM_MAX_JOBS; i++) {
+        struct warm_slot *slot = &watch->shared->slots[i];
+        const uint32_t item = atomic_load(&slot->item);
+        const uint64_t since = atomic_load(&slot->since_ns);
+        if (item == 0) {
+            continue;
+        }
+        watch->active_ns = now;
+        if (now > since && now - since > timeout && atomic_load(&slot->item) == item &&
+            atomic_load(&slot->since_ns) == since) {
+            watch->hung = item - 1;
+            kill(watch->pid, SIGKILL);
+            return;
+        }
+    }
+    if (now - watch->active_ns > timeout) {
+        kill(watch->pid, SIGKILL);
+    }
+}
+
+static void watch_show_progress(struct watch *watch)
+{
+    const struct warm_counts counts = warm_shared_count(watch->shared);
+    const size_t open = counts.of[WARM_PENDING];
+    const size_t total = watch->progress->total;
+    const size_t foreign =
+        watch->shared->item_count - total; /* of programs with another identity */
+    warm_progress_show(watch->progress, total - (open > foreign ? open - foreign : 0));
+}
+
+/* Until the child has ended. */
+static void watch_wait(struct watch *watch)
+{
+    watch->active_ns = clock_now_ns();
+    watch->hung = WARM_ALL;
+    while (!watch_wait_for(watch->fd, clock_now_ns() + WATCH_INTERVAL_NS)) {
+        watch_pass_signals(watch);
+        if (watch->asked_ns == 0) {
+            watch_check_hang(watch);
+        }
+        watch_show_progress(watch);
+    }
+    watch_reap(watch->pid, watch->fd);
+}
+
+/* Starts a child for all items, or for one: the probe, if there still is one. */
+static void watch_start(struct watch *watch, size_t only)
+{
+    warm_shared_restart(watch->shared);
+    watch->pid = only == WARM_ALL ? warm_probe_send(watch->probe, &watch->target, &watch->fd) : 0;
+    if (watch->pid == 0) {
+        watch->pid = watch_fork(&watch->fd);
+        if (watch->pid == 0) {
+            warm_replay_run(&watch->target, watch->shared, only);
+        }
+    }
+}
+
+static void watch_fail(struct watch *watch, const char *text)
+{
+    watch->shared->end = WARM_END_FAILED;
+    snprintf(watch->shared->failure, sizeof watch->shared->failure, "%s", text);
+}
+
+/* Replays all items, or one, in a child. False: it crashed, hung, or was killed. */
+static bool watch_replay(struct watch *watch, size_t only)
+{
+    watch_start(watch, only);
+    if (watch->pid < 0) {
+        watch_fail(watch, "no process can be started");
+        return true;
+    }
+    watch_wait(watch);
+    return watch->shared->end != WARM_END_NONE;
+}
+
+/* Records the item as one that crashes this driver, so that no process replays it again: in a child
+ * that exits inside the item, as one that crashes does. */
+static void watch_block(struct watch *watch, size_t item)
+{
+    const struct warm_target *target = &watch->target;
+    int fd;
+    const pid_t pid = watch_fork(&fd);
+    atomic_store(&watch->shared->outcomes[item], WARM_CRASHED);
+    if (pid == 0) {
+        struct recipe_crashes *crashes;
+        if (recipe_crashes_open(target->root, target->app, target->digest, 1, &crashes) ==
+            STATUS_ok) {
+            recipe_crashes_begin(crashes, 0, target->recipes->items[item].pipeline);
+        }
+        _exit(0);
+    }
+    if (pid > 0) {
+        watch_reap(pid, fd);
+    }
+}
+
+/* Replays each suspect alone, and blocks those that crash. False: none did. */
+static bool watch_isolate(struct watch *watch, const size_t *suspects, size_t count)
+{
+    bool found = false;
+    for (size_t i = 0; i < count && !warm_watch_is_stopped(); i++) {
+        if (!watch_replay(watch, suspects[i])) {
+            watch_block(watch, suspects[i]);
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* After a crash or hang. False: nothing is known of its cause. */
+static bool watch_recover(struct watch *watch)
+{
+    size_t suspects[WARM_MAX_JOBS];
+    size_t count = 0;
+    for (int i = 0; i < WARM_MAX_JOBS; i++) {
+        const uint32_t item = atomic_load(&watch->shared->slots[i].item);
+        if (item != 0) {
+            suspects[count++] = item - 1;
+        }
+    }
+    if (watch->hung != WARM_ALL) {
+        watch_block(watch, watch->hung);
+        return true;
+    }
+    if (count == 1) {
+        watch_block(watch, suspects[0]);
+    } else if (count > 1 && !watch_isolate(watch, suspects, count)) {
+        watch->target.jobs = 1; /* only several at once crash: the next crash names one */
+    }
+    return count > 0;
+}
+
+void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
+                    struct warm_probe *probe, struct warm_progress *progress)
+{
+    struct watch watch = {
+        .target = *target, .shared = shared, .probe = probe, .progress = progress};
+    int crashes = 0;
+    while (!watch_replay(&watch, WARM_ALL)) {
+        if (watch.asked_ns != 0) {
+            shared->end = WARM_END_INTERRUPTED;
+            break;
+        }
+        crashes++;
+        if (crashes == WATCH_MAX_CRASHES || !watch_recover(&watch)) {
+            watch_fail(&watch, "the driver keeps crashing");
+            break;
+        }
+    }
+    warm_progress_clear(progress);
+}
