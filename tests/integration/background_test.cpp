@@ -193,7 +193,7 @@ TEST_F(BackgroundTest, TheEndOfOneProcessIsNotWrittenOverTheSaveOfAnother)
     environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
     run([&] {
         const std::filesystem::path ready = folder() / "ready";
-        const pid_t other = fork();
+        const pid_t other = fork_in_quiet();
         if (other == 0) {
             wait_until([&] { return std::filesystem::exists(ready); });
             {
@@ -225,7 +225,7 @@ TEST_F(BackgroundTest, EightProcessesAtOnceLeaveTheUnionHoweverTheyEnd)
     run([&] {
         std::vector<pid_t> children;
         for (unsigned i = 0; i < 8; ++i) {
-            const pid_t child = fork();
+            const pid_t child = fork_in_quiet();
             if (child == 0) {
                 auto *owner = new Program;
                 create_at_once(*owner, i * 4, i * 4 + 4);
@@ -271,7 +271,7 @@ TEST_F(BackgroundTest, AForkedChildLeavesItsParentsFilesAlone)
         leak_from_here_on(); // a thread of ours may be allocating while it forks
         Program owner;
         owner.create_compute(0, 5);
-        const pid_t child = fork();
+        const pid_t child = fork_in_quiet();
         if (child == 0) {
             std::exit(0); // with all handlers and destructors
         }
@@ -289,7 +289,7 @@ TEST_F(BackgroundTest, AForkedChildMayUseVulkanAnew)
         leak_from_here_on(); // a thread of ours may be allocating while it forks
         Program owner;
         owner.create_compute(0, 5);
-        const pid_t child = fork();
+        const pid_t child = fork_in_quiet();
         if (child == 0) {
             {
                 Program own;

@@ -285,7 +285,7 @@ TEST_F(ExitTest, NotInAForkedChild)
         leak_from_here_on();
         Program program;
         program.create_compute(0, 5);
-        const pid_t child = fork();
+        const pid_t child = fork_in_quiet();
         if (child == 0) {
             std::exit(0);
         }

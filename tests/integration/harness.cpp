@@ -3,11 +3,13 @@
 #include "paths.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -16,12 +18,40 @@
 namespace fs = std::filesystem;
 
 extern "C" void __lsan_do_leak_check() __attribute__((weak));
+extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));
 
 void leak_from_here_on()
 {
     if (__lsan_do_leak_check != nullptr) {
         __lsan_do_leak_check();
     }
+}
+
+// Whether a thread other than the caller's is not asleep.
+static bool another_thread_runs()
+{
+    const std::string own = std::to_string(gettid());
+    for (const fs::directory_entry &entry : fs::directory_iterator("/proc/self/task")) {
+        const std::string stat = read_text(entry.path() / "stat");
+        const size_t name_end = stat.rfind(") "); // empty: the thread has just ended
+        if (entry.path().filename() != own && name_end != std::string::npos &&
+            stat.compare(name_end + 2, 1, "S") != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+pid_t fork_in_quiet()
+{
+    if (__sanitizer_set_death_callback != nullptr) {
+        // A thread that sleeps between two looks may have run between them, so three in a row.
+        for (int quiet = 0, looks = 0; quiet < 3 && looks < 10000; looks++) {
+            quiet = another_thread_runs() ? 0 : quiet + 1;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    }
+    return fork();
 }
 
 std::string read_text(const fs::path &path)

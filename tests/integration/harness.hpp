@@ -99,6 +99,11 @@ class LayerTest : public ::testing::Test {
 // finds now, and looks no more at the end.
 void leak_from_here_on();
 
+// fork(), for a program with threads of the layer. A sanitizer's allocator is not made ready for
+// it: what a thread holds at that moment, its child waits for in vain. There, this waits until the
+// other threads sleep, ten seconds at most.
+pid_t fork_in_quiet();
+
 std::string read_text(const std::filesystem::path &path);
 std::vector<uint8_t> read_bytes(const std::filesystem::path &path);
 void write_bytes(const std::filesystem::path &path, const std::vector<uint8_t> &bytes);

@@ -495,7 +495,7 @@ TEST_F(PrewarmTest, AForkedChildMayEndAsItLikes)
         leak_from_here_on(); // the child has not the threads that hold what it inherits
         Program program;
         wait_until([] { return asked() >= 1; });
-        const pid_t child = fork();
+        const pid_t child = fork_in_quiet();
         if (child == 0) {
             std::exit(0);
         }

@@ -176,7 +176,7 @@ TEST_F(RecipesTest, AForkedChildWritesNothing)
         leak_from_here_on(); // a thread of ours may be allocating while it forks
         Program owner;
         owner.create_compute(0, 5);
-        const pid_t child = fork();
+        const pid_t child = fork_in_quiet();
         if (child == 0) {
             std::exit(0);
         }

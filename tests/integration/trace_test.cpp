@@ -284,7 +284,7 @@ TEST_F(TraceTest, ProcessesAtOnceShareAFile)
     const Trace trace = this->trace([] {
         std::vector<pid_t> children;
         for (unsigned i = 0; i < 4; ++i) {
-            const pid_t child = fork();
+            const pid_t child = fork_in_quiet();
             if (child == 0) {
                 {
                     Program owner;
@@ -345,7 +345,7 @@ TEST_F(TraceTest, AForkedChildWritesNothing)
         leak_from_here_on(); // a thread of ours may be allocating while it forks
         Program owner;
         owner.create_compute(0, 3);
-        const pid_t child = fork();
+        const pid_t child = fork_in_quiet();
         if (child == 0) {
             std::exit(0); // with all handlers and destructors
         }
