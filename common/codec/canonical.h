@@ -74,6 +74,15 @@ struct pipeline_rules {
     const VkPipelineCreationFeedbackCreateInfo *feedback;
 };
 
+/* How many stages a VkPipelineCreationFeedbackCreateInfo of ours names: those of the pipeline, but
+ * none with ray tracing, for which RADV of Mesa 22 reads past the stages that it made of them
+ * (VUID- VkRayTracingPipelineCreateInfoKHR-pipelineStageCreationFeedbackCount-06652 allows either).
+ */
+static inline uint32_t canonical_feedback_stages(VkStructureType type, uint32_t stage_count)
+{
+    return type == VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR ? 0 : stage_count;
+}
+
 /* Which subpasses of a render pass use a color, a depth or stencil attachment: one bit each. It
  * decides what a pipeline may leave dangling (hazard 16), so it is kept with the render pass. */
 #define RENDER_PASS_USE_SUBPASSES 64

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/codec/canonical.h"
+
 /* Feedback for more stages (ray tracing) is allocated. */
 #define INLINE_STAGES 5
 
@@ -121,7 +123,7 @@ enum replay_outcome replay_create_pipeline(VkDevice device, const struct replay_
         .sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO,
         .pNext = info->pNext,
         .pPipelineCreationFeedback = &feedback,
-        .pipelineStageCreationFeedbackCount = stage_count,
+        .pipelineStageCreationFeedbackCount = canonical_feedback_stages(info->sType, stage_count),
         .pPipelineStageCreationFeedbacks = stages,
     };
     if (with_feedback) {

@@ -15,7 +15,8 @@
 /* Puts our struct in front of a chain, if the program asks for no feedback itself; *next is the
  * pNext of a create-info of so many stages that the driver will be given. It has room for each
  * stage: drivers of before mid-2022 write there whatever the count says. */
-static void feedback_chain(struct feedback *feedback, uint32_t stage_count, const void **next)
+static void feedback_chain(struct feedback *feedback, VkStructureType type, uint32_t stage_count,
+                           const void **next)
 {
     if (feedback->used) {
         return;
@@ -32,7 +33,7 @@ static void feedback_chain(struct feedback *feedback, uint32_t stage_count, cons
         .sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO,
         .pNext = *next,
         .pPipelineCreationFeedback = &feedback->value,
-        .pipelineStageCreationFeedbackCount = stage_count,
+        .pipelineStageCreationFeedbackCount = canonical_feedback_stages(type, stage_count),
         .pPipelineStageCreationFeedbacks = stages,
     };
     feedback->used = &feedback->own;
@@ -111,9 +112,11 @@ static void pipeline_copy_create_info(const struct device_services *services,
 {
     memcpy(copy, pipeline_create_info(call, i), call->kind->create_info_size);
     if (services->feedback && element->rules.known) {
+        VkStructureType type;
+        memcpy(&type, copy, sizeof type);
         const void *next;
         memcpy(&next, copy + offsetof(VkBaseInStructure, pNext), sizeof next);
-        feedback_chain(&element->feedback, element->rules.stage_count, &next);
+        feedback_chain(&element->feedback, type, element->rules.stage_count, &next);
         memcpy(copy + offsetof(VkBaseInStructure, pNext), &next, sizeof next);
     }
 }

@@ -64,7 +64,10 @@ TEST_F(WarmTest, WithRayTracing)
     client(rays);
     std::filesystem::remove(cache_file());
     EXPECT_EQ(warm()["compiled"], 6);
-    expect_warm(client(rays), 6);
+    // Feedback of stages, if we asked for it, would crash about half of these.
+    for (int start = 0; start < 6; start++) {
+        expect_warm(client(rays), 6);
+    }
 }
 
 TEST_F(WarmTest, ADeviceThatLacksRayTracingIsLeftAlone)
