@@ -8,7 +8,7 @@
 
 namespace {
 
-TEST(canonical_graphics, sampler)
+TEST(CanonicalGraphics, Sampler)
 {
     VkSamplerYcbcrConversionInfo conversion = {};
     conversion.sType = VK_STRUCTURE_TYPE_SAMPLER_YCBCR_CONVERSION_INFO;
@@ -24,7 +24,7 @@ TEST(canonical_graphics, sampler)
     expect_form("sampler", &info);
 }
 
-TEST(canonical_graphics, conversion)
+TEST(CanonicalGraphics, Conversion)
 {
     VkSamplerYcbcrConversionCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_SAMPLER_YCBCR_CONVERSION_CREATE_INFO;
@@ -36,7 +36,7 @@ TEST(canonical_graphics, conversion)
     expect_form("conversion", &info);
 }
 
-TEST(canonical_graphics, render_pass)
+TEST(CanonicalGraphics, RenderPass)
 {
     const VkAttachmentDescription attachment = {
         0,
@@ -63,7 +63,7 @@ TEST(canonical_graphics, render_pass)
     expect_form("render_pass", &info);
 }
 
-TEST(canonical_graphics, render_pass_2)
+TEST(CanonicalGraphics, RenderPass2)
 {
     VkAttachmentDescription2 attachment = {};
     attachment.sType = VK_STRUCTURE_TYPE_ATTACHMENT_DESCRIPTION_2;
@@ -101,7 +101,7 @@ TEST(canonical_graphics, render_pass_2)
     expect_form("render_pass_2", &info);
 }
 
-TEST(canonical_graphics, graphics)
+TEST(CanonicalGraphics, Graphics)
 {
     const VkPipelineShaderStageCreateInfo stages[2] = {stage(VK_SHADER_STAGE_VERTEX_BIT, 7),
                                                        stage(VK_SHADER_STAGE_FRAGMENT_BIT, 8)};
@@ -181,7 +181,7 @@ TEST(canonical_graphics, graphics)
     expect_form("graphics", &info);
 }
 
-TEST(canonical_graphics, fragment_output)
+TEST(CanonicalGraphics, FragmentOutput)
 {
     VkGraphicsPipelineLibraryCreateInfoEXT subset = {};
     subset.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT;
@@ -212,7 +212,7 @@ TEST(canonical_graphics, fragment_output)
     expect_form("fragment_output", &info);
 }
 
-TEST(canonical_graphics, ray_tracing)
+TEST(CanonicalGraphics, RayTracing)
 {
     const VkPipelineShaderStageCreateInfo raygen = stage(VK_SHADER_STAGE_RAYGEN_BIT_KHR, 11);
     VkRayTracingShaderGroupCreateInfoKHR group = {};
@@ -241,7 +241,7 @@ TEST(canonical_graphics, ray_tracing)
 }
 
 // VK_EXT_descriptor_heap: no layout; each source that programs use, an embedded sampler, a chain.
-TEST(canonical, heap)
+TEST(Canonical, Heap)
 {
     VkSamplerReductionModeCreateInfo reduction = {};
     reduction.sType = VK_STRUCTURE_TYPE_SAMPLER_REDUCTION_MODE_CREATE_INFO;

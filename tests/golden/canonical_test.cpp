@@ -7,7 +7,7 @@
 
 namespace {
 
-TEST(canonical, compute)
+TEST(Canonical, Compute)
 {
     struct {
         uint32_t stype = 1000470005;
@@ -39,7 +39,7 @@ TEST(canonical, compute)
     expect_form("compute", &info);
 }
 
-TEST(canonical, module)
+TEST(Canonical, Module)
 {
     VkShaderModuleCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
@@ -48,7 +48,7 @@ TEST(canonical, module)
     expect_form("module", &info);
 }
 
-TEST(canonical, set_layout)
+TEST(Canonical, SetLayout)
 {
     const VkSampler samplers[2] = {(VkSampler)3, (VkSampler)4};
     const VkDescriptorSetLayoutBinding bindings[2] = {
@@ -69,7 +69,7 @@ TEST(canonical, set_layout)
     expect_form("set_layout", &info);
 }
 
-TEST(canonical, pipeline_layout)
+TEST(Canonical, PipelineLayout)
 {
     const VkDescriptorSetLayout sets[2] = {(VkDescriptorSetLayout)5, VK_NULL_HANDLE};
     const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, 16};
@@ -82,7 +82,7 @@ TEST(canonical, pipeline_layout)
     expect_form("pipeline_layout", &info);
 }
 
-TEST(canonical, template)
+TEST(Canonical, Template)
 {
     const VkDescriptorUpdateTemplateEntry entry = {0,  0, 1, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
                                                    16, 8};
@@ -99,7 +99,7 @@ TEST(canonical, template)
 #ifdef GOLDEN_REDUCED_REGISTRY
 
 // The reduced registry knows a struct and a flag that nobody has reviewed.
-TEST(canonical, unreviewed_struct_passes)
+TEST(Canonical, UnreviewedStructPasses)
 {
     VkBaseInStructure unreviewed = {};
     unreviewed.sType = static_cast<VkStructureType>(1000998000);

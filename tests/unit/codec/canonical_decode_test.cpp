@@ -66,7 +66,7 @@ VkComputePipelineCreateInfo compute_info()
     return info;
 }
 
-TEST_F(CanonicalDecode, create_info_comes_back)
+TEST_F(CanonicalDecode, CreateInfoComesBack)
 {
     auto info = compute_info();
     std::string form = encode(&info);
@@ -82,7 +82,7 @@ TEST_F(CanonicalDecode, create_info_comes_back)
     free(back);
 }
 
-TEST_F(CanonicalDecode, chains_come_back_in_their_order)
+TEST_F(CanonicalDecode, ChainsComeBackInTheirOrder)
 {
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup = {};
     subgroup.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
@@ -106,7 +106,7 @@ TEST_F(CanonicalDecode, chains_come_back_in_their_order)
     free(back);
 }
 
-TEST_F(CanonicalDecode, flags_beyond_31_bits_come_back_chained) // hazard 21
+TEST_F(CanonicalDecode, FlagsBeyond31BitsComeBackChained) // hazard 21
 {
     struct CreateFlags2 {
         uint32_t stype = 1000470005;
@@ -125,7 +125,7 @@ TEST_F(CanonicalDecode, flags_beyond_31_bits_come_back_chained) // hazard 21
     free(back);
 }
 
-TEST_F(CanonicalDecode, every_truncation_and_extension_is_refused)
+TEST_F(CanonicalDecode, EveryTruncationAndExtensionIsRefused)
 {
     CreateInfos infos(23);
     for (codec_id root : all_roots()) {
@@ -138,7 +138,7 @@ TEST_F(CanonicalDecode, every_truncation_and_extension_is_refused)
     }
 }
 
-TEST_F(CanonicalDecode, unknown_struct_is_refused)
+TEST_F(CanonicalDecode, UnknownStructIsRefused)
 {
     auto info = compute_info();
     std::string form = encode(&info);
@@ -148,7 +148,7 @@ TEST_F(CanonicalDecode, unknown_struct_is_refused)
         with<uint32_t>(form, at_chain, VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO)));
 }
 
-TEST_F(CanonicalDecode, struct_chained_twice_is_refused)
+TEST_F(CanonicalDecode, StructChainedTwiceIsRefused)
 {
     const uint32_t subgroup[2] = {
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, 32};
@@ -160,7 +160,7 @@ TEST_F(CanonicalDecode, struct_chained_twice_is_refused)
     EXPECT_FALSE(decodes(once.substr(0, at_stage_chain) + piece + once.substr(at_stage_chain)));
 }
 
-TEST_F(CanonicalDecode, code_in_a_stage_is_refused)
+TEST_F(CanonicalDecode, CodeInAStageIsRefused)
 {
     VkShaderModuleCreateInfo module = {};
     const uint32_t code[1] = {0x07230203};
@@ -174,7 +174,7 @@ TEST_F(CanonicalDecode, code_in_a_stage_is_refused)
     EXPECT_FALSE(decodes(form.substr(0, at_stage_chain) + piece + form.substr(at_stage_chain)));
 }
 
-TEST_F(CanonicalDecode, flags_that_no_form_holds_are_refused)
+TEST_F(CanonicalDecode, FlagsThatNoFormHoldsAreRefused)
 {
     auto info = compute_info();
     std::string form = encode(&info);
@@ -186,7 +186,7 @@ TEST_F(CanonicalDecode, flags_that_no_form_holds_are_refused)
     EXPECT_FALSE(decodes(with(form, 12, 1u << 30))); // of the stage
 }
 
-TEST_F(CanonicalDecode, names_end_at_their_end)
+TEST_F(CanonicalDecode, NamesEndAtTheirEnd)
 {
     auto info = compute_info();
     std::string form = encode(&info);
@@ -194,7 +194,7 @@ TEST_F(CanonicalDecode, names_end_at_their_end)
     EXPECT_FALSE(decodes(with(form, at_name_length, ~0u)));
 }
 
-TEST_F(CanonicalDecode, constants_outside_their_data_are_refused)
+TEST_F(CanonicalDecode, ConstantsOutsideTheirDataAreRefused)
 {
     VkSpecializationMapEntry entry = {0, 4, 4};
     uint32_t data[2] = {1, 2};
@@ -210,7 +210,7 @@ TEST_F(CanonicalDecode, constants_outside_their_data_are_refused)
     EXPECT_FALSE(decodes(encode(&info)));
 }
 
-TEST_F(CanonicalDecode, counts_need_their_elements)
+TEST_F(CanonicalDecode, CountsNeedTheirElements)
 {
     VkDescriptorSetLayoutBinding binding = {};
     VkDescriptorSetLayoutCreateInfo info = {};
@@ -231,7 +231,7 @@ TEST_F(CanonicalDecode, counts_need_their_elements)
     EXPECT_TRUE(decodes(with(without, at_count, 0u)));
 }
 
-TEST_F(CanonicalDecode, source_without_an_answer_ends_it)
+TEST_F(CanonicalDecode, SourceWithoutAnAnswerEndsIt)
 {
     auto info = compute_info();
     std::string form = encode(&info);
@@ -252,7 +252,7 @@ TEST_F(CanonicalDecode, source_without_an_answer_ends_it)
     EXPECT_FALSE(decodes(form));
 }
 
-TEST_F(CanonicalDecode, references_are_told)
+TEST_F(CanonicalDecode, ReferencesAreTold)
 {
     auto info = compute_info();
     std::string form = encode(&info);
@@ -269,7 +269,7 @@ TEST_F(CanonicalDecode, references_are_told)
     EXPECT_FALSE(canonical_references(form.data(), form.size(), stop, nullptr));
 }
 
-TEST_F(CanonicalDecode, what_is_too_long_is_refused)
+TEST_F(CanonicalDecode, WhatIsTooLongIsRefused)
 {
     std::string form(CANONICAL_MAX_SIZE + 1, '\0');
     auto info = compute_info();
@@ -281,7 +281,7 @@ TEST_F(CanonicalDecode, what_is_too_long_is_refused)
 
 // A file that is mapped may change under the decoder: it ends, and writes nowhere outside. Here a
 // name grows over what were handles, which take more room in the form than in memory.
-TEST_F(CanonicalDecode, form_that_changes_meanwhile_is_refused)
+TEST_F(CanonicalDecode, FormThatChangesMeanwhileIsRefused)
 {
     std::vector<VkPipeline> pipelines(64, (VkPipeline)50);
     VkPipelineLibraryCreateInfoKHR libraries = {};
@@ -310,7 +310,7 @@ TEST_F(CanonicalDecode, form_that_changes_meanwhile_is_refused)
 }
 
 // 68: layers below read as many as a count promises.
-TEST_F(CanonicalDecode, an_ignored_array_has_no_count)
+TEST_F(CanonicalDecode, AnIgnoredArrayHasNoCount)
 {
     const VkFormat formats[2] = {VK_FORMAT_R8G8B8A8_UNORM, VK_FORMAT_R8G8B8A8_UNORM};
     VkPipelineRenderingCreateInfo rendering = {};

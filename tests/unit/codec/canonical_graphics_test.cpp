@@ -63,7 +63,7 @@ class CanonicalGraphics : public testing::Test {
     }
 };
 
-TEST_F(CanonicalGraphics, complete_pipeline)
+TEST_F(CanonicalGraphics, CompletePipeline)
 {
     content();
     EXPECT_TRUE(form_.complete);
@@ -77,7 +77,7 @@ TEST_F(CanonicalGraphics, complete_pipeline)
     expect_ignored(g_.viewport.pScissors);
 }
 
-TEST_F(CanonicalGraphics, discarded_rasterization)
+TEST_F(CanonicalGraphics, DiscardedRasterization)
 {
     g_.rasterization.rasterizerDiscardEnable = VK_TRUE;
     g_.rendering.colorAttachmentCount = 0;
@@ -88,7 +88,7 @@ TEST_F(CanonicalGraphics, discarded_rasterization)
     expect_live(g_.rasterization.cullMode);
 }
 
-TEST_F(CanonicalGraphics, formats_of_discarded_rasterization_are_a_doubt)
+TEST_F(CanonicalGraphics, FormatsOfDiscardedRasterizationAreADoubt)
 {
     g_.rasterization.rasterizerDiscardEnable = VK_TRUE;
     g_.rendering.pColorAttachmentFormats = nowhere<VkFormat>();
@@ -97,7 +97,7 @@ TEST_F(CanonicalGraphics, formats_of_discarded_rasterization_are_a_doubt)
     content();
 }
 
-TEST_F(CanonicalGraphics, dynamically_discarded_rasterization)
+TEST_F(CanonicalGraphics, DynamicallyDiscardedRasterization)
 {
     g_.rasterization.rasterizerDiscardEnable = VK_TRUE;
     set_dynamic({VK_DYNAMIC_STATE_VIEWPORT, VK_DYNAMIC_STATE_SCISSOR,
@@ -106,7 +106,7 @@ TEST_F(CanonicalGraphics, dynamically_discarded_rasterization)
     expect_live(g_.viewport.viewportCount);
 }
 
-TEST_F(CanonicalGraphics, static_viewports)
+TEST_F(CanonicalGraphics, StaticViewports)
 {
     VkViewport viewport = {0, 0, 1, 1, 0, 1};
     VkRect2D scissor = {};
@@ -122,21 +122,21 @@ TEST_F(CanonicalGraphics, static_viewports)
     expect_live(scissor.extent.width);
 }
 
-TEST_F(CanonicalGraphics, viewports_with_dynamic_count)
+TEST_F(CanonicalGraphics, ViewportsWithDynamicCount)
 {
     set_dynamic({VK_DYNAMIC_STATE_VIEWPORT_WITH_COUNT, VK_DYNAMIC_STATE_SCISSOR_WITH_COUNT});
     expect_ignored(g_.viewport.pViewports);
     expect_ignored(g_.viewport.pScissors);
 }
 
-TEST_F(CanonicalGraphics, mesh_shaders)
+TEST_F(CanonicalGraphics, MeshShaders)
 {
     g_.stages[0].stage = VK_SHADER_STAGE_MESH_BIT_EXT;
     expect_ignored(g_.info.pVertexInputState);
     expect_ignored(g_.info.pInputAssemblyState);
 }
 
-TEST_F(CanonicalGraphics, dynamic_vertex_input)
+TEST_F(CanonicalGraphics, DynamicVertexInput)
 {
     set_dynamic(
         {VK_DYNAMIC_STATE_VIEWPORT, VK_DYNAMIC_STATE_SCISSOR, VK_DYNAMIC_STATE_VERTEX_INPUT_EXT});
@@ -144,7 +144,7 @@ TEST_F(CanonicalGraphics, dynamic_vertex_input)
     expect_live(g_.input_assembly.topology);
 }
 
-TEST_F(CanonicalGraphics, tessellation)
+TEST_F(CanonicalGraphics, Tessellation)
 {
     VkPipelineShaderStageCreateInfo stages[4] = {g_.stages[0], g_.stages[0], g_.stages[0],
                                                  g_.stages[1]};
@@ -156,7 +156,7 @@ TEST_F(CanonicalGraphics, tessellation)
     expect_live(g_.tessellation.patchControlPoints);
 }
 
-TEST_F(CanonicalGraphics, depth_format_makes_the_state_live)
+TEST_F(CanonicalGraphics, DepthFormatMakesTheStateLive)
 {
     g_.info.pDepthStencilState = &g_.depth_stencil;
     g_.rendering.stencilAttachmentFormat = VK_FORMAT_S8_UINT;
@@ -165,7 +165,7 @@ TEST_F(CanonicalGraphics, depth_format_makes_the_state_live)
     expect_ignored(g_.info.pDepthStencilState);
 }
 
-TEST_F(CanonicalGraphics, no_color_format_leaves_blending_ignored)
+TEST_F(CanonicalGraphics, NoColorFormatLeavesBlendingIgnored)
 {
     g_.format = VK_FORMAT_UNDEFINED;
     expect_ignored(g_.info.pColorBlendState);
@@ -173,7 +173,7 @@ TEST_F(CanonicalGraphics, no_color_format_leaves_blending_ignored)
     expect_ignored(g_.info.pColorBlendState);
 }
 
-TEST_F(CanonicalGraphics, render_pass_tells_what_its_subpass_uses)
+TEST_F(CanonicalGraphics, RenderPassTellsWhatItsSubpassUses)
 {
     g_.info.renderPass = (VkRenderPass)30;
     g_.info.subpass = 1;
@@ -187,7 +187,7 @@ TEST_F(CanonicalGraphics, render_pass_tells_what_its_subpass_uses)
     expect_ignored(g_.info.pColorBlendState);
 }
 
-TEST_F(CanonicalGraphics, subpass_that_is_not_known_is_a_doubt)
+TEST_F(CanonicalGraphics, SubpassThatIsNotKnownIsADoubt)
 {
     g_.info.renderPass = (VkRenderPass)30;
     g_.info.subpass = 64;
@@ -201,7 +201,7 @@ TEST_F(CanonicalGraphics, subpass_that_is_not_known_is_a_doubt)
     content();
 }
 
-TEST_F(CanonicalGraphics, render_passes_are_named_by_content)
+TEST_F(CanonicalGraphics, RenderPassesAreNamedByContent)
 {
     g_.info.renderPass = (VkRenderPass)30;
     g_.info.pDepthStencilState = &g_.depth_stencil;
@@ -211,7 +211,7 @@ TEST_F(CanonicalGraphics, render_passes_are_named_by_content)
     EXPECT_FALSE(digest_equal(before, content()));
 }
 
-TEST_F(CanonicalGraphics, sample_mask)
+TEST_F(CanonicalGraphics, SampleMask)
 {
     VkSampleMask mask[2] = {1, 2};
     g_.multisample.pSampleMask = mask;
@@ -226,7 +226,7 @@ TEST_F(CanonicalGraphics, sample_mask)
     expect_ignored(g_.multisample.pSampleMask);
 }
 
-TEST_F(CanonicalGraphics, dynamic_blending)
+TEST_F(CanonicalGraphics, DynamicBlending)
 {
     set_dynamic({VK_DYNAMIC_STATE_VIEWPORT, VK_DYNAMIC_STATE_COLOR_BLEND_ENABLE_EXT,
                  VK_DYNAMIC_STATE_COLOR_BLEND_EQUATION_EXT, VK_DYNAMIC_STATE_COLOR_WRITE_MASK_EXT});
@@ -239,7 +239,7 @@ TEST_F(CanonicalGraphics, dynamic_blending)
     expect_ignored(g_.color_blend.pAttachments);
 }
 
-TEST_F(CanonicalGraphics, custom_sample_locations)
+TEST_F(CanonicalGraphics, CustomSampleLocations)
 {
     VkPipelineSampleLocationsStateCreateInfoEXT locations = {};
     VkSampleLocationEXT location = {0.5f, 0.5f};
@@ -258,7 +258,7 @@ TEST_F(CanonicalGraphics, custom_sample_locations)
     expect_ignored(locations.sampleLocationsInfo.pSampleLocations);
 }
 
-TEST_F(CanonicalGraphics, discard_rectangles)
+TEST_F(CanonicalGraphics, DiscardRectangles)
 {
     VkPipelineDiscardRectangleStateCreateInfoEXT rectangles = {};
     rectangles.sType = VK_STRUCTURE_TYPE_PIPELINE_DISCARD_RECTANGLE_STATE_CREATE_INFO_EXT;
@@ -272,7 +272,7 @@ TEST_F(CanonicalGraphics, discard_rectangles)
     expect_ignored(rectangles.pDiscardRectangles);
 }
 
-TEST_F(CanonicalGraphics, coverage_modulation_table)
+TEST_F(CanonicalGraphics, CoverageModulationTable)
 {
     VkPipelineCoverageModulationStateCreateInfoNV coverage = {};
     coverage.sType = VK_STRUCTURE_TYPE_PIPELINE_COVERAGE_MODULATION_STATE_CREATE_INFO_NV;
@@ -293,7 +293,7 @@ TEST_F(CanonicalGraphics, coverage_modulation_table)
     EXPECT_FALSE(digest_equal(before, content()));
 }
 
-TEST_F(CanonicalGraphics, viewport_w_scaling)
+TEST_F(CanonicalGraphics, ViewportWScaling)
 {
     VkPipelineViewportWScalingStateCreateInfoNV scaling = {};
     scaling.sType = VK_STRUCTURE_TYPE_PIPELINE_VIEWPORT_W_SCALING_STATE_CREATE_INFO_NV;
@@ -309,7 +309,7 @@ TEST_F(CanonicalGraphics, viewport_w_scaling)
     expect_ignored(scaling.pViewportWScalings);
 }
 
-TEST_F(CanonicalGraphics, depth_clamp_range)
+TEST_F(CanonicalGraphics, DepthClampRange)
 {
     struct { // VkPipelineViewportDepthClampControlCreateInfoEXT, which older headers lack
         uint32_t stype = 1000582001;
@@ -348,7 +348,7 @@ class CanonicalLibrary : public CanonicalGraphics {
     }
 };
 
-TEST_F(CanonicalLibrary, vertex_input)
+TEST_F(CanonicalLibrary, VertexInput)
 {
     subset_.flags = VK_GRAPHICS_PIPELINE_LIBRARY_VERTEX_INPUT_INTERFACE_BIT_EXT;
     expect_live(g_.input_assembly.topology);
@@ -369,7 +369,7 @@ TEST_F(CanonicalLibrary, vertex_input)
     content();
 }
 
-TEST_F(CanonicalLibrary, pre_rasterization)
+TEST_F(CanonicalLibrary, PreRasterization)
 {
     subset_.flags = VK_GRAPHICS_PIPELINE_LIBRARY_PRE_RASTERIZATION_SHADERS_BIT_EXT;
     expect_live(g_.rasterization.cullMode);
@@ -381,7 +381,7 @@ TEST_F(CanonicalLibrary, pre_rasterization)
     expect_ignored(g_.rendering.pColorAttachmentFormats);
 }
 
-TEST_F(CanonicalLibrary, fragment_shader)
+TEST_F(CanonicalLibrary, FragmentShader)
 {
     subset_.flags = VK_GRAPHICS_PIPELINE_LIBRARY_FRAGMENT_SHADER_BIT_EXT;
     g_.info.pDepthStencilState = &g_.depth_stencil;
@@ -391,7 +391,7 @@ TEST_F(CanonicalLibrary, fragment_shader)
     expect_ignored(g_.rendering.pColorAttachmentFormats);
 }
 
-TEST_F(CanonicalLibrary, fragment_output)
+TEST_F(CanonicalLibrary, FragmentOutput)
 {
     subset_.flags = VK_GRAPHICS_PIPELINE_LIBRARY_FRAGMENT_OUTPUT_INTERFACE_BIT_EXT;
     expect_live(g_.format);
@@ -401,7 +401,7 @@ TEST_F(CanonicalLibrary, fragment_output)
     expect_ignored(g_.info.pDepthStencilState);
 }
 
-TEST_F(CanonicalLibrary, linked_libraries_alone)
+TEST_F(CanonicalLibrary, LinkedLibrariesAlone)
 {
     libraries_.libraryCount = 1;
     expect_ignored(g_.info.pStages);
@@ -412,7 +412,7 @@ TEST_F(CanonicalLibrary, linked_libraries_alone)
     expect_ignored(g_.info.pStages);
 }
 
-TEST_F(CanonicalLibrary, what_hangs_on_a_linked_library_is_a_doubt)
+TEST_F(CanonicalLibrary, WhatHangsOnALinkedLibraryIsADoubt)
 {
     libraries_.libraryCount = 1;
     subset_.flags = VK_GRAPHICS_PIPELINE_LIBRARY_FRAGMENT_SHADER_BIT_EXT;

@@ -73,7 +73,7 @@ void clear_ignored_counts(const CreateInfos &infos, const live_context &context)
     }
 }
 
-TEST(canonical_random, encode_decode_encode_is_the_identity)
+TEST(CanonicalRandom, EncodeDecodeEncodeIsTheIdentity)
 {
     Handles handles;
     Encoded first, second;
@@ -135,7 +135,7 @@ int poison(const CreateInfos &infos, const live_context &context)
     return poisoned;
 }
 
-TEST(canonical_random, what_is_not_live_is_not_followed)
+TEST(CanonicalRandom, WhatIsNotLiveIsNotFollowed)
 {
     Handles handles;
     Encoded before, after;
@@ -178,7 +178,7 @@ void fill_padding(const CreateInfos &infos, uint8_t value)
     }
 }
 
-TEST(canonical_random, padding_does_not_count) // hazard 15
+TEST(CanonicalRandom, PaddingDoesNotCount) // hazard 15
 {
     Handles handles;
     Encoded before, after;
@@ -374,7 +374,7 @@ class FlipOneField : public testing::Test {
     }
 };
 
-TEST_F(FlipOneField, every_field_of_every_struct_counts)
+TEST_F(FlipOneField, EveryFieldOfEveryStructCounts)
 {
     for (bool variant : {false, true}) {
         CreateInfos infos(17);

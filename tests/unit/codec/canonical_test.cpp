@@ -7,7 +7,7 @@
 
 namespace {
 
-TEST_F(Canonical, plain_pipeline_is_shared_and_complete)
+TEST_F(Canonical, PlainPipelineIsSharedAndComplete)
 {
     auto info = compute_info();
     expect(&info, CANONICAL_SHARE, CANONICAL_CAUSE_NONE);
@@ -18,7 +18,7 @@ TEST_F(Canonical, plain_pipeline_is_shared_and_complete)
     EXPECT_EQ(canonical_stype(form_.key.data, form_.size), info.sType);
 }
 
-TEST_F(Canonical, memory_is_used_again)
+TEST_F(Canonical, MemoryIsUsedAgain)
 {
     auto info = compute_info();
     encode(&info);
@@ -29,7 +29,7 @@ TEST_F(Canonical, memory_is_used_again)
     EXPECT_EQ(form_.key.data, memory);
 }
 
-TEST_F(Canonical, effective_flags_alone_count) // 21
+TEST_F(Canonical, EffectiveFlagsAloneCount) // 21
 {
     CreateFlags2 flags;
     flags.flags = VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT;
@@ -43,7 +43,7 @@ TEST_F(Canonical, effective_flags_alone_count) // 21
     EXPECT_FALSE(same(&legacy, &chained));
 }
 
-TEST_F(Canonical, whether_it_may_compile_is_no_part_of_it) // 22
+TEST_F(Canonical, WhetherItMayCompileIsNoPartOfIt) // 22
 {
     auto info = compute_info();
     auto impatient = info;
@@ -54,7 +54,7 @@ TEST_F(Canonical, whether_it_may_compile_is_no_part_of_it) // 22
     EXPECT_FALSE(same(&info, &impatient));
 }
 
-TEST_F(Canonical, names_and_outputs_are_left_out) // 28, 32
+TEST_F(Canonical, NamesAndOutputsAreLeftOut) // 28, 32
 {
     VkDebugUtilsObjectNameInfoEXT name = {};
     name.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
@@ -71,7 +71,7 @@ TEST_F(Canonical, names_and_outputs_are_left_out) // 28, 32
     expect(&info, CANONICAL_SHARE, CANONICAL_CAUSE_NONE);
 }
 
-TEST_F(Canonical, module_form_holds_the_digest_of_the_code)
+TEST_F(Canonical, ModuleFormHoldsTheDigestOfTheCode)
 {
     auto info = module_info();
     expect(&info, CANONICAL_SHARE, CANONICAL_CAUSE_NONE);
@@ -84,7 +84,7 @@ TEST_F(Canonical, module_form_holds_the_digest_of_the_code)
     EXPECT_FALSE(digest_equal(whole, content(&info)));
 }
 
-TEST_F(Canonical, inline_code_is_the_module_of_it) // 31
+TEST_F(Canonical, InlineCodeIsTheModuleOfIt) // 31
 {
     auto code = module_info();
     auto with_module = compute_info();
@@ -102,7 +102,7 @@ TEST_F(Canonical, inline_code_is_the_module_of_it) // 31
     EXPECT_EQ(rules_inline_module(&with_module.stage), nullptr);
 }
 
-TEST_F(Canonical, module_identifiers_are_no_code) // 30
+TEST_F(Canonical, ModuleIdentifiersAreNoCode) // 30
 {
     uint8_t bytes[2] = {1, 2};
     VkPipelineShaderStageModuleIdentifierCreateInfoEXT identifier = {};
@@ -119,7 +119,7 @@ TEST_F(Canonical, module_identifiers_are_no_code) // 30
     EXPECT_FALSE(digest_equal(one, content(&info)));
 }
 
-TEST_F(Canonical, specialization_data_is_kept_as_it_is)
+TEST_F(Canonical, SpecializationDataIsKeptAsItIs)
 {
     VkSpecializationMapEntry entry = {0, 4, 4};
     uint32_t data[2] = {1, 2};
@@ -140,7 +140,7 @@ TEST_F(Canonical, specialization_data_is_kept_as_it_is)
     EXPECT_FALSE(digest_equal(with, content(&info)));
 }
 
-TEST_F(Canonical, floats_count_by_their_bits) // 15
+TEST_F(Canonical, FloatsCountByTheirBits) // 15
 {
     VkSamplerCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO;
@@ -152,7 +152,7 @@ TEST_F(Canonical, floats_count_by_their_bits) // 15
     EXPECT_TRUE(digest_equal(nan, content(&info)));
 }
 
-TEST_F(Canonical, pointer_with_a_count_of_zero_is_not_read) // 15
+TEST_F(Canonical, PointerWithACountOfZeroIsNotRead) // 15
 {
     VkDescriptorSetLayoutCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
@@ -161,7 +161,7 @@ TEST_F(Canonical, pointer_with_a_count_of_zero_is_not_read) // 15
     EXPECT_TRUE(digest_equal(empty, content(&info)));
 }
 
-TEST_F(Canonical, immutable_samplers_are_named_by_serial) // 12
+TEST_F(Canonical, ImmutableSamplersAreNamedBySerial) // 12
 {
     VkSampler samplers[2] = {(VkSampler)21, (VkSampler)22};
     VkDescriptorSetLayoutBinding binding = {};
@@ -179,7 +179,7 @@ TEST_F(Canonical, immutable_samplers_are_named_by_serial) // 12
     EXPECT_EQ(tail(&info), std::vector<uint64_t>());
 }
 
-TEST_F(Canonical, conversion_of_a_sampler_is_named_by_serial) // 12
+TEST_F(Canonical, ConversionOfASamplerIsNamedBySerial) // 12
 {
     VkSamplerYcbcrConversionInfo conversion = {};
     conversion.sType = VK_STRUCTURE_TYPE_SAMPLER_YCBCR_CONVERSION_INFO;
@@ -190,7 +190,7 @@ TEST_F(Canonical, conversion_of_a_sampler_is_named_by_serial) // 12
     EXPECT_EQ(tail(&info), std::vector<uint64_t>{32});
 }
 
-TEST_F(Canonical, layouts_are_named_by_serial_where_drivers_may_keep_them) // 11
+TEST_F(Canonical, LayoutsAreNamedBySerialWhereDriversMayKeepThem) // 11
 {
     auto info = compute_info();
     EXPECT_EQ(tail(&info), std::vector<uint64_t>());
@@ -198,7 +198,7 @@ TEST_F(Canonical, layouts_are_named_by_serial_where_drivers_may_keep_them) // 11
     EXPECT_EQ(tail(&info), std::vector<uint64_t>{13});
 }
 
-TEST_F(Canonical, what_has_a_tail_of_its_own_is_named_by_serial) // 12
+TEST_F(Canonical, WhatHasATailOfItsOwnIsNamedBySerial) // 12
 {
     VkDescriptorSetLayout layouts[2] = {(VkDescriptorSetLayout)41, VK_NULL_HANDLE};
     VkPipelineLayoutCreateInfo info = {};
@@ -213,7 +213,7 @@ TEST_F(Canonical, what_has_a_tail_of_its_own_is_named_by_serial) // 12
 }
 
 // 61: what is made of objects of equal public digest is told apart by their names.
-TEST_F(Canonical, content_is_named_by_keyed_hash_in_live_keys)
+TEST_F(Canonical, ContentIsNamedByKeyedHashInLiveKeys)
 {
     const live_key key = {{1, 2}};
     handles_.context.live_key = &key;
@@ -231,7 +231,7 @@ TEST_F(Canonical, content_is_named_by_keyed_hash_in_live_keys)
     EXPECT_TRUE(form_.by_serial);
 }
 
-TEST_F(Canonical, inline_code_is_named_as_its_module)
+TEST_F(Canonical, InlineCodeIsNamedAsItsModule)
 {
     const live_key key = {{1, 2}};
     handles_.context.live_key = &key;
@@ -250,14 +250,14 @@ TEST_F(Canonical, inline_code_is_named_as_its_module)
 }
 
 // A digest of zeros in a form means VK_NULL_HANDLE.
-TEST_F(Canonical, an_object_whose_digest_is_zero_is_not_known)
+TEST_F(Canonical, AnObjectWhoseDigestIsZeroIsNotKnown)
 {
     auto compute = compute_info();
     compute.layout = (VkPipelineLayout)handles_.handle_of({0, 0});
     EXPECT_EQ(encode(&compute).verdict, CANONICAL_UNKNOWN);
 }
 
-TEST_F(Canonical, libraries_are_named_by_serial) // 13
+TEST_F(Canonical, LibrariesAreNamedBySerial) // 13
 {
     VkPipeline library = (VkPipeline)51;
     VkPipelineLibraryCreateInfoKHR libraries = {};

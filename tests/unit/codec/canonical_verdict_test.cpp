@@ -7,14 +7,14 @@
 
 namespace {
 
-TEST_F(Canonical, handle_that_nobody_knows_passes)
+TEST_F(Canonical, HandleThatNobodyKnowsPasses)
 {
     auto info = compute_info();
     handles_.unknown_handle = 12;
     expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_HANDLE);
 }
 
-TEST_F(Canonical, unknown_struct_passes) // 17
+TEST_F(Canonical, UnknownStructPasses) // 17
 {
     VkBaseInStructure unknown = {};
     unknown.sType = (VkStructureType)0x7ffffff0;
@@ -28,7 +28,7 @@ TEST_F(Canonical, unknown_struct_passes) // 17
     expect(&unknown, CANONICAL_UNKNOWN, CANONICAL_CAUSE_STRUCT);
 }
 
-TEST_F(Canonical, struct_chained_twice_passes) // 17: and so a cycle of known structs ends
+TEST_F(Canonical, StructChainedTwicePasses) // 17: and so a cycle of known structs ends
 {
     VkPipelineRobustnessCreateInfoEXT robustness = {};
     robustness.sType = VK_STRUCTURE_TYPE_PIPELINE_ROBUSTNESS_CREATE_INFO_EXT;
@@ -39,7 +39,7 @@ TEST_F(Canonical, struct_chained_twice_passes) // 17: and so a cycle of known st
     expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_STRUCT);
 }
 
-TEST_F(Canonical, unknown_dynamic_state_passes) // 17: it may make a pointer ignored
+TEST_F(Canonical, UnknownDynamicStatePasses) // 17: it may make a pointer ignored
 {
     GraphicsInfo g;
     expect(&g.info, CANONICAL_SHARE, CANONICAL_CAUSE_NONE);
@@ -47,7 +47,7 @@ TEST_F(Canonical, unknown_dynamic_state_passes) // 17: it may make a pointer ign
     expect(&g.info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_FLAG);
 }
 
-TEST_F(Canonical, unknown_flag_passes) // 17
+TEST_F(Canonical, UnknownFlagPasses) // 17
 {
     auto info = compute_info();
     info.flags = 1u << 28;
@@ -58,7 +58,7 @@ TEST_F(Canonical, unknown_flag_passes) // 17
 }
 
 // 75: which handle of a template is ignored hangs on its type.
-TEST_F(Canonical, unknown_template_type_passes)
+TEST_F(Canonical, UnknownTemplateTypePasses)
 {
     VkDescriptorUpdateTemplateCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_UPDATE_TEMPLATE_CREATE_INFO;
@@ -70,7 +70,7 @@ TEST_F(Canonical, unknown_template_type_passes)
 }
 
 // 75: and whether samplers are ignored, on the type of the descriptor.
-TEST_F(Canonical, samplers_of_an_unknown_descriptor_type_pass)
+TEST_F(Canonical, SamplersOfAnUnknownDescriptorTypePass)
 {
     VkDescriptorSetLayoutBinding binding = {0, static_cast<VkDescriptorType>(1999999000), 1,
                                             VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
@@ -106,7 +106,7 @@ class CanonicalHeap : public Canonical {
     VkComputePipelineCreateInfo pipeline_ = compute_info();
 };
 
-TEST_F(CanonicalHeap, what_lies_behind_the_live_source_does_not_count)
+TEST_F(CanonicalHeap, WhatLiesBehindTheLiveSourceDoesNotCount)
 {
     mapping_.source = HEAP_SOURCE_PUSH_ADDRESS;
     expect(&pipeline_, CANONICAL_SHARE, CANONICAL_CAUSE_NONE);
@@ -117,7 +117,7 @@ TEST_F(CanonicalHeap, what_lies_behind_the_live_source_does_not_count)
     EXPECT_NE(bytes(&pipeline_), plain);
 }
 
-TEST_F(CanonicalHeap, an_embedded_sampler_counts_whole)
+TEST_F(CanonicalHeap, AnEmbeddedSamplerCountsWhole)
 {
     mapping_.data.constant_offset.embedded_sampler = &sampler_;
     expect(&pipeline_, CANONICAL_SHARE, CANONICAL_CAUSE_NONE);
@@ -131,7 +131,7 @@ TEST_F(CanonicalHeap, an_embedded_sampler_counts_whole)
     EXPECT_NE(bytes(&pipeline_), plain);
 }
 
-TEST_F(CanonicalHeap, unknown_sources_and_structs_pass)
+TEST_F(CanonicalHeap, UnknownSourcesAndStructsPass)
 {
     VkBaseInStructure unknown = {};
     unknown.sType = (VkStructureType)0x7ffffff0;
@@ -147,7 +147,7 @@ TEST_F(CanonicalHeap, unknown_sources_and_structs_pass)
 }
 
 // The colors that an index stands for are registered with the device.
-TEST_F(CanonicalHeap, registered_border_colors_give_identity)
+TEST_F(CanonicalHeap, RegisteredBorderColorsGiveIdentity)
 {
     struct {
         VkStructureType stype = static_cast<VkStructureType>(HEAP_STYPE_BORDER_COLOR_INDEX);
@@ -159,14 +159,14 @@ TEST_F(CanonicalHeap, registered_border_colors_give_identity)
     EXPECT_FALSE(form_.complete);
 }
 
-TEST_F(Canonical, wrong_stype_passes)
+TEST_F(Canonical, WrongStypePasses)
 {
     auto info = compute_info();
     info.stage.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
     expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_INVALID);
 }
 
-TEST_F(Canonical, missing_array_passes)
+TEST_F(Canonical, MissingArrayPasses)
 {
     VkDescriptorSetLayoutCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
@@ -174,7 +174,7 @@ TEST_F(Canonical, missing_array_passes)
     expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_INVALID);
 }
 
-TEST_F(Canonical, derivatives_are_kept_apart) // 24
+TEST_F(Canonical, DerivativesAreKeptApart) // 24
 {
     auto info = compute_info();
     info.flags = VK_PIPELINE_CREATE_DERIVATIVE_BIT;
@@ -185,7 +185,7 @@ TEST_F(Canonical, derivatives_are_kept_apart) // 24
     EXPECT_TRUE(same(&info, &plain)); // as a recipe it stands for itself
 }
 
-TEST_F(Canonical, deferred_compilation_is_kept_apart) // 24
+TEST_F(Canonical, DeferredCompilationIsKeptApart) // 24
 {
     VkRayTracingPipelineCreateInfoNV info = {};
     info.sType = VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_NV;
@@ -193,7 +193,7 @@ TEST_F(Canonical, deferred_compilation_is_kept_apart) // 24
     expect(&info, CANONICAL_NODEDUPE, CANONICAL_CAUSE_DEFERRED);
 }
 
-TEST_F(Canonical, binaries_pass) // 25
+TEST_F(Canonical, BinariesPass) // 25
 {
     BinaryInfo binaries;
     auto plain = compute_info();
@@ -208,7 +208,7 @@ TEST_F(Canonical, binaries_pass) // 25
     expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_CACHE_FORBIDDEN);
 }
 
-TEST_F(Canonical, capture_and_replay_give_identity) // 6
+TEST_F(Canonical, CaptureAndReplayGiveIdentity) // 6
 {
     VkRayTracingShaderGroupCreateInfoKHR group = {};
     group.sType = VK_STRUCTURE_TYPE_RAY_TRACING_SHADER_GROUP_CREATE_INFO_KHR;
@@ -228,7 +228,7 @@ TEST_F(Canonical, capture_and_replay_give_identity) // 6
     expect(&info, CANONICAL_NODEDUPE, CANONICAL_CAUSE_IDENTITY);
 }
 
-TEST_F(Canonical, captured_descriptor_data_gives_identity) // 6
+TEST_F(Canonical, CapturedDescriptorDataGivesIdentity) // 6
 {
     VkOpaqueCaptureDescriptorDataCreateInfoEXT data = {};
     data.sType = VK_STRUCTURE_TYPE_OPAQUE_CAPTURE_DESCRIPTOR_DATA_CREATE_INFO_EXT;
@@ -240,7 +240,7 @@ TEST_F(Canonical, captured_descriptor_data_gives_identity) // 6
     EXPECT_FALSE(form_.complete);
 }
 
-TEST_F(Canonical, shader_groups_are_kept_apart) // 13
+TEST_F(Canonical, ShaderGroupsAreKeptApart) // 13
 {
     VkGraphicsPipelineShaderGroupsCreateInfoNV groups = {};
     groups.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_SHADER_GROUPS_CREATE_INFO_NV;
@@ -253,7 +253,7 @@ TEST_F(Canonical, shader_groups_are_kept_apart) // 13
     EXPECT_FALSE(form_.complete);
 }
 
-TEST_F(Canonical, side_effects_happen_each_time) // 32
+TEST_F(Canonical, SideEffectsHappenEachTime) // 32
 {
     VkShaderModuleValidationCacheCreateInfoEXT cache = {};
     cache.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_VALIDATION_CACHE_CREATE_INFO_EXT;
@@ -266,14 +266,14 @@ TEST_F(Canonical, side_effects_happen_each_time) // 32
     EXPECT_TRUE(form_.complete);
 }
 
-TEST_F(Canonical, stage_without_any_code_passes)
+TEST_F(Canonical, StageWithoutAnyCodePasses)
 {
     auto info = compute_info();
     info.stage.module = VK_NULL_HANDLE;
     expect(&info, CANONICAL_UNKNOWN, CANONICAL_CAUSE_INVALID);
 }
 
-TEST_F(Canonical, what_is_too_long_passes)
+TEST_F(Canonical, WhatIsTooLongPasses)
 {
     std::vector<char> name(CANONICAL_MAX_SIZE, 'x');
     name.push_back(0);

@@ -47,7 +47,7 @@ template <typename Info> pipeline_rules rules_of(const Info &info)
     return rules;
 }
 
-TEST(rules, plain_compute_pipeline_is_known)
+TEST(Rules, PlainComputePipelineIsKnown)
 {
     pipeline_rules rules = rules_of(compute_info());
     EXPECT_TRUE(rules.known);
@@ -56,7 +56,7 @@ TEST(rules, plain_compute_pipeline_is_known)
     EXPECT_EQ(rules.feedback, nullptr);
 }
 
-TEST(rules, unknown_struct_in_any_chain_is_not_known)
+TEST(Rules, UnknownStructInAnyChainIsNotKnown)
 {
     Unknown unknown;
     auto info = compute_info();
@@ -70,7 +70,7 @@ TEST(rules, unknown_struct_in_any_chain_is_not_known)
 }
 
 // It may be what says that they are ignored.
-TEST(rules, nothing_is_followed_beside_an_unknown_struct)
+TEST(Rules, NothingIsFollowedBesideAnUnknownStruct)
 {
     Unknown unknown;
     auto info = compute_info();
@@ -86,7 +86,7 @@ TEST(rules, nothing_is_followed_beside_an_unknown_struct)
 }
 
 // Nor in a stage or state whose own chain holds one; what follows is still looked at for its flags.
-TEST(rules, nothing_is_followed_in_a_struct_with_an_unknown_one)
+TEST(Rules, NothingIsFollowedInAStructWithAnUnknownOne)
 {
     Unknown unknown;
     auto info = compute_info();
@@ -108,7 +108,7 @@ TEST(rules, nothing_is_followed_in_a_struct_with_an_unknown_one)
     canonical_free(&form);
 }
 
-TEST(rules, flags_and_binaries_behind_an_unknown_struct_are_seen)
+TEST(Rules, FlagsAndBinariesBehindAnUnknownStructAreSeen)
 {
     CreateFlags2 flags;
     flags.flags = RULES_PIPELINE_CAPTURE_DATA;
@@ -125,7 +125,7 @@ TEST(rules, flags_and_binaries_behind_an_unknown_struct_are_seen)
     EXPECT_FALSE(rules_of(info).cacheable);
 }
 
-TEST(rules, struct_known_for_another_parent_is_not_known)
+TEST(Rules, StructKnownForAnotherParentIsNotKnown)
 {
     VkPipelineRenderingCreateInfo rendering = {};
     rendering.sType = VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO;
@@ -134,7 +134,7 @@ TEST(rules, struct_known_for_another_parent_is_not_known)
     EXPECT_FALSE(rules_of(info).known);
 }
 
-TEST(rules, struct_chained_twice_is_not_known)
+TEST(Rules, StructChainedTwiceIsNotKnown)
 {
     VkPipelineCreationFeedback feedback = {};
     VkPipelineCreationFeedbackCreateInfo first = {};
@@ -147,7 +147,7 @@ TEST(rules, struct_chained_twice_is_not_known)
     EXPECT_FALSE(rules_of(info).known);
 }
 
-TEST(rules, cyclic_chain_ends)
+TEST(Rules, CyclicChainEnds)
 {
     Unknown unknown;
     unknown.next = &unknown;
@@ -156,7 +156,7 @@ TEST(rules, cyclic_chain_ends)
     EXPECT_FALSE(rules_of(info).known);
 }
 
-TEST(rules, unknown_flag_bits_are_not_known)
+TEST(Rules, UnknownFlagBitsAreNotKnown)
 {
     auto info = compute_info();
     info.flags = 1u << 28;
@@ -168,7 +168,7 @@ TEST(rules, unknown_flag_bits_are_not_known)
     EXPECT_FALSE(rules_of(info).cacheable);
 }
 
-TEST(rules, flags_2_replace_flags)
+TEST(Rules, Flags2ReplaceFlags)
 {
     CreateFlags2 flags;
     flags.flags = RULES_PIPELINE_EARLY_RETURN_ON_FAILURE | 1ull << 34;
@@ -182,7 +182,7 @@ TEST(rules, flags_2_replace_flags)
     EXPECT_EQ(rules.flags, flags.flags);
 }
 
-TEST(rules, pipeline_binaries_and_captured_data_forbid_a_cache)
+TEST(Rules, PipelineBinariesAndCapturedDataForbidACache)
 {
     BinaryInfo binaries;
     auto info = compute_info();
@@ -197,7 +197,7 @@ TEST(rules, pipeline_binaries_and_captured_data_forbid_a_cache)
     EXPECT_FALSE(rules_of(info).cacheable);
 }
 
-TEST(rules, feedback_of_the_program_is_found)
+TEST(Rules, FeedbackOfTheProgramIsFound)
 {
     VkPipelineCreationFeedbackCreateInfo feedback = {};
     feedback.sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO;
@@ -206,7 +206,7 @@ TEST(rules, feedback_of_the_program_is_found)
     EXPECT_EQ(rules_of(info).feedback, &feedback);
 }
 
-TEST(rules, code_of_a_stage_is_found_without_a_module_only)
+TEST(Rules, CodeOfAStageIsFoundWithoutAModuleOnly)
 {
     VkShaderModuleCreateInfo code = {};
     code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
@@ -218,13 +218,13 @@ TEST(rules, code_of_a_stage_is_found_without_a_module_only)
     EXPECT_EQ(rules_inline_module(&stage), nullptr);
 }
 
-TEST(rules, complete_graphics_pipeline_is_known)
+TEST(Rules, CompleteGraphicsPipelineIsKnown)
 {
     GraphicsInfo g;
     EXPECT_TRUE(rules_of(g.info).known);
 }
 
-TEST(rules, unknown_struct_in_a_live_state_is_not_known)
+TEST(Rules, UnknownStructInALiveStateIsNotKnown)
 {
     Unknown unknown;
     GraphicsInfo g;
@@ -237,7 +237,7 @@ TEST(rules, unknown_struct_in_a_live_state_is_not_known)
     EXPECT_TRUE(rules_of(g.info).known);
 }
 
-TEST(rules, unknown_dynamic_state_is_not_known)
+TEST(Rules, UnknownDynamicStateIsNotKnown)
 {
     GraphicsInfo g;
     g.dynamic_states[0] = static_cast<VkDynamicState>(1999999000);
@@ -245,7 +245,7 @@ TEST(rules, unknown_dynamic_state_is_not_known)
     EXPECT_TRUE(rules_of(g.info).cacheable);
 }
 
-TEST(rules, discarded_rasterization_leaves_states_dangling)
+TEST(Rules, DiscardedRasterizationLeavesStatesDangling)
 {
     GraphicsInfo g;
     g.rasterization.rasterizerDiscardEnable = VK_TRUE;
@@ -256,7 +256,7 @@ TEST(rules, discarded_rasterization_leaves_states_dangling)
     EXPECT_TRUE(rules_of(g.info).known);
 }
 
-TEST(rules, dynamic_discard_keeps_states_live)
+TEST(Rules, DynamicDiscardKeepsStatesLive)
 {
     Unknown unknown;
     GraphicsInfo g;
@@ -266,7 +266,7 @@ TEST(rules, dynamic_discard_keeps_states_live)
     EXPECT_FALSE(rules_of(g.info).known);
 }
 
-TEST(rules, mesh_stage_leaves_vertex_input_dangling)
+TEST(Rules, MeshStageLeavesVertexInputDangling)
 {
     GraphicsInfo g;
     g.stages[0].stage = VK_SHADER_STAGE_MESH_BIT_EXT;
@@ -275,7 +275,7 @@ TEST(rules, mesh_stage_leaves_vertex_input_dangling)
     EXPECT_TRUE(rules_of(g.info).known);
 }
 
-TEST(rules, dynamic_vertex_input_leaves_it_dangling)
+TEST(Rules, DynamicVertexInputLeavesItDangling)
 {
     GraphicsInfo g;
     g.dynamic_states[0] = VK_DYNAMIC_STATE_VERTEX_INPUT_EXT;
@@ -283,7 +283,7 @@ TEST(rules, dynamic_vertex_input_leaves_it_dangling)
     EXPECT_TRUE(rules_of(g.info).known);
 }
 
-TEST(rules, render_pass_leaves_formats_and_attachment_states_alone)
+TEST(Rules, RenderPassLeavesFormatsAndAttachmentStatesAlone)
 {
     GraphicsInfo g;
     g.info.renderPass = (VkRenderPass)1;
@@ -292,7 +292,7 @@ TEST(rules, render_pass_leaves_formats_and_attachment_states_alone)
     EXPECT_TRUE(rules_of(g.info).known);
 }
 
-TEST(rules, library_has_only_the_states_of_its_subsets)
+TEST(Rules, LibraryHasOnlyTheStatesOfItsSubsets)
 {
     VkGraphicsPipelineLibraryCreateInfoEXT subset = {};
     subset.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT;
@@ -310,7 +310,7 @@ TEST(rules, library_has_only_the_states_of_its_subsets)
     EXPECT_TRUE(rules_of(g.info).library);
 }
 
-TEST(rules, linking_follows_no_state)
+TEST(Rules, LinkingFollowsNoState)
 {
     VkPipeline library = (VkPipeline)1;
     VkPipelineLibraryCreateInfoKHR libraries = {};
@@ -326,7 +326,7 @@ TEST(rules, linking_follows_no_state)
     EXPECT_TRUE(rules_of(info).known);
 }
 
-TEST(rules, ray_tracing_groups_and_stages_are_looked_at)
+TEST(Rules, RayTracingGroupsAndStagesAreLookedAt)
 {
     Unknown unknown;
     auto stage = compute_info().stage;
@@ -344,7 +344,7 @@ TEST(rules, ray_tracing_groups_and_stages_are_looked_at)
     EXPECT_FALSE(rules_of(info).known);
 }
 
-TEST(rules, subpasses_tell_what_they_use)
+TEST(Rules, SubpassesTellWhatTheyUse)
 {
     const VkAttachmentReference unused = {VK_ATTACHMENT_UNUSED, VK_IMAGE_LAYOUT_UNDEFINED};
     const VkAttachmentReference used = {0, VK_IMAGE_LAYOUT_GENERAL};
@@ -370,7 +370,7 @@ TEST(rules, subpasses_tell_what_they_use)
     EXPECT_EQ(use.known, ~0ull);
 }
 
-TEST(rules, subpasses_of_the_second_form_tell_what_they_use)
+TEST(Rules, SubpassesOfTheSecondFormTellWhatTheyUse)
 {
     VkAttachmentReference2 unused = {};
     unused.attachment = VK_ATTACHMENT_UNUSED;
