@@ -33,6 +33,36 @@ TEST_F(RunRemote, AFreshMachineStartsWithWhatAnotherHasLeft)
     EXPECT_TRUE(contains(first.run(6), " 6 hits, 0 misses"));
 }
 
+// A sidecar has no driver: the layer has left word of what it looked for and did not find.
+TEST_F(RunRemote, WhatAProgramLookedForIsPulledWithoutADriver)
+{
+    first.run(6, writer());
+    second.run(2);
+    for (const std::string &name : second.caches()) {
+        std::filesystem::remove(second.root + "/demo/" + name);
+    }
+    const std::vector<std::string> pull = {"pull",         "--json",   "--app", "demo",
+                                           "--remote",     place->url, "--dir", second.root,
+                                           "--public-key", keys.open};
+    second.lose_driver();
+    EXPECT_EQ(rows_of(second.tool(pull).out), Rows{"demo blob pulled"});
+    EXPECT_EQ(rows_of(second.tool(pull).out), Rows{"demo blob unchanged"});
+    second.find_driver();
+    EXPECT_TRUE(contains(second.run(6), " 6 hits, 0 misses"));
+    EXPECT_EQ(rows_of(second.tool(pull).out), Rows{"demo blob unchanged"}) << "asked for once";
+
+    // A wish of long ago is nobody's.
+    second.lose_driver();
+    for (const auto &entry : std::filesystem::directory_iterator(second.root + "/demo")) {
+        if (entry.path().extension() == ".wanted") {
+            std::filesystem::last_write_time(entry.path(),
+                                             std::filesystem::file_time_type::clock::now() -
+                                                 std::chrono::hours(31 * 24));
+        }
+    }
+    EXPECT_EQ(rows_of(second.tool(pull).out), Rows{"demo recipes pulled"});
+}
+
 TEST_F(RunRemote, VariablesAreEnough)
 {
     first.run(4, writer());

@@ -172,6 +172,7 @@ struct sync {
     uint64_t pushes;
     bool failed;     /* in the latest round of either */
     uint64_t pushed; /* the stamp of the folder that was pushed last */
+    uint64_t wanted; /* the stamp of what programs looked for, at the latest pull */
 };
 
 static uint64_t sync_mix(uint64_t stamp, const char *folder)
@@ -205,6 +206,21 @@ static uint64_t sync_stamp(struct sync *sync)
     return stamp;
 }
 
+/* A number that changes when a program looks for a cache file that is not there. */
+static uint64_t sync_wanted(const struct sync *sync)
+{
+    const struct session *session = &sync->session;
+    uint64_t stamp = 1;
+    for (size_t i = 0; i < session->app_count; i++) {
+        struct local_identities wanted = {.count = 0};
+        local_identities_add_wanted(session->root, session->apps[i], &wanted);
+        for (size_t k = 0; k < wanted.count; k++) {
+            stamp += digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^ i;
+        }
+    }
+    return stamp;
+}
+
 static void sync_begin_round(struct sync *sync)
 {
     sync->session.remote.gone = false;
@@ -214,11 +230,13 @@ static void sync_begin_round(struct sync *sync)
 static void sync_pull(struct sync *sync)
 {
     const struct arguments *arguments = sync->arguments;
+    const uint64_t wanted = sync_wanted(sync);
     sync_begin_round(sync);
     if (session_apps_there(&sync->session, arguments->repeated, arguments->repeated_count)) {
         session_pull(&sync->session);
     }
     sync->failed = sync->session.remote.failed;
+    sync->wanted = wanted;
     sync->pulls++;
 }
 
@@ -248,7 +266,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
     bool again = false;
     do {
         const uint64_t now = clock_now_ns();
-        if (now >= next_pull) {
+        if (now >= next_pull || sync_wanted(sync) != sync->wanted) {
             sync_pull(sync);
             next_pull = now + interval_ms * CLOCK_MS;
             again = sync->failed;

@@ -18,8 +18,7 @@
 struct pull {
     struct session *session;
     const char *app;
-    const struct driver_identity *identity;
-    char identity_hex[DIGEST_HEX_SIZE];
+    const char *identity_hex;
     char path[HEAD_PATH_SIZE];
     bool has_file;
     char local_payload[OBJECT_NAME_SIZE]; /* "": not read, or none */
@@ -57,7 +56,7 @@ static enum status pull_part(struct pull *blob, const struct head_part *part)
     uint8_t *data = NULL;
     enum status reason = remote_get_object(&session->remote, part, &data);
     if (reason == STATUS_ok) {
-        reason = local_take(session->root, blob->app, blob->identity, part->payload, data,
+        reason = local_take(session->root, blob->app, blob->identity_hex, part->payload, data,
                             (size_t)part->unpacked);
         free(data);
     }
@@ -111,13 +110,12 @@ static void pull_parts(struct pull *blob, struct head *head)
     }
 }
 
-bool pull_blob(struct session *session, const char *app, const struct driver_identity *identity)
+bool pull_blob(struct session *session, const char *app, const char *identity_hex)
 {
-    struct pull blob = {.session = session, .app = app, .identity = identity};
+    struct pull blob = {.session = session, .app = app, .identity_hex = identity_hex};
     struct remote *remote = &session->remote;
     struct head head;
     struct engine_value value;
-    digest_format(identity_digest(identity), blob.identity_hex);
     head_path(app, blob.identity_hex, blob.path);
     enum status reason = remote_get_head(remote, app, blob.identity_hex, &head, &value);
     if (reason == STATUS_ok) {
@@ -234,9 +232,16 @@ static bool pull_recipes(struct session *session, const char *app)
 
 void pull_program(struct session *session, const char *app)
 {
-    bool has_all = session->devices.count > 0;
-    for (size_t i = 0; i < session->devices.count && !session->remote.gone; i++) {
-        has_all &= pull_blob(session, app, &session->devices.identities[i]);
+    struct local_identities identities = {.count = 0};
+    for (size_t i = 0; i < session->devices.count; i++) {
+        char hex[DIGEST_HEX_SIZE];
+        digest_format(identity_digest(&session->devices.identities[i]), hex);
+        local_identities_add(&identities, hex);
+    }
+    local_identities_add_wanted(session->root, app, &identities);
+    bool has_all = identities.count > 0;
+    for (size_t i = 0; i < identities.count && !session->remote.gone; i++) {
+        has_all &= pull_blob(session, app, identities.hex[i]);
     }
     if (!has_all && !session->remote.gone) {
         pull_recipes(session, app);

@@ -129,12 +129,10 @@ static void lease_give_back(struct remote *remote, struct run_leases *leases)
 
 /* For a device that has no blob: until this run has the lease, there is a blob, or time is over. */
 static void lease_wait(struct session *session, struct run_leases *leases, const char *app,
-                       const struct driver_identity *identity, uint64_t until_ns)
+                       const char *hex, uint64_t until_ns)
 {
     struct remote *remote = &session->remote;
     char path[HEAD_PATH_SIZE];
-    char hex[DIGEST_HEX_SIZE];
-    digest_format(identity_digest(identity), hex);
     snprintf(path, sizeof path, "v1/lease/%s/%s", app, hex);
     while (!remote->gone) {
         struct engine_value value;
@@ -143,9 +141,8 @@ static void lease_wait(struct session *session, struct run_leases *leases, const
                            lease_take(remote, leases, path, &value);
         engine_value_free(&value);
         /* Also after it is taken: the holder before us may just have pushed. */
-        if (pull_blob(session, app, identity) || remote->failed || taken ||
-            state == LEASE_UNKNOWN || (state == LEASE_FREE && !remote->keys.can_sign) ||
-            clock_now_ns() >= until_ns) {
+        if (pull_blob(session, app, hex) || remote->failed || taken || state == LEASE_UNKNOWN ||
+            (state == LEASE_FREE && !remote->keys.can_sign) || clock_now_ns() >= until_ns) {
             return;
         }
         const struct timespec pause =
@@ -165,11 +162,10 @@ static void run_pull_here(const struct run_remote *run, uint64_t until_ns)
     const uint64_t lease_until_ns = clock_now_ns() + run->lease_wait_ms * CLOCK_MS;
     session.remote.engine->deadline_ns = run->leases ? lease_until_ns : until_ns;
     for (size_t i = 0; run->leases && i < session.devices.count && !session.remote.gone; i++) {
-        const struct driver_identity *identity = &session.devices.identities[i];
         char hex[DIGEST_HEX_SIZE];
-        digest_format(identity_digest(identity), hex);
+        digest_format(identity_digest(&session.devices.identities[i]), hex);
         if (!local_exists(session.root, run->app, hex)) {
-            lease_wait(&session, run->leases, run->app, identity, lease_until_ns);
+            lease_wait(&session, run->leases, run->app, hex, lease_until_ns);
         }
     }
 }

@@ -55,12 +55,12 @@ void session_show_traffic(struct session *session, struct output *output);
 
 /* One program (pull.c, push.c). */
 
-/* Takes the program's blobs for the devices here and, where a device then still has none, its
- * recipes. */
+/* Takes the program's blobs for the devices here and for those that programs have looked for in the
+ * root and, where one of them then still has none, its recipes. */
 void pull_program(struct session *session, const char *app);
 
 /* The blob of one device alone. Whether the program then has one here. */
-bool pull_blob(struct session *session, const char *app, const struct driver_identity *identity);
+bool pull_blob(struct session *session, const char *app, const char *identity_hex);
 
 /* Sends the program's blobs that the remote lacks, of every driver that the root has. */
 void push_program(struct session *session, const char *app);
