@@ -21,7 +21,8 @@ class Machine {
         all.insert({{"HOME", folder.path},
                     {"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
                     {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
-                    {"ASAN_OPTIONS", "detect_leaks=0"}});
+                    {"ASAN_OPTIONS", "detect_leaks=0"},
+                    {"WPTEST_ICD_RECORD_BYTES", "20000"}}); // a cache is too large for a head
         return all;
     }
 

@@ -62,19 +62,6 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
 enum status remote_put_head(struct remote *remote, struct head *head,
                             const struct engine_value *old);
 
-/* Fetches and unpacks the object of a part. *ret_data: part->unpacked bytes, freed by the caller.
- * no_file, remote_bad_object, the engine's. */
-enum status remote_get_object(struct remote *remote, const struct head_part *part,
-                              uint8_t **ret_data);
-
-/* Packs and writes data as an object, and fills `part` but for the payload. */
-enum status remote_put_object(struct remote *remote, const void *data, size_t size,
-                              struct head_part *ret_part);
-
-/* Whether the object is there; writes it again if it is not. */
-enum status remote_keep_object(struct remote *remote, const void *data, size_t size,
-                               const struct head_part *part);
-
 /* After a swap of a head: whether it still names this payload, or blocks it. On a server that
  * checks and writes in two steps it waits, and reads the head again. remote_conflict: another
  * machine has overwritten it. */
