@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is moved: small caches stand in the head, and what has grown is as large as its growth.
-#include <random>
-
 #include <zstd.h>
 
-#include "fleet.h"
+#include "contents.h"
 
 namespace {
-
-// Bytes that nothing compresses, the same for the same seed.
-std::string noise(size_t size, unsigned seed)
-{
-    std::mt19937_64 engine(seed);
-    std::string text;
-    while (text.size() < size) {
-        const uint64_t word = engine();
-        text.append(reinterpret_cast<const char *>(&word), sizeof word);
-    }
-    return text.substr(0, size);
-}
 
 class Growth : public testing::Test {
   protected:
