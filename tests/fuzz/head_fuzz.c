@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/remote/head.h"
+#include "tools/remote/heads/head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,6 +11,7 @@
 #include "tools/cli/inventory.h"
 #include "tools/cli/options.h"
 #include "tools/cli/verb.h"
+#include "tools/remote/lease.h"
 #include "tools/remote/session.h"
 
 /* Poll interval of the folder, and time limit of the last push, milliseconds. */
@@ -167,6 +168,7 @@ static int push_main(const struct arguments *arguments)
 struct sync {
     const struct arguments *arguments;
     struct session session;
+    struct leases leases;
     sigset_t signals; /* that end it */
     uint64_t pulls;   /* rounds */
     uint64_t pushes;
@@ -227,6 +229,21 @@ static void sync_begin_round(struct sync *sync)
     sync->session.remote.failed = false;
 }
 
+/* What programs look for and nobody has, they compile now: others may wait for it. */
+static void sync_take_leases(struct sync *sync)
+{
+    const struct session *session = &sync->session;
+    for (size_t i = 0; i < session->app_count; i++) {
+        struct local_identities wanted = {.count = 0};
+        local_identities_add_wanted(session->root, session->apps[i], &wanted);
+        for (size_t k = 0; k < wanted.count && !session->remote.gone; k++) {
+            if (!local_exists(session->root, session->apps[i], wanted.hex[k])) {
+                lease_try(&sync->session.remote, &sync->leases, session->apps[i], wanted.hex[k]);
+            }
+        }
+    }
+}
+
 static void sync_pull(struct sync *sync)
 {
     const struct arguments *arguments = sync->arguments;
@@ -234,6 +251,9 @@ static void sync_pull(struct sync *sync)
     sync_begin_round(sync);
     if (session_apps_there(&sync->session, arguments->repeated, arguments->repeated_count)) {
         session_pull(&sync->session);
+    }
+    if (sync->session.remote.keys.can_sign && wanted != sync->wanted) {
+        sync_take_leases(sync);
     }
     sync->failed = sync->session.remote.failed;
     sync->wanted = wanted;
@@ -245,6 +265,7 @@ static void sync_push(struct sync *sync, uint64_t stamp)
 {
     sync_begin_round(sync);
     session_push(&sync->session, sync->arguments->values[WRITER_RECIPES]);
+    lease_give_back(&sync->session.remote, &sync->leases, sync->session.root);
     sync->failed = sync->session.remote.failed;
     sync->pushed = stamp;
     sync->pushes++;
@@ -283,6 +304,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
         sync->session.remote.engine->deadline_ns = clock_now_ns() + SYNC_LAST_MS * CLOCK_MS;
         sync_push(sync, stamp);
     }
+    lease_give_back(&sync->session.remote, &sync->leases, NULL);
 }
 
 static int sync_main(const struct arguments *arguments)
@@ -309,6 +331,7 @@ static int sync_main(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     session_find_devices(&sync.session);
+    leases_init(&sync.leases);
     sync_loop(&sync, interval_ms);
     output_begin(&output, arguments->values[OPTION_JSON]);
     output_number(&output, "pulls", sync.pulls);

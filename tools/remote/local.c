@@ -13,7 +13,7 @@
 #include "common/blobs/identity_files.h"
 #include "common/blobs/store.h"
 #include "common/files/file.h"
-#include "tools/remote/minisign.h"
+#include "tools/remote/heads/minisign.h"
 
 /* The caches. */
 

@@ -14,7 +14,7 @@
 #include "common/base/digest.h"
 #include "common/base/status.h"
 #include "common/blobs/envelope.h"
-#include "tools/remote/head.h"
+#include "tools/remote/heads/head.h"
 
 /* A cache file, read whole and checked as the layer checks it. */
 struct local_blob {

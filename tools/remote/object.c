@@ -149,8 +149,11 @@ static enum status object_write(struct remote *remote, const struct object *obje
 {
     char path[ENGINE_PATH_SIZE];
     object_path(&object->part, path);
-    return remote->engine->operations->put(remote->engine, path, object->frame.data,
-                                           object->frame.size);
+    remote_progress(remote, "sending", object->frame.size);
+    const enum status reason = remote->engine->operations->put(
+        remote->engine, path, object->frame.data, object->frame.size);
+    remote_progress_end(remote);
+    return reason;
 }
 
 enum status object_put(struct remote *remote, struct object *object)
@@ -180,7 +183,9 @@ enum status object_get(struct remote *remote, const struct head *head, const str
         return object_unpack(frame, (size_t)part->bytes, part, prefix, ret_data);
     }
     object_path(part, path);
+    remote_progress(remote, "receiving", part->bytes);
     enum status reason = remote->engine->operations->get(remote->engine, path, part->bytes, &value);
+    remote_progress_end(remote);
     if (reason == STATUS_ok) {
         reason = object_unpack(value.data, value.size, part, prefix, ret_data);
     }

@@ -110,7 +110,7 @@ struct run_remote {
     const char *root;       /* of the caches */
     uint64_t wait_ms;       /* for a pull, at most */
     uint64_t lease_wait_ms; /* for another machine that compiles, at most; 0: leases are not used */
-    struct run_leases *leases; /* that this run holds; NULL: none */
+    struct leases *leases;  /* that this run holds; NULL: none */
 };
 
 /* Pulls for at most `wait_ms`. With leases: if the program then has no blob for a device, takes the

@@ -107,6 +107,9 @@ const struct head_part *head_find_base(const struct head *head, const struct hea
 /* Drops bases and frames that no part has any more: to be called before head_encode. */
 void head_tidy(struct head *head);
 
+/* Whether a part has it as base. */
+bool head_is_base(const struct head *head, const struct head_part *base);
+
 /* Adds a part, for which head_has_room was true. `frame` (part->bytes long) goes into the head
  * where there is room: then the object need not lie elsewhere. `base` is that of the part, or NULL.
  * False: there are too many bases, and nothing is added. */
