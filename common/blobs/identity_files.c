@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,6 +62,18 @@ enum status identity_files_lock(const struct identity_files *files, int director
         reason = file_lock(directory_fd, files->lock_name, wait_ms, ret_fd);
     }
     return reason;
+}
+
+void identity_files_want(const struct identity_files *files, int directory_fd)
+{
+    char name[IDENTITY_NAME_SIZE];
+    format_name(files, WANTED_SUFFIX, name);
+    const int fd = openat(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        close(fd);
+    } else {
+        utimensat(directory_fd, name, NULL, AT_SYMLINK_NOFOLLOW);
+    }
 }
 
 enum status identity_files_read_header(const struct identity_files *files, int directory_fd,

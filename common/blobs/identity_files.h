@@ -43,6 +43,9 @@ void identity_files_free(struct identity_files *files);
 enum status identity_files_lock(const struct identity_files *files, int directory_fd,
                                 unsigned wait_ms, int *ret_fd);
 
+/* Makes <identity>.wanted, or gives it the time of now. A failure only loses the wish. */
+void identity_files_want(const struct identity_files *files, int directory_fd);
+
 /* Reads the header of the cache file or a part, with every check that needs no blob. */
 enum status identity_files_read_header(const struct identity_files *files, int directory_fd,
                                        const char *name, struct envelope *ret_envelope);

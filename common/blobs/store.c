@@ -195,6 +195,16 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
     return reason;
 }
 
+void store_want(const struct store *store)
+{
+    int directory_fd;
+    if (store_is_ours(store) && !store->read_only &&
+        open_program_folder(store, true, &directory_fd) == STATUS_ok) {
+        identity_files_want(&store->files, directory_fd);
+        close(directory_fd);
+    }
+}
+
 enum status store_load_again(struct store *store, struct store_blob *ret_blob)
 {
     if (!store_is_ours(store)) {

@@ -63,6 +63,11 @@ enum status store_load(struct store *store, struct store_blob *ret_blob);
  * no_file: the file is not the one that this store has loaded or written. */
 enum status store_load_again(struct store *store, struct store_blob *ret_blob);
 
+/* Says on disk that there is no blob for this identity: an empty file <identity>.wanted. A process
+ * that takes blobs from elsewhere and knows no driver looks for it. Call it after store_load gave
+ * no_file. Makes the directory if needed; whatever fails is left as it is. */
+void store_want(const struct store *store);
+
 /* Whether a process has died while loading the blob that store_load has returned (but not twice in
  * a row). */
 bool store_failed_once(const struct store *store);

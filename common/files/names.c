@@ -248,6 +248,7 @@ enum name_kind names_classify(const char *name, char ret_identity[DIGEST_HEX_SIZ
     enum name_kind kind = strcmp(rest, CACHE_SUFFIX) == 0      ? NAME_CACHE
                           : strcmp(rest, LOCK_SUFFIX) == 0     ? NAME_LOCK
                           : strcmp(rest, LOADING_SUFFIX) == 0  ? NAME_LOADING
+                          : strcmp(rest, WANTED_SUFFIX) == 0   ? NAME_WANTED
                           : names_is_random(rest, PART_SUFFIX) ? NAME_PART
                                                                : NAME_FOREIGN;
     if (kind != NAME_FOREIGN) {

@@ -55,6 +55,7 @@ bool names_is_app(const char *name);
 #define PART_SUFFIX       ".part"
 #define LOCK_SUFFIX       ".lock"
 #define LOADING_SUFFIX    ".loading"
+#define WANTED_SUFFIX     ".wanted"
 #define TEMPORARY_SUFFIX  ".tmp"
 #define PROGRAM_FILE_NAME "program.json"
 #define QUARANTINE_FOLDER "quarantine"
@@ -65,6 +66,7 @@ enum name_kind {
     NAME_PART,     /* <identity>.<random>.part */
     NAME_LOCK,     /* <identity>.lock */
     NAME_LOADING,  /* <identity>.loading, a folder */
+    NAME_WANTED,   /* <identity>.wanted, empty */
     NAME_TEMPORARY /* <name>.<random>.tmp, of a cache, a part or program.json */
 };
 

@@ -85,7 +85,8 @@ static bool add_usage_entry(struct usage *usage, int directory_fd, const char *n
         (kind == NAME_LOADING ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode))) {
         return true;
     }
-    if (kind != NAME_LOCK) {
+    const bool is_used = kind != NAME_LOCK && kind != NAME_WANTED;
+    if (is_used) {
         update_last_use(&usage->last_use, usage_modified(&status));
     }
     if (kind == NAME_TEMPORARY) {
@@ -96,7 +97,7 @@ static bool add_usage_entry(struct usage *usage, int directory_fd, const char *n
     if (!of) {
         return false;
     }
-    if (kind != NAME_LOCK) {
+    if (is_used) {
         update_last_use(&of->last_use, usage_modified(&status));
     }
     of->bytes += kind == NAME_CACHE || kind == NAME_PART ? (uint64_t)status.st_size : 0;

@@ -61,6 +61,9 @@ enum status cache_writer_load(struct cache_writer *writer, struct store_blob *re
         return STATUS_locked;
     }
     const enum status reason = store_load(writer->store, ret_blob);
+    if (reason == STATUS_no_file) {
+        store_want(writer->store);
+    }
     pthread_mutex_unlock(&writer->lock);
     return reason;
 }

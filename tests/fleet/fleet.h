@@ -17,11 +17,12 @@ class Machine {
 
     Environment environment() const
     {
-        Environment all = {{"HOME", folder.path},
-                           {"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
-                           {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
-                           {"ASAN_OPTIONS", "detect_leaks=0"}};
-        all.insert(more.begin(), more.end());
+        Environment all = more;
+        all.insert({{"HOME", folder.path},
+                    {"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
+                    {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
+                    {"ASAN_OPTIONS", "detect_leaks=0"},
+                    {"WPTEST_ICD_RECORD_BYTES", "20000"}}); // a cache is too large for a head
         return all;
     }
 
@@ -40,6 +41,18 @@ class Machine {
         const ToolResult result = tool(words);
         EXPECT_EQ(result.exit_status, 0) << result.err;
         return result.err;
+    }
+
+    // From now on there is no driver for what is started here.
+    void lose_driver()
+    {
+        more["VK_DRIVER_FILES"] = more["VK_ICD_FILENAMES"] = folder.path + "/none.json";
+    }
+
+    void find_driver()
+    {
+        more.erase("VK_DRIVER_FILES");
+        more.erase("VK_ICD_FILENAMES");
     }
 
     // The cache files of a program.

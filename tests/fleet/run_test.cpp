@@ -33,6 +33,36 @@ TEST_F(RunRemote, AFreshMachineStartsWithWhatAnotherHasLeft)
     EXPECT_TRUE(contains(first.run(6), " 6 hits, 0 misses"));
 }
 
+// A sidecar has no driver: the layer has left word of what it looked for and did not find.
+TEST_F(RunRemote, WhatAProgramLookedForIsPulledWithoutADriver)
+{
+    first.run(6, writer());
+    second.run(2);
+    for (const std::string &name : second.caches()) {
+        std::filesystem::remove(second.root + "/demo/" + name);
+    }
+    const std::vector<std::string> pull = {"pull",         "--json",   "--app", "demo",
+                                           "--remote",     place->url, "--dir", second.root,
+                                           "--public-key", keys.open};
+    second.lose_driver();
+    EXPECT_EQ(rows_of(second.tool(pull).out), Rows{"demo blob pulled"});
+    EXPECT_EQ(rows_of(second.tool(pull).out), Rows{"demo blob unchanged"});
+    second.find_driver();
+    EXPECT_TRUE(contains(second.run(6), " 6 hits, 0 misses"));
+    EXPECT_EQ(rows_of(second.tool(pull).out), Rows{"demo blob unchanged"}) << "asked for once";
+
+    // A wish of long ago is nobody's.
+    second.lose_driver();
+    for (const auto &entry : std::filesystem::directory_iterator(second.root + "/demo")) {
+        if (entry.path().extension() == ".wanted") {
+            std::filesystem::last_write_time(entry.path(),
+                                             std::filesystem::file_time_type::clock::now() -
+                                                 std::chrono::hours(31 * 24));
+        }
+    }
+    EXPECT_EQ(rows_of(second.tool(pull).out), Rows{"demo recipes pulled"});
+}
+
 TEST_F(RunRemote, VariablesAreEnough)
 {
     first.run(4, writer());
@@ -170,6 +200,36 @@ TEST_F(RunRemote, ALeaseEndsByItself)
     Machine machine;
     EXPECT_TRUE(contains(machine.run(4, options), " 0 hits, 4 misses"));
     EXPECT_FALSE(std::filesystem::exists(path)) << "it was taken over, and given back";
+}
+
+// A sidecar that can push takes the lease of what a program looks for, until it has pushed it.
+TEST_F(RunRemote, ASidecarHasTheLeaseOfWhatAProgramCompiles)
+{
+    first.run(4);
+    const std::string folder = first.root + "/demo/";
+    const std::string cache = first.caches().at(0);
+    const std::string lease = place->data + "/v1/lease/demo/" + cache.substr(0, cache.find('.'));
+    std::filesystem::rename(folder + cache, first.folder.path + "/later");
+    first.lose_driver();
+    ToolResult result;
+    std::thread sidecar([&] {
+        result = run_program({"/bin/sh", "-c",
+                              "echo $$ > " + first.folder.path + "/pid; exec " + WARMPIPE_TOOL +
+                                  " sync --json --app demo --interval 1h --remote " + place->url +
+                                  " --secret-key " + keys.secret + " --dir " + first.root},
+                             first.environment());
+    });
+    while (!std::filesystem::exists(lease)) {
+        usleep(10000);
+    }
+    std::filesystem::rename(first.folder.path + "/later", folder + cache);
+    while (std::filesystem::exists(lease)) {
+        usleep(10000);
+    }
+    EXPECT_TRUE(std::filesystem::exists(place->data + "/v1/head/demo"));
+    kill(std::stoi(read_file(first.folder.path + "/pid")), SIGTERM);
+    sidecar.join();
+    EXPECT_EQ(result.exit_status, 0) << result.err;
 }
 
 // A sidecar beside two starts of a program: what was saved is there, and a signal ends it.

@@ -404,7 +404,7 @@ FILES = [
     (r"\.limits\.\d+", lambda name, data: read_limits(data)),
     (rf"[^/]+/{HEX32}\.wpcache", read_named_envelope),
     (rf"[^/]+/{HEX32}\.{HEX16}\.part", read_named_envelope),
-    (rf"[^/]+/{HEX32}\.lock", lambda name, data: read_empty(data)),
+    (rf"[^/]+/{HEX32}\.(lock|wanted)", lambda name, data: read_empty(data)),
     (rf"[^/]+/{HEX32}\.loading/{HEX16}(\.strike)?", read_named_marker),
     (r"[^/]+/program\.json", lambda name, data: check_program_layout(data)),
     (rf"[^/]+/recipes/{HEX16}\.wprecipes", lambda name, data: read_segment(data)),

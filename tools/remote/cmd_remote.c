@@ -78,19 +78,28 @@ static void remote_show_names(struct output *output, const char *path, const str
     output_text(output, "state", reason == STATUS_ok ? "ok" : status_id(reason));
 }
 
-static void remote_show_more(struct output *output, const struct head *head)
+static void remote_show_objects(struct output *output, const char *table,
+                                const struct head_part *parts, size_t count)
 {
-    output_time(output, "made", head->made);
-    output_open(output, "objects", OUTPUT_TABLE);
-    for (size_t i = 0; i < head->part_count; i++) {
+    output_open(output, table, OUTPUT_TABLE);
+    for (size_t i = 0; i < count; i++) {
         output_open(output, NULL, OUTPUT_ROW);
-        output_text(output, "object", head->parts[i].object);
-        output_size(output, "size", head->parts[i].bytes);
-        output_size(output, "unpacked", head->parts[i].unpacked);
-        output_time(output, "made", head->parts[i].made);
+        output_text(output, "object", parts[i].object);
+        output_size(output, "size", parts[i].bytes);
+        output_size(output, "unpacked", parts[i].unpacked);
+        output_text(output, "place", parts[i].frame ? "head" : "object");
+        output_text(output, "base", parts[i].base);
+        output_time(output, "made", parts[i].made);
         output_close(output);
     }
     output_close(output);
+}
+
+static void remote_show_more(struct output *output, const struct head *head)
+{
+    output_time(output, "made", head->made);
+    remote_show_objects(output, "objects", head->parts, head->part_count);
+    remote_show_objects(output, "bases", head->bases, head->base_count);
     output_open(output, "blocked", OUTPUT_TABLE);
     for (size_t i = 0; i < head->blocked_count; i++) {
         output_open(output, NULL, OUTPUT_ROW);

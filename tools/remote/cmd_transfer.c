@@ -11,6 +11,7 @@
 #include "tools/cli/inventory.h"
 #include "tools/cli/options.h"
 #include "tools/cli/verb.h"
+#include "tools/remote/lease.h"
 #include "tools/remote/session.h"
 
 /* Poll interval of the folder, and time limit of the last push, milliseconds. */
@@ -167,11 +168,13 @@ static int push_main(const struct arguments *arguments)
 struct sync {
     const struct arguments *arguments;
     struct session session;
+    struct leases leases;
     sigset_t signals; /* that end it */
     uint64_t pulls;   /* rounds */
     uint64_t pushes;
     bool failed;     /* in the latest round of either */
     uint64_t pushed; /* the stamp of the folder that was pushed last */
+    uint64_t wanted; /* the stamp of what programs looked for, at the latest pull */
 };
 
 static uint64_t sync_mix(uint64_t stamp, const char *folder)
@@ -205,20 +208,55 @@ static uint64_t sync_stamp(struct sync *sync)
     return stamp;
 }
 
+/* A number that changes when a program looks for a cache file that is not there. */
+static uint64_t sync_wanted(const struct sync *sync)
+{
+    const struct session *session = &sync->session;
+    uint64_t stamp = 1;
+    for (size_t i = 0; i < session->app_count; i++) {
+        struct local_identities wanted = {.count = 0};
+        local_identities_add_wanted(session->root, session->apps[i], &wanted);
+        for (size_t k = 0; k < wanted.count; k++) {
+            stamp += digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^ i;
+        }
+    }
+    return stamp;
+}
+
 static void sync_begin_round(struct sync *sync)
 {
     sync->session.remote.gone = false;
     sync->session.remote.failed = false;
 }
 
+/* What programs look for and nobody has, they compile now: others may wait for it. */
+static void sync_take_leases(struct sync *sync)
+{
+    const struct session *session = &sync->session;
+    for (size_t i = 0; i < session->app_count; i++) {
+        struct local_identities wanted = {.count = 0};
+        local_identities_add_wanted(session->root, session->apps[i], &wanted);
+        for (size_t k = 0; k < wanted.count && !session->remote.gone; k++) {
+            if (!local_exists(session->root, session->apps[i], wanted.hex[k])) {
+                lease_try(&sync->session.remote, &sync->leases, session->apps[i], wanted.hex[k]);
+            }
+        }
+    }
+}
+
 static void sync_pull(struct sync *sync)
 {
     const struct arguments *arguments = sync->arguments;
+    const uint64_t wanted = sync_wanted(sync);
     sync_begin_round(sync);
     if (session_apps_there(&sync->session, arguments->repeated, arguments->repeated_count)) {
         session_pull(&sync->session);
     }
+    if (sync->session.remote.keys.can_sign && wanted != sync->wanted) {
+        sync_take_leases(sync);
+    }
     sync->failed = sync->session.remote.failed;
+    sync->wanted = wanted;
     sync->pulls++;
 }
 
@@ -227,6 +265,7 @@ static void sync_push(struct sync *sync, uint64_t stamp)
 {
     sync_begin_round(sync);
     session_push(&sync->session, sync->arguments->values[WRITER_RECIPES]);
+    lease_give_back(&sync->session.remote, &sync->leases, sync->session.root);
     sync->failed = sync->session.remote.failed;
     sync->pushed = stamp;
     sync->pushes++;
@@ -248,7 +287,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
     bool again = false;
     do {
         const uint64_t now = clock_now_ns();
-        if (now >= next_pull) {
+        if (now >= next_pull || sync_wanted(sync) != sync->wanted) {
             sync_pull(sync);
             next_pull = now + interval_ms * CLOCK_MS;
             again = sync->failed;
@@ -265,6 +304,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
         sync->session.remote.engine->deadline_ns = clock_now_ns() + SYNC_LAST_MS * CLOCK_MS;
         sync_push(sync, stamp);
     }
+    lease_give_back(&sync->session.remote, &sync->leases, NULL);
 }
 
 static int sync_main(const struct arguments *arguments)
@@ -291,6 +331,7 @@ static int sync_main(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     session_find_devices(&sync.session);
+    leases_init(&sync.leases);
     sync_loop(&sync, interval_ms);
     output_begin(&output, arguments->values[OPTION_JSON]);
     output_number(&output, "pulls", sync.pulls);

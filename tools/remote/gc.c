@@ -9,7 +9,7 @@
  *     2 → 3   the first run                                           gc_sweep
  *     3 → 4   a run after the grace period finds it still unused      gc_sweep
  *     3 → 1   a pusher has named it: it leaves the notes              gc_sweep
- *     4 → 1   a pusher that names a removed object writes it again    remote_keep_object
+ *     4 → 1   a pusher that names a removed object writes it again    object_keep
  *
  * Objects are listed before heads are read, so that a head written meanwhile counts. */
 #include <inttypes.h>
@@ -27,10 +27,8 @@
 /* Bytes of the notes at most. */
 #define GC_LIMIT ((uint64_t)16 << 20)
 
-#define GC_OBJECT_FOLDER "v1/obj/"
-
 struct gc_object {
-    char name[OBJECT_NAME_SIZE];
+    char name[HEAD_FILE_SIZE];
     uint64_t since; /* noted at, seconds since the epoch */
 };
 
@@ -80,12 +78,30 @@ static const struct gc_object *gc_find(const struct gc_objects *objects, const c
                : bsearch(&key, objects->items, objects->count, sizeof *objects->items, gc_compare);
 }
 
+static bool gc_is_object(const char *name)
+{
+    const size_t whole = OBJECT_NAME_SIZE - 1;
+    const size_t length = strlen(name);
+    return names_is_hex(name, whole) &&
+           (length == whole || (length == HEAD_FILE_SIZE - 1 && name[whole] == '-' &&
+                                names_is_hex(name + whole + 1, length - whole - 1)));
+}
+
 static bool gc_visit_object(const char *path, void *user)
 {
-    const size_t folder = strlen(GC_OBJECT_FOLDER);
+    const size_t folder = strlen(HEAD_OBJECT_FOLDER);
     const char *name = path + folder;
-    return strncmp(path, GC_OBJECT_FOLDER, folder) != 0 || strlen(name) != OBJECT_NAME_SIZE - 1 ||
-           !names_is_hex(name, OBJECT_NAME_SIZE - 1) || gc_add(user, name, 0);
+    return strncmp(path, HEAD_OBJECT_FOLDER, folder) != 0 || !gc_is_object(name) ||
+           gc_add(user, name, 0);
+}
+
+static void gc_add_parts(struct gc_objects *named, const struct head_part *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char name[HEAD_FILE_SIZE];
+        head_file_name(&parts[i], name);
+        gc_add(named, name, 0);
+    }
 }
 
 /* What a head names stays, whoever has signed it. A head that cannot be read ends the collection.
@@ -105,8 +121,9 @@ static enum status gc_read_head(struct remote *remote, const char *path, struct 
     if (reason == STATUS_ok) {
         reason = head_parse(parts.message, parts.message_size, &head);
     }
-    for (size_t i = 0; reason == STATUS_ok && i < head.part_count; i++) {
-        gc_add(named, head.parts[i].object, 0);
+    if (reason == STATUS_ok) {
+        gc_add_parts(named, head.parts, head.part_count);
+        gc_add_parts(named, head.bases, head.base_count);
     }
     engine_value_free(&value);
     return reason;
@@ -144,12 +161,12 @@ static bool gc_read_notes(struct remote *remote, struct gc_objects *notes)
         const char *end = memchr(next, '\n', left);
         const size_t size = end ? (size_t)(end - next) : left;
         char line[128];
-        char name[OBJECT_NAME_SIZE];
+        char name[HEAD_FILE_SIZE];
         uint64_t since;
         if (size < sizeof line) {
             memcpy(line, next, size);
             line[size] = '\0';
-            if (sscanf(line, "%" SCNu64 " %64s", &since, name) == 2 && since <= INT64_MAX) {
+            if (sscanf(line, "%" SCNu64 " %81s", &since, name) == 2 && since <= INT64_MAX) {
                 gc_add(notes, name, since);
             }
         }
@@ -184,7 +201,7 @@ static void gc_write_notes(struct remote *remote, const struct gc_objects *notes
 static bool gc_remove(struct remote *remote, const char *name)
 {
     char path[ENGINE_PATH_SIZE];
-    snprintf(path, sizeof path, GC_OBJECT_FOLDER "%s", name);
+    snprintf(path, sizeof path, HEAD_OBJECT_FOLDER "%s", name);
     const enum status reason = remote->engine->operations->remove(remote->engine, path);
     if (reason != STATUS_ok && reason != STATUS_no_file) {
         remote_complain(remote, path, reason);
@@ -232,10 +249,10 @@ int gc_run(struct session *session, uint64_t grace_ms, bool dry_run, struct outp
     struct remote *remote = &session->remote;
     struct gc gc = {0};
     int status = EXIT_FINDING;
-    const enum status reason = remote->engine->operations->list(remote->engine, GC_OBJECT_FOLDER,
+    const enum status reason = remote->engine->operations->list(remote->engine, HEAD_OBJECT_FOLDER,
                                                                 gc_visit_object, &gc.objects);
     if (reason != STATUS_ok) {
-        remote_complain(remote, GC_OBJECT_FOLDER, reason);
+        remote_complain(remote, HEAD_OBJECT_FOLDER, reason);
     } else if (!gc.objects.failed && gc_read_heads(session, &gc.named) &&
                gc_read_notes(remote, &gc.notes)) {
         gc_sweep(remote, grace_ms, dry_run, &gc, output);

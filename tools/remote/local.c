@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/local.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/blobs/identity_files.h"
 #include "common/blobs/store.h"
 #include "common/files/file.h"
-#include "tools/remote/minisign.h"
+#include "tools/remote/heads/minisign.h"
 
 /* The caches. */
 
@@ -114,27 +117,70 @@ bool local_quarantined(const char *root, const char *app, const char *identity_h
     return found;
 }
 
-enum status local_take(const char *root, const char *app, const struct driver_identity *identity,
+enum status local_take(const char *root, const char *app, const char *identity_hex,
                        const char *payload, const uint8_t *data, size_t size)
 {
     struct envelope envelope;
     char found[OBJECT_NAME_SIZE];
-    enum status reason = envelope_validate(data, size, identity, &envelope);
+    char hex[DIGEST_HEX_SIZE];
+    enum status reason = envelope_validate(data, size, NULL, &envelope);
     if (reason != STATUS_ok) {
         return reason;
+    }
+    digest_format(identity_digest(&envelope.identity), hex);
+    if (strcmp(hex, identity_hex) != 0) {
+        return STATUS_renamed;
     }
     object_name(envelope.blob, envelope.blob_size, found);
     if (strcmp(found, payload) != 0) {
         return STATUS_remote_bad_object;
     }
     const struct store_options options = {.root = root, .app = app, .max_blob = OBJECT_LIMIT};
-    struct store *store = store_open(&options, identity);
+    struct store *store = store_open(&options, &envelope.identity);
     if (!store) {
         return STATUS_out_of_memory;
     }
     reason = store_commit_unmerged(store, envelope.blob, envelope.blob_size);
     store_close(store);
     return reason;
+}
+
+/* Seconds for which a wish counts. */
+#define WANTED_AGE_S (30 * 24 * 3600)
+
+void local_identities_add(struct local_identities *identities, const char *hex)
+{
+    for (size_t i = 0; i < identities->count; i++) {
+        if (strcmp(identities->hex[i], hex) == 0) {
+            return;
+        }
+    }
+    if (identities->count < LOCAL_IDENTITIES) {
+        snprintf(identities->hex[identities->count++], DIGEST_HEX_SIZE, "%s", hex);
+    }
+}
+
+void local_identities_add_wanted(const char *root, const char *app,
+                                 struct local_identities *identities)
+{
+    int folder_fd;
+    if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
+        return;
+    }
+    DIR *listing = listing_open(folder_fd, ".");
+    const time_t now = time(NULL);
+    const char *name;
+    while ((name = listing_next(listing))) {
+        char hex[DIGEST_HEX_SIZE];
+        struct stat status;
+        if (names_classify(name, hex) == NAME_WANTED &&
+            fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(status.st_mode) && now - status.st_mtime <= WANTED_AGE_S) {
+            local_identities_add(identities, hex);
+        }
+    }
+    listing_close(listing);
+    close(folder_fd);
 }
 
 /* What is remembered. */

@@ -14,7 +14,7 @@
 #include "common/base/digest.h"
 #include "common/base/status.h"
 #include "common/blobs/envelope.h"
-#include "tools/remote/head.h"
+#include "tools/remote/heads/head.h"
 
 /* A cache file, read whole and checked as the layer checks it. */
 struct local_blob {
@@ -41,8 +41,24 @@ bool local_quarantined(const char *root, const char *app, const char *identity_h
 
 /* Takes a file from elsewhere: every check of the envelope, this very identity and payload; then
  * the store writes it, in place of no file or as a part beside one. */
-enum status local_take(const char *root, const char *app, const struct driver_identity *identity,
+enum status local_take(const char *root, const char *app, const char *identity_hex,
                        const char *payload, const uint8_t *data, size_t size);
+
+/* Identities that a pull asks for. */
+#define LOCAL_IDENTITIES 64
+
+struct local_identities {
+    size_t count;
+    char hex[LOCAL_IDENTITIES][DIGEST_HEX_SIZE];
+};
+
+/* Adds one that is not yet there; where there is no room, nothing. */
+void local_identities_add(struct local_identities *identities, const char *hex);
+
+/* Adds those that programs of the folder have looked for in the last 30 days and not found
+ * (<identity>.wanted). */
+void local_identities_add_wanted(const char *root, const char *app,
+                                 struct local_identities *identities);
 
 /* What is remembered. */
 struct state {

@@ -8,6 +8,7 @@
 #include "common/files/program.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
+#include "tools/remote/object.h"
 #include "tools/remote/session.h"
 
 /* Parts that are taken at once: as many as one save merges. */
@@ -18,12 +19,13 @@
 struct pull {
     struct session *session;
     const char *app;
-    const struct driver_identity *identity;
-    char identity_hex[DIGEST_HEX_SIZE];
+    const char *identity_hex;
     char path[HEAD_PATH_SIZE];
     bool has_file;
-    char local_payload[OBJECT_NAME_SIZE]; /* "": not read, or none */
-    char bad_payload[OBJECT_NAME_SIZE];   /* the one in quarantine here, or "" */
+    bool has_read;                      /* of the file: local is what it holds */
+    struct local_blob local;            /* memory NULL: none */
+    struct local_blob base;             /* that was fetched last; memory NULL: none */
+    char bad_payload[OBJECT_NAME_SIZE]; /* the one in quarantine here, or "" */
     struct bytes taken;
     uint64_t bytes;
     size_t count; /* parts that were pulled */
@@ -41,7 +43,7 @@ static bool pull_is_wanted(struct pull *blob, const struct head *head, const str
         return true;
     }
     return !state_has(&blob->taken, part->payload) &&
-           strcmp(part->payload, blob->local_payload) != 0;
+           strcmp(part->payload, blob->local.payload) != 0;
 }
 
 static int pull_compare_size(const void *left, const void *right)
@@ -51,13 +53,47 @@ static int pull_compare_size(const void *left, const void *right)
     return a->unpacked < b->unpacked ? 1 : a->unpacked > b->unpacked ? -1 : 0;
 }
 
-static enum status pull_part(struct pull *blob, const struct head_part *part)
+/* Reads the file here, once. */
+static void pull_read_local(struct pull *blob)
+{
+    if (!blob->has_read) {
+        local_read(blob->session->root, blob->app, blob->identity_hex, &blob->local);
+    }
+    blob->has_read = true;
+}
+
+/* The driver data of a base: what lies here will do if it is the same. */
+static enum status pull_base(struct pull *blob, const struct head *head,
+                             const struct head_part *base, const struct envelope **ret_prefix)
+{
+    enum status reason = STATUS_ok;
+    pull_read_local(blob);
+    if (strcmp(blob->local.payload, base->payload) == 0) {
+        *ret_prefix = &blob->local.envelope;
+        return STATUS_ok;
+    }
+    if (strcmp(blob->base.payload, base->payload) != 0) {
+        local_blob_free(&blob->base);
+        reason = object_get_base(&blob->session->remote, head, base, &blob->base);
+        blob->bytes += reason == STATUS_ok ? base->bytes : 0;
+    }
+    *ret_prefix = &blob->base.envelope;
+    return reason;
+}
+
+static enum status pull_part(struct pull *blob, const struct head *head,
+                             const struct head_part *part)
 {
     struct session *session = blob->session;
+    const struct head_part *base = head_find_base(head, part);
+    const struct envelope *prefix = NULL;
     uint8_t *data = NULL;
-    enum status reason = remote_get_object(&session->remote, part, &data);
+    enum status reason = base ? pull_base(blob, head, base, &prefix) : STATUS_ok;
     if (reason == STATUS_ok) {
-        reason = local_take(session->root, blob->app, blob->identity, part->payload, data,
+        reason = object_get(&session->remote, head, part, prefix, &data);
+    }
+    if (reason == STATUS_ok) {
+        reason = local_take(session->root, blob->app, blob->identity_hex, part->payload, data,
                             (size_t)part->unpacked);
         free(data);
     }
@@ -77,26 +113,20 @@ static enum status pull_part(struct pull *blob, const struct head_part *part)
 static void pull_parts(struct pull *blob, struct head *head)
 {
     struct remote *remote = &blob->session->remote;
-    struct local_blob local;
     blob->has_file = local_exists(blob->session->root, blob->app, blob->identity_hex);
     if (blob->has_file) {
         state_taken(&remote->state, blob->path, &blob->taken);
     }
-    bool has_read = !blob->has_file;
+    blob->has_read = !blob->has_file;
     local_quarantined(blob->session->root, blob->app, blob->identity_hex, blob->bad_payload);
     qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
     for (size_t i = 0; i < head->part_count && blob->count < PULL_PARTS && !remote->gone; i++) {
-        /* Read the file only if the list of what was taken does not say. */
-        if (!has_read && !state_has(&blob->taken, head->parts[i].payload)) {
-            has_read = true;
-            if (local_read(blob->session->root, blob->app, blob->identity_hex, &local) ==
-                STATUS_ok) {
-                memcpy(blob->local_payload, local.payload, sizeof blob->local_payload);
-                local_blob_free(&local);
-            }
+        /* The list of what was taken may say enough. */
+        if (!state_has(&blob->taken, head->parts[i].payload)) {
+            pull_read_local(blob);
         }
         if (pull_is_wanted(blob, head, &head->parts[i])) {
-            const enum status reason = pull_part(blob, &head->parts[i]);
+            const enum status reason = pull_part(blob, head, &head->parts[i]);
             if (reason != STATUS_ok) {
                 remote_complain(remote, blob->path, reason);
                 blob->failed = true;
@@ -111,13 +141,12 @@ static void pull_parts(struct pull *blob, struct head *head)
     }
 }
 
-bool pull_blob(struct session *session, const char *app, const struct driver_identity *identity)
+bool pull_blob(struct session *session, const char *app, const char *identity_hex)
 {
-    struct pull blob = {.session = session, .app = app, .identity = identity};
+    struct pull blob = {.session = session, .app = app, .identity_hex = identity_hex};
     struct remote *remote = &session->remote;
     struct head head;
     struct engine_value value;
-    digest_format(identity_digest(identity), blob.identity_hex);
     head_path(app, blob.identity_hex, blob.path);
     enum status reason = remote_get_head(remote, app, blob.identity_hex, &head, &value);
     if (reason == STATUS_ok) {
@@ -129,6 +158,8 @@ bool pull_blob(struct session *session, const char *app, const struct driver_ide
                                                                   : "unchanged";
         session_tell(session, app, &head, blob.identity_hex, result, blob.bytes);
         bytes_free(&blob.taken);
+        local_blob_free(&blob.local);
+        local_blob_free(&blob.base);
         return blob.has_file;
     }
     if (reason != STATUS_no_file) {
@@ -234,9 +265,16 @@ static bool pull_recipes(struct session *session, const char *app)
 
 void pull_program(struct session *session, const char *app)
 {
-    bool has_all = session->devices.count > 0;
-    for (size_t i = 0; i < session->devices.count && !session->remote.gone; i++) {
-        has_all &= pull_blob(session, app, &session->devices.identities[i]);
+    struct local_identities identities = {.count = 0};
+    for (size_t i = 0; i < session->devices.count; i++) {
+        char hex[DIGEST_HEX_SIZE];
+        digest_format(identity_digest(&session->devices.identities[i]), hex);
+        local_identities_add(&identities, hex);
+    }
+    local_identities_add_wanted(session->root, app, &identities);
+    bool has_all = identities.count > 0;
+    for (size_t i = 0; i < identities.count && !session->remote.gone; i++) {
+        has_all &= pull_blob(session, app, identities.hex[i]);
     }
     if (!has_all && !session->remote.gone) {
         pull_recipes(session, app);

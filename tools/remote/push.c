@@ -2,10 +2,11 @@
 /* How a head changes. States of one push, and the function for each arrow:
  *
  *     1 read      the head as it is now, or a new one           push_try
- *     2 changed   our part added, parts that ours holds dropped push_change, push_add_part
+ *     2 changed   our part added, parts that ours holds dropped push_choose_base, push_change,
+ *                                                               push_add_part
  *     3 swapped   the head is replaced if nobody else did       remote_put_head
  *     4 settled   the head still names our part                 remote_settle
- *     5 kept      the object is still there                     remote_keep_object
+ *     5 kept      the object is still there                     object_keep
  *
  *     3 → 1, 4 → 1   another machine was first: again, after a random pause, push_head
  *
@@ -19,6 +20,7 @@
 #include "common/recipes/merge.h"
 #include "tools/cli/inventory.h"
 #include "tools/recipes/recipe_tool.h"
+#include "tools/remote/object.h"
 #include "tools/remote/session.h"
 
 struct push {
@@ -29,8 +31,49 @@ struct push {
     struct local_blob local; /* size 0: there is none to send */
     char bad_payload[OBJECT_NAME_SIZE];
     struct bytes taken;
-    struct head_part part; /* bytes 0: not yet sent */
+    struct object object;  /* what is sent */
+    struct head_part base; /* that it was packed for; bytes 0: for none */
+    bool is_inline;        /* it stands in the head */
 };
+
+/* Bytes of a cache file below which growth is not worth a base. */
+#define PUSH_BASE_LEAST 65536
+
+/* The object of the head that ours may refer to: one that has been a base, else the largest that
+ * stands alone. */
+static struct head_part push_choose_base(const struct push *push, const struct head *head)
+{
+    struct head_part base = {.bytes = 0};
+    if (push->local.size < PUSH_BASE_LEAST) {
+        return base;
+    }
+    for (size_t i = 0; i < head->part_count; i++) {
+        const struct head_part *part = &head->parts[i];
+        if (!part->base[0] && !part->frame && part->unpacked >= PUSH_BASE_LEAST &&
+            part->bytes > base.bytes) {
+            base = *part;
+        }
+    }
+    return head->base_count > 0 ? head->bases[0] : base;
+}
+
+/* Packs the file here, if that was not done for this base. A base that cannot be had is none. */
+static enum status push_pack(struct push *push, const struct head *head,
+                             const struct head_part *base)
+{
+    struct local_blob prefix = {.size = 0};
+    if (push->object.part.bytes > 0 && strcmp(push->base.object, base->object) == 0) {
+        return STATUS_ok;
+    }
+    const bool has_base = base->bytes > 0 &&
+                          object_get_base(&push->session->remote, head, base, &prefix) == STATUS_ok;
+    const enum status reason = object_pack(push->local.memory, push->local.size,
+                                           has_base ? base : NULL, &prefix.envelope, &push->object);
+    memcpy(push->object.part.payload, push->local.payload, sizeof push->object.part.payload);
+    local_blob_free(&prefix);
+    push->base = *base;
+    return reason;
+}
 
 /* Changes the head to what it should be, but for our part. False: it is that already. */
 static bool push_change(const struct push *push, struct head *head, enum status *reason)
@@ -65,25 +108,23 @@ static bool push_change(const struct push *push, struct head *head, enum status 
     return true;
 }
 
-/* Sends the object, once, and names it in the head. */
-static enum status push_add_part(struct push *push, struct head *head)
+/* Names the object in the head; sends it, once, if it is too large to stand there. */
+static enum status push_add_part(struct push *push, struct head *head, const struct head_part *base)
 {
     if (push->local.size == 0 || head_find_payload(head, push->local.payload) ||
         head_blocks(head, push->local.payload) || !head_has_room(head, push->local.size)) {
         return STATUS_ok;
     }
-    enum status reason = STATUS_ok;
-    if (push->part.bytes == 0) {
-        reason = remote_put_object(&push->session->remote, push->local.memory, push->local.size,
-                                   &push->part);
-        memcpy(push->part.payload, push->local.payload, sizeof push->part.payload);
+    enum status reason = push_pack(push, head, base);
+    if (reason != STATUS_ok) {
+        return reason;
     }
-    if (reason == STATUS_ok) {
-        head->parts[head->part_count++] = push->part;
-    } else {
-        push->part.bytes = 0;
+    const struct object *object = &push->object;
+    if (!head_add(head, &object->part, object->part.base[0] ? base : NULL, object->frame.data,
+                  &push->is_inline)) {
+        return STATUS_remote_head_full;
     }
-    return reason;
+    return push->is_inline ? STATUS_ok : object_put(&push->session->remote, &push->object);
 }
 
 /* One try; remote_conflict: another machine was first. *ret_changed: the head was replaced. */
@@ -105,11 +146,12 @@ static enum status push_try(struct push *push, struct head *head, bool *ret_chan
     if (reason != STATUS_ok) {
         return reason;
     }
+    const struct head_part base = push_choose_base(push, head);
     if (!push_change(push, head, &result)) {
         engine_value_free(&value);
         return result;
     }
-    reason = push_add_part(push, head);
+    reason = push_add_part(push, head, &base);
     if (reason == STATUS_ok) {
         reason = remote_put_head(remote, head, exists ? &value : NULL);
         *ret_changed = reason == STATUS_ok;
@@ -127,13 +169,12 @@ static enum status push_head(struct push *push, struct head *head, bool *ret_cha
     do {
         reason = push_try(push, head, &changed);
         *ret_changed = *ret_changed || changed;
-        if (reason == STATUS_ok && changed && push->part.bytes > 0) {
-            reason = remote_settle(remote, head, push->part.payload);
+        if (reason == STATUS_ok && changed && push->object.part.bytes > 0) {
+            reason = remote_settle(remote, head, push->object.part.payload);
         }
     } while (reason == STATUS_remote_conflict && remote_wait_for_try(try++));
-    if (*ret_changed && push->part.bytes > 0) {
-        const enum status kept =
-            remote_keep_object(remote, push->local.memory, push->local.size, &push->part);
+    if (*ret_changed && push->object.is_there && !push->is_inline) {
+        const enum status kept = object_keep(remote, &push->object);
         reason = reason == STATUS_ok ? kept : reason;
     }
     return reason;
@@ -168,9 +209,10 @@ static void push_identity(struct session *session, const char *app, const char *
                      reason != STATUS_ok ? "failed"
                      : changed           ? "pushed"
                                          : "unchanged",
-                     changed ? push.part.bytes : 0);
+                     changed ? push.object.part.bytes : 0);
     }
     bytes_free(&push.taken);
+    object_free(&push.object);
     local_blob_free(&push.local);
 }
 
@@ -273,21 +315,27 @@ static enum status push_send_recipes(struct remote *remote, const struct recipe_
                                      struct head *head, const struct engine_value *old)
 {
     struct bytes data;
-    enum status reason = STATUS_out_of_memory;
-    if (push_flatten(merged, &data)) {
-        reason = remote_put_object(remote, data.data, data.size, &head->parts[0]);
-        memcpy(head->parts[0].payload, head->parts[0].object, sizeof head->parts[0].payload);
-        head->part_count = 1;
+    struct object object = {.is_there = false};
+    bool is_inline = false;
+    enum status reason = push_flatten(merged, &data)
+                             ? object_pack(data.data, data.size, NULL, NULL, &object)
+                             : STATUS_out_of_memory;
+    if (reason == STATUS_ok) {
+        memcpy(object.part.payload, object.part.object, sizeof object.part.payload);
+        head->part_count = 0;
+        head_add(head, &object.part, NULL, object.frame.data, &is_inline);
+        reason = is_inline ? STATUS_ok : object_put(remote, &object);
     }
     if (reason == STATUS_ok) {
         reason = remote_put_head(remote, head, old);
     }
     if (reason == STATUS_ok) {
-        reason = remote_settle(remote, head, head->parts[0].payload);
+        reason = remote_settle(remote, head, object.part.payload);
     }
-    if (reason == STATUS_ok) {
-        reason = remote_keep_object(remote, data.data, data.size, &head->parts[0]);
+    if (reason == STATUS_ok && !is_inline) {
+        reason = object_keep(remote, &object);
     }
+    object_free(&object);
     bytes_free(&data);
     return reason;
 }

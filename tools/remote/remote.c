@@ -6,14 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <zstd.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
-
-/* Caches are compressed once and read often; this level compresses some 400 MB/s. */
-#define REMOTE_ZSTD_LEVEL 3
 
 /* Tries to change a head. */
 #define REMOTE_TRIES 24
@@ -97,8 +94,31 @@ void remote_close(struct remote *remote)
     remote->engine = NULL;
 }
 
+/* Bytes of a value whose transfer may take a while. */
+#define REMOTE_LARGE ((uint64_t)1 << 20)
+
+void remote_progress(struct remote *remote, const char *what, uint64_t bytes)
+{
+    if (bytes >= REMOTE_LARGE && isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\r\033[K%s: %s %.1f MiB", remote->verb, what,
+                (double)bytes / (double)REMOTE_LARGE);
+        fflush(stderr);
+        remote->has_progress = true;
+    }
+}
+
+void remote_progress_end(struct remote *remote)
+{
+    if (remote->has_progress) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+    }
+    remote->has_progress = false;
+}
+
 void remote_complain(struct remote *remote, const char *path, enum status reason)
 {
+    remote_progress_end(remote);
     const char *detail = remote->engine->detail;
     output_message("%s: %s/%s: %s (%s)%s%s", remote->verb, remote->name, path, status_text(reason),
                    status_id(reason), detail[0] ? ": " : "", detail);
@@ -228,6 +248,7 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     head->serial = (head->serial > seen ? head->serial : seen) + 1;
     head->made = (uint64_t)time(NULL);
     remote_comment(path, head->serial, comment);
+    head_tidy(head);
     head_encode(head, &message);
     if (!message.failed) {
         minisign_sign(&remote->keys.secret, message.data, message.size, comment, &text);
@@ -267,100 +288,6 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
     engine_value_free(&value);
     return head_find_payload(&now, payload) || head_blocks(&now, payload) ? STATUS_ok
                                                                           : STATUS_remote_conflict;
-}
-
-/* Objects. */
-
-/* Appends the data as one frame that says its size. */
-static enum status remote_pack(const void *data, size_t size, struct bytes *frame)
-{
-    const size_t bound = ZSTD_compressBound(size);
-    if (ZSTD_isError(bound) || !bytes_reserve(frame, bound)) {
-        return STATUS_out_of_memory;
-    }
-    const size_t packed =
-        ZSTD_compress(frame->data + frame->size, bound, data, size, REMOTE_ZSTD_LEVEL);
-    if (ZSTD_isError(packed)) {
-        return STATUS_out_of_memory;
-    }
-    frame->size += packed;
-    return STATUS_ok;
-}
-
-/* Unpacks one frame. It must say that it holds exactly `unpacked` bytes before anything is
- * allocated, hold just that, end the input, and match its name. */
-static enum status remote_unpack(const void *frame, size_t size, uint64_t unpacked,
-                                 const char name[OBJECT_NAME_SIZE], uint8_t **ret_data)
-{
-    if (unpacked == 0 || unpacked > OBJECT_LIMIT ||
-        ZSTD_getFrameContentSize(frame, size) != unpacked ||
-        ZSTD_findFrameCompressedSize(frame, size) != size) {
-        return STATUS_remote_bad_object;
-    }
-    /* Aligned as what file_read gives: recipes are read in place. */
-    uint8_t *data = aligned_alloc(64, ((size_t)unpacked + 63) / 64 * 64);
-    if (!data) {
-        return STATUS_out_of_memory;
-    }
-    char found[OBJECT_NAME_SIZE];
-    const bool whole = ZSTD_decompress(data, (size_t)unpacked, frame, size) == unpacked;
-    if (whole) {
-        object_name(data, (size_t)unpacked, found);
-    }
-    if (!whole || strcmp(found, name) != 0) {
-        free(data);
-        return STATUS_remote_bad_object;
-    }
-    *ret_data = data;
-    return STATUS_ok;
-}
-
-static void remote_object_path(const char *name, char ret_path[ENGINE_PATH_SIZE])
-{
-    snprintf(ret_path, ENGINE_PATH_SIZE, "v1/obj/%s", name);
-}
-
-enum status remote_get_object(struct remote *remote, const struct head_part *part,
-                              uint8_t **ret_data)
-{
-    char path[ENGINE_PATH_SIZE];
-    struct engine_value value = {0};
-    remote_object_path(part->object, path);
-    enum status reason = remote->engine->operations->get(remote->engine, path, part->bytes, &value);
-    if (reason == STATUS_ok) {
-        reason = remote_unpack(value.data, value.size, part->unpacked, part->object, ret_data);
-    }
-    engine_value_free(&value);
-    return reason;
-}
-
-enum status remote_put_object(struct remote *remote, const void *data, size_t size,
-                              struct head_part *ret_part)
-{
-    char path[ENGINE_PATH_SIZE];
-    struct bytes frame = {0};
-    *ret_part = (struct head_part){.unpacked = size, .made = (uint64_t)time(NULL)};
-    object_name(data, size, ret_part->object);
-    remote_object_path(ret_part->object, path);
-    enum status reason = remote_pack(data, size, &frame);
-    if (reason == STATUS_ok) {
-        ret_part->bytes = frame.size;
-        reason = remote->engine->operations->put(remote->engine, path, frame.data, frame.size);
-    }
-    bytes_free(&frame);
-    return reason;
-}
-
-enum status remote_keep_object(struct remote *remote, const void *data, size_t size,
-                               const struct head_part *part)
-{
-    char path[ENGINE_PATH_SIZE];
-    struct engine_value value = {0};
-    struct head_part again;
-    remote_object_path(part->object, path);
-    enum status reason = remote->engine->operations->get(remote->engine, path, 0, &value);
-    engine_value_free(&value);
-    return reason == STATUS_no_file ? remote_put_object(remote, data, size, &again) : reason;
 }
 
 /* Conditions. */

@@ -11,9 +11,9 @@
 
 #include "tools/cli/output.h"
 #include "tools/remote/engines/engine.h"
-#include "tools/remote/head.h"
+#include "tools/remote/heads/head.h"
+#include "tools/remote/heads/minisign.h"
 #include "tools/remote/local.h"
-#include "tools/remote/minisign.h"
 
 struct remote_options {
     const char *verb;       /* begins each message */
@@ -38,14 +38,20 @@ struct remote {
     struct state state;
     uint64_t min_serial; /* as the options say */
     uint64_t max_age_s;
-    bool failed; /* something was refused or could not be had */
-    bool gone;   /* it does not answer, or not as a remote: nothing more is asked of it */
+    bool has_progress; /* a line of progress stands on the terminal */
+    bool failed;       /* something was refused or could not be had */
+    bool gone;         /* it does not answer, or not as a remote: nothing more is asked of it */
 };
 
 /* Reads the keys and opens the engine. False after a message: the usage is wrong, or a key cannot
  * be read. Closed with remote_close. */
 bool remote_open(const struct remote_options *options, struct remote *ret_remote);
 void remote_close(struct remote *remote);
+
+/* Shows on a terminal what is on its way: in place of what was shown before, until the next message
+ * or remote_progress_end. Small values are not worth it. */
+void remote_progress(struct remote *remote, const char *what, uint64_t bytes);
+void remote_progress_end(struct remote *remote);
 
 /* One line that names the path and why, and notes the failure. */
 void remote_complain(struct remote *remote, const char *path, enum status reason);
@@ -61,19 +67,6 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
  * another was first. remote_no_conditions: the server would not have told. */
 enum status remote_put_head(struct remote *remote, struct head *head,
                             const struct engine_value *old);
-
-/* Fetches and unpacks the object of a part. *ret_data: part->unpacked bytes, freed by the caller.
- * no_file, remote_bad_object, the engine's. */
-enum status remote_get_object(struct remote *remote, const struct head_part *part,
-                              uint8_t **ret_data);
-
-/* Packs and writes data as an object, and fills `part` but for the payload. */
-enum status remote_put_object(struct remote *remote, const void *data, size_t size,
-                              struct head_part *ret_part);
-
-/* Whether the object is there; writes it again if it is not. */
-enum status remote_keep_object(struct remote *remote, const void *data, size_t size,
-                               const struct head_part *part);
 
 /* After a swap of a head: whether it still names this payload, or blocks it. On a server that
  * checks and writes in two steps it waits, and reads the head again. remote_conflict: another

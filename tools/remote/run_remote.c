@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/files/names.h"
+#include "tools/remote/lease.h"
 #include "tools/remote/session.h"
 
 /* Longest push at the end, milliseconds. */
@@ -32,118 +33,19 @@ static bool run_open(const struct run_remote *run, uint64_t until_ns, bool can_s
     return session_add_app(ret_session, run->app);
 }
 
-/* Leases: v1/lease/<program>/<identity> names the run that compiles for a device. It is not a lock:
- * a run that ignores it compiles too, and nothing is lost. States, and the function for each arrow:
- *
- *     1 free    there is none, or its time is over by the server's clock
- *     2 ours    it holds this run's number
- *     3 held    it holds another number
- *
- *     1 → 2     swapped in, and still there a moment later       lease_take
- *     2 → 1     after the push, or when the time is over         lease_give_back
- *     3 → 1     the holder gives it back, or its time is over    seen by lease_read
- *
- * A run without the lease pulls again after each poll, until there is a blob or its wait is over.
- */
-
-/* Milliseconds: how long a lease lasts, and the poll interval. */
-#define LEASE_MS      600000
+/* Poll interval of a run that waits for another's lease, milliseconds. */
 #define LEASE_POLL_MS 250
 
-#define LEASE_LIMIT 256
-#define LEASE_COUNT 4 /* devices of one machine */
-
-/* The leases that a run holds: the process that pulls fills it in, so it is shared memory. */
-struct run_leases {
-    char number[UNIQUE_HEX_SIZE];
-    size_t count;
-    char paths[LEASE_COUNT][HEAD_PATH_SIZE];
-};
-
-enum lease_state { LEASE_FREE, LEASE_OURS, LEASE_HELD, LEASE_UNKNOWN };
-
-/* *ret_value is what a swap replaces; size 0: there is none. It is freed by the caller. */
-static enum lease_state lease_read(struct remote *remote, const struct run_leases *leases,
-                                   const char *path, struct engine_value *ret_value)
-{
-    char text[LEASE_LIMIT + 1] = "";
-    char number[UNIQUE_HEX_SIZE + 1];
-    unsigned duration_s;
-    *ret_value = (struct engine_value){0};
-    const enum status reason =
-        remote->engine->operations->get(remote->engine, path, LEASE_LIMIT, ret_value);
-    if (reason != STATUS_ok) {
-        return reason == STATUS_no_file ? LEASE_FREE : LEASE_UNKNOWN;
-    }
-    memcpy(text, ret_value->data, ret_value->size);
-    _Static_assert(UNIQUE_HEX_SIZE == 17, "the width below");
-    if (sscanf(text, "warmpipe lease v1 %16s %6u", number, &duration_s) != 2 ||
-        duration_s * UINT64_C(1000) > LEASE_MS || ret_value->age_s > duration_s) {
-        return LEASE_FREE;
-    }
-    return strcmp(number, leases->number) == 0 ? LEASE_OURS : LEASE_HELD;
-}
-
-/* `old`: the lease that is over, or an empty value. False: another run was first, or this server
- * cannot tell. */
-static bool lease_take(struct remote *remote, struct run_leases *leases, const char *path,
-                       const struct engine_value *old)
-{
-    struct engine *engine = remote->engine;
-    struct engine_value value;
-    char text[LEASE_LIMIT];
-    if (leases->count == LEASE_COUNT || remote_try_conditions(remote) != STATUS_ok) {
-        return false;
-    }
-    const int size =
-        snprintf(text, sizeof text, "warmpipe lease v1 %s %u\n", leases->number, LEASE_MS / 1000);
-    engine->lifetime_ms = LEASE_MS;
-    enum status reason =
-        engine->operations->swap(engine, path, old->size ? old : NULL, text, (size_t)size);
-    engine->lifetime_ms = 0;
-    if (reason == STATUS_ok && engine->settle_ms > 0) {
-        const struct timespec pause = clock_timespec(engine->settle_ms * CLOCK_MS);
-        nanosleep(&pause, NULL);
-        reason = lease_read(remote, leases, path, &value) == LEASE_OURS ? STATUS_ok
-                                                                        : STATUS_remote_conflict;
-        engine_value_free(&value);
-    }
-    if (reason == STATUS_ok) {
-        snprintf(leases->paths[leases->count++], HEAD_PATH_SIZE, "%s", path);
-    }
-    return reason == STATUS_ok;
-}
-
-/* Those that are still ours. */
-static void lease_give_back(struct remote *remote, struct run_leases *leases)
-{
-    for (size_t i = 0; i < leases->count && !remote->gone; i++) {
-        struct engine_value value;
-        if (lease_read(remote, leases, leases->paths[i], &value) == LEASE_OURS) {
-            remote->engine->operations->remove(remote->engine, leases->paths[i]);
-        }
-        engine_value_free(&value);
-    }
-    leases->count = 0;
-}
-
-/* For a device that has no blob: until this run has the lease, there is a blob, or time is over. */
-static void lease_wait(struct session *session, struct run_leases *leases, const char *app,
-                       const struct driver_identity *identity, uint64_t until_ns)
+/* For a device that has no blob: until this run has the lease, there is a blob, or time is over. A
+ * run without the lease pulls again after each poll. */
+static void run_wait_for_lease(struct session *session, struct leases *leases, const char *app,
+                               const char *hex, uint64_t until_ns)
 {
     struct remote *remote = &session->remote;
-    char path[HEAD_PATH_SIZE];
-    char hex[DIGEST_HEX_SIZE];
-    digest_format(identity_digest(identity), hex);
-    snprintf(path, sizeof path, "v1/lease/%s/%s", app, hex);
     while (!remote->gone) {
-        struct engine_value value;
-        const enum lease_state state = lease_read(remote, leases, path, &value);
-        const bool taken = state == LEASE_FREE && remote->keys.can_sign &&
-                           lease_take(remote, leases, path, &value);
-        engine_value_free(&value);
+        const enum lease_state state = lease_try(remote, leases, app, hex);
         /* Also after it is taken: the holder before us may just have pushed. */
-        if (pull_blob(session, app, identity) || remote->failed || taken ||
+        if (pull_blob(session, app, hex) || remote->failed || state == LEASE_OURS ||
             state == LEASE_UNKNOWN || (state == LEASE_FREE && !remote->keys.can_sign) ||
             clock_now_ns() >= until_ns) {
             return;
@@ -165,11 +67,10 @@ static void run_pull_here(const struct run_remote *run, uint64_t until_ns)
     const uint64_t lease_until_ns = clock_now_ns() + run->lease_wait_ms * CLOCK_MS;
     session.remote.engine->deadline_ns = run->leases ? lease_until_ns : until_ns;
     for (size_t i = 0; run->leases && i < session.devices.count && !session.remote.gone; i++) {
-        const struct driver_identity *identity = &session.devices.identities[i];
         char hex[DIGEST_HEX_SIZE];
-        digest_format(identity_digest(identity), hex);
+        digest_format(identity_digest(&session.devices.identities[i]), hex);
         if (!local_exists(session.root, run->app, hex)) {
-            lease_wait(&session, run->leases, run->app, identity, lease_until_ns);
+            run_wait_for_lease(&session, run->leases, run->app, hex, lease_until_ns);
         }
     }
 }
@@ -201,12 +102,12 @@ void run_remote_pull(struct run_remote *run)
     /* The child gives up by itself a little earlier, and says what it waited for. */
     const uint64_t early_ns = now + run->wait_ms * CLOCK_MS * 9 / 10;
     if (run->lease_wait_ms > 0) {
-        struct run_leases *leases =
+        struct leases *leases =
             mmap(NULL, sizeof *leases, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         run->leases = leases == MAP_FAILED ? NULL : leases;
     }
     if (run->leases) {
-        unique_format(unique_draw(), run->leases->number);
+        leases_init(run->leases);
     }
     sigset_t blocked;
     sigset_t before;
@@ -264,7 +165,7 @@ static void run_push_here(const struct run_remote *run)
     if (run_open(run, clock_now_ns() + RUN_PUSH_MS * CLOCK_MS, true, &session)) {
         session_push(&session, true);
         if (run->leases) {
-            lease_give_back(&session.remote, run->leases);
+            lease_give_back(&session.remote, run->leases, NULL);
         }
         session_close(&session);
     }

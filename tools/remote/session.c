@@ -10,6 +10,7 @@
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
 #include "tools/cli/options.h"
+#include "tools/remote/object.h"
 
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session)
 {
@@ -207,11 +208,12 @@ void session_recipes_free(struct session_recipes *recipes)
     *recipes = (struct session_recipes){0};
 }
 
-static enum status session_get_segment(struct remote *remote, const struct head_part *part,
+static enum status session_get_segment(struct remote *remote, const struct head *head,
+                                       const struct head_part *part,
                                        struct recipe_segment *ret_segment)
 {
     uint8_t *data = NULL;
-    enum status reason = remote_get_object(remote, part, &data);
+    enum status reason = object_get(remote, head, part, NULL, &data);
     if (reason == STATUS_ok) {
         reason = recipe_segment_take(data, (size_t)part->unpacked, ret_segment);
         if (reason != STATUS_ok) {
@@ -231,7 +233,7 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
                              ? STATUS_ok
                              : STATUS_out_of_memory;
     for (size_t i = 0; reason == STATUS_ok && i < head->part_count; i++) {
-        reason = session_get_segment(remote, &head->parts[i], &recipes.segments[i]);
+        reason = session_get_segment(remote, head, &head->parts[i], &recipes.segments[i]);
         if (reason == STATUS_ok) {
             recipes.inputs[i].segment = &recipes.segments[i];
             recipes.count++;

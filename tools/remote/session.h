@@ -55,12 +55,12 @@ void session_show_traffic(struct session *session, struct output *output);
 
 /* One program (pull.c, push.c). */
 
-/* Takes the program's blobs for the devices here and, where a device then still has none, its
- * recipes. */
+/* Takes the program's blobs for the devices here and for those that programs have looked for in the
+ * root and, where one of them then still has none, its recipes. */
 void pull_program(struct session *session, const char *app);
 
 /* The blob of one device alone. Whether the program then has one here. */
-bool pull_blob(struct session *session, const char *app, const struct driver_identity *identity);
+bool pull_blob(struct session *session, const char *app, const char *identity_hex);
 
 /* Sends the program's blobs that the remote lacks, of every driver that the root has. */
 void push_program(struct session *session, const char *app);
@@ -110,7 +110,7 @@ struct run_remote {
     const char *root;       /* of the caches */
     uint64_t wait_ms;       /* for a pull, at most */
     uint64_t lease_wait_ms; /* for another machine that compiles, at most; 0: leases are not used */
-    struct run_leases *leases; /* that this run holds; NULL: none */
+    struct leases *leases;  /* that this run holds; NULL: none */
 };
 
 /* Pulls for at most `wait_ms`. With leases: if the program then has no blob for a device, takes the

@@ -25,6 +25,26 @@ TEST_F(StoreTest, MakesNothingUntilItSaves)
     EXPECT_TRUE(names("").empty());
 }
 
+TEST_F(StoreTest, SaysWhatItWants)
+{
+    Store store(root());
+    EXPECT_EQ(store.load(), "<no_file>");
+    store_want(store.get());
+    const driver_identity identity = sample_identity();
+    char hex[DIGEST_HEX_SIZE];
+    digest_format(identity_digest(&identity), hex);
+    EXPECT_EQ(names(""), std::vector<std::string>{std::string(hex) + ".wanted"});
+    store_want(store.get());
+    EXPECT_EQ(names("").size(), 1u);
+
+    store_options options = {};
+    options.read_only = true;
+    std::filesystem::remove_all(root());
+    Store reader(root(), options);
+    store_want(reader.get());
+    EXPECT_FALSE(std::filesystem::exists(root()));
+}
+
 TEST_F(StoreTest, LoadsWhatWasSaved)
 {
     save("one");

@@ -12,7 +12,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/status.h"
-#include "tools/remote/head.h"
+#include "tools/remote/heads/head.h"
 
 #define MINISIGN_ID_SIZE 8
 

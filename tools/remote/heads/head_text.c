@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/head.h"
+/* The text of a head. */
+#include "tools/remote/heads/head.h"
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json.h"
@@ -10,38 +12,6 @@
 #include "tools/cli/json_value.h"
 
 #define HEAD_FORMAT 1
-
-void head_path(const char *program, const char *identity_hex, char ret_path[HEAD_PATH_SIZE])
-{
-    snprintf(ret_path, HEAD_PATH_SIZE, HEAD_FOLDER "%s/%s", program,
-             identity_hex && identity_hex[0] ? identity_hex : "recipes");
-}
-
-bool head_split_path(const char *path, char ret_program[NAMES_APP_SIZE],
-                     char ret_identity[DIGEST_HEX_SIZE])
-{
-    const size_t folder = strlen(HEAD_FOLDER);
-    if (strncmp(path, HEAD_FOLDER, folder) != 0) {
-        return false;
-    }
-    const char *program = path + folder;
-    const size_t length = strcspn(program, "/");
-    const char *identity = program + length + 1;
-    if (program[length] != '/' || length >= NAMES_APP_SIZE) {
-        return false;
-    }
-    char name[NAMES_APP_SIZE];
-    memcpy(name, program, length);
-    name[length] = '\0';
-    const bool is_recipes = strcmp(identity, "recipes") == 0;
-    if (!names_is_app(name) || (!is_recipes && (strlen(identity) != DIGEST_HEX_SIZE - 1 ||
-                                                !names_is_hex(identity, DIGEST_HEX_SIZE - 1)))) {
-        return false;
-    }
-    memcpy(ret_program, name, length + 1);
-    snprintf(ret_identity, DIGEST_HEX_SIZE, "%s", is_recipes ? "" : identity);
-    return true;
-}
 
 /* Fields. What is written and read of a struct is one table, in the order of writing. */
 
@@ -97,6 +67,50 @@ static const struct head_field head_part_fields[] = {
     {NULL, HEAD_TEXT, 0, 0},
 };
 
+/* Base64 of RFC 4648. */
+
+static const char head_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static void head_format_base64(const uint8_t *data, size_t size, char *ret_text)
+{
+    for (size_t i = 0; i < size; i += 3) {
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; k++) {
+            bits = bits << 8 | (i + k < size ? data[i + k] : 0);
+        }
+        for (size_t k = 0; k < 4; k++) {
+            *ret_text++ = i + k > size ? '=' : head_digits[bits >> (18 - 6 * k) & 63];
+        }
+    }
+    *ret_text = '\0';
+}
+
+/* Digits that are none count as 0: the text is compared afterwards. False: no room. */
+static bool head_parse_base64(struct json_text text, uint8_t *ret_data, size_t room,
+                              size_t *ret_size)
+{
+    size_t size = text.size / 4 * 3;
+    for (size_t end = text.size; end > 0 && size > 0 && text.data[end - 1] == '='; end--) {
+        size--;
+    }
+    if (text.size % 4 != 0 || size > room) {
+        return false;
+    }
+    for (size_t i = 0; i < size; i += 3) {
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 4; k++) {
+            const char *digit = memchr(head_digits, text.data[i / 3 * 4 + k], 64);
+            bits = bits << 6 | (digit ? (uint32_t)(digit - head_digits) : 0);
+        }
+        for (size_t k = 0; k < 3 && i + k < size; k++) {
+            ret_data[i + k] = (uint8_t)(bits >> (16 - 8 * k));
+        }
+    }
+    *ret_size = size;
+    return true;
+}
+
 /* Writing. */
 
 static void head_put_hex(struct bytes *text, const char *key, const uint8_t *data, size_t size)
@@ -124,6 +138,38 @@ static void head_put_fields(struct bytes *text, const struct head_field *field, 
     }
 }
 
+/* What not every part has. */
+static void head_put_extras(struct bytes *text, const struct head *head,
+                            const struct head_part *part)
+{
+    const uint8_t *frame = head_frame(head, part);
+    if (part->base[0]) {
+        json_put_string(text, "base", part->base);
+    }
+    if (frame) {
+        char *digits = malloc(4 * ((size_t)part->bytes + 2) / 3 + 4);
+        text->failed = text->failed || !digits;
+        if (digits) {
+            head_format_base64(frame, (size_t)part->bytes, digits);
+            json_put_string(text, "frame", digits);
+        }
+        free(digits);
+    }
+}
+
+static void head_put_parts(struct bytes *text, const char *key, const struct head *head,
+                           const struct head_part *parts, size_t count)
+{
+    json_put_open(text, key, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_put_open(text, NULL, '{');
+        head_put_fields(text, head_part_fields, &parts[i]);
+        head_put_extras(text, head, &parts[i]);
+        json_put_close(text, '}');
+    }
+    json_put_close(text, ']');
+}
+
 void head_encode(const struct head *head, struct bytes *text)
 {
     json_put_open(text, NULL, '{');
@@ -135,13 +181,10 @@ void head_encode(const struct head *head, struct bytes *text)
         head_put_fields(text, head_identity_fields, head);
         json_put_close(text, '}');
     }
-    json_put_open(text, "parts", '[');
-    for (size_t i = 0; i < head->part_count; i++) {
-        json_put_open(text, NULL, '{');
-        head_put_fields(text, head_part_fields, &head->parts[i]);
-        json_put_close(text, '}');
+    head_put_parts(text, "parts", head, head->parts, head->part_count);
+    if (head->base_count > 0) {
+        head_put_parts(text, "bases", head, head->bases, head->base_count);
     }
-    json_put_close(text, ']');
     json_put_open(text, "blocked", '[');
     for (size_t i = 0; i < head->blocked_count; i++) {
         json_put_string(text, NULL, head->blocked[i]);
@@ -229,17 +272,55 @@ static void head_read_object(struct json_reader *reader, const struct head_field
     }
 }
 
-static void head_read_lists(struct json_reader *reader, bool is_parts, struct head *head)
+static void head_read_frame(struct json_reader *reader, struct head *head, struct head_part *part)
+{
+    size_t size = 0;
+    const struct json_text text = json_read_string(reader);
+    if (part->frame || !head_parse_base64(text, head->frames + head->frames_size,
+                                          sizeof head->frames - head->frames_size, &size)) {
+        reader->failed = true;
+        return;
+    }
+    part->frame = head->frames_size + 1;
+    head->frames_size += size;
+    reader->failed = reader->failed || size != part->bytes; /* which is read before */
+}
+
+static void head_read_part(struct json_reader *reader, struct head *head, struct head_part *part)
+{
+    struct json_text key;
+    json_read_open(reader, '{');
+    while (json_read_member(reader, &key)) {
+        if (json_text_is(key, "base")) {
+            head_read_name(reader, part->base);
+        } else if (json_text_is(key, "frame")) {
+            head_read_frame(reader, head, part);
+        } else {
+            head_read_field(reader, key, head_part_fields, part);
+        }
+    }
+    reader->failed = reader->failed || part->unpacked == 0 || part->unpacked > OBJECT_LIMIT ||
+                     part->bytes == 0 || part->bytes > object_frame_limit(part->unpacked);
+}
+
+static void head_read_parts(struct json_reader *reader, struct head *head, struct head_part *parts,
+                            size_t capacity, size_t *count)
 {
     json_read_open(reader, '[');
     while (json_read_element(reader)) {
-        if (is_parts && head->part_count < HEAD_PARTS) {
-            struct head_part *part = &head->parts[head->part_count++];
-            head_read_object(reader, head_part_fields, part);
-            reader->failed = reader->failed || part->unpacked == 0 ||
-                             part->unpacked > OBJECT_LIMIT || part->bytes == 0 ||
-                             part->bytes > object_frame_limit(part->unpacked);
-        } else if (!is_parts && head->blocked_count < HEAD_BLOCKED) {
+        if (*count < capacity) {
+            head_read_part(reader, head, &parts[(*count)++]);
+        } else {
+            reader->failed = true;
+        }
+    }
+}
+
+static void head_read_blocked(struct json_reader *reader, struct head *head)
+{
+    json_read_open(reader, '[');
+    while (json_read_element(reader)) {
+        if (head->blocked_count < HEAD_BLOCKED) {
             head_read_name(reader, head->blocked[head->blocked_count++]);
         } else {
             reader->failed = true;
@@ -256,11 +337,29 @@ static void head_read_member(struct json_reader *reader, struct json_text key, s
         head->is_recipes = json_text_is(json_read_string(reader), "recipes");
     } else if (json_text_is(key, "identity")) {
         head_read_object(reader, head_identity_fields, head);
-    } else if (json_text_is(key, "parts") || json_text_is(key, "blocked")) {
-        head_read_lists(reader, json_text_is(key, "parts"), head);
+    } else if (json_text_is(key, "parts")) {
+        head_read_parts(reader, head, head->parts, HEAD_PARTS, &head->part_count);
+    } else if (json_text_is(key, "bases")) {
+        head_read_parts(reader, head, head->bases, HEAD_BASES, &head->base_count);
+    } else if (json_text_is(key, "blocked")) {
+        head_read_blocked(reader, head);
     } else {
         head_read_field(reader, key, head_fields, head);
     }
+}
+
+/* Whether each part's base is listed, and each base is one and stands alone. */
+static bool head_has_bases(const struct head *head)
+{
+    bool has_all = true;
+    for (size_t i = 0; i < head->part_count; i++) {
+        has_all = has_all && (!head->parts[i].base[0] || head_find_base(head, &head->parts[i]));
+    }
+    for (size_t i = 0; i < head->base_count; i++) {
+        has_all = has_all && !head->bases[i].base[0] && !head->bases[i].frame &&
+                  head_is_base(head, &head->bases[i]);
+    }
+    return has_all;
 }
 
 /* Whether the text is the one that is written of this head. */
@@ -290,58 +389,8 @@ enum status head_parse(const void *text, size_t size, struct head *ret_head)
         names_is_app(ret_head->program) &&
         (ret_head->is_recipes || (strlen(ret_head->identity_hex) == DIGEST_HEX_SIZE - 1 &&
                                   names_is_hex(ret_head->identity_hex, DIGEST_HEX_SIZE - 1)));
-    return !reader.failed && has_names && ret_head->serial > 0 &&
+    return !reader.failed && has_names && head_has_bases(ret_head) && ret_head->serial > 0 &&
                    head_is_canonical(ret_head, text, size)
                ? STATUS_ok
                : STATUS_remote_bad_head;
-}
-
-/* Contents. */
-
-const struct head_part *head_find_payload(const struct head *head, const char *payload)
-{
-    for (size_t i = 0; i < head->part_count; i++) {
-        if (strcmp(head->parts[i].payload, payload) == 0) {
-            return &head->parts[i];
-        }
-    }
-    return NULL;
-}
-
-bool head_blocks(const struct head *head, const char *payload)
-{
-    for (size_t i = 0; i < head->blocked_count; i++) {
-        if (strcmp(head->blocked[i], payload) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void head_block(struct head *head, const char *payload)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < head->part_count; i++) {
-        if (strcmp(head->parts[i].payload, payload) != 0) {
-            head->parts[kept++] = head->parts[i];
-        }
-    }
-    head->part_count = kept;
-    if (head_blocks(head, payload)) {
-        return;
-    }
-    if (head->blocked_count == HEAD_BLOCKED) {
-        memmove(head->blocked[0], head->blocked[1], sizeof head->blocked - sizeof head->blocked[0]);
-        head->blocked_count--;
-    }
-    snprintf(head->blocked[head->blocked_count++], OBJECT_NAME_SIZE, "%s", payload);
-}
-
-bool head_has_room(const struct head *head, uint64_t unpacked)
-{
-    size_t large = 0;
-    for (size_t i = 0; i < head->part_count; i++) {
-        large += head->parts[i].unpacked > HEAD_SMALL;
-    }
-    return head->part_count < HEAD_PARTS && (unpacked <= HEAD_SMALL || large < HEAD_LARGE);
 }

@@ -16,8 +16,12 @@
 #include "common/files/names.h"
 
 /* Objects never change: v1/obj/<name> is one zstd frame, and the name is the SHA-256 of what is
- * inside, unpacked. Its 64 hex digits and the terminating zero. */
+ * inside, unpacked; with a base, a '-' and the first 16 digits of the base's name follow. 64 hex
+ * digits and the terminating zero; the same with the base. */
 #define OBJECT_NAME_SIZE 65
+#define HEAD_FILE_SIZE   (OBJECT_NAME_SIZE + 17)
+
+#define HEAD_OBJECT_FOLDER "v1/obj/"
 
 /* Bytes of one object at most, unpacked. */
 #define OBJECT_LIMIT ((uint64_t)1 << 30)
@@ -36,6 +40,12 @@ static inline uint64_t object_frame_limit(uint64_t unpacked)
 #define HEAD_LARGE 4
 #define HEAD_SMALL ((uint64_t)1 << 20)
 
+/* Objects that others have as base. */
+#define HEAD_BASES 4
+
+/* Bytes of the frames that stand in the head itself, altogether at most. */
+#define HEAD_INLINE 24576
+
 /* Payloads that crashed a driver, the latest ones. */
 #define HEAD_BLOCKED 64
 
@@ -49,7 +59,9 @@ struct head_part {
                                        object again */
     uint64_t bytes;                 /* of the object's frame */
     uint64_t unpacked;
-    uint64_t made; /* seconds since the epoch */
+    uint64_t made;               /* seconds since the epoch */
+    char base[OBJECT_NAME_SIZE]; /* its object is packed with this one's driver data; "": alone */
+    size_t frame; /* its frame stands in head.frames, from here - 1 on; 0: elsewhere */
 };
 
 struct head {
@@ -63,6 +75,10 @@ struct head {
     struct head_part parts[HEAD_PARTS];
     size_t blocked_count;
     char blocked[HEAD_BLOCKED][OBJECT_NAME_SIZE];
+    size_t base_count; /* each is the base of a part, has none, and stands elsewhere */
+    struct head_part bases[HEAD_BASES];
+    size_t frames_size;
+    uint8_t frames[HEAD_INLINE];
 };
 
 /* v1/head/<program>/<identity>, or .../recipes where `identity_hex` is NULL or "". */
@@ -78,6 +94,27 @@ void head_encode(const struct head *head, struct bytes *text);
 /* remote_bad_head: it is not exactly what head_encode writes of a head whose numbers are within
  * their limits. */
 enum status head_parse(const void *text, size_t size, struct head *ret_head);
+
+/* Where the object of a part lies, below HEAD_OBJECT_FOLDER. */
+void head_file_name(const struct head_part *part, char ret_name[HEAD_FILE_SIZE]);
+
+/* The frame of a part, part->bytes long, that stands in the head; NULL: it lies elsewhere. */
+const uint8_t *head_frame(const struct head *head, const struct head_part *part);
+
+/* The base of a part; NULL: it has none. */
+const struct head_part *head_find_base(const struct head *head, const struct head_part *part);
+
+/* Drops bases and frames that no part has any more: to be called before head_encode. */
+void head_tidy(struct head *head);
+
+/* Whether a part has it as base. */
+bool head_is_base(const struct head *head, const struct head_part *base);
+
+/* Adds a part, for which head_has_room was true. `frame` (part->bytes long) goes into the head
+ * where there is room: then the object need not lie elsewhere. `base` is that of the part, or NULL.
+ * False: there are too many bases, and nothing is added. */
+bool head_add(struct head *head, const struct head_part *part, const struct head_part *base,
+              const uint8_t *frame, bool *ret_is_inline);
 
 /* Whether it lists this payload, or object, or blocks this payload. */
 const struct head_part *head_find_payload(const struct head *head, const char *payload);

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is moved: small caches stand in the head, and what has grown is as large as its growth.
+#include <zstd.h>
+
+#include "contents.h"
+
+namespace {
+
+class Growth : public testing::Test {
+  protected:
+    Keys keys;
+    Machine first;
+    Machine second;
+    std::unique_ptr<Place> place = file_place();
+    const std::string hex = hex_of(sample_identity());
+
+    void SetUp() override
+    {
+        for (Machine *machine : {&first, &second}) {
+            std::filesystem::create_directories(machine->root + "/demo");
+            std::filesystem::permissions(machine->root + "/demo", std::filesystem::perms(0700));
+            machine->lose_driver(); // the files are of no device of this machine
+            write_file(machine->root + "/demo/" + hex + ".wanted", "");
+        }
+    }
+
+    std::string cache(const Machine &machine)
+    {
+        return machine.root + "/demo/" + hex + ".wpcache";
+    }
+
+    json tool(const Machine &machine, std::vector<std::string> words)
+    {
+        words.insert(words.end(), {"--json", "--app", "demo", "--remote", place->url});
+        const ToolResult result = machine.tool(words);
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        return json::parse(result.out);
+    }
+
+    json push(const Machine &machine, const std::string &content)
+    {
+        write_file(cache(machine),
+                   cache_file(sample_identity(), make_blob(content, sample_identity())));
+        return tool(machine, {"push", "--secret-key", keys.secret, "--dir", machine.root});
+    }
+
+    json pull(const Machine &machine)
+    {
+        return tool(machine, {"pull", "--public-key", keys.open, "--dir", machine.root});
+    }
+
+    json show()
+    {
+        return tool(first, {"remote", "show", "--public-key", keys.open})["heads"][0];
+    }
+
+    // The content of all that a pull has left.
+    std::vector<std::string> contents(const Machine &machine)
+    {
+        std::vector<std::string> found;
+        for (const std::string &name : machine.caches()) {
+            const std::string file = read_file(machine.root + "/demo/" + name);
+            found.push_back(file.substr(file.size() - std::min(file.size(), size_t(40))));
+        }
+        return found;
+    }
+
+    size_t objects()
+    {
+        size_t count = 0;
+        const std::string folder = place->data + "/v1/obj";
+        if (std::filesystem::exists(folder)) {
+            for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+                count += entry.is_regular_file();
+            }
+        }
+        return count;
+    }
+};
+
+TEST_F(Growth, ASmallCacheStandsInTheHead)
+{
+    EXPECT_EQ(rows_of(push(first, noise(5000, 1)).dump()), Rows{"demo blob pushed"});
+    EXPECT_EQ(objects(), 0u);
+    json result = pull(second);
+    EXPECT_EQ(result["requests"], 1);
+    EXPECT_EQ(read_file(cache(second)).substr(1000), read_file(cache(first)).substr(1000));
+
+    // Others do not push it out, and what does not fit lies beside.
+    Machine third;
+    std::filesystem::create_directories(third.root + "/demo");
+    std::filesystem::permissions(third.root + "/demo", std::filesystem::perms(0700));
+    push(third, noise(30000, 2));
+    EXPECT_EQ(objects(), 1u);
+    std::filesystem::remove(cache(second));
+    EXPECT_EQ(pull(second)["requests"], 2);
+    EXPECT_EQ(second.caches().size(), 2u);
+    EXPECT_EQ(show()["objects"].size(), 2u);
+    EXPECT_EQ(tool(first, {"remote", "gc", "--grace", "0s"})["objects"], 1);
+}
+
+TEST_F(Growth, WhatHasGrownIsAsLargeAsItsGrowth)
+{
+    const std::string old = noise(600'000, 1);
+    const uint64_t whole = push(first, old)["sent"];
+    EXPECT_GE(whole, old.size());
+    pull(second);
+    EXPECT_EQ(read_file(cache(second)).substr(1000), read_file(cache(first)).substr(1000));
+
+    const std::string grown = old.substr(0, 300'000) + noise(30'000, 2) + old.substr(300'000);
+    const json pushed = push(first, grown);
+    EXPECT_LE(pushed["sent"], whole * 15 / 100);
+    const json pulled = pull(second);
+    EXPECT_EQ(pulled["requests"], 2);
+    EXPECT_LE(pulled["received"], whole * 15 / 100);
+    EXPECT_EQ(contents(second).size(), 2u) << "beside the file, for the next save";
+
+    // A machine that has nothing gets both, and none of the old is left beside it.
+    std::filesystem::remove_all(second.root + "/demo");
+    SetUp();
+    EXPECT_EQ(pull(second)["requests"], 3);
+    EXPECT_EQ(read_file(cache(second)).substr(1000), read_file(cache(first)).substr(1000));
+    EXPECT_EQ(second.caches().size(), 1u);
+
+    // The base is in use: it is no garbage.
+    EXPECT_EQ(objects(), 2u);
+    for (int run = 0; run < 2; run++) {
+        EXPECT_EQ(tool(first, {"remote", "gc", "--grace", "0s"})["removed"], 0);
+    }
+    // What has grown again has the same base.
+    const json again = push(first, grown + noise(30'000, 3));
+    EXPECT_LE(again["sent"], whole * 15 / 100);
+    EXPECT_EQ(show()["objects"][0]["base"], show()["bases"][0]["object"]);
+
+    // By more than 30%, it is sent whole, and has none.
+    EXPECT_GE(push(first, grown + noise(300'000, 4))["sent"], whole);
+    EXPECT_EQ(show()["bases"].size(), 0u);
+    EXPECT_EQ(objects(), 4u);
+    tool(first, {"remote", "gc", "--grace", "0s"});
+    EXPECT_EQ(tool(first, {"remote", "gc", "--grace", "0s"})["removed"], 3);
+    std::filesystem::remove_all(second.root + "/demo");
+    SetUp();
+    EXPECT_EQ(pull(second)["requests"], 2);
+    EXPECT_EQ(read_file(cache(second)).substr(1000), read_file(cache(first)).substr(1000));
+}
+
+TEST_F(Growth, ATerminalIsToldWhatIsOnItsWay)
+{
+    const std::string script = "/usr/bin/script";
+    if (!is_installed(script)) {
+        GTEST_SKIP() << "no script";
+    }
+    push(first, noise(1'200'000, 1));
+    const std::string pull = std::string(WARMPIPE_TOOL) + " pull --app demo --remote " +
+                             place->url + " --public-key " + keys.open + " --dir " + second.root;
+    const std::string told =
+        run_program({script, "-qec", pull, "/dev/null"}, second.environment()).out;
+    EXPECT_TRUE(contains(told, "pull: receiving 1.1 MiB\r\033[K")) << told;
+    EXPECT_TRUE(contains(told, "pulled")) << told;
+    // Elsewhere nothing is.
+    std::filesystem::remove(cache(second));
+    EXPECT_EQ(second
+                  .tool({"pull", "--app", "demo", "--remote", place->url, "--public-key", keys.open,
+                         "--dir", second.root})
+                  .err,
+              "");
+}
+
+// A base that is damaged, missing or not the one that is meant, and frames that want too much.
+TEST_F(Growth, DamagedBasesAreNotTaken)
+{
+    const std::string old = noise(200'000, 1);
+    push(first, old);
+    push(first, old + noise(10'000, 2));
+    std::string base;
+    std::string delta;
+    for (const auto &entry : std::filesystem::directory_iterator(place->data + "/v1/obj")) {
+        const std::string path = entry.path();
+        (contains(path.substr(path.rfind('/')), "-") ? delta : base) = path;
+    }
+    auto expect = [&](const std::string &reason) {
+        const ToolResult result = second.tool({"pull", "--app", "demo", "--remote", place->url,
+                                               "--public-key", keys.open, "--dir", second.root});
+        EXPECT_EQ(result.exit_status, 1);
+        EXPECT_TRUE(contains(result.err, "(" + reason + ")")) << result.err;
+        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+        EXPECT_TRUE(second.caches().empty());
+    };
+    const std::string whole = read_file(base);
+    write_file(base, flipped(whole, whole.size() / 2));
+    expect("remote_bad_object");
+    std::filesystem::remove(base);
+    expect("remote_object_missing");
+    write_file(base, whole);
+    if (!delta.empty()) { // small ones stand in the head
+        write_file(delta, flipped(read_file(delta), 1000));
+        expect("remote_bad_object");
+        std::filesystem::remove(delta);
+        expect("remote_object_missing");
+    }
+}
+
+TEST_F(Growth, AFrameThatWantsALargeWindowIsRefused)
+{
+    std::string content;
+    for (uint64_t i = 0; i < 30000; i++) {
+        content += std::to_string(i * i * i);
+    }
+    push(first, content);
+    const std::string path = std::filesystem::directory_iterator(place->data + "/v1/obj")->path();
+    const std::string file = read_file(cache(first));
+    std::string frame(ZSTD_compressBound(file.size()), '\0');
+    frame.resize(ZSTD_compress(frame.data(), frame.size(), file.data(), file.size(), 19));
+    ASSERT_LT(frame.size() + 1, read_file(path).size());
+
+    // The same frame, which wants a window of 2 GiB instead of one as large as its content.
+    std::string greedy = frame;
+    ASSERT_TRUE(greedy[4] & 0x20);
+    greedy[4] = static_cast<char>(greedy[4] & ~0x20);
+    greedy.insert(5, 1, static_cast<char>(21 << 3));
+    write_file(path, greedy);
+    const ToolResult result = second.tool({"pull", "--app", "demo", "--remote", place->url,
+                                           "--public-key", keys.open, "--dir", second.root});
+    EXPECT_TRUE(contains(result.err, "(remote_bad_object)")) << result.err;
+    EXPECT_TRUE(second.caches().empty());
+    write_file(path, frame);
+    EXPECT_EQ(rows_of(pull(second).dump()), Rows{"demo blob pulled"});
+}
+
+} // namespace

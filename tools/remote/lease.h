@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Leases: v1/lease/<program>/<identity> names the machine that compiles for a device. It is not a
+ * lock: who ignores it compiles too, and nothing is lost. States, and the function for each arrow:
+ *
+ *     1 free    there is none, or its time is over by the server's clock
+ *     2 ours    it holds this process's number
+ *     3 held    it holds another number
+ *
+ *     1 → 2     swapped in, and still there a moment later       lease_try
+ *     2 → 1     after the push, or when the time is over         lease_give_back
+ *     3 → 1     the holder gives it back, or its time is over    seen by lease_try
+ *
+ * Belongs to the thread of its remote. */
+#ifndef WARMPIPE_TOOLS_REMOTE_LEASE_H
+#define WARMPIPE_TOOLS_REMOTE_LEASE_H
+
+#include <stddef.h>
+
+#include "common/base/digest.h"
+#include "common/files/names.h"
+#include "tools/remote/remote.h"
+
+/* Leases that one process holds at most. */
+#define LEASE_COUNT 4
+
+struct lease {
+    char app[NAMES_APP_SIZE];
+    char identity_hex[DIGEST_HEX_SIZE];
+};
+
+/* Those that a process holds; plain memory, which processes may share. */
+struct leases {
+    char number[UNIQUE_HEX_SIZE];
+    size_t count;
+    struct lease held[LEASE_COUNT];
+};
+
+/* None, under a new number. */
+void leases_init(struct leases *ret_leases);
+
+enum lease_state { LEASE_FREE, LEASE_OURS, LEASE_HELD, LEASE_UNKNOWN };
+
+/* Takes the lease if it is free and this remote can be written: LEASE_OURS. LEASE_HELD: another
+ * has it; LEASE_FREE: it could not be taken; LEASE_UNKNOWN: the remote does not say. */
+enum lease_state lease_try(struct remote *remote, struct leases *leases, const char *app,
+                           const char *identity_hex);
+
+/* Gives back those whose cache file is in the root; NULL: all. */
+void lease_give_back(struct remote *remote, struct leases *leases, const char *root);
+
+#endif

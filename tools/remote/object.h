@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Objects: what a head names, each one zstd frame. An object may be packed with the driver data of
+ * another one as prefix, its base (zstd's refPrefix): what has grown then is as large as its
+ * growth. A base has none itself. Belongs to the thread of its remote. */
+#ifndef WARMPIPE_TOOLS_REMOTE_OBJECT_H
+#define WARMPIPE_TOOLS_REMOTE_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/status.h"
+#include "tools/remote/local.h"
+#include "tools/remote/remote.h"
+
+/* An object to be sent. */
+struct object {
+    struct head_part part; /* all but the payload; bytes 0: not yet packed */
+    struct bytes frame;
+    bool is_there; /* object_put has written it */
+};
+
+/* Packs data. With a base (NULL: none), whose data is `prefix`, the frame names it as such, unless
+ * it would be larger than 30% of one without. `object` is empty or was packed before. */
+enum status object_pack(const void *data, size_t size, const struct head_part *base,
+                        const struct envelope *prefix, struct object *object);
+void object_free(struct object *object);
+
+/* Writes it, once. */
+enum status object_put(struct remote *remote, struct object *object);
+
+/* Whether it is still there; writes it again if it is not. */
+enum status object_keep(struct remote *remote, struct object *object);
+
+/* Fetches and unpacks the object of a part, or takes it from the head. `prefix`: the driver data of
+ * its base; NULL where it has none. *ret_data: part->unpacked bytes, freed by the caller. no_file,
+ * remote_bad_object, the engine's. */
+enum status object_get(struct remote *remote, const struct head *head, const struct head_part *part,
+                       const struct envelope *prefix, uint8_t **ret_data);
+
+/* Fetches a base and checks it as a cache file. Freed with local_blob_free.
+ * remote_object_missing, remote_bad_object, the engine's. */
+enum status object_get_base(struct remote *remote, const struct head *head,
+                            const struct head_part *base, struct local_blob *ret_blob);
+
+#endif
