@@ -16,6 +16,7 @@
 #include "harness.hpp"
 #include "program.hpp"
 #include "sandbox.hpp"
+#include "test_icd.h"
 
 namespace {
 
@@ -233,6 +234,40 @@ TEST_F(SandboxTest, ASandboxOfTheParentIsNoneOfItsChild)
         },
         {Layer::any, false, 0});
     EXPECT_EQ(hits(0, 10), 5u);
+}
+
+// The filter comes while a pipeline is compiled ahead.
+TEST_F(SandboxTest, PrewarmEnds)
+{
+    run([] { Program().create_compute(0, 5); });
+    environment["WPTEST_ICD_DRIVER_VERSION"] = "0x2000000";
+    environment["WPTEST_ICD_UUID"] = "b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7";
+    environment.erase("WARMPIPE_PREWARM");
+    run(
+        [] {
+            leak_from_here_on();
+            static std::atomic<bool> is_compiling{false};
+            static std::atomic<bool> is_shut_in{false};
+            test_icd_on_compile(
+                [](void *) {
+                    is_compiling = true;
+                    for (int i = 0; i < 10000 && !is_shut_in; i++) {
+                        usleep(1000);
+                    }
+                },
+                nullptr);
+            Program owner;
+            wait_until([] { return is_compiling.load(); });
+            unsetenv("WPTEST_ICD_LOG");
+            SandboxRule rule = {calls_of_files_and_threads(), SECCOMP_RET_KILL_PROCESS};
+            rule.calls.push_back(SYS_pwrite64);
+            rule.calls.push_back(SYS_unlink);
+            close_sandbox(rule);
+            is_shut_in = true;
+            usleep(100000);
+            owner.create_compute(5, 6);
+        },
+        {Layer::any, false, 0});
 }
 
 // A broker in the process: the kernel raises SIGSYS, and a handler answers in the call's place. A
