@@ -164,6 +164,7 @@ ssize_t getrandom(void *data, size_t size, unsigned flags)
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
+void *__real_reallocarray(void *memory, size_t count, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 char *__real_strdup(const char *text);
 
@@ -180,6 +181,11 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_realloc(void *memory, size_t size)
 {
     return starves() ? nullptr : __real_realloc(memory, size);
+}
+
+void *__wrap_reallocarray(void *memory, size_t count, size_t size)
+{
+    return starves() ? nullptr : __real_reallocarray(memory, count, size);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
