@@ -15,6 +15,7 @@
 #include "layer/trace/trace.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
+#include "layer/worker/sandbox.h"
 
 static atomic_uint device_count; /* of this process, ever */
 
@@ -147,6 +148,11 @@ static void services_saved(void *user)
     recorder_saved(((struct device_services *)user)->recorder);
 }
 
+static bool services_disk_full(void *user)
+{
+    return recorder_make_room(((struct device_services *)user)->recorder);
+}
+
 /* Recipes are recorded where blobs are kept: elsewhere nobody gains by them. */
 static void services_start_recording(struct device_services *services,
                                      const VkDeviceCreateInfo *create_info,
@@ -173,6 +179,7 @@ static void services_start_recording(struct device_services *services,
         device_cache_set_listener(services->device_cache,
                                   &(struct cache_listener){.looking = services_looking,
                                                            .saved = services_saved,
+                                                           .disk_full = services_disk_full,
                                                            .user = services});
     }
 }
@@ -257,7 +264,8 @@ struct device_services *device_services_start(struct device *device,
                                               const VkDeviceCreateInfo *create_info,
                                               const VkAllocationCallbacks *allocator)
 {
-    struct device_services *services = calloc(1, sizeof *services);
+    sandbox_note_open();
+    struct device_services *services = sandbox_is_closed() ? NULL : calloc(1, sizeof *services);
     if (!services) {
         return NULL;
     }

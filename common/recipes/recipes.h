@@ -117,10 +117,11 @@ struct recipe_damage recipes_damage(const struct recipes *recipes);
  *
  *     1 → 2  recipe_writer_append: resume_segment finds one
  *     1 → 3  recipe_writer_append: make_segment
- *     2, 3 → 1  leave_segment: a write failed, or the program took the descriptor
+ *     2, 3 → 1  leave_segment: a write failed, or the program took the descriptor;
+ *               remove_segment: nothing could be written into it
  *     2, 3 → 4  recipe_writer_close: syncs, and seals (writes the index of) a large segment
  *
- * A write that was cut short leaves a torn tail, which readers drop. A segment without an index is
+ * A write that was cut short gives its tail back, or leaves a torn one, which readers drop. A segment without an index is
  * read by its records. A writer belongs to one thread at a time. Nothing here logs. */
 
 struct recipe_writer;
@@ -132,13 +133,18 @@ struct recipe_writer *recipe_writer_new(const char *root, const char *app, uint6
                                         uint64_t small);
 
 /* Appends a batch of whole records with one write. On failure readers see the segment as it was
- * before. too_large: it would grow beyond max_size. forked: this is the child of a fork, which must
- * not append. */
+ * before. too_large: it would grow beyond max_size. disk_full: also where less than 64 MiB of the
+ * disk, or half of it, would stay free for caches (hazard 81). forked: this is the child of a fork,
+ * which must not append. */
 enum status recipe_writer_append(struct recipe_writer *writer, const struct bytes *batch);
 
 /* Syncs the segment, seals it if it is not small, and frees. seal false (the end of a process, a
  * fork): only lets the segment go. NULL is a no-op. */
 void recipe_writer_close(struct recipe_writer *writer, bool seal);
+
+/* Removes the segment from the disk, with what a dead process had left in it, and frees. False:
+ * nothing was removed. NULL is a no-op. */
+bool recipe_writer_discard(struct recipe_writer *writer);
 
 /* ---- Pipelines that crashed a driver: of one program, for one driver identity ----
  *

@@ -2,10 +2,13 @@
 /* The writer of recipes.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "common/base/io.h"
@@ -16,6 +19,9 @@
 /* Names that are tried to find a segment to resume: bounds the time where there is none. */
 #define MAX_TRIED 1024
 
+/* Bytes that recipes leave free for caches; of a small disk, half. */
+#define RESERVE ((uint64_t)64 << 20)
+
 struct recipe_writer {
     char *root;
     char *app;
@@ -23,6 +29,7 @@ struct recipe_writer {
     uint64_t small;
     pid_t process;
     struct file_kept file; /* fd -1: no segment yet */
+    char name[NAME_MAX + 1];
     uint64_t size;
     uint64_t resumed;     /* bytes of it that were there before */
     struct bytes entries; /* of the index, in the order of the records */
@@ -63,6 +70,24 @@ static void leave_segment(struct recipe_writer *writer)
     writer->entries.size = 0;
 }
 
+/* Removes the segment, unless somebody has put another file in its place, and lets it go. */
+static bool remove_segment(struct recipe_writer *writer)
+{
+    int folder_fd;
+    struct stat named;
+    if (writer->process != getpid() || !file_kept_is_ours(&writer->file) ||
+        recipe_folder_open(writer->root, writer->app, false, &folder_fd) != STATUS_ok) {
+        return false;
+    }
+    const bool removed = fstatat(folder_fd, writer->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+                         named.st_dev == writer->file.device &&
+                         named.st_ino == writer->file.inode &&
+                         unlinkat(folder_fd, writer->name, 0) == 0;
+    close(folder_fd);
+    leave_segment(writer);
+    return removed;
+}
+
 static enum status make_segment(struct recipe_writer *writer)
 {
     int folder_fd;
@@ -83,6 +108,7 @@ static enum status make_segment(struct recipe_writer *writer)
         close(file.fd);
     } else {
         writer->file = file_keep(file.fd);
+        memcpy(writer->name, file.name, sizeof writer->name);
     }
     close(folder_fd);
     return status;
@@ -135,6 +161,7 @@ static bool try_resume(struct recipe_writer *writer, int folder_fd, const char *
     if (may) {
         bytes_free(&writer->entries);
         writer->file = file_keep(fd);
+        snprintf(writer->name, sizeof writer->name, "%s", name);
         writer->size = size;
         writer->resumed = size;
         writer->entries = entries;
@@ -172,15 +199,41 @@ static void resume_segment(struct recipe_writer *writer)
     close(folder_fd);
 }
 
-/* A segment that could not be written is left. It is never cut, for others may have mapped it;
- * readers skip what stands behind its last whole record. */
+/* Whether so many bytes more leave room for caches. A file system that does not tell how large it
+ * is has no reserve. */
+static bool leaves_reserve(int fd, uint64_t size)
+{
+    struct statvfs disk;
+    if (fstatvfs(fd, &disk) != 0 || disk.f_blocks == 0) {
+        return true;
+    }
+    const uint64_t half = disk.f_blocks * (uint64_t)disk.f_frsize / 2;
+    const uint64_t free_bytes = disk.f_bavail * (uint64_t)disk.f_frsize;
+    return free_bytes >= size + (half < RESERVE ? half : RESERVE);
+}
+
+/* Gives the disk back what stands behind the last whole record. The file is never cut, for others
+ * may have mapped it; readers skip the hole. */
+static void drop_tail(struct recipe_writer *writer, size_t size)
+{
+    if (writer->size == 0) {
+        remove_segment(writer);
+    } else {
+        fallocate(writer->file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)writer->size,
+                  (off_t)size);
+    }
+}
+
+/* A segment that could not be written is left. */
 static enum status write_to_segment(struct recipe_writer *writer, const struct bytes *bytes)
 {
-    if (!file_size_allowed(writer->size + bytes->size)) {
+    if (!file_size_allowed(writer->size + bytes->size) ||
+        !leaves_reserve(writer->file.fd, bytes->size)) {
         return STATUS_disk_full;
     }
     if (!io_write(writer->file.fd, bytes->data, bytes->size, (off_t)writer->size)) {
         const enum status status = errno == EFBIG ? STATUS_disk_full : status_from_errno(errno);
+        drop_tail(writer, bytes->size);
         leave_segment(writer);
         return status;
     }
@@ -259,6 +312,13 @@ static void seal_segment(struct recipe_writer *writer)
         write_to_segment(writer, &out);
     }
     bytes_free(&out);
+}
+
+bool recipe_writer_discard(struct recipe_writer *writer)
+{
+    const bool removed = writer && remove_segment(writer);
+    recipe_writer_close(writer, false);
+    return removed;
 }
 
 void recipe_writer_close(struct recipe_writer *writer, bool seal)

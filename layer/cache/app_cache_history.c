@@ -9,6 +9,7 @@
 #include "common/files/program.h"
 #include "layer/cache/app_caches_state.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
 /* What makes a reader that keeps nothing SETTLED. */
@@ -72,7 +73,9 @@ static void history_load(struct app_cache_history *history)
         return;
     }
     history->loaded = true;
-    enum status reason = program_load(history->root, history->app, &history->facts);
+    enum status reason = sandbox_is_closed()
+                             ? STATUS_no_file
+                             : program_load(history->root, history->app, &history->facts);
     if (reason != STATUS_ok && reason != STATUS_no_file) {
         log_warn("what was learnt of the program is lost (%s): %s", status_id(reason),
                  status_text(reason));
@@ -148,7 +151,7 @@ static void history_write(struct app_cache_history *history, uint64_t write_wait
                           uint64_t wait_ns)
 {
     struct program_answer answers[PROGRAM_ANSWERS_MAX];
-    if (!timed_lock(&history->write_lock, write_wait_ns)) {
+    if (sandbox_is_closed() || !timed_lock(&history->write_lock, write_wait_ns)) {
         return;
     }
     if (timed_lock(&history->lock, wait_ns)) {

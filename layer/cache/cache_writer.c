@@ -8,6 +8,7 @@
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
 /* Longest wait for a step that is under way: of the first load, and at the end of a process. */
@@ -47,7 +48,9 @@ void cache_writer_init(struct cache_writer *writer, const struct cache_setup *se
 
 void cache_writer_release(struct cache_writer *writer)
 {
-    store_close(writer->store);
+    if (!sandbox_is_closed()) {
+        store_close(writer->store);
+    }
     free(writer->snapshot);
     cache_collection_release(&writer->collection);
     pthread_mutex_destroy(&writer->lock);
@@ -195,6 +198,13 @@ static enum status cache_writer_commit_pending(struct cache_writer *writer, bool
                : reason;
 }
 
+/* Whether a save that failed may succeed now. */
+static bool cache_writer_has_made_room(const struct cache_writer *writer, enum status reason)
+{
+    return reason == STATUS_disk_full && writer->listener.disk_full &&
+           writer->listener.disk_full(writer->listener.user);
+}
+
 /* A save that failed is tried again when the caches are looked at next, at the end of the device if
  * not before. */
 static size_t cache_writer_end_commit(struct cache_writer *writer, enum status reason)
@@ -237,6 +247,9 @@ static enum status cache_writer_commit(struct cache_writer *writer, bool is_work
     const uint64_t busy_ns = atomic_load(&writer->schedule.busy_ns);
     if (atomic_load(&writer->schedule.pending)) {
         reason = cache_writer_commit_pending(writer, is_worker);
+        if (cache_writer_has_made_room(writer, reason)) {
+            reason = cache_writer_commit_pending(writer, is_worker);
+        }
         saved = cache_writer_end_commit(writer, reason);
         cache_schedule_committed(&writer->schedule, start_ns, busy_ns);
     }
@@ -254,7 +267,7 @@ static enum status cache_writer_commit(struct cache_writer *writer, bool is_work
 
 bool cache_writer_survived(struct cache_writer *writer, uint64_t wait_ns)
 {
-    if (!timed_lock(&writer->lock, wait_ns)) {
+    if (sandbox_is_closed() || !timed_lock(&writer->lock, wait_ns)) {
         return false;
     }
     store_survived(writer->store);
@@ -385,6 +398,9 @@ void cache_writer_write_last(struct cache_writer *writer)
         const uint64_t start_ns = clock_now_ns();
         if (timed_lock(&writer->lock, STEP_WAIT_NS)) {
             reason = writer->snapshot ? cache_writer_commit_unmerged(writer) : STATUS_ok;
+            if (cache_writer_has_made_room(writer, reason)) {
+                reason = cache_writer_commit_unmerged(writer);
+            }
             saved = writer->snapshot ? cache_writer_end_commit(writer, reason) : 0;
             pthread_mutex_unlock(&writer->lock);
         }
@@ -400,7 +416,7 @@ void cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
     if (cache_collection_has_queued(&writer->collection)) {
         cache_schedule_note(&writer->schedule, DEVICE_CACHE_COMPILED, 1, 0);
     }
-    if (writer->saves) {
+    if (writer->saves && !sandbox_is_closed()) {
         enum status looked = STATUS_ok;
         size_t saved = 0;
         if (cache_schedule_is_touched(&writer->schedule) ||

@@ -67,10 +67,12 @@ struct cache_setup {
 /* Who is told of saves, so that what is known of the program is kept along with them. `looking`:
  * the caches are about to be read; `saved`: all that was read is on disk. Called without a lock, by
  * the worker or by the thread that ends the device or the process; they may use the disk, never the
- * driver. Both are set, or neither. */
+ * driver. `disk_full`: under the cache writer's lock; true: it has made room, a save may succeed
+ * now. All are set, or none. */
 struct cache_listener {
     void (*looking)(void *user);
     void (*saved)(void *user);
+    bool (*disk_full)(void *user);
     void *user;
 };
 

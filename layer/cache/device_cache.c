@@ -10,6 +10,7 @@
 #include "common/driver/policy.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
 /* No crash for so long: the blob is safe. */
@@ -182,8 +183,8 @@ static void device_cache_load(struct device_cache *device_cache)
         return;
     }
     const uint64_t start_ns = clock_now_ns();
-    if (device_cache->policy.inject &&
-        (!device_cache->writer.store || !device_cache_load_blob(device_cache))) {
+    if (device_cache->policy.inject && (!device_cache->writer.store || sandbox_is_closed() ||
+                                        !device_cache_load_blob(device_cache))) {
         device_cache->cache = driver_cache_create(&device_cache->caches, NULL, 0);
     }
     device_report_load_ended(&device_cache->report, start_ns);

@@ -17,6 +17,7 @@
 #include "layer/trace/trace.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 
 /* Drivers compile on this stack, as they do on the program's. */
 #define STACK_BYTES ((size_t)8 << 20)
@@ -165,7 +166,7 @@ static bool prewarm_wait_for_room(struct prewarm *prewarm)
     if (is_short) {
         log_info("prewarm ends: memory is short");
     }
-    if (is_short || atomic_load(prewarm->setup.has_callback)) {
+    if (is_short || sandbox_is_closed() || atomic_load(prewarm->setup.has_callback)) {
         prewarm_stop(prewarm);
     }
     return !atomic_load(&prewarm->stop);
@@ -256,6 +257,14 @@ static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
                       prewarm->setup.feedback);
 }
 
+/* A mark that a sandbox makes stay costs the pipeline: it is not compiled ahead any more. */
+static void prewarm_end_mark(struct prewarm *prewarm, unsigned thread)
+{
+    if (!sandbox_is_closed()) {
+        recipe_crashes_end(prewarm->crashes, thread);
+    }
+}
+
 static void prewarm_replay_one(struct prewarm_runner *runner, struct replay *replay,
                                struct digest pipeline)
 {
@@ -266,13 +275,13 @@ static void prewarm_replay_one(struct prewarm_runner *runner, struct replay *rep
         prewarm_stop(prewarm);
         return;
     }
-    if (recipe_crashes_begin(prewarm->crashes, runner->number, pipeline)) {
+    if (!sandbox_is_closed() && recipe_crashes_begin(prewarm->crashes, runner->number, pipeline)) {
         const uint64_t start_ns = clock_now_ns();
         const enum replay_outcome outcome = replay_pipeline(replay, pipeline);
         const uint64_t end_ns = clock_now_ns();
         prewarm_trace(prewarm, pipeline, outcome, start_ns, end_ns);
         prewarm_note_outcome(prewarm, pipeline, outcome, end_ns - start_ns);
-        recipe_crashes_end(prewarm->crashes, runner->number);
+        prewarm_end_mark(prewarm, runner->number);
     } else {
         prewarm_stop(prewarm);
     }
@@ -392,16 +401,18 @@ static void *prewarm_main(void *argument)
     struct prewarm *prewarm = argument;
     setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);
     unsigned threads = prewarm_count_threads();
-    if (prewarm_open(prewarm, threads)) {
+    if (!sandbox_is_closed() && prewarm_open(prewarm, threads)) {
         if (prewarm_note_opened(prewarm) && prewarm_make_list(prewarm)) {
             prewarm_run_all(prewarm, threads);
         }
         log_info("prewarmed %u of %zu pipelines", atomic_load(&prewarm->compiled),
                  prewarm->list.count);
     }
-    recipe_crashes_close(prewarm->crashes);
+    if (!sandbox_is_closed()) {
+        recipe_crashes_close(prewarm->crashes);
+        recipes_close(prewarm->recipes);
+    }
     prewarm_list_free(&prewarm->list);
-    recipes_close(prewarm->recipes);
     prewarm_end_thread(prewarm);
     return NULL;
 }

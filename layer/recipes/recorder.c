@@ -14,6 +14,7 @@
 #include "layer/recipes/recipe_draft.h"
 #include "layer/worker/maintenance.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
 #define SECONDS_A_DAY 86400
@@ -101,9 +102,22 @@ static uint64_t recorder_due(struct worker_client *client, uint64_t now_ns)
     return quiet < first + STEADY_NS ? quiet : first + STEADY_NS;
 }
 
-/* Under write_lock. */
+/* Nothing more is recorded; told once. */
+static void recorder_break(struct recorder *recorder, enum status reason)
+{
+    if (!atomic_exchange(&recorder->is_broken, true) && log_once(reason)) {
+        log_warn("not recorded (%s): %s: %s/%s", status_id(reason), status_text(reason),
+                 recorder->root, recorder->app);
+    }
+}
+
+/* Under write_lock. What others refer to may be missing when a write failed before. */
 static void recorder_write_batch(struct recorder *recorder, struct bytes *batch)
 {
+    if (atomic_load(&recorder->is_broken)) {
+        bytes_free(batch);
+        return;
+    }
     if (batch->size > 0 && !recorder->writer) {
         recorder->writer = recipe_writer_new(recorder->root, recorder->app, recorder->max_size,
                                              RECIPE_SEGMENT_SMALL);
@@ -113,9 +127,8 @@ static void recorder_write_batch(struct recorder *recorder, struct bytes *batch)
     if (reason == STATUS_ok && batch->size > 0) {
         reason = recipe_writer_append(recorder->writer, batch);
     }
-    if (reason != STATUS_ok && !atomic_exchange(&recorder->is_broken, true) && log_once(reason)) {
-        log_warn("not recorded (%s): %s: %s/%s", status_id(reason), status_text(reason),
-                 recorder->root, recorder->app);
+    if (reason != STATUS_ok) {
+        recorder_break(recorder, reason);
     }
     bytes_free(batch);
 }
@@ -125,6 +138,9 @@ static void recorder_write_batch(struct recorder *recorder, struct bytes *batch)
 static void recorder_write_queue(struct recorder *recorder, uint64_t wait_ns)
 {
     struct bytes batch = {0};
+    if (sandbox_is_closed()) {
+        return;
+    }
     if (!timed_lock(&recorder->write_lock, wait_ns)) {
         return;
     }
@@ -165,13 +181,29 @@ static void recorder_last(struct worker_client *client)
     recorder_write_queue(recorder, EXIT_WAIT_NS);
 }
 
+bool recorder_make_room(struct recorder *recorder)
+{
+    if (!timed_lock(&recorder->write_lock, EXIT_WAIT_NS)) {
+        return false;
+    }
+    const bool made = recipe_writer_discard(recorder->writer);
+    recorder->writer = NULL;
+    if (made) {
+        recorder_break(recorder, STATUS_disk_full);
+    }
+    pthread_mutex_unlock(&recorder->write_lock);
+    return made;
+}
+
 bool recorder_finish(struct recorder *recorder)
 {
     if (!worker_remove(&recorder->client)) {
         return false;
     }
     recorder_write_queue(recorder, WAIT_FOREVER);
-    recipe_writer_close(recorder->writer, true);
+    if (!sandbox_is_closed()) {
+        recipe_writer_close(recorder->writer, true);
+    }
     recorder->writer = NULL;
     return true;
 }
@@ -264,10 +296,14 @@ static void recorder_open_recipes(struct recorder *recorder)
     bool has_unsaved = false;
     pthread_mutex_lock(&recorder->lock);
     if (!atomic_load_explicit(&recorder->opened, memory_order_relaxed)) {
+        const bool is_shut_in = sandbox_is_closed();
         enum status reason =
-            recipes_open(recorder->root, recorder->app, RECIPES_READ, &recorder->disk);
+            is_shut_in ? STATUS_no_file
+                       : recipes_open(recorder->root, recorder->app, RECIPES_READ, &recorder->disk);
         if (reason != STATUS_ok && reason != STATUS_no_file) {
             log_info("nothing is recorded (%s)", status_id(reason));
+        }
+        if (is_shut_in || (reason != STATUS_ok && reason != STATUS_no_file)) {
             atomic_store(&recorder->is_broken, true);
         }
         if (recorder->disk) {

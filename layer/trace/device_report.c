@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "common/base/log.h"
+#include "layer/worker/sandbox.h"
 
 void device_report_init(struct device_report *report)
 {
@@ -190,6 +191,9 @@ static void device_report_summarize(struct device_report *report)
 
 void device_report_end(struct device_report *report, const char *event)
 {
+    if (sandbox_is_closed()) {
+        return;
+    }
     device_report_count(report);
     device_report_write(report, event);
     device_report_summarize(report);

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "layer/chain/host.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
 /* How long an event waits at most. */
@@ -191,7 +192,7 @@ static void trace_write_batch(struct trace *trace, struct trace_batch *batch)
 
 static void trace_write_queue(struct trace *trace, uint64_t wait_ns)
 {
-    if (!timed_lock(&trace->write_lock, wait_ns)) {
+    if (sandbox_is_closed() || !timed_lock(&trace->write_lock, wait_ns)) {
         return;
     }
     if (timed_lock(&trace->lock, wait_ns)) {

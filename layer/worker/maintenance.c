@@ -16,6 +16,7 @@
 #include "common/recipes/merge.h"
 #include "common/settings/config.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 
 /* Longest wait at the end of a device. */
 #define WAIT_NS CLOCK_S
@@ -78,6 +79,9 @@ static void maintenance_run(const struct maintenance *maintenance, uint64_t writ
         .max_total = maintenance->max_total,
     };
     struct quota_outcome outcome;
+    if (sandbox_is_closed()) {
+        return;
+    }
     const enum status reason = recipe_compact(maintenance->root, maintenance->app, NULL);
     if (reason != STATUS_ok && reason != STATUS_locked && reason != STATUS_no_file) {
         log_info("recipes stay in many files (%s)", status_id(reason));

@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include "layer/worker/sandbox.h"
+
 static void own_thread_block_signals(sigset_t *ret_before)
 {
     /* SIGSYS is a sandbox's answer to a system call; a blocked one kills the process. */
@@ -20,6 +22,9 @@ bool own_thread_start(void *(*function)(void *argument), void *argument, size_t 
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t before;
+    if (sandbox_is_closed()) {
+        return false;
+    }
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, stack_size);

@@ -17,7 +17,7 @@
 
 /* Starts a detached thread. It blocks all signals but those of its own faults, since a program's
  * handlers run on the program's threads. stack_size: bytes; pages are taken when they are used.
- * False: no thread can be made (a sandbox). */
+ * False: no thread can be made, or may be (a sandbox). */
 bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size);
 
 #define WAIT_FOREVER UINT64_MAX

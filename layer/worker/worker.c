@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 
 /* Longest wait, at exit, for a lock whose holder may be gone. */
 #define EXIT_WAIT_NS (2 * CLOCK_S)
@@ -90,6 +91,10 @@ static void *worker_run(void *argument)
             worker_wait_until(&worker.changed, due);
             continue;
         }
+        if (sandbox_is_closed()) {
+            worker_wait_until(&worker.changed, UINT64_MAX);
+            continue;
+        }
         worker_call(client, client->work);
     }
     pthread_mutex_unlock(&worker.lock);
@@ -99,7 +104,7 @@ static void *worker_run(void *argument)
 /* The worker may be in a call: waits a moment for it to return. */
 static void worker_close_clients(void)
 {
-    if (!timed_lock(&worker.lock, EXIT_WAIT_NS)) {
+    if (sandbox_is_closed() || !timed_lock(&worker.lock, EXIT_WAIT_NS)) {
         return;
     }
     worker.exiting = true;
@@ -135,7 +140,7 @@ static void worker_after_fork_in_child(void)
 
 __attribute__((destructor)) static void worker_write_last_snapshots(void)
 {
-    if (!worker.clients || !timed_lock(&worker.lock, EXIT_WAIT_NS)) {
+    if (!worker.clients || sandbox_is_closed() || !timed_lock(&worker.lock, EXIT_WAIT_NS)) {
         return;
     }
     for (struct worker_client *client = worker.clients; client; client = client->next) {

@@ -3,18 +3,14 @@
 // save is lost to another's.
 #include <atomic>
 #include <csignal>
-#include <cstddef>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.hpp"
 #include "program.hpp"
+#include "sandbox.hpp"
 #include "test_icd.h"
 #include "things.hpp"
 
@@ -304,27 +300,6 @@ TEST_F(BackgroundTest, AForkedChildMayUseVulkanAnew)
     EXPECT_EQ(hits(0, 10), 10u);
 }
 
-// Answers what touches files, locks and threads as `answer` says, as sandboxes do that are closed
-// after the device has been made.
-void close_sandbox(unsigned answer)
-{
-    static const unsigned calls[] = {SYS_openat,  SYS_flock, SYS_renameat, SYS_renameat2,
-                                     SYS_mkdirat, SYS_clone, SYS_clone3,   SYS_unlinkat};
-    std::vector<sock_filter> filter = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-    };
-    for (unsigned call : calls) {
-        filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
-        filter.push_back(BPF_STMT(BPF_RET | BPF_K, answer));
-    }
-    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
-    ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-    // In all threads.
-    ASSERT_EQ(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program),
-              0);
-}
-
 TEST_F(BackgroundTest, AProgramInAClosedSandboxGoesOnUncached)
 {
     environment["WARMPIPE_LOG"] = "warn";
@@ -333,7 +308,7 @@ TEST_F(BackgroundTest, AProgramInAClosedSandboxGoesOnUncached)
         [&] {
             leak_from_here_on();
             Program owner;
-            close_sandbox(SECCOMP_RET_ERRNO | EPERM);
+            close_sandbox({calls_of_files_and_threads(), SECCOMP_RET_ERRNO | EPERM});
             owner.create_compute(0, 5);
         },
         {Layer::any, false, 0});
@@ -341,31 +316,6 @@ TEST_F(BackgroundTest, AProgramInAClosedSandboxGoesOnUncached)
     EXPECT_TRUE(cache_files().empty());
     EXPECT_EQ(hits(0, 5), 0u);
     EXPECT_EQ(hits(0, 5), 5u);
-}
-
-// A broker in the process: the kernel raises SIGSYS, and a handler answers in the call's place. A
-// thread that blocks the signal would be the death of the process.
-TEST_F(BackgroundTest, ASandboxMayAnswerBySignal)
-{
-    run(
-        [&] {
-            leak_from_here_on();
-            static std::atomic<int> answers_to_worker{0};
-            struct sigaction broker = {};
-            broker.sa_flags = SA_SIGINFO;
-            broker.sa_sigaction = [](int, siginfo_t *, void *context) {
-                answers_to_worker += gettid() != getpid();
-                static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RAX] = -EACCES;
-            };
-            ASSERT_EQ(sigaction(SIGSYS, &broker, nullptr), 0);
-            Program owner;
-            owner.create_compute(0, 1);
-            wait_for_flush(); // there is a worker
-            close_sandbox(SECCOMP_RET_TRAP);
-            owner.create_compute(1, 5);
-            wait_until([] { return answers_to_worker > 0; });
-        },
-        {Layer::any, false, 0});
 }
 
 // The allocator of a device may be called by the program's threads alone; it would serve what the

@@ -56,6 +56,18 @@ MUTANTS = [
     ("another's descriptor closed", "if (file_kept_is_ours(kept)) {", "if (kept->fd >= 0) {",
      r"unit\..*(Recipe|File)"),
 
+    # Small disks, and sandboxes that kill.
+    ("room for the cache", "!leaves_reserve(writer->file.fd, bytes->size)", "0",
+     r"(integration\.SmallDiskTest|unit\..*Recipe)"),
+    ("recipes give way to the cache", "return reason == STATUS_disk_full && writer->listener.disk_full &&",
+     "return 0 && reason == STATUS_disk_full && writer->listener.disk_full &&",
+     r"integration\.SmallDiskTest"),
+    ("tail of a failed write", "drop_tail(writer, bytes->size);", "", r"unit\..*Recipe"),
+    ("sandbox closed", "&& now > sandbox.before;", "&& now < sandbox.before;",
+     r"integration\..*Sandbox"),
+    ("sandbox of the parent", "atomic_store(&sandbox.fd, -1);", "",
+     r"integration\.SandboxTest"),
+
     # Threads of our own, and what the driver may be asked by them.
     ("signals on our threads", "sigfillset(&blocked);", "sigemptyset(&blocked);",
      r"integration\.DeletedRules"),

@@ -127,6 +127,13 @@ class Writer {
         writer_ = nullptr;
     }
 
+    bool discard()
+    {
+        const bool discarded = recipe_writer_discard(writer_);
+        writer_ = nullptr;
+        return discarded;
+    }
+
   private:
     recipe_writer *writer_;
 };

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A disk that fails: every system call of a save and of a load, one after the other, with every
-// error that disks, quotas and sandboxes know. The calls are this executable's own functions, found
-// before those of the C library.
-#include <algorithm>
+// error that disks, quotas and sandboxes know.
 #include <cerrno>
-#include <cstdarg>
-#include <functional>
-#include <utility>
-
-#include <sys/file.h>
-#include <sys/syscall.h>
 
 #include "disk_fixture.h"
+#include "faults.h"
 #include "holder.h"
 #include "scratch.h"
 #include "store_fixture.h"
@@ -22,158 +15,11 @@ extern "C" {
 
 namespace {
 
-struct Faults {
-    bool armed = false;
-    int calls = 0;         // made since it was armed
-    int failing = -1;      // index of the call that fails
-    bool all_from = false; // and all after it
-    int error = 0;
-    const char *only = nullptr;        // counts calls of this name alone
-    size_t most = SIZE_MAX;            // bytes that one read or write does
-    std::function<void()> before_lock; // runs once, when next an exclusive lock is asked for
-    std::function<void()> before_shared_lock;
-    std::vector<std::string>
-        done; // what reached the disk, while it is armed: of fsync and renameat
-};
-Faults faults;
-
-bool fails(const char *name)
-{
-    if (!faults.armed || (faults.only && std::strcmp(faults.only, name) != 0)) {
-        return false;
-    }
-    int call = faults.calls++;
-    if (call == faults.failing || (faults.all_from && call > faults.failing)) {
-        errno = faults.error;
-        return true;
-    }
-    return false;
-}
-
-} // namespace
-
-extern "C" {
-
-int openat(int directory_fd, const char *path, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
-    va_end(arguments);
-    return fails("openat") ? -1
-                           : static_cast<int>(syscall(SYS_openat, directory_fd, path, flags, mode));
-}
-
-int open(const char *path, int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
-    va_end(arguments);
-    return fails("open") ? -1 : static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
-}
-
-int mkdirat(int directory_fd, const char *path, mode_t mode)
-{
-    return fails("mkdirat") ? -1 : static_cast<int>(syscall(SYS_mkdirat, directory_fd, path, mode));
-}
-
-int flock(int fd, int operation) noexcept
-{
-    if (faults.before_lock && (operation & LOCK_EX)) {
-        std::exchange(faults.before_lock, nullptr)();
-    }
-    if (faults.before_shared_lock && (operation & LOCK_SH)) {
-        std::exchange(faults.before_shared_lock, nullptr)();
-    }
-    return fails("flock") ? -1 : static_cast<int>(syscall(SYS_flock, fd, operation));
-}
-
-int fchmod(int fd, mode_t mode) noexcept
-{
-    return fails("fchmod") ? -1 : static_cast<int>(syscall(SYS_fchmod, fd, mode));
-}
-
-// Of a disk that fails only its answer matters here, and without it the test takes seconds less.
-int fsync(int fd)
-{
-    if (fails("fsync")) {
-        return -1;
-    }
-    struct stat status = {};
-    if (faults.armed && fstat(fd, &status) == 0) {
-        faults.done.push_back(S_ISDIR(status.st_mode) ? "fsync folder" : "fsync file");
-    }
-    return 0;
-}
-
-ssize_t read(int fd, void *data, size_t size)
-{
-    return fails("read") ? -1 : syscall(SYS_read, fd, data, std::min(size, faults.most));
-}
-
-ssize_t pread(int fd, void *data, size_t size, off_t offset)
-{
-    return fails("pread") ? -1 : syscall(SYS_pread64, fd, data, size, offset);
-}
-
-ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
-{
-    return fails("pwrite") ? -1 : syscall(SYS_pwrite64, fd, data, size, offset);
-}
-
-ssize_t write(int fd, const void *data, size_t size)
-{
-    return fails("write") ? -1 : syscall(SYS_write, fd, data, std::min(size, faults.most));
-}
-
-int renameat(int from_fd, const char *from, int to_fd, const char *to) noexcept
-{
-    if (fails("renameat")) {
-        return -1;
-    }
-    if (faults.armed) {
-        faults.done.push_back("renameat");
-    }
-    return static_cast<int>(syscall(SYS_renameat2, from_fd, from, to_fd, to, 0));
-}
-
-int unlink(const char *path) noexcept
-{
-    return fails("unlink") ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
-}
-
-ssize_t getrandom(void *data, size_t size, unsigned flags)
-{
-    return fails("getrandom") ? -1 : syscall(SYS_getrandom, data, size, flags);
-}
-
-} // extern "C"
-
-namespace {
-
 // The disk, the quota, a sandbox, too many files, a file system without locks.
 const int errors[] = {EIO, EDQUOT, EPERM, EMFILE, ENOLCK};
 
 // Thousands of small files: in memory where that can be had.
 const bool in_memory = access("/dev/shm", W_OK) == 0 && setenv("TEST_TMPDIR", "/dev/shm/", 0) == 0;
-
-class Arm {
-  public:
-    Arm(int failing, int error, bool all_from = false, const char *only = nullptr)
-    {
-        faults = {};
-        faults.failing = failing;
-        faults.error = error;
-        faults.all_from = all_from;
-        faults.only = only;
-        faults.armed = true;
-    }
-    ~Arm()
-    {
-        faults.armed = false;
-    }
-};
 
 // What a new process would find.
 std::string content_of(const std::string &root)

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs in sandboxes: those that shut themselves in when they have their device, with filters
+// that kill, and those that were shut in before.
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <linux/seccomp.h>
+#include <sstream>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "harness.hpp"
+#include "program.hpp"
+#include "sandbox.hpp"
+#include "test_icd.h"
+
+namespace {
+
+// What else a program may do that computes on a device that is open, and ends.
+const std::vector<unsigned> calls_of_computing = {
+    SYS_read,          SYS_pread64,         SYS_write,
+    SYS_lseek,         SYS_newfstatat,      SYS_fstat,
+    SYS_mmap,          SYS_munmap,          SYS_mremap,
+    SYS_mprotect,      SYS_madvise,         SYS_brk,
+    SYS_futex,         SYS_nanosleep,       SYS_clock_nanosleep,
+    SYS_clock_gettime, SYS_gettimeofday,    SYS_time,
+    SYS_sched_yield,   SYS_getpid,          SYS_gettid,
+    SYS_tgkill,        SYS_rt_sigaction,    SYS_rt_sigprocmask,
+    SYS_rt_sigreturn,  SYS_sigaltstack,     SYS_restart_syscall,
+    SYS_exit,          SYS_exit_group,      SYS_getrandom,
+    SYS_rseq,          SYS_set_robust_list,
+};
+
+struct Killer {
+    const char *name;
+    SandboxRule rule;
+};
+const Killer killers[] = {
+    {"threads", {{SYS_clone, SYS_clone3}, SECCOMP_RET_KILL_PROCESS}},
+    {"opening", {{SYS_openat, SYS_open, SYS_openat2}, SECCOMP_RET_KILL_PROCESS}},
+    {"names",
+     {{SYS_mkdirat, SYS_mkdir, SYS_renameat, SYS_rename, SYS_renameat2, SYS_unlinkat, SYS_unlink},
+      SECCOMP_RET_KILL_PROCESS}},
+    {"locks",
+     {{SYS_flock, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_ftruncate, SYS_fallocate},
+      SECCOMP_RET_KILL_PROCESS}},
+    {"writing", {{SYS_pwrite64, SYS_writev, SYS_pwritev}, SECCOMP_RET_KILL_PROCESS, false, true}},
+    {"asking",
+     {{SYS_statfs, SYS_fstatfs, SYS_getdents64, SYS_access, SYS_faccessat, SYS_faccessat2,
+       SYS_readlink, SYS_readlinkat, SYS_setpriority, SYS_prctl, SYS_fchmod, SYS_fchmodat},
+      SECCOMP_RET_KILL_PROCESS}},
+    {"all_else", {calls_of_computing, SECCOMP_RET_KILL_PROCESS, true}},
+};
+void PrintTo(const Killer &killer, std::ostream *stream)
+{
+    *stream << killer.name;
+}
+
+class SandboxTest : public LayerTest {
+  protected:
+    void SetUp() override
+    {
+        environment["WARMPIPE_APP"] = "program";
+    }
+
+    template <typename Condition> static void wait_until(const Condition &condition)
+    {
+        for (int i = 0; i < 10000 && !condition(); ++i) {
+            usleep(1000);
+        }
+        EXPECT_TRUE(condition());
+    }
+
+    // Until this process's save is on disk and told.
+    static void wait_for_flush()
+    {
+        const std::string mine = "\"event\":\"flush\",\"pid\":" + std::to_string(getpid());
+        const char *stats = std::getenv("WARMPIPE_STATS");
+        wait_until([&] { return read_text(stats).find(mine) != std::string::npos; });
+    }
+
+    // Until the layer's threads sleep with nothing before them: in a futex(2) without a time-out.
+    static void wait_for_rest()
+    {
+        wait_for_flush();
+        wait_until([] {
+            for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+                std::istringstream call(read_text(task.path() / "syscall"));
+                std::string number, address, operation, value, timeout;
+                call >> number >> address >> operation >> value >> timeout;
+                if (read_text(task.path() / "comm") == "warmpipe\n" &&
+                    (number != std::to_string(SYS_futex) || timeout != "0x0")) {
+                    return false;
+                }
+            }
+            return true;
+        });
+    }
+
+    size_t hits(unsigned first, unsigned end)
+    {
+        return run([&] { Program().create_compute(first, end); }).hits();
+    }
+};
+
+class KillingSandboxTest : public SandboxTest, public testing::WithParamInterface<Killer> {
+  protected:
+    // What is under way when the filter comes nobody can take back, so the layer's threads rest.
+    // The test driver's own files are not what is tested.
+    static void shut_in()
+    {
+        unsetenv("WPTEST_ICD_LOG");
+        close_sandbox(GetParam().rule);
+    }
+
+    // The program ends as it would without the layer.
+    void expect_survival(const std::function<void()> &program)
+    {
+        run(
+            [&] {
+                leak_from_here_on();
+                program();
+            },
+            {Layer::any, false, 0});
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Of, KillingSandboxTest, testing::ValuesIn(killers),
+                         [](const auto &test) { return std::string(test.param.name); });
+
+TEST_P(KillingSandboxTest, BeforeTheFirstPipeline)
+{
+    EXPECT_EQ(hits(0, 5), 0u); // there is something to load
+    expect_survival([] {
+        Program owner;
+        shut_in();
+        owner.create_compute(0, 8);
+        VkPipelineCache cache = owner.create_cache();
+        owner.create_compute(8, 10, cache);
+        EXPECT_FALSE(owner.cache_data(cache).empty());
+        owner.destroy_cache(cache);
+        usleep(300000); // longer than the worker waits to save
+    });
+    EXPECT_EQ(hits(0, 5), 5u) << "what was there before is as it was";
+}
+
+TEST_P(KillingSandboxTest, WithAWorkerAtRest)
+{
+    expect_survival([] {
+        Program owner;
+        owner.create_compute(0, 5);
+        wait_for_rest();
+        shut_in();
+        owner.create_compute(3, 8);
+        usleep(300000);
+    });
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+// The end of the process is not that of the device.
+TEST_P(KillingSandboxTest, ADeviceThatIsNeverDestroyed)
+{
+    expect_survival([] {
+        auto *owner = new Program;
+        owner->create_compute(0, 5);
+        wait_for_rest();
+        shut_in();
+        owner->create_compute(3, 8);
+    });
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+TEST_P(KillingSandboxTest, ADeviceThatIsMadeInside)
+{
+    expect_survival([] {
+        Program owner;
+        shut_in();
+        ProgramOptions options;
+        options.instance = owner.instance;
+        Program inside(options);
+        inside.create_compute(0, 5);
+    });
+}
+
+// A container's filter is there from the start.
+TEST_F(SandboxTest, AFilterFromBeforeTheDeviceIsNone)
+{
+    const auto in_a_container = [&] {
+        return run([] {
+            close_sandbox({{SYS_mount}, SECCOMP_RET_KILL_PROCESS});
+            Program().create_compute(0, 5);
+        });
+    };
+    EXPECT_EQ(in_a_container().hits(), 0u);
+    EXPECT_EQ(in_a_container().hits(), 5u);
+}
+
+// The same in a container: there is a filter already, and one more comes.
+TEST_F(SandboxTest, OneMoreFilterIsASandboxInAContainer)
+{
+    run(
+        [] {
+            leak_from_here_on();
+            close_sandbox({{SYS_mount}, SECCOMP_RET_KILL_PROCESS});
+            Program owner;
+            unsetenv("WPTEST_ICD_LOG");
+            close_sandbox({calls_of_files_and_threads(), SECCOMP_RET_KILL_PROCESS});
+            owner.create_compute(0, 5);
+        },
+        {Layer::any, false, 0});
+}
+
+// The child of a fork has a status of its own.
+TEST_F(SandboxTest, ASandboxOfTheParentIsNoneOfItsChild)
+{
+    run(
+        [&] {
+            leak_from_here_on();
+            auto *owner = new Program;
+            const pid_t child = fork_in_quiet();
+            if (child == 0) {
+                Program().create_compute(0, 5);
+                std::_Exit(HasFailure());
+            }
+            int status = 0;
+            unsetenv("WPTEST_ICD_LOG");
+            EXPECT_EQ(waitpid(child, &status, 0), child);
+            EXPECT_EQ(status, 0);
+            close_sandbox({calls_of_files_and_threads(), SECCOMP_RET_KILL_PROCESS});
+            owner->create_compute(5, 10);
+        },
+        {Layer::any, false, 0});
+    EXPECT_EQ(hits(0, 10), 5u);
+}
+
+// The filter comes while a pipeline is compiled ahead.
+TEST_F(SandboxTest, PrewarmEnds)
+{
+    run([] { Program().create_compute(0, 5); });
+    environment["WPTEST_ICD_DRIVER_VERSION"] = "0x2000000";
+    environment["WPTEST_ICD_UUID"] = "b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7b7";
+    environment.erase("WARMPIPE_PREWARM");
+    run(
+        [] {
+            leak_from_here_on();
+            static std::atomic<bool> is_compiling{false};
+            static std::atomic<bool> is_shut_in{false};
+            test_icd_on_compile(
+                [](void *) {
+                    is_compiling = true;
+                    for (int i = 0; i < 10000 && !is_shut_in; i++) {
+                        usleep(1000);
+                    }
+                },
+                nullptr);
+            Program owner;
+            wait_until([] { return is_compiling.load(); });
+            unsetenv("WPTEST_ICD_LOG");
+            SandboxRule rule = {calls_of_files_and_threads(), SECCOMP_RET_KILL_PROCESS};
+            rule.calls.push_back(SYS_pwrite64);
+            rule.calls.push_back(SYS_unlink);
+            close_sandbox(rule);
+            is_shut_in = true;
+            usleep(100000);
+            owner.create_compute(5, 6);
+        },
+        {Layer::any, false, 0});
+}
+
+// A broker in the process: the kernel raises SIGSYS, and a handler answers in the call's place. A
+// thread that blocks the signal would be the death of the process. Nothing tells such a sandbox
+// from none where it is there before the device, for the broker opens no status file.
+TEST_F(SandboxTest, MayAnswerBySignal)
+{
+    run(
+        [&] {
+            leak_from_here_on();
+            static std::atomic<int> answers_to_worker{0};
+            struct sigaction broker = {};
+            broker.sa_flags = SA_SIGINFO;
+            broker.sa_sigaction = [](int, siginfo_t *, void *context) {
+                answers_to_worker += gettid() != getpid();
+                static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RAX] = -EACCES;
+            };
+            ASSERT_EQ(sigaction(SIGSYS, &broker, nullptr), 0);
+            ProgramOptions options;
+            ASSERT_EQ(try_instance(VK_API_VERSION_1_3, &options.instance), VK_SUCCESS);
+            close_sandbox({calls_of_files(), SECCOMP_RET_TRAP});
+            Program owner(options);
+            owner.create_compute(0, 5);
+            wait_until([] { return answers_to_worker > 0; });
+        },
+        {Layer::any, false, 0});
+}
+
+} // namespace

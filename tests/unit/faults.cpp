@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "faults.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+Faults faults;
+
+namespace {
+
+bool fails(const char *name)
+{
+    if (!faults.armed || (faults.only && std::strcmp(faults.only, name) != 0)) {
+        return false;
+    }
+    int call = faults.calls++;
+    if (call == faults.failing || (faults.all_from && call > faults.failing)) {
+        errno = faults.error;
+        return true;
+    }
+    return false;
+}
+
+thread_local int allocations_left = -1; // until one fails; -1: none will
+thread_local bool allocation_failed = false;
+
+bool starves()
+{
+    if (allocations_left < 0 || allocations_left-- > 0) {
+        return false;
+    }
+    allocation_failed = true;
+    errno = ENOMEM;
+    return true;
+}
+
+} // namespace
+
+Starve::Starve(int failing)
+{
+    allocations_left = failing;
+    allocation_failed = false;
+}
+
+Starve::~Starve()
+{
+    allocations_left = -1;
+}
+
+bool Starve::has_failed() const
+{
+    return allocation_failed;
+}
+
+extern "C" {
+
+int openat(int directory_fd, const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    return fails("openat") ? -1
+                           : static_cast<int>(syscall(SYS_openat, directory_fd, path, flags, mode));
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    return fails("open") ? -1 : static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+int mkdirat(int directory_fd, const char *path, mode_t mode)
+{
+    return fails("mkdirat") ? -1 : static_cast<int>(syscall(SYS_mkdirat, directory_fd, path, mode));
+}
+
+int flock(int fd, int operation) noexcept
+{
+    if (faults.before_lock && (operation & LOCK_EX)) {
+        std::exchange(faults.before_lock, nullptr)();
+    }
+    if (faults.before_shared_lock && (operation & LOCK_SH)) {
+        std::exchange(faults.before_shared_lock, nullptr)();
+    }
+    return fails("flock") ? -1 : static_cast<int>(syscall(SYS_flock, fd, operation));
+}
+
+int fchmod(int fd, mode_t mode) noexcept
+{
+    return fails("fchmod") ? -1 : static_cast<int>(syscall(SYS_fchmod, fd, mode));
+}
+
+// Of a disk that fails only its answer matters here, and without it the test takes seconds less.
+int fsync(int fd)
+{
+    if (fails("fsync")) {
+        return -1;
+    }
+    struct stat status = {};
+    if (faults.armed && fstat(fd, &status) == 0) {
+        faults.done.push_back(S_ISDIR(status.st_mode) ? "fsync folder" : "fsync file");
+    }
+    return 0;
+}
+
+ssize_t read(int fd, void *data, size_t size)
+{
+    return fails("read") ? -1 : syscall(SYS_read, fd, data, std::min(size, faults.most));
+}
+
+ssize_t pread(int fd, void *data, size_t size, off_t offset)
+{
+    return fails("pread") ? -1 : syscall(SYS_pread64, fd, data, size, offset);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+    return fails("pwrite") ? -1
+                           : syscall(SYS_pwrite64, fd, data, std::min(size, faults.most), offset);
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+    return fails("write") ? -1 : syscall(SYS_write, fd, data, std::min(size, faults.most));
+}
+
+int renameat(int from_fd, const char *from, int to_fd, const char *to) noexcept
+{
+    if (fails("renameat")) {
+        return -1;
+    }
+    if (faults.armed) {
+        faults.done.push_back("renameat");
+    }
+    return static_cast<int>(syscall(SYS_renameat2, from_fd, from, to_fd, to, 0));
+}
+
+int unlink(const char *path) noexcept
+{
+    return fails("unlink") ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+}
+
+ssize_t getrandom(void *data, size_t size, unsigned flags)
+{
+    return fails("getrandom") ? -1 : syscall(SYS_getrandom, data, size, flags);
+}
+
+// Under these names the linker has the product's calls arrive here, and what they were before.
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__real_reallocarray(void *memory, size_t count, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+char *__real_strdup(const char *text);
+
+void *__wrap_malloc(size_t size)
+{
+    return starves() ? nullptr : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return starves() ? nullptr : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return starves() ? nullptr : __real_realloc(memory, size);
+}
+
+void *__wrap_reallocarray(void *memory, size_t count, size_t size)
+{
+    return starves() ? nullptr : __real_reallocarray(memory, count, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return starves() ? nullptr : __real_aligned_alloc(alignment, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return starves() ? nullptr : __real_strdup(text);
+}
+
+int __wrap_asprintf(char **text, const char *format, ...)
+{
+    if (starves()) {
+        return -1;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vasprintf(text, format, arguments);
+    va_end(arguments);
+    return length;
+}
+
+} // extern "C"

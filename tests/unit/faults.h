@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A disk that fails, and memory that runs out. The system calls are the test executable's own
+// functions, found before those of the C library; what the product allocates goes through functions
+// that the linker puts in the way (--wrap).
+#ifndef WARMPIPE_TESTS_UNIT_FAULTS_H
+#define WARMPIPE_TESTS_UNIT_FAULTS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+struct Faults {
+    bool armed = false;
+    int calls = 0;         // made since it was armed
+    int failing = -1;      // index of the call that fails
+    bool all_from = false; // and all after it
+    int error = 0;
+    const char *only = nullptr;        // counts calls of this name alone
+    size_t most = SIZE_MAX;            // bytes that one read or write does
+    std::function<void()> before_lock; // runs once, when next an exclusive lock is asked for
+    std::function<void()> before_shared_lock;
+    std::vector<std::string>
+        done; // what reached the disk, while it is armed: of fsync and renameat
+};
+extern Faults faults;
+
+// Calls fail from here to the end of the block.
+class Arm {
+  public:
+    Arm(int failing, int error, bool all_from = false, const char *only = nullptr)
+    {
+        faults = {};
+        faults.failing = failing;
+        faults.error = error;
+        faults.all_from = all_from;
+        faults.only = only;
+        faults.armed = true;
+    }
+    ~Arm()
+    {
+        faults.armed = false;
+    }
+    Arm(const Arm &) = delete;
+    Arm &operator=(const Arm &) = delete;
+};
+
+// One allocation of the product's fails, the one of this index from here on, of this thread.
+class Starve {
+  public:
+    explicit Starve(int failing);
+    ~Starve();
+    Starve(const Starve &) = delete;
+    Starve &operator=(const Starve &) = delete;
+
+    // Whether that allocation has been asked for.
+    bool has_failed() const;
+};
+
+#endif
