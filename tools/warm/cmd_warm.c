@@ -382,7 +382,10 @@ const struct verb verb_warm = {
         "cache yet: after a driver update, on another GPU, in a new container. PATH: a\n"
         "program's folder, or, with --app, recipes from elsewhere: a file, or a folder of\n"
         "them; their SPIR-V is validated.\n"
-        "What crashes or hangs the driver is skipped from then on.\n\n"
+        "What crashes or hangs the driver is skipped from then on. Where a device lacks\n"
+        "something that pipelines need, it says how many of the program's it covers, and\n"
+        "by name which extension, feature or limit the others need; a dry run knows of\n"
+        "extensions and features alone.\n\n"
         "Exit status: 0 fine, or nothing to do; 1 something could not be replayed as it\n"
         "should; 2 not done.",
     .options = options,
