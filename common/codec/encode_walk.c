@@ -108,6 +108,18 @@ static bool encode_put_content(struct encoder *encoder, struct digest content)
                : encode_put_digest(encoder, content);
 }
 
+static bool encode_object(struct encoder *encoder, VkObjectType type,
+                          const struct canonical_object *object)
+{
+    if (encode_is_named_by_serial(encoder, type, object)) {
+        bytes_put_u64(&encoder->canonical->tail, object->serial);
+        encoder->canonical->by_serial = true;
+    } else if (encoder->context->live_key) {
+        digest_put(&encoder->canonical->tail, object->name);
+    }
+    return encode_put_content(encoder, object->content);
+}
+
 static bool encode_handle(struct encoder *encoder, VkObjectType type, const void *member)
 {
     uint64_t handle;
@@ -116,16 +128,22 @@ static bool encode_handle(struct encoder *encoder, VkObjectType type, const void
     if (handle == 0) {
         return encode_put_digest(encoder, (struct digest){0, 0});
     }
-    if (!encode_resolve(encoder, type, handle, &object)) {
-        return encoder->goes_on;
+    return encode_resolve(encoder, type, handle, &object) ? encode_object(encoder, type, &object)
+                                                          : encoder->goes_on;
+}
+
+/* One that Vulkan ignores: what is no handle at all is as good as VK_NULL_HANDLE. */
+static bool encode_ignored_handle(struct encoder *encoder, VkObjectType type, const void *member)
+{
+    const struct canonical_context *context = encoder->context;
+    uint64_t handle;
+    struct canonical_object object;
+    memcpy(&handle, member, sizeof handle);
+    if (handle != 0 && !encode_is_dry(encoder) &&
+        context->resolve(context->user, type, handle, &object)) {
+        return encode_object(encoder, type, &object);
     }
-    if (encode_is_named_by_serial(encoder, type, &object)) {
-        bytes_put_u64(&encoder->canonical->tail, object.serial);
-        encoder->canonical->by_serial = true;
-    } else if (encoder->context->live_key) {
-        digest_put(&encoder->canonical->tail, object.name);
-    }
-    return encode_put_content(encoder, object.content);
+    return encode_put_digest(encoder, (struct digest){0, 0});
 }
 
 /* The code's digest stands for the code, so that a big module is read once and not copied. */
@@ -339,6 +357,9 @@ static bool encode_member(struct encoder *encoder, const struct codec_member *me
         memcpy(&size, value, sizeof size);
         return encode_put_u64(encoder, size);
     case CODEC_HANDLE:
+        if (liveness == STATE_DOUBTFUL) {
+            return encode_ignored_handle(encoder, (VkObjectType)member->type, value);
+        }
         return live ? encode_handle(encoder, (VkObjectType)member->type, value)
                     : encode_put_digest(encoder, (struct digest){0, 0});
     case CODEC_EMBEDDED_MAYBE:

@@ -225,7 +225,10 @@ void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t f
     bool linked = chain->libraries && chain->libraries->libraryCount > 0;
     bool linked_shaders = linked && !shaders;
     state.of[LIVE_STAGES] = live_if(subsets & (SUBSET_PRE_RASTERIZATION | SUBSET_FRAGMENT));
-    state.of[LIVE_LAYOUT] = live_if(linked || state.of[LIVE_STAGES] == STATE_LIVE);
+    /* Without shaders it is ignored, and may dangle; drivers hash it all the same (decision 0130).
+     */
+    state.of[LIVE_LAYOUT] =
+        linked || state.of[LIVE_STAGES] == STATE_LIVE ? STATE_LIVE : STATE_DOUBTFUL;
     state.of[LIVE_RENDER_PASS] = live_if(linked || (subsets & ~(VkFlags)SUBSET_VERTEX_INPUT));
     VkShaderStageFlags stages = state.of[LIVE_STAGES] == STATE_LIVE ? state_stage_mask(info) : 0;
     bool discard = shaders && info->pRasterizationState &&

@@ -67,11 +67,15 @@ struct environment_commands {
     PFN_vkGetPhysicalDeviceFeatures2 get_features2;
 };
 
-/* Whether a physical device supports everything in the environment. *ret_missing (a static or
- * borrowed string, for people): the first thing that it lacks. Calls Vulkan. */
+/* Is told, once each, what a physical device lacks: the name of an extension or of a feature, or
+ * words. The name is borrowed for the call. */
+typedef void environment_tell(void *user, const char *name);
+
+/* Whether a physical device supports everything in the environment; tells what it lacks. Calls
+ * Vulkan. */
 bool environment_is_offered(const struct environment *environment,
                             const struct environment_commands *commands, VkPhysicalDevice device,
-                            const char **ret_missing);
+                            environment_tell *tell, void *user);
 
 /* A create-info that enables exactly the environment, with one queue of family 0, in one allocation
  * that the caller frees with free() before the environment. NULL: memory is out, or a struct is not

@@ -9,6 +9,26 @@
 /* The alignment of each struct in a chain. */
 #define ALIGNMENT sizeof(void *)
 
+bool feature_name(uint32_t stype, uint32_t n, char ret_name[FEATURE_NAME_SIZE])
+{
+    const struct feature_struct *known = feature_struct_find(stype);
+    const char *name = NULL;
+    if (known || stype == ENVIRONMENT_CORE_STYPE) {
+        name = feature_members[known ? (size_t)(known - feature_structs) : feature_struct_count];
+    }
+    for (uint32_t i = 0; name && i < n; i++) {
+        name = strchr(name, ' ');
+        name = name ? name + 1 : NULL;
+    }
+    const size_t length = name ? strcspn(name, " ") : 0;
+    if (length == 0 || length >= FEATURE_NAME_SIZE) {
+        return false;
+    }
+    memcpy(ret_name, name, length);
+    ret_name[length] = '\0';
+    return true;
+}
+
 static size_t struct_size(uint32_t stype)
 {
     const struct feature_struct *known = feature_struct_find(stype);
@@ -95,28 +115,54 @@ static void set_core_features(const struct environment *environment,
     set_feature_values((VkBool32 *)ret_core, ENVIRONMENT_CORE_COUNT, core_bits(environment));
 }
 
-/* The name of the first struct of the chain (as a device has filled it), or
- * VkPhysicalDeviceFeatures, that lacks a feature, else NULL. */
-static const char *first_missing_struct(const struct environment *environment, const void *chain,
-                                        const VkPhysicalDeviceFeatures *core)
+/* Who is told what is missing, and whether something is. */
+struct lacks {
+    environment_tell *tell;
+    void *user;
+    bool any;
+};
+
+static void tell_lack(struct lacks *lacks, const char *name)
+{
+    lacks->tell(lacks->user, name);
+    lacks->any = true;
+}
+
+/* Tells of each feature by its name, where the table has names for the struct, else of the struct.
+ */
+static void tell_features(struct lacks *lacks, uint32_t stype, const char *struct_name,
+                          uint64_t missing)
+{
+    char name[FEATURE_NAME_SIZE];
+    for (uint32_t i = 0; missing >> i != 0; i++) {
+        if (missing >> i & 1) {
+            const bool named = feature_name(stype, i, name);
+            tell_lack(lacks, named ? name : struct_name);
+            if (!named || i == 63) {
+                return;
+            }
+        }
+    }
+}
+
+/* Of a chain as a device has filled it. */
+static void tell_missing_features(const struct environment *environment, const void *chain,
+                                  const VkPhysicalDeviceFeatures *core, struct lacks *lacks)
 {
     const VkBaseInStructure *offered = chain;
-    if (core_bits(environment) &
-        ~environment_bits((const VkBool32 *)core, ENVIRONMENT_CORE_COUNT)) {
-        return "VkPhysicalDeviceFeatures";
-    }
+    tell_features(lacks, ENVIRONMENT_CORE_STYPE, "VkPhysicalDeviceFeatures",
+                  core_bits(environment) &
+                      ~environment_bits((const VkBool32 *)core, ENVIRONMENT_CORE_COUNT));
     for (uint32_t i = 0; i < environment->struct_count; i++) {
         const struct environment_features *features = &environment->structs[i];
-        if (features->stype == ENVIRONMENT_CORE_STYPE) {
-            continue;
+        if (features->stype != ENVIRONMENT_CORE_STYPE) {
+            const struct feature_struct *known = feature_struct_find(features->stype);
+            tell_features(lacks, features->stype, known->name,
+                          features->bits &
+                              ~environment_bits(feature_values(offered), known->count));
+            offered = offered->pNext;
         }
-        const struct feature_struct *known = feature_struct_find(features->stype);
-        if (features->bits & ~environment_bits(feature_values(offered), known->count)) {
-            return known->name;
-        }
-        offered = offered->pNext;
     }
-    return NULL;
 }
 
 /* The create-info for vkCreateDevice and what it points to; the feature structs follow. */
@@ -162,41 +208,44 @@ static bool is_extension_listed(const VkExtensionProperties *list, uint32_t coun
     return false;
 }
 
-/* NULL: none is missing. */
-static const char *missing_extension(const struct environment *environment,
-                                     const struct environment_commands *commands,
-                                     VkPhysicalDevice device)
+static void find_missing_extensions(const struct environment *environment,
+                                    const struct environment_commands *commands,
+                                    VkPhysicalDevice device, struct lacks *lacks)
 {
     uint32_t count = 0;
     VkExtensionProperties *list = list_extensions(commands, device, &count);
-    const char *missing = list ? NULL : "the list of extensions";
-    for (uint32_t i = 0; !missing && i < environment->extension_count; i++) {
+    if (!list) {
+        tell_lack(lacks, "the list of extensions");
+    }
+    for (uint32_t i = 0; list && i < environment->extension_count; i++) {
         if (!is_extension_listed(list, count, environment->extensions[i])) {
-            missing = environment->extensions[i];
+            tell_lack(lacks, environment->extensions[i]);
         }
     }
     free(list);
-    return missing;
 }
 
-static const char *missing_feature(const struct environment *environment,
-                                   const struct environment_commands *commands,
-                                   VkPhysicalDevice device)
+static void find_missing_features(const struct environment *environment,
+                                  const struct environment_commands *commands,
+                                  VkPhysicalDevice device, struct lacks *lacks)
 {
     const char *unknown = first_unknown_struct(environment);
     if (unknown) {
-        return unknown;
+        tell_lack(lacks, unknown);
+        return;
     }
     size_t size = chain_size(environment);
     VkPhysicalDeviceFeatures2 features = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
     };
     if (size > 0 && !commands->get_features2) {
-        return "vkGetPhysicalDeviceFeatures2";
+        tell_lack(lacks, "vkGetPhysicalDeviceFeatures2");
+        return;
     }
     void *memory = malloc(size + 1);
     if (!memory) {
-        return "memory";
+        tell_lack(lacks, "memory");
+        return;
     }
     features.pNext = make_chain(environment, memory, false);
     if (commands->get_features2) {
@@ -204,31 +253,23 @@ static const char *missing_feature(const struct environment *environment,
     } else {
         commands->get_features(device, &features.features);
     }
-    const char *missing = first_missing_struct(environment, features.pNext, &features.features);
+    tell_missing_features(environment, features.pNext, &features.features, lacks);
     free(memory);
-    return missing;
 }
 
 bool environment_is_offered(const struct environment *environment,
                             const struct environment_commands *commands, VkPhysicalDevice device,
-                            const char **ret_missing)
+                            environment_tell *tell, void *user)
 {
+    struct lacks lacks = {tell, user, false};
     VkPhysicalDeviceProperties properties;
     commands->get_properties(device, &properties);
-    const char *missing = NULL;
     if (environment_version(properties.apiVersion) < environment->device.api_version) {
-        missing = "the Vulkan version";
+        tell_lack(&lacks, "the Vulkan version");
     }
-    if (!missing) {
-        missing = missing_extension(environment, commands, device);
-    }
-    if (!missing) {
-        missing = missing_feature(environment, commands, device);
-    }
-    if (missing) {
-        *ret_missing = missing;
-    }
-    return !missing;
+    find_missing_extensions(environment, commands, device, &lacks);
+    find_missing_features(environment, commands, device, &lacks);
+    return !lacks.any;
 }
 
 VkDeviceCreateInfo *environment_create_info(const struct environment *environment)

@@ -62,6 +62,16 @@ struct feature_struct {
 extern const struct feature_struct feature_structs[];
 extern const size_t feature_struct_count;
 
+/* The members of each struct, separated by spaces, in the order of feature_structs; "": the
+ * registry that this was built with does not know it. Then those of VkPhysicalDeviceFeatures. */
+extern const char *const feature_members[];
+
+#define FEATURE_NAME_SIZE 128
+
+/* Writes the name of the n-th feature of a struct of the table, or of VkPhysicalDeviceFeatures.
+ * False: it is not known, and nothing is written. Thread-safe. */
+bool feature_name(uint32_t stype, uint32_t n, char ret_name[FEATURE_NAME_SIZE]);
+
 /* NULL: not in the table. Thread-safe. */
 const struct feature_struct *feature_struct_find(uint32_t stype);
 

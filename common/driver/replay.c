@@ -27,6 +27,7 @@ struct replay {
     struct replay_objects objects;
     unsigned depth;
     enum replay_outcome failure; /* why the current form cannot be decoded */
+    const char *lack;            /* why the last object was UNSUPPORTED; NULL: no such command */
     struct digest module;        /* the shader module that was requested last */
 };
 
@@ -65,21 +66,23 @@ pipeline_stages(const VkBaseInStructure *info, uint32_t *ret_stage_count, bool *
     return stages;
 }
 
-/* A stage without a module names its code by an identifier, which means something only to a driver
- * that already has the code (VK_EXT_shader_module_identifier). */
-static bool are_stages_allowed(const struct replay *replay,
-                               const VkPipelineShaderStageCreateInfo *stages, uint32_t count)
+/* What the stages need and the device lacks, or NULL. A stage without a module names its code by an
+ * identifier, which means something only to a driver that already has the code
+ * (VK_EXT_shader_module_identifier). */
+static const char *lacked_by_stages(const struct replay *replay,
+                                    const VkPipelineShaderStageCreateInfo *stages, uint32_t count)
 {
     const struct replay_object *module = replay_objects_find(&replay->objects, replay->module);
-    for (uint32_t i = 0; stages && i < count; i++) {
+    const char *lack = NULL;
+    for (uint32_t i = 0; stages && i < count && !lack; i++) {
         bool own = stages[i].stage == VK_SHADER_STAGE_COMPUTE_BIT && module;
-        if (stages[i].module == VK_NULL_HANDLE ||
-            !replay_limits_allow_stage(&replay->limits, &stages[i], own ? module->code : NULL,
-                                       own ? module->code_size : 0)) {
-            return false;
-        }
+        lack = stages[i].module == VK_NULL_HANDLE
+                   ? "the code of a shader module identifier"
+                   : replay_limits_exceeded_by_stage(&replay->limits, &stages[i],
+                                                     own ? module->code : NULL,
+                                                     own ? module->code_size : 0);
     }
-    return true;
+    return lack;
 }
 
 static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle);
@@ -124,10 +127,13 @@ static VkBaseInStructure *decode_form(struct replay *replay, struct digest conte
 static enum replay_outcome create_from(struct replay *replay, VkBaseInStructure *info,
                                        bool as_library, union replay_handle *ret_handle)
 {
+    replay->lack = NULL;
     if (replay_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
-        if (info->sType == VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO &&
-            !replay_limits_allow_layout(&replay->limits,
-                                        (const VkPipelineLayoutCreateInfo *)info)) {
+        if (info->sType == VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO) {
+            replay->lack = replay_limits_exceeded_by_layout(
+                &replay->limits, (const VkPipelineLayoutCreateInfo *)info);
+        }
+        if (replay->lack) {
             return REPLAY_UNSUPPORTED;
         }
         return replay_create_object(replay->device, &replay->commands, info, ret_handle);
@@ -138,7 +144,8 @@ static enum replay_outcome create_from(struct replay *replay, VkBaseInStructure 
     if (as_library && !library) {
         return REPLAY_INVALID;
     }
-    if (!are_stages_allowed(replay, stages, count)) {
+    replay->lack = lacked_by_stages(replay, stages, count);
+    if (replay->lack) {
         return REPLAY_UNSUPPORTED;
     }
     return replay_create_pipeline(replay->device, &replay->commands, replay->cache,
@@ -151,6 +158,7 @@ static void store_outcome(struct replay *replay, struct digest content, enum rep
     struct replay_object *object = replay_objects_find(&replay->objects, content);
     object->state = has_succeeded(outcome) ? REPLAY_MADE : REPLAY_FAILED;
     object->outcome = outcome;
+    object->lack = replay->lack;
     object->handle = handle;
     if (object->state == REPLAY_MADE && object->type == VK_OBJECT_TYPE_SHADER_MODULE) {
         const VkShaderModuleCreateInfo *module = (const VkShaderModuleCreateInfo *)info;
@@ -187,6 +195,7 @@ static bool find_handle(void *user, VkObjectType type, struct digest content, ui
     if (object) {
         if (object->state != REPLAY_BEING_MADE && object->type == type) {
             outcome = object->outcome;
+            replay->lack = object->lack;
         }
     } else if (replay->depth < MAX_DEPTH) {
         replay->depth++;
@@ -237,6 +246,7 @@ enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipelin
     }
     const struct replay_object *object = replay_objects_find(&replay->objects, pipeline);
     if (object) {
+        replay->lack = object->lack;
         return object->type == VK_OBJECT_TYPE_PIPELINE ? object->outcome : REPLAY_INVALID;
     }
     return replay_form(replay, pipeline);
@@ -258,6 +268,11 @@ struct replay *replay_new(VkDevice device, const struct replay_commands *command
         };
     }
     return replay;
+}
+
+const char *replay_lack(const struct replay *replay)
+{
+    return replay->lack ? replay->lack : "the command that creates it";
 }
 
 void replay_delete(struct replay *replay)

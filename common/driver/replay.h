@@ -69,6 +69,10 @@ struct replay *replay_new(VkDevice device, const struct replay_commands *command
  * next pipelines), and destroys it unless it is a library for others. Calls Vulkan. */
 enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipeline);
 
+/* What the device lacks for the last pipeline if that was REPLAY_UNSUPPORTED: a limit, as Vulkan
+ * calls it, or words. Static storage. */
+const char *replay_lack(const struct replay *replay);
+
 /* Destroys all objects, and frees; NULL is a no-op. */
 void replay_delete(struct replay *replay);
 

@@ -45,16 +45,18 @@ static bool is_within(uint64_t value, uint32_t limit)
     return limit == 0 || value <= limit;
 }
 
-bool replay_limits_allow_layout(const struct replay_limits *limits,
-                                const VkPipelineLayoutCreateInfo *info)
+const char *replay_limits_exceeded_by_layout(const struct replay_limits *limits,
+                                             const VkPipelineLayoutCreateInfo *info)
 {
     for (uint32_t i = 0; i < info->pushConstantRangeCount; i++) {
         const VkPushConstantRange *range = &info->pPushConstantRanges[i];
         if (!is_within((uint64_t)range->offset + range->size, limits->max_push_constants_size)) {
-            return false;
+            return "maxPushConstantsSize";
         }
     }
-    return is_within(info->setLayoutCount, limits->max_bound_descriptor_sets);
+    return is_within(info->setLayoutCount, limits->max_bound_descriptor_sets)
+               ? NULL
+               : "maxBoundDescriptorSets";
 }
 
 /* 0: the stage requires none. */
@@ -70,15 +72,17 @@ static uint32_t required_subgroup_size(const VkPipelineShaderStageCreateInfo *st
     return 0;
 }
 
-static bool is_subgroup_size_allowed(const struct replay_limits *limits,
-                                     const VkPipelineShaderStageCreateInfo *stage,
-                                     uint32_t required)
+static const char *exceeded_by_subgroup_size(const struct replay_limits *limits,
+                                             const VkPipelineShaderStageCreateInfo *stage,
+                                             uint32_t required)
 {
     if (required == 0 || limits->max_subgroup_size == 0) {
-        return true;
+        return NULL;
     }
-    return required >= limits->min_subgroup_size && required <= limits->max_subgroup_size &&
-           (stage->stage & ~limits->required_subgroup_size_stages) == 0;
+    return required < limits->min_subgroup_size                    ? "minSubgroupSize"
+           : required > limits->max_subgroup_size                  ? "maxSubgroupSize"
+           : stage->stage & ~limits->required_subgroup_size_stages ? "requiredSubgroupSizeStages"
+                                                                   : NULL;
 }
 
 /* For full subgroups the width of a workgroup must be a multiple of this; 0: no restriction. */
@@ -94,42 +98,42 @@ static uint32_t full_subgroup_size(const struct replay_limits *limits,
     return required != 0 ? required : limits->subgroup_size;
 }
 
-static bool is_workgroup_allowed(const struct replay_limits *limits,
-                                 const VkPipelineShaderStageCreateInfo *stage,
-                                 const uint32_t size[3], uint32_t required)
+static const char *exceeded_by_workgroup(const struct replay_limits *limits,
+                                         const VkPipelineShaderStageCreateInfo *stage,
+                                         const uint32_t size[3], uint32_t required)
 {
     uint64_t invocations = 1;
     for (int i = 0; i < 3; i++) {
         if (!is_within(size[i], limits->max_workgroup_size[i])) {
-            return false;
+            return "maxComputeWorkGroupSize";
         }
         invocations *= size[i] < UINT16_MAX ? size[i] : UINT16_MAX;
     }
     uint32_t full = full_subgroup_size(limits, stage->flags, required);
     if (full != 0 && size[0] % full != 0) {
-        return false;
+        return "subgroupSize";
     }
     if (required != 0 && limits->max_workgroup_subgroups != 0 &&
         invocations > (uint64_t)required * limits->max_workgroup_subgroups) {
-        return false;
+        return "maxComputeWorkgroupSubgroups";
     }
-    return is_within(invocations, limits->max_workgroup_invocations);
+    return is_within(invocations, limits->max_workgroup_invocations)
+               ? NULL
+               : "maxComputeWorkGroupInvocations";
 }
 
-bool replay_limits_allow_stage(const struct replay_limits *limits,
-                               const VkPipelineShaderStageCreateInfo *stage, const void *code,
-                               size_t code_size)
+const char *replay_limits_exceeded_by_stage(const struct replay_limits *limits,
+                                            const VkPipelineShaderStageCreateInfo *stage,
+                                            const void *code, size_t code_size)
 {
     uint32_t required = required_subgroup_size(stage);
-    if (!is_subgroup_size_allowed(limits, stage, required)) {
-        return false;
-    }
+    const char *exceeded = exceeded_by_subgroup_size(limits, stage, required);
     uint32_t size[3];
-    if (stage->stage != VK_SHADER_STAGE_COMPUTE_BIT || !code ||
+    if (exceeded || stage->stage != VK_SHADER_STAGE_COMPUTE_BIT || !code ||
         !spirv_workgroup_size(code, code_size, stage->pName, stage->pSpecializationInfo, size)) {
-        return true;
+        return exceeded;
     }
-    return is_workgroup_allowed(limits, stage, size, required);
+    return exceeded_by_workgroup(limits, stage, size, required);
 }
 
 #define MAGIC        0x07230203u

@@ -28,18 +28,21 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
                          PFN_vkGetPhysicalDeviceProperties2 get_properties2,
                          VkPhysicalDevice device, struct replay_limits *ret_limits);
 
-/* Sets and push constants (VUID-VkPipelineLayoutCreateInfo-setLayoutCount-00286,
+/* The functions below give the name of a limit that is exceeded, as Vulkan calls it (static
+ * storage), or NULL.
+ *
+ * Sets and push constants (VUID-VkPipelineLayoutCreateInfo-setLayoutCount-00286,
  * VUID-VkPushConstantRange-offset-00294, -size-00298). */
-bool replay_limits_allow_layout(const struct replay_limits *limits,
-                                const VkPipelineLayoutCreateInfo *info);
+const char *replay_limits_exceeded_by_layout(const struct replay_limits *limits,
+                                             const VkPipelineLayoutCreateInfo *info);
 
 /* Required subgroup sizes (VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-*,
  * VUID-VkPipelineShaderStageCreateInfo-pNext-02755) and, if the code of a compute stage is given
  * (else NULL), the workgroup's size ("Built-In Variables", WorkgroupSize;
  * VUID-VkPipelineShaderStageCreateInfo-pNext-02756, -02757, -flags-02758, -02759). */
-bool replay_limits_allow_stage(const struct replay_limits *limits,
-                               const VkPipelineShaderStageCreateInfo *stage, const void *code,
-                               size_t code_size);
+const char *replay_limits_exceeded_by_stage(const struct replay_limits *limits,
+                                            const VkPipelineShaderStageCreateInfo *stage,
+                                            const void *code, size_t code_size);
 
 /* Reads the workgroup size (x, y, z) of the entry point `name` from SPIR-V, under this
  * specialization (may be NULL): the object decorated with WorkgroupSize if there is one, else

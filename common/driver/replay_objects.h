@@ -34,6 +34,7 @@ struct replay_object {
     VkObjectType type;
     enum replay_state state;
     enum replay_outcome outcome;
+    const char *lack; /* if UNSUPPORTED: replay_lack */
     union replay_handle handle;
     const void *code; /* of a shader module; borrowed */
     size_t code_size;

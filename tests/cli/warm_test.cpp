@@ -68,14 +68,19 @@ class Warm : public ::testing::Test {
         return run_tool(arguments, environment(more));
     }
 
-    json caches(std::vector<std::string> arguments, const Environment &more = {}, int status = 0)
+    json document(std::vector<std::string> arguments, const Environment &more = {}, int status = 0)
     {
         arguments.push_back("--json");
         ToolResult result = warm(arguments, more);
         EXPECT_EQ(result.exit_status, status) << result.err;
         json document = json::parse(result.out, nullptr, false);
         EXPECT_TRUE(document.is_object()) << result.out;
-        return document.value("caches", json());
+        return document;
+    }
+
+    json caches(std::vector<std::string> arguments, const Environment &more = {}, int status = 0)
+    {
+        return document(std::move(arguments), more, status).value("caches", json());
     }
 
     long event_count(const std::string &name) const
@@ -224,7 +229,31 @@ TEST_F(Warm, OnlyWhatTheDeviceOffers)
     json cache = caches({}, {{"WPTEST_ICD_API", "1.1"}}).at(0);
     EXPECT_EQ(cache["state"], "nothing");
     EXPECT_EQ(cache["not_offered"], PIPELINES);
-    EXPECT_TRUE(contains(warm({}, {{"WPTEST_ICD_API", "1.1"}}).err, "the Vulkan version"));
+    const json lacks = json::array({{{"name", "program"},
+                                     {"device", "Warmpipe test device"},
+                                     {"lacks", "the Vulkan version"},
+                                     {"pipelines", PIPELINES}}});
+    for (const char *option : {"--force", "--dry-run"}) {
+        const json told = document({option}, {{"WPTEST_ICD_API", "1.1"}});
+        ASSERT_EQ(told["coverage"].size(), 1u) << told;
+        EXPECT_EQ(told["coverage"][0]["pipelines"], PIPELINES);
+        EXPECT_EQ(told["coverage"][0]["covered"], 0);
+        EXPECT_EQ(told["lacks"], lacks) << option;
+    }
+    EXPECT_TRUE(contains(warm({}, {{"WPTEST_ICD_API", "1.1"}}).out, "the Vulkan version"));
+}
+
+TEST_F(Warm, TellsHowManyPipelinesTheDeviceCovers)
+{
+    record();
+    for (const char *option : {"--dry-run", "--force"}) {
+        const json told = document({option});
+        EXPECT_EQ(told["coverage"][0]["covered"], PIPELINES) << told;
+        EXPECT_EQ(told["lacks"], json::array());
+    }
+    EXPECT_FALSE(contains(warm({"--force"}).out, "covered")) << "nothing is lacking";
+    // A cache is there, and nothing was looked at.
+    EXPECT_EQ(document({})["coverage"], json::array());
 }
 
 TEST_F(Warm, ACrashCostsOneRecipe)

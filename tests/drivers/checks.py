@@ -99,7 +99,11 @@ def sharing(place):
 
 
 def replay_recipes(place):
-    told = place.warm()
+    document = place.warm_document()
+    (told,) = document["caches"]
+    (coverage,) = document["coverage"]
+    expect(coverage["covered"] == coverage["pipelines"] == told["recipes"] and
+           not document["lacks"], f"not all covered: {document}")
     if not place.device.keeps:
         expect(told["state"] == "ineffective", f"warm: {told}")
         return

@@ -6,8 +6,8 @@ from suite import Skip, expect
 # None of the layer's affair: no pipelines, or pipelines that may have no cache.
 UNTOUCHED = ("shader_object", "pipeline_binary")
 NAMES = ("flags2", "local_read", "robustness", "descriptor_buffer", "queries", "internal_cache",
-         "libraries", "identifiers", "generated_commands", "ray_tracing", "cooperative_matrix",
-         *UNTOUCHED)
+         "libraries", "library_layouts", "identifiers", "generated_commands", "ray_tracing",
+         "cooperative_matrix", *UNTOUCHED)
 
 
 def run_feature(place, name, *arguments, **variables):

@@ -217,11 +217,15 @@ class Place:
         expect(run.said["failed_calls"] == 0, f"calls failed: {arguments}")
         return run
 
-    def warm(self, *arguments):
-        """What `warmpipe warm` says of its one device."""
+    def warm_document(self, *arguments):
+        """What `warmpipe warm` says, of one device and program."""
         _, finish = self.start(self.suite.tool(), ["warm", "--json", *arguments])
         run = finish()
         expect(run.status == 0, f"warm ends with {run.status}: {run.output} {run.errors[-300:]}")
-        caches = json.loads(run.output)["caches"]
-        expect(len(caches) == 1, f"warm found {len(caches)} devices and programs: {run.output}")
-        return caches[0]
+        document = json.loads(run.output)
+        expect(len(document["caches"]) == 1, f"warm found not one device and program: {document}")
+        return document
+
+    def warm(self, *arguments):
+        """What it says of its cache."""
+        return self.warm_document(*arguments)["caches"][0]

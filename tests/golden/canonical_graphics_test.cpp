@@ -212,6 +212,23 @@ TEST(CanonicalGraphics, FragmentOutput)
     expect_form("fragment_output", &info);
 }
 
+TEST(CanonicalGraphics, VertexInput)
+{
+    VkGraphicsPipelineLibraryCreateInfoEXT subset = {};
+    subset.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT;
+    subset.flags = VK_GRAPHICS_PIPELINE_LIBRARY_VERTEX_INPUT_INTERFACE_BIT_EXT;
+    VkPipelineInputAssemblyStateCreateInfo input_assembly = {};
+    input_assembly.sType = VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO;
+    input_assembly.topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST;
+    VkGraphicsPipelineCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO;
+    info.pNext = &subset;
+    info.flags = VK_PIPELINE_CREATE_LIBRARY_BIT_KHR;
+    info.pInputAssemblyState = &input_assembly;
+    info.layout = (VkPipelineLayout)2;
+    expect_form("vertex_input", &info);
+}
+
 TEST(CanonicalGraphics, RayTracing)
 {
     const VkPipelineShaderStageCreateInfo raygen = stage(VK_SHADER_STAGE_RAYGEN_BIT_KHR, 11);

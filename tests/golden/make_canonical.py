@@ -226,6 +226,25 @@ def fragment_output():
     )
 
 
+def vertex_input():
+    """A library without shaders keeps the layout that Vulkan ignores."""
+    assembly = u32(0, 3, 0) + END
+    chain = u32(1000320002, 1)
+    return (
+        u32(28)
+        + u64(0x800)
+        + u32(0)
+        + ABSENT * 2
+        + there(assembly)
+        + ABSENT * 7
+        + handle(2, PIPELINE_LAYOUT)
+        + handle(0, RENDER_PASS)
+        + u32(0)
+        + chain
+        + END
+    )
+
+
 def ray_tracing():
     group = u32(0, 0, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF) + ABSENT + END
     libraries = there(u32(1), there(handle(10, PIPELINE)), END)
@@ -248,7 +267,8 @@ def ray_tracing():
 
 FORMS = [
     compute, heap, module, set_layout, pipeline_layout, template, sampler, conversion, render_pass,
-    render_pass_2, graphics, fragment_output, ray_tracing,
+    render_pass_2, graphics, fragment_output, vertex_input,
+    ray_tracing,
 ]
 
 

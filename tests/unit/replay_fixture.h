@@ -43,6 +43,13 @@ class Replay : public ::testing::Test {
         EXPECT_TRUE(driver.alive.empty());
     }
 
+    // What the device lacks for a pipeline that it cannot have.
+    std::string lack(digest pipeline)
+    {
+        EXPECT_EQ(play(pipeline), REPLAY_UNSUPPORTED);
+        return replay_lack(replay_);
+    }
+
     replay_outcome play(digest pipeline)
     {
         if (!replay_) {

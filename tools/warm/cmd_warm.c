@@ -16,6 +16,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
+#include "tools/warm/warm_coverage.h"
 #include "tools/warm/warm_report.h"
 #include "tools/warm/warm_watch.h"
 
@@ -59,6 +60,7 @@ struct warming {
     unsigned jobs;
     uint64_t timeout_ns;
     struct output output;
+    struct warm_coverage coverage;
     bool found; /* something could not be done */
 };
 
@@ -154,6 +156,7 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
     warm_watch_run(target, warming->shared, &warming->probe, &progress);
     report->time_ns = clock_now_ns() - begin;
     warm_report_take(report, warming->shared, target->offer_only);
+    warm_coverage_add(&warming->coverage, report, warming->shared);
 }
 
 static void warm_identity(struct warming *warming, const char *app,
@@ -327,9 +330,11 @@ static int warm_run(struct warming *warming)
         output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
         output_open(&warming->output, "caches", OUTPUT_TABLE);
         output_close(&warming->output);
+        warm_coverage_show(&warming->coverage, &warming->output);
         status = output_end(&warming->output, EXIT_CLEAN);
     } else if (warm_begin(warming)) {
         output_close(&warming->output);
+        warm_coverage_show(&warming->coverage, &warming->output);
         if (warming->devices.count == 0) {
             output_message("warm: nothing to do: no Vulkan device on this machine");
         }
@@ -339,6 +344,7 @@ static int warm_run(struct warming *warming)
     }
     warm_probe_end(&warming->probe);
     vulkan_devices_free(&warming->devices);
+    warm_coverage_free(&warming->coverage);
     return status;
 }
 
@@ -376,7 +382,10 @@ const struct verb verb_warm = {
         "cache yet: after a driver update, on another GPU, in a new container. PATH: a\n"
         "program's folder, or, with --app, recipes from elsewhere: a file, or a folder of\n"
         "them; their SPIR-V is validated.\n"
-        "What crashes or hangs the driver is skipped from then on.\n\n"
+        "What crashes or hangs the driver is skipped from then on. Where a device lacks\n"
+        "something that pipelines need, it says how many of the program's it covers, and\n"
+        "by name which extension, feature or limit the others need; a dry run knows of\n"
+        "extensions and features alone.\n\n"
         "Exit status: 0 fine, or nothing to do; 1 something could not be replayed as it\n"
         "should; 2 not done.",
     .options = options,

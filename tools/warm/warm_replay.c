@@ -25,6 +25,7 @@ struct warm_replay {
     struct warm_shared *shared;
     struct warm_cache cache;
     pthread_mutex_t alone; /* where the driver's caches must not be used by two threads */
+    pthread_mutex_t lacks; /* of the shared memory: new names */
     sigset_t signals;      /* blocked; the main thread waits for them */
     uint64_t next_save_ns;
 };
@@ -58,6 +59,14 @@ static _Noreturn void replay_fail(struct warm_replay *process, const char *text)
     replay_end(process, WARM_END_FAILED);
 }
 
+static uint32_t replay_lack_bit(struct warm_replay *process, const char *name)
+{
+    pthread_mutex_lock(&process->lacks);
+    const uint32_t bit = warm_lacks_bit(&process->shared->lacks, name);
+    pthread_mutex_unlock(&process->lacks);
+    return bit;
+}
+
 /* The worker pool. */
 
 static void replay_item(struct replay_pool *pool, struct replay *replay, unsigned worker,
@@ -78,9 +87,13 @@ static void replay_item(struct replay_pool *pool, struct replay *replay, unsigne
     }
     /* What was compiled by a process that then died is a hit in the next: the first success counts.
      */
-    _Atomic uint8_t *result = &shared->outcomes[item];
+    _Atomic uint8_t *result = &shared->items[item].outcome;
     if (!(atomic_load(result) == (uint8_t)REPLAY_COMPILED && outcome == REPLAY_HIT)) {
         atomic_store(result, (uint8_t)outcome);
+    }
+    if (outcome == REPLAY_UNSUPPORTED) {
+        atomic_store(&shared->items[item].lacks,
+                     replay_lack_bit(pool->process, replay_lack(replay)));
     }
     atomic_store(&slot->item, 0);
 }
@@ -190,24 +203,37 @@ static void replay_items(struct warm_replay *process, const struct warm_vulkan *
     warm_cache_detach(&process->cache);
 }
 
+struct replay_needs {
+    struct warm_replay *process;
+    uint32_t lacks;
+};
+
+static void replay_note_lack(void *user, const char *name)
+{
+    struct replay_needs *needs = user;
+    needs->lacks |= replay_lack_bit(needs->process, name);
+}
+
 static void replay_environment(struct warm_replay *process, uint32_t index, const size_t *items,
                                size_t count)
 {
     const struct warm_target *target = process->target;
     struct warm_shared *shared = process->shared;
     struct warm_vulkan vulkan;
-    char text[sizeof shared->missing] = "";
+    struct replay_needs needs = {process, 0};
+    char text[sizeof shared->failure] = "";
     switch (warm_vulkan_open(target->recipes->environments[index], target->device, target->digest,
-                             target->offer_only, &vulkan, text, sizeof text)) {
+                             target->offer_only, &vulkan, text, sizeof text, replay_note_lack,
+                             &needs)) {
     case WARM_MADE:
         if (!target->offer_only) {
             replay_items(process, &vulkan, items, count);
         }
         break;
     case WARM_NOT_MADE:
-        memcpy(shared->missing, text, sizeof shared->missing);
         for (size_t i = 0; i < count; i++) {
-            atomic_store(&shared->outcomes[items[i]], WARM_NOT_OFFERED);
+            atomic_store(&shared->items[items[i]].lacks, needs.lacks);
+            atomic_store(&shared->items[items[i]].outcome, WARM_NOT_OFFERED);
         }
         break;
     case WARM_NO_DEVICE:
@@ -226,7 +252,7 @@ static size_t replay_select(const struct warm_replay *process, size_t from, size
     size_t count = 0;
     size_t i = from;
     for (; i < recipes->item_count && recipes->items[i].environment == environment; i++) {
-        const uint8_t outcome = atomic_load(&process->shared->outcomes[i]);
+        const uint8_t outcome = atomic_load(&process->shared->items[i].outcome);
         const bool due = outcome == WARM_PENDING || outcome == (uint8_t)REPLAY_COMPILED ||
                          outcome == (uint8_t)REPLAY_HIT;
         if (due && (only == WARM_ALL || only == i)) {
@@ -263,7 +289,7 @@ static void replay_skip_crashed(struct warm_replay *process)
     }
     for (size_t i = 0; i < target->recipes->item_count; i++) {
         if (recipe_crashes_have(crashes, target->recipes->items[i].pipeline)) {
-            atomic_store(&process->shared->outcomes[i], WARM_CRASHED);
+            atomic_store(&process->shared->items[i].outcome, WARM_CRASHED);
         }
     }
     recipe_crashes_close(crashes);
@@ -291,8 +317,10 @@ static void replay_open_cache(struct warm_replay *process)
 
 void warm_replay_run(const struct warm_target *target, struct warm_shared *shared, size_t only)
 {
-    struct warm_replay process = {
-        .target = target, .shared = shared, .alone = PTHREAD_MUTEX_INITIALIZER};
+    struct warm_replay process = {.target = target,
+                                  .shared = shared,
+                                  .alone = PTHREAD_MUTEX_INITIALIZER,
+                                  .lacks = PTHREAD_MUTEX_INITIALIZER};
     const struct warm_recipes *recipes = target->recipes;
     size_t *items = malloc((recipes->item_count + 1) * sizeof *items);
     replay_prepare(&process);

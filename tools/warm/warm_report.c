@@ -104,7 +104,7 @@ static const char *report_state_id(enum warm_state state)
     return ids[state];
 }
 
-static size_t report_count_skipped(const struct warm_report *report)
+size_t warm_report_skipped(const struct warm_report *report)
 {
     size_t count = 0;
     for (int i = REPLAY_HIT + 1; i < WARM_PENDING; i++) {
@@ -123,7 +123,7 @@ static enum warm_state report_state_of(const struct warm_report *report,
         return WARM_STATE_INTERRUPTED;
     }
     if (offer_only) {
-        return report_count_skipped(report) < report->total ? WARM_STATE_TO_DO : WARM_STATE_NOTHING;
+        return warm_report_skipped(report) < report->total ? WARM_STATE_TO_DO : WARM_STATE_NOTHING;
     }
     if (report->counts.of[REPLAY_COMPILED] + report->counts.of[REPLAY_HIT] == 0) {
         return WARM_STATE_NOTHING;
@@ -147,10 +147,8 @@ void warm_report_take(struct warm_report *report, const struct warm_shared *shar
     }
     for (int i = REPLAY_HIT + 1; i < WARM_PENDING; i++) {
         if (report->counts.of[i] > 0) {
-            output_message("warm: '%s' on %s: %zu %s%s%s", report->app, report->device,
-                           report->counts.of[i], report_outcome_id(i),
-                           i == WARM_NOT_OFFERED ? ": " : "",
-                           i == WARM_NOT_OFFERED ? shared->missing : "");
+            output_message("warm: '%s' on %s: %zu %s", report->app, report->device,
+                           report->counts.of[i], report_outcome_id(i));
         }
     }
 }
@@ -164,7 +162,7 @@ void warm_report_show(const struct warm_report *report, struct output *output, b
     output_number(output, "recipes", report->total);
     output_number(output, "compiled", report->counts.of[REPLAY_COMPILED]);
     output_number(output, "hit", report->counts.of[REPLAY_HIT]);
-    output_number(output, "skipped", report_count_skipped(report));
+    output_number(output, "skipped", warm_report_skipped(report));
     for (int i = REPLAY_HIT + 1; detailed && i < WARM_PENDING; i++) {
         output_number(output, report_outcome_id(i), report->counts.of[i]);
     }

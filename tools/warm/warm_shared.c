@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/warm/warm_shared.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -23,7 +24,7 @@ bool warm_target_has(const struct warm_target *target, const struct environment 
 
 struct warm_shared *warm_shared_new(size_t item_count)
 {
-    const size_t size = sizeof(struct warm_shared) + item_count;
+    const size_t size = sizeof(struct warm_shared) + item_count * sizeof(struct warm_item_state);
     struct warm_shared *shared =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
@@ -45,11 +46,12 @@ void warm_shared_delete(struct warm_shared *shared)
 void warm_shared_reset(struct warm_shared *shared)
 {
     warm_shared_restart(shared);
-    shared->missing[0] = '\0';
+    atomic_store(&shared->lacks.count, 0);
     shared->save_reason = STATUS_ok;
     shared->saved_bytes = 0;
     for (size_t i = 0; i < shared->item_count; i++) {
-        atomic_store(&shared->outcomes[i], WARM_PENDING);
+        atomic_store(&shared->items[i].outcome, WARM_PENDING);
+        atomic_store(&shared->items[i].lacks, 0);
     }
 }
 
@@ -62,11 +64,32 @@ void warm_shared_restart(struct warm_shared *shared)
     shared->failure[0] = '\0';
 }
 
+uint32_t warm_lacks_bit(struct warm_lacks *lacks, const char *name)
+{
+    const uint32_t count = atomic_load(&lacks->count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strncmp(lacks->names[i], name, WARM_LACK_SIZE - 1) == 0) {
+            return 1u << i;
+        }
+    }
+    if (count == WARM_MAX_LACKS) {
+        return 0;
+    }
+    /* The name first: a process may die in between. */
+    snprintf(lacks->names[count], WARM_LACK_SIZE, "%s", name);
+    atomic_store(&lacks->count, count + 1);
+    return 1u << count;
+}
+
 struct warm_counts warm_shared_count(const struct warm_shared *shared)
 {
     struct warm_counts counts = {0};
     for (size_t i = 0; i < shared->item_count; i++) {
-        counts.of[atomic_load_explicit(&shared->outcomes[i], memory_order_relaxed)]++;
+        const uint32_t lacks = atomic_load_explicit(&shared->items[i].lacks, memory_order_relaxed);
+        counts.of[atomic_load_explicit(&shared->items[i].outcome, memory_order_relaxed)]++;
+        for (uint32_t name = 0; name < WARM_MAX_LACKS && lacks >> name != 0; name++) {
+            counts.lacking[name] += lacks >> name & 1;
+        }
     }
     return counts;
 }

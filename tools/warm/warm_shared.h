@@ -78,16 +78,30 @@ struct warm_slot {
     _Atomic uint64_t since_ns; /* CLOCK_MONOTONIC */
 };
 
+/* What the device lacks, by names. */
+#define WARM_MAX_LACKS 32
+#define WARM_LACK_SIZE 256 /* a longer name is cut */
+
+struct warm_lacks {
+    _Atomic uint32_t count;
+    char names[WARM_MAX_LACKS][WARM_LACK_SIZE];
+};
+
+struct warm_item_state {
+    _Atomic uint8_t outcome; /* enum warm_outcome */
+    _Atomic uint32_t lacks;  /* bit n: it needs the n-th name of the lacks */
+};
+
 struct warm_shared {
     size_t size; /* of this mapping, bytes */
     size_t item_count;
     struct warm_slot slots[WARM_MAX_JOBS];
     enum warm_end end;
     char failure[160];
-    char missing[160];          /* what the device does not offer; "": nothing */
-    enum status save_reason;    /* of the last save */
-    uint64_t saved_bytes;       /* 0: nothing is saved */
-    _Atomic uint8_t outcomes[]; /* of each item, enum warm_outcome */
+    struct warm_lacks lacks;
+    enum status save_reason; /* of the last save */
+    uint64_t saved_bytes;    /* 0: nothing is saved */
+    struct warm_item_state items[];
 };
 
 /* Maps it with all items pending. NULL: out of memory. */
@@ -102,9 +116,14 @@ void warm_shared_reset(struct warm_shared *shared);
 /* Before a process is started: clears what an earlier process said of itself. Outcomes stay. */
 void warm_shared_restart(struct warm_shared *shared);
 
-/* Items by outcome. */
+/* The bit of a name among the lacks, which is added if it is new; 0: there are too many. One thread
+ * at a time. */
+uint32_t warm_lacks_bit(struct warm_lacks *lacks, const char *name);
+
+/* Items by outcome, and by what they need and the device lacks. */
 struct warm_counts {
     size_t of[WARM_OUTCOME_COUNT];
+    size_t lacking[WARM_MAX_LACKS];
 };
 struct warm_counts warm_shared_count(const struct warm_shared *shared);
 

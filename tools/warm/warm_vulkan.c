@@ -123,7 +123,8 @@ static bool warm_vulkan_find_device(struct warm_vulkan *vulkan, uint32_t index,
 
 static bool warm_vulkan_is_offered(struct warm_vulkan *vulkan,
                                    const struct environment *environment,
-                                   const struct environment_device *told, const char **ret_missing)
+                                   const struct environment_device *told, environment_tell *tell,
+                                   void *user)
 {
     const struct environment_commands commands = {
         .get_properties = VULKAN_GET(vulkan, vkGetPhysicalDeviceProperties),
@@ -131,7 +132,7 @@ static bool warm_vulkan_is_offered(struct warm_vulkan *vulkan,
         .get_features = VULKAN_GET(vulkan, vkGetPhysicalDeviceFeatures),
         .get_features2 = VULKAN_GET_2(vulkan, told, vkGetPhysicalDeviceFeatures2),
     };
-    return environment_is_offered(environment, &commands, vulkan->physical, ret_missing);
+    return environment_is_offered(environment, &commands, vulkan->physical, tell, user);
 }
 
 static bool warm_vulkan_create_device(struct warm_vulkan *vulkan,
@@ -195,11 +196,11 @@ static void warm_vulkan_load_commands(struct warm_vulkan *v)
 
 enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t index,
                                 struct digest identity, bool offer_only,
-                                struct warm_vulkan *ret_vulkan, char *text, size_t size)
+                                struct warm_vulkan *ret_vulkan, char *text, size_t size,
+                                environment_tell *tell, void *user)
 {
     const struct environment_device told = environment_device_of(environment);
     struct warm_vulkan *vulkan = ret_vulkan;
-    const char *missing = NULL;
     *vulkan = (struct warm_vulkan){0};
     const char *problem = vulkan_loader_open(&vulkan->loader);
     if (problem) {
@@ -216,14 +217,14 @@ enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t 
         snprintf(text, size, "the device is not there any more");
         return WARM_NO_DEVICE;
     }
-    if (!warm_vulkan_is_offered(vulkan, environment, &told, &missing)) {
-        snprintf(text, size, "%s", missing);
+    if (!warm_vulkan_is_offered(vulkan, environment, &told, tell, user)) {
         return WARM_NOT_MADE;
     }
     if (offer_only) {
         return WARM_MADE;
     }
     if (!warm_vulkan_create_device(vulkan, environment, text, size)) {
+        tell(user, text);
         return WARM_NOT_MADE;
     }
     warm_vulkan_load_commands(vulkan);

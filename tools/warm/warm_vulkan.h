@@ -30,11 +30,13 @@ enum warm_made {
 
 /* Makes an instance and, if the device offers all of the environment, the device. `index` is the
  * device's place in the loader's order, `identity` the digest that names its files. `offer_only`:
- * do not make the device itself. Unless WARM_MADE, text (of `size` bytes) says why. Closed with
- * warm_vulkan_close, whatever the result. */
+ * do not make the device itself. WARM_NOT_MADE: `tell` was told what the device lacks.
+ * WARM_NO_DEVICE: text (of `size` bytes) says why. Closed with warm_vulkan_close, whatever the
+ * result. */
 enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t index,
                                 struct digest identity, bool offer_only,
-                                struct warm_vulkan *ret_vulkan, char *text, size_t size);
+                                struct warm_vulkan *ret_vulkan, char *text, size_t size,
+                                environment_tell *tell, void *user);
 
 void warm_vulkan_close(struct warm_vulkan *vulkan);
 

@@ -332,7 +332,7 @@ static void watch_block(struct watch *watch, size_t item)
     const struct warm_target *target = &watch->target;
     int fd;
     const pid_t pid = watch_fork(&fd);
-    atomic_store(&watch->shared->outcomes[item], WARM_CRASHED);
+    atomic_store(&watch->shared->items[item].outcome, WARM_CRASHED);
     if (pid == 0) {
         struct recipe_crashes *crashes;
         if (recipe_crashes_open(target->root, target->app, target->digest, 1, &crashes) ==

@@ -12,7 +12,7 @@ struct feature_request {
     VkBool32 members[64];
 };
 
-static void feature_must(VkResult result, const char *what)
+void feature_must(VkResult result, const char *what)
 {
     if (result < VK_SUCCESS) {
         fprintf(stderr, "features: %s: %d\n", what, result);

@@ -67,6 +67,9 @@ void feature_device_close(const struct feature_device *device,
 PFN_vkVoidFunction feature_command(const struct feature_device *device, const char *name);
 _Noreturn void feature_skip(const char *what);
 
+/* Ends the program with status 1 unless the result is VK_SUCCESS. */
+void feature_must(VkResult result, const char *what);
+
 /* Adds bytes to what was seen. */
 void outcome_see(struct outcome *outcome, const void *bytes, size_t size);
 
@@ -126,6 +129,7 @@ void create_generated_commands(struct feature_device *device, uint32_t variant);
 void create_cooperative_matrix(struct feature_device *device, uint32_t variant);
 void create_local_read(struct feature_device *device, uint32_t variant);
 void create_libraries(struct feature_device *device, uint32_t variant);
+void create_library_layouts(struct feature_device *device, uint32_t variant);
 void create_identifiers(struct feature_device *device, uint32_t variant);
 void create_ray_tracing(struct feature_device *device, uint32_t variant);
 void create_shader_object(struct feature_device *device, uint32_t variant);

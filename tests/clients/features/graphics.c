@@ -181,8 +181,9 @@ static void link_libraries(struct feature_device *device, const VkPipeline *libr
     vkDestroyPipeline(device->device, pipeline, NULL);
 }
 
-/* A library for each part, linked in one order quickly and in the other with optimization. */
-void create_libraries(struct feature_device *device, uint32_t variant)
+/* A library for each part, linked in one order quickly and in the other with optimization. `other`:
+ * the layout of those without shaders. */
+static void create_and_link(struct feature_device *device, uint32_t variant, VkPipelineLayout other)
 {
     static const VkGraphicsPipelineLibraryFlagsEXT parts[] = {
         LIBRARY_OF(VERTEX_INPUT_INTERFACE), LIBRARY_OF(PRE_RASTERIZATION_SHADERS),
@@ -198,6 +199,7 @@ void create_libraries(struct feature_device *device, uint32_t variant)
             .pNext = &g.rendering,
             .flags = parts[i]};
         VkGraphicsPipelineCreateInfo info = graphics_part(device, &g, &library, parts[i]);
+        info.layout = info.stageCount > 0 ? info.layout : other;
         info.flags |= VK_PIPELINE_CREATE_LIBRARY_BIT_KHR |
                       VK_PIPELINE_CREATE_RETAIN_LINK_TIME_OPTIMIZATION_INFO_BIT_EXT;
         graphics_create(device, &info, &libraries[i]);
@@ -209,6 +211,27 @@ void create_libraries(struct feature_device *device, uint32_t variant)
         vkDestroyPipeline(device->device, libraries[i], NULL);
     }
     graphics_destroy(device, &g);
+}
+
+void create_libraries(struct feature_device *device, uint32_t variant)
+{
+    create_and_link(device, variant, VK_NULL_HANDLE);
+}
+
+/* The libraries without shaders have a layout too, and another one than the rest. Vulkan ignores
+ * it, RADV hashes it. */
+void create_library_layouts(struct feature_device *device, uint32_t variant)
+{
+    const VkPushConstantRange constants = {VK_SHADER_STAGE_ALL_GRAPHICS, 0, 64};
+    const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                             .setLayoutCount = 1,
+                                             .pSetLayouts = &device->set_layout,
+                                             .pushConstantRangeCount = 1,
+                                             .pPushConstantRanges = &constants};
+    VkPipelineLayout other;
+    feature_must(vkCreatePipelineLayout(device->device, &info, NULL, &other), "layout");
+    create_and_link(device, variant, other);
+    vkDestroyPipelineLayout(device->device, other, NULL);
 }
 
 /* A stage without its code. */

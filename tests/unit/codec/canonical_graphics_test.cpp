@@ -369,6 +369,23 @@ TEST_F(CanonicalLibrary, VertexInput)
     content();
 }
 
+// Drivers hash what Vulkan ignores: a replay has to have it too.
+TEST_F(CanonicalLibrary, ALibraryWithoutShadersKeepsItsLayout)
+{
+    for (VkGraphicsPipelineLibraryFlagsEXT subset :
+         {VK_GRAPHICS_PIPELINE_LIBRARY_VERTEX_INPUT_INTERFACE_BIT_EXT,
+          VK_GRAPHICS_PIPELINE_LIBRARY_FRAGMENT_OUTPUT_INTERFACE_BIT_EXT}) {
+        subset_.flags = subset;
+        handles_.unknown_handle = 20;
+        g_.info.layout = VK_NULL_HANDLE;
+        const digest without = content();
+        g_.info.layout = (VkPipelineLayout)21;
+        EXPECT_FALSE(digest_equal(content(), without));
+        g_.info.layout = (VkPipelineLayout)20; // no handle at all
+        EXPECT_TRUE(digest_equal(content(), without));
+    }
+}
+
 TEST_F(CanonicalLibrary, PreRasterization)
 {
     subset_.flags = VK_GRAPHICS_PIPELINE_LIBRARY_PRE_RASTERIZATION_SHADERS_BIT_EXT;

@@ -99,13 +99,17 @@ class EnvironmentDevice : public ::testing::Test {
         return decoded;
     }
 
-    // "" if all is offered.
+    // Names with commas between them; "" if all is offered.
     std::string missing(const environment_commands &commands = all_commands)
     {
-        const char *what = "untouched";
-        bool offered = environment_is_offered(decode(), &commands, nullptr, &what);
-        EXPECT_EQ(offered, std::string(what) == "untouched");
-        return offered ? "" : what;
+        std::string names;
+        environment_tell *tell = [](void *user, const char *name) {
+            auto *all = static_cast<std::string *>(user);
+            *all += (all->empty() ? "" : ", ") + std::string(name);
+        };
+        bool offered = environment_is_offered(decode(), &commands, nullptr, tell, &names);
+        EXPECT_EQ(offered, names.empty());
+        return names;
     }
 
     VkPhysicalDeviceFeatures core = {};
@@ -132,6 +136,14 @@ TEST_F(EnvironmentDevice, LacksAnExtension)
     EXPECT_EQ(missing(), "VK_C");
 }
 
+TEST_F(EnvironmentDevice, TellsEverythingThatItLacks)
+{
+    device.extensions.clear();
+    core.alphaToOne = core.wideLines = VK_TRUE;
+    multiview.multiview = VK_TRUE;
+    EXPECT_EQ(missing(), "VK_B, VK_C, wideLines, alphaToOne, multiview");
+}
+
 TEST_F(EnvironmentDevice, DoesNotTellItsExtensions)
 {
     device.enumerate = VK_ERROR_OUT_OF_HOST_MEMORY;
@@ -141,19 +153,19 @@ TEST_F(EnvironmentDevice, DoesNotTellItsExtensions)
 TEST_F(EnvironmentDevice, LacksACoreFeature)
 {
     core.alphaToOne = VK_TRUE;
-    EXPECT_EQ(missing(), "VkPhysicalDeviceFeatures");
+    EXPECT_EQ(missing(), "alphaToOne");
 }
 
 TEST_F(EnvironmentDevice, LacksAFeature)
 {
     v12.shaderInt8 = VK_TRUE;
-    EXPECT_EQ(missing(), "VkPhysicalDeviceVulkan12Features");
+    EXPECT_EQ(missing(), "shaderInt8");
 }
 
 TEST_F(EnvironmentDevice, LacksAStruct)
 {
     multiview.multiview = VK_TRUE;
-    EXPECT_EQ(missing(), "VkPhysicalDeviceMultiviewFeatures");
+    EXPECT_EQ(missing(), "multiview");
 }
 
 TEST_F(EnvironmentDevice, IsTooOldToBeAsked)

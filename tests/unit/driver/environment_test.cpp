@@ -278,4 +278,21 @@ TEST(FeatureTable, IsOrderedAndHoldsNewAndOld)
     EXPECT_EQ(count_of(UINT32_MAX), 0u);
 }
 
+TEST(FeatureTable, NamesAllFeaturesOfAStructOrNone)
+{
+    char name[FEATURE_NAME_SIZE];
+    for (size_t i = 0; i < feature_struct_count; i++) {
+        const feature_struct &known = feature_structs[i];
+        const bool named = feature_name(known.stype, 0, name);
+        EXPECT_EQ(feature_name(known.stype, known.count - 1, name), named) << known.name;
+        EXPECT_FALSE(feature_name(known.stype, known.count, name)) << known.name;
+    }
+    ASSERT_TRUE(feature_name(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MULTIVIEW_FEATURES, 2, name));
+    EXPECT_STREQ(name, "multiviewTessellationShader");
+    ASSERT_TRUE(feature_name(ENVIRONMENT_CORE_STYPE, ENVIRONMENT_CORE_COUNT - 1, name));
+    EXPECT_STREQ(name, "inheritedQueries");
+    EXPECT_FALSE(feature_name(ENVIRONMENT_CORE_STYPE, ENVIRONMENT_CORE_COUNT, name));
+    EXPECT_FALSE(feature_name(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, 0, name));
+}
+
 } // namespace

@@ -12,34 +12,37 @@ TEST_F(Replay, RespectsTheLimitsOfLayouts)
     EXPECT_EQ(play(pipeline), REPLAY_COMPILED);
     end();
     limits.max_push_constants_size = 124;
-    EXPECT_EQ(play(pipeline), REPLAY_UNSUPPORTED);
+    EXPECT_EQ(lack(pipeline), "maxPushConstantsSize");
     end();
     limits = {};
     limits.max_bound_descriptor_sets = 1;
-    EXPECT_EQ(play(pipeline), REPLAY_UNSUPPORTED);
+    EXPECT_EQ(lack(pipeline), "maxBoundDescriptorSets");
+    // Also the second time, when the layout is known to be none.
+    EXPECT_EQ(lack(pipeline), "maxBoundDescriptorSets");
 }
 
 TEST_F(Replay, RespectsTheLimitsOfWorkgroups)
 {
     digest pipeline = compute(layout());
-    auto outcome = [&](replay_limits set) {
+    auto lack_of = [&](replay_limits set) {
         end();
         limits = set;
-        return play(pipeline);
+        return lack(pipeline);
     };
     replay_limits fits = {};
     fits.max_workgroup_invocations = 64;
     fits.max_workgroup_size[0] = 8;
     fits.max_workgroup_size[1] = 4;
     fits.max_workgroup_size[2] = 2;
-    EXPECT_EQ(outcome(fits), REPLAY_COMPILED);
+    limits = fits;
+    EXPECT_EQ(play(pipeline), REPLAY_COMPILED);
     for (int i = 0; i < 3; i++) {
         replay_limits tight = fits;
         tight.max_workgroup_size[i]--;
-        EXPECT_EQ(outcome(tight), REPLAY_UNSUPPORTED);
+        EXPECT_EQ(lack_of(tight), "maxComputeWorkGroupSize");
     }
     fits.max_workgroup_invocations--;
-    EXPECT_EQ(outcome(fits), REPLAY_UNSUPPORTED);
+    EXPECT_EQ(lack_of(fits), "maxComputeWorkGroupInvocations");
 }
 
 TEST_F(Replay, RespectsTheLimitsOfSubgroups)
@@ -68,18 +71,20 @@ TEST_F(Replay, RespectsTheLimitsOfSubgroups)
     auto changed = [&](auto change, VkPipelineShaderStageCreateFlags flags, bool require) {
         replay_limits set = fits;
         change(set);
-        return outcome(set, flags, require);
+        EXPECT_EQ(outcome(set, flags, require), REPLAY_UNSUPPORTED);
+        return std::string(replay_lack(replay_));
     };
     using L = replay_limits;
-    EXPECT_EQ(changed([](L &l) { l.min_subgroup_size = 16; }, 0, true), REPLAY_UNSUPPORTED);
-    EXPECT_EQ(changed([](L &l) { l.max_subgroup_size = 4; }, 0, true), REPLAY_UNSUPPORTED);
+    EXPECT_EQ(changed([](L &l) { l.min_subgroup_size = 16; }, 0, true), "minSubgroupSize");
+    EXPECT_EQ(changed([](L &l) { l.max_subgroup_size = 4; }, 0, true), "maxSubgroupSize");
     EXPECT_EQ(changed([](L &l) { l.required_subgroup_size_stages = 1; }, 0, true),
-              REPLAY_UNSUPPORTED);
-    EXPECT_EQ(changed([](L &l) { l.max_workgroup_subgroups = 7; }, 0, true), REPLAY_UNSUPPORTED);
-    EXPECT_EQ(changed([](L &l) { l.subgroup_size = 16; }, full, false), REPLAY_UNSUPPORTED);
-    EXPECT_EQ(changed([](L &l) { l.max_subgroup_size = 16; }, varying, false), REPLAY_UNSUPPORTED);
+              "requiredSubgroupSizeStages");
+    EXPECT_EQ(changed([](L &l) { l.max_workgroup_subgroups = 7; }, 0, true),
+              "maxComputeWorkgroupSubgroups");
+    EXPECT_EQ(changed([](L &l) { l.subgroup_size = 16; }, full, false), "subgroupSize");
+    EXPECT_EQ(changed([](L &l) { l.max_subgroup_size = 16; }, varying, false), "subgroupSize");
     required.requiredSubgroupSize = 16;
-    EXPECT_EQ(changed([](L &l) { l.max_subgroup_size = 16; }, full, true), REPLAY_UNSUPPORTED);
+    EXPECT_EQ(changed([](L &l) { l.max_subgroup_size = 16; }, full, true), "subgroupSize");
 }
 
 } // namespace
