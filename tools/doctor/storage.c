@@ -54,7 +54,7 @@ static void storage_add_item(const struct inventory_item *item, void *user)
     contents->bytes += item->bytes;
     contents->caches += reason == STATUS_ok;
     contents->quarantined += reason == STATUS_quarantined;
-    if (reason == STATUS_unreadable) {
+    if (reason == STATUS_unreadable || reason == STATUS_directory_unusable) {
         doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache", STORAGE_READ_HINT,
                     "'%s/%s' cannot be read: %s (%s)", contents->root, item->app,
                     status_text(reason), status_id(reason));
