@@ -92,6 +92,7 @@ static int export_run(const struct arguments *arguments)
 
 const struct verb verb_export = {
     .name = "export",
+    .doing = "merging the recipes",
     .summary = "write a program's recipes to a file",
     .operands = "FILE",
     .description =
@@ -329,6 +330,7 @@ static int import_run(const struct arguments *arguments)
 
 const struct verb verb_import = {
     .name = "import",
+    .doing = "checking the recipes",
     .summary = "take in recipes from a file",
     .operands = "FILE",
     .description =

@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
+#include "tools/cli/progress.h"
 
 /* Caches are compressed once and read often; this level compresses some 400 MB/s. */
 #define REMOTE_ZSTD_LEVEL 3
@@ -331,6 +332,7 @@ enum status remote_get_object(struct remote *remote, const struct head_part *par
         reason = remote_unpack(value.data, value.size, part->unpacked, part->object, ret_data);
     }
     engine_value_free(&value);
+    progress_add(1, "objects");
     return reason;
 }
 
@@ -346,6 +348,7 @@ enum status remote_put_object(struct remote *remote, const void *data, size_t si
     if (reason == STATUS_ok) {
         ret_part->bytes = frame.size;
         reason = remote->engine->operations->put(remote->engine, path, frame.data, frame.size);
+        progress_add(1, "objects");
     }
     bytes_free(&frame);
     return reason;
