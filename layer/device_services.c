@@ -153,7 +153,8 @@ static bool services_disk_full(void *user)
     return recorder_make_room(((struct device_services *)user)->recorder);
 }
 
-/* Recipes are recorded where blobs are kept: elsewhere nobody gains by them. */
+/* Recipes are recorded where blobs are kept: elsewhere nobody gains by them. Where nothing may be
+ * written the environment is for prewarm alone. */
 static void services_start_recording(struct device_services *services,
                                      const VkDeviceCreateInfo *create_info,
                                      const struct device_traits *traits,
@@ -161,18 +162,21 @@ static void services_start_recording(struct device_services *services,
 {
     const struct instance *instance = services->device->instance;
     const struct config *config = &instance->config;
-    bool records = device_cache_policy(services->device_cache)->persist && !config->read_only;
+    const bool persists = device_cache_policy(services->device_cache)->persist;
+    const bool records = persists && !config->read_only;
     services->dedup = services_new_dedup(services, traits, identity, records);
-    if (!records || !services->dedup) {
+    if (!persists || (records && !services->dedup)) {
         return;
     }
-    struct bytes environment = {0};
-    services_encode_environment(instance, create_info, identity, &environment);
+    services_encode_environment(instance, create_info, identity, &services->environment);
+    if (!records) {
+        return;
+    }
     services->recorder = recorder_new(&(struct recorder_setup){
         .root = config->root,
         .app = instance->app,
         .max_size = config->max_size,
-        .environment = &environment,
+        .environment = &services->environment,
         .maintenance = services->maintenance,
     });
     if (services->recorder) {
@@ -190,10 +194,11 @@ static void services_start_prewarm(struct device_services *services,
                                    const struct device_traits *traits)
 {
     struct instance *instance = services->device->instance;
-    if (!services->recorder || traits->group || traits->capture_tool) {
+    const struct bytes *environment =
+        services->recorder ? recorder_environment(services->recorder) : &services->environment;
+    if (environment->size == 0 || traits->group || traits->capture_tool) {
         return;
     }
-    const struct bytes *environment = recorder_environment(services->recorder);
     services->prewarm = prewarm_start(&(struct prewarm_setup){
         .device = services->device->handle,
         .physical_device = physical_device,
@@ -327,6 +332,7 @@ void device_services_delete(struct device_services *services)
 {
     if (services) {
         recorder_delete(services->recorder);
+        bytes_free(&services->environment);
         dedup_delete(services->dedup);
         trace_delete(services->trace);
         app_caches_delete(services->app_caches);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <vulkan/vulkan.h>
 
+#include "common/base/bytes.h"
 #include "layer/chain/device.h"
 #include "layer/trace/stats.h"
 
@@ -30,6 +31,7 @@ struct device_services {
     struct dedup *dedup;       /* NULL: handles are neither shared nor named here */
     struct recorder *recorder; /* NULL: nothing is recorded; else there is a dedup */
     struct prewarm *prewarm;   /* NULL: nothing is compiled ahead */
+    struct bytes environment;  /* of recipes; empty: the recorder has it, or nobody needs it */
     struct trace *trace;       /* NULL: nothing is traced */
 };
 

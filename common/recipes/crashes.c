@@ -39,6 +39,7 @@ struct recipe_crashes {
     struct file_kept file;
     char name[NAME_MAX + 1]; /* of the file */
     unsigned threads;
+    bool unmarked; /* nothing is written */
 };
 
 /* What is open in this process, for close_in_child. Without a free place it is not noted: a forked
@@ -150,8 +151,8 @@ static bool read_places(int folder_fd, const char *name, struct digest_list *dig
 /* Adds the pipelines that a dead process was at. An empty file is removed while it is locked, so
  * that an owner who has not locked it yet makes another; the names of the others are appended to
  * `names`, zero terminated. False: out of memory. */
-static bool add_dead(int folder_fd, const char *name, struct digest_list *digests,
-                     struct bytes *names)
+static bool add_dead(const struct recipe_crashes *crashes, int folder_fd, const char *name,
+                     struct digest_list *digests, struct bytes *names)
 {
     const int fd = file_open_abandoned(folder_fd, name);
     if (fd < 0) {
@@ -159,7 +160,7 @@ static bool add_dead(int folder_fd, const char *name, struct digest_list *digest
     }
     struct digest_list own = {0};
     bool read = read_places(folder_fd, name, &own);
-    if (read && own.count == 0) {
+    if (read && own.count == 0 && !crashes->unmarked) {
         unlinkat(folder_fd, name, 0);
     } else {
         bytes_put(names, name, strlen(name) + 1);
@@ -182,7 +183,7 @@ static bool add_all_dead(const struct recipe_crashes *crashes, int folder_fd,
     while (enough_memory && (name = listing_next(listing))) {
         if (recipe_folder_classify(name, identity) == RECIPE_NAME_REPLAYING &&
             strcmp(identity, crashes->identity) == 0) {
-            enough_memory = add_dead(folder_fd, name, digests, names);
+            enough_memory = add_dead(crashes, folder_fd, name, digests, names);
         }
     }
     if (listing) {
@@ -237,7 +238,7 @@ static enum status read_crash_list(struct recipe_crashes *crashes, int folder_fd
     /* The dead first: who removes their files has written the list before. */
     const bool read = add_all_dead(crashes, folder_fd, &crashes->listed, &names) &&
                       read_places(folder_fd, list, &crashes->listed);
-    if (read && names.size > 0) {
+    if (read && names.size > 0 && !crashes->unmarked) {
         update_crash_list(crashes, folder_fd, list, &names);
     }
     bytes_free(&names);
@@ -279,10 +280,11 @@ static enum status make_process_file(struct recipe_crashes *crashes, int folder_
 static enum status open_crash_files(struct recipe_crashes *crashes)
 {
     int folder_fd;
-    enum status status = recipe_folder_open(crashes->root, crashes->app, true, &folder_fd);
+    enum status status =
+        recipe_folder_open(crashes->root, crashes->app, !crashes->unmarked, &folder_fd);
     if (status == STATUS_ok) {
         status = read_crash_list(crashes, folder_fd);
-        if (status == STATUS_ok) {
+        if (status == STATUS_ok && !crashes->unmarked) {
             status = make_process_file(crashes, folder_fd);
         }
         close(folder_fd);
@@ -290,8 +292,9 @@ static enum status open_crash_files(struct recipe_crashes *crashes)
     return status;
 }
 
-enum status recipe_crashes_open(const char *root, const char *app, struct digest identity,
-                                unsigned threads, struct recipe_crashes **ret_crashes)
+static enum status open_crashes_of(const char *root, const char *app, struct digest identity,
+                                   unsigned threads, bool unmarked,
+                                   struct recipe_crashes **ret_crashes)
 {
     struct recipe_crashes *crashes = calloc(1, sizeof *crashes);
     if (!crashes) {
@@ -301,6 +304,7 @@ enum status recipe_crashes_open(const char *root, const char *app, struct digest
     crashes->root = strdup(root);
     crashes->app = strdup(app);
     crashes->threads = threads < RECIPE_CRASHES_THREADS ? threads : RECIPE_CRASHES_THREADS;
+    crashes->unmarked = unmarked;
     crashes->process = getpid();
     crashes->file.fd = -1;
     const enum status status =
@@ -314,6 +318,18 @@ enum status recipe_crashes_open(const char *root, const char *app, struct digest
         recipe_crashes_close(crashes);
     }
     return status;
+}
+
+enum status recipe_crashes_open(const char *root, const char *app, struct digest identity,
+                                unsigned threads, struct recipe_crashes **ret_crashes)
+{
+    return open_crashes_of(root, app, identity, threads, false, ret_crashes);
+}
+
+enum status recipe_crashes_open_unmarked(const char *root, const char *app, struct digest identity,
+                                         struct recipe_crashes **ret_crashes)
+{
+    return open_crashes_of(root, app, identity, 0, true, ret_crashes);
 }
 
 /* Opens the folder again: a kept descriptor could be the program's by now. */
@@ -361,7 +377,7 @@ bool recipe_crashes_begin(struct recipe_crashes *crashes, unsigned thread, struc
     uint8_t memory[PLACE_SIZE];
     struct bytes place = {.data = memory, .capacity = sizeof memory};
     put_place(&place, pipeline);
-    return write_place(crashes, thread, memory);
+    return crashes->unmarked || write_place(crashes, thread, memory);
 }
 
 void recipe_crashes_end(struct recipe_crashes *crashes, unsigned thread)

@@ -172,6 +172,12 @@ struct recipe_crashes;
 enum status recipe_crashes_open(const char *root, const char *app, struct digest identity,
                                 unsigned threads, struct recipe_crashes **ret_crashes);
 
+/* Reads what is known, and writes nothing: for a folder that this process may not write. What is
+ * begun then is not noted, as with blobs that are read only. The result is that of opening the
+ * folder, or out_of_memory. */
+enum status recipe_crashes_open_unmarked(const char *root, const char *app, struct digest identity,
+                                         struct recipe_crashes **ret_crashes);
+
 /* Removes the file of this process; NULL is a no-op. */
 void recipe_crashes_close(struct recipe_crashes *crashes);
 

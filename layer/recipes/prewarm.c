@@ -209,7 +209,9 @@ static void prewarm_note_outcome(struct prewarm *prewarm, struct digest pipeline
     }
     const bool compiled = outcome == REPLAY_COMPILED;
     stats_add(prewarm->setup.stats, STATS_pipelines_prewarmed, compiled);
-    recorder_prewarmed(prewarm->setup.recorder, pipeline);
+    if (prewarm->setup.recorder) {
+        recorder_prewarmed(prewarm->setup.recorder, pipeline);
+    }
     device_cache_prewarmed(prewarm->setup.device_cache, compiled, took_ns);
     if (compiled && atomic_fetch_add(&prewarm->compiled, 1) + 1 == INEFFECTIVE_AFTER) {
         prewarm_look_at_cache(prewarm);
@@ -332,6 +334,25 @@ static unsigned prewarm_count_threads(void)
     return half < RECIPE_CRASHES_THREADS ? half : RECIPE_CRASHES_THREADS;
 }
 
+/* Where nothing may be written, as in the image of a container, crashes are known but not marked.
+ */
+static enum status prewarm_open_crashes(struct prewarm *prewarm, struct digest identity,
+                                        unsigned threads)
+{
+    const struct config *config = prewarm->setup.config;
+    enum status reason = STATUS_read_only;
+    if (!config->read_only) {
+        reason = recipe_crashes_open(config->root, prewarm->setup.app, identity, threads,
+                                     &prewarm->crashes);
+    }
+    if (reason == STATUS_read_only || reason == STATUS_read_only_disk ||
+        reason == STATUS_unreadable) {
+        reason = recipe_crashes_open_unmarked(config->root, prewarm->setup.app, identity,
+                                              &prewarm->crashes);
+    }
+    return reason;
+}
+
 /* False: recipes or crash marks cannot be opened. */
 static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
 {
@@ -340,8 +361,7 @@ static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
     enum status reason =
         recipes_open(setup->config->root, setup->app, RECIPES_READ, &prewarm->recipes);
     if (reason == STATUS_ok && !atomic_load(&prewarm->stop)) {
-        reason = recipe_crashes_open(setup->config->root, setup->app, identity, threads,
-                                     &prewarm->crashes);
+        reason = prewarm_open_crashes(prewarm, identity, threads);
     }
     if (reason != STATUS_ok) {
         log_info("no prewarm (%s)", status_id(reason));
@@ -480,7 +500,9 @@ struct prewarm *prewarm_start(const struct prewarm_setup *setup)
     pthread_mutex_init(&prewarm->lock, NULL);
     if (setup->config->prewarm == PREWARM_AUTO && device_cache_has_file(setup->device_cache)) {
         device_cache_set_unusable(setup->device_cache, prewarm_begin_with_all, prewarm);
-        recorder_set_unsaved(setup->recorder, prewarm_begin_with_unsaved, prewarm);
+        if (setup->recorder) {
+            recorder_set_unsaved(setup->recorder, prewarm_begin_with_unsaved, prewarm);
+        }
         return prewarm;
     }
     atomic_store(&prewarm->all, true);
@@ -505,7 +527,9 @@ bool prewarm_finish(struct prewarm *prewarm)
     if (ended) {
         /* Not before: a thread of ours that loads the blob reads it. */
         device_cache_set_unusable(prewarm->setup.device_cache, NULL, NULL);
-        recorder_set_unsaved(prewarm->setup.recorder, NULL, NULL);
+        if (prewarm->setup.recorder) {
+            recorder_set_unsaved(prewarm->setup.recorder, NULL, NULL);
+        }
         for (unsigned i = 0; i < RECIPE_CRASHES_THREADS; i++) {
             replay_delete(prewarm->left[i]);
         }

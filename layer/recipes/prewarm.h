@@ -37,7 +37,7 @@ struct prewarm_setup {
     const struct config *config;
     const char *app; /* the program's folder */
     struct device_cache *device_cache;
-    struct recorder *recorder;
+    struct recorder *recorder; /* NULL: nothing is recorded (WARMPIPE_READONLY) */
     struct stats *stats;
     struct trace *trace;     /* NULL: there is none */
     const void *environment; /* of this device: driver/environment.h */

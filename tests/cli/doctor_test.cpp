@@ -353,6 +353,33 @@ TEST_F(Doctor, APlaceThatCannotBeWrittenIsAProblem)
     EXPECT_TRUE(contains(result.out, "(no_directory)"));
 }
 
+// Root made the image, and a user of another number runs the program in it.
+TEST_F(Doctor, WhatTheUserCannotReadIsAProblem)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become another user";
+    }
+    const std::string app = folder.path + "/root/app";
+    const std::string tool = folder.path + "/warmpipe";
+    std::filesystem::create_directories(app);
+    std::filesystem::copy_file(WARMPIPE_TOOL, tool);
+    chmod(folder.path.c_str(), 0755);
+    auto doctor = [&](mode_t of_root, mode_t of_app) {
+        chmod((folder.path + "/root").c_str(), of_root);
+        chmod(app.c_str(), of_app);
+        return run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups",
+                            tool, "doctor"},
+                           environment({{"WARMPIPE_READONLY", "1"}}))
+            .out;
+    };
+    const std::string advice = "chmod -R a+rX";
+    EXPECT_TRUE(contains(doctor(0755, 0700), "/root/app' cannot be read"));
+    EXPECT_TRUE(contains(doctor(0755, 0700), advice));
+    EXPECT_TRUE(contains(doctor(0700, 0755), "/root cannot be read")) << doctor(0700, 0755);
+    EXPECT_TRUE(contains(doctor(0700, 0755), advice));
+    EXPECT_FALSE(contains(doctor(0755, 0755), advice));
+}
+
 TEST_F(Doctor, DamageInTheCachesIsAProblem)
 {
     const std::string app = folder.path + "/root/app";

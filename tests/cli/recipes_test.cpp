@@ -285,6 +285,24 @@ TEST_F(RecipeFiles, ImportCountsWhatIsThereAlready)
     EXPECT_TRUE(has(Samples::pipeline(12, 250))) << "the least used goes first";
 }
 
+TEST_F(RecipeFiles, ImportedAgainNothingIsAdded)
+{
+    Batch batch;
+    put_pipeline(batch, a);
+    put_pipeline(batch, b);
+    ship(batch);
+    EXPECT_EQ(report({"import", "--app", "app", file})["new_pipelines"], 2);
+    const auto before = segments();
+    EXPECT_EQ(report({"import", "--app", "app", file})["new_pipelines"], 0);
+    EXPECT_EQ(segments(), before);
+    EXPECT_TRUE(contains(tool({"import", "--app", "app", file}).err, "nothing is new"));
+
+    put_pipeline(batch, Samples::pipeline(77));
+    ship(batch);
+    EXPECT_EQ(report({"import", "--app", "app", file})["new_pipelines"], 1);
+    EXPECT_NE(segments(), before);
+}
+
 TEST_F(RecipeFiles, ImportWritesNothingWhereNothingIsToBeWritten)
 {
     Batch batch;

@@ -138,6 +138,23 @@ TEST_F(PrewarmTest, TheProgramFindsAllOfIt)
     EXPECT_EQ(outcome.stats_of()["pipelines"]["requested"], 5) << "the program's own alone";
 }
 
+// Recipes in a container's image.
+TEST_F(PrewarmTest, RecipesThatMayOnlyBeReadAreCompiledAheadAndNothingIsWritten)
+{
+    environment["WARMPIPE_READONLY"] = "1";
+    const auto before = segments();
+    for (int start = 0; start < 2; ++start) {
+        const Outcome outcome = slow_start(5);
+        EXPECT_EQ(prewarmed(outcome), 5);
+        EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_hits"], 5);
+    }
+    EXPECT_EQ(segments(), before);
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(cache_root())) {
+        EXPECT_EQ(entry.path().string().find(".replaying"), std::string::npos) << entry.path();
+        EXPECT_EQ(entry.path().string().find(".crashed"), std::string::npos) << entry.path();
+    }
+}
+
 TEST_F(PrewarmTest, WhatWasCompiledIsSavedThoughTheProgramAsksForNothing)
 {
     const Outcome outcome = run([] {

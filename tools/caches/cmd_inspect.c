@@ -240,6 +240,7 @@ static int inspect_run(const struct arguments *arguments)
 
 const struct verb verb_inspect = {
     .name = "inspect",
+    .doing = "reading",
     .summary = "show the contents of a cache file or a recipe file",
     .operands = "FILE",
     .description =

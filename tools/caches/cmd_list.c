@@ -208,6 +208,7 @@ static int stats_run(const struct arguments *arguments)
 
 const struct verb verb_list = {
     .name = "list",
+    .doing = "reading",
     .summary = "list what is kept, by program and device",
     .description =
         "Prints one line for each program, driver and device that something is kept for:\n"
@@ -225,6 +226,7 @@ const struct verb verb_list = {
 
 const struct verb verb_stats = {
     .name = "stats",
+    .doing = "reading",
     .summary = "show how many pipelines were requested, shared and hit",
     .description =
         "Shows the counters of all programs together and of each, over all their starts:\n"

@@ -105,6 +105,7 @@ static int merge_run(const struct arguments *arguments)
 
 const struct verb verb_merge = {
     .name = "merge",
+    .doing = "merging the files",
     .summary = "merge several recipe files into one",
     .operands = "OUT IN...",
     .description =

@@ -231,6 +231,7 @@ static int policy_run(const struct arguments *arguments)
 
 const struct verb verb_policy = {
     .name = "policy",
+    .doing = "asking for the devices",
     .summary = "show what the layer may do with each driver, and why",
     .operands = "[DEVICE]",
     .description = "Shows for each Vulkan device of this machine, or for DEVICE (its index, or a\n"

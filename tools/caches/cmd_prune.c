@@ -297,6 +297,7 @@ static int clear_run(const struct arguments *arguments)
 
 const struct verb verb_prune = {
     .name = "prune",
+    .doing = "merging the recipes",
     .summary = "remove recipes that are old or little used",
     .description =
         "Removes recipes by age and size, with the SPIR-V and the objects that no other\n"

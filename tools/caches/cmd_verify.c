@@ -14,6 +14,7 @@
 #include "common/files/file.h"
 #include "tools/caches/cache_file.h"
 #include "tools/cli/output.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
 #include "tools/recipes/verify.h"
 
@@ -123,6 +124,7 @@ static void verify_recipe_file(struct verification *verification, struct verify_
     }
     output_close(output);
     verification->files++;
+    progress_add(1, "files");
 }
 
 static void verify_cache_file(struct verification *verification, int directory_fd, const char *name,
@@ -137,6 +139,7 @@ static void verify_cache_file(struct verification *verification, int directory_f
     } else {
         verify_report(verification, path, reason, file.known ? &file.envelope : NULL);
         verification->files++;
+        progress_add(1, "files");
     }
 }
 
@@ -152,6 +155,7 @@ static void verify_our_file(struct verification *verification, struct verify_vis
         /* Listed, not judged: nothing loads it. */
         verify_report(verification, path, STATUS_quarantined, NULL);
         verification->files++;
+        progress_add(1, "files");
         return;
     }
     if (!visit->is_checked) {
@@ -273,6 +277,7 @@ static int verify_run(const struct arguments *arguments)
 
 const struct verb verb_verify = {
     .name = "verify",
+    .doing = "checking",
     .summary = "check cache and recipe files, or directories of them",
     .operands = "PATH...",
     .description =

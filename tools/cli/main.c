@@ -7,6 +7,7 @@
 
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
 
 #define VERB_ADDRESS(name) &verb_##name,
@@ -85,7 +86,15 @@ static int main_run_verb(const struct verb *verb, char **words)
     if (!options_parse(verb, words, &arguments, &help)) {
         return EXIT_USAGE;
     }
-    return help ? main_show_help(verb) : verb->run(&arguments);
+    if (help) {
+        return main_show_help(verb);
+    }
+    if (verb->doing) {
+        progress_begin(verb->name, verb->doing);
+    }
+    const int status = verb->run(&arguments);
+    progress_end();
+    return status;
 }
 
 /* warmpipe help [VERB] */

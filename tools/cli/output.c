@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/output.h"
+#include "tools/cli/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -183,6 +184,7 @@ static void output_flush(struct output *output)
     if (pending->failed) {
         output->error = ENOMEM;
     }
+    progress_hide();
     bool written =
         pending->size == 0 || fwrite(pending->data, 1, pending->size, stdout) == pending->size;
     if ((!written || fflush(stdout) != 0) && output->error == 0) {
@@ -480,6 +482,7 @@ void output_message(const char *format, ...)
     va_end(arguments);
     struct bytes line = {0};
     output_put_readable(&line, length < 0 ? format : text);
+    progress_hide();
     fprintf(stderr, "warmpipe: %.*s\n", (int)line.size, line.data ? (const char *)line.data : "");
     bytes_free(&line);
     if (length >= 0) {

@@ -45,9 +45,10 @@ struct arguments {
 
 struct verb {
     const char *name;
-    const char *summary;               /* one line */
-    const char *operands;              /* as the usage line shows them; NULL: none */
-    const char *description;           /* for --help; the whole page fits 80 columns by 24 lines */
+    const char *summary;     /* one line */
+    const char *doing;       /* what a terminal is told after two seconds; NULL: nothing, or more */
+    const char *operands;    /* as the usage line shows them; NULL: none */
+    const char *description; /* for --help; the whole page fits 80 columns by 24 lines */
     const struct option_spec *options; /* ends with a NULL name; --help is added to them */
     int min_operands;
     int max_operands;  /* INT_MAX: any number */

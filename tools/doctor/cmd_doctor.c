@@ -60,6 +60,7 @@ static int doctor_run(const struct arguments *arguments)
 
 const struct verb verb_doctor = {
     .name = "doctor",
+    .doing = "trying",
     .summary = "find out why it works on this machine, or why not",
     .description =
         "Checks the Vulkan loader and the layer's manifests, each device's driver and\n"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/io.h"
+#include "tools/cli/progress.h"
 
 void doctor_tell(struct doctor *doctor, enum verdict verdict, const char *check, const char *advice,
                  const char *format, ...)
@@ -36,6 +37,7 @@ void doctor_tell(struct doctor *doctor, enum verdict verdict, const char *check,
     }
     output_close(&doctor->output);
     doctor->told[verdict]++;
+    progress_add(1, "things");
     if (length >= 0) {
         free(finding);
     }

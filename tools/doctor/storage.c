@@ -18,6 +18,11 @@
 /* Less free space than this is soon used up: one program's pipelines can be tens of megabytes. */
 #define LOW_SPACE ((uint64_t)64 << 20)
 
+/* Root has made it, and others are to use it, as in the image of a container. */
+#define STORAGE_READ_HINT                                                                          \
+    "as its owner: chmod -R a+rX, so that others may read it; or chown it to the user who runs "   \
+    "the programs"
+
 struct contents {
     struct doctor *doctor;
     const char *root;
@@ -49,7 +54,11 @@ static void storage_add_item(const struct inventory_item *item, void *user)
     contents->bytes += item->bytes;
     contents->caches += reason == STATUS_ok;
     contents->quarantined += reason == STATUS_quarantined;
-    if (reason == STATUS_directory_owner || reason == STATUS_directory_mode) {
+    if (reason == STATUS_unreadable || reason == STATUS_directory_unusable) {
+        doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache", STORAGE_READ_HINT,
+                    "'%s/%s' cannot be read: %s (%s)", contents->root, item->app,
+                    status_text(reason), status_id(reason));
+    } else if (reason == STATUS_directory_owner || reason == STATUS_directory_mode) {
         doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache",
                     reason == STATUS_directory_mode
                         ? "if you trust its contents, chmod go-w the folder; otherwise remove it"
@@ -148,18 +157,24 @@ void doctor_check_storage(struct doctor *doctor)
     if (!path) {
         return;
     }
-    const bool exists = strcmp(path, root) == 0;
+    bool exists = strcmp(path, root) == 0;
     struct stat status;
     if (stat(path, &status) == 0 && !S_ISDIR(status.st_mode)) {
         doctor_tell(doctor, VERDICT_PROBLEM, "directory", "remove the file, or set WARMPIPE_DIR",
                     "%s cannot be %s: %s is not a directory", root, exists ? "used" : "created",
                     path);
+    } else if (exists && access(path, R_OK | X_OK) != 0) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "directory", STORAGE_READ_HINT,
+                    "%s cannot be read: %s", root, strerror(errno));
+        exists = false;
     } else if (doctor->config->read_only) {
         doctor_tell(doctor, VERDICT_OK, "directory", NULL, "%s, read only (WARMPIPE_READONLY)",
                     root);
     } else if (access(path, W_OK | X_OK) != 0) {
         doctor_tell(doctor, VERDICT_PROBLEM, "directory",
-                    "chown it to the user who runs the programs, or set WARMPIPE_DIR",
+                    exists ? "chown it to the user who runs the programs, set WARMPIPE_DIR, or say "
+                             "that it is meant to stay as it is: WARMPIPE_READONLY=1"
+                           : "chown it to the user who runs the programs, or set WARMPIPE_DIR",
                     "%s cannot be %s: %s", root, exists ? "written" : "created", strerror(errno));
     } else if (doctor_dies_with_container(path)) {
         doctor_tell(doctor, VERDICT_PROBLEM, "directory",

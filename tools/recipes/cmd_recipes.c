@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/digest_set.h"
 #include "common/files/file.h"
 #include "common/quota/usage.h"
 #include "common/recipes/merge.h"
@@ -91,6 +92,7 @@ static int export_run(const struct arguments *arguments)
 
 const struct verb verb_export = {
     .name = "export",
+    .doing = "merging the recipes",
     .summary = "write a program's recipes to a file",
     .operands = "FILE",
     .description =
@@ -173,6 +175,86 @@ static bool store_import(const char *root, const char *app, uint64_t max_size,
     return true;
 }
 
+/* The merge as one segment, which is to be closed. */
+static enum status import_join(const struct recipe_merged *merged,
+                               struct recipe_segment *ret_segment)
+{
+    struct bytes joined = {0};
+    for (size_t i = 0; i < merged->part_count; i++) {
+        bytes_put(&joined, merged->parts[i].iov_base, merged->parts[i].iov_len);
+    }
+    const enum status reason = joined.failed
+                                   ? STATUS_out_of_memory
+                                   : recipe_segment_take(joined.data, joined.size, ret_segment);
+    if (reason != STATUS_ok) {
+        bytes_free(&joined);
+    }
+    return reason;
+}
+
+static uint64_t import_hash_use(uint64_t value)
+{
+    const struct recipe_use *use = (const struct recipe_use *)(uintptr_t)value;
+    return use->pipeline.low ^ use->environment.high;
+}
+
+/* Whether what is known of the use says as much. */
+static bool import_says_as_much(uint64_t value, const void *wanted)
+{
+    const struct recipe_use *known = (const struct recipe_use *)(uintptr_t)value;
+    const struct recipe_use *use = wanted;
+    return digest_equal(known->pipeline, use->pipeline) &&
+           digest_equal(known->environment, use->environment) && known->last_day >= use->last_day;
+}
+
+/* Borrows the uses. */
+static void import_add_known(const struct recipes *recipes, struct digest_set *known)
+{
+    const struct recipe_use *uses;
+    const size_t count = recipes_uses(recipes, &uses);
+    for (size_t i = 0; i < count; i++) {
+        digest_set_add(known, (uintptr_t)&uses[i]);
+    }
+}
+
+/* What of the merge the program has not got yet. */
+struct import_news {
+    uint64_t pipelines; /* no recipe of them is there */
+    bool any;           /* of uses, too: another device, a later day */
+};
+
+static struct import_news import_compare(const char *root, const char *app,
+                                         const struct recipe_merged *merged)
+{
+    struct import_news news = {.pipelines = merged->counts.pipelines, .any = merged->size > 0};
+    struct recipe_segment segment;
+    struct recipes *recipes = recipe_tool_open(root, app);
+    if (recipes && news.any && import_join(merged, &segment) == STATUS_ok) {
+        struct digest_set known = {.hash = import_hash_use};
+        struct recipe_uses uses = {0};
+        struct digest_set fresh = {0};
+        import_add_known(recipes, &known);
+        recipe_segment_add_uses(&segment, &uses);
+        news.any = uses.failed;
+        for (size_t i = 0; i < uses.count; i++) {
+            const struct recipe_use *use = &uses.uses[i];
+            const bool is_there = recipes_have(recipes, RECIPE_FORM, use->pipeline);
+            news.any |= !is_there || !digest_set_find(&known, import_hash_use((uintptr_t)use),
+                                                      import_says_as_much, use);
+            if (!is_there) {
+                digest_set_add(&fresh, use->pipeline.low);
+            }
+        }
+        news.pipelines = fresh.count;
+        digest_set_release(&known);
+        digest_set_release(&fresh);
+        recipe_uses_free(&uses);
+        recipe_segment_close(&segment);
+    }
+    recipes_close(recipes);
+    return news;
+}
+
 static int import_segment(const struct arguments *arguments, const char *root, const char *app,
                           const struct recipe_segment *segment, struct recipe_judge *judge)
 {
@@ -192,13 +274,20 @@ static int import_segment(const struct arguments *arguments, const char *root, c
         return EXIT_USAGE;
     }
     int status = EXIT_USAGE;
-    if (arguments->values[IMPORT_DRY_RUN] || store_import(root, app, max_size, &merged)) {
+    const struct import_news news = import_compare(root, app, &merged);
+    if (arguments->values[IMPORT_DRY_RUN] || !news.any ||
+        store_import(root, app, max_size, &merged)) {
         struct output output;
         recipe_tool_name_damage("import", arguments->operands[0], &merged.counts);
+        if (!news.any) {
+            output_message("import: nothing is new: '%s' has all that '%s' holds", app,
+                           arguments->operands[0]);
+        }
         output_begin(&output, arguments->values[IMPORT_JSON]);
         output_text(&output, "name", app);
         output_text(&output, "path", arguments->operands[0]);
         recipe_tool_show(&output, &merged);
+        output_number(&output, "new_pipelines", news.pipelines);
         recipe_judge_show(judge, &output);
         status =
             output_end(&output, recipe_tool_is_finding(&merged.counts) ? EXIT_FINDING : EXIT_CLEAN);
@@ -241,6 +330,7 @@ static int import_run(const struct arguments *arguments)
 
 const struct verb verb_import = {
     .name = "import",
+    .doing = "checking the recipes",
     .summary = "take in recipes from a file",
     .operands = "FILE",
     .description =

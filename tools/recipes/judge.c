@@ -7,6 +7,7 @@
 
 #include "common/codec/canonical.h"
 #include "common/driver/environment.h"
+#include "tools/cli/progress.h"
 
 struct spirv_validator {
     spv_context context;
@@ -126,6 +127,7 @@ static bool is_valid_content(const struct recipe_judge *judge, const struct reci
 bool recipe_judge_accepts(void *user, const struct recipe_record *record)
 {
     struct recipe_judge *judge = user;
+    progress_add(1, "records");
     if (is_valid_content(judge, record)) {
         return true;
     }

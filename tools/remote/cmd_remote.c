@@ -396,6 +396,7 @@ static int remote_main(const struct arguments *arguments)
 
 const struct verb verb_remote = {
     .name = "remote",
+    .doing = "asking the remote",
     .summary = "look after what lies at a remote",
     .operands = "check|ls|show|rm|gc|keygen",
     .description =

@@ -343,6 +343,7 @@ static int sync_main(const struct arguments *arguments)
 
 const struct verb verb_pull = {
     .name = "pull",
+    .doing = "pulling",
     .summary = "take what other machines have compiled",
     .operands = "",
     .description =
@@ -364,6 +365,7 @@ const struct verb verb_pull = {
 
 const struct verb verb_push = {
     .name = "push",
+    .doing = "pushing",
     .summary = "give other machines what this one has",
     .operands = "",
     .description =

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <zstd.h>
 
+#include "tools/cli/progress.h"
+
 /* Caches are compressed once and read often; this level compresses some 400 MB/s. */
 #define OBJECT_ZSTD_LEVEL 3
 
@@ -149,10 +151,9 @@ static enum status object_write(struct remote *remote, const struct object *obje
 {
     char path[ENGINE_PATH_SIZE];
     object_path(&object->part, path);
-    remote_progress(remote, "sending", object->frame.size);
     const enum status reason = remote->engine->operations->put(
         remote->engine, path, object->frame.data, object->frame.size);
-    remote_progress_end(remote);
+    progress_add(1, "objects");
     return reason;
 }
 
@@ -183,9 +184,8 @@ enum status object_get(struct remote *remote, const struct head *head, const str
         return object_unpack(frame, (size_t)part->bytes, part, prefix, ret_data);
     }
     object_path(part, path);
-    remote_progress(remote, "receiving", part->bytes);
     enum status reason = remote->engine->operations->get(remote->engine, path, part->bytes, &value);
-    remote_progress_end(remote);
+    progress_add(1, "objects");
     if (reason == STATUS_ok) {
         reason = object_unpack(value.data, value.size, part, prefix, ret_data);
     }

@@ -94,31 +94,8 @@ void remote_close(struct remote *remote)
     remote->engine = NULL;
 }
 
-/* Bytes of a value whose transfer may take a while. */
-#define REMOTE_LARGE ((uint64_t)1 << 20)
-
-void remote_progress(struct remote *remote, const char *what, uint64_t bytes)
-{
-    if (bytes >= REMOTE_LARGE && isatty(STDERR_FILENO)) {
-        fprintf(stderr, "\r\033[K%s: %s %.1f MiB", remote->verb, what,
-                (double)bytes / (double)REMOTE_LARGE);
-        fflush(stderr);
-        remote->has_progress = true;
-    }
-}
-
-void remote_progress_end(struct remote *remote)
-{
-    if (remote->has_progress) {
-        fputs("\r\033[K", stderr);
-        fflush(stderr);
-    }
-    remote->has_progress = false;
-}
-
 void remote_complain(struct remote *remote, const char *path, enum status reason)
 {
-    remote_progress_end(remote);
     const char *detail = remote->engine->detail;
     output_message("%s: %s/%s: %s (%s)%s%s", remote->verb, remote->name, path, status_text(reason),
                    status_id(reason), detail[0] ? ": " : "", detail);

@@ -38,20 +38,14 @@ struct remote {
     struct state state;
     uint64_t min_serial; /* as the options say */
     uint64_t max_age_s;
-    bool has_progress; /* a line of progress stands on the terminal */
-    bool failed;       /* something was refused or could not be had */
-    bool gone;         /* it does not answer, or not as a remote: nothing more is asked of it */
+    bool failed; /* something was refused or could not be had */
+    bool gone;   /* it does not answer, or not as a remote: nothing more is asked of it */
 };
 
 /* Reads the keys and opens the engine. False after a message: the usage is wrong, or a key cannot
  * be read. Closed with remote_close. */
 bool remote_open(const struct remote_options *options, struct remote *ret_remote);
 void remote_close(struct remote *remote);
-
-/* Shows on a terminal what is on its way: in place of what was shown before, until the next message
- * or remote_progress_end. Small values are not worth it. */
-void remote_progress(struct remote *remote, const char *what, uint64_t bytes);
-void remote_progress_end(struct remote *remote);
 
 /* One line that names the path and why, and notes the failure. */
 void remote_complain(struct remote *remote, const char *path, enum status reason);

@@ -311,6 +311,7 @@ static int report_run(const struct arguments *arguments)
 
 const struct verb verb_report = {
     .name = "report",
+    .doing = "reading",
     .summary = "compare cold and warm starts, and show the slowest pipelines",
     .operands = "[TRACE...]",
     .description =

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/cli/json_value.h"
+#include "tools/cli/progress.h"
 
 /* In microseconds: about thirty years, for a time and for a span. */
 #define TIME_LIMIT 1000000000000000ull
@@ -204,6 +205,7 @@ enum trace_verdict trace_events(const void *data, size_t size,
     while (json_read_element(&reader)) {
         const bool fine = events_read_event(&reader, &event);
         any = true;
+        progress_add(1, "events");
         damaged |= !fine;
         any_ours |= !reader.failed && event.category != TRACE_FOREIGN;
         if (fine && event.category != TRACE_FOREIGN) {

@@ -168,6 +168,23 @@ TEST_F(RecipeCrashes, WithoutAFileNothingIsReplayed)
     EXPECT_EQ(replaying().size(), 0u);
 }
 
+// In a folder that nobody writes, such as a container's image.
+TEST_F(RecipeCrashes, WithoutMarksTheKnownOnesAreSkippedAndNothingIsWritten)
+{
+    crash(first, second);
+    const auto before = replaying();
+    recipe_crashes *opened = nullptr;
+    ASSERT_EQ(recipe_crashes_open_unmarked(root.c_str(), "app", identity, &opened), STATUS_ok);
+    const Crashes crashes(opened);
+    EXPECT_TRUE(recipe_crashes_have(crashes.get(), first));
+    EXPECT_FALSE(recipe_crashes_have(crashes.get(), second));
+    EXPECT_TRUE(recipe_crashes_begin(crashes.get(), 0, second));
+    recipe_crashes_end(crashes.get(), 0);
+    EXPECT_EQ(replaying(), before);
+    EXPECT_EQ(recipe_crashes_open_unmarked(root.c_str(), "other", identity, &opened),
+              STATUS_no_file);
+}
+
 // Its lock belongs to a description that both have.
 TEST_F(RecipeCrashes, ACrashIsSeenWhileAChildOfTheProcessLives)
 {
