@@ -415,6 +415,23 @@ TEST_F(FileRemote, RecipesComeWhereThereIsNoBlob)
     EXPECT_TRUE(contains(second.run(3), " 3 hits, 0 misses")) << warm.out;
 }
 
+// Recipes that were recorded of one release and driver, published, and compiled ahead elsewhere:
+// the next release, on another driver, finds what it still has.
+TEST_F(FileRemote, TheNextReleaseFindsWhatDidNotChange)
+{
+    first.run(6);
+    ASSERT_EQ(push(first, {"--recipes"}).exit_status, 0);
+    second.more["WPTEST_ICD_DRIVER_VERSION"] = "2";
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo recipes pulled"});
+    ASSERT_EQ(second.tool({"warm", "--dir", second.root}).exit_status, 0);
+    // Another file, elsewhere: two of its shaders are gone, three are new.
+    const std::string release = second.folder.path + "/release-2";
+    std::filesystem::copy_file(PIPELINES_CLIENT, release);
+    const ToolResult result = second.tool({"run", "--dir", second.root, "--app", "demo", "--",
+                                           release, "--compute", "4", "--graphics", "3"});
+    EXPECT_TRUE(contains(result.err, " 4 hits, 3 misses")) << result.err;
+}
+
 TEST_F(FileRemote, RecipesUniteWithoutADriver)
 {
     first.run(3);

@@ -96,7 +96,8 @@ void remote_close(struct remote *remote)
 
 void remote_complain(struct remote *remote, const char *path, enum status reason)
 {
-    const char *detail = remote->engine->detail;
+    /* A conflict has no details of its own: they would be an earlier answer's. */
+    const char *detail = reason == STATUS_remote_conflict ? "" : remote->engine->detail;
     output_message("%s: %s/%s: %s (%s)%s%s", remote->verb, remote->name, path, status_text(reason),
                    status_id(reason), detail[0] ? ": " : "", detail);
     remote->failed = true;
