@@ -121,8 +121,9 @@ struct recipe_damage recipes_damage(const struct recipes *recipes);
  *               remove_segment: nothing could be written into it
  *     2, 3 → 4  recipe_writer_close: syncs, and seals (writes the index of) a large segment
  *
- * A write that was cut short gives its tail back, or leaves a torn one, which readers drop. A segment without an index is
- * read by its records. A writer belongs to one thread at a time. Nothing here logs. */
+ * A write that was cut short gives its tail back, or leaves a torn one, which readers drop. A
+ * segment without an index is read by its records. A writer belongs to one thread at a time.
+ * Nothing here logs. */
 
 struct recipe_writer;
 

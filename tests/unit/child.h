@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "coverage.h"
+
 struct ChildResult {
     int status = -1; // as waitpid gives it
     std::string standard_error;
@@ -45,7 +47,7 @@ template <typename Body> ChildResult run_in_child(Body body)
         close(ends[1]);
         body();
         fflush(stdout);
-        _exit(testing::Test::HasFailure() ? 1 : 0);
+        end_child(testing::Test::HasFailure() ? 1 : 0);
     }
     close(ends[1]);
     char buffer[4096];

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <sys/wait.h>
 
+#include "coverage.h"
 #include "disk_fixture.h"
 #include "scratch.h"
 
@@ -45,7 +46,7 @@ template <typename Body> int in_child(Body body)
     const pid_t child = fork();
     if (child == 0) {
         body();
-        _exit(testing::Test::HasFailure() ? 1 : 0);
+        end_child(testing::Test::HasFailure() ? 1 : 0);
     }
     int status = 0;
     EXPECT_EQ(waitpid(child, &status, 0), child);
