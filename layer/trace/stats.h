@@ -63,10 +63,11 @@ const char *cache_state_name(enum cache_state state);
 struct stats_line {
     const char *event; /* "flush", "destroy", "exit" */
     const char *app;
-    uint32_t device_index; /* "dev": counts the devices of this process from 0 */
-    const char *device;    /* VkPhysicalDeviceProperties.deviceName */
-    const char *driver;    /* driverName, "" where unknown */
-    const char *identity;  /* hex digest that names the cache file */
+    uint32_t device_index;   /* "dev": counts the devices of this process from 0 */
+    const char *device;      /* VkPhysicalDeviceProperties.deviceName */
+    const char *driver;      /* driverName, "" where unknown */
+    const char *driver_info; /* driverInfo, in traces alone */
+    const char *identity;    /* hex digest that names the cache file */
     enum cache_state state;
     enum status reason;
     uint64_t loaded_bytes;

@@ -108,6 +108,7 @@ static void trace_put_device(struct trace *trace, const struct trace_source *sou
         .app = trace->app,
         .device = trace->identity.device_name,
         .driver = trace->identity.driver_name,
+        .driver_info = trace->identity.driver_info,
         .identity = identity,
         .state = (enum cache_state)atomic_load(&trace->state),
     };

@@ -140,6 +140,7 @@ void trace_format_device(const struct trace_source *source, uint64_t time_ns,
     json_put_string(out, "app", line->app);
     json_put_string(out, "device", line->device);
     json_put_string(out, "driver", line->driver);
+    json_put_string(out, "driver_info", line->driver_info);
     json_put_string(out, "identity", line->identity);
     json_put_number(out, "dev", source->device_index);
     json_put_string(out, "cache", cache_state_name(line->state));

@@ -219,6 +219,27 @@ TEST(General, AClosedPipeChangesNothingButTheOutput)
     EXPECT_EQ(result.err, "");
 }
 
+// A script that asked for JSON gets some, also of what could not be done.
+TEST(General, FailuresAreJsonToo)
+{
+    TemporaryFolder folder;
+    write_file(folder.path + "/text", "no cache");
+    for (const std::vector<std::string> &words : std::vector<std::vector<std::string>>{
+             {"list", "--json", "--dir", "/nowhere"},
+             {"stats", "--json", "--dir", "/nowhere"},
+             {"inspect", "--json", "text"},
+             {"import", "--json", "--dir", ".", "--app", "a", "text"},
+             {"merge", "--json", "out", "/nowhere"},
+             {"list", "--json", "--unknown"},
+             {"list", "--json", "too many"}}) {
+        const ToolResult result = run_tool(words, {}, folder.path);
+        EXPECT_EQ(result.exit_status, 2) << words[0];
+        const nlohmann::json told = nlohmann::json::parse(result.out);
+        EXPECT_EQ("warmpipe: " + std::string(told["error"]) + "\n", result.err) << words[0];
+    }
+    EXPECT_EQ(run_tool({"list", "--dir", "/nowhere"}).out, "");
+}
+
 TEST(General, AFullDiskIsAnError)
 {
     TemporaryFolder folder;

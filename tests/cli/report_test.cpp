@@ -411,7 +411,8 @@ TEST_F(Report, ThePageNeedsNothingElse)
         EXPECT_FALSE(contains(html, address)) << address;
     }
     // The figures stand in it without the script.
-    for (const char *figure : {"10.0 ms", "200 µs", "50× less", "4.00 KiB"}) {
+    for (const char *figure : {"10.0 ms", "200 µs", "50 times faster", "4.00 KiB",
+                               "warmpipe " WARMPIPE_VERSION, "Linux"}) {
         EXPECT_TRUE(contains(html, figure)) << figure;
     }
     EXPECT_TRUE(contains(html, digest_a));

@@ -221,6 +221,7 @@ TEST_F(TraceTest, DevicesAreDescribed)
             EXPECT_EQ(arguments[member], line[member]) << member;
         }
         EXPECT_EQ(devices[i]["pid"], line["pid"]);
+        EXPECT_EQ(arguments["driver_info"], "1");
         EXPECT_EQ(arguments["cache"], "cold");
     }
     EXPECT_EQ(trace.of("pipeline")[1]["args"]["dev"], 1);

@@ -79,6 +79,20 @@ static int main_show_version(void)
     return output_end(&output, EXIT_CLEAN);
 }
 
+/* Whether the verb has an option --json, and it is among the words. */
+static bool main_wants_json(const struct verb *verb, char **words)
+{
+    bool wanted = false;
+    const struct option_spec *option = verb->options;
+    while (option->name && strcmp(option->name, "json") != 0) {
+        option++;
+    }
+    for (; option->name && *words; words++) {
+        wanted |= strcmp(*words, "--json") == 0;
+    }
+    return wanted;
+}
+
 static int main_run_verb(const struct verb *verb, char **words)
 {
     struct arguments arguments;
@@ -121,5 +135,13 @@ int main(int argc, char **argv)
         return main_show_version();
     }
     const struct verb *verb = main_find_verb(word);
-    return verb ? main_run_verb(verb, argv + 2) : main_tell_unknown(word);
+    if (!verb) {
+        return main_tell_unknown(word);
+    }
+    const bool wants_json = main_wants_json(verb, argv + 2); /* parsing moves the words */
+    const int status = main_run_verb(verb, argv + 2);
+    if (status == EXIT_USAGE && wants_json) {
+        output_failure();
+    }
+    return status;
 }

@@ -172,9 +172,9 @@ bool options_parse(const struct verb *verb, char **words, struct arguments *ret_
     arguments.operands[arguments.operand_count] = NULL;
     if (arguments.operand_count < verb->min_operands ||
         arguments.operand_count > verb->max_operands) {
-        output_message("%s: too %s operands; usage: warmpipe %s [OPTION...] %s", verb->name,
+        output_message("%s: too %s operands; usage: warmpipe %s [OPTION...]%s%s", verb->name,
                        arguments.operand_count < verb->min_operands ? "few" : "many", verb->name,
-                       verb->operands ? verb->operands : "");
+                       verb->operands ? " " : "", verb->operands ? verb->operands : "");
         return false;
     }
     *ret_arguments = arguments;

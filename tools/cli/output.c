@@ -167,6 +167,10 @@ static void table_put(const struct output_table *table, size_t width, struct byt
     free(widths);
 }
 
+/* Whether there is a result, and what was said last. Of the thread that runs the verb. */
+static bool output_written;
+static char output_last[1024];
+
 void output_begin(struct output *output, bool json)
 {
     /* A closed pipe is then EPIPE instead of a signal: the exit status still tells what was found.
@@ -185,6 +189,7 @@ static void output_flush(struct output *output)
         output->error = ENOMEM;
     }
     progress_hide();
+    output_written |= pending->size > 0;
     bool written =
         pending->size == 0 || fwrite(pending->data, 1, pending->size, stdout) == pending->size;
     if ((!written || fflush(stdout) != 0) && output->error == 0) {
@@ -484,8 +489,19 @@ void output_message(const char *format, ...)
     output_put_readable(&line, length < 0 ? format : text);
     progress_hide();
     fprintf(stderr, "warmpipe: %.*s\n", (int)line.size, line.data ? (const char *)line.data : "");
+    snprintf(output_last, sizeof output_last, "%s", length < 0 ? format : text);
     bytes_free(&line);
     if (length >= 0) {
         free(text);
+    }
+}
+
+void output_failure(void)
+{
+    if (!output_written) {
+        struct output output;
+        output_begin(&output, true);
+        output_text(&output, "error", output_last);
+        output_end(&output, EXIT_USAGE);
     }
 }

@@ -90,6 +90,10 @@ void output_bytes(struct output *output, const char *key, const void *data, size
 /* "2026-08-21T13:27:35Z" in both. */
 void output_time(struct output *output, const char *key, uint64_t seconds_since_epoch);
 
+/* Where no result was written, a document on standard output that has the last message:
+ * {"error":"list: cannot open '/nowhere': No such file or directory"}. */
+void output_failure(void);
+
 /* One line on standard error, "warmpipe: …", with control characters shown as in text. */
 void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -94,6 +94,23 @@ static void inspect_show_kind(struct output *output, const struct recipe_segment
     output_close(output);
 }
 
+/* The digests that --spirv takes. */
+static void inspect_show_code(struct output *output, const struct recipe_segment *segment)
+{
+    struct recipe_record record;
+    size_t at = SIZE_MAX;
+    output_open(output, "code", OUTPUT_TABLE);
+    while (recipe_segment_next_of(segment, RECIPE_CODE, &at, &record)) {
+        char digest[DIGEST_HEX_SIZE];
+        digest_format(record.digest, digest);
+        output_open(output, NULL, OUTPUT_ROW);
+        output_text(output, "module", digest);
+        output_size(output, "size", record.size);
+        output_close(output);
+    }
+    output_close(output);
+}
+
 static int inspect_show_segment(const char *path, const struct recipe_segment *segment,
                                 const struct inspect_recipes_choice *choice)
 {
@@ -122,6 +139,7 @@ static int inspect_show_segment(const char *path, const struct recipe_segment *s
     inspect_show_kind(&output, segment, RECIPE_FORM, "forms");
     inspect_show_kind(&output, segment, RECIPE_ENVIRONMENT, "environments");
     if (choice->verbose) {
+        inspect_show_code(&output, segment);
         inspect_show_uses(&output, segment);
     }
     recipe_merge_free(&merged);

@@ -164,6 +164,7 @@
       this.pointers = new Map();
       this.addTools();
       figure.hidden = false;
+      figure.closest('section').querySelector('h3[hidden]').hidden = false;
       for (const track of this.tracks) this.listen(track);
       this.addDigests();
       new ResizeObserver(() => this.draw()).observe(figure);

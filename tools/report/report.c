@@ -26,6 +26,7 @@ static struct report_program *report_program_of(struct report *report, const str
         .app = run->app,
         .device = run->device,
         .driver = run->driver,
+        .driver_info = run->driver_info,
         .identity = run->identity,
         .runs = calloc(TRACE_MAX_RUNS, sizeof *program->runs),
     };
@@ -193,6 +194,13 @@ size_t report_shown(const struct report_program *program,
         ret_shown[count++] = (struct report_shown){"start", program->other};
     }
     return count;
+}
+
+double report_clock_ratio(const struct report_program *program)
+{
+    const uint64_t cold = program->cold ? program->cold->sums.elapsed_ns : 0;
+    const uint64_t warm = program->warm ? program->warm->sums.elapsed_ns : 0;
+    return cold > 0 && warm > 0 ? (double)cold / (double)warm : 0;
 }
 
 double report_ratio(const struct report_program *program)

@@ -27,9 +27,10 @@ struct report_pipeline {
 
 /* A program on a device; without traces: on all devices. */
 struct report_program {
-    const char *app; /* this and the next three: borrowed; "": unknown */
+    const char *app; /* this and the next four: borrowed; "": unknown */
     const char *device;
     const char *driver;
+    const char *driver_info; /* its release */
     const char *identity;
     const struct trace_run **runs; /* in order of time; none: the report is not from traces */
     size_t run_count;
@@ -71,5 +72,8 @@ size_t report_shown(const struct report_program *program,
 
 /* How many times longer the cold run took than the warm one; 0: not known. */
 double report_ratio(const struct report_program *program);
+
+/* The same by the clock: while any thread created pipelines. */
+double report_clock_ratio(const struct report_program *program);
 
 #endif

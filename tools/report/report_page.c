@@ -3,7 +3,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/utsname.h>
+#include <time.h>
 
+#include "common/base/machine.h"
 #include "tools/report/html.h"
 #include "tools/report/report_timelines.h"
 
@@ -211,16 +214,16 @@ static void page_put_run_bar(struct bytes *page, const struct trace_run *run, ui
 static void page_put_headline(struct bytes *page, const struct report_program *program)
 {
     char ratio[32] = "";
-    const double times = report_ratio(program);
+    const double times = report_clock_ratio(program);
     if (times >= 1.05) {
-        snprintf(ratio, sizeof ratio, "%.*f× less", times < 10 ? 1 : 0, times);
+        snprintf(ratio, sizeof ratio, "%.*f times faster", times < 10 ? 1 : 0, times);
     }
     if (times > 0) {
         html_put(page,
                  "<p class=\"headline\">%s <span class=\"arrow\" aria-label=\"to\">→</span> "
                  "%s <span class=\"ratio\">%s</span></p>",
-                 html_duration(program->cold->sums.create_ns).text,
-                 html_duration(program->warm->sums.create_ns).text, ratio);
+                 html_duration(program->cold->sums.elapsed_ns).text,
+                 html_duration(program->warm->sums.elapsed_ns).text, ratio);
     }
     struct report_shown shown[REPORT_SHOWN_RUNS];
     const size_t count = report_shown(program, shown);
@@ -236,12 +239,13 @@ static void page_put_headline(struct bytes *page, const struct report_program *p
         page_put_run_bar(page, shown[i].run, whole);
         html_put(page, "</dd></div>");
     }
-    html_put(page,
-             "</dl><p class=\"note\">Time in pipeline creation, summed over all threads; it "
-             "includes loading the cache.%s</p>",
-             program->cold && program->warm
-                 ? ""
-                 : " To compare a cold and a warm start, the trace needs a run of each.");
+    html_put(
+        page,
+        "</dl><p class=\"note\">Above: by the clock, while any thread created pipelines. Bars: "
+        "the same summed over all threads. Loading the cache is included.%s</p>",
+        program->cold && program->warm
+            ? ""
+            : " To compare a cold and a warm start, the trace needs a run of each.");
 }
 
 static void page_put_card(struct bytes *page, const char *label, const char *value,
@@ -296,8 +300,8 @@ static void page_put_run_cards(struct bytes *page, const struct report_program *
     page_put_share(page, "Pipelines shared", shared, pipelines, has_warm);
     page_put_share(page, "Other objects shared", objects_shared, objects, has_warm);
     if (has_warm) {
-        page_put_figures(page, "Clock time", html_duration(last->elapsed_ns),
-                         "cold:", html_duration(first->elapsed_ns));
+        page_put_figures(page, "Time of all threads", html_duration(last->create_ns),
+                         "cold:", html_duration(first->create_ns));
     } else {
         page_put_card(page, "Clock time", html_duration(last->elapsed_ns).text,
                       "while any thread created pipelines");
@@ -356,8 +360,8 @@ static void page_put_timelines(struct bytes *page, const struct report_program *
     struct report_shown shown[REPORT_SHOWN_RUNS];
     const size_t count = report_shown(program, shown);
     html_put(page,
-             "<h3>Timelines</h3>"
-             "<noscript><p class=\"note\">They need JavaScript; all figures are in the tables."
+             "<h3 hidden>Timelines</h3>"
+             "<noscript><p class=\"note\">Timelines need JavaScript; all figures are in the tables."
              "</p></noscript><figure class=\"timelines\" data-program=\"%s\" hidden>"
              "<div class=\"tools\"></div>",
              number);
@@ -374,8 +378,9 @@ static void page_put_program(struct bytes *page, const struct report_program *pr
     html_put(page, "<section id=\"program-%s\"><h2><bdi>%s</bdi></h2>", number,
              page_or_unknown(program->app));
     if (program->run_count > 0) {
-        html_put(page, "<p class=\"device\"><bdi>%s</bdi> · <bdi>%s</bdi></p>",
-                 page_or_unknown(program->device), page_or_unknown(program->driver));
+        html_put(page, "<p class=\"device\"><bdi>%s</bdi> · <bdi>%s %s</bdi></p>",
+                 page_or_unknown(program->device), page_or_unknown(program->driver),
+                 program->driver_info);
         page_put_headline(page, program);
         page_put_run_cards(page, program);
         page_put_timelines(page, program, number);
@@ -388,6 +393,24 @@ static void page_put_program(struct bytes *page, const struct report_program *pr
         page_put_runs(page, program);
     }
     html_put(page, "</section>");
+}
+
+/* When and on what the page was made: most readers did not make it. */
+static void page_put_origin(struct bytes *page)
+{
+    const time_t now = time(NULL);
+    char date[16] = "";
+    struct tm day;
+    struct utsname system = {0};
+    if (gmtime_r(&now, &day)) {
+        strftime(date, sizeof date, "%Y-%m-%d", &day);
+    }
+    uname(&system);
+    const unsigned cores = machine_cores("");
+    char number[16];
+    snprintf(number, sizeof number, "%u core%s", cores, cores == 1 ? "" : "s");
+    html_put(page, "<p class=\"device\">%s · warmpipe " WARMPIPE_VERSION " · %s %s %s, %s</p>",
+             date, system.sysname, system.release, system.machine, number);
 }
 
 static void page_put_piece(struct bytes *page, size_t index)
@@ -405,7 +428,9 @@ void report_page(struct bytes *page, const struct report *report, const struct t
     }
     html_put(page, "warmpipe report");
     page_put_piece(page, 1);
-    html_put(page, "<header><h1>warmpipe report</h1></header><main>");
+    html_put(page, "<header><h1>warmpipe report</h1>");
+    page_put_origin(page);
+    html_put(page, "</header><main>");
     if (report->count > 1) {
         page_put_programs(page, report);
     }

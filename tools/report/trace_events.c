@@ -101,7 +101,7 @@ static bool events_take_argument(struct trace_event *event, struct json_text key
         {"state", event->state},        {"cache", event->state},
         {"reason", event->reason},      {"app", event->app},
         {"driver", event->driver},      {"identity", event->identity},
-        {"device", event->device_name},
+        {"device", event->device_name}, {"driver_info", event->driver_info},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (json_text_is(key, texts[i].key)) {

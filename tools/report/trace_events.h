@@ -66,6 +66,7 @@ struct trace_event {
     char app[TRACE_TEXT_SIZE]; /* this and the next three: of a device */
     char device_name[TRACE_TEXT_SIZE];
     char driver[TRACE_TEXT_SIZE];
+    char driver_info[TRACE_TEXT_SIZE];
     char identity[TRACE_TEXT_SIZE];
 };
 

@@ -46,6 +46,7 @@ static struct trace_run *runs_new_run(struct trace_runs *runs, uint64_t process)
         .app = "",
         .device = "",
         .driver = "",
+        .driver_info = "",
         .identity = "",
         .state = "",
         .reason = "",
@@ -88,6 +89,7 @@ static void runs_add_device(struct trace_runs *runs, struct trace_run *run,
         run->app = runs_keep(runs, event->app);
         run->device = runs_keep(runs, event->device_name);
         run->driver = runs_keep(runs, event->driver);
+        run->driver_info = runs_keep(runs, event->driver_info);
         run->identity = runs_keep(runs, event->identity);
         run->state = *run->state ? run->state : runs_keep(runs, event->state);
     }

@@ -63,6 +63,7 @@ struct trace_run {
     const char *app;  /* this and the next three: of the first device */
     const char *device;
     const char *driver;
+    const char *driver_info;
     const char *identity;
     const char *state; /* of the cache: when it was loaded, else when the device was created */
     const char *reason;
