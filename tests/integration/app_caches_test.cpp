@@ -111,6 +111,7 @@ TEST_F(AppCachesTest, HarvestedThenServed)
 // Dawn, libplacebo and mpv on a real compiler: each cache is read back, none is ever loaded.
 TEST_F(AppCachesTest, OnesThatAreReadBackAndNeverLoadedAreWarm)
 {
+    preload_here();
     for (const auto &[caches, each] : {std::pair{20u, 3u}, {10u, 2u}, {2u, 15u}}) {
         environment["WARMPIPE_APP"] = "reader" + std::to_string(caches);
         for (int start = 0; start < 3; ++start) {
@@ -131,6 +132,7 @@ TEST_F(AppCachesTest, AFirstRunWithThousandsOfCachesStaysSmall)
 #ifdef WARMPIPE_SANITIZED
     GTEST_SKIP() << "a sanitizer keeps what was freed";
 #endif
+    preload_here();
     const auto growth = [&](const char *mode) {
         environment["WARMPIPE_APP"] = environment["WARMPIPE_APP_CACHE"] = mode;
         const Outcome outcome = run([] {

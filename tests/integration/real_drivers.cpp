@@ -4,9 +4,12 @@
 #include "paths.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <sstream>
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -65,6 +68,28 @@ void RealDriversTest::use_radv_raytracing()
 {
     use_radv("navi21");
     environment["RADV_PERFTEST"] = "rt"; // Mesa 22 offers it on request
+}
+
+void RealDriversTest::preload_here()
+{
+    if (device_environment.count("LD_PRELOAD") == 0 || std::getenv("LD_PRELOAD")) {
+        return;
+    }
+    for (const auto &[name, value] : device_environment) {
+        setenv(name.c_str(), value.c_str(), 1);
+    }
+    std::ifstream file("/proc/self/cmdline");
+    std::vector<std::string> words;
+    for (std::string word; std::getline(file, word, '\0');) {
+        words.push_back(word);
+    }
+    std::vector<char *> arguments;
+    for (std::string &word : words) {
+        arguments.push_back(word.data());
+    }
+    arguments.push_back(nullptr);
+    execv("/proc/self/exe", arguments.data());
+    FAIL() << "cannot start this process again";
 }
 
 void RealDriversTest::use_lavapipe()

@@ -34,6 +34,10 @@ class RealDriversTest : public LayerTest {
     // RADV with ray tracing pipelines.
     void use_radv_raytracing();
 
+    // For programs that are forked: what the device needs preloaded must be so here. Starts this
+    // whole process again, once, where it is not. Called before anything else is tested.
+    void preload_here();
+
     // 20 compute and 10 graphics pipelines, unless the options say otherwise.
     ClientRun client(const std::vector<std::string> &options = {}, Layer layer = Layer::works);
     // The same without the layer.

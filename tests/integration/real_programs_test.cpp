@@ -32,10 +32,13 @@ class RealProgramsTest : public RealDriversTest {
                std::system((as_nobody + "unshare --user true 2>/dev/null").c_str()) == 0;
     }
 
+    // A program that crashes by itself says "ends with 139".
     Outcome execute_plain(const std::vector<std::string> &command)
     {
         environment.erase("WARMPIPE_ENABLE");
-        const Outcome outcome = execute(command, {Layer::absent, true, 0});
+        std::vector<std::string> shell = {"sh", "-c", "\"$@\" || echo \"ends with $?\"", "sh"};
+        shell.insert(shell.end(), command.begin(), command.end());
+        const Outcome outcome = execute(shell, {Layer::absent, true, 0});
         environment["WARMPIPE_ENABLE"] = "1";
         return outcome;
     }
@@ -66,6 +69,9 @@ TEST_F(RealProgramsTest, FfmpegFiltersGiveTheSameFrames)
         "framemd5",
         "-"};
     const Outcome plain = execute_plain(command);
+    if (plain.output.find("ends with 139") != std::string::npos) {
+        GTEST_SKIP() << "ffmpeg crashes without the layer: " << plain.errors;
+    }
     EXPECT_NE(plain.output.find("0,          4,"), std::string::npos) << plain.output;
     for (int start = 0; start < 2; start++) {
         const Outcome with_layer = execute(command);
