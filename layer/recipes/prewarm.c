@@ -227,6 +227,13 @@ static bool prewarm_find_code(void *user, struct digest content, const void **re
     return recipes_find(user, RECIPE_CODE, content, ret_code, ret_size);
 }
 
+static unsigned prewarm_count_threads(void)
+{
+    unsigned half = machine_cores("") / 2;
+    half = half > 0 ? half : 1;
+    return half < RECIPE_CRASHES_THREADS ? half : RECIPE_CRASHES_THREADS;
+}
+
 /* A replay by the next layer's commands of the program's own device. NULL: out of memory. */
 static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
 {
@@ -252,7 +259,9 @@ static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
         .destroy_pipeline = table->DestroyPipeline,
     };
     const struct replay_source source = {prewarm_find_form, prewarm_find_code, prewarm->recipes};
-    return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &prewarm->limits,
+    const struct replay_limits limits =
+        replay_limits_share(&prewarm->limits, prewarm_count_threads());
+    return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &limits,
                       prewarm->setup.feedback);
 }
 
@@ -314,13 +323,6 @@ static void *prewarm_run_beside(void *argument)
     prewarm_run(runner);
     prewarm_end_thread(runner->prewarm);
     return NULL;
-}
-
-static unsigned prewarm_count_threads(void)
-{
-    unsigned half = machine_cores("") / 2;
-    half = half > 0 ? half : 1;
-    return half < RECIPE_CRASHES_THREADS ? half : RECIPE_CRASHES_THREADS;
 }
 
 /* False: recipes or crash marks cannot be opened. */
