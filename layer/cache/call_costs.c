@@ -138,9 +138,9 @@ void call_costs_note_under_way(struct call_costs *costs)
     pthread_mutex_lock(&costs->lock);
     const struct own_thread_timer timer = costs->timer;
     const enum slow_call kind = costs->kind;
-    const bool is_under_way = costs->under_way;
+    const bool is_new = costs->under_way && costs->ns[kind] == 0;
     pthread_mutex_unlock(&costs->lock);
-    const uint64_t ns = is_under_way ? own_thread_timer_elapsed(&timer) : 0;
+    const uint64_t ns = is_new ? own_thread_timer_elapsed(&timer) : 0;
     if (ns > CALL_LONG_NS) {
         call_costs_note(costs, kind, ns);
     }

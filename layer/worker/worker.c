@@ -8,8 +8,9 @@
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_thread.h"
 
-/* Who waits so long for a driver has its call remembered. */
-#define OVERDUE_NS PATIENCE_AT_END
+/* Who waits so long for a driver tells the client, and then again so often. */
+#define OVERDUE_NS      PATIENCE_AT_END
+#define OVERDUE_POLL_NS (50 * CLOCK_MS)
 
 /* Drivers merge and serialize on this stack; pages are only taken when they are used. */
 #define STACK_BYTES (1024 * 1024)
@@ -195,11 +196,11 @@ void worker_add(struct worker_client *client)
 static void worker_wait_for_driver(struct worker_client *client, uint64_t *overdue_ns)
 {
     if (!worker_wait_until(&worker.rested, *overdue_ns)) {
-        *overdue_ns = UINT64_MAX;
         pthread_mutex_unlock(&worker.lock);
         if (client->overdue) {
             client->overdue(client);
         }
+        *overdue_ns = clock_now_ns() + OVERDUE_POLL_NS;
         pthread_mutex_lock(&worker.lock);
     }
 }

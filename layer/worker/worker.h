@@ -46,8 +46,8 @@ struct worker_client {
     void (*closing)(struct worker_client *client);
     /* At the end of the process: file I/O only. */
     void (*last)(struct worker_client *client);
-    /* Somebody waits for a driver call of `work` and has waited long; may be NULL. May use the
-     * disk. */
+    /* Somebody waits for a driver call of `work`, and has waited long: called now and then until it
+     * has returned. May use the disk; may be NULL. */
     void (*overdue)(struct worker_client *client);
     struct driver_permit *permit; /* of the driver that `work` calls; NULL: it calls none */
     atomic_bool awake;            /* the worker knows that there is something to do */
