@@ -179,13 +179,13 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
     struct call_costs *costs = &writer->costs;
     const uint64_t compiled_ns =
         atomic_load(&writer->schedule.busy_ns) - atomic_load(&writer->schedule.committed_busy_ns);
-    if (writer->commit.foreign.count == 0 || writer->policy->single_cache) {
+    if (writer->commit.foreign.count == 0 || writer->policy->single_cache ||
+        !call_costs_allow_at_end(costs, SLOW_MERGE, CALL_END_NS)) {
         return COMMIT_WHOLE;
     }
     if (is_worker ? !call_costs_allow(costs, SLOW_MERGE)
                   : !call_costs_allow_at_end(costs, SLOW_MERGE, compiled_ns)) {
-        const bool never = !call_costs_allow_at_end(costs, SLOW_MERGE, CALL_END_NS);
-        return never && !is_worker ? COMMIT_WHOLE : COMMIT_PART_INSTEAD;
+        return COMMIT_PART_INSTEAD;
     }
     if (is_worker && !worker_enter_driver()) {
         return COMMIT_PART_INSTEAD;
