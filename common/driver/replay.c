@@ -26,6 +26,7 @@ struct replay {
     bool feedback;
     struct replay_objects objects;
     unsigned depth;
+    bool is_full;                /* an object was not made, since too many live */
     enum replay_outcome failure; /* why the current form cannot be decoded */
     const char *lack;            /* why the last object was UNSUPPORTED; NULL: no such command */
     struct digest module;        /* the shader module that was requested last */
@@ -124,19 +125,31 @@ static VkBaseInStructure *decode_form(struct replay *replay, struct digest conte
     return info;
 }
 
+static bool is_object_allowed(struct replay *replay, const VkBaseInStructure *info)
+{
+    const struct replay_objects *objects = &replay->objects;
+    if (info->sType == VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO) {
+        replay->lack = replay_limits_exceeded_by_layout(&replay->limits,
+                                                        (const VkPipelineLayoutCreateInfo *)info);
+        return !replay->lack;
+    }
+    if (info->sType == VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO &&
+        !replay_limits_allow_sampler(&replay->limits, (const VkSamplerCreateInfo *)info,
+                                     objects->samplers, objects->border_color_samplers)) {
+        replay->is_full = true;
+        return false;
+    }
+    return true;
+}
+
 static enum replay_outcome create_from(struct replay *replay, VkBaseInStructure *info,
                                        bool as_library, union replay_handle *ret_handle)
 {
     replay->lack = NULL;
     if (replay_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
-        if (info->sType == VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO) {
-            replay->lack = replay_limits_exceeded_by_layout(
-                &replay->limits, (const VkPipelineLayoutCreateInfo *)info);
-        }
-        if (replay->lack) {
-            return REPLAY_UNSUPPORTED;
-        }
-        return replay_create_object(replay->device, &replay->commands, info, ret_handle);
+        return is_object_allowed(replay, info)
+                   ? replay_create_object(replay->device, &replay->commands, info, ret_handle)
+                   : REPLAY_UNSUPPORTED;
     }
     uint32_t count;
     bool library;
@@ -165,6 +178,11 @@ static void store_outcome(struct replay *replay, struct digest content, enum rep
         object->code = module->pCode;
         object->code_size = module->codeSize;
         replay->objects.code_size += module->codeSize;
+    }
+    if (object->state == REPLAY_MADE && object->type == VK_OBJECT_TYPE_SAMPLER) {
+        replay->objects.samplers++;
+        replay->objects.border_color_samplers +=
+            sampler_has_border_color((const VkSamplerCreateInfo *)info);
     }
 }
 
@@ -239,17 +257,33 @@ static enum replay_outcome replay_form(struct replay *replay, struct digest pipe
     return outcome;
 }
 
+static void replay_clear(struct replay *replay)
+{
+    replay_objects_clear(&replay->objects, replay->device, &replay->commands);
+    replay->is_full = false;
+}
+
 enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipeline)
 {
     if (replay->objects.count > MAX_OBJECTS || replay->objects.code_size > MAX_CODE_SIZE) {
-        replay_objects_clear(&replay->objects, replay->device, &replay->commands);
+        replay_clear(replay);
     }
     const struct replay_object *object = replay_objects_find(&replay->objects, pipeline);
     if (object) {
         replay->lack = object->lack;
         return object->type == VK_OBJECT_TYPE_PIPELINE ? object->outcome : REPLAY_INVALID;
     }
-    return replay_form(replay, pipeline);
+    const enum replay_outcome outcome = replay_form(replay, pipeline);
+    if (!replay->is_full) {
+        return outcome;
+    }
+    /* Once more with none but its own objects; what then still does not fit is left out. */
+    replay_clear(replay);
+    const enum replay_outcome alone = replay_form(replay, pipeline);
+    if (replay->is_full) {
+        replay_clear(replay);
+    }
+    return alone;
 }
 
 struct replay *replay_new(VkDevice device, const struct replay_commands *commands,

@@ -3,6 +3,14 @@
 
 #include <string.h>
 
+/* All replays of a device together take no more than this part of what it can have of a kind. */
+#define SHARE_OF_LIMIT 4
+
+static uint32_t smaller_of(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
                          PFN_vkGetPhysicalDeviceProperties2 get_properties2,
                          VkPhysicalDevice device, struct replay_limits *ret_limits)
@@ -10,9 +18,17 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
     VkPhysicalDeviceSubgroupSizeControlProperties control = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES,
     };
+    VkPhysicalDeviceCustomBorderColorPropertiesEXT border = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CUSTOM_BORDER_COLOR_PROPERTIES_EXT,
+        .pNext = &control,
+    };
+    VkPhysicalDeviceDescriptorBufferPropertiesEXT buffer = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DESCRIPTOR_BUFFER_PROPERTIES_EXT,
+        .pNext = &border,
+    };
     VkPhysicalDeviceSubgroupProperties subgroup = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
-        .pNext = &control,
+        .pNext = &buffer,
     };
     VkPhysicalDeviceProperties2 properties = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
@@ -36,7 +52,29 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
         .max_workgroup_subgroups = control.maxComputeWorkgroupSubgroups,
         .required_subgroup_size_stages = control.requiredSubgroupSizeStages,
         .max_bound_descriptor_sets = limits->maxBoundDescriptorSets,
+        .max_samplers = limits->maxSamplerAllocationCount,
+        .max_border_color_samplers = border.maxCustomBorderColorSamplers,
     };
+    /* What set layouts embed is made of samplers that live as long. */
+    if (buffer.maxEmbeddedImmutableSamplers > 0) {
+        ret_limits->max_samplers =
+            smaller_of(ret_limits->max_samplers, buffer.maxEmbeddedImmutableSamplers);
+    }
+}
+
+/* Of a limit that is known. */
+static uint32_t share_of(uint32_t limit, unsigned replays)
+{
+    const uint32_t share = limit / SHARE_OF_LIMIT / (replays > 0 ? replays : 1);
+    return limit > 0 && share == 0 ? 1 : share;
+}
+
+struct replay_limits replay_limits_share(const struct replay_limits *limits, unsigned replays)
+{
+    struct replay_limits share = *limits;
+    share.max_samplers = share_of(limits->max_samplers, replays);
+    share.max_border_color_samplers = share_of(limits->max_border_color_samplers, replays);
+    return share;
 }
 
 /* A limit of 0 is not known. */
@@ -57,6 +95,21 @@ const char *replay_limits_exceeded_by_layout(const struct replay_limits *limits,
     return is_within(info->setLayoutCount, limits->max_bound_descriptor_sets)
                ? NULL
                : "maxBoundDescriptorSets";
+}
+
+bool sampler_has_border_color(const VkSamplerCreateInfo *info)
+{
+    return info->borderColor == VK_BORDER_COLOR_FLOAT_CUSTOM_EXT ||
+           info->borderColor == VK_BORDER_COLOR_INT_CUSTOM_EXT;
+}
+
+bool replay_limits_allow_sampler(const struct replay_limits *limits,
+                                 const VkSamplerCreateInfo *info, size_t samplers,
+                                 size_t border_color_samplers)
+{
+    return is_within(samplers + 1, limits->max_samplers) &&
+           (!sampler_has_border_color(info) ||
+            is_within(border_color_samplers + 1, limits->max_border_color_samplers));
 }
 
 /* 0: the stage requires none. */

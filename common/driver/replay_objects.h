@@ -46,6 +46,8 @@ struct replay_objects {
     size_t capacity;             /* a power of two, or 0 */
     size_t count;
     size_t code_size; /* of all shader modules */
+    size_t samplers;  /* that live, and those of them with a custom border color */
+    size_t border_color_samplers;
 };
 
 /* NULL: there is none. The result is valid until the next insertion. */

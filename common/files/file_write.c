@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "common/base/patience.h"
 #include "common/files/file.h"
 #include "common/files/file_owned.h"
 #include "common/files/names.h"
@@ -142,7 +143,7 @@ static bool has_no_locks(int error)
 }
 
 /* Polls: only a signal could end a blocking flock, and signals belong to the program. */
-static enum status lock_until(int fd, uint64_t deadline)
+static enum status lock_poll(int fd, uint64_t deadline)
 {
     const uint64_t longest_pause_ns = 4 * CLOCK_MS;
     uint64_t pause_ns = CLOCK_MS / 4;
@@ -160,6 +161,19 @@ static enum status lock_until(int fd, uint64_t deadline)
         nanosleep(&pause, NULL);
         pause_ns = pause_ns * 2 < longest_pause_ns ? pause_ns * 2 : longest_pause_ns;
     }
+}
+
+static enum status lock_until(int fd, uint64_t deadline)
+{
+    const uint64_t start_ns = clock_now_ns();
+    const enum status reason = lock_poll(fd, deadline);
+    patience_spend(start_ns);
+    return reason;
+}
+
+static uint64_t lock_deadline(unsigned wait_ms)
+{
+    return clock_now_ns() + patience_limit((uint64_t)wait_ms * CLOCK_MS);
 }
 
 static int open_lock_file(int directory_fd, const char *name)
@@ -189,7 +203,7 @@ static bool is_still_named(int directory_fd, const char *name, int fd)
 
 enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd)
 {
-    const uint64_t deadline = clock_now_ns() + (uint64_t)wait_ms * CLOCK_MS;
+    const uint64_t deadline = lock_deadline(wait_ms);
     for (int attempt = 0; attempt < MAX_LOCK_ATTEMPTS; attempt++) {
         const int fd = open_lock_file(directory_fd, name);
         if (fd < 0 && errno == EINTR) {
@@ -213,7 +227,7 @@ enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int 
 
 enum status file_lock_directory(int directory_fd, unsigned wait_ms)
 {
-    return lock_until(directory_fd, clock_now_ns() + (uint64_t)wait_ms * CLOCK_MS);
+    return lock_until(directory_fd, lock_deadline(wait_ms));
 }
 
 void file_unlock(int fd)

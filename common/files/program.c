@@ -197,6 +197,8 @@ static enum status parse_program(const void *data, size_t size, struct program_f
             facts.app_caches.kept = json_read_number(&reader) != 0;
         } else if (json_text_is(key, "app_caches_answers")) {
             parse_answers(json_read_string(&reader), &facts.app_caches);
+        } else if (json_text_is(key, "slow_calls")) {
+            slow_calls_parse(json_read_string(&reader), &facts.slow);
         } else {
             struct json_text value = json_read_any(&reader);
             if (kept) {
@@ -289,6 +291,12 @@ void program_encode(const struct program_facts *facts, const void *old, size_t o
         json_put_string(out, "app_caches", caches_words[facts->caches]);
     }
     put_app_caches(&facts->app_caches, out);
+    if (facts->slow.count > 0) {
+        const char name[] = ",\"slow_calls\":\"";
+        bytes_put(out, name, sizeof name - 1);
+        slow_calls_put(&facts->slow, out);
+        bytes_put(out, "\"", 1);
+    }
     if (facts->since != 0) {
         put_wide_number(out, "since", facts->since);
         for (size_t i = 0; i < program_counter_count; i++) {
@@ -309,6 +317,7 @@ void program_encode(const struct program_facts *facts, const void *old, size_t o
 /* What an update changes. */
 struct program_change {
     const struct program_learnt *learnt; /* NULL: nothing learnt */
+    const struct slow_calls *slow;       /* NULL: nothing took long */
     const struct program_counters *more; /* NULL: nothing counted */
     bool zero;                           /* starts counting anew */
     uint64_t now_s;
@@ -339,6 +348,9 @@ static void apply_change(const struct program_change *change, struct program_fac
 {
     if (change->learnt) {
         apply_learnt(change->learnt, facts);
+    }
+    if (change->slow) {
+        slow_calls_set(&facts->slow, change->slow);
     }
     if (change->zero) {
         facts->counters = (struct program_counters){0};
@@ -372,7 +384,7 @@ static enum status rewrite_program(int directory, const struct program_change *c
     reason = STATUS_ok;
     if (text.failed) {
         reason = STATUS_out_of_memory;
-    } else if (old && old_size == text.size && !change->learnt) {
+    } else if (old && old_size == text.size && !change->learnt && !change->slow) {
         reason = file_overwrite(directory, PROGRAM_FILE_NAME, text.data, text.size);
     } else if (!old || old_size != text.size || memcmp(old, text.data, text.size) != 0) {
         const struct iovec part = {.iov_base = text.data, .iov_len = text.size};
@@ -404,6 +416,11 @@ static enum status update_program(const char *root, const char *app, bool create
 enum status program_learn(const char *root, const char *app, const struct program_learnt *learnt)
 {
     return update_program(root, app, true, &(struct program_change){.learnt = learnt});
+}
+
+enum status program_note_slow(const char *root, const char *app, const struct slow_calls *calls)
+{
+    return update_program(root, app, true, &(struct program_change){.slow = calls});
 }
 
 enum status program_count(const char *root, const char *app, const struct program_counters *more,

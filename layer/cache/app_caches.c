@@ -3,6 +3,7 @@
 
 #include "common/base/log.h"
 #include "layer/cache/app_caches_state.h"
+#include "layer/worker/worker.h"
 
 /* How many empty caches of a program that keeps its caches are seeded in a process of it. */
 #define SEEDS_MAX 4
@@ -145,13 +146,15 @@ void app_caches_delete(struct app_caches *caches)
     }
 }
 
+static void app_caches_write_history(void *user)
+{
+    app_cache_history_write(user);
+}
+
 bool app_caches_finish(struct app_caches *caches)
 {
-    const bool finished = device_cache_finish(caches->device_cache);
-    if (finished) {
-        app_cache_history_write(caches->history);
-    }
-    return finished;
+    return device_cache_finish(caches->device_cache) &&
+           worker_do(app_caches_write_history, caches->history);
 }
 
 /* Making and destroying. */

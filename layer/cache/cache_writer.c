@@ -11,7 +11,7 @@
 #include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
-/* Longest wait for a step that is under way: of the first load, and at the end of a process. */
+/* Longest wait of the first load for a step that is under way. */
 #define STEP_WAIT_NS (2 * CLOCK_S)
 
 /* No snapshot at the end of the process if the last one took longer. */
@@ -43,6 +43,8 @@ void cache_writer_init(struct cache_writer *writer, const struct cache_setup *se
     cache_schedule_init(&writer->schedule, config->flush_idle_ms);
     cache_collection_init(&writer->collection, caches, setup->stats,
                           policy->persist && !policy->single_cache && !caches->allocator);
+    call_costs_init(&writer->costs, writer->store ? config->root : NULL, setup->app,
+                    identity_digest(report->identity), !config->read_only);
     pthread_mutex_init(&writer->lock, NULL);
 }
 
@@ -53,6 +55,7 @@ void cache_writer_release(struct cache_writer *writer)
     }
     free(writer->snapshot);
     cache_collection_release(&writer->collection);
+    call_costs_release(&writer->costs);
     pthread_mutex_destroy(&writer->lock);
 }
 
@@ -112,6 +115,12 @@ static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipeline
     return reason;
 }
 
+/* What the program has spent in creations that no look has seen. */
+static uint64_t cache_writer_unseen_ns(const struct cache_writer *writer)
+{
+    return atomic_load(&writer->schedule.busy_ns) - atomic_load(&writer->schedule.looked_busy_ns);
+}
+
 static enum status cache_writer_look_at_all(struct cache_writer *writer,
                                             VkPipelineCache device_cache, bool at_end)
 {
@@ -119,13 +128,26 @@ static enum status cache_writer_look_at_all(struct cache_writer *writer,
     if (writer->listener.looking) {
         writer->listener.looking(writer->listener.user);
     }
-    VkPipelineCache collected = cache_collection_pin(&writer->collection);
+    struct call_costs *costs = &writer->costs;
+    const bool merges =
+        at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
+               : call_costs_allow(costs, SLOW_MERGE);
+    VkPipelineCache collected = VK_NULL_HANDLE;
+    if (merges) {
+        call_costs_begin(costs, SLOW_MERGE);
+        collected = cache_collection_pin(&writer->collection);
+    }
+    const enum slow_call kind = collected != VK_NULL_HANDLE ? SLOW_MERGE : SLOW_READ;
+    if (kind == SLOW_READ) {
+        call_costs_begin(costs, SLOW_READ);
+    }
     size_t pending = 0;
     const enum status reason =
         cache_writer_snapshot(writer, device_cache, collected, at_end, &pending);
     if (collected != VK_NULL_HANDLE) {
         cache_collection_unpin(&writer->collection);
     }
+    call_costs_end(costs, kind);
     trace_cache(writer->setup->trace, "snapshot", start_ns, pending, reason);
     if (reason == STATUS_ok && pending > 0) {
         log_debug("device %u: took a snapshot", writer->setup->device_index);
@@ -155,47 +177,99 @@ static enum status cache_writer_commit_unmerged(struct cache_writer *writer)
                                  atomic_load(&writer->schedule.pending_size));
 }
 
-/* Under the store's lock file: the file is ours to replace. Where the driver must not have a second
- * cache object nothing can be merged, and the data of the last process to save stay. */
-static enum status cache_writer_commit_locked(struct cache_writer *writer,
-                                              const struct store_foreign *foreign, bool is_worker)
+/* Merges with what other processes saved, under the store's lock file. Where the driver must not
+ * have a second cache object nothing can be merged, and the data of the last process to save stay;
+ * so they do where a merge would take longer than the end of a device may. */
+static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer, bool is_worker)
 {
-    if (foreign->count > 0 && !writer->policy->single_cache) {
-        if (is_worker && !worker_enter_driver()) {
-            store_abort(writer->store);
-            return cache_writer_commit_unmerged(writer);
-        }
-        const bool merged = cache_writer_merge(writer, foreign);
-        if (is_worker) {
-            worker_leave_driver();
-        }
-        if (!merged) {
-            store_survived(writer->store);
-            store_abort(writer->store);
-            return STATUS_driver_refused;
-        }
+    struct call_costs *costs = &writer->costs;
+    const uint64_t compiled_ns =
+        atomic_load(&writer->schedule.busy_ns) - atomic_load(&writer->schedule.committed_busy_ns);
+    if (writer->commit.foreign.count == 0 || writer->policy->single_cache ||
+        !call_costs_allow_at_end(costs, SLOW_MERGE, CALL_END_NS)) {
+        return COMMIT_WHOLE;
     }
-    return store_commit(writer->store, writer->snapshot,
-                        atomic_load(&writer->schedule.pending_size));
+    if (is_worker ? !call_costs_allow(costs, SLOW_MERGE)
+                  : !call_costs_allow_at_end(costs, SLOW_MERGE, compiled_ns)) {
+        return COMMIT_PART_INSTEAD;
+    }
+    if (is_worker && !worker_enter_driver()) {
+        return COMMIT_PART_INSTEAD;
+    }
+    call_costs_begin(costs, SLOW_MERGE);
+    const bool merged = cache_writer_merge(writer, &writer->commit.foreign);
+    call_costs_end(costs, SLOW_MERGE);
+    if (is_worker) {
+        worker_leave_driver();
+    }
+    return merged ? COMMIT_WHOLE : COMMIT_NOTHING;
+}
+
+/* The steps of a commit that use the disk. */
+
+static void cache_writer_begin_commit(void *user)
+{
+    struct cache_writer *writer = user;
+    writer->commit.reason = store_begin(writer->store, &writer->commit.foreign);
+}
+
+static void cache_writer_write_commit(void *user)
+{
+    struct cache_writer *writer = user;
+    const size_t size = atomic_load(&writer->schedule.pending_size);
+    enum status *reason = &writer->commit.reason;
+    switch (writer->commit.way) {
+    case COMMIT_WHOLE:
+        *reason = store_commit(writer->store, writer->snapshot, size);
+        break;
+    case COMMIT_PART_INSTEAD:
+        store_abort(writer->store);
+        *reason = cache_writer_commit_unmerged(writer);
+        break;
+    case COMMIT_PART:
+        *reason = cache_writer_commit_unmerged(writer);
+        break;
+    case COMMIT_NOTHING:
+        store_survived(writer->store);
+        store_abort(writer->store);
+        *reason = STATUS_driver_refused;
+        break;
+    }
+}
+
+/* The worker waits for the disk however long, the end of a device does not. False: it has not
+ * answered. */
+static bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker,
+                                  void (*step)(void *user))
+{
+    if (is_worker) {
+        step(writer);
+    }
+    return is_worker || worker_do(step, writer);
 }
 
 /* Without a snapshot the caches have outgrown the limit: the store drops the file, so that the next
- * start begins with nothing but what it uses. */
-static enum status cache_writer_commit_pending(struct cache_writer *writer, bool is_worker)
+ * start begins with nothing but what it uses. False: the disk has not answered. */
+static bool cache_writer_commit_pending(struct cache_writer *writer, bool is_worker,
+                                        enum status *ret_reason)
 {
-    struct store_foreign foreign;
-    const enum status reason = store_begin(writer->store, &foreign);
-    if (!writer->snapshot) {
-        return reason == STATUS_ok
-                   ? store_commit(writer->store, NULL, atomic_load(&writer->schedule.pending_size))
-                   : STATUS_too_large;
+    if (!cache_writer_use_disk(writer, is_worker, cache_writer_begin_commit)) {
+        return false;
     }
-    if (reason == STATUS_ok) {
-        return cache_writer_commit_locked(writer, &foreign, is_worker);
+    const enum status begun = writer->commit.reason;
+    const bool is_barred = begun == STATUS_locked || begun == STATUS_suspect;
+    if (begun == STATUS_ok) {
+        writer->commit.way =
+            writer->snapshot ? cache_writer_choose_way(writer, is_worker) : COMMIT_WHOLE;
+    } else if (writer->snapshot && is_barred) {
+        writer->commit.way = COMMIT_PART;
+    } else {
+        *ret_reason = writer->snapshot ? begun : STATUS_too_large;
+        return true;
     }
-    return reason == STATUS_locked || reason == STATUS_suspect
-               ? cache_writer_commit_unmerged(writer)
-               : reason;
+    const bool answered = cache_writer_use_disk(writer, is_worker, cache_writer_write_commit);
+    *ret_reason = answered ? writer->commit.reason : STATUS_io_error;
+    return answered;
 }
 
 /* Whether a save that failed may succeed now. */
@@ -236,9 +310,10 @@ static void cache_writer_report_commit(struct cache_writer *writer, uint64_t sta
 
 /* Takes the lock. Brings what is pending to disk, together with what other processes have saved
  * meanwhile; the worker only with the gate's leave to call the driver. *ret_saved: bytes written;
- * 0: nothing was pending. On failure the snapshot is dropped, and the next one tried. */
-static enum status cache_writer_commit(struct cache_writer *writer, bool is_worker,
-                                       size_t *ret_saved)
+ * 0: nothing was pending. On failure the snapshot is dropped, and the next one tried. False, with
+ * the lock held for good: the disk has not answered, and may be using the writer. */
+static bool cache_writer_commit(struct cache_writer *writer, bool is_worker,
+                                enum status *ret_reason, size_t *ret_saved)
 {
     enum status reason = STATUS_ok;
     size_t saved = 0;
@@ -246,9 +321,10 @@ static enum status cache_writer_commit(struct cache_writer *writer, bool is_work
     const uint64_t start_ns = clock_now_ns();
     const uint64_t busy_ns = atomic_load(&writer->schedule.busy_ns);
     if (atomic_load(&writer->schedule.pending)) {
-        reason = cache_writer_commit_pending(writer, is_worker);
-        if (cache_writer_has_made_room(writer, reason)) {
-            reason = cache_writer_commit_pending(writer, is_worker);
+        if (!cache_writer_commit_pending(writer, is_worker, &reason) ||
+            (cache_writer_has_made_room(writer, reason) &&
+             !cache_writer_commit_pending(writer, is_worker, &reason))) {
+            return false;
         }
         saved = cache_writer_end_commit(writer, reason);
         cache_schedule_committed(&writer->schedule, start_ns, busy_ns);
@@ -261,8 +337,9 @@ static enum status cache_writer_commit(struct cache_writer *writer, bool is_work
         writer->last_saved = saved;
         maintenance_wrote(writer->setup->maintenance, saved > before ? saved - before : 0);
     }
+    *ret_reason = reason;
     *ret_saved = saved;
-    return reason;
+    return true;
 }
 
 bool cache_writer_survived(struct cache_writer *writer, uint64_t wait_ns)
@@ -296,31 +373,41 @@ static bool cache_writer_may_look_here(const struct cache_writer *writer)
            !atomic_load(&writer->schedule.pending) && spent_ns >= LOOK_HERE_FACTOR * cost_ns;
 }
 
+/* The first time from disk. */
+static bool cache_writer_reads_fast(struct cache_writer *writer)
+{
+    call_costs_recall(&writer->costs);
+    return call_costs_allow(&writer->costs, SLOW_READ);
+}
+
 /* Looks at the device cache alone: the program's own might be changed or destroyed meanwhile, and
  * are read at the end of the device. Nobody waits for this thread, which may be in a callback of
  * the program's. */
 bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache)
 {
     if (cache_writer_worker_may_look(writer) || !cache_writer_may_look_here(writer) ||
-        atomic_exchange(&writer->looking, true)) {
+        !cache_writer_reads_fast(writer) || atomic_exchange(&writer->looking, true)) {
         return false;
     }
     size_t pending = 0;
+    call_costs_begin(&writer->costs, SLOW_READ);
     cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, false, &pending);
+    call_costs_end(&writer->costs, SLOW_READ);
     atomic_store(&writer->looked_at_ns, stats_get(writer->setup->stats, STATS_pipelines_create_ns));
     atomic_store(&writer->looking, false);
     return true;
 }
 
-static uint64_t cache_writer_save_due(const struct cache_writer *writer, uint64_t now_ns,
+static uint64_t cache_writer_save_due(struct cache_writer *writer, uint64_t now_ns,
                                       enum cache_schedule_step *ret_step)
 {
-    return writer->saves ? cache_schedule_due(&writer->schedule, now_ns,
-                                              cache_writer_worker_may_look(writer), ret_step)
+    const bool may_look =
+        cache_writer_worker_may_look(writer) && call_costs_allow(&writer->costs, SLOW_READ);
+    return writer->saves ? cache_schedule_due(&writer->schedule, now_ns, may_look, ret_step)
                          : CACHE_SCHEDULE_NEVER;
 }
 
-uint64_t cache_writer_due(const struct cache_writer *writer, uint64_t now_ns)
+uint64_t cache_writer_due(struct cache_writer *writer, uint64_t now_ns)
 {
     enum cache_schedule_step step;
     if (atomic_load(&writer->collection.is_due)) {
@@ -333,8 +420,9 @@ uint64_t cache_writer_due(const struct cache_writer *writer, uint64_t now_ns)
 
 static void cache_writer_work_commit(struct cache_writer *writer)
 {
+    enum status reason = STATUS_ok;
     size_t saved = 0;
-    const enum status reason = cache_writer_commit(writer, true, &saved);
+    cache_writer_commit(writer, true, &reason, &saved);
     /* A part of ours is only ever replaced as a whole, so that what is in it must be kept. */
     if (saved > 0 && !store_has_part(writer->store) &&
         cache_collection_saved(&writer->collection)) {
@@ -352,12 +440,21 @@ static void cache_writer_work_commit(struct cache_writer *writer)
     cache_writer_tell_listener(writer, reason);
 }
 
-void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache)
+static void cache_writer_collect(struct cache_writer *writer)
 {
-    if (atomic_exchange(&writer->collection.is_due, false) && worker_enter_driver()) {
+    if (atomic_exchange(&writer->collection.is_due, false) &&
+        call_costs_allow(&writer->costs, SLOW_MERGE) && worker_enter_driver()) {
+        call_costs_begin(&writer->costs, SLOW_MERGE);
         cache_collection_collect(&writer->collection);
+        call_costs_end(&writer->costs, SLOW_MERGE);
         worker_leave_driver();
     }
+}
+
+void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache)
+{
+    call_costs_recall(&writer->costs);
+    cache_writer_collect(writer);
     enum cache_schedule_step step;
     const uint64_t now_ns = clock_now_ns();
     const uint64_t save = cache_writer_save_due(writer, now_ns, &step);
@@ -384,7 +481,8 @@ void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_
     if (writer->policy->snapshot_at_exit && writer->saves &&
         cache_schedule_is_touched(&writer->schedule) &&
         atomic_load(&writer->schedule.running) == 0 && cache_writer_worker_may_look(writer) &&
-        atomic_load(&writer->schedule.last_look_ns) <= EXIT_LOOK_NS && worker_enter_driver()) {
+        atomic_load(&writer->schedule.last_look_ns) <= EXIT_LOOK_NS &&
+        cache_writer_reads_fast(writer) && worker_enter_driver()) {
         cache_writer_look_at_all(writer, device_cache, true);
         worker_leave_driver();
     }
@@ -392,11 +490,12 @@ void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_
 
 void cache_writer_write_last(struct cache_writer *writer)
 {
+    call_costs_note_under_way(&writer->costs);
     if (writer->saves) {
         enum status reason = STATUS_locked;
         size_t saved = 0;
         const uint64_t start_ns = clock_now_ns();
-        if (timed_lock(&writer->lock, STEP_WAIT_NS)) {
+        if (timed_lock(&writer->lock, WAIT_FOREVER)) {
             reason = writer->snapshot ? cache_writer_commit_unmerged(writer) : STATUS_ok;
             if (cache_writer_has_made_room(writer, reason)) {
                 reason = cache_writer_commit_unmerged(writer);
@@ -410,22 +509,42 @@ void cache_writer_write_last(struct cache_writer *writer)
     device_report_end(writer->report, "exit");
 }
 
-void cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache)
+/* The last look. `too_slow`: the driver is known to take longer for it than it may. */
+static enum status cache_writer_look_finally(struct cache_writer *writer,
+                                             VkPipelineCache device_cache)
+{
+    if (!cache_schedule_is_touched(&writer->schedule) && atomic_load(&writer->looked_at_ns) == 0) {
+        return STATUS_ok;
+    }
+    call_costs_recall(&writer->costs);
+    if (!call_costs_allow_at_end(&writer->costs, SLOW_READ, cache_writer_unseen_ns(writer))) {
+        device_report_not_saved(writer->report, STATUS_too_slow, store_path(writer->store));
+        return STATUS_too_slow;
+    }
+    return cache_writer_look_at_all(writer, device_cache, true);
+}
+
+static void cache_writer_report_end(void *user)
+{
+    device_report_end(((struct cache_writer *)user)->report, "destroy");
+}
+
+bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache)
 {
     atomic_store(&writer->collection.finishing, true);
     if (cache_collection_has_queued(&writer->collection)) {
         cache_schedule_note(&writer->schedule, DEVICE_CACHE_COMPILED, 1, 0);
     }
+    bool answered = true;
     if (writer->saves && !sandbox_is_closed()) {
-        enum status looked = STATUS_ok;
+        enum status reason = STATUS_ok;
         size_t saved = 0;
-        if (cache_schedule_is_touched(&writer->schedule) ||
-            atomic_load(&writer->looked_at_ns) > 0) {
-            looked = cache_writer_look_at_all(writer, device_cache, true);
+        const enum status looked = cache_writer_look_finally(writer, device_cache);
+        answered = cache_writer_commit(writer, false, &reason, &saved);
+        if (answered) {
+            cache_writer_tell_listener(writer, looked == STATUS_ok ? reason : looked);
         }
-        const enum status reason = cache_writer_commit(writer, false, &saved);
-        cache_writer_tell_listener(writer, looked == STATUS_ok ? reason : looked);
     }
     cache_collection_finish(&writer->collection);
-    device_report_end(writer->report, "destroy");
+    return answered && worker_do(cache_writer_report_end, writer);
 }

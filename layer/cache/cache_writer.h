@@ -42,6 +42,7 @@
 #include "common/driver/policy.h"
 #include "common/settings/config.h"
 #include "layer/cache/cache_collection.h"
+#include "layer/cache/call_costs.h"
 #include "layer/cache/driver_cache.h"
 #include "layer/trace/device_report.h"
 #include "layer/trace/stats.h"
@@ -166,6 +167,14 @@ bool cache_schedule_note_empty(struct cache_schedule *schedule, bool at_end);
 
 /* The writer. */
 
+/* What becomes of a snapshot. */
+enum cache_commit_way {
+    COMMIT_WHOLE,        /* it replaces the file */
+    COMMIT_PART,         /* beside the file, for the next save to take up: the file is not ours */
+    COMMIT_PART_INSTEAD, /* likewise, though it is ours: the driver cannot be called now */
+    COMMIT_NOTHING       /* the driver has refused */
+};
+
 struct cache_writer {
     const struct cache_setup *setup;
     const struct policy *policy;
@@ -174,6 +183,7 @@ struct cache_writer {
     struct cache_listener listener;
     struct cache_schedule schedule;
     struct cache_collection collection;
+    struct call_costs costs;
     struct store *store; /* NULL: nothing is read or written */
     bool saves;          /* what is compiled is to be saved */
     uint64_t max_blob;   /* bytes; larger data is not read */
@@ -184,6 +194,11 @@ struct cache_writer {
     size_t seen_size;     /* 0: none */
     uint64_t seen_missed; /* `missed` at the last look */
     bool is_outgrown;     /* the caches are larger than max_blob */
+    struct {              /* a commit that is under way */
+        struct store_foreign foreign;
+        enum cache_commit_way way;
+        enum status reason;
+    } commit;
 
     atomic_bool looking;           /* a thread of the program takes a snapshot */
     _Atomic uint64_t looked_at_ns; /* STATS_pipelines_create_ns when it last did */
@@ -215,7 +230,7 @@ bool cache_writer_survived(struct cache_writer *writer, uint64_t wait_ns);
 bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache);
 
 /* The worker's next step: when, and doing it if it is due. */
-uint64_t cache_writer_due(const struct cache_writer *writer, uint64_t now_ns);
+uint64_t cache_writer_due(struct cache_writer *writer, uint64_t now_ns);
 void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache);
 
 /* The process ends: takes a last snapshot of a driver that can still be called; then, in the
@@ -234,7 +249,8 @@ enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache devic
 void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size);
 
 /* At vkDestroyDevice, when the worker is done with it: saves what is new, writes the statistics,
- * and destroys what was collected. */
-void cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
+ * and destroys what was collected. False: the disk has not answered (worker_do); the writer must
+ * never be freed. */
+bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
 
 #endif

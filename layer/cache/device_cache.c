@@ -27,6 +27,7 @@ enum device_cache_load_ahead {
     LOAD_UNASKED,
     LOAD_WANTED, /* device_cache_load_soon: the worker is to begin */
     LOAD_BEGUN,
+    LOAD_ENDED,
     LOAD_BARRED /* the worker may not call the driver: whoever creates first loads */
 };
 
@@ -44,6 +45,7 @@ struct device_cache {
     pthread_mutex_t load_lock; /* over what follows; not held while a thread loads */
     pthread_cond_t load_ended;
     bool loading;
+    atomic_bool load_is_in_driver;
     atomic_bool loaded;    /* cache is set and stays */
     VkPipelineCache cache; /* VK_NULL_HANDLE: the driver is given none */
 
@@ -138,8 +140,30 @@ static void device_cache_end_trial(struct device_cache *device_cache)
     }
 }
 
-/* Creates the device cache from the blob on disk. */
-static bool device_cache_load_blob(struct device_cache *device_cache)
+/* Brackets the driver calls of a load, by the worker or by a thread of the program. */
+static bool device_cache_enter_load(struct device_cache *device_cache, bool is_worker)
+{
+    const bool entered = !is_worker || worker_enter_driver();
+    if (entered) {
+        atomic_store(&device_cache->load_is_in_driver, true);
+        call_costs_begin(&device_cache->writer.costs, SLOW_LOAD);
+    }
+    return entered;
+}
+
+static void device_cache_leave_load(struct device_cache *device_cache, bool is_worker)
+{
+    if (is_worker) {
+        worker_leave_driver();
+    }
+    atomic_store(&device_cache->load_is_in_driver, false);
+    call_costs_end(&device_cache->writer.costs, SLOW_LOAD);
+}
+
+/* Creates the device cache from the blob on disk. *ret_barred: the worker must not call the driver.
+ */
+static bool device_cache_load_blob(struct device_cache *device_cache, bool is_worker,
+                                   bool *ret_barred)
 {
     struct store *store = device_cache->writer.store;
     struct store_blob blob;
@@ -148,7 +172,14 @@ static bool device_cache_load_blob(struct device_cache *device_cache)
         device_cache_reject(device_cache, reason);
         return false;
     }
+    if (!device_cache_enter_load(device_cache, is_worker)) {
+        cache_writer_survived(&device_cache->writer, WAIT_FOREVER);
+        store_blob_free(&blob);
+        *ret_barred = true;
+        return false;
+    }
     device_cache->cache = driver_cache_create(&device_cache->caches, blob.data, blob.size);
+    device_cache_leave_load(device_cache, is_worker);
     if (device_cache->cache == VK_NULL_HANDLE) {
         cache_writer_survived(&device_cache->writer, WAIT_FOREVER);
         device_cache_reject(device_cache, STATUS_driver_refused);
@@ -171,8 +202,27 @@ static void device_cache_wait_for_load(struct device_cache *device_cache)
     }
 }
 
+/* From the blob, or else empty. False: the worker must not call the driver. */
+static bool device_cache_make(struct device_cache *device_cache, bool is_worker)
+{
+    bool barred = false;
+    if (!device_cache->policy.inject ||
+        (device_cache->writer.store && !sandbox_is_closed() &&
+         device_cache_load_blob(device_cache, is_worker, &barred))) {
+        return true;
+    }
+    if (barred || (is_worker && !worker_enter_driver())) {
+        return false;
+    }
+    device_cache->cache = driver_cache_create(&device_cache->caches, NULL, 0);
+    if (is_worker) {
+        worker_leave_driver();
+    }
+    return true;
+}
+
 /* Waits for the load, or loads; the lock is not held meanwhile. */
-static void device_cache_load(struct device_cache *device_cache)
+static void device_cache_load(struct device_cache *device_cache, bool is_worker)
 {
     pthread_mutex_lock(&device_cache->load_lock);
     device_cache_wait_for_load(device_cache);
@@ -183,13 +233,12 @@ static void device_cache_load(struct device_cache *device_cache)
         return;
     }
     const uint64_t start_ns = clock_now_ns();
-    if (device_cache->policy.inject && (!device_cache->writer.store || sandbox_is_closed() ||
-                                        !device_cache_load_blob(device_cache))) {
-        device_cache->cache = driver_cache_create(&device_cache->caches, NULL, 0);
+    const bool made = device_cache_make(device_cache, is_worker);
+    if (made) {
+        device_report_load_ended(&device_cache->report, start_ns);
     }
-    device_report_load_ended(&device_cache->report, start_ns);
     pthread_mutex_lock(&device_cache->load_lock);
-    atomic_store_explicit(&device_cache->loaded, true, memory_order_release);
+    atomic_store_explicit(&device_cache->loaded, made, memory_order_release);
     device_cache->loading = false;
     pthread_cond_broadcast(&device_cache->load_ended);
     pthread_mutex_unlock(&device_cache->load_lock);
@@ -208,7 +257,7 @@ VkPipelineCache device_cache_cache(struct device_cache *device_cache)
         return VK_NULL_HANDLE;
     }
     if (!device_cache_is_loaded(device_cache)) {
-        device_cache_load(device_cache);
+        device_cache_load(device_cache, false);
     }
     return device_cache_loaded_cache(device_cache);
 }
@@ -229,33 +278,70 @@ void device_cache_load_large(struct device_cache *device_cache)
     }
 }
 
-/* On the worker. */
+/* On the worker. A driver that takes long for it is left to the thread that creates first: nobody
+ * else should wait. */
 static void device_cache_load_ahead(struct device_cache *device_cache)
 {
     enum device_cache_load_ahead wanted = LOAD_WANTED;
-    if (!atomic_compare_exchange_strong(&device_cache->load_ahead, &wanted, LOAD_BEGUN)) {
+    if (atomic_load(&device_cache->load_ahead) != LOAD_WANTED) {
         return;
     }
-    if (worker_enter_driver()) {
-        device_cache_cache(device_cache);
-        worker_leave_driver();
-    } else {
-        atomic_store(&device_cache->load_ahead, LOAD_BARRED);
+    call_costs_recall(&device_cache->writer.costs);
+    const bool loads = call_costs_allow(&device_cache->writer.costs, SLOW_LOAD) &&
+                       !device_cache_is_for_nobody(device_cache);
+    if (!loads) {
+        log_debug("device %u: not loaded ahead: the driver takes long for it",
+                  device_cache->setup.device_index);
     }
+    if (!atomic_compare_exchange_strong(&device_cache->load_ahead, &wanted,
+                                        loads ? LOAD_BEGUN : LOAD_BARRED) ||
+        !loads) {
+        return;
+    }
+    if (!device_cache_is_loaded(device_cache)) {
+        device_cache_load(device_cache, true);
+    }
+    pthread_mutex_lock(&device_cache->load_lock);
+    atomic_store(&device_cache->load_ahead,
+                 device_cache_is_loaded(device_cache) ? LOAD_ENDED : LOAD_BARRED);
+    pthread_cond_broadcast(&device_cache->load_ended);
+    pthread_mutex_unlock(&device_cache->load_lock);
 }
 
-void device_cache_settle_load(struct device_cache *device_cache)
+/* Under load_lock: waits for the driver however long, for the disk as long as there is patience.
+ * False: the disk has not answered. */
+static bool device_cache_wait_for_load_ahead(struct device_cache *device_cache)
 {
-    if (atomic_exchange(&device_cache->load_ahead, LOAD_BARRED) == LOAD_BEGUN) {
-        device_cache_cache(device_cache);
+    bool answered = true;
+    while (atomic_load(&device_cache->load_ahead) == LOAD_BEGUN && answered) {
+        if (atomic_load(&device_cache->load_is_in_driver)) {
+            const struct timespec until = clock_timespec(clock_now_ns() + LOAD_POLL_NS);
+            pthread_cond_timedwait(&device_cache->load_ended, &device_cache->load_lock, &until);
+        } else {
+            answered = patience_limit(1) > 0;
+            timed_wait(&device_cache->load_ended, &device_cache->load_lock, LOAD_POLL_NS);
+        }
     }
+    return answered;
+}
+
+bool device_cache_settle_load(struct device_cache *device_cache)
+{
+    enum device_cache_load_ahead before = atomic_load(&device_cache->load_ahead);
+    while ((before == LOAD_UNASKED || before == LOAD_WANTED) &&
+           !atomic_compare_exchange_weak(&device_cache->load_ahead, &before, LOAD_BARRED)) {
+    }
+    pthread_mutex_lock(&device_cache->load_lock);
+    const bool answered = device_cache_wait_for_load_ahead(device_cache);
+    pthread_mutex_unlock(&device_cache->load_lock);
+    return answered;
 }
 
 /* The worker's client. */
 
 static uint64_t device_cache_due(struct worker_client *client, uint64_t now_ns)
 {
-    const struct device_cache *device_cache = WORKER_OWNER(client, struct device_cache, client);
+    struct device_cache *device_cache = WORKER_OWNER(client, struct device_cache, client);
     if (atomic_load(&device_cache->load_ahead) == LOAD_WANTED) {
         return now_ns;
     }
@@ -284,6 +370,12 @@ static void device_cache_closing(struct worker_client *client)
 {
     struct device_cache *device_cache = WORKER_OWNER(client, struct device_cache, client);
     cache_writer_look_last(&device_cache->writer, device_cache_loaded_cache(device_cache));
+}
+
+/* Whoever waits for it may be killed for that. */
+static void device_cache_overdue(struct worker_client *client)
+{
+    call_costs_note_under_way(&WORKER_OWNER(client, struct device_cache, client)->writer.costs);
 }
 
 /* The process ends and the device was never destroyed. */
@@ -321,6 +413,7 @@ struct device_cache *device_cache_new(const struct cache_setup *setup,
         .work = device_cache_work,
         .closing = device_cache_closing,
         .last = device_cache_last,
+        .overdue = device_cache_overdue,
         .permit = setup->permit,
     };
     worker_add(&device_cache->client);
@@ -344,10 +437,11 @@ bool device_cache_finish(struct device_cache *device_cache)
     if (!worker_remove(&device_cache->client)) {
         return false;
     }
-    cache_writer_finish(&device_cache->writer, device_cache_loaded_cache(device_cache));
+    const bool finished =
+        cache_writer_finish(&device_cache->writer, device_cache_loaded_cache(device_cache));
     driver_cache_destroy(&device_cache->caches, device_cache->cache);
     device_cache->cache = VK_NULL_HANDLE;
-    return true;
+    return finished;
 }
 
 /* Creations. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <vulkan/vk_layer.h>
 
+#include "common/base/patience.h"
 #include "layer/worker/driver_gate.h"
 
 /* Loader-layer interface version 2: all else goes through the pointers given here. */
@@ -48,7 +49,9 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle,
 {
     struct device *device = device_withdraw(handle);
     if (device) {
+        const uint64_t before_ns = patience_set(PATIENCE_AT_END);
         bool finished = device_services_finish(device->services);
+        patience_set(before_ns);
         device->table.DestroyDevice(handle, allocator);
         if (finished) {
             free_device(device);
@@ -63,12 +66,14 @@ static VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle,
 {
     const struct instance *instance = instance_of(handle);
     struct device *device = instance ? device_withdraw_leaked(instance) : NULL;
+    const uint64_t before_ns = patience_set(PATIENCE_AT_END);
     while (device) {
         if (device_services_finish(device->services)) {
             free_device(device);
         }
         device = device_withdraw_leaked(instance);
     }
+    patience_set(before_ns);
     instance_destroy(handle, allocator);
 }
 

@@ -13,6 +13,7 @@
 #include "common/driver/replay.h"
 #include "layer/cache/device_cache.h"
 #include "layer/recipes/prewarm_list.h"
+#include "layer/recipes/prewarm_watch.h"
 #include "layer/recipes/recorder.h"
 #include "layer/trace/trace.h"
 #include "layer/worker/driver_gate.h"
@@ -25,9 +26,6 @@
 /* So many pipelines must leave the cache empty before the rest is given up. */
 #define INEFFECTIVE_AFTER 8
 
-/* Longest wait, when the device goes, for a disk. */
-#define DISK_WAIT_NS (5 * CLOCK_S)
-
 /* Poll interval while the program creates pipelines; and for how long it must not have asked for a
  * pipeline, since it may be about to ask for the next. */
 #define POLL_NS  (2 * CLOCK_MS)
@@ -39,6 +37,7 @@
 
 struct prewarm {
     struct prewarm_setup setup;
+    struct prewarm_watch watch;
     pid_t process;
     atomic_bool begun;
     atomic_bool all;             /* what is recorded as saved, too: there is no usable blob */
@@ -54,7 +53,8 @@ struct prewarm {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* it is to stop, or a thread has ended; by the monotonic clock */
     unsigned threads;       /* that have not; the first opens what is needed, and starts others */
-    bool opened;            /* it has, and waits for the disk no more */
+    unsigned in_driver;     /* of them; the others may be at a disk */
+    bool abandoned;         /* nobody waits for them any more: the driver must not be called */
     atomic_bool stop;
     uint64_t seen_requests; /* of the program, at the last poll */
     uint64_t busy_ns;       /* when the program was last seen creating; 0: never */
@@ -86,22 +86,41 @@ static void prewarm_wait_for_threads(struct prewarm *prewarm, unsigned left)
     pthread_mutex_unlock(&prewarm->lock);
 }
 
-/* Waits for the end: without bound for the driver, 5 s for a disk. False: the disk does not answer.
- */
+/* Waits for the end: for the driver however long, for a disk as long as this thread has patience.
+ * False: the disk has not answered. */
 static bool prewarm_wait_for_end(struct prewarm *prewarm)
 {
-    struct timespec until = clock_timespec(clock_now_ns() + DISK_WAIT_NS);
-    int result = 0;
     pthread_mutex_lock(&prewarm->lock);
-    while (prewarm->threads > 0 && !prewarm->opened && result != ETIMEDOUT) {
-        result = pthread_cond_timedwait(&prewarm->changed, &prewarm->lock, &until);
+    while (prewarm->threads > 0) {
+        if (prewarm->in_driver > 0) {
+            pthread_cond_wait(&prewarm->changed, &prewarm->lock);
+        } else if (!timed_wait(&prewarm->changed, &prewarm->lock, WAIT_FOREVER) &&
+                   prewarm->in_driver == 0) {
+            break;
+        }
     }
-    bool answered = prewarm->threads == 0 || prewarm->opened;
+    prewarm->abandoned = prewarm->threads > 0;
+    const bool ended = !prewarm->abandoned;
     pthread_mutex_unlock(&prewarm->lock);
-    if (answered) {
-        prewarm_wait_for_threads(prewarm, 0);
-    }
-    return answered;
+    return ended;
+}
+
+/* Brackets calls to the driver, inside the gate. False: the device may be gone. */
+static bool prewarm_enter_driver(struct prewarm *prewarm)
+{
+    pthread_mutex_lock(&prewarm->lock);
+    const bool entered = !prewarm->abandoned;
+    prewarm->in_driver += entered;
+    pthread_mutex_unlock(&prewarm->lock);
+    return entered;
+}
+
+static void prewarm_leave_driver(struct prewarm *prewarm)
+{
+    pthread_mutex_lock(&prewarm->lock);
+    prewarm->in_driver--;
+    pthread_cond_broadcast(&prewarm->changed);
+    pthread_mutex_unlock(&prewarm->lock);
 }
 
 /* A thread ends; it must not touch the prewarm after this. */
@@ -178,8 +197,12 @@ static void prewarm_look_at_cache(struct prewarm *prewarm)
 {
     const struct driver_caches *caches = device_cache_caches(prewarm->setup.device_cache);
     size_t size = 0;
-    if (driver_cache_query_size(caches, prewarm->cache, &size) &&
-        size <= DRIVER_CACHE_HEADER_SIZE) {
+    if (!prewarm_enter_driver(prewarm)) {
+        return;
+    }
+    const bool told = driver_cache_query_size(caches, prewarm->cache, &size);
+    prewarm_leave_driver(prewarm);
+    if (told && size <= DRIVER_CACHE_HEADER_SIZE) {
         log_info("prewarm ends: the driver's cache holds nothing");
         prewarm_stop(prewarm);
     }
@@ -230,6 +253,13 @@ static bool prewarm_find_code(void *user, struct digest content, const void **re
     return recipes_find(user, RECIPE_CODE, content, ret_code, ret_size);
 }
 
+static unsigned prewarm_count_threads(void)
+{
+    unsigned half = machine_cores("") / 2;
+    half = half > 0 ? half : 1;
+    return half < RECIPE_CRASHES_THREADS ? half : RECIPE_CRASHES_THREADS;
+}
+
 /* A replay by the next layer's commands of the program's own device. NULL: out of memory. */
 static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
 {
@@ -255,7 +285,9 @@ static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
         .destroy_pipeline = table->DestroyPipeline,
     };
     const struct replay_source source = {prewarm_find_form, prewarm_find_code, prewarm->recipes};
-    return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &prewarm->limits,
+    const struct replay_limits limits =
+        replay_limits_share(&prewarm->limits, prewarm_count_threads());
+    return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &limits,
                       prewarm->setup.feedback);
 }
 
@@ -267,8 +299,49 @@ static void prewarm_end_mark(struct prewarm *prewarm, unsigned thread)
     }
 }
 
+/* Whether it is likely to be short, on a machine as busy as it is. */
+static bool prewarm_may_begin(struct prewarm *prewarm, const struct prewarm_item *item)
+{
+    const uint64_t us = item->use->compile_us;
+    if (us > 0) {
+        return us * prewarm_watch_slowdown(&prewarm->watch) < PREWARM_LONG_US;
+    }
+    pthread_mutex_lock(&prewarm->lock);
+    const bool may = prewarm_estimate_is_short(&prewarm->list.estimate, item->code_bytes);
+    pthread_mutex_unlock(&prewarm->lock);
+    return may;
+}
+
+static void prewarm_learn(struct prewarm *prewarm, const struct recipe_use *use, uint32_t us)
+{
+    const uint64_t bytes = prewarm_code_bytes(prewarm->recipes, use->pipeline);
+    pthread_mutex_lock(&prewarm->lock);
+    prewarm_estimate_add(&prewarm->list.estimate, bytes, us);
+    pthread_mutex_unlock(&prewarm->lock);
+}
+
+static void prewarm_compile_one(struct prewarm_runner *runner, struct replay *replay,
+                                const struct recipe_use *use)
+{
+    struct prewarm *prewarm = runner->prewarm;
+    if (atomic_load(&prewarm->stop) || !prewarm_enter_driver(prewarm)) {
+        return;
+    }
+    prewarm_watch_begin(&prewarm->watch, runner->number, use);
+    const uint64_t start_ns = clock_now_ns();
+    const enum replay_outcome outcome = replay_pipeline(replay, use->pipeline);
+    const uint64_t end_ns = clock_now_ns();
+    prewarm_leave_driver(prewarm);
+    const uint32_t us = prewarm_watch_end(&prewarm->watch, runner->number);
+    prewarm_trace(prewarm, use->pipeline, outcome, start_ns, end_ns);
+    prewarm_note_outcome(prewarm, use->pipeline, outcome, end_ns - start_ns);
+    if (outcome == REPLAY_COMPILED) {
+        prewarm_learn(prewarm, use, us);
+    }
+}
+
 static void prewarm_replay_one(struct prewarm_runner *runner, struct replay *replay,
-                               struct digest pipeline)
+                               const struct recipe_use *use)
 {
     struct prewarm *prewarm = runner->prewarm;
     /* Set the crash mark inside the gate, so that the end of the process waits and leaves no false
@@ -277,12 +350,9 @@ static void prewarm_replay_one(struct prewarm_runner *runner, struct replay *rep
         prewarm_stop(prewarm);
         return;
     }
-    if (!sandbox_is_closed() && recipe_crashes_begin(prewarm->crashes, runner->number, pipeline)) {
-        const uint64_t start_ns = clock_now_ns();
-        const enum replay_outcome outcome = replay_pipeline(replay, pipeline);
-        const uint64_t end_ns = clock_now_ns();
-        prewarm_trace(prewarm, pipeline, outcome, start_ns, end_ns);
-        prewarm_note_outcome(prewarm, pipeline, outcome, end_ns - start_ns);
+    if (!sandbox_is_closed() &&
+        recipe_crashes_begin(prewarm->crashes, runner->number, use->pipeline)) {
+        prewarm_compile_one(runner, replay, use);
         prewarm_end_mark(prewarm, runner->number);
     } else {
         prewarm_stop(prewarm);
@@ -295,11 +365,15 @@ static void prewarm_replay_one(struct prewarm_runner *runner, struct replay *rep
 static void prewarm_delete_replay(struct prewarm_runner *runner, struct replay *replay)
 {
     struct prewarm *prewarm = runner->prewarm;
-    if (driver_gate_enter(prewarm->setup.permit)) {
+    const bool is_open = driver_gate_enter(prewarm->setup.permit);
+    if (is_open && prewarm_enter_driver(prewarm)) {
         replay_delete(replay);
-        driver_gate_leave(prewarm->setup.permit);
+        prewarm_leave_driver(prewarm);
     } else {
         prewarm->left[runner->number] = replay;
+    }
+    if (is_open) {
+        driver_gate_leave(prewarm->setup.permit);
     }
 }
 
@@ -313,7 +387,11 @@ static void prewarm_run(struct prewarm_runner *runner)
         if (i >= prewarm->list.count) {
             break;
         }
-        prewarm_replay_one(runner, replay, prewarm->list.uses[i]->pipeline);
+        if (prewarm_may_begin(prewarm, &prewarm->list.items[i])) {
+            prewarm_replay_one(runner, replay, prewarm->list.items[i].use);
+        } else {
+            log_debug("not prewarmed: may take long");
+        }
     }
     prewarm_delete_replay(runner, replay);
 }
@@ -325,13 +403,6 @@ static void *prewarm_run_beside(void *argument)
     prewarm_run(runner);
     prewarm_end_thread(runner->prewarm);
     return NULL;
-}
-
-static unsigned prewarm_count_threads(void)
-{
-    unsigned half = machine_cores("") / 2;
-    half = half > 0 ? half : 1;
-    return half < RECIPE_CRASHES_THREADS ? half : RECIPE_CRASHES_THREADS;
 }
 
 /* Where nothing may be written, as in the image of a container, crashes are known but not marked.
@@ -362,6 +433,7 @@ static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
         recipes_open(setup->config->root, setup->app, RECIPES_READ, &prewarm->recipes);
     if (reason == STATUS_ok && !atomic_load(&prewarm->stop)) {
         reason = prewarm_open_crashes(prewarm, identity, threads);
+        prewarm_watch_open(&prewarm->watch, prewarm->crashes);
     }
     if (reason != STATUS_ok) {
         log_info("no prewarm (%s)", status_id(reason));
@@ -369,14 +441,20 @@ static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
     return prewarm->crashes;
 }
 
-/* False: the process ends, or the driver gives no cache. */
+/* Waits until the worker, or a thread of the program, has loaded the device cache: the disk may
+ * keep them. False: it is to end, or the driver gives no cache. */
 static bool prewarm_take_cache(struct prewarm *prewarm)
 {
-    if (driver_gate_enter(prewarm->setup.permit)) {
-        prewarm->cache = device_cache_cache(prewarm->setup.device_cache);
-        driver_gate_leave(prewarm->setup.permit);
+    struct device_cache *device_cache = prewarm->setup.device_cache;
+    device_cache_load_soon(device_cache);
+    pthread_mutex_lock(&prewarm->lock);
+    while (!atomic_load(&prewarm->stop) && !device_cache_is_loaded(device_cache)) {
+        const struct timespec until = clock_timespec(clock_now_ns() + POLL_NS);
+        pthread_cond_timedwait(&prewarm->changed, &prewarm->lock, &until);
     }
-    return prewarm->cache != VK_NULL_HANDLE;
+    pthread_mutex_unlock(&prewarm->lock);
+    prewarm->cache = device_cache_loaded_cache(device_cache);
+    return prewarm->cache != VK_NULL_HANDLE && !atomic_load(&prewarm->stop);
 }
 
 /* Loading the blob first may show that it is of no use: then the list is of all recipes. */
@@ -406,23 +484,13 @@ static void prewarm_run_all(struct prewarm *prewarm, unsigned threads)
     prewarm_wait_for_threads(prewarm, 1);
 }
 
-/* False: it is to end. From here on it is waited for. */
-static bool prewarm_note_opened(struct prewarm *prewarm)
-{
-    pthread_mutex_lock(&prewarm->lock);
-    prewarm->opened = true;
-    pthread_cond_broadcast(&prewarm->changed);
-    pthread_mutex_unlock(&prewarm->lock);
-    return !atomic_load(&prewarm->stop);
-}
-
 static void *prewarm_main(void *argument)
 {
     struct prewarm *prewarm = argument;
     setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);
     unsigned threads = prewarm_count_threads();
     if (!sandbox_is_closed() && prewarm_open(prewarm, threads)) {
-        if (prewarm_note_opened(prewarm) && prewarm_make_list(prewarm)) {
+        if (!atomic_load(&prewarm->stop) && prewarm_make_list(prewarm)) {
             prewarm_run_all(prewarm, threads);
         }
         log_info("prewarmed %u of %zu pipelines", atomic_load(&prewarm->compiled),
@@ -483,6 +551,7 @@ static void prewarm_begin_with_all(void *user)
 
 static void prewarm_free(struct prewarm *prewarm)
 {
+    prewarm_watch_release(&prewarm->watch);
     pthread_cond_destroy(&prewarm->changed);
     pthread_mutex_destroy(&prewarm->lock);
     free(prewarm);
@@ -498,6 +567,7 @@ struct prewarm *prewarm_start(const struct prewarm_setup *setup)
     prewarm->process = getpid();
     clock_condition_init(&prewarm->changed);
     pthread_mutex_init(&prewarm->lock, NULL);
+    prewarm_watch_init(&prewarm->watch, setup->recorder);
     if (setup->config->prewarm == PREWARM_AUTO && device_cache_has_file(setup->device_cache)) {
         device_cache_set_unusable(setup->device_cache, prewarm_begin_with_all, prewarm);
         if (setup->recorder) {
@@ -507,6 +577,7 @@ struct prewarm *prewarm_start(const struct prewarm_setup *setup)
     }
     atomic_store(&prewarm->all, true);
     if (!prewarm_begin(prewarm)) {
+        prewarm_watch_finish(&prewarm->watch);
         prewarm_free(prewarm);
         prewarm = NULL;
     }
@@ -521,9 +592,11 @@ bool prewarm_finish(struct prewarm *prewarm)
     if (prewarm->process != getpid()) {
         return false;
     }
-    device_cache_settle_load(prewarm->setup.device_cache); /* it may begin what is stopped here */
+    /* It may begin what is stopped here. */
+    const bool settled = device_cache_settle_load(prewarm->setup.device_cache);
     prewarm_stop(prewarm);
-    bool ended = prewarm_wait_for_end(prewarm);
+    const bool ended =
+        prewarm_wait_for_end(prewarm) && prewarm_watch_finish(&prewarm->watch) && settled;
     if (ended) {
         /* Not before: a thread of ours that loads the blob reads it. */
         device_cache_set_unusable(prewarm->setup.device_cache, NULL, NULL);

@@ -6,9 +6,10 @@
  *
  * Most used and slowest first, at nice 10, on at most half of the cores, and nothing is begun while
  * the program itself creates pipelines: it never waits for a prewarm. Recipes that need what is not
- * enabled on this device, that took long, or that have crashed this driver are skipped. It ends
- * when all is done, when memory is short, when the driver's cache turns out to hold nothing, and
- * with the device or the process after at most the one compile that each thread is in. */
+ * enabled on this device, that took or may take long (prewarm_estimate.h), or that have crashed
+ * this driver are skipped. It ends when all is done, when memory is short, when the driver's cache
+ * turns out to hold nothing, and with the device or the process after at most the one compile that
+ * each thread is in. */
 #ifndef WARMPIPE_LAYER_RECIPES_PREWARM_H
 #define WARMPIPE_LAYER_RECIPES_PREWARM_H
 
@@ -57,7 +58,7 @@ struct prewarm *prewarm_start(const struct prewarm_setup *setup);
 
 /* At vkDestroyDevice, first of all: waits for the compiles that are under way, and frees. False:
  * what was lent to it must be left alone, for this is a child of the process, or the disk has not
- * answered for 5 s. NULL: true. */
+ * answered for as long as this thread has patience (base/patience.h). NULL: true. */
 bool prewarm_finish(struct prewarm *prewarm);
 
 #endif

@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
+#include "common/base/digest_set.h"
 #include "common/driver/environment.h"
 
-/* A pipeline that takes longer, or an unknown time, is left to `warmpipe warm`: the program would
- * have to wait for it when it ends. */
-#define MAX_COMPILE_US 500000
+/* So many recorded times tell what the driver takes a byte. */
+#define MAX_SAMPLES 64
 
 /* Decides whether the environment that a use names is included in the device's. */
 struct prewarm_judge {
@@ -46,12 +46,48 @@ static bool prewarm_environment_fits(struct prewarm_judge *judge, struct digest 
     return judge->fits;
 }
 
+/* Those whose time is known first, most used and slowest first; then the others, smallest first:
+ * what they take tells of the next larger ones. */
 static int prewarm_compare_worth(const void *left, const void *right)
 {
-    const struct recipe_use *a = *(const struct recipe_use *const *)left;
-    const struct recipe_use *b = *(const struct recipe_use *const *)right;
-    int order = (a->days < b->days) - (a->days > b->days);
-    return order ? order : (a->compile_us < b->compile_us) - (a->compile_us > b->compile_us);
+    const struct prewarm_item *a = left;
+    const struct prewarm_item *b = right;
+    const int known = (a->use->compile_us == 0) - (b->use->compile_us == 0);
+    const int size = (a->code_bytes > b->code_bytes) - (a->code_bytes < b->code_bytes);
+    const int days = (a->use->days < b->use->days) - (a->use->days > b->use->days);
+    const int time =
+        (a->use->compile_us < b->use->compile_us) - (a->use->compile_us > b->use->compile_us);
+    return known ? known : size ? size : days ? days : time;
+}
+
+/* What took long in one environment is not begun in another one. */
+static void prewarm_find_long(const struct recipe_use *uses, size_t count, struct digest_set *set)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (uses[i].compile_us >= PREWARM_LONG_US) {
+            digest_set_add(set, uses[i].pipeline.low);
+        }
+    }
+}
+
+static void prewarm_list_add(struct prewarm_list *list, const struct recipes *recipes,
+                             const struct recipe_use *use)
+{
+    const uint64_t bytes = use->compile_us == 0 ? prewarm_code_bytes(recipes, use->pipeline) : 0;
+    if (bytes != UINT64_MAX) {
+        list->items[list->count++] = (struct prewarm_item){.use = use, .code_bytes = bytes};
+    }
+}
+
+/* Recorded times are of this machine, and of this device's drivers. */
+static void prewarm_list_sample(struct prewarm_list *list, const struct recipes *recipes,
+                                const struct recipe_use *use)
+{
+    if (use->compile_us > 0 && list->samples < MAX_SAMPLES) {
+        list->samples++;
+        prewarm_estimate_add(&list->estimate, prewarm_code_bytes(recipes, use->pipeline),
+                             use->compile_us);
+    }
 }
 
 void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashes *crashes,
@@ -64,24 +100,30 @@ void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashe
         .recipes = recipes,
         .enabled = environment_decode(environment, environment_size),
     };
-    struct prewarm_list list = {.uses = calloc(count + 1, sizeof *list.uses)};
-    for (size_t i = 0; i < count && list.uses && judge.enabled; i++) {
-        if ((all || (uses[i].unsaved && !uses[i].saved)) && uses[i].compile_us > 0 &&
-            uses[i].compile_us < MAX_COMPILE_US &&
-            prewarm_environment_fits(&judge, uses[i].environment) &&
-            !recipe_crashes_have(crashes, uses[i].pipeline)) {
-            list.uses[list.count++] = &uses[i];
+    struct prewarm_list list = {.items = calloc(count + 1, sizeof *list.items)};
+    struct digest_set longs = {0};
+    prewarm_find_long(uses, count, &longs);
+    for (size_t i = 0; i < count && list.items && judge.enabled; i++) {
+        const struct recipe_use *use = &uses[i];
+        if (!prewarm_environment_fits(&judge, use->environment)) {
+            continue;
+        }
+        prewarm_list_sample(&list, recipes, use);
+        if ((all || (use->unsaved && !use->saved)) && !digest_set_has(&longs, use->pipeline.low) &&
+            !recipe_crashes_have(crashes, use->pipeline)) {
+            prewarm_list_add(&list, recipes, use);
         }
     }
     if (list.count > 0) {
-        qsort(list.uses, list.count, sizeof *list.uses, prewarm_compare_worth);
+        qsort(list.items, list.count, sizeof *list.items, prewarm_compare_worth);
     }
+    digest_set_release(&longs);
     environment_free(judge.enabled);
     *ret_list = list;
 }
 
 void prewarm_list_free(struct prewarm_list *list)
 {
-    free(list->uses);
+    free(list->items);
     *list = (struct prewarm_list){0};
 }

@@ -24,9 +24,6 @@
 #define QUIET_NS  (20 * CLOCK_MS)
 #define STEADY_NS (100 * CLOCK_MS)
 
-/* Longest wait, at the end of a process, for a lock whose holder may be gone. */
-#define EXIT_WAIT_NS (2 * CLOCK_S)
-
 /* Bytes; what comes while so much waits for a disk that does not answer is not recorded. */
 #define MAX_QUEUE ((size_t)64 << 20)
 
@@ -178,12 +175,22 @@ static void recorder_last(struct worker_client *client)
 {
     struct recorder *recorder = WORKER_OWNER(client, struct recorder, client);
     recorder->has_ended = true;
-    recorder_write_queue(recorder, EXIT_WAIT_NS);
+    recorder_write_queue(recorder, PATIENCE_AT_END);
+}
+
+static void recorder_write_end(void *user)
+{
+    struct recorder *recorder = user;
+    recorder_write_queue(recorder, WAIT_FOREVER);
+    if (!sandbox_is_closed()) {
+        recipe_writer_close(recorder->writer, true);
+    }
+    recorder->writer = NULL;
 }
 
 bool recorder_make_room(struct recorder *recorder)
 {
-    if (!timed_lock(&recorder->write_lock, EXIT_WAIT_NS)) {
+    if (!timed_lock(&recorder->write_lock, PATIENCE_AT_END)) {
         return false;
     }
     const bool made = recipe_writer_discard(recorder->writer);
@@ -197,15 +204,7 @@ bool recorder_make_room(struct recorder *recorder)
 
 bool recorder_finish(struct recorder *recorder)
 {
-    if (!worker_remove(&recorder->client)) {
-        return false;
-    }
-    recorder_write_queue(recorder, WAIT_FOREVER);
-    if (!sandbox_is_closed()) {
-        recipe_writer_close(recorder->writer, true);
-    }
-    recorder->writer = NULL;
-    return true;
+    return worker_remove(&recorder->client) && worker_do(recorder_write_end, recorder);
 }
 
 struct recorder *recorder_new(const struct recorder_setup *setup)
@@ -510,6 +509,24 @@ void recorder_prewarmed(struct recorder *recorder, struct digest pipeline)
     pthread_mutex_unlock(&recorder->lock);
 }
 
+bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
+                        uint32_t compile_us)
+{
+    if (atomic_load(&recorder->is_broken)) {
+        return false;
+    }
+    pthread_mutex_lock(&recorder->lock);
+    recipe_put_use(&recorder->queue, &(struct recipe_use){
+                                         .pipeline = use->pipeline,
+                                         .environment = use->environment,
+                                         .last_day = use->last_day,
+                                         .compile_us = compile_us,
+                                     });
+    recorder_note_queued(recorder);
+    pthread_mutex_unlock(&recorder->lock);
+    return true;
+}
+
 void recorder_looking(struct recorder *recorder)
 {
     pthread_mutex_lock(&recorder->lock);
@@ -540,7 +557,7 @@ void recorder_saved(struct recorder *recorder)
     }
     pthread_mutex_unlock(&recorder->lock);
     if (looked > 0 && recorder->has_ended) {
-        recorder_write_queue(recorder, EXIT_WAIT_NS);
+        recorder_write_queue(recorder, PATIENCE_AT_END);
     } else if (looked > 0) {
         worker_wake(&recorder->client);
     }

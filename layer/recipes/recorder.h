@@ -23,6 +23,7 @@
 
 struct maintenance;
 struct recipe_draft;
+struct recipe_use;
 struct recorder;
 struct dedup;
 
@@ -63,6 +64,12 @@ void recorder_submit(struct recorder *recorder, struct recipe_draft *draft, uint
 
 /* A pipeline that is recorded as unsaved is in the device cache now. */
 void recorder_prewarmed(struct recorder *recorder, struct digest pipeline);
+
+/* Compiling a pipeline ahead takes long, or took so: recorded as the time of this use, the longest
+ * one counts. The caller is on the worker, or wakes it. False: nothing is recorded any more.
+ * Thread-safe. */
+bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
+                        uint32_t compile_us);
 
 /* The caches are about to be looked at: what was compiled before this belongs to the next save. */
 void recorder_looking(struct recorder *recorder);

@@ -18,9 +18,6 @@
 #define MAX_QUEUE ((size_t)2 << 20)
 #define MAX_TEXT  ((size_t)256 << 10)
 
-/* Longest wait, at the end of a process, for a lock whose holder may be gone. */
-#define EXIT_WAIT_NS (2 * CLOCK_S)
-
 struct trace {
     const char *path;
     const char *app;
@@ -224,7 +221,7 @@ static void trace_work(struct worker_client *client)
 /* The process ends and the device was never destroyed: others may be in the middle of a call. */
 static void trace_write_last(struct worker_client *client)
 {
-    trace_write_queue(WORKER_OWNER(client, struct trace, client), EXIT_WAIT_NS);
+    trace_write_queue(WORKER_OWNER(client, struct trace, client), PATIENCE_AT_END);
 }
 
 struct trace *trace_new(const char *path, const char *app, uint32_t device_index,
@@ -257,14 +254,12 @@ void trace_delete(struct trace *trace)
     }
 }
 
+static void trace_write_end(void *user)
+{
+    trace_write_queue(user, WAIT_FOREVER);
+}
+
 bool trace_finish(struct trace *trace)
 {
-    if (!trace) {
-        return true;
-    }
-    if (!worker_remove(&trace->client)) {
-        return false;
-    }
-    trace_write_queue(trace, WAIT_FOREVER);
-    return true;
+    return !trace || (worker_remove(&trace->client) && worker_do(trace_write_end, trace));
 }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/worker/driver_gate.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "layer/worker/own_thread.h"
-
-/* Longest wait, at exit, for driver calls that are under way. */
-#define EXIT_WAIT_NS (2 * CLOCK_S)
 
 static struct {
     pthread_mutex_t lock;
@@ -29,7 +25,7 @@ static void driver_gate_after_fork_in_child(void)
 
 static void driver_gate_call_last(void)
 {
-    if (timed_lock(&gate.lock, EXIT_WAIT_NS)) {
+    if (timed_lock(&gate.lock, WAIT_FOREVER)) {
         void (*last)(void) = gate.closed ? NULL : gate.last;
         gate.last = NULL;
         pthread_mutex_unlock(&gate.lock);
@@ -39,17 +35,17 @@ static void driver_gate_call_last(void)
     }
 }
 
-/* The handler that was registered last runs first and closes the gate; the others find it closed.
- */
+/* From here on this thread waits 250 ms at most for all that is ours. The handler that was
+ * registered last runs first and closes the gate; the others find it closed. */
 static void driver_gate_close_at_exit(void)
 {
+    patience_set(patience_limit(PATIENCE_AT_END));
     driver_gate_call_last();
-    const struct timespec until = clock_timespec(clock_now_ns() + EXIT_WAIT_NS);
-    if (!timed_lock(&gate.lock, EXIT_WAIT_NS)) {
+    if (!timed_lock(&gate.lock, WAIT_FOREVER)) {
         return;
     }
     gate.closed = true;
-    while (gate.inside > 0 && pthread_cond_timedwait(&gate.left, &gate.lock, &until) != ETIMEDOUT) {
+    while (gate.inside > 0 && timed_wait(&gate.left, &gate.lock, WAIT_FOREVER)) {
     }
     pthread_mutex_unlock(&gate.lock);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/worker/maintenance.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,9 +16,6 @@
 #include "common/settings/config.h"
 #include "layer/worker/own_thread.h"
 #include "layer/worker/sandbox.h"
-
-/* Longest wait at the end of a device. */
-#define WAIT_NS CLOCK_S
 
 #define STACK_BYTES ((size_t)256 << 10)
 
@@ -166,7 +162,6 @@ void maintenance_finish(struct maintenance *maintenance)
     if (!maintenance || maintenance->process != getpid()) {
         return;
     }
-    const struct timespec until = clock_timespec(clock_now_ns() + WAIT_NS);
     pthread_mutex_lock(&maintenance->lock);
     maintenance->is_ending = true;
     maintenance_start_locked(maintenance);
@@ -174,7 +169,7 @@ void maintenance_finish(struct maintenance *maintenance)
         maintenance_run_due(maintenance);
     }
     while (maintenance->has_thread &&
-           pthread_cond_timedwait(&maintenance->changed, &maintenance->lock, &until) != ETIMEDOUT) {
+           timed_wait(&maintenance->changed, &maintenance->lock, WAIT_FOREVER)) {
     }
     pthread_mutex_unlock(&maintenance->lock);
     maintenance_release(maintenance);

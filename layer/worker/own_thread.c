@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/worker/own_thread.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "layer/worker/sandbox.h"
 
@@ -33,4 +38,40 @@ bool own_thread_start(void *(*function)(void *argument), void *argument, size_t 
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return started;
+}
+
+/* Linux, Documentation/scheduler/sched-stats.rst: time on a core, time spent waiting for one, both
+ * in nanoseconds. 0: not known. */
+static uint64_t own_thread_waited_ns(pid_t thread)
+{
+    char text[128];
+    snprintf(text, sizeof text, "/proc/self/task/%ld/schedstat", (long)thread);
+    const int fd = open(text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    const ssize_t size = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    uint64_t waited_ns = 0;
+    return sscanf(text, "%*u %" SCNu64, &waited_ns) == 1 ? waited_ns : 0;
+}
+
+struct own_thread_timer own_thread_timer_start(void)
+{
+    const pid_t thread = (pid_t)syscall(SYS_gettid);
+    return (struct own_thread_timer){
+        .thread = thread,
+        .start_ns = clock_now_ns(),
+        .waited_ns = own_thread_waited_ns(thread),
+    };
+}
+
+uint64_t own_thread_timer_elapsed(const struct own_thread_timer *timer)
+{
+    const uint64_t elapsed_ns = clock_now_ns() - timer->start_ns;
+    const uint64_t before_ns = timer->waited_ns;
+    const uint64_t now_ns = own_thread_waited_ns(timer->thread);
+    const uint64_t waited_ns = now_ns > before_ns ? now_ns - before_ns : 0;
+    return elapsed_ns > waited_ns ? elapsed_ns - waited_ns : 0;
 }

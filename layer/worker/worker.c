@@ -9,17 +9,21 @@
 #include "layer/worker/own_thread.h"
 #include "layer/worker/sandbox.h"
 
-/* Longest wait, at exit, for a lock whose holder may be gone. */
-#define EXIT_WAIT_NS (2 * CLOCK_S)
-
-/* Longest wait, before the last snapshots, for what the worker is doing. */
-#define CLOSING_WAIT_NS (250 * CLOCK_MS)
-
-/* Longest wait, when a device goes, for a disk. */
-#define DISK_WAIT_NS (5 * CLOCK_S)
+/* Who waits so long for a driver tells the client, and then again so often. */
+#define OVERDUE_NS      PATIENCE_AT_END
+#define OVERDUE_POLL_NS (50 * CLOCK_MS)
 
 /* Drivers merge and serialize on this stack; pages are only taken when they are used. */
 #define STACK_BYTES (1024 * 1024)
+
+/* What worker_do has given to the worker. */
+enum worker_job {
+    JOB_NONE,
+    JOB_POSTED,
+    JOB_RUNNING,
+    JOB_ABANDONED, /* running, and nobody waits for it any more */
+    JOB_DONE
+};
 
 static struct {
     pthread_mutex_t lock;
@@ -33,6 +37,10 @@ static struct {
     bool exiting;   /* the process ends: the worker begins nothing more */
     bool in_driver; /* the worker is in one */
     bool orphaned;  /* nobody waits any more for the client whose work the worker does */
+
+    enum worker_job job;
+    void (*job_function)(void *argument);
+    void *job_argument;
 } worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Under the lock: the client that is due first, and when. A client that needs nothing falls asleep,
@@ -79,12 +87,27 @@ static void worker_call(struct worker_client *client,
     pthread_cond_broadcast(&worker.rested);
 }
 
+/* Under the lock, which is released meanwhile. */
+static void worker_run_job(void)
+{
+    worker.job = JOB_RUNNING;
+    pthread_mutex_unlock(&worker.lock);
+    worker.job_function(worker.job_argument);
+    pthread_mutex_lock(&worker.lock);
+    worker.job = worker.job == JOB_ABANDONED ? JOB_NONE : JOB_DONE;
+    pthread_cond_broadcast(&worker.rested);
+}
+
 static void *worker_run(void *argument)
 {
     (void)argument;
     prctl(PR_SET_NAME, "warmpipe");
     pthread_mutex_lock(&worker.lock);
     while (!worker.exiting && !driver_gate_is_closed()) {
+        if (worker.job == JOB_POSTED) {
+            worker_run_job();
+            continue;
+        }
         uint64_t due = 0;
         struct worker_client *client = worker_next_client(&due);
         if (!client || due > clock_now_ns()) {
@@ -101,15 +124,20 @@ static void *worker_run(void *argument)
     return NULL;
 }
 
+static bool worker_is_running_job(void)
+{
+    return worker.job == JOB_RUNNING || worker.job == JOB_ABANDONED;
+}
+
 /* The worker may be in a call: waits a moment for it to return. */
 static void worker_close_clients(void)
 {
-    if (sandbox_is_closed() || !timed_lock(&worker.lock, EXIT_WAIT_NS)) {
+    if (sandbox_is_closed() || !timed_lock(&worker.lock, WAIT_FOREVER)) {
         return;
     }
     worker.exiting = true;
-    const uint64_t until = clock_now_ns() + CLOSING_WAIT_NS;
-    while (worker.busy && worker_wait_until(&worker.rested, until)) {
+    while ((worker.busy || worker_is_running_job()) &&
+           timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
     }
     for (struct worker_client *client = worker.clients; client && !worker.busy;
          client = client->next) {
@@ -135,12 +163,14 @@ static void worker_after_fork_in_child(void)
     worker.exiting = false;
     worker.started = false;
     worker.in_driver = false;
+    worker.job = JOB_NONE;
     worker.generation++;
 }
 
 __attribute__((destructor)) static void worker_write_last_snapshots(void)
 {
-    if (!worker.clients || sandbox_is_closed() || !timed_lock(&worker.lock, EXIT_WAIT_NS)) {
+    patience_set(patience_limit(PATIENCE_AT_END));
+    if (!worker.clients || sandbox_is_closed() || !timed_lock(&worker.lock, WAIT_FOREVER)) {
         return;
     }
     for (struct worker_client *client = worker.clients; client; client = client->next) {
@@ -166,17 +196,28 @@ void worker_add(struct worker_client *client)
     pthread_mutex_unlock(&worker.lock);
 }
 
+/* Under the lock. The client's call into the driver is waited for, however long; once it has taken
+ * long the client is told, without the lock. */
+static void worker_wait_for_driver(struct worker_client *client, uint64_t *overdue_ns)
+{
+    if (!worker_wait_until(&worker.rested, *overdue_ns)) {
+        pthread_mutex_unlock(&worker.lock);
+        if (client->overdue) {
+            client->overdue(client);
+        }
+        *overdue_ns = clock_now_ns() + OVERDUE_POLL_NS;
+        pthread_mutex_lock(&worker.lock);
+    }
+}
+
 bool worker_remove(struct worker_client *client)
 {
+    uint64_t overdue_ns = clock_now_ns() + OVERDUE_NS;
     pthread_mutex_lock(&worker.lock);
-    uint64_t until = UINT64_MAX;
     while (worker.busy == client) {
         if (worker.in_driver) {
-            until = UINT64_MAX;
-        } else if (until == UINT64_MAX) {
-            until = clock_now_ns() + DISK_WAIT_NS;
-        }
-        if (!worker_wait_until(&worker.rested, until) && !worker.in_driver) {
+            worker_wait_for_driver(client, &overdue_ns);
+        } else if (!timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER) && !worker.in_driver) {
             break;
         }
     }
@@ -222,4 +263,49 @@ void worker_leave_driver(void)
     worker.in_driver = false;
     pthread_cond_broadcast(&worker.rested);
     pthread_mutex_unlock(&worker.lock);
+}
+
+/* Under the lock. */
+static bool worker_takes_jobs(void)
+{
+    return worker.started && !worker.exiting && !driver_gate_is_closed();
+}
+
+/* Under the lock. True: the job is done, or was given back and is to be done here. */
+static bool worker_wait_for_job(bool *ret_here)
+{
+    while ((worker.job == JOB_POSTED || worker.job == JOB_RUNNING) &&
+           timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
+    }
+    /* Not begun: the worker waits for another device's driver, or has just ended. */
+    *ret_here = worker.job == JOB_POSTED && (worker.in_driver || !worker_takes_jobs());
+    const bool done = worker.job == JOB_DONE || *ret_here;
+    worker.job = worker.job == JOB_RUNNING ? JOB_ABANDONED : JOB_NONE;
+    pthread_cond_broadcast(&worker.rested);
+    return done;
+}
+
+bool worker_do(void (*function)(void *argument), void *argument)
+{
+    bool here = true;
+    bool done = true;
+    pthread_mutex_lock(&worker.lock);
+    if (worker_takes_jobs()) {
+        while (worker.job != JOB_NONE && timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
+        }
+        here = false;
+        done = worker.job == JOB_NONE;
+    }
+    if (done && !here) {
+        worker.job = JOB_POSTED;
+        worker.job_function = function;
+        worker.job_argument = argument;
+        pthread_cond_signal(&worker.changed);
+        done = worker_wait_for_job(&here);
+    }
+    pthread_mutex_unlock(&worker.lock);
+    if (here) {
+        function(argument);
+    }
+    return done;
 }

@@ -46,6 +46,9 @@ struct worker_client {
     void (*closing)(struct worker_client *client);
     /* At the end of the process: file I/O only. */
     void (*last)(struct worker_client *client);
+    /* Somebody waits for a driver call of `work`, and has waited long: called now and then until it
+     * has returned. May use the disk; may be NULL. */
+    void (*overdue)(struct worker_client *client);
     struct driver_permit *permit; /* of the driver that `work` calls; NULL: it calls none */
     atomic_bool awake;            /* the worker knows that there is something to do */
     unsigned generation;          /* counts forks: in which process it was added */
@@ -58,10 +61,17 @@ struct worker_client {
 void worker_add(struct worker_client *client);
 
 /* The client is not called after this. Waits for a call that is under way: without bound for the
- * driver, 5 s for a disk. False: the caller must not touch what the worker may be using, neither
- * locks nor memory, since the disk has not answered, or since this is a forked child of the process
- * that added the client, and its locks may be held by threads that do not exist here. */
+ * driver, for a disk as long as this thread has patience (base/patience.h). False: the caller must
+ * not touch what the worker may be using, neither locks nor memory, since the disk has not
+ * answered, or since this is a forked child of the process that added the client, and its locks may
+ * be held by threads that do not exist here. */
 bool worker_remove(struct worker_client *client);
+
+/* Has the worker do what a disk may keep, and waits for it as long as this thread has patience.
+ * False: the disk has not answered; the function may be running still, or it was never called, and
+ * what it uses must be left alone. Where there is no worker it is called here. It must not call the
+ * driver. */
+bool worker_do(void (*function)(void *argument), void *argument);
 
 /* There is something to do for the client. Cheap when the worker knows already. */
 void worker_wake(struct worker_client *client);

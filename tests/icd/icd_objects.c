@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "icd_objects.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 uint64_t icd_hash(uint64_t hash, const void *data, size_t size)
@@ -27,11 +28,27 @@ uint64_t icd_hash_u64(uint64_t hash, uint64_t value)
     return hash == 0 ? 1 : hash;
 }
 
+static _Atomic uint32_t samplers; /* alive; a test that looks has one device */
+
+/* VUID-vkCreateSampler-maxSamplerAllocationCount-04110. */
+static VkResult count_sampler(const struct icd_settings *settings)
+{
+    if (atomic_fetch_add(&samplers, 1) < settings->max_samplers) {
+        return VK_SUCCESS;
+    }
+    atomic_fetch_sub(&samplers, 1);
+    icd_violation("too_many_samplers", "vkCreateSampler: %u live already", settings->max_samplers);
+    return VK_ERROR_TOO_MANY_OBJECTS;
+}
+
 VkResult icd_create_plain(const struct icd_device *device, enum icd_command command,
                           VkObjectType type, uint64_t content, const void *chain,
                           const VkAllocationCallbacks *allocator, uint64_t *ret_handle)
 {
     VkResult result = icd_call(device->settings, command);
+    if (result == VK_SUCCESS && type == VK_OBJECT_TYPE_SAMPLER) {
+        result = count_sampler(device->settings);
+    }
     if (result != VK_SUCCESS) {
         return result;
     }
@@ -58,6 +75,7 @@ void icd_destroy_plain(const struct icd_device *device, enum icd_command command
     icd_count(command);
     struct icd_object *object;
     if (icd_object_destroy(device, handle, type, allocator, command, &object)) {
+        atomic_fetch_sub(&samplers, type == VK_OBJECT_TYPE_SAMPLER);
         icd_object_free(object, allocator);
     }
 }

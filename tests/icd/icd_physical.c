@@ -32,14 +32,15 @@ void icd_GetPhysicalDeviceFeatures2(VkPhysicalDevice device, VkPhysicalDeviceFea
 }
 
 /* Generous enough for small programs, and for the validation layer's own checks. */
-static void fill_limits(VkPhysicalDeviceLimits *limits)
+static void fill_limits(const struct icd_settings *settings, VkPhysicalDeviceLimits *limits)
 {
     limits->maxImageDimension1D = limits->maxImageDimension2D = 16384;
     limits->maxImageDimension3D = limits->maxImageDimensionCube = 4096;
     limits->maxImageArrayLayers = 2048;
     limits->maxUniformBufferRange = limits->maxStorageBufferRange = 1u << 30;
     limits->maxPushConstantsSize = 256;
-    limits->maxMemoryAllocationCount = limits->maxSamplerAllocationCount = 1u << 20;
+    limits->maxMemoryAllocationCount = 1u << 20;
+    limits->maxSamplerAllocationCount = settings->max_samplers;
     limits->bufferImageGranularity = 1;
     limits->maxBoundDescriptorSets = 8;
     limits->maxPerStageDescriptorSamplers = limits->maxPerStageDescriptorUniformBuffers =
@@ -100,7 +101,7 @@ void icd_GetPhysicalDeviceProperties(VkPhysicalDevice device,
                  physical->index % ICD_MAX_DEVICES);
     }
     icd_physical_uuid(physical, properties->pipelineCacheUUID);
-    fill_limits(&properties->limits);
+    fill_limits(settings, &properties->limits);
 }
 
 void icd_GetPhysicalDeviceProperties2(VkPhysicalDevice device,

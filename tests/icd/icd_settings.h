@@ -67,6 +67,7 @@ struct icd_settings {
     enum icd_data_fault data;
     uint64_t data_us;
     bool not_deferred;
+    uint32_t max_samplers;
     uint64_t crash_content; /* 0: none */
     uint64_t hang_content;
     bool instance_gone; /* not from the environment: the instance was destroyed before a device */

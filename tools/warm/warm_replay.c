@@ -38,6 +38,7 @@ struct replay_pool {
     size_t item_count;
     _Atomic size_t next;
     _Atomic unsigned working;
+    unsigned jobs;    /* workers at most */
     pthread_t leader; /* is sent SIGUSR1 when the last worker ends */
     unsigned count;
     struct replay_worker {
@@ -111,9 +112,10 @@ static void *replay_worker_main(void *user)
     struct replay_pool *pool = worker->pool;
     const struct warm_replay *process = pool->process;
     const struct replay_source source = warm_recipes_source(process->target->recipes);
+    const struct replay_limits limits = replay_limits_share(&pool->vulkan->limits, pool->jobs);
     struct replay *replay =
         replay_new(pool->vulkan->device, &pool->vulkan->commands, process->cache.handle, &source,
-                   &pool->vulkan->limits, pool->vulkan->feedback);
+                   &limits, pool->vulkan->feedback);
     for (size_t i; replay && (i = atomic_fetch_add(&pool->next, 1)) < pool->item_count;) {
         replay_item(pool, replay, worker->index, pool->items[i]);
     }
@@ -130,6 +132,7 @@ static bool replay_start_pool(struct replay_pool *pool, unsigned jobs)
         jobs = (unsigned)pool->item_count;
     }
     pool->leader = pthread_self();
+    pool->jobs = jobs;
     atomic_store(&pool->working, 1); /* this thread: no worker is the last before all are started */
     for (unsigned i = 0; i < jobs; i++) {
         struct replay_worker *worker = &pool->workers[i];

@@ -21,6 +21,58 @@ TEST_F(Replay, RespectsTheLimitsOfLayouts)
     EXPECT_EQ(lack(pipeline), "maxBoundDescriptorSets");
 }
 
+// So many live at once as the device may have, however many the pipelines need altogether.
+TEST_F(Replay, KeepsToTheSamplersOfADevice)
+{
+    VkSamplerCustomBorderColorCreateInfoEXT color = {};
+    color.sType = VK_STRUCTURE_TYPE_SAMPLER_CUSTOM_BORDER_COLOR_CREATE_INFO_EXT;
+    const auto pipeline_of = [&](std::vector<int> numbers, bool has_color) {
+        std::vector<VkDescriptorSetLayout> sets;
+        for (int number : numbers) {
+            VkSamplerCreateInfo info = {};
+            info.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO;
+            info.pNext = has_color ? &color : nullptr;
+            info.mipLodBias = static_cast<float>(number);
+            info.addressModeU = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER;
+            info.borderColor =
+                has_color ? VK_BORDER_COLOR_FLOAT_CUSTOM_EXT : VK_BORDER_COLOR_INT_OPAQUE_WHITE;
+            sets.push_back(set_layout(book.make<VkSampler>(&info)));
+        }
+        return compute(layout(sets));
+    };
+    const auto alive = [&] {
+        return std::count_if(driver.alive.begin(), driver.alive.end(),
+                             [](const auto &object) { return object.second == "sampler"; });
+    };
+    for (bool has_color : {false, true}) {
+        (has_color ? limits.max_border_color_samplers : limits.max_samplers) = 3;
+        for (int i = 0; i < 20; i++) {
+            ASSERT_EQ(play(pipeline_of({i, i + 1}, has_color)), REPLAY_COMPILED) << i;
+            ASSERT_LE(alive(), 3);
+        }
+        EXPECT_EQ(play(pipeline_of({0, 1, 2}, has_color)), REPLAY_COMPILED);
+        EXPECT_EQ(play(pipeline_of({0, 1, 2, 3}, has_color)), REPLAY_UNSUPPORTED);
+        EXPECT_EQ(play(pipeline_of({7, 8}, has_color)), REPLAY_COMPILED) << "the next one is made";
+        end();
+        limits = {};
+    }
+}
+
+TEST(ReplayLimits, ReplaysShareAQuarter)
+{
+    replay_limits limits = {};
+    limits.max_samplers = 4000;
+    limits.max_border_color_samplers = 32;
+    limits.max_push_constants_size = 128;
+    const replay_limits share = replay_limits_share(&limits, 10);
+    EXPECT_EQ(share.max_samplers, 100u);
+    EXPECT_EQ(share.max_border_color_samplers, 1u) << "none would be no limit";
+    EXPECT_EQ(share.max_push_constants_size, 128u);
+    EXPECT_EQ(replay_limits_share(&limits, 1).max_samplers, 1000u);
+    limits.max_samplers = 0;
+    EXPECT_EQ(replay_limits_share(&limits, 1).max_samplers, 0u) << "not known";
+}
+
 TEST_F(Replay, RespectsTheLimitsOfWorkgroups)
 {
     digest pipeline = compute(layout());

@@ -36,7 +36,7 @@ class Program : public ::testing::Test {
 
     program_facts load_all()
     {
-        program_facts facts = {PROGRAM_CACHES_READ_BACK, {}, 1, {}};
+        program_facts facts = {PROGRAM_CACHES_READ_BACK, {}, 1, {}, {}};
         read = program_load(folder.c_str(), "app", &facts);
         return facts;
     }
@@ -368,6 +368,49 @@ TEST_F(Program, AFolderThatIsHeldIsNotWaitedForWithoutEnd)
     EXPECT_EQ(count(1, 1000), STATUS_locked);
     close(fd);
     EXPECT_EQ(count(1, 1000), STATUS_ok);
+}
+
+TEST_F(Program, RemembersWhatTookADriverLong)
+{
+    const digest first = {1, 2};
+    const digest second = {3, 4};
+    slow_calls calls = {first, {0, 1200, UINT32_MAX}};
+    EXPECT_EQ(program_note_slow(folder.c_str(), "app", &calls), STATUS_ok);
+    calls = {second, {300, 0, 0}};
+    EXPECT_EQ(program_note_slow(folder.c_str(), "app", &calls), STATUS_ok);
+    EXPECT_EQ(save(PROGRAM_CACHES_NOT_READ), STATUS_ok);
+    program_facts facts = load_all();
+    EXPECT_EQ(facts.caches, PROGRAM_CACHES_NOT_READ);
+    ASSERT_EQ(facts.slow.count, 2u);
+    ASSERT_TRUE(slow_calls_find(&facts.slow, first));
+    EXPECT_EQ(slow_calls_find(&facts.slow, first)->ms[SLOW_READ], 1200u);
+    EXPECT_EQ(slow_calls_find(&facts.slow, first)->ms[SLOW_MERGE], UINT32_MAX);
+    EXPECT_EQ(slow_calls_find(&facts.slow, second)->ms[SLOW_LOAD], 300u);
+    EXPECT_FALSE(slow_calls_find(&facts.slow, {5, 6}));
+
+    calls = {first, {0, 0, 0}};
+    EXPECT_EQ(program_note_slow(folder.c_str(), "app", &calls), STATUS_ok);
+    EXPECT_EQ(load_all().slow.count, 1u);
+    for (uint64_t i = 0; i < 20; i++) {
+        calls = {{100 + i, 0}, {1, 0, 0}};
+        EXPECT_EQ(program_note_slow(folder.c_str(), "app", &calls), STATUS_ok);
+    }
+    facts = load_all();
+    EXPECT_EQ(facts.slow.count, size_t{SLOW_CALLS_DRIVERS});
+    EXPECT_FALSE(slow_calls_find(&facts.slow, {103, 0})) << "the oldest give way";
+    EXPECT_TRUE(slow_calls_find(&facts.slow, {104, 0}));
+}
+
+TEST_F(Program, PassesOverWhatIsNoTimeOfADriver)
+{
+    const std::string hex = "0123456789abcdef0123456789abcdef";
+    write(R"({"format":1,"slow_calls":"x -1-2-3 )" + hex + " " + hex + "-1-2 " + hex + "-1-2-3-4 " +
+          hex + "-1--3 " + hex + "-1-2-x  " + hex + "-99999999999999999999-0-7 \"}");
+    const program_facts facts = load_all();
+    EXPECT_EQ(read, STATUS_ok);
+    ASSERT_EQ(facts.slow.count, 1u);
+    EXPECT_EQ(facts.slow.drivers[0].ms[SLOW_LOAD], UINT32_MAX);
+    EXPECT_EQ(facts.slow.drivers[0].ms[SLOW_MERGE], 7u);
 }
 
 } // namespace

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How long a thread may still wait for disks and for locks that others hold. A thread of the
+ * program that ends a device or the process has so much for all its waits together; what it does
+ * meanwhile, and calls of drivers, do not count. Threads without a limit wait as long as each wait
+ * says. State of the calling thread; nothing to free. */
+#ifndef WARMPIPE_BASE_PATIENCE_H
+#define WARMPIPE_BASE_PATIENCE_H
+
+#include <stdint.h>
+
+#include "common/base/clock.h"
+
+/* What the end of a device or a process has. */
+#define PATIENCE_AT_END (250 * CLOCK_MS)
+
+/* Sets what is left, in nanoseconds; UINT64_MAX: no limit. Returns what was left before. */
+uint64_t patience_set(uint64_t ns);
+
+/* As long as wait_ns, or as what is left if that is less. */
+uint64_t patience_limit(uint64_t wait_ns);
+
+/* This thread has waited since then (clock_now_ns). */
+void patience_spend(uint64_t since_ns);
+
+#endif

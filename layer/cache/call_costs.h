@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a driver takes for what we ask of its caches by ourselves (common/files/slow_calls.h), of
+ * one device. A device cannot go while a call of ours is in it, so a kind of call that has taken
+ * more than CALL_LONG_NS is remembered in program.json, by the driver's identity, and not begun
+ * again in the background; at the end of a device only if it pays (docs/decisions/0122).
+ *
+ *     call_costs_init → [call_costs_recall → call_costs_allow… → call_costs_begin → calls
+ *                        → call_costs_end]… → call_costs_release
+ *
+ * Thread-safe. No lock is held over the disk. */
+#ifndef WARMPIPE_LAYER_CACHE_CALL_COSTS_H
+#define WARMPIPE_LAYER_CACHE_CALL_COSTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/clock.h"
+#include "common/base/digest.h"
+#include "common/files/slow_calls.h"
+#include "layer/worker/own_thread.h"
+
+/* Longest call of ours that may be begun where somebody may have to wait for it. */
+#define CALL_LONG_NS (250 * CLOCK_MS)
+
+/* Longest call at the end of a device that is known to take so long. */
+#define CALL_END_NS CLOCK_S
+
+struct call_costs {
+    const char *root; /* borrowed, as app; NULL: nothing is remembered */
+    const char *app;
+    struct digest identity;
+    bool writes; /* what is learnt here is kept */
+
+    pthread_mutex_t lock; /* over what follows */
+    bool recalled;
+    uint64_t ns[SLOW_CALL_COUNT]; /* what it took; 0: not long */
+    bool under_way;               /* the latest call */
+    enum slow_call kind;
+    struct own_thread_timer timer;
+};
+
+void call_costs_init(struct call_costs *costs, const char *root, const char *app,
+                     struct digest identity, bool writes);
+void call_costs_release(struct call_costs *costs);
+
+/* Reads what is remembered, the first time. */
+void call_costs_recall(struct call_costs *costs);
+
+/* Whether the kind may be begun: in the background, or at the end of a device, where compiles of
+ * compiled_ns are to be saved. Touches no file: what is not recalled yet may. */
+bool call_costs_allow(struct call_costs *costs, enum slow_call kind);
+bool call_costs_allow_at_end(struct call_costs *costs, enum slow_call kind, uint64_t compiled_ns);
+
+/* Brackets a call, or several that belong together. The second writes to disk if it took long, or
+ * no longer does. */
+void call_costs_begin(struct call_costs *costs, enum slow_call kind);
+void call_costs_end(struct call_costs *costs, enum slow_call kind);
+
+/* Remembers the call that is under way, should it have taken long already: whoever waits for it may
+ * be killed for that. */
+void call_costs_note_under_way(struct call_costs *costs);
+
+#endif
