@@ -323,7 +323,17 @@ static unsigned prewarm_count_threads(void)
     return half < RECIPE_CRASHES_THREADS ? half : RECIPE_CRASHES_THREADS;
 }
 
-/* False: recipes or crash marks cannot be opened. */
+static bool prewarm_is_deadly(const struct recipe_crashes *crashes)
+{
+    const bool deadly = recipe_crashes_are_many(crashes);
+    if (deadly) {
+        log_warn("no prewarm: %s (%s)", status_text(STATUS_prewarm_died),
+                 status_id(STATUS_prewarm_died));
+    }
+    return deadly;
+}
+
+/* False: recipes or crash marks cannot be opened, or too many processes have died. */
 static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
 {
     const struct prewarm_setup *setup = &prewarm->setup;
@@ -337,7 +347,7 @@ static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
     if (reason != STATUS_ok) {
         log_info("no prewarm (%s)", status_id(reason));
     }
-    return prewarm->crashes;
+    return prewarm->crashes && !prewarm_is_deadly(prewarm->crashes);
 }
 
 /* False: the process ends, or the driver gives no cache. */

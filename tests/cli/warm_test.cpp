@@ -246,6 +246,36 @@ TEST_F(Warm, ACrashCostsOneRecipe)
     }
 }
 
+// Every one of forty crashes, whatever the number of threads: each is tried once, and remembered.
+TEST_F(Warm, GoesOnAfterAnyNumberOfCrashes)
+{
+    ToolResult client = run_tool(
+        {"run", "--app", "program", "--", PIPELINES_CLIENT, "--compute", "40", "--graphics", "0"},
+        environment({{"WPTEST_ICD_DRIVER_VERSION", "1"}}));
+    ASSERT_EQ(client.exit_status, 0) << client.err;
+    const Environment deadly = {{"WPTEST_ICD_CRASH_ENTRY", "main"}};
+    for (const char *jobs : {"1", "2"}) {
+        Environment crash = deadly;
+        crash["WPTEST_ICD_DRIVER_VERSION"] = std::string("2") + jobs;
+        json cache = caches({"--jobs", jobs}, crash, 1).at(0);
+        EXPECT_EQ(cache["state"], "nothing");
+        EXPECT_EQ(cache["crashed"], 40) << cache;
+        std::filesystem::remove(log);
+        EXPECT_EQ(caches({"--jobs", jobs}, crash, 1).at(0)["crashed"], 40);
+        EXPECT_EQ(event_count("vkCreateShaderModule"), 0) << "nothing is begun again";
+    }
+}
+
+// What was compiled between the crashes, by processes that died, is in the cache all the same.
+TEST_F(Warm, WhatIsBetweenCrashesIsSaved)
+{
+    record();
+    Environment crash = {{"WPTEST_ICD_CRASH", contents().at(PIPELINES - 1)}};
+    json cache = caches({"--jobs", "1"}, crash, 1).at(0);
+    EXPECT_EQ(cache["crashed"], 1);
+    EXPECT_EQ(run_client({{"WARMPIPE_PREWARM", "off"}})["pipelines"]["driver_hits"], PIPELINES - 1);
+}
+
 TEST_F(Warm, ACrashAtARecipeIsNoSuspicionAgainstTheCache)
 {
     record();
