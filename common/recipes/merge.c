@@ -28,6 +28,15 @@ struct merging {
     uint64_t size;
 };
 
+static void forget_measurements(struct recipe_uses *uses)
+{
+    for (size_t i = 0; i < uses->count; i++) {
+        uses->uses[i].compile_us = 0;
+        uses->uses[i].unsaved = false;
+        uses->uses[i].saved = false;
+    }
+}
+
 /* False: out of memory. */
 static bool read_all_uses(struct merging *merging)
 {
@@ -35,6 +44,9 @@ static bool read_all_uses(struct merging *merging)
         const struct recipe_merge_input *input = &merging->inputs[i];
         recipe_segment_add_uses(input->segment,
                                 input->stays ? &merging->uses_beside : &merging->uses);
+    }
+    if (merging->limits->foreign) {
+        forget_measurements(&merging->uses);
     }
     recipe_uses_fold(&merging->uses);
     recipe_uses_fold(&merging->uses_beside);

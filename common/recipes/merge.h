@@ -41,6 +41,9 @@ struct recipe_merge_limits {
     /* Whether a record may be taken over, besides the usual checks; NULL: yes. */
     bool (*accepts)(void *user, const struct recipe_record *record);
     void *user;
+    /* The recipes come from elsewhere: how long a driver took there, and what was saved there, says
+     * nothing here, and may be a lie. The uses are taken over without either. */
+    bool foreign;
 };
 
 struct recipe_merge_counts {

@@ -184,6 +184,7 @@ static int import_segment(const struct arguments *arguments, const char *root, c
         .max_size = max_size,
         .accepts = recipe_judge_accepts,
         .user = judge,
+        .foreign = true,
     };
     struct recipe_merged merged;
     const enum status reason = recipe_merge(&input, 1, &limits, &merged);

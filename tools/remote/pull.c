@@ -147,6 +147,7 @@ static enum status pull_add_recipes(struct session *session, const char *app,
         .max_size = RECIPES_MAX_FILE,
         .accepts = recipe_judge_accepts,
         .user = &recipes->judge,
+        .foreign = true,
     };
     struct recipe_merged merged;
     enum status reason = recipe_merge(recipes->inputs, recipes->count, &limits, &merged);
