@@ -6,6 +6,7 @@
 
 #include "common/codec/canonical.h"
 #include "common/codec/rules.h"
+#include "common/driver/replay_check.h"
 #include "common/driver/replay_objects.h"
 
 /* Nesting of objects: no valid pipeline is as deep, and a hostile one must not exhaust the stack.
@@ -24,6 +25,7 @@ struct replay {
     struct replay_source source;
     struct replay_limits limits;
     bool feedback;
+    struct replay_check *check; /* of the same source */
     struct replay_objects objects;
     unsigned depth;
     enum replay_outcome failure; /* why the current form cannot be decoded */
@@ -239,7 +241,8 @@ enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipelin
     if (object) {
         return object->type == VK_OBJECT_TYPE_PIPELINE ? object->outcome : REPLAY_INVALID;
     }
-    return replay_form(replay, pipeline);
+    const enum replay_outcome outcome = replay_check_pipeline(replay->check, pipeline);
+    return outcome == REPLAY_COMPILED ? replay_form(replay, pipeline) : outcome;
 }
 
 struct replay *replay_new(VkDevice device, const struct replay_commands *commands,
@@ -247,7 +250,12 @@ struct replay *replay_new(VkDevice device, const struct replay_commands *command
                           const struct replay_limits *limits, bool feedback)
 {
     struct replay *replay = malloc(sizeof *replay);
-    if (replay) {
+    struct replay_check *check = replay_check_new(source);
+    if (!replay || !check) {
+        replay_check_delete(check);
+        free(replay);
+        replay = NULL;
+    } else {
         *replay = (struct replay){
             .device = device,
             .commands = *commands,
@@ -255,6 +263,7 @@ struct replay *replay_new(VkDevice device, const struct replay_commands *command
             .source = *source,
             .limits = *limits,
             .feedback = feedback,
+            .check = check,
         };
     }
     return replay;
@@ -264,17 +273,32 @@ void replay_delete(struct replay *replay)
 {
     if (replay) {
         replay_objects_clear(&replay->objects, replay->device, &replay->commands);
+        replay_check_delete(replay->check);
         free(replay);
     }
+}
+
+bool replay_is_refusal(enum replay_outcome outcome)
+{
+    return outcome >= REPLAY_BAD_SPIRV && outcome < REPLAY_OUTCOME_COUNT;
 }
 
 const char *replay_outcome_id(enum replay_outcome outcome)
 {
     static const char *const ids[REPLAY_OUTCOME_COUNT] = {
-        [REPLAY_COMPILED] = "compiled",       [REPLAY_HIT] = "hit",
-        [REPLAY_MISSING] = "missing",         [REPLAY_INVALID] = "invalid",
-        [REPLAY_UNSUPPORTED] = "unsupported", [REPLAY_REFUSED] = "refused",
+        [REPLAY_COMPILED] = "compiled",
+        [REPLAY_HIT] = "hit",
+        [REPLAY_MISSING] = "missing",
+        [REPLAY_INVALID] = "invalid",
+        [REPLAY_UNSUPPORTED] = "unsupported",
+        [REPLAY_REFUSED] = "refused",
         [REPLAY_NO_MEMORY] = "no_memory",
+        [REPLAY_BAD_SPIRV] = "bad_spirv",
+        [REPLAY_BAD_STAGE] = "bad_stage",
+        [REPLAY_BAD_ENTRY_POINT] = "bad_entry_point",
+        [REPLAY_BAD_SPECIALIZATION] = "bad_specialization",
+        [REPLAY_BAD_BINDING] = "bad_binding",
+        [REPLAY_BAD_PUSH_CONSTANTS] = "bad_push_constants",
     };
     return ids[outcome];
 }

@@ -165,6 +165,13 @@ static void take_candidate(struct merging *merging, struct candidate *candidate)
     candidate->taken = true;
 }
 
+static bool is_accepted(const struct merging *merging, const struct candidate *candidate)
+{
+    const struct recipe_merge_limits *limits = merging->limits;
+    return !limits->accepts_pipeline ||
+           limits->accepts_pipeline(limits->user, &merging->graph, candidate->pipeline);
+}
+
 static void take_candidates(struct merging *merging, struct recipe_merge_counts *counts)
 {
     qsort(merging->candidates, merging->candidate_count, sizeof *merging->candidates,
@@ -172,11 +179,13 @@ static void take_candidates(struct merging *merging, struct recipe_merge_counts 
     for (size_t i = 0; i < merging->candidate_count; i++) {
         struct candidate *candidate = &merging->candidates[i];
         candidate->node = recipe_graph_find(&merging->graph, RECIPE_FORM, candidate->pipeline);
-        if (candidate->node && recipe_graph_is_pipeline(&merging->graph, candidate->node)) {
+        if (!candidate->node || !recipe_graph_is_pipeline(&merging->graph, candidate->node)) {
+            counts->incomplete++;
+        } else if (!is_accepted(merging, candidate)) {
+            counts->refused++;
+        } else {
             take_candidate(merging, candidate);
             counts->too_many += !candidate->taken;
-        } else {
-            counts->incomplete++;
         }
         counts->pipelines += candidate->taken;
     }
@@ -329,7 +338,7 @@ static enum status merge_inputs(struct merging *merging, struct recipe_merged *m
         const struct recipe_merge_input *input = &merging->inputs[i];
         merge->counts.damaged += input->stays ? 0 : recipe_segment_damaged(input->segment);
     }
-    merge->counts.refused = merging->graph.refused;
+    merge->counts.refused += merging->graph.refused;
     return nothing_to_write(merging) ? STATUS_ok : lay_out_parts(merging, merge);
 }
 

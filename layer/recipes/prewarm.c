@@ -49,6 +49,7 @@ struct prewarm {
     VkPipelineCache cache;
     atomic_size_t next; /* of the list */
     atomic_uint compiled;
+    atomic_uint refused[REPLAY_OUTCOME_COUNT]; /* for what is wrong with the recipe itself */
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* it is to stop, or a thread has ended; by the monotonic clock */
@@ -203,6 +204,9 @@ static void prewarm_note_outcome(struct prewarm *prewarm, struct digest pipeline
                                  enum replay_outcome outcome, uint64_t took_ns)
 {
     if (outcome != REPLAY_COMPILED && outcome != REPLAY_HIT) {
+        if (replay_is_refusal(outcome)) {
+            atomic_fetch_add(&prewarm->refused[outcome], 1);
+        }
         log_debug("not prewarmed: %s", replay_outcome_id(outcome));
         return;
     }
@@ -397,6 +401,17 @@ static bool prewarm_note_opened(struct prewarm *prewarm)
     return !atomic_load(&prewarm->stop);
 }
 
+static void prewarm_tell_refused(struct prewarm *prewarm)
+{
+    for (int i = 0; i < REPLAY_OUTCOME_COUNT; i++) {
+        const unsigned count = atomic_load(&prewarm->refused[i]);
+        if (count > 0) {
+            log_warn("%u recipes of '%s' were not given to the driver (%s)", count,
+                     prewarm->setup.app, replay_outcome_id((enum replay_outcome)i));
+        }
+    }
+}
+
 static void *prewarm_main(void *argument)
 {
     struct prewarm *prewarm = argument;
@@ -406,6 +421,7 @@ static void *prewarm_main(void *argument)
         if (prewarm_note_opened(prewarm) && prewarm_make_list(prewarm)) {
             prewarm_run_all(prewarm, threads);
         }
+        prewarm_tell_refused(prewarm);
         log_info("prewarmed %u of %zu pipelines", atomic_load(&prewarm->compiled),
                  prewarm->list.count);
     }

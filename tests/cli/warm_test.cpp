@@ -480,14 +480,18 @@ TEST_F(Warm, WrongUsage)
     EXPECT_EQ(warm({}, {{"WARMPIPE_READONLY", "1"}}).exit_status, 2);
 }
 
-// A recipe whose code is no SPIR-V, though every digest is right.
+// A recipe whose code is not valid (it needs a capability), though every digest is right, and all
+// that the layer itself can see.
 class WarmForeign : public Warm {
   protected:
     RecipeBook book;
 
     void write_book(const std::string &app)
     {
-        const uint32_t code[] = {0x07230203, 0x00010000, 0, 10, 0, 0x0000ffff};
+        const uint32_t code[] = {
+            0x07230203, 0x00010000, 0, 10,         0, 0x0003000e, 0,         1, 0x0005000f, 5,
+            4,          0x6e69616d, 0, 0x00020013, 2, 0x00030021, 3,         2, 0x00050036, 2,
+            4,          0,          3, 0x000200f8, 5, 0x000100fd, 0x00010038};
         VkShaderModuleCreateInfo module = {};
         module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
         module.codeSize = sizeof(code);
