@@ -6,6 +6,7 @@
 
 #include "common/codec/canonical.h"
 #include "common/codec/rules.h"
+#include "common/driver/replay_check.h"
 #include "common/driver/replay_objects.h"
 
 /* Nesting of objects: no valid pipeline is as deep, and a hostile one must not exhaust the stack.
@@ -24,6 +25,7 @@ struct replay {
     struct replay_source source;
     struct replay_limits limits;
     bool feedback;
+    struct replay_check *check; /* of the same source */
     struct replay_objects objects;
     unsigned depth;
     bool is_full;                /* an object was not made, since too many live */
@@ -273,6 +275,10 @@ enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipelin
         replay->lack = object->lack;
         return object->type == VK_OBJECT_TYPE_PIPELINE ? object->outcome : REPLAY_INVALID;
     }
+    const enum replay_outcome checked = replay_check_pipeline(replay->check, pipeline);
+    if (checked != REPLAY_COMPILED) {
+        return checked;
+    }
     const enum replay_outcome outcome = replay_form(replay, pipeline);
     if (!replay->is_full) {
         return outcome;
@@ -291,7 +297,12 @@ struct replay *replay_new(VkDevice device, const struct replay_commands *command
                           const struct replay_limits *limits, bool feedback)
 {
     struct replay *replay = malloc(sizeof *replay);
-    if (replay) {
+    struct replay_check *check = replay_check_new(source);
+    if (!replay || !check) {
+        replay_check_delete(check);
+        free(replay);
+        replay = NULL;
+    } else {
         *replay = (struct replay){
             .device = device,
             .commands = *commands,
@@ -299,6 +310,7 @@ struct replay *replay_new(VkDevice device, const struct replay_commands *command
             .source = *source,
             .limits = *limits,
             .feedback = feedback,
+            .check = check,
         };
     }
     return replay;
@@ -313,17 +325,32 @@ void replay_delete(struct replay *replay)
 {
     if (replay) {
         replay_objects_clear(&replay->objects, replay->device, &replay->commands);
+        replay_check_delete(replay->check);
         free(replay);
     }
+}
+
+bool replay_is_refusal(enum replay_outcome outcome)
+{
+    return outcome >= REPLAY_BAD_SPIRV && outcome < REPLAY_OUTCOME_COUNT;
 }
 
 const char *replay_outcome_id(enum replay_outcome outcome)
 {
     static const char *const ids[REPLAY_OUTCOME_COUNT] = {
-        [REPLAY_COMPILED] = "compiled",       [REPLAY_HIT] = "hit",
-        [REPLAY_MISSING] = "missing",         [REPLAY_INVALID] = "invalid",
-        [REPLAY_UNSUPPORTED] = "unsupported", [REPLAY_REFUSED] = "refused",
+        [REPLAY_COMPILED] = "compiled",
+        [REPLAY_HIT] = "hit",
+        [REPLAY_MISSING] = "missing",
+        [REPLAY_INVALID] = "invalid",
+        [REPLAY_UNSUPPORTED] = "unsupported",
+        [REPLAY_REFUSED] = "refused",
         [REPLAY_NO_MEMORY] = "no_memory",
+        [REPLAY_BAD_SPIRV] = "bad_spirv",
+        [REPLAY_BAD_STAGE] = "bad_stage",
+        [REPLAY_BAD_ENTRY_POINT] = "bad_entry_point",
+        [REPLAY_BAD_SPECIALIZATION] = "bad_specialization",
+        [REPLAY_BAD_BINDING] = "bad_binding",
+        [REPLAY_BAD_PUSH_CONSTANTS] = "bad_push_constants",
     };
     return ids[outcome];
 }

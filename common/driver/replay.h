@@ -3,9 +3,10 @@
  *
  * A struct replay belongs to one thread; several of them may share one device and one cache
  * (created without external synchronization). Forms and code may come from a hostile file: the
- * decoder checks forms; the caller must validate code (the tool does, with SPIRV-Tools) unless this
- * user's own programs recorded it. Pipelines that cannot be replayed are skipped, with an outcome.
- * Nothing here logs. */
+ * decoder checks forms, replay_check.h that form, code and layouts fit each other, before the
+ * driver sees any of it; the caller must validate code (the tool does, with SPIRV-Tools) unless
+ * this user's own programs recorded it. Pipelines that cannot be replayed are skipped, with an
+ * outcome. Nothing here logs. */
 #ifndef WARMPIPE_DRIVER_REPLAY_H
 #define WARMPIPE_DRIVER_REPLAY_H
 
@@ -54,6 +55,13 @@ enum replay_outcome {
     REPLAY_UNSUPPORTED, /* it exceeds the device's limits, or a command does not exist */
     REPLAY_REFUSED,     /* the driver returned an error */
     REPLAY_NO_MEMORY,
+    /* What no driver is to see (replay_check.h). Each has the name of its reason (reasons.def). */
+    REPLAY_BAD_SPIRV,
+    REPLAY_BAD_STAGE,
+    REPLAY_BAD_ENTRY_POINT,
+    REPLAY_BAD_SPECIALIZATION,
+    REPLAY_BAD_BINDING,
+    REPLAY_BAD_PUSH_CONSTANTS,
     REPLAY_OUTCOME_COUNT
 };
 
@@ -75,6 +83,9 @@ const char *replay_lack(const struct replay *replay);
 
 /* Destroys all objects, and frees; NULL is a no-op. */
 void replay_delete(struct replay *replay);
+
+/* Whether the outcome is one of REPLAY_BAD_*. */
+bool replay_is_refusal(enum replay_outcome outcome);
 
 /* "compiled", "hit", "missing" …: stable identifiers. Static storage. */
 const char *replay_outcome_id(enum replay_outcome outcome);

@@ -28,6 +28,15 @@ struct merging {
     uint64_t size;
 };
 
+static void forget_measurements(struct recipe_uses *uses)
+{
+    for (size_t i = 0; i < uses->count; i++) {
+        uses->uses[i].compile_us = 0;
+        uses->uses[i].unsaved = false;
+        uses->uses[i].saved = false;
+    }
+}
+
 /* False: out of memory. */
 static bool read_all_uses(struct merging *merging)
 {
@@ -35,6 +44,9 @@ static bool read_all_uses(struct merging *merging)
         const struct recipe_merge_input *input = &merging->inputs[i];
         recipe_segment_add_uses(input->segment,
                                 input->stays ? &merging->uses_beside : &merging->uses);
+    }
+    if (merging->limits->foreign) {
+        forget_measurements(&merging->uses);
     }
     recipe_uses_fold(&merging->uses);
     recipe_uses_fold(&merging->uses_beside);
@@ -153,6 +165,13 @@ static void take_candidate(struct merging *merging, struct candidate *candidate)
     candidate->taken = true;
 }
 
+static bool is_accepted(const struct merging *merging, const struct candidate *candidate)
+{
+    const struct recipe_merge_limits *limits = merging->limits;
+    return !limits->accepts_pipeline ||
+           limits->accepts_pipeline(limits->user, &merging->graph, candidate->pipeline);
+}
+
 static void take_candidates(struct merging *merging, struct recipe_merge_counts *counts)
 {
     qsort(merging->candidates, merging->candidate_count, sizeof *merging->candidates,
@@ -160,11 +179,13 @@ static void take_candidates(struct merging *merging, struct recipe_merge_counts 
     for (size_t i = 0; i < merging->candidate_count; i++) {
         struct candidate *candidate = &merging->candidates[i];
         candidate->node = recipe_graph_find(&merging->graph, RECIPE_FORM, candidate->pipeline);
-        if (candidate->node && recipe_graph_is_pipeline(&merging->graph, candidate->node)) {
+        if (!candidate->node || !recipe_graph_is_pipeline(&merging->graph, candidate->node)) {
+            counts->incomplete++;
+        } else if (!is_accepted(merging, candidate)) {
+            counts->refused++;
+        } else {
             take_candidate(merging, candidate);
             counts->too_many += !candidate->taken;
-        } else {
-            counts->incomplete++;
         }
         counts->pipelines += candidate->taken;
     }
@@ -317,7 +338,7 @@ static enum status merge_inputs(struct merging *merging, struct recipe_merged *m
         const struct recipe_merge_input *input = &merging->inputs[i];
         merge->counts.damaged += input->stays ? 0 : recipe_segment_damaged(input->segment);
     }
-    merge->counts.refused = merging->graph.refused;
+    merge->counts.refused += merging->graph.refused;
     return nothing_to_write(merging) ? STATUS_ok : lay_out_parts(merging, merge);
 }
 

@@ -28,6 +28,8 @@
 #include "common/base/status.h"
 #include "common/recipes/segment.h"
 
+struct recipe_graph;
+
 struct recipe_merge_input {
     const struct recipe_segment *segment; /* borrowed as long as the merge */
     bool stays; /* it stays beside the new segment: nothing of it is taken over, what it refers to
@@ -40,7 +42,12 @@ struct recipe_merge_limits {
                         * then what was unused for longest, then what compiled fastest */
     /* Whether a record may be taken over, besides the usual checks; NULL: yes. */
     bool (*accepts)(void *user, const struct recipe_record *record);
+    /* Whether a pipeline may be, of which everything is in the graph; NULL: yes. */
+    bool (*accepts_pipeline)(void *user, const struct recipe_graph *graph, struct digest pipeline);
     void *user;
+    /* The recipes come from elsewhere: how long a driver took there, and what was saved there, says
+     * nothing here, and may be a lie. The uses are taken over without either. */
+    bool foreign;
 };
 
 struct recipe_merge_counts {
@@ -49,7 +56,7 @@ struct recipe_merge_counts {
     uint64_t old_uses;   /* dropped because of their age */
     uint64_t too_many;   /* pipelines dropped because of the size */
     uint64_t incomplete; /* pipelines dropped: something is missing or malformed */
-    uint64_t refused;    /* records that `accepts` refused */
+    uint64_t refused;    /* records that `accepts`, and pipelines that `accepts_pipeline` refused */
     uint64_t damaged;    /* damaged records, of segments that do not stay */
 };
 

@@ -159,8 +159,14 @@ bool recipe_writer_discard(struct recipe_writer *writer);
  *
  *     1 → 2  recipe_crashes_begin       2 → 1  recipe_crashes_end
  *     2 → 3  the process dies: its lock is gone
- *     3 → 4  recipe_crashes_open of the next process: read_list, which writes the list first and
- *            then removes the file */
+ *     3 → 4  recipe_crashes_open of the next process: read_crash_list, which writes the list first
+ *            and then removes the file
+ *     1 → 4  recipe_crashes_add: a child of `warmpipe warm` died at it
+ *
+ * The list also counts the processes that died so. A file from elsewhere may hold any number of
+ * pipelines that kill: after the second death nothing is compiled ahead in a program any more
+ * (recipe_crashes_are_many), until `warmpipe warm` has been through all of it in child processes
+ * (recipe_crashes_forgive). */
 
 struct recipe_crashes;
 
@@ -184,6 +190,22 @@ void recipe_crashes_close(struct recipe_crashes *crashes);
 
 /* Whether the pipeline has crashed this driver. Thread-safe. */
 bool recipe_crashes_have(const struct recipe_crashes *crashes, struct digest pipeline);
+
+/* Whether two or more processes have died at what they replayed, since the recipes were gone
+ * through the last time. Thread-safe. */
+bool recipe_crashes_are_many(const struct recipe_crashes *crashes);
+
+/* The same for who replays nothing. Writes down what dead processes left. */
+bool recipe_crashes_are_many_of(const char *root, const char *app, struct digest identity);
+
+/* Adds a pipeline to the list: it has crashed the driver in a child process. Waits at most 10 s for
+ * the lock. */
+enum status recipe_crashes_add(const char *root, const char *app, struct digest identity,
+                               struct digest pipeline);
+
+/* Each recipe of the program was replayed on this driver in a child process: the deaths count no
+ * more, and what has crashed stays in the list. Waits as recipe_crashes_add. */
+enum status recipe_crashes_forgive(const char *root, const char *app, struct digest identity);
 
 /* The thread begins to replay the pipeline, and has survived it. A few system calls each, no more.
  * False: it could not be noted; do not replay. `thread` counts from 0. Thread-safe for different

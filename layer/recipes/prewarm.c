@@ -49,6 +49,7 @@ struct prewarm {
     VkPipelineCache cache;
     atomic_size_t next; /* of the list */
     atomic_uint compiled;
+    atomic_uint refused[REPLAY_OUTCOME_COUNT]; /* for what is wrong with the recipe itself */
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* it is to stop, or a thread has ended; by the monotonic clock */
@@ -227,6 +228,9 @@ static void prewarm_note_outcome(struct prewarm *prewarm, struct digest pipeline
                                  enum replay_outcome outcome, uint64_t took_ns)
 {
     if (outcome != REPLAY_COMPILED && outcome != REPLAY_HIT) {
+        if (replay_is_refusal(outcome)) {
+            atomic_fetch_add(&prewarm->refused[outcome], 1);
+        }
         log_debug("not prewarmed: %s", replay_outcome_id(outcome));
         return;
     }
@@ -424,7 +428,17 @@ static enum status prewarm_open_crashes(struct prewarm *prewarm, struct digest i
     return reason;
 }
 
-/* False: recipes or crash marks cannot be opened. */
+static bool prewarm_is_deadly(const struct recipe_crashes *crashes)
+{
+    const bool deadly = recipe_crashes_are_many(crashes);
+    if (deadly) {
+        log_warn("no prewarm: %s (%s)", status_text(STATUS_prewarm_died),
+                 status_id(STATUS_prewarm_died));
+    }
+    return deadly;
+}
+
+/* False: recipes or crash marks cannot be opened, or too many processes have died. */
 static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
 {
     const struct prewarm_setup *setup = &prewarm->setup;
@@ -438,7 +452,7 @@ static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
     if (reason != STATUS_ok) {
         log_info("no prewarm (%s)", status_id(reason));
     }
-    return prewarm->crashes;
+    return prewarm->crashes && !prewarm_is_deadly(prewarm->crashes);
 }
 
 /* Waits until the worker, or a thread of the program, has loaded the device cache: the disk may
@@ -484,6 +498,17 @@ static void prewarm_run_all(struct prewarm *prewarm, unsigned threads)
     prewarm_wait_for_threads(prewarm, 1);
 }
 
+static void prewarm_tell_refused(struct prewarm *prewarm)
+{
+    for (int i = 0; i < REPLAY_OUTCOME_COUNT; i++) {
+        const unsigned count = atomic_load(&prewarm->refused[i]);
+        if (count > 0) {
+            log_warn("%u recipes of '%s' were not given to the driver (%s)", count,
+                     prewarm->setup.app, replay_outcome_id((enum replay_outcome)i));
+        }
+    }
+}
+
 static void *prewarm_main(void *argument)
 {
     struct prewarm *prewarm = argument;
@@ -493,6 +518,7 @@ static void *prewarm_main(void *argument)
         if (!atomic_load(&prewarm->stop) && prewarm_make_list(prewarm)) {
             prewarm_run_all(prewarm, threads);
         }
+        prewarm_tell_refused(prewarm);
         log_info("prewarmed %u of %zu pipelines", atomic_load(&prewarm->compiled),
                  prewarm->list.count);
     }

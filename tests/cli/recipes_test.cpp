@@ -43,6 +43,32 @@ TEST_F(RecipeFiles, TravelFromOneProgramToAnother)
     EXPECT_TRUE(has(b, "other"));
 }
 
+// Of each use, microseconds.
+static std::multiset<int> times(const json &inspected)
+{
+    std::multiset<int> times;
+    for (const json &use : inspected["uses"]) {
+        times.insert(use["compile_us"].get<int>());
+    }
+    return times;
+}
+
+// Who wrote the file may say that what takes minutes takes none; what was measured here is kept.
+TEST_F(RecipeFiles, TimesOfOthersAreNotBelieved)
+{
+    write(a);
+    write(b);
+    EXPECT_EQ(tool({"export", "--app", "app", file}).exit_status, 0);
+    const std::string merged = file + ".merged";
+    EXPECT_EQ(tool({"merge", merged, file}).exit_status, 0);
+    EXPECT_EQ(times(report({"inspect", "-v", file})), (std::multiset<int>{100, 100}));
+    EXPECT_EQ(times(report({"inspect", "-v", merged})), (std::multiset<int>{0, 0}));
+    write(a, "other");
+    EXPECT_EQ(tool({"import", "--app", "other", file}).exit_status, 0);
+    EXPECT_EQ(tool({"export", "--app", "other", file}).exit_status, 0);
+    EXPECT_EQ(times(report({"inspect", "-v", file})), (std::multiset<int>{0, 100}));
+}
+
 TEST_F(RecipeFiles, WhatCannotBeReadIsNotSaidToBeWritten)
 {
     write(a);
@@ -100,6 +126,11 @@ TEST_F(RecipeFiles, ExportWaitsForACompaction)
 TEST_F(RecipeFiles, WhatIsNoFileIsWrittenToAndNotReplaced)
 {
     write(a);
+    EXPECT_EQ(tool({"export", file}).exit_status, 0);
+    // Without times of its own, so that a merge changes nothing.
+    EXPECT_EQ(tool({"merge", file + ".merged", file}).exit_status, 0);
+    std::filesystem::remove_all(root);
+    EXPECT_EQ(tool({"import", "--app", "app", file + ".merged"}).exit_status, 0);
     EXPECT_EQ(tool({"export", file}).exit_status, 0);
     const std::string whole = read_file(file);
     const std::string pipe = folder.path + "/pipe";

@@ -275,6 +275,36 @@ TEST_F(Warm, ACrashCostsOneRecipe)
     }
 }
 
+// Every one of forty crashes, whatever the number of threads: each is tried once, and remembered.
+TEST_F(Warm, GoesOnAfterAnyNumberOfCrashes)
+{
+    ToolResult client = run_tool(
+        {"run", "--app", "program", "--", PIPELINES_CLIENT, "--compute", "40", "--graphics", "0"},
+        environment({{"WPTEST_ICD_DRIVER_VERSION", "1"}}));
+    ASSERT_EQ(client.exit_status, 0) << client.err;
+    const Environment deadly = {{"WPTEST_ICD_CRASH_ENTRY", "main"}};
+    for (const char *jobs : {"1", "2"}) {
+        Environment crash = deadly;
+        crash["WPTEST_ICD_DRIVER_VERSION"] = std::string("2") + jobs;
+        json cache = caches({"--jobs", jobs}, crash, 1).at(0);
+        EXPECT_EQ(cache["state"], "nothing");
+        EXPECT_EQ(cache["crashed"], 40) << cache;
+        std::filesystem::remove(log);
+        EXPECT_EQ(caches({"--jobs", jobs}, crash, 1).at(0)["crashed"], 40);
+        EXPECT_EQ(event_count("vkCreateShaderModule"), 0) << "nothing is begun again";
+    }
+}
+
+// What was compiled between the crashes, by processes that died, is in the cache all the same.
+TEST_F(Warm, WhatIsBetweenCrashesIsSaved)
+{
+    record();
+    Environment crash = {{"WPTEST_ICD_CRASH", contents().at(PIPELINES - 1)}};
+    json cache = caches({"--jobs", "1"}, crash, 1).at(0);
+    EXPECT_EQ(cache["crashed"], 1);
+    EXPECT_EQ(run_client({{"WARMPIPE_PREWARM", "off"}})["pipelines"]["driver_hits"], PIPELINES - 1);
+}
+
 TEST_F(Warm, ACrashAtARecipeIsNoSuspicionAgainstTheCache)
 {
     record();
@@ -479,14 +509,18 @@ TEST_F(Warm, WrongUsage)
     EXPECT_EQ(warm({}, {{"WARMPIPE_READONLY", "1"}}).exit_status, 2);
 }
 
-// A recipe whose code is no SPIR-V, though every digest is right.
+// A recipe whose code is not valid (it needs a capability), though every digest is right, and all
+// that the layer itself can see.
 class WarmForeign : public Warm {
   protected:
     RecipeBook book;
 
     void write_book(const std::string &app)
     {
-        const uint32_t code[] = {0x07230203, 0x00010000, 0, 10, 0, 0x0000ffff};
+        const uint32_t code[] = {
+            0x07230203, 0x00010000, 0, 10,         0, 0x0003000e, 0,         1, 0x0005000f, 5,
+            4,          0x6e69616d, 0, 0x00020013, 2, 0x00030021, 3,         2, 0x00050036, 2,
+            4,          0,          3, 0x000200f8, 5, 0x000100fd, 0x00010038};
         VkShaderModuleCreateInfo module = {};
         module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
         module.codeSize = sizeof(code);

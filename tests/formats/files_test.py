@@ -106,7 +106,9 @@ class Golden(unittest.TestCase):
 
     def test_crashes(self):
         data = read(f"{GOLDEN}/recipes/" + "0123456789abcdef" * 2 + ".crashed")
-        self.assertEqual(len(formats.read_crashes(data)), 2)
+        crashed, deaths = formats.read_crashes(data)
+        self.assertEqual(len(crashed), 2)
+        self.assertEqual(deaths, 2)
 
 
 class Program(unittest.TestCase):

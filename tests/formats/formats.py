@@ -350,12 +350,16 @@ def pipelines_of(segment):
 
 
 def read_crashes(data):
-    """The digests in a list of crashes, or in what a process is replaying."""
+    """The digests in a list of crashes, or in what a process is replaying, and the deaths."""
     cursor = Cursor(data, "invalid")
     if cursor.bytes(8) != b"wpcrsh\n\x01":
         raise Refused("invalid")
     found = []
+    deaths = 0
     while cursor.at < len(data):
+        if len(data) - cursor.at == 8:
+            deaths = struct.unpack("<Q", cursor.bytes(8))[0]
+            break
         place = cursor.bytes(24)
         if struct.unpack_from("<Q", place, 16)[0] == check_of(place[:16]):
             low, high = struct.unpack_from("<QQ", place)
@@ -364,7 +368,7 @@ def read_crashes(data):
             raise Refused("invalid")
     if len(found) > 65536:
         raise Refused("invalid")
-    return found
+    return found, deaths
 
 
 # Folders

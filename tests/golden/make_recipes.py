@@ -79,7 +79,7 @@ def main():
     write("recipes/fedcba9876543210.wprecipes", segment(records, False))
     write(
         "recipes/" + "0123456789abcdef" * 2 + ".crashed",
-        crashes([digest(form), digest(code)]) + b"\0" * 24,
+        crashes([digest(form), digest(code)]) + b"\0" * 24 + struct.pack("<Q", 2),
     )
 
 

@@ -129,6 +129,7 @@ TEST(GoldenRecipes, AListOfCrashes)
     ASSERT_EQ(recipe_crashes_open(root.c_str(), "app", digest, 1, &crashes), STATUS_ok);
     EXPECT_TRUE(recipe_crashes_have(crashes, digest_of(form)));
     EXPECT_TRUE(recipe_crashes_have(crashes, digest_of(code)));
+    EXPECT_TRUE(recipe_crashes_are_many(crashes));
     recipe_crashes_close(crashes);
     std::filesystem::remove_all(root);
 }

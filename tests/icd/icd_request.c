@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "icd_request.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "icd_objects.h"
@@ -44,11 +45,19 @@ static uint64_t stage_code(const struct icd_device *device,
     return content;
 }
 
+static void crash_at(const struct icd_settings *settings, const char *entry)
+{
+    if (settings->crash_entry[0] != '\0' && strcmp(settings->crash_entry, entry) == 0) {
+        raise(SIGSEGV);
+    }
+}
+
 static uint64_t hash_stages(const struct icd_device *device, uint64_t hash, uint32_t count,
                             const VkPipelineShaderStageCreateInfo *stages, enum icd_command command)
 {
     for (uint32_t i = 0; i < count; ++i) {
         const VkSpecializationInfo *constants = stages[i].pSpecializationInfo;
+        crash_at(device->settings, stages[i].pName);
         hash = icd_hash_u64(hash, stages[i].flags);
         hash = icd_hash_u64(hash, stages[i].stage);
         hash = icd_hash_u64(hash, stage_code(device, &stages[i], command));

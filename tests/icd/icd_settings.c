@@ -158,6 +158,7 @@ void icd_settings_read(struct icd_settings *settings)
     settings->crash_content = read_number("WPTEST_ICD_CRASH", 0);
     settings->hang_content = read_number("WPTEST_ICD_HANG", 0);
     settings->max_samplers = (uint32_t)read_number("WPTEST_ICD_MAX_SAMPLERS", 1u << 20);
+    read_text("WPTEST_ICD_CRASH_ENTRY", "", settings->crash_entry, sizeof settings->crash_entry);
     settings->not_deferred = read_flag("WPTEST_ICD_NOT_DEFERRED");
 }
 

@@ -70,6 +70,7 @@ struct icd_settings {
     uint32_t max_samplers;
     uint64_t crash_content; /* 0: none */
     uint64_t hang_content;
+    char crash_entry[ICD_MAX_TEXT]; /* "": none */
     bool instance_gone; /* not from the environment: the instance was destroyed before a device */
 };
 

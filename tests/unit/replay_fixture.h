@@ -12,10 +12,16 @@
 #include "graphics_info.h"
 #include "recipe_book.h"
 
-// A compute shader of 8 by 4 by 2.
+#define WORDS_OF_HEADER 0x07230203, 0x00010000, 0, 10, 0, 0x0003000e, 0, 1
+#define WORDS_OF_MAIN                                                                              \
+    0x00020013, 2, 0x00030021, 3, 2, 0x00050036, 2, 4, 0, 3, 0x000200f8, 5, 0x000100fd, 0x00010038
+#define WORDS_OF_ENTRY(model) 0x0005000f, model, 4, 0x6e69616d, 0
+
+// A compute shader of 8 by 4 by 2; one of vertex, fragment, and ray generation shaders.
 inline const uint32_t compute_code[] = {
-    0x07230203, 0x00010000, 0, 10, 0, 0x0005000f, 5, 4, 0x6e69616d, 0, 0x00060010, 4, 17, 8, 4, 2};
-inline const uint32_t other_code[] = {0x07230203, 0x00010000, 0, 10, 0};
+    WORDS_OF_HEADER, WORDS_OF_ENTRY(5), 0x00060010, 4, 17, 8, 4, 2, WORDS_OF_MAIN};
+inline const uint32_t other_code[] = {WORDS_OF_HEADER, WORDS_OF_ENTRY(0), WORDS_OF_ENTRY(4),
+                                      WORDS_OF_ENTRY(5313), WORDS_OF_MAIN};
 
 class Replay : public ::testing::Test {
   protected:

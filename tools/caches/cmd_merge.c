@@ -66,7 +66,7 @@ static int merge_show(const char *path, const struct recipe_merged *merged, bool
 
 static int merge_write(char **paths, const struct merge_files *files, bool json)
 {
-    const struct recipe_merge_limits limits = {.max_size = RECIPES_MAX_FILE};
+    const struct recipe_merge_limits limits = {.max_size = RECIPES_MAX_FILE, .foreign = true};
     struct recipe_merged merged;
     const enum status reason = recipe_merge(files->inputs, files->count, &limits, &merged);
     if (reason != STATUS_ok) {
@@ -110,7 +110,8 @@ const struct verb verb_merge = {
     .operands = "OUT IN...",
     .description =
         "Writes the recipes of all files IN to OUT, each record once, with the uses added\n"
-        "up. Damaged records, and pipelines of which a part is missing, are left out.\n"
+        "up, but not how long they took to compile: that is measured where they are used.\n"
+        "Damaged records, and pipelines of which a part is missing, are left out.\n"
         "The SPIR-V is not validated here; 'warmpipe import' and 'warmpipe verify' do.\n\n"
         "Exit status: 0 all was merged, 1 something was left out, 2 OUT is not written.",
     .options = options,

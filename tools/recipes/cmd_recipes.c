@@ -265,7 +265,9 @@ static int import_segment(const struct arguments *arguments, const char *root, c
     const struct recipe_merge_limits limits = {
         .max_size = max_size,
         .accepts = recipe_judge_accepts,
+        .accepts_pipeline = recipe_judge_accepts_pipeline,
         .user = judge,
+        .foreign = true,
     };
     struct recipe_merged merged;
     const enum status reason = recipe_merge(&input, 1, &limits, &merged);
@@ -336,7 +338,9 @@ const struct verb verb_import = {
     .description =
         "Adds the recipes in FILE to those of a program. FILE is not believed: every\n"
         "record is checked by its digest, forms and environments are decoded, SPIR-V is\n"
-        "validated by SPIRV-Tools, and a pipeline counts only with all that it refers to.\n"
+        "validated by SPIRV-Tools, and a pipeline counts only with all that it refers to\n"
+        "and where form, code and layouts fit each other. How long it took to compile is\n"
+        "not taken over.\n"
         "What does not pass is left out, counted and named. What does not fit into\n"
         "WARMPIPE_MAX_SIZE is left out, too, the least used first.\n\n"
         "Exit status: 0 all was taken, 1 something was left out, 2 FILE cannot be read.",

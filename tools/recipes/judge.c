@@ -77,6 +77,7 @@ bool recipe_judge_init(struct recipe_judge *judge)
 void recipe_judge_free(struct recipe_judge *judge)
 {
     spirv_validator_delete(judge->validator);
+    replay_check_delete(judge->check);
     free(judge->refusals);
 }
 
@@ -124,24 +125,18 @@ static bool is_valid_content(const struct recipe_judge *judge, const struct reci
     }
 }
 
-bool recipe_judge_accepts(void *user, const struct recipe_record *record)
+static void note_refusal(struct recipe_judge *judge, const char *kind, struct digest digest,
+                         const char *reason)
 {
-    struct recipe_judge *judge = user;
-    progress_add(1, "records");
-    if (is_valid_content(judge, record)) {
-        return true;
-    }
     struct recipe_refusal *more =
         reallocarray(judge->refusals, judge->count + 1, sizeof *judge->refusals);
     if (more) {
-        more[judge->count++] =
-            (struct recipe_refusal){.kind = record->kind, .digest = record->digest};
+        more[judge->count++] = (struct recipe_refusal){kind, digest, reason};
         judge->refusals = more;
     }
-    return false;
 }
 
-void recipe_judge_show(const struct recipe_judge *judge, struct output *output)
+bool recipe_judge_accepts(void *user, const struct recipe_record *record)
 {
     static const struct {
         const char *kind;
@@ -151,14 +146,65 @@ void recipe_judge_show(const struct recipe_judge *judge, struct output *output)
         [RECIPE_FORM] = {"form", "malformed"},
         [RECIPE_ENVIRONMENT] = {"environment", "malformed"},
     };
+    struct recipe_judge *judge = user;
+    progress_add(1, "records");
+    const bool accepts = is_valid_content(judge, record);
+    if (!accepts) {
+        note_refusal(judge, words[record->kind].kind, record->digest, words[record->kind].reason);
+    }
+    return accepts;
+}
+
+static bool find_record(void *user, unsigned kind, struct digest content, const void **ret_data,
+                        size_t *ret_size)
+{
+    const struct recipe_judge *judge = user;
+    const struct recipe_node *node = recipe_graph_find(judge->graph, kind, content);
+    if (!node || !node->record.data) {
+        return false;
+    }
+    *ret_data = node->record.data;
+    *ret_size = node->record.size;
+    return true;
+}
+
+static bool find_form(void *user, struct digest content, const void **ret_form, size_t *ret_size)
+{
+    return find_record(user, RECIPE_FORM, content, ret_form, ret_size);
+}
+
+static bool find_code(void *user, struct digest content, const void **ret_code, size_t *ret_size)
+{
+    return find_record(user, RECIPE_CODE, content, ret_code, ret_size);
+}
+
+bool recipe_judge_accepts_pipeline(void *user, const struct recipe_graph *graph,
+                                   struct digest pipeline)
+{
+    struct recipe_judge *judge = user;
+    const struct replay_source source = {find_form, find_code, judge};
+    judge->graph = graph;
+    if (!judge->check) {
+        judge->check = replay_check_new(&source);
+    }
+    const enum replay_outcome outcome =
+        judge->check ? replay_check_pipeline(judge->check, pipeline) : REPLAY_NO_MEMORY;
+    if (outcome != REPLAY_COMPILED) {
+        note_refusal(judge, "pipeline", pipeline, replay_outcome_id(outcome));
+    }
+    return outcome == REPLAY_COMPILED;
+}
+
+void recipe_judge_show(const struct recipe_judge *judge, struct output *output)
+{
     output_open(output, "refused", OUTPUT_TABLE);
     for (size_t i = 0; i < judge->count; i++) {
         char digest[DIGEST_HEX_SIZE];
         digest_format(judge->refusals[i].digest, digest);
         output_open(output, NULL, OUTPUT_ROW);
-        output_text(output, "kind", words[judge->refusals[i].kind].kind);
+        output_text(output, "kind", judge->refusals[i].kind);
         output_text(output, "digest", digest);
-        output_text(output, "reason", words[judge->refusals[i].kind].reason);
+        output_text(output, "reason", judge->refusals[i].reason);
         output_close(output);
     }
     output_close(output);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whether the content of a recipe may be used: SPIR-V is validated by SPIRV-Tools, forms and
- * environments are decoded. Digests are checked before, and references after (recipes/merge.h). */
+ * environments are decoded, and of pipelines form, code and layouts must fit each other
+ * (driver/replay_check.h). Digests are checked before, and references after (recipes/merge.h). */
 #ifndef WARMPIPE_TOOLS_RECIPES_JUDGE_H
 #define WARMPIPE_TOOLS_RECIPES_JUDGE_H
 
@@ -8,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/recipes/format.h"
+#include "common/driver/replay_check.h"
+#include "common/recipes/merge.h"
 #include "tools/cli/output.h"
 
 struct spirv_validator;
@@ -29,8 +31,9 @@ bool spirv_validator_accepts(const struct spirv_validator *validator, const void
 char *spirv_disassemble(const void *code, size_t size);
 
 struct recipe_refusal {
-    unsigned kind;
+    const char *kind; /* "module", "form", "environment", "pipeline" */
     struct digest digest;
+    const char *reason;
 };
 
 /* Notes what it refuses. Belongs to one thread. */
@@ -38,6 +41,8 @@ struct recipe_judge {
     struct spirv_validator *validator;
     struct recipe_refusal *refusals;
     size_t count;
+    const struct recipe_graph *graph; /* that is asked about now */
+    struct replay_check *check;       /* NULL: nothing was asked yet */
 };
 
 /* False: out of memory. Freed with recipe_judge_free. */
@@ -47,7 +52,12 @@ void recipe_judge_free(struct recipe_judge *judge);
 /* For recipe_merge_limits: `judge` is a struct recipe_judge. */
 bool recipe_judge_accepts(void *judge, const struct recipe_record *record);
 
-/* Shows a table "refused": kind, digest and reason of each refused record. */
+/* The same for a pipeline that is complete in the graph. The bytes of its records, not the graph,
+ * must live until the judge is freed. */
+bool recipe_judge_accepts_pipeline(void *judge, const struct recipe_graph *graph,
+                                   struct digest pipeline);
+
+/* Shows a table "refused": kind, digest and reason of each refused record and pipeline. */
 void recipe_judge_show(const struct recipe_judge *judge, struct output *output);
 
 #endif

@@ -167,9 +167,10 @@ static int compare_used_pipelines(const void *left, const void *right)
 }
 
 /* Counts each pipeline that is used in a known environment once. */
-static void count_pipelines(const struct recipe_graph *graph, struct recipe_uses *uses,
+static void count_pipelines(struct verify_recipes *recipes, struct recipe_uses *uses,
                             struct recipe_merge_counts *counts)
 {
+    const struct recipe_graph *graph = &recipes->graph;
     if (uses->count > 0) {
         qsort(uses->uses, uses->count, sizeof *uses->uses, compare_used_pipelines);
     }
@@ -182,7 +183,10 @@ static void count_pipelines(const struct recipe_graph *graph, struct recipe_uses
         }
         struct recipe_node *node = recipe_graph_find(graph, RECIPE_FORM, use->pipeline);
         const bool is_whole = node && recipe_graph_is_pipeline(graph, node);
-        counts->pipelines += is_whole;
+        const bool is_sound =
+            is_whole && recipe_judge_accepts_pipeline(&recipes->judge, graph, use->pipeline);
+        counts->pipelines += is_sound;
+        counts->refused += is_whole && !is_sound;
         counts->incomplete += !is_whole;
         last = use;
     }
@@ -196,8 +200,7 @@ static enum status worst_of(const struct recipe_merge_counts *counts)
                                 : STATUS_ok;
 }
 
-static enum status judge_file(const struct verify_recipes *recipes,
-                              const struct verified_file *file,
+static enum status judge_file(struct verify_recipes *recipes, const struct verified_file *file,
                               struct recipe_merge_counts *ret_counts)
 {
     const struct recipe_segment *segment = &file->segment;
@@ -205,14 +208,14 @@ static enum status judge_file(const struct verify_recipes *recipes,
     struct recipe_uses uses = {0};
     recipe_segment_add_uses(segment, &uses);
     counts.damaged = recipe_segment_damaged(segment);
-    count_pipelines(&recipes->graph, &uses, &counts);
+    count_pipelines(recipes, &uses, &counts);
     const bool failed = uses.failed;
     recipe_uses_free(&uses);
     *ret_counts = counts;
     return failed ? STATUS_out_of_memory : worst_of(&counts);
 }
 
-enum status verify_recipes_judge(const struct verify_recipes *recipes, const char *name,
+enum status verify_recipes_judge(struct verify_recipes *recipes, const char *name,
                                  struct recipe_merge_counts *ret_counts)
 {
     for (size_t i = 0; i < recipes->count; i++) {

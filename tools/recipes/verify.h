@@ -25,9 +25,10 @@ struct verify_recipes *verify_recipes_open(int directory_fd, const char *only);
 void verify_recipes_close(struct verify_recipes *recipes);
 
 /* Checks a file that is to be judged: owner, mode and header; every record; every SPIR-V module,
- * form and environment; that its pipelines are complete, with what lies beside it. The worst
- * finding: bad_record, refused_record, incomplete_recipe, or why the file cannot be read at all. */
-enum status verify_recipes_judge(const struct verify_recipes *recipes, const char *name,
+ * form and environment; that its pipelines are complete, with what lies beside it, and sound. The
+ * worst finding: bad_record, refused_record, incomplete_recipe, or why the file cannot be read at
+ * all. */
+enum status verify_recipes_judge(struct verify_recipes *recipes, const char *name,
                                  struct recipe_merge_counts *ret_counts);
 
 #endif

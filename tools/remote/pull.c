@@ -177,7 +177,9 @@ static enum status pull_add_recipes(struct session *session, const char *app,
     const struct recipe_merge_limits limits = {
         .max_size = RECIPES_MAX_FILE,
         .accepts = recipe_judge_accepts,
+        .accepts_pipeline = recipe_judge_accepts_pipeline,
         .user = &recipes->judge,
+        .foreign = true,
     };
     struct recipe_merged merged;
     enum status reason = recipe_merge(recipes->inputs, recipes->count, &limits, &merged);

@@ -275,6 +275,7 @@ static enum status push_unite(struct push_recipes *push, struct session_recipes 
     const struct recipe_merge_limits limits = {
         .max_size = RECIPES_MAX_FILE,
         .accepts = recipe_judge_accepts,
+        .accepts_pipeline = recipe_judge_accepts_pipeline,
         .user = &remote->judge,
     };
     const size_t count = remote->count + push->sources.count;

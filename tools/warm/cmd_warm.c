@@ -11,6 +11,7 @@
 #include "common/blobs/store.h"
 #include "common/driver/policy.h"
 #include "common/files/names.h"
+#include "common/recipes/recipes.h"
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
 #include "tools/cli/options.h"
@@ -51,6 +52,7 @@ struct warming {
     const struct arguments *arguments;
     const char *root;
     struct config config;
+    bool own; /* the recipes at hand are all those of the program */
     bool begun;
     bool able; /* once it has begun */
     struct vulkan_devices devices;
@@ -140,7 +142,8 @@ static size_t warm_count_items(const struct warm_target *target)
 static void warm_one(struct warming *warming, const struct warm_target *target,
                      struct warm_report *report)
 {
-    bool forced = warming->arguments->values[OPTION_FORCE];
+    bool forced = warming->arguments->values[OPTION_FORCE] ||
+                  recipe_crashes_are_many_of(target->root, target->app, target->digest);
     if (!target->policy.persist) {
         report->state = WARM_STATE_DENIED;
         return;
@@ -157,6 +160,9 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
     report->time_ns = clock_now_ns() - begin;
     warm_report_take(report, warming->shared, target->offer_only);
     warm_coverage_add(&warming->coverage, report, warming->shared);
+    if (warming->own && !target->offer_only && warming->shared->end == WARM_END_DONE) {
+        recipe_crashes_forgive(target->root, target->app, target->digest);
+    }
 }
 
 static void warm_identity(struct warming *warming, const char *app,
@@ -235,6 +241,7 @@ static bool warm_goes_on(const struct warming *warming)
 static bool warm_open(struct warming *warming, const char *app, char **paths)
 {
     struct warm_recipes recipes;
+    warming->own = !paths;
     if (!warm_recipes_open(warming->root, app, paths, &recipes)) {
         return false;
     }
@@ -382,10 +389,11 @@ const struct verb verb_warm = {
         "cache yet: after a driver update, on another GPU, in a new container. PATH: a\n"
         "program's folder, or, with --app, recipes from elsewhere: a file, or a folder of\n"
         "them; their SPIR-V is validated.\n"
-        "What crashes or hangs the driver is skipped from then on. Where a device lacks\n"
-        "something that pipelines need, it says how many of the program's it covers, and\n"
-        "by name which extension, feature or limit the others need; a dry run knows of\n"
-        "extensions and features alone.\n\n"
+        "What crashes or hangs the driver is skipped from then on, by programs too, and\n"
+        "all else is tried, however often it crashes. Where a device lacks something that\n"
+        "pipelines need, it says how many of the program's it covers, and by name which\n"
+        "extension, feature or limit the others need; a dry run knows of extensions and\n"
+        "features alone.\n\n"
         "Exit status: 0 fine, or nothing to do; 1 something could not be replayed as it\n"
         "should; 2 not done.",
     .options = options,

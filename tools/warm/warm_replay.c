@@ -256,8 +256,9 @@ static size_t replay_select(const struct warm_replay *process, size_t from, size
     size_t i = from;
     for (; i < recipes->item_count && recipes->items[i].environment == environment; i++) {
         const uint8_t outcome = atomic_load(&process->shared->items[i].outcome);
-        const bool due = outcome == WARM_PENDING || outcome == (uint8_t)REPLAY_COMPILED ||
-                         outcome == (uint8_t)REPLAY_HIT;
+        const bool again = !process->target->pending_only &&
+                           (outcome == (uint8_t)REPLAY_COMPILED || outcome == (uint8_t)REPLAY_HIT);
+        const bool due = again || outcome == WARM_PENDING;
         if (due && (only == WARM_ALL || only == i)) {
             items[count++] = i;
         }

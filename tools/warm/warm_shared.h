@@ -15,10 +15,14 @@
  *     2 → 3   all items replayed, a signal, or a failure        replay_end
  *     2 → 4   a crash, or a kill because of a hang              watch_wait sees the socket close
  *     4 → 2   one item was at work: block it, start again       watch_recover, watch_block
+ *             with the pending ones
  *     4 → 5   several were at work: try each alone              watch_recover
  *     5 → 2   what died alone is blocked; if none did, one      watch_recover
  *             thread replays from now on
- *     4 → 3   no item was at work, or too many crashes          warm_watch_run */
+ *     3 → 2   all pending items are done after a crash: once    warm_watch_run
+ *             more all, also what those that died had compiled
+ *     4 → 3   no item was at work, twice with nothing done      watch_is_getting_on
+ *             in between */
 #ifndef WARMPIPE_TOOLS_WARM_WARM_SHARED_H
 #define WARMPIPE_TOOLS_WARM_WARM_SHARED_H
 
@@ -47,6 +51,7 @@ struct warm_target {
     unsigned jobs;       /* threads */
     uint64_t timeout_ns; /* a pipeline that takes longer counts as a hang */
     bool offer_only;     /* replay nothing: only find out what the device offers */
+    bool pending_only;   /* not what a process that died has compiled, too: that comes last */
 };
 
 /* Whether a program with this environment has its caches named by the target's identity: a program

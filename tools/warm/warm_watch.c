@@ -18,9 +18,6 @@
 #include "tools/cli/output.h"
 #include "tools/warm/warm_replay.h"
 
-/* A driver that crashes more often is given up. */
-#define WATCH_MAX_CRASHES 32
-
 #define WATCH_INTERVAL_NS (100 * CLOCK_MS)
 
 /* A process that was asked to end is killed after this time. */
@@ -227,6 +224,7 @@ struct watch {
     uint64_t asked_ns;  /* when the child was asked to end; 0: it was not */
     int signals;        /* that were passed on */
     size_t hung;        /* the item that it was killed for, or WARM_ALL */
+    size_t pending;     /* items at the last death of which nothing is known; SIZE_MAX: none */
 };
 
 /* The first signal asks the child to end, the second one kills it. */
@@ -325,24 +323,16 @@ static bool watch_replay(struct watch *watch, size_t only)
     return watch->shared->end != WARM_END_NONE;
 }
 
-/* Records the item as one that crashes this driver, so that no process replays it again: in a child
- * that exits inside the item, as one that crashes does. */
+/* Records the item as one that crashes this driver, so that no process replays it again. */
 static void watch_block(struct watch *watch, size_t item)
 {
     const struct warm_target *target = &watch->target;
-    int fd;
-    const pid_t pid = watch_fork(&fd);
+    const enum status reason = recipe_crashes_add(target->root, target->app, target->digest,
+                                                  target->recipes->items[item].pipeline);
     atomic_store(&watch->shared->items[item].outcome, WARM_CRASHED);
-    if (pid == 0) {
-        struct recipe_crashes *crashes;
-        if (recipe_crashes_open(target->root, target->app, target->digest, 1, &crashes) ==
-            STATUS_ok) {
-            recipe_crashes_begin(crashes, 0, target->recipes->items[item].pipeline);
-        }
-        _exit(0);
-    }
-    if (pid > 0) {
-        watch_reap(pid, fd);
+    if (reason != STATUS_ok) {
+        output_message("warm: '%s': what crashed the driver cannot be noted: %s (%s)", target->app,
+                       status_text(reason), status_id(reason));
     }
 }
 
@@ -359,7 +349,17 @@ static bool watch_isolate(struct watch *watch, const size_t *suspects, size_t co
     return found;
 }
 
-/* After a crash or hang. False: nothing is known of its cause. */
+/* A death at no item: of the driver's own threads, of a save, or of what an item left behind. Once,
+ * and as long as something was replayed since the last one, it is tried again. */
+static bool watch_is_getting_on(struct watch *watch)
+{
+    const size_t pending = warm_shared_count(watch->shared).of[WARM_PENDING];
+    const bool getting_on = pending < watch->pending;
+    watch->pending = pending;
+    return getting_on;
+}
+
+/* After a crash or hang. False: nothing is known of its cause, and it would come again. */
 static bool watch_recover(struct watch *watch)
 {
     size_t suspects[WARM_MAX_JOBS];
@@ -379,24 +379,32 @@ static bool watch_recover(struct watch *watch)
     } else if (count > 1 && !watch_isolate(watch, suspects, count)) {
         watch->target.jobs = 1; /* only several at once crash: the next crash names one */
     }
-    return count > 0;
+    return count > 0 || watch_is_getting_on(watch);
 }
 
+/* Each crash blocks an item, or leaves fewer threads or pending items: it comes to an end, however
+ * many there are. */
 void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
                     struct warm_probe *probe, struct warm_progress *progress)
 {
-    struct watch watch = {
-        .target = *target, .shared = shared, .probe = probe, .progress = progress};
-    int crashes = 0;
-    while (!watch_replay(&watch, WARM_ALL)) {
-        if (watch.asked_ns != 0) {
+    struct watch watch = {.target = *target,
+                          .shared = shared,
+                          .probe = probe,
+                          .progress = progress,
+                          .pending = SIZE_MAX};
+    bool ended = false;
+    while (!ended) {
+        if (watch_replay(&watch, WARM_ALL)) {
+            ended = !watch.target.pending_only || shared->end != WARM_END_DONE;
+            watch.target.pending_only = false;
+        } else if (watch.asked_ns != 0) {
             shared->end = WARM_END_INTERRUPTED;
-            break;
-        }
-        crashes++;
-        if (crashes == WATCH_MAX_CRASHES || !watch_recover(&watch)) {
+            ended = true;
+        } else if (watch_recover(&watch)) {
+            watch.target.pending_only = true;
+        } else {
             watch_fail(&watch, "the driver keeps crashing");
-            break;
+            ended = true;
         }
     }
     warm_progress_clear(progress);

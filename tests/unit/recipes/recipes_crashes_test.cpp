@@ -103,6 +103,71 @@ TEST_F(RecipeCrashes, ALivingProcessIsNotBlamed)
     EXPECT_EQ(replaying().size(), 1u);
 }
 
+// Of two pipelines: after the second death nothing is compiled ahead, until all was gone through.
+TEST_F(RecipeCrashes, TheSecondDeathIsOneTooMany)
+{
+    EXPECT_FALSE(recipe_crashes_are_many(open().get()));
+    crash(first, second);
+    EXPECT_FALSE(recipe_crashes_are_many(open().get()));
+    EXPECT_FALSE(recipe_crashes_are_many(open().get())) << "the same death is counted once";
+    crash(second, first);
+    EXPECT_FALSE(recipe_crashes_are_many(open(other).get())) << "of another driver";
+    for (int i = 0; i < 2; i++) {
+        EXPECT_TRUE(recipe_crashes_are_many(open().get()));
+        EXPECT_TRUE(recipe_crashes_are_many_of(root.c_str(), "app", identity));
+    }
+    EXPECT_EQ(recipe_crashes_forgive(root.c_str(), "app", identity), STATUS_ok);
+    Crashes crashes = open();
+    EXPECT_FALSE(recipe_crashes_are_many(crashes.get()));
+    EXPECT_EQ(count(crashes), 2u) << "what crashed is remembered";
+}
+
+// Nobody has opened the list in between.
+TEST_F(RecipeCrashes, ProcessesThatDieAtOnceAreCountedEach)
+{
+    EXPECT_EQ(in_child([&] {
+                  Crashes outer = open();
+                  recipe_crashes_begin(outer.get(), 0, first);
+                  kill(getpid(), in_child([&] {
+                                     Crashes inner = open();
+                                     recipe_crashes_begin(inner.get(), 0, first);
+                                     kill(getpid(), SIGKILL);
+                                 }) == 128 + SIGKILL
+                                     ? SIGKILL
+                                     : SIGTERM);
+              }),
+              128 + SIGKILL);
+    EXPECT_EQ(replaying().size(), 2u);
+    EXPECT_TRUE(recipe_crashes_are_many_of(root.c_str(), "app", identity));
+    EXPECT_EQ(replaying().size(), 0u);
+    EXPECT_TRUE(recipe_crashes_are_many(open().get()));
+}
+
+// Where nothing can be written, what was found holds for this process.
+TEST_F(RecipeCrashes, DeathsThatCannotBeWrittenDownCount)
+{
+    crash(first, second);
+    crash(second, first);
+    int lock_fd;
+    int folder_fd;
+    ASSERT_EQ(recipe_folder_open(root.c_str(), "app", false, &folder_fd), STATUS_ok);
+    ASSERT_EQ(file_lock(folder_fd, "lock", 0, &lock_fd), STATUS_ok);
+    EXPECT_TRUE(recipe_crashes_are_many(open().get()));
+    file_unlock(lock_fd);
+    close(folder_fd);
+}
+
+// By who replays in child processes.
+TEST_F(RecipeCrashes, WhatIsAddedIsNoDeath)
+{
+    for (const digest &each : {first, second, first}) {
+        EXPECT_EQ(recipe_crashes_add(root.c_str(), "app", identity, each), STATUS_ok);
+    }
+    Crashes crashes = open();
+    EXPECT_EQ(count(crashes), 2u);
+    EXPECT_FALSE(recipe_crashes_are_many(crashes.get()));
+}
+
 // A program that closes descriptors it does not know, and gets their numbers for files of its own.
 TEST_F(RecipeCrashes, NothingIsWrittenIntoAFileOfTheProgram)
 {

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/driver/replay_check.h"
+
+#include <stdlib.h>
+
+#include "common/base/digest_set.h"
+#include "common/codec/canonical.h"
+#include "common/driver/replay_objects.h"
+#include "common/spirv/pipeline.h"
+#include "common/spirv/stage.h"
+
+/* As in replay.c. */
+#define MAX_DEPTH 16
+
+/* Objects that are remembered; beyond it all are forgotten. */
+#define MAX_NODES 8192
+
+/* An object that forms refer to. Handles of decoded create-infos point to it. */
+struct check_node {
+    struct digest content;
+    VkObjectType type;  /* that the form makes */
+    bool being_checked; /* a request for it now comes from one of its own parts */
+    bool is_known;      /* else the walk was cut off where it is not too deep by itself */
+    enum replay_outcome outcome;
+    void *info; /* decoded, where pipelines are checked against it; else NULL */
+};
+
+struct replay_check {
+    struct replay_source source;
+    struct digest_set nodes; /* pointers */
+    unsigned depth;
+    bool is_cut;                 /* the walk was too deep */
+    enum replay_outcome failure; /* why the current form cannot be decoded */
+};
+
+static uint64_t node_hash(uint64_t value)
+{
+    return ((const struct check_node *)(uintptr_t)value)->content.low;
+}
+
+static bool node_matches(uint64_t value, const void *wanted)
+{
+    return digest_equal(((const struct check_node *)(uintptr_t)value)->content,
+                        *(const struct digest *)wanted);
+}
+
+static struct check_node *find_node(const struct replay_check *check, struct digest content)
+{
+    const uint64_t found = digest_set_find(&check->nodes, content.low, node_matches, &content);
+    return (struct check_node *)(uintptr_t)found;
+}
+
+static const struct check_node *node_of(uint64_t handle)
+{
+    return (const struct check_node *)(uintptr_t)handle;
+}
+
+static enum replay_outcome outcome_of(enum status status)
+{
+    switch (status) {
+    case STATUS_ok:
+        return REPLAY_COMPILED;
+    case STATUS_bad_spirv:
+        return REPLAY_BAD_SPIRV;
+    case STATUS_bad_entry_point:
+        return REPLAY_BAD_ENTRY_POINT;
+    case STATUS_bad_specialization:
+        return REPLAY_BAD_SPECIALIZATION;
+    case STATUS_bad_binding:
+        return REPLAY_BAD_BINDING;
+    case STATUS_bad_push_constants:
+        return REPLAY_BAD_PUSH_CONSTANTS;
+    default:
+        return REPLAY_NO_MEMORY;
+    }
+}
+
+/* The create-infos of a layout's sets, in one allocation; NULL: out of memory. */
+static const VkDescriptorSetLayoutCreateInfo **list_sets(const VkPipelineLayoutCreateInfo *layout)
+{
+    const VkDescriptorSetLayoutCreateInfo **sets =
+        calloc((layout ? layout->setLayoutCount : 0) + 1u, sizeof *sets);
+    for (uint32_t i = 0; sets && layout && i < layout->setLayoutCount; i++) {
+        union replay_handle handle = {.set_layout = layout->pSetLayouts[i]};
+        sets[i] = handle.value != 0 ? node_of(handle.value)->info : NULL;
+    }
+    return sets;
+}
+
+/* A stage without a module brings no code of its own along. */
+static enum replay_outcome check_stages(const struct pipeline_parts *pipeline,
+                                        const struct spirv_layout *layout)
+{
+    enum status status = STATUS_ok;
+    for (uint32_t i = 0; status == STATUS_ok && i < pipeline->stage_count; i++) {
+        union replay_handle handle = {.shader_module = pipeline->stages[i].module};
+        if (handle.value != 0) {
+            const VkShaderModuleCreateInfo *module = node_of(handle.value)->info;
+            status =
+                spirv_check_stage(&pipeline->stages[i], module->pCode, module->codeSize, layout);
+        }
+    }
+    return outcome_of(status);
+}
+
+static enum replay_outcome check_pipeline(const VkBaseInStructure *info)
+{
+    const struct pipeline_parts pipeline = pipeline_parts_of(info);
+    if (!pipeline_has_valid_stages(&pipeline)) {
+        return REPLAY_BAD_STAGE;
+    }
+    union replay_handle handle = {.pipeline_layout = pipeline.layout};
+    const VkPipelineLayoutCreateInfo *layout =
+        handle.value != 0 ? node_of(handle.value)->info : NULL;
+    const VkDescriptorSetLayoutCreateInfo **sets = list_sets(layout);
+    if (!sets) {
+        return REPLAY_NO_MEMORY;
+    }
+    const struct spirv_layout interface = {
+        .sets = sets,
+        .set_count = layout ? layout->setLayoutCount : 0,
+        .ranges = layout ? layout->pPushConstantRanges : NULL,
+        .range_count = layout ? layout->pushConstantRangeCount : 0,
+    };
+    const enum replay_outcome outcome =
+        check_stages(&pipeline, pipeline.by_heap ? NULL : &interface);
+    free((void *)sets);
+    return outcome;
+}
+
+static enum replay_outcome check_info(const VkBaseInStructure *info)
+{
+    switch (replay_type_of(info->sType)) {
+    case VK_OBJECT_TYPE_PIPELINE:
+        return check_pipeline(info);
+    case VK_OBJECT_TYPE_PIPELINE_LAYOUT:
+        return outcome_of(pipeline_check_layout((const VkPipelineLayoutCreateInfo *)info));
+    case VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT:
+        return outcome_of(pipeline_check_set_layout((const VkDescriptorSetLayoutCreateInfo *)info));
+    default:
+        return REPLAY_COMPILED;
+    }
+}
+
+/* Whether pipelines are checked against an object of this type. */
+static bool is_looked_into(VkObjectType type)
+{
+    return type == VK_OBJECT_TYPE_PIPELINE_LAYOUT || type == VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT ||
+           type == VK_OBJECT_TYPE_SHADER_MODULE;
+}
+
+/* Forms. */
+
+static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle);
+
+static bool find_code(void *user, struct digest content, size_t size, const void **ret_code)
+{
+    struct replay_check *check = user;
+    const void *code;
+    size_t found;
+    if (!check->source.code(check->source.user, content, &code, &found)) {
+        check->failure = REPLAY_MISSING;
+        return false;
+    }
+    *ret_code = code;
+    return found == size && size % sizeof(uint32_t) == 0;
+}
+
+/* Decodes the form with all that it refers to, and checks what it says. */
+static void check_form(struct replay_check *check, struct check_node *node, const void *form,
+                       size_t size)
+{
+    const struct canonical_sources sources = {find_handle, find_code, check};
+    const enum replay_outcome outer = check->failure;
+    check->failure = REPLAY_INVALID;
+    node->type = replay_type_of(canonical_stype(form, size));
+    VkBaseInStructure *info =
+        node->type == VK_OBJECT_TYPE_UNKNOWN ? NULL : canonical_decode(form, size, &sources);
+    node->outcome = info ? check_info(info) : check->failure;
+    check->failure = outer;
+    if (node->outcome == REPLAY_COMPILED && is_looked_into(node->type)) {
+        node->info = info;
+    } else {
+        free(info);
+    }
+}
+
+static void check_node(struct replay_check *check, struct check_node *node)
+{
+    const void *form;
+    size_t size;
+    node->outcome = REPLAY_MISSING;
+    if (check->source.form(check->source.user, node->content, &form, &size)) {
+        node->being_checked = true;
+        check->depth++;
+        check_form(check, node, form, size);
+        check->depth--;
+        node->being_checked = false;
+    }
+    /* Of a walk that was cut off only the form where it began is known to be too high. */
+    node->is_known = !check->is_cut || check->depth == 0;
+}
+
+/* Finds the node, or makes and checks it. NULL: out of memory. */
+static struct check_node *take_node(struct replay_check *check, struct digest content)
+{
+    struct check_node *node = find_node(check, content);
+    if (!node) {
+        node = calloc(1, sizeof *node);
+        if (!node) {
+            return NULL;
+        }
+        node->content = content;
+        if (!digest_set_add(&check->nodes, (uintptr_t)node)) {
+            free(node);
+            return NULL;
+        }
+    }
+    if (!node->is_known && !node->being_checked) {
+        check_node(check, node);
+    }
+    return node;
+}
+
+static enum replay_outcome look_at(struct replay_check *check, VkObjectType type,
+                                   struct digest content, const struct check_node **ret_node)
+{
+    if (check->depth >= MAX_DEPTH) {
+        check->is_cut = true;
+        return REPLAY_INVALID;
+    }
+    const struct check_node *node = take_node(check, content);
+    *ret_node = node;
+    return !node                                                     ? REPLAY_NO_MEMORY
+           : node->outcome == REPLAY_MISSING && !node->being_checked ? REPLAY_MISSING
+           : node->being_checked || node->type != type               ? REPLAY_INVALID
+                                                                     : node->outcome;
+}
+
+static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle)
+{
+    struct replay_check *check = user;
+    const struct check_node *node = NULL;
+    const enum replay_outcome outcome = look_at(check, type, content, &node);
+    if (outcome != REPLAY_COMPILED) {
+        check->failure = outcome;
+        return false;
+    }
+    *ret_handle = (uintptr_t)node;
+    return true;
+}
+
+static void forget_nodes(struct replay_check *check)
+{
+    for (size_t i = 0; check->nodes.slots && i <= check->nodes.mask; i++) {
+        struct check_node *node = (struct check_node *)(uintptr_t)check->nodes.slots[i];
+        if (node) {
+            free(node->info);
+            free(node);
+        }
+    }
+    digest_set_release(&check->nodes);
+    check->nodes = (struct digest_set){.hash = node_hash};
+}
+
+enum replay_outcome replay_check_pipeline(struct replay_check *check, struct digest pipeline)
+{
+    const struct check_node *node;
+    if (check->nodes.count > MAX_NODES) {
+        forget_nodes(check);
+    }
+    check->is_cut = false;
+    return look_at(check, VK_OBJECT_TYPE_PIPELINE, pipeline, &node);
+}
+
+struct replay_check *replay_check_new(const struct replay_source *source)
+{
+    struct replay_check *check = calloc(1, sizeof *check);
+    if (check) {
+        check->source = *source;
+        check->nodes.hash = node_hash;
+    }
+    return check;
+}
+
+void replay_check_delete(struct replay_check *check)
+{
+    if (check) {
+        forget_nodes(check);
+        free(check);
+    }
+}

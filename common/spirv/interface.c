@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/spirv/interface.h"
+
+#include "common/spirv/usage.h"
+
+/* Structs in structs, and steps in all, to find out how large a block is. */
+#define MAX_DEPTH 64
+#define MAX_STEPS 65536
+
+/* SPIR-V specification, "Dim". */
+enum {
+    DIM_BUFFER = 5,
+    DIM_SUBPASS_DATA = 6,
+};
+
+/* Descriptors. */
+
+/* Peels arrays off a type. *ret_count: elements in all; those that only a specialization or the
+ * run knows count as one. False: damaged. */
+static bool peel_arrays(const struct spirv_module *module, uint32_t id,
+                        struct spirv_instruction *ret_type, uint32_t *ret_id, uint64_t *ret_count)
+{
+    uint64_t count = 1;
+    for (int depth = 0; depth < MAX_DEPTH && spirv_define(module, id, 1, ret_type); depth++) {
+        uint32_t length = 1;
+        if (ret_type->op != SPIRV_OP_TYPE_ARRAY && ret_type->op != SPIRV_OP_TYPE_RUNTIME_ARRAY) {
+            *ret_id = id;
+            *ret_count = count;
+            return true;
+        }
+        if (ret_type->length < 2) {
+            return false;
+        }
+        if (ret_type->op == SPIRV_OP_TYPE_ARRAY && ret_type->length > 2) {
+            spirv_constant(module, ret_type->words[2], &length);
+        }
+        count = count * length < UINT32_MAX ? count * length : UINT32_MAX;
+        id = ret_type->words[1];
+    }
+    return false;
+}
+
+static bool fits_image(const struct spirv_instruction *type, bool is_combined,
+                       VkDescriptorType descriptor)
+{
+    if (type->length < 7) {
+        return false;
+    }
+    const bool is_storage = type->words[6] == 2;
+    switch (type->words[2]) {
+    case DIM_BUFFER:
+        return descriptor == (is_storage ? VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER
+                                         : VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER);
+    case DIM_SUBPASS_DATA:
+        return descriptor == VK_DESCRIPTOR_TYPE_INPUT_ATTACHMENT;
+    default:
+        return is_storage ? descriptor == VK_DESCRIPTOR_TYPE_STORAGE_IMAGE
+                          : descriptor == VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER ||
+                                (!is_combined && descriptor == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE);
+    }
+}
+
+static bool fits_block(const struct spirv_resource *resource, bool is_buffer_block,
+                       VkDescriptorType descriptor)
+{
+    if (resource->storage == SPIRV_STORAGE_STORAGE_BUFFER || is_buffer_block) {
+        return descriptor == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER ||
+               descriptor == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER_DYNAMIC;
+    }
+    return descriptor == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER ||
+           descriptor == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC ||
+           descriptor == VK_DESCRIPTOR_TYPE_INLINE_UNIFORM_BLOCK;
+}
+
+/* Chapter "Shader Resource Interface", table "Shader Resource and Descriptor Type Correspondence".
+ * Types of newer extensions fit, and so does what any type may be put into. */
+static bool fits_type(const struct spirv_module *module, const struct spirv_resource *resource,
+                      const struct spirv_instruction *type, uint32_t id,
+                      VkDescriptorType descriptor)
+{
+    struct spirv_instruction image;
+    uint32_t value;
+    if (descriptor > VK_DESCRIPTOR_TYPE_INPUT_ATTACHMENT &&
+        descriptor != VK_DESCRIPTOR_TYPE_INLINE_UNIFORM_BLOCK &&
+        descriptor != VK_DESCRIPTOR_TYPE_ACCELERATION_STRUCTURE_KHR &&
+        descriptor != VK_DESCRIPTOR_TYPE_ACCELERATION_STRUCTURE_NV) {
+        return true;
+    }
+    switch (type->op) {
+    case SPIRV_OP_TYPE_SAMPLER:
+        return descriptor == VK_DESCRIPTOR_TYPE_SAMPLER ||
+               descriptor == VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER;
+    case SPIRV_OP_TYPE_IMAGE:
+        return fits_image(type, false, descriptor);
+    case SPIRV_OP_TYPE_SAMPLED_IMAGE:
+        return type->length > 1 && spirv_define(module, type->words[1], 7, &image) &&
+               image.op == SPIRV_OP_TYPE_IMAGE && fits_image(&image, true, descriptor);
+    case SPIRV_OP_TYPE_ACCELERATION_STRUCTURE:
+        return descriptor == VK_DESCRIPTOR_TYPE_ACCELERATION_STRUCTURE_KHR ||
+               descriptor == VK_DESCRIPTOR_TYPE_ACCELERATION_STRUCTURE_NV;
+    case SPIRV_OP_TYPE_STRUCT:
+        return fits_block(resource,
+                          spirv_decorated(module, id, SPIRV_NO_MEMBER, SPIRV_BUFFER_BLOCK, &value),
+                          descriptor);
+    default:
+        return true;
+    }
+}
+
+static const VkDescriptorSetLayoutBinding *find_binding(const struct spirv_layout *layout,
+                                                        uint32_t set, uint32_t number)
+{
+    const VkDescriptorSetLayoutCreateInfo *info =
+        set < layout->set_count ? layout->sets[set] : NULL;
+    for (uint32_t i = 0; info && i < info->bindingCount; i++) {
+        if (info->pBindings[i].binding == number) {
+            return &info->pBindings[i];
+        }
+    }
+    return NULL;
+}
+
+static enum status check_descriptor(const struct spirv_module *module,
+                                    const struct spirv_resource *resource,
+                                    VkShaderStageFlagBits stage, const struct spirv_layout *layout)
+{
+    struct spirv_instruction type;
+    uint32_t set;
+    uint32_t number;
+    uint32_t id;
+    uint64_t count;
+    if (!peel_arrays(module, resource->type, &type, &id, &count)) {
+        return STATUS_bad_spirv;
+    }
+    if (!spirv_decorated(module, resource->id, SPIRV_NO_MEMBER, SPIRV_DESCRIPTOR_SET, &set) ||
+        !spirv_decorated(module, resource->id, SPIRV_NO_MEMBER, SPIRV_BINDING, &number)) {
+        return STATUS_ok; /* none of a set */
+    }
+    const VkDescriptorSetLayoutBinding *binding = find_binding(layout, set, number);
+    /* Of an inline block the count is one of bytes. */
+    const bool fits = binding && binding->descriptorCount > 0 && (binding->stageFlags & stage) &&
+                      fits_type(module, resource, &type, id, binding->descriptorType) &&
+                      (binding->descriptorCount >= count ||
+                       binding->descriptorType == VK_DESCRIPTOR_TYPE_INLINE_UNIFORM_BLOCK);
+    return fits ? STATUS_ok : STATUS_bad_binding;
+}
+
+/* Push constants. */
+
+struct measuring {
+    const struct spirv_module *module;
+    unsigned steps;
+};
+
+static uint64_t no_more(uint64_t bytes)
+{
+    return bytes < UINT32_MAX ? bytes : UINT32_MAX;
+}
+
+static uint64_t measure(struct measuring *measuring, uint32_t id, uint32_t member_of,
+                        uint32_t member, unsigned depth);
+
+static uint64_t measure_struct(struct measuring *measuring, uint32_t id,
+                               const struct spirv_instruction *type, unsigned depth)
+{
+    uint64_t end = 0;
+    for (uint32_t i = 0; i + 1 < type->length && measuring->steps < MAX_STEPS; i++) {
+        uint32_t offset = 0;
+        spirv_decorated(measuring->module, id, i, SPIRV_OFFSET, &offset);
+        const uint64_t of_member =
+            offset + measure(measuring, type->words[i + 1], id, i, depth + 1);
+        end = of_member > end ? of_member : end;
+    }
+    return no_more(end);
+}
+
+/* The fewest bytes that the type takes: up to its last component. */
+static uint64_t measure(struct measuring *measuring, uint32_t id, uint32_t member_of,
+                        uint32_t member, unsigned depth)
+{
+    struct spirv_instruction type;
+    uint32_t count = 0;
+    uint32_t stride = 0;
+    if (measuring->steps++ >= MAX_STEPS || depth >= MAX_DEPTH ||
+        !spirv_define(measuring->module, id, 2, &type)) {
+        return 0;
+    }
+    switch (type.op) {
+    case SPIRV_OP_TYPE_INT:
+    case SPIRV_OP_TYPE_FLOAT:
+        return type.words[1] / 8;
+    case SPIRV_OP_TYPE_POINTER:
+        return 8; /* to a storage buffer */
+    case SPIRV_OP_TYPE_VECTOR:
+        return type.length < 3 ? 0
+                               : no_more(type.words[2] * measure(measuring, type.words[1], id,
+                                                                 SPIRV_NO_MEMBER, depth + 1));
+    case SPIRV_OP_TYPE_MATRIX: /* of two columns or rows at least */
+        spirv_decorated(measuring->module, member_of, member, SPIRV_MATRIX_STRIDE, &stride);
+        return stride;
+    case SPIRV_OP_TYPE_ARRAY:
+        spirv_decorated(measuring->module, id, SPIRV_NO_MEMBER, SPIRV_ARRAY_STRIDE, &stride);
+        if (type.length < 3 || !spirv_constant(measuring->module, type.words[2], &count) ||
+            count == 0) {
+            return 0;
+        }
+        return no_more((uint64_t)(count - 1) * stride +
+                       measure(measuring, type.words[1], member_of, member, depth + 1));
+    case SPIRV_OP_TYPE_STRUCT:
+        return measure_struct(measuring, id, &type, depth);
+    default:
+        return 0;
+    }
+}
+
+static enum status check_push_constants(const struct spirv_module *module,
+                                        const struct spirv_resource *resource,
+                                        VkShaderStageFlagBits stage,
+                                        const struct spirv_layout *layout)
+{
+    struct spirv_instruction type;
+    struct measuring measuring = {.module = module};
+    if (!spirv_define(module, resource->type, 1, &type) || type.op != SPIRV_OP_TYPE_STRUCT) {
+        return STATUS_bad_spirv;
+    }
+    uint32_t begin = UINT32_MAX;
+    for (uint32_t i = 0; i + 1 < type.length; i++) {
+        uint32_t offset = 0;
+        spirv_decorated(module, resource->type, i, SPIRV_OFFSET, &offset);
+        begin = offset < begin ? offset : begin;
+    }
+    const uint64_t end = measure(&measuring, resource->type, 0, SPIRV_NO_MEMBER, 0);
+    for (uint32_t i = 0; i < layout->range_count; i++) {
+        const VkPushConstantRange *range = &layout->ranges[i];
+        if ((range->stageFlags & stage) && range->offset <= begin &&
+            end <= (uint64_t)range->offset + range->size) {
+            return STATUS_ok;
+        }
+    }
+    return STATUS_bad_push_constants;
+}
+
+enum status spirv_check_interface(const struct spirv_module *module, uint32_t function,
+                                  VkShaderStageFlagBits stage, const struct spirv_layout *layout)
+{
+    struct spirv_usage usage;
+    enum status status = spirv_usage_read(module, function, &usage);
+    for (size_t i = 0; status == STATUS_ok && i < usage.count; i++) {
+        const struct spirv_resource *resource = &usage.resources[i];
+        if (resource->is_used) {
+            status = resource->storage == SPIRV_STORAGE_PUSH_CONSTANT
+                         ? check_push_constants(module, resource, stage, layout)
+                         : check_descriptor(module, resource, stage, layout);
+        }
+    }
+    spirv_usage_free(&usage);
+    return status;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/spirv/usage.h"
+
+#include <stdlib.h>
+
+/* Far more than any device has; bounds the time that a hostile module takes. */
+#define MAX_RESOURCES 4096
+
+/* SPIR-V specification, "Instructions". */
+#define OP_FUNCTION_CALL 57
+
+struct function {
+    uint32_t id;
+    bool is_reached;
+};
+
+struct walk {
+    const struct spirv_module *module;
+    struct spirv_usage *usage;
+    struct function *functions; /* by id */
+    size_t function_count;
+    uint32_t *due; /* functions that are reached and were not read yet; room for all */
+    size_t due_count;
+};
+
+static int compare_ids(const void *left, const void *right)
+{
+    const uint32_t a = *(const uint32_t *)left;
+    const uint32_t b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+static bool is_resource(const struct spirv_module *module, const struct spirv_instruction *i,
+                        struct spirv_resource *ret_resource)
+{
+    struct spirv_instruction pointer;
+    if (i->op != SPIRV_OP_VARIABLE || i->length < 3 ||
+        (i->words[2] != SPIRV_STORAGE_UNIFORM_CONSTANT && i->words[2] != SPIRV_STORAGE_UNIFORM &&
+         i->words[2] != SPIRV_STORAGE_PUSH_CONSTANT &&
+         i->words[2] != SPIRV_STORAGE_STORAGE_BUFFER) ||
+        !spirv_define(module, i->words[0], 3, &pointer) || pointer.op != SPIRV_OP_TYPE_POINTER) {
+        return false;
+    }
+    *ret_resource = (struct spirv_resource){i->words[1], pointer.words[2], i->words[2], false};
+    return true;
+}
+
+/* Notes resources and functions, or counts them where there is no room yet. */
+static void list_module(struct walk *walk)
+{
+    struct spirv_instruction i;
+    struct spirv_resource resource;
+    size_t resources = 0;
+    size_t functions = 0;
+    for (size_t at = SPIRV_FIRST_WORD; spirv_next(walk->module, &at, &i);) {
+        if (functions == 0 && is_resource(walk->module, &i, &resource)) {
+            if (walk->usage->resources) {
+                walk->usage->resources[resources] = resource;
+            }
+            resources++;
+        } else if (i.op == SPIRV_OP_FUNCTION && i.length > 1) {
+            if (walk->functions) {
+                walk->functions[functions] = (struct function){.id = i.words[1]};
+            }
+            functions++;
+        }
+    }
+    walk->usage->count = resources;
+    walk->function_count = functions;
+}
+
+static enum status read_module(struct walk *walk)
+{
+    list_module(walk);
+    if (walk->usage->count > MAX_RESOURCES) {
+        return STATUS_bad_spirv;
+    }
+    walk->usage->resources = calloc(walk->usage->count + 1, sizeof *walk->usage->resources);
+    walk->functions = calloc(walk->function_count + 1, sizeof *walk->functions);
+    walk->due = calloc(walk->function_count + 1, sizeof *walk->due);
+    if (!walk->usage->resources || !walk->functions || !walk->due) {
+        return STATUS_out_of_memory;
+    }
+    list_module(walk);
+    qsort(walk->usage->resources, walk->usage->count, sizeof *walk->usage->resources, compare_ids);
+    qsort(walk->functions, walk->function_count, sizeof *walk->functions, compare_ids);
+    return STATUS_ok;
+}
+
+static void reach_function(struct walk *walk, uint32_t id)
+{
+    struct function *function =
+        bsearch(&id, walk->functions, walk->function_count, sizeof *function, compare_ids);
+    if (function && !function->is_reached) {
+        function->is_reached = true;
+        walk->due[walk->due_count++] = id;
+    }
+}
+
+static void use_resource(struct walk *walk, uint32_t id)
+{
+    struct spirv_resource *resource =
+        bsearch(&id, walk->usage->resources, walk->usage->count, sizeof *resource, compare_ids);
+    if (resource) {
+        resource->is_used = true;
+    }
+}
+
+/* The operands that may be a pointer to a variable, from the first to the last; false: none. */
+static bool pointer_operands(uint32_t op, uint32_t length, uint32_t *ret_first, uint32_t *ret_last)
+{
+    static const struct {
+        uint16_t op;
+        uint8_t first;
+        uint8_t last;
+    } rows[] = {
+        {OP_FUNCTION_CALL, 3, UINT8_MAX},
+        {60, 2, 2}, /* OpImageTexelPointer, OpLoad */
+        {61, 2, 2},
+        {62, 0, 0}, /* OpStore */
+        {63, 0, 1}, /* OpCopyMemory, OpCopyMemorySized */
+        {64, 0, 1},
+        {65, 2, 2}, /* OpAccessChain, OpInBoundsAccessChain, OpPtrAccessChain, OpArrayLength */
+        {66, 2, 2},
+        {67, 2, 2},
+        {68, 2, 2},
+        {70, 2, 2}, /* OpInBoundsPtrAccessChain, OpCopyObject */
+        {83, 2, 2},
+        {169, 3, 4}, /* OpSelect */
+        {227, 2, 2}, /* OpAtomicLoad, OpAtomicStore, OpAtomicExchange… OpAtomicXor */
+        {228, 0, 0},
+        {229, 2, 2},
+        {230, 2, 2},
+        {231, 2, 2},
+        {232, 2, 2},
+        {233, 2, 2},
+        {234, 2, 2},
+        {235, 2, 2},
+        {236, 2, 2},
+        {237, 2, 2},
+        {238, 2, 2},
+        {239, 2, 2},
+        {240, 2, 2},
+        {241, 2, 2},
+        {242, 2, 2},
+        {245, 2, UINT8_MAX}, /* OpPhi */
+        {4457, 2, 2},        /* OpCooperativeMatrixLoadKHR, OpCooperativeMatrixStoreKHR */
+        {4458, 0, 0},
+        {5614, 2, 2}, /* OpAtomicFMinEXT, OpAtomicFMaxEXT, OpAtomicFAddEXT */
+        {5615, 2, 2},
+        {6035, 2, 2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].op == op) {
+            *ret_first = rows[i].first;
+            *ret_last = rows[i].last < length ? rows[i].last : length - 1;
+            return length > rows[i].first;
+        }
+    }
+    return false;
+}
+
+static void read_function(struct walk *walk, uint32_t id)
+{
+    struct spirv_instruction i = {0};
+    size_t at = walk->module->defined[id];
+    while (i.op != SPIRV_OP_FUNCTION_END && spirv_next(walk->module, &at, &i)) {
+        uint32_t first;
+        uint32_t last;
+        if (i.op == OP_FUNCTION_CALL && i.length > 2) {
+            reach_function(walk, i.words[2]);
+        }
+        if (pointer_operands(i.op, i.length, &first, &last)) {
+            for (uint32_t operand = first; operand <= last; operand++) {
+                use_resource(walk, i.words[operand]);
+            }
+        }
+    }
+}
+
+enum status spirv_usage_read(const struct spirv_module *module, uint32_t function,
+                             struct spirv_usage *ret_usage)
+{
+    struct walk walk = {.module = module, .usage = ret_usage};
+    *ret_usage = (struct spirv_usage){0};
+    enum status status = read_module(&walk);
+    if (status == STATUS_ok) {
+        reach_function(&walk, function);
+        status = walk.due_count > 0 ? STATUS_ok : STATUS_bad_spirv;
+        while (walk.due_count > 0) {
+            read_function(&walk, walk.due[--walk.due_count]);
+        }
+    }
+    free(walk.functions);
+    free(walk.due);
+    return status;
+}
+
+void spirv_usage_free(struct spirv_usage *usage)
+{
+    free(usage->resources);
+    *usage = (struct spirv_usage){0};
+}
