@@ -342,7 +342,7 @@ static enum status judge_blob(const struct identity_files *files, const struct b
     if (failed_once && judge->failed_once) {
         return STATUS_suspect;
     }
-    if (marker_take(judge->folder, envelope->generation, history.failure,
+    if (marker_take(judge->folder, envelope->generation, &history,
                     &markers->markers[markers->count])) {
         markers->count++;
     }

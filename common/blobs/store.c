@@ -30,6 +30,7 @@ struct store {
     int directory_fd;
     size_t foreign_count;
     struct store_blob foreign[MARKERS_MAX];
+    struct crash_call merge_calls[MARKERS_MAX]; /* between store_merging and store_merged */
     struct parts taken; /* parts that the commit makes superfluous */
 };
 
@@ -114,6 +115,38 @@ void store_survived(struct store *store)
     if (store_is_ours(store)) {
         drop_markers(store, &store->loading, true);
         drop_markers(store, &store->merging, true);
+    }
+}
+
+struct crash_guard *store_guard(struct store *store)
+{
+    return &store->loading.markers[0].guard;
+}
+
+bool store_has_plain_marker(const struct store *store)
+{
+    return store->loading.count > 0 && marker_is_plain(&store->loading.markers[0]);
+}
+
+void store_merging(struct store *store)
+{
+    for (size_t i = 0; i < store->merging.count; i++) {
+        store->merge_calls[i] = crash_guard_raise(&store->merging.markers[i].guard,
+                                                  CRASH_KEY_MERGE, CRASH_INSIDE);
+    }
+}
+
+void store_merged(struct store *store)
+{
+    for (size_t i = store->merging.count; i-- > 0;) {
+        crash_guard_lower(&store->merging.markers[i].guard, &store->merge_calls[i]);
+    }
+}
+
+void store_leave(struct store *store)
+{
+    for (size_t i = 0; store_is_ours(store) && i < store->loading.count; i++) {
+        marker_leave(&store->loading.markers[i], store->files.loading_path);
     }
 }
 
@@ -399,11 +432,42 @@ static void restart_from_empty(struct store *store)
     store->loaded = false;
 }
 
+/* What was loaded is in the file of this generation as well. */
+static void note_saved(const struct store *store, uint64_t generation)
+{
+    for (size_t i = 0; i < store->loading.count; i++) {
+        struct crash_page *page = atomic_load(&store->loading.markers[i].guard.page);
+        if (page) {
+            atomic_store(&page->saved, generation);
+        }
+    }
+}
+
+/* Replaces the file. What is known of deaths goes along, of what was loaded and what was merged. */
 static enum status write_cache_file(struct store *store, int directory_fd, const void *data,
                                     size_t size)
 {
-    return identity_files_write(&store->files, directory_fd, store->files.file_name, data, size,
-                                &store->known);
+    const uint64_t before = store->known;
+    const enum status reason = identity_files_write(
+        &store->files, directory_fd, store->files.file_name, data, size, &store->known);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    const char *loading_name = store->files.loading_name;
+    for (size_t i = 0; i < store->merging.count; i++) {
+        struct marker *marker = &store->merging.markers[i];
+        if (marker->failure != 0 && !crash_guard_has_passed(&marker->guard)) {
+            marker_follow(directory_fd, loading_name, marker->generation, store->known);
+        }
+    }
+    if (before != 0) {
+        marker_follow(directory_fd, loading_name, before, store->known);
+    }
+    for (size_t i = 0; i < store->loading.count; i++) {
+        store->loading.markers[i].generation = store->known;
+    }
+    note_saved(store, store->known);
+    return STATUS_ok;
 }
 
 enum status store_commit(struct store *store, const void *data, size_t size)
@@ -456,7 +520,10 @@ static enum status write_own_part(struct store *store, int directory_fd, const v
     uint64_t generation;
     const enum status reason = identity_files_write(&store->files, directory_fd, store->part_name,
                                                     data, size, &generation);
-    store->has_part = store->has_part || reason == STATUS_ok;
+    if (reason == STATUS_ok) {
+        store->has_part = true;
+        note_saved(store, generation);
+    }
     return reason;
 }
 

@@ -40,7 +40,9 @@ void cache_writer_init(struct cache_writer *writer, const struct cache_setup *se
     writer->store = policy->persist ? store_open(&options, report->identity) : NULL;
     writer->saves = writer->store && !config->read_only;
     cache_schedule_init(&writer->schedule, config->flush_idle_ms);
-    cache_collection_init(&writer->collection, caches, setup->stats,
+    writer->unguarded = *caches;
+    writer->unguarded.guard = NULL;
+    cache_collection_init(&writer->collection, &writer->unguarded, setup->stats,
                           policy->persist && !policy->single_cache && !caches->allocator);
     pthread_mutex_init(&writer->lock, NULL);
 }
@@ -159,12 +161,13 @@ static enum status cache_writer_commit_locked(struct cache_writer *writer,
             store_abort(writer->store);
             return cache_writer_commit_unmerged(writer);
         }
+        store_merging(writer->store);
         const bool merged = cache_writer_merge(writer, foreign);
+        store_merged(writer->store);
         if (is_worker) {
             worker_leave_driver();
         }
         if (!merged) {
-            store_survived(writer->store);
             store_abort(writer->store);
             return STATUS_driver_refused;
         }
@@ -383,6 +386,7 @@ void cache_writer_write_last(struct cache_writer *writer)
         if (timed_lock(&writer->lock, STEP_WAIT_NS)) {
             reason = writer->snapshot ? cache_writer_commit_unmerged(writer) : STATUS_ok;
             saved = writer->snapshot ? cache_writer_end_commit(writer, reason) : 0;
+            store_leave(writer->store);
             pthread_mutex_unlock(&writer->lock);
         }
         cache_writer_report_commit(writer, start_ns, reason, saved);

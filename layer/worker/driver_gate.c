@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/blobs/crash_page.h"
 #include "layer/worker/own_thread.h"
 
 /* Longest wait, at exit, for driver calls that are under way. */
@@ -44,6 +45,7 @@ static void driver_gate_call_last(void)
 static void driver_gate_close_at_exit(void)
 {
     driver_gate_call_last();
+    crash_guard_end_all();
     const struct timespec until = clock_timespec(clock_now_ns() + EXIT_WAIT_NS);
     if (!timed_lock(&gate.lock, EXIT_WAIT_NS)) {
         return;
