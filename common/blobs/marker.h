@@ -1,34 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Loading markers: how the store learns that a blob kills the processes that load it.
+/* Markers: how the store learns that a blob kills the processes that use it.
  *
- * While a process hands a blob to the driver, the folder <identity>.loading holds one file of that
- * process alone, locked with flock(2). A marker that another process can lock belongs to a process
- * that died while loading. (Process ids cannot tell: containers have their own.)
+ * As long as a process uses a blob, the folder <identity>.loading holds one file of that process
+ * alone, locked with flock(2): a crash page (crash_page.h), or where none can be mapped a plain
+ * record, which is removed when the first creation has returned. One that another process can lock
+ * belongs to a process that died. (Process ids cannot tell: containers have their own.) A death is
+ * one inside a call that the page tells of; a plain record tells of its load. A process that died
+ * elsewhere, or in a long call, says nothing.
  *
  * The states of one generation of a blob, and the function that performs each arrow:
  *
- *     1 clear        nothing in the folder is about this generation
- *     2 pending      a marker, locked by its living process
- *     3 dead         a marker, not locked: its process died
- *     4 failed once  a file <generation>.strike, made of a dead marker
- *     5 pending again, 6 dead again   as 2 and 3, with a marker that names the failure of 4
+ *     1 CLEAR        no death is known
+ *     2 FAILED       a file <generation>.strike, made of the marker of the last death
  *
- *     1 → 2   marker_take
- *     2 → 1   marker_drop
- *     2 → 3   the process dies
- *     3 → 4   marker_judge: FAILED_ONCE, the blob is skipped for this start
- *     4 → 5   marker_take
- *     5 → 1   marker_drop, survived
- *     5 → 4   marker_drop, not survived
- *     5 → 6   the process dies: the second time in a row
- *     6       marker_judge: BLOCKED, nothing is changed; the caller moves the blob to quarantine
- *     6 → 1   marker_forget
- *     4 → 4   marker_judge, which removes a dead marker that does not name this failure:
- * FAILED_ONCE any → 1 marker_sweep, where no file has this generation any more
+ *     1 → 2   marker_judge finds a death: FAILED_ONCE, the blob is skipped for this start
+ *     2 → 2   marker_judge finds a death of one that knew of the last: FAILED_ONCE, and this is the
+ *             last now; of one that did not know: FAILED_ONCE, no other change
+ *     2 → 1   what the last death was in has returned in a process that ended otherwise:
+ *             marker_drop, or marker_judge where it was killed
+ *     2       a further death: BLOCKED, nothing is changed; the caller moves the blob to quarantine
+ *             and calls marker_forget
+ *     any → 1 marker_sweep, where no file has this generation any more
  *
- * A marker names the failure that it saw when it was set, so many processes that die at the same
- * time are one failure, whoever finds them, in whatever order. No further lock is needed: a process
- * writes a marker only while it has it locked, and moves what it finds by rename. */
+ * BLOCKED is: the second death at the same pipeline; the second before a creation has returned; the
+ * third. Deaths at pipelines that the blob is not known to hold do not count here: they are no more
+ * likely of the blob than of the compile, or of somebody who ends the program meanwhile. But a
+ * pipeline that was died at before counts (decision 0121).
+ *
+ * A marker names the death that it knew of when it was set, so many processes that die at the same
+ * time are one death, whoever finds them, in whatever order. No further lock is needed: a process
+ * writes a marker only while it has it locked, and moves what it finds by rename. What a process
+ * saves holds what it loaded: the marker names that generation as well, and the .strike file goes
+ * along (marker_follow). */
 #ifndef WARMPIPE_BLOBS_MARKER_H
 #define WARMPIPE_BLOBS_MARKER_H
 
@@ -37,6 +40,7 @@
 #include <stdint.h>
 
 #include "common/base/bytes.h"
+#include "common/blobs/crash_page.h"
 #include "common/files/file_owned.h"
 #include "common/files/names.h"
 
@@ -53,15 +57,19 @@ struct marker_record {
     uint64_t loaded_at;  /* seconds since the epoch; this and the rest is for people only */
     uint32_t process;
     char program[MARKER_PROGRAM_SIZE]; /* terminated, printable */
+    bool is_page;
+    uint32_t
+        deaths; /* of a page: that count, its process knew of; of a .strike: its own included */
+    struct crash_finding finding;
 };
 
 /* A record of this process, loading now. */
 struct marker_record marker_record_of(uint64_t id, uint64_t generation, uint64_t failure);
 
-/* Appends MARKER_RECORD_SIZE bytes. */
+/* Appends MARKER_RECORD_SIZE bytes; of a page CRASH_RECORD_SIZE, the first of it. */
 void marker_record_put(struct bytes *bytes, const struct marker_record *record);
 
-/* False, with *ret_record untouched, for anything but one whole record. Thread-safe. */
+/* False, with *ret_record untouched, for anything but one whole record, or page. Thread-safe. */
 bool marker_record_parse(const void *data, size_t size, struct marker_record *ret_record);
 
 /* A folder and what was found in it, read once by marker_folder_open. */
@@ -85,8 +93,8 @@ void marker_folder_close(struct marker_folder *folder);
 enum marker_verdict { MARKER_CLEAR, MARKER_FAILED_ONCE, MARKER_BLOCKED };
 
 struct marker_history {
-    uint64_t failure;           /* clear: id of the earlier failure, 0: none; for marker_take */
-    struct marker_record first; /* blocked: the two processes that died */
+    uint64_t failure;           /* clear: id of the death that is known, 0: none */
+    struct marker_record first; /* of that; blocked: the two processes that died last */
     struct marker_record second;
 };
 
@@ -102,22 +110,36 @@ void marker_forget(const struct marker_folder *folder, uint64_t generation);
 /* Removes what the folder says about generations other than these, which are all that exist. */
 void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count);
 
-/* A marker that this process has set. */
+/* A file of generation `to` is about to hold what one of `from` holds: what is known of deaths goes
+ * along. The other takes it back, or ends what was known of a file that is gone. */
+void marker_follow(int directory_fd, const char *name, uint64_t from, uint64_t to);
+void marker_forget_failure(int directory_fd, const char *name, uint64_t generation);
+
+/* A marker that this process has set. Zero-initialize; not moved while it stands. */
 struct marker {
-    struct file_kept file;
+    struct crash_guard guard; /* no page: it is a plain record */
+    struct file_kept file;    /* of that */
     uint64_t id;
     uint64_t generation;
     uint64_t failure;
 };
 
-/* Sets a marker. Call it before the driver sees a byte of the blob. False: no marker could be set
- * (a read-only disk, no space, no locks); the blob may be loaded without one. */
-bool marker_take(struct marker_folder *folder, uint64_t generation, uint64_t failure,
-                 struct marker *ret_marker);
+/* Sets a marker, for a blob that was judged `clear`. Call it before the driver sees a byte of it.
+ * False: no marker could be set (a read-only disk, no space, no locks); the blob may be loaded
+ * without one. */
+bool marker_take(struct marker_folder *folder, uint64_t generation,
+                 const struct marker_history *history, struct marker *ret_marker);
 
-/* Removes the marker; survived: also the failure that it saw, because this process has survived the
- * blob. folder_path is absolute, so that no directory stays open meanwhile. If the file cannot be
- * removed (in a sandbox), its content is erased instead. */
+/* Whether it is a plain record, which is to be dropped when the first creation has returned. */
+bool marker_is_plain(const struct marker *marker);
+
+/* The blob is used no more: removes the marker, and the known failure if that is disproved; of a
+ * plain record, if `survived`. folder_path is absolute, so that no directory stays open meanwhile.
+ * If the file cannot be removed (in a sandbox), its content says that it ended. */
 void marker_drop(struct marker *marker, const char *folder_path, bool survived);
+
+/* The same at the end of the process, where other threads may still use the page: it stays in
+ * memory. Nothing where the process ends inside a call (crash_guard_end_all). */
+void marker_leave(struct marker *marker, const char *folder_path);
 
 #endif

@@ -30,7 +30,8 @@ struct store {
     int directory_fd;
     size_t foreign_count;
     struct store_blob foreign[MARKERS_MAX];
-    struct parts taken; /* parts that the commit makes superfluous */
+    struct crash_call merge_calls[MARKERS_MAX]; /* between store_merging and store_merged */
+    struct parts taken;                         /* parts that the commit makes superfluous */
 };
 
 void store_blob_free(struct store_blob *blob)
@@ -114,6 +115,38 @@ void store_survived(struct store *store)
     if (store_is_ours(store)) {
         drop_markers(store, &store->loading, true);
         drop_markers(store, &store->merging, true);
+    }
+}
+
+struct crash_guard *store_guard(struct store *store)
+{
+    return &store->loading.markers[0].guard;
+}
+
+bool store_has_plain_marker(const struct store *store)
+{
+    return store->loading.count > 0 && marker_is_plain(&store->loading.markers[0]);
+}
+
+void store_merging(struct store *store)
+{
+    for (size_t i = 0; i < store->merging.count; i++) {
+        store->merge_calls[i] =
+            crash_guard_raise(&store->merging.markers[i].guard, CRASH_KEY_MERGE, CRASH_INSIDE);
+    }
+}
+
+void store_merged(struct store *store)
+{
+    for (size_t i = store->merging.count; i-- > 0;) {
+        crash_guard_lower(&store->merging.markers[i].guard, &store->merge_calls[i]);
+    }
+}
+
+void store_leave(struct store *store)
+{
+    for (size_t i = 0; store_is_ours(store) && i < store->loading.count; i++) {
+        marker_leave(&store->loading.markers[i], store->files.loading_path);
     }
 }
 
@@ -409,11 +442,66 @@ static void restart_from_empty(struct store *store)
     store->loaded = false;
 }
 
+/* What was loaded is about to be in the file of this generation as well, or is; 0: in none. */
+static void note_generation(const struct store *store, bool is_saved, uint64_t generation)
+{
+    for (size_t i = 0; i < store->loading.count; i++) {
+        struct crash_page *page = atomic_load(&store->loading.markers[i].guard.page);
+        if (page) {
+            atomic_store(is_saved ? &page->saved : &page->saving, generation);
+        }
+    }
+}
+
+/* Writes a file. The page names its generation before it is there, since the process may die at any
+ * moment. */
+static enum status write_noted(struct store *store, int directory_fd, const char *name,
+                               const void *data, size_t size, uint64_t generation)
+{
+    note_generation(store, false, generation);
+    const enum status reason =
+        identity_files_write(&store->files, directory_fd, name, data, size, generation);
+    if (reason == STATUS_ok) {
+        note_generation(store, true, generation);
+    }
+    note_generation(store, false, 0);
+    return reason;
+}
+
+/* The file of this generation holds what that one held, or what was merged does: what is known of
+ * deaths goes along, before it stands. */
+static void copy_strikes(const struct store *store, int directory_fd, uint64_t to)
+{
+    const char *name = store->files.loading_name;
+    for (size_t i = 0; i < store->merging.count; i++) {
+        const struct marker *marker = &store->merging.markers[i];
+        if (marker->failure != 0 && !crash_guard_has_passed(&marker->guard)) {
+            marker_follow(directory_fd, name, marker->generation, to);
+        }
+    }
+    if (store->known != 0) {
+        marker_follow(directory_fd, name, store->known, to);
+    }
+}
+
 static enum status write_cache_file(struct store *store, int directory_fd, const void *data,
                                     size_t size)
 {
-    return identity_files_write(&store->files, directory_fd, store->files.file_name, data, size,
-                                &store->known);
+    const uint64_t generation = unique_draw();
+    copy_strikes(store, directory_fd, generation);
+    const enum status reason =
+        write_noted(store, directory_fd, store->files.file_name, data, size, generation);
+    const uint64_t gone = reason == STATUS_ok ? store->known : generation;
+    if (gone != 0) {
+        marker_forget_failure(directory_fd, store->files.loading_name, gone);
+    }
+    if (reason == STATUS_ok) {
+        store->known = generation;
+        for (size_t i = 0; i < store->loading.count; i++) {
+            store->loading.markers[i].generation = generation;
+        }
+    }
+    return reason;
 }
 
 enum status store_commit(struct store *store, const void *data, size_t size)
@@ -463,9 +551,8 @@ static enum status write_own_part(struct store *store, int directory_fd, const v
         parts.count >= PARTS_MAX) {
         return STATUS_too_many_parts;
     }
-    uint64_t generation;
-    const enum status reason = identity_files_write(&store->files, directory_fd, store->part_name,
-                                                    data, size, &generation);
+    const enum status reason =
+        write_noted(store, directory_fd, store->part_name, data, size, unique_draw());
     store->has_part = store->has_part || reason == STATUS_ok;
     return reason;
 }

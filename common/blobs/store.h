@@ -3,11 +3,13 @@
  *
  * Calling sequence (one store belongs to one device cache, which calls from one thread at a time):
  *
- *     store_open                            touches no file
- *     store_load → blob, or a reason        sets this process's marker if there is a blob
- * (marker.h) store_survived                        removes the marker: the driver has survived the
- * blob store_begin → blobs that we lack      takes the lock store_commit or store_abort releases it
- *     store_close
+ *     store_open                           touches no file
+ *     store_load → blob, or a reason       sets this process's marker if there is a blob (marker.h)
+ *     store_guard → raise, call, lower     around each driver call that uses it
+ *     store_begin → blobs that we lack     takes the lock
+ *     store_merging, store_merged          around the driver calls that use those
+ *     store_commit or store_abort          releases the lock
+ *     store_close                          removes the marker
  *
  * What breaks us: a fork between begin and commit (the child must not touch the store: every
  * function compares getpid with that of store_open and returns `forked` in a child, which may only
@@ -22,6 +24,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
+#include "common/blobs/crash_page.h"
 #include "common/driver/identity.h"
 
 struct store;
@@ -72,9 +75,24 @@ void store_want(const struct store *store);
  * a row). */
 bool store_failed_once(const struct store *store);
 
-/* The driver has survived the blobs of store_load and store_begin: removes their markers, and the
- * failures that these saw. Idempotent. */
+/* The guard of the blob that was loaded, which every call that gives the driver bytes of it raises
+ * (crash_page.h). Lives as long as the store, and does nothing while there is no marker. */
+struct crash_guard *store_guard(struct store *store);
+
+/* Whether the marker of the load is one without a page: store_survived is to be called when the
+ * first creation has returned. */
+bool store_has_plain_marker(const struct store *store);
+
+/* The driver no longer uses the blobs of store_load and store_begin, or has refused them: removes
+ * their markers. Known deaths that these have disproved are forgotten. Idempotent. */
 void store_survived(struct store *store);
+
+/* The process ends in order, while other threads may still use the guard. */
+void store_leave(struct store *store);
+
+/* Bracket the driver calls that use the blobs of store_begin; on one thread. */
+void store_merging(struct store *store);
+void store_merged(struct store *store);
 
 /* What a commit has to contain besides the caller's own data. */
 struct store_foreign {
@@ -93,14 +111,13 @@ struct store_foreign {
 enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
 
 /* Replaces the file by this data, as a whole or not at all, and removes the merged parts. Whatever
- * the result, the lock is released, and the foreign blobs count as survived. The data must start
+ * the result, the lock is released. The data must start
  * with this driver's cache header (bad_blob_header). too_large: nothing is written; a file that
  * this store had loaded has outgrown its limit and is removed together with the merged parts, so
  * that the next start keeps only what it uses. */
 enum status store_commit(struct store *store, const void *data, size_t size);
 
-/* Ends a commit without writing. The foreign blobs count as survived only if store_survived was
- * called before. Without store_begin a no-op. */
+/* Ends a commit without writing. Without store_begin a no-op. */
 void store_abort(struct store *store);
 
 /* Saves without a merge and without waiting, for moments when Vulkan may no longer be called or the

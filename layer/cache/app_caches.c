@@ -252,13 +252,13 @@ static struct cache_snapshot *app_caches_seed(struct app_caches *caches)
 static VkResult app_caches_create_down(struct app_caches *caches,
                                        const VkPipelineCacheCreateInfo *create_info,
                                        const VkAllocationCallbacks *allocator,
-                                       VkPipelineCache *ret_cache)
+                                       enum crash_state state, VkPipelineCache *ret_cache)
 {
     const struct driver_caches *driver = device_cache_caches(caches->device_cache);
-    driver_cache_enter(driver);
+    const struct crash_call call = driver_cache_enter(driver, CRASH_KEY_LOAD, state);
     VkResult result =
         caches->table->CreatePipelineCache(caches->device, create_info, allocator, ret_cache);
-    driver_cache_leave(driver);
+    driver_cache_leave(driver, &call);
     return result;
 }
 
@@ -275,7 +275,8 @@ static bool app_caches_create_seeded(struct app_caches *caches,
     VkPipelineCacheCreateInfo seeded = *create_info;
     seeded.initialDataSize = seed->size;
     seeded.pInitialData = seed->data;
-    const bool made = app_caches_create_down(caches, &seeded, allocator, ret_cache) == VK_SUCCESS;
+    const bool made =
+        app_caches_create_down(caches, &seeded, allocator, CRASH_INSIDE, ret_cache) == VK_SUCCESS;
     if (made) {
         log_info("the program comes without the pipeline cache that it keeps: it gets %zu bytes",
                  seed->size);
@@ -308,6 +309,7 @@ static struct app_cache *app_cache_new(struct app_caches *caches,
     cache->made_empty = create_info->initialDataSize == 0;
     cache->answers_empty = plan->answers_empty;
     cache->own = !cache->made_empty || plan->seed;
+    cache->of_blob = plan->seed;
     return cache;
 }
 
@@ -349,7 +351,7 @@ VkResult app_caches_create(struct app_caches *caches, const VkPipelineCacheCreat
     VkResult result = VK_SUCCESS;
     plan.seed = plan.seed && app_caches_create_seeded(caches, create_info, allocator, ret_cache);
     if (!plan.seed) {
-        result = app_caches_create_down(caches, create_info, allocator, ret_cache);
+        result = app_caches_create_down(caches, create_info, allocator, CRASH_OUTSIDE, ret_cache);
     }
     if (result == VK_SUCCESS) {
         app_caches_enter(caches, create_info, allocator, *ret_cache, &plan);
@@ -381,9 +383,10 @@ void app_caches_destroy(struct app_caches *caches, VkPipelineCache handle,
     pthread_mutex_unlock(&caches->lock);
     if (!cache || !app_caches_keep_driver_object(caches, cache, allocator)) {
         const struct driver_caches *driver = device_cache_caches(caches->device_cache);
-        driver_cache_enter(driver);
+        const struct crash_call call =
+            driver_cache_enter(driver, CRASH_KEY_DESTROY, app_cache_state_of_call(cache));
         caches->table->DestroyPipelineCache(caches->device, handle, allocator);
-        driver_cache_leave(driver);
+        driver_cache_leave(driver, &call);
     }
     app_cache_delete(cache);
 }
@@ -468,11 +471,17 @@ bool app_caches_choice_is_saved(const struct app_cache_choice *choice)
     return choice->hot || (choice->named && !app_cache_is(choice->named, APP_CACHE_ALONE));
 }
 
-void app_caches_untouched(struct app_caches *caches, VkPipelineCache named)
+bool app_caches_choice_is_of_blob(const struct app_cache_choice *choice)
+{
+    return choice->hot || app_cache_state_of_call(choice->named) != CRASH_OUTSIDE;
+}
+
+bool app_caches_untouched(struct app_caches *caches, VkPipelineCache named)
 {
     struct app_cache *cache = app_caches_find(caches, named);
     if (cache) {
         atomic_store(&cache->used, true);
         app_cache_compiled(cache);
     }
+    return app_cache_state_of_call(cache) != CRASH_OUTSIDE;
 }

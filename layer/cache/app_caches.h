@@ -96,8 +96,12 @@ void app_caches_chosen_deferred(const struct app_cache_choice *choice);
 /* Whether what is compiled into the chosen cache goes into our saves. */
 bool app_caches_choice_is_saved(const struct app_cache_choice *choice);
 
-/* A creation goes down the chain with the very cache that it names: something new may be in it. */
-void app_caches_untouched(struct app_caches *caches, VkPipelineCache named);
+/* Whether the chosen cache may hold what was loaded from disk. */
+bool app_caches_choice_is_of_blob(const struct app_cache_choice *choice);
+
+/* A creation goes down the chain with the very cache that it names: something new may be in it.
+ * Whether that cache may hold what was loaded from disk. */
+bool app_caches_untouched(struct app_caches *caches, VkPipelineCache named);
 
 /* At vkDestroyDevice, before it goes down the chain: has the device cache save, what was passed on
  * included, and finish; destroys what was kept. Caches that the program has leaked are read, never

@@ -19,13 +19,13 @@ static void app_caches_note_read(struct app_caches *caches, struct app_cache *ca
     }
 }
 
-static VkResult app_caches_get_data_down(struct app_caches *caches, VkPipelineCache handle,
-                                         size_t *data_size, void *data)
+static VkResult app_caches_get_data_down(struct app_caches *caches, enum crash_state state,
+                                         VkPipelineCache handle, size_t *data_size, void *data)
 {
     const struct driver_caches *driver = device_cache_caches(caches->device_cache);
-    driver_cache_enter(driver);
+    const struct crash_call call = driver_cache_enter(driver, CRASH_KEY_READ, state);
     VkResult result = caches->table->GetPipelineCacheData(caches->device, handle, data_size, data);
-    driver_cache_leave(driver);
+    driver_cache_leave(driver, &call);
     return result;
 }
 
@@ -33,7 +33,10 @@ static VkResult app_caches_get_data_down(struct app_caches *caches, VkPipelineCa
 static VkResult app_caches_get_own_data(struct app_caches *caches, struct app_cache *cache,
                                         VkPipelineCache handle, size_t *data_size, void *data)
 {
-    VkResult result = app_caches_get_data_down(caches, handle, data_size, data);
+    const bool is_device_cache = cache && handle != cache->handle;
+    VkResult result = app_caches_get_data_down(
+        caches, is_device_cache ? CRASH_INSIDE : app_cache_state_of_call(cache), handle, data_size,
+        data);
     if (cache && caches->history && data && result >= VK_SUCCESS && *data_size > 0 &&
         app_cache_history_habits(caches->history).habit != APP_CACHE_KEEPS) {
         app_cache_history_answered(caches->history, digest_of(data, *data_size),
@@ -179,6 +182,7 @@ struct app_cache_merge {
     bool target_is_served;    /* until this merge */
     bool all_served;          /* the sources, and none holds anything itself */
     bool uses_device_cache;   /* a source, or the target, has something there */
+    bool is_of_blob;          /* a source, or the target, holds what was loaded from disk */
     uint64_t needed;          /* of all of those */
     uint32_t count;
     VkPipelineCache *sources; /* room for one more than the program named */
@@ -198,6 +202,7 @@ static void app_cache_merge_read(struct app_caches *caches, struct app_cache_mer
     for (uint32_t i = 0; i < count; i++) {
         const struct app_cache *source = app_caches_find(caches, sources[i]);
         const bool served = source && app_cache_is(source, APP_CACHE_SERVED);
+        merge->is_of_blob |= app_cache_state_of_call(source) != CRASH_OUTSIDE;
         if (served) {
             app_cache_merge_add_served(merge, source);
         }
@@ -268,13 +273,20 @@ static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cach
     VkPipelineCache stand_in = app_cache_merge_stand_in(caches, merge, &stand_in_driver);
     if (stand_in != VK_NULL_HANDLE) {
         merge->sources[merge->count++] = stand_in;
+        merge->is_of_blob = true;
+    }
+    if (merge->target && merge->is_of_blob) {
+        atomic_store(&merge->target->of_blob, true);
     }
     VkResult result = VK_SUCCESS;
     if (merge->count > 0) {
-        driver_cache_enter(driver);
+        const bool is_of_blob =
+            merge->is_of_blob || app_cache_state_of_call(merge->target) != CRASH_OUTSIDE;
+        const struct crash_call call =
+            driver_cache_enter(driver, CRASH_KEY_READ, is_of_blob ? CRASH_INSIDE : CRASH_OUTSIDE);
         result = caches->table->MergePipelineCaches(caches->device, destination, merge->count,
                                                     merge->sources);
-        driver_cache_leave(driver);
+        driver_cache_leave(driver, &call);
     }
     driver_cache_destroy(&stand_in_driver, stand_in);
     return result;

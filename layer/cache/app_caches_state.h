@@ -115,6 +115,7 @@ struct app_cache {
     bool answers_empty;    /* served, and read back as the empty cache that it is */
     atomic_bool used;      /* a creation has named it, or another cache was merged into it */
     atomic_bool own;       /* its driver object may hold something */
+    atomic_bool of_blob;   /* its driver object may hold what was loaded from disk */
     atomic_bool deferred;  /* a deferred operation has named it: see needed */
     atomic_bool read_back; /* counted */
 };
@@ -140,6 +141,13 @@ struct app_caches {
 static inline bool app_cache_is(const struct app_cache *cache, enum app_cache_state state)
 {
     return atomic_load_explicit(&cache->state, memory_order_acquire) == (uint8_t)state;
+}
+
+/* For the guard, in calls on this cache (NULL: none of ours). */
+static inline enum crash_state app_cache_state_of_call(const struct app_cache *cache)
+{
+    return cache && atomic_load_explicit(&cache->of_blob, memory_order_relaxed) ? CRASH_INSIDE
+                                                                                : CRASH_OUTSIDE;
 }
 
 /* Something in the device cache, put there before now, is in the name of this cache. */

@@ -41,7 +41,9 @@ void cache_writer_init(struct cache_writer *writer, const struct cache_setup *se
     writer->store = policy->persist ? store_open(&options, report->identity) : NULL;
     writer->saves = writer->store && !config->read_only;
     cache_schedule_init(&writer->schedule, config->flush_idle_ms);
-    cache_collection_init(&writer->collection, caches, setup->stats,
+    writer->unguarded = *caches;
+    writer->unguarded.guard = NULL;
+    cache_collection_init(&writer->collection, &writer->unguarded, setup->stats,
                           policy->persist && !policy->single_cache && !caches->allocator);
     call_costs_init(&writer->costs, writer->store ? config->root : NULL, setup->app,
                     identity_digest(report->identity), !config->read_only);
@@ -197,7 +199,9 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
         return COMMIT_PART_INSTEAD;
     }
     call_costs_begin(costs, SLOW_MERGE);
+    store_merging(writer->store);
     const bool merged = cache_writer_merge(writer, &writer->commit.foreign);
+    store_merged(writer->store);
     call_costs_end(costs, SLOW_MERGE);
     if (is_worker) {
         worker_leave_driver();
@@ -230,7 +234,6 @@ static void cache_writer_write_commit(void *user)
         *reason = cache_writer_commit_unmerged(writer);
         break;
     case COMMIT_NOTHING:
-        store_survived(writer->store);
         store_abort(writer->store);
         *reason = STATUS_driver_refused;
         break;
@@ -501,6 +504,7 @@ void cache_writer_write_last(struct cache_writer *writer)
                 reason = cache_writer_commit_unmerged(writer);
             }
             saved = writer->snapshot ? cache_writer_end_commit(writer, reason) : 0;
+            store_leave(writer->store);
             pthread_mutex_unlock(&writer->lock);
         }
         cache_writer_report_commit(writer, start_ns, reason, saved);

@@ -182,6 +182,7 @@ struct cache_writer {
     struct device_report *report;
     struct cache_listener listener;
     struct cache_schedule schedule;
+    struct driver_caches unguarded; /* for what holds nothing of the blob */
     struct cache_collection collection;
     struct call_costs costs;
     struct store *store; /* NULL: nothing is read or written */
@@ -220,8 +221,9 @@ enum status cache_writer_load(struct cache_writer *writer, struct store_blob *re
 /* What was loaded from disk: data that equals it needs no save. */
 void cache_writer_set_loaded(struct cache_writer *writer, const struct store_blob *blob);
 
-/* The driver has lived with what was loaded, or refused it: drops the crash marker. False: a step
- * was under way for all of wait_ns; try again later. */
+/* The driver has refused what was loaded, or a creation with it has returned and the marker has no
+ * page (common/blobs/marker.h): drops the marker. False: a step was under way for all of wait_ns;
+ * try again later. */
 bool cache_writer_survived(struct cache_writer *writer, uint64_t wait_ns);
 
 /* Takes a snapshot on a thread of the program, where our threads must not call the driver and it

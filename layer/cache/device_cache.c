@@ -13,8 +13,8 @@
 #include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
-/* No crash for so long: the blob is safe. */
-#define TRIAL_NS (2 * CLOCK_S)
+/* How often the worker looks at calls that may take long. */
+#define WATCH_POLL_NS (50 * CLOCK_MS)
 
 /* Reading and checking this much takes some milliseconds, and the driver takes longer. */
 #define LARGE_BLOB_BYTES (8 << 20)
@@ -52,8 +52,11 @@ struct device_cache {
     _Atomic enum device_cache_load_ahead load_ahead;
     void (*tell_unusable)(void *user); /* NULL: nobody is told */
     void *unusable_user;
-    atomic_bool on_trial; /* the driver has a blob and no creation has returned yet */
-    _Atomic uint64_t trial_ends_ns;
+    atomic_bool is_plain; /* the marker has no page, and no creation has returned yet */
+
+    atomic_bool watching;
+    _Atomic uint64_t watch_due_ns;
+    struct crash_watch watch; /* of the worker */
 };
 
 /* The policy as this device, these settings and this process narrow it. */
@@ -115,28 +118,40 @@ static void device_cache_reject(struct device_cache *device_cache, enum status r
     device_report_rejected(&device_cache->report, reason, store_path(device_cache->writer.store));
 }
 
-/* The marker stands until a creation has returned. If a process has died of this blob before, the
- * worker drops the marker after two seconds, so that nothing else is taken for a crash of the
- * driver, such as a user who ends a long first compile. Without a suspicion no start pays for a
- * thread. */
-static void device_cache_begin_trial(struct device_cache *device_cache)
+/* Without a page the marker falls with the first creation that returns. */
+static void device_cache_drop_plain_marker(struct device_cache *device_cache)
 {
-    if (device_cache->setup.config->read_only) {
-        return;
+    if (atomic_load_explicit(&device_cache->is_plain, memory_order_relaxed) &&
+        cache_writer_survived(&device_cache->writer, 0)) {
+        atomic_store(&device_cache->is_plain, false);
     }
-    atomic_store(&device_cache->trial_ends_ns, clock_now_ns() + TRIAL_NS);
-    atomic_store(&device_cache->on_trial, true);
-    if (store_failed_once(device_cache->writer.store)) {
+}
+
+void device_cache_watch(struct device_cache *device_cache)
+{
+    const struct crash_guard *guard = device_cache->caches.guard;
+    if (guard && atomic_load_explicit(&guard->page, memory_order_relaxed) &&
+        !atomic_load_explicit(&device_cache->watching, memory_order_relaxed)) {
+        atomic_store(&device_cache->watch_due_ns, clock_now_ns());
+        atomic_store(&device_cache->watching, true);
         worker_wake(&device_cache->client);
     }
 }
 
-/* The driver has lived with the blob. */
-static void device_cache_end_trial(struct device_cache *device_cache)
+/* Looks once more after the end of the watch: a call may have begun that saw it going on. */
+static void device_cache_work_watch(struct device_cache *device_cache)
 {
-    if (atomic_load_explicit(&device_cache->on_trial, memory_order_relaxed) &&
-        cache_writer_survived(&device_cache->writer, 0)) {
-        atomic_store(&device_cache->on_trial, false);
+    const uint64_t now_ns = clock_now_ns();
+    if (!atomic_load(&device_cache->watching) ||
+        now_ns < atomic_load(&device_cache->watch_due_ns)) {
+        return;
+    }
+    struct crash_guard *guard = device_cache->caches.guard;
+    atomic_store(&device_cache->watch_due_ns, now_ns + WATCH_POLL_NS);
+    if (!crash_guard_watch(guard, &device_cache->watch, now_ns)) {
+        atomic_store(&device_cache->watching, false);
+        atomic_store(&device_cache->watching,
+                     crash_guard_watch(guard, &device_cache->watch, now_ns));
     }
 }
 
@@ -178,6 +193,9 @@ static bool device_cache_load_blob(struct device_cache *device_cache, bool is_wo
         *ret_barred = true;
         return false;
     }
+    if (store_failed_once(store) || blob.size >= LARGE_BLOB_BYTES) {
+        device_cache_watch(device_cache);
+    }
     device_cache->cache = driver_cache_create(&device_cache->caches, blob.data, blob.size);
     device_cache_leave_load(device_cache, is_worker);
     if (device_cache->cache == VK_NULL_HANDLE) {
@@ -186,7 +204,7 @@ static bool device_cache_load_blob(struct device_cache *device_cache, bool is_wo
     } else {
         device_report_loaded(&device_cache->report, blob.size, store_path(store));
         cache_writer_set_loaded(&device_cache->writer, &blob);
-        device_cache_begin_trial(device_cache);
+        atomic_store(&device_cache->is_plain, store_has_plain_marker(store));
     }
     store_blob_free(&blob);
     return device_cache->cache != VK_NULL_HANDLE;
@@ -345,11 +363,11 @@ static uint64_t device_cache_due(struct worker_client *client, uint64_t now_ns)
     if (atomic_load(&device_cache->load_ahead) == LOAD_WANTED) {
         return now_ns;
     }
-    const uint64_t trial = atomic_load(&device_cache->on_trial)
-                               ? atomic_load(&device_cache->trial_ends_ns)
+    const uint64_t watch = atomic_load(&device_cache->watching)
+                               ? atomic_load(&device_cache->watch_due_ns)
                                : UINT64_MAX;
     const uint64_t step = cache_writer_due(&device_cache->writer, now_ns);
-    return trial < step ? trial : step;
+    return watch < step ? watch : step;
 }
 
 static void device_cache_work(struct worker_client *client)
@@ -360,9 +378,7 @@ static void device_cache_work(struct worker_client *client)
         trace_thread(device_cache->setup.trace, "warmpipe worker");
     }
     device_cache_load_ahead(device_cache);
-    if (clock_now_ns() >= atomic_load(&device_cache->trial_ends_ns)) {
-        device_cache_end_trial(device_cache);
-    }
+    device_cache_work_watch(device_cache);
     cache_writer_work(&device_cache->writer, device_cache_loaded_cache(device_cache));
 }
 
@@ -408,6 +424,9 @@ struct device_cache *device_cache_new(const struct cache_setup *setup,
     };
     cache_writer_init(&device_cache->writer, &device_cache->setup, &device_cache->policy,
                       &device_cache->caches, &device_cache->report);
+    if (device_cache->writer.store) {
+        device_cache->caches.guard = store_guard(device_cache->writer.store);
+    }
     device_cache->client = (struct worker_client){
         .due = device_cache_due,
         .work = device_cache_work,
@@ -480,7 +499,7 @@ void device_cache_created(struct device_cache *device_cache,
         device_cache_wake_to_save(device_cache);
     }
     if (creation->saved && creation->hot) {
-        device_cache_end_trial(device_cache);
+        device_cache_drop_plain_marker(device_cache);
     }
     device_cache_register_gate_again();
 }
@@ -501,7 +520,7 @@ bool device_cache_is_creating(const struct device_cache *device_cache)
 
 void device_cache_prewarmed(struct device_cache *device_cache, bool compiled, uint64_t took_ns)
 {
-    device_cache_end_trial(device_cache);
+    device_cache_drop_plain_marker(device_cache);
     cache_schedule_note(&device_cache->writer.schedule,
                         compiled ? DEVICE_CACHE_COMPILED : DEVICE_CACHE_UNKNOWN, compiled, took_ns);
     device_cache_wake_to_save(device_cache);

@@ -20,18 +20,20 @@
  *                                         worker must not call the driver
  *     3 LOADING ──▶ 4 LOADED              device_cache_load
  *
- * The crash marker (common/blobs/marker.h) tells later processes that a driver has died of the
- * blob:
+ * The guard (common/blobs/crash_page.h) tells later processes that a driver has died of the blob:
  *
- *     1 NO MARKER
- *     2 MARKED      the driver has the blob, and no creation with it has returned yet
+ *     1 NO PAGE
+ *     2 GUARDED   each call that uses what was loaded raises the guard
+ *     3 WATCHED   and the worker looks now and then, whether one takes long
  *
- *     arrow                                     function
- *     1 NO MARKER ──▶ 2 MARKED                  device_cache_load_blob, by store_load
- *     2 MARKED ──the driver refuses it──▶ 1     device_cache_load_blob
- *     2 MARKED ──a creation has returned──▶ 1   device_cache_created, device_cache_prewarmed
- *     2 MARKED ──2 s, if suspected──▶ 1         device_cache_work, on the worker
- *     2 MARKED ──the process dies──▶ suspected  the next process, by store_load
+ *     arrow                                            function
+ *     1 NO PAGE ──▶ 2 GUARDED                          device_cache_load_blob, by store_load
+ *     2 GUARDED ──the driver refuses the blob──▶ 1     device_cache_load_blob
+ *     2 ──a call that may compile, a suspicion──▶ 3    device_cache_watch, device_cache_load_blob
+ *     3 WATCHED ──no call for a while──▶ 2             device_cache_work_watch, on the worker
+ *     2, 3 ──the device goes──▶ 1                      store_close
+ *     2, 3 ──exit()──▶ ended                           driver_gate.c, crash_guard_end_all
+ *     2, 3 ──the process dies──▶ judged                the next process, by store_load
  *
  * device_cache_cache, _creating, _created and _called may be called by any number of threads at
  * once; the others by one thread while no other uses the device. The device cache is never the
@@ -91,6 +93,10 @@ struct device_cache_creation {
     uint32_t compiled; /* ordinary pipelines that were compiled, or may have been */
     uint64_t took_ns;
 };
+
+/* A creation that may take long is about to be made with the device cache, or with what came from
+ * it: the worker is to watch it. Cheap where it does already. */
+void device_cache_watch(struct device_cache *device_cache);
 
 /* Brackets every creation of pipelines that goes down. Neither waits for a save. */
 void device_cache_creating(struct device_cache *device_cache);

@@ -64,16 +64,22 @@ const VkAllocationCallbacks driver_cache_allocator = {
  * between enter and leave. */
 static _Thread_local bool driver_cache_is_locked;
 
-void driver_cache_enter(const struct driver_caches *caches)
+struct crash_call driver_cache_enter(const struct driver_caches *caches, uint64_t key,
+                                     enum crash_state state)
 {
     if (caches->serialize && !driver_permit_is_withdrawn(caches->permit)) {
         pthread_mutex_lock(caches->serialize);
         driver_cache_is_locked = true;
     }
+    return state != CRASH_OUTSIDE && caches->guard ? crash_guard_raise(caches->guard, key, state)
+                                                   : (struct crash_call){0};
 }
 
-void driver_cache_leave(const struct driver_caches *caches)
+void driver_cache_leave(const struct driver_caches *caches, const struct crash_call *call)
 {
+    if (call->slot) {
+        crash_guard_lower(caches->guard, call);
+    }
     if (driver_cache_is_locked) {
         driver_cache_is_locked = false;
         pthread_mutex_unlock(caches->serialize);
@@ -89,19 +95,20 @@ VkPipelineCache driver_cache_create(const struct driver_caches *caches, const vo
         .pInitialData = size ? data : NULL,
     };
     VkPipelineCache cache = VK_NULL_HANDLE;
-    driver_cache_enter(caches);
+    const struct crash_call call =
+        driver_cache_enter(caches, CRASH_KEY_LOAD, size ? CRASH_INSIDE : CRASH_OUTSIDE);
     VkResult result =
         caches->table->CreatePipelineCache(caches->device, &create_info, caches->allocator, &cache);
-    driver_cache_leave(caches);
+    driver_cache_leave(caches, &call);
     return result == VK_SUCCESS ? cache : VK_NULL_HANDLE;
 }
 
 void driver_cache_destroy(const struct driver_caches *caches, VkPipelineCache cache)
 {
     if (cache != VK_NULL_HANDLE) {
-        driver_cache_enter(caches);
+        const struct crash_call call = driver_cache_enter(caches, CRASH_KEY_DESTROY, CRASH_INSIDE);
         caches->table->DestroyPipelineCache(caches->device, cache, caches->allocator);
-        driver_cache_leave(caches);
+        driver_cache_leave(caches, &call);
     }
 }
 
@@ -111,19 +118,19 @@ bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache dest
     if (count == 0) {
         return true;
     }
-    driver_cache_enter(caches);
+    const struct crash_call call = driver_cache_enter(caches, CRASH_KEY_READ, CRASH_INSIDE);
     VkResult result =
         caches->table->MergePipelineCaches(caches->device, destination, count, sources);
-    driver_cache_leave(caches);
+    driver_cache_leave(caches, &call);
     return result == VK_SUCCESS;
 }
 
 static VkResult driver_cache_get_data(const struct driver_caches *caches, VkPipelineCache cache,
                                       size_t *size, void *data)
 {
-    driver_cache_enter(caches);
+    const struct crash_call call = driver_cache_enter(caches, CRASH_KEY_READ, CRASH_INSIDE);
     VkResult result = caches->table->GetPipelineCacheData(caches->device, cache, size, data);
-    driver_cache_leave(caches);
+    driver_cache_leave(caches, &call);
     return result;
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/digest.h"
+#include "common/blobs/crash_page.h"
 #include "common/blobs/store.h"
 #include "layer/chain/next.h"
 
@@ -31,13 +32,16 @@ struct driver_caches {
     const VkAllocationCallbacks *allocator; /* ours; NULL: the driver's own memory */
     pthread_mutex_t *serialize; /* NULL: the driver allows several users, as Vulkan requires */
     const struct driver_permit *permit;
+    struct crash_guard *guard; /* of the blob whose bytes these caches hold; NULL: of none */
 };
 
-/* Every use of a pipeline cache stands between these two. They lock only where the policy marks the
- * driver `serialize`, and not where the driver may call the program back: no lock must be held
- * then, and no creation is given our cache. */
-void driver_cache_enter(const struct driver_caches *caches);
-void driver_cache_leave(const struct driver_caches *caches);
+/* Every use of a pipeline cache stands between these two. They raise the guard, with this key,
+ * unless the state is CRASH_OUTSIDE: the cache holds nothing of the blob. They lock only where the
+ * policy marks the driver `serialize`, and not where the driver may call the program back: no lock
+ * must be held then, and no creation is given our cache. */
+struct crash_call driver_cache_enter(const struct driver_caches *caches, uint64_t key,
+                                     enum crash_state state);
+void driver_cache_leave(const struct driver_caches *caches, const struct crash_call *call);
 
 /* A new cache from `size` bytes (0: empty), or VK_NULL_HANDLE. */
 VkPipelineCache driver_cache_create(const struct driver_caches *caches, const void *data,

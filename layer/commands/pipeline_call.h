@@ -85,6 +85,7 @@ struct pipeline_element {
     uint32_t duplicate_of;
     bool encoded; /* facts and fingerprint are set */
     bool seen;    /* the cache that the program names has seen this pipeline before */
+    bool stored;  /* by its recipe, it was saved in an earlier run */
     uint64_t fingerprint;
     struct canonical_object facts;
     struct recipe_draft *draft; /* NULL: nothing is to be recorded */

@@ -82,23 +82,53 @@ void feedback_write_shared(const struct feedback *feedback, bool hit, uint64_t d
     }
 }
 
+/* What the guard says of a call. */
+struct pipeline_danger {
+    uint64_t key;
+    enum crash_state state;
+};
+
 static VkResult pipeline_call_driver(struct device_services *services,
-                                     const struct pipeline_call *call)
+                                     const struct pipeline_call *call,
+                                     struct pipeline_danger danger)
 {
     const struct driver_caches *driver = device_cache_caches(services->device_cache);
-    driver_cache_enter(driver);
+    if (danger.state == CRASH_INSIDE_OTHER) {
+        device_cache_watch(services->device_cache); /* it may compile */
+    }
+    const struct crash_call guarded = driver_cache_enter(driver, danger.key, danger.state);
     VkResult result = call->kind->create(services->device, call);
-    driver_cache_leave(driver);
+    driver_cache_leave(driver, &guarded);
     return result;
+}
+
+/* The key of several pipelines in one call is made of all of theirs. */
+static struct pipeline_danger pipeline_danger_of(const struct pipeline_call *call,
+                                                 const struct pipeline_element *elements)
+{
+    struct pipeline_danger danger = {.state = CRASH_INSIDE};
+    for (uint32_t i = 0; i < call->count; i++) {
+        if (pipeline_needs_driver(&elements[i])) {
+            danger.key = danger.key * UINT64_C(0x9E3779B97F4A7C15) +
+                         (elements[i].encoded ? elements[i].fingerprint : CRASH_KEY_UNKNOWN);
+            danger.state = elements[i].stored ? danger.state : CRASH_INSIDE_OTHER;
+        }
+    }
+    danger.key += danger.key < CRASH_KEY_UNKNOWN ? CRASH_KEY_FIRST_PIPELINE : 0;
+    return danger;
 }
 
 VkResult pipeline_create_untouched(struct device_services *services,
                                    const struct pipeline_call *call)
 {
     stats_add(&services->stats, STATS_pipelines_passed, call->count);
-    app_caches_untouched(services->app_caches, call->cache);
+    const struct pipeline_danger danger = {
+        .key = CRASH_KEY_UNKNOWN,
+        .state = app_caches_untouched(services->app_caches, call->cache) ? CRASH_INSIDE_OTHER
+                                                                         : CRASH_OUTSIDE,
+    };
     device_cache_creating(services->device_cache);
-    VkResult result = pipeline_call_driver(services, call);
+    VkResult result = pipeline_call_driver(services, call, danger);
     device_cache_created(services->device_cache, &(struct device_cache_creation){.saved = false});
     return result;
 }
@@ -226,7 +256,7 @@ static struct app_cache_choice pipeline_choose_cache(const struct device_service
 /* Calls down with the chosen cache, between creating and created. */
 static VkResult pipeline_call_with(struct device_services *services,
                                    const struct app_cache_choice *choice,
-                                   struct pipeline_call *call,
+                                   struct pipeline_danger danger, struct pipeline_call *call,
                                    struct pipeline_driver_call *ret_driver)
 {
     call->cache = choice->cache;
@@ -234,7 +264,7 @@ static VkResult pipeline_call_with(struct device_services *services,
               call->count);
     device_cache_creating(services->device_cache);
     const uint64_t start_ns = clock_now_ns();
-    VkResult result = pipeline_call_driver(services, call);
+    VkResult result = pipeline_call_driver(services, call, danger);
     *ret_driver = (struct pipeline_driver_call){
         .count = call->count,
         .hot = choice->hot,
@@ -261,7 +291,10 @@ VkResult pipeline_create(struct device_services *services, const struct pipeline
         }
     }
     memset(call->pipelines, 0, changed.count * sizeof *call->pipelines);
-    VkResult result = pipeline_call_with(services, &choice, &changed, ret_driver);
+    const struct pipeline_danger danger = app_caches_choice_is_of_blob(&choice)
+                                              ? pipeline_danger_of(call, elements)
+                                              : (struct pipeline_danger){0};
+    VkResult result = pipeline_call_with(services, &choice, danger, &changed, ret_driver);
     struct device_cache_creation creation = {
         .saved = ret_driver->saved,
         .hot = choice.hot,
@@ -285,7 +318,8 @@ VkResult pipeline_create_deferred(struct device_services *services,
 {
     struct app_cache_choice choice = pipeline_choose_cache(services, call, named, elements);
     struct pipeline_call changed = *call;
-    VkResult result = pipeline_call_with(services, &choice, &changed, ret_driver);
+    VkResult result = pipeline_call_with(services, &choice, (struct pipeline_danger){0}, &changed,
+                                         ret_driver); /* it goes on after this call: not guarded */
     ret_driver->pending = result == VK_OPERATION_DEFERRED_KHR;
     device_cache_created(services->device_cache, &(struct device_cache_creation){
                                                      .saved = ret_driver->saved,

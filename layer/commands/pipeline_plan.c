@@ -93,7 +93,8 @@ static void plan_draft(struct device_services *services, struct pipeline_element
                        const struct canonical *form)
 {
     if (services->recorder && element->encoded && pipeline_needs_driver(element)) {
-        element->draft = recorder_draft(services->recorder, services->dedup, form);
+        element->draft =
+            recorder_draft(services->recorder, services->dedup, form, &element->stored);
     }
 }
 
@@ -141,7 +142,7 @@ bool pipeline_encode(const struct device_services *services, const struct pipeli
         element->verdict = FEEDBACK_UNKNOWN;
         element->disposition = PIPELINE_ALONE;
         element->object = NULL;
-        element->encoded = element->seen = false;
+        element->encoded = element->seen = element->stored = false;
         element->draft = NULL;
         cacheable = element->rules.cacheable && (element->rules.known || !services->strict);
     }

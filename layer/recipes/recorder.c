@@ -40,11 +40,12 @@ struct recorder {
     void (*tell_unsaved)(void *user); /* NULL: nobody is told */
     void *unsaved_user;
 
-    atomic_bool opened;           /* what follows is set and stays */
-    struct recipes *disk;         /* what was recorded before; NULL: nothing */
-    uint32_t day;                 /* today: days since 1970-01-01 UTC */
-    struct digest_set used_today; /* pipelines on disk, in this environment */
-    atomic_bool is_broken;        /* nothing more can be written */
+    atomic_bool opened;            /* what follows is set and stays */
+    struct recipes *disk;          /* what was recorded before; NULL: nothing */
+    uint32_t day;                  /* today: days since 1970-01-01 UTC */
+    struct digest_set used_today;  /* pipelines on disk, in this environment */
+    struct digest_set never_saved; /* likewise: their process ended before it saved them */
+    atomic_bool is_broken;         /* nothing more can be written */
 
     pthread_mutex_t lock;             /* over what follows */
     struct recipe_forms forms;        /* that pipelines may refer to */
@@ -238,6 +239,7 @@ void recorder_delete(struct recorder *recorder)
         recipes_close(recorder->disk);
         recipe_forms_release(&recorder->forms);
         digest_set_release(&recorder->used_today);
+        digest_set_release(&recorder->never_saved);
         digest_set_release(&recorder->written);
         bytes_free(&recorder->queue);
         bytes_free(&recorder->unsaved);
@@ -266,7 +268,10 @@ static bool recorder_read_uses(struct recorder *recorder)
         if (!digest_equal(uses[i].environment, recorder->environment_digest)) {
             continue;
         }
-        has_unsaved |= uses[i].unsaved && !uses[i].saved;
+        if (uses[i].unsaved && !uses[i].saved) {
+            has_unsaved = true;
+            digest_set_add(&recorder->never_saved, uses[i].pipeline.low);
+        }
         if (uses[i].last_day >= recorder->day) {
             digest_set_add(&recorder->used_today, uses[i].pipeline.low);
         }
@@ -364,15 +369,19 @@ void recorder_keep(struct recorder *recorder, const struct canonical *form)
 }
 
 struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *dedup,
-                                    const struct canonical *form)
+                                    const struct canonical *form, bool *ret_stored)
 {
+    *ret_stored = false;
     if (!form->complete || atomic_load_explicit(&recorder->is_broken, memory_order_relaxed)) {
         return NULL;
     }
     recorder_open_recipes(recorder);
+    const bool is_saved = !digest_set_has(&recorder->never_saved, form->digest.low);
     if (recorder_is_used_today(recorder, form->digest)) {
+        *ret_stored = is_saved;
         return NULL;
     }
+    *ret_stored = is_saved && recorder_is_on_disk(recorder, RECIPE_FORM, form->digest);
     return recorder_is_recorded(recorder, RECIPE_FORM, form->digest)
                ? recipe_draft_of_use(form->digest)
                : recipe_draft_new(dedup, form);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/blobs/crash_page.h"
 #include "layer/worker/own_thread.h"
 
 static struct {
@@ -41,6 +42,7 @@ static void driver_gate_close_at_exit(void)
 {
     patience_set(patience_limit(PATIENCE_AT_END));
     driver_gate_call_last();
+    crash_guard_end_all();
     if (!timed_lock(&gate.lock, WAIT_FOREVER)) {
         return;
     }

@@ -53,7 +53,8 @@ class Store {
         store_.reset();
     }
 
-    // The payload, or the reason's id in angle brackets. The marker stands afterwards.
+    // The payload, or the reason's id in angle brackets. The driver has taken it; the marker
+    // stands.
     std::string load()
     {
         store_blob blob;
@@ -65,7 +66,21 @@ class Store {
         own_.merge(words_of(payload));
         EXPECT_TRUE(digest_equal(blob.digest, digest_of(blob.data, blob.size)));
         store_blob_free(&blob);
+        const crash_call call = begin_call(CRASH_KEY_LOAD);
+        crash_guard_lower(store_guard(get()), &call);
         return payload;
+    }
+
+    // A driver call that uses what was loaded.
+    crash_call begin_call(uint64_t key, crash_state state = CRASH_INSIDE)
+    {
+        return crash_guard_raise(store_guard(get()), key, state);
+    }
+
+    void call(uint64_t key)
+    {
+        const crash_call call = begin_call(key);
+        crash_guard_lower(store_guard(get()), &call);
     }
 
     // Saves what this process has, the words among it, merged with what store_begin gives.
@@ -77,9 +92,11 @@ class Store {
             return reason;
         }
         Words merged = add(words);
+        store_merging(get());
         for (size_t i = 0; i < foreign.count; i++) {
             merged.merge(words_of(payload_of(foreign.blobs[i].data, foreign.blobs[i].size)));
         }
+        store_merged(get());
         std::string blob = make_blob(text_of(merged), identity_);
         return store_commit(get(), blob.data(), blob.size());
     }

@@ -55,11 +55,14 @@ bool warm_cache_attach(struct warm_cache *cache, const struct warm_vulkan *vulka
     if (!cache->loaded) {
         warm_cache_load(cache);
     }
+    struct crash_guard *guard = store_guard(cache->store);
+    const struct crash_call call = crash_guard_raise(guard, CRASH_KEY_LOAD, CRASH_INSIDE);
     cache->handle = warm_cache_create(cache, cache->data, cache->size);
+    crash_guard_lower(guard, &call);
     if (cache->handle == VK_NULL_HANDLE && cache->size > 0) {
         cache->handle = warm_cache_create(cache, NULL, 0);
     }
-    /* A crash from here on is a recipe's, and recorded as such: the blob is safe. */
+    /* A crash from here on is a recipe's, and recorded as such. */
     store_survived(cache->store);
     return cache->handle != VK_NULL_HANDLE;
 }
@@ -128,8 +131,10 @@ static enum status warm_cache_commit(const struct warm_cache *cache, const void 
         return store_commit(cache->store, data, size);
     }
     size_t merged_size = 0;
+    store_merging(cache->store);
     void *merged =
         cache->may_merge ? warm_cache_merge(cache, &foreign, data, size, &merged_size) : NULL;
+    store_merged(cache->store);
     enum status reason;
     if (merged) {
         reason = store_commit(cache->store, merged, merged_size);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading markers: who died of what, and what is made of it.
+#include <future>
 #include <memory>
+#include <thread>
 
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -103,11 +105,11 @@ class Markers : public testing::Test {
             return marker_judge(&folder, of, &history);
         }
 
-        marker take(uint64_t of = generation)
+        std::unique_ptr<marker> take(uint64_t of = generation)
         {
-            marker marker = {};
-            EXPECT_TRUE(marker_take(&folder, of, history.failure, &marker));
-            return marker;
+            auto taken = std::make_unique<marker>();
+            EXPECT_TRUE(marker_take(&folder, of, &history, taken.get()));
+            return taken;
         }
 
         marker_folder folder;
@@ -133,7 +135,7 @@ class Markers : public testing::Test {
         return std::make_unique<Holder>([&] {
             Found found(*this);
             found.judge(of);
-            found.take(of);
+            die_in(found.take(of).release(), {CRASH_KEY_LOAD});
         });
     }
 
@@ -151,8 +153,57 @@ class Markers : public testing::Test {
     {
         Found found(*this);
         found.judge();
-        marker marker = found.take();
-        marker_drop(&marker, folder_path().c_str(), true);
+        const auto marker = found.take();
+        call(*marker, CRASH_KEY_LOAD);
+        marker_drop(marker.get(), folder_path().c_str(), true);
+    }
+
+    static void call(marker &marker, uint64_t key)
+    {
+        const crash_call call = crash_guard_raise(&marker.guard, key, CRASH_INSIDE);
+        crash_guard_lower(&marker.guard, &call);
+    }
+
+    // Enters the calls, each on a thread of its own, and stays there.
+    static void die_in(marker *marker, std::initializer_list<uint64_t> keys,
+                       crash_state state = CRASH_INSIDE)
+    {
+        for (uint64_t key : keys) {
+            std::promise<void> entered;
+            std::thread([&entered, marker, key, state] {
+                crash_guard_raise(&marker->guard, key, state);
+                entered.set_value();
+                pause();
+            }).detach();
+            entered.get_future().wait();
+        }
+    }
+
+    struct Life {
+        std::initializer_list<uint64_t> inside; // where it dies
+        std::initializer_list<uint64_t> returned = {};
+        crash_state state = CRASH_INSIDE;
+        uint64_t saved = 0;
+    };
+
+    // A process that loads if it may, lives and dies.
+    marker_verdict live(const Life &life) const
+    {
+        marker_verdict verdict = judge();
+        if (verdict == MARKER_CLEAR) {
+            Holder([&] {
+                Found found(*this);
+                EXPECT_EQ(found.judge(), MARKER_CLEAR);
+                marker *marker = found.take().release();
+                call(*marker, CRASH_KEY_LOAD);
+                for (uint64_t key : life.returned) {
+                    call(*marker, key);
+                }
+                marker->guard.page->saved = life.saved;
+                die_in(marker, life.inside, life.state);
+            }).end();
+        }
+        return verdict;
     }
 
     Scratch scratch;
@@ -164,12 +215,13 @@ TEST_F(Markers, StandWhileTheirProcessLoads)
         Found found(*this);
         EXPECT_EQ(found.folder.fd, -1);
         EXPECT_EQ(found.judge(), MARKER_CLEAR);
-        marker marker = found.take();
+        const auto marker = found.take();
+        const int fd = marker->guard.file.fd;
         EXPECT_EQ(names().size(), 1u);
-        EXPECT_GE(fcntl(marker.file.fd, F_GETFD), FD_CLOEXEC);
+        EXPECT_GE(fcntl(fd, F_GETFD), FD_CLOEXEC);
         EXPECT_EQ(judge(), MARKER_CLEAR) << "it is alive";
-        marker_drop(&marker, folder_path().c_str(), true);
-        EXPECT_EQ(fcntl(marker.file.fd, F_GETFD), -1);
+        marker_drop(marker.get(), folder_path().c_str(), true);
+        EXPECT_EQ(fcntl(fd, F_GETFD), -1);
     }
     EXPECT_TRUE(names().empty());
     EXPECT_EQ(judge(), MARKER_CLEAR);
@@ -228,8 +280,8 @@ TEST_F(Markers, OfALoadThatNeverWasLeaveTheStrike)
     {
         Found found(*this);
         ASSERT_EQ(found.judge(), MARKER_CLEAR);
-        marker marker = found.take();
-        marker_drop(&marker, folder_path().c_str(), false);
+        const auto marker = found.take();
+        marker_drop(marker.get(), folder_path().c_str(), false);
     }
     EXPECT_EQ(names(), std::vector<std::string>{"aaaaaaaaaaaaaaaa.strike"});
     die_loading();
@@ -362,25 +414,140 @@ TEST_F(Markers, CannotBeSetInWhatIsNoFolder)
     Found found(*this);
     EXPECT_EQ(found.judge(), MARKER_CLEAR);
     marker marker = {};
-    EXPECT_FALSE(marker_take(&found.folder, generation, 0, &marker));
+    EXPECT_FALSE(marker_take(&found.folder, generation, &found.history, &marker));
 }
 
 TEST_F(Markers, CloseNoDescriptorThatIsAnotherFilesByNow)
 {
     Found found(*this);
-    marker marker = found.take();
-    const int number = marker.file.fd;
+    const auto marker = found.take();
+    const int number = marker->guard.file.fd;
     close(number); // as daemons do
     write_file(scratch.path("file"), "");
     int fd = open(scratch.path("file").c_str(), O_RDONLY);
     ASSERT_EQ(dup2(fd, number), number);
-    marker_drop(&marker, folder_path().c_str(), true);
+    marker_drop(marker.get(), folder_path().c_str(), true);
     EXPECT_NE(fcntl(number, F_GETFD), -1);
     EXPECT_TRUE(names().empty());
     close(number);
     if (fd != number) {
         close(fd);
     }
+}
+
+// Who dies, and where.
+
+constexpr uint64_t pipeline = 0x1111111111111111;
+constexpr uint64_t another = 0x2222222222222222;
+constexpr uint64_t third = 0x3333333333333333;
+
+TEST_F(Markers, OfAProcessThatDiesOutsideOfCallsSayNothing)
+{
+    for (int i = 0; i < 5; i++) {
+        EXPECT_EQ(live({{}, {pipeline}}), MARKER_CLEAR) << i;
+    }
+    EXPECT_EQ(judge(), MARKER_CLEAR);
+    EXPECT_TRUE(names().empty());
+}
+
+TEST_F(Markers, OfASecondDeathAtOnePipelineBlock)
+{
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+TEST_F(Markers, OfAThirdDeathBlockWhereverItWas)
+{
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(live({{another}, {third}}), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{another}, {third}}), MARKER_CLEAR);
+    EXPECT_EQ(live({}), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{third}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+TEST_F(Markers, OfASecondDeathBeforeACreationHasReturnedBlock)
+{
+    EXPECT_EQ(live({{pipeline}}), MARKER_CLEAR);
+    EXPECT_EQ(live({{another}}), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+// One of the threads is to blame: what both deaths have in common.
+TEST_F(Markers, OfDeathsWithSeveralThreadsInsideBlockByOnePipeline)
+{
+    EXPECT_EQ(live({{third, pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(live({}), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{pipeline, another}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+// What a later process has done and lived, is not what the first has died of.
+TEST_F(Markers, OfADeathAreDisprovedByTheSamePipeline)
+{
+    for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR) << i;
+        EXPECT_EQ(live({}), MARKER_FAILED_ONCE) << i;
+        EXPECT_EQ(live({{}, {pipeline}}), MARKER_CLEAR) << i;
+    }
+    EXPECT_EQ(judge(), MARKER_CLEAR);
+    EXPECT_TRUE(names().empty());
+}
+
+TEST_F(Markers, OfADeathAreNotDisprovedByOtherPipelines)
+{
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(live({}), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{}, {another, third}}), MARKER_CLEAR);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+// Killed while something is compiled that the blob does not hold: no matter how often.
+TEST_F(Markers, OfDeathsAtPipelinesThatAreNotInTheBlobNeverBlock)
+{
+    for (uint64_t i = 0; i < 6; i++) {
+        EXPECT_EQ(live({{pipeline + i}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR) << i;
+        EXPECT_EQ(live({}), MARKER_FAILED_ONCE) << i;
+    }
+    EXPECT_EQ(live({{another}, {third}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_FAILED_ONCE) << "the first that counts";
+}
+
+TEST_F(Markers, OfDeathsAtOnePipelineBlockEvenIfItIsNotKnownToBeInTheBlob)
+{
+    for (int i = 0; i < 2; i++) {
+        EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR) << i;
+        EXPECT_EQ(live({}), MARKER_FAILED_ONCE) << i;
+    }
+    EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+TEST_F(Markers, OfOneThatIsKnownToBeInTheBlobByTheSecondDeathBlock)
+{
+    EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR);
+    EXPECT_EQ(live({}), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+// What is saved holds what was loaded.
+TEST_F(Markers, AreAboutWhatTheirProcessHasSavedAsWell)
+{
+    EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE, other_generation}), MARKER_CLEAR);
+    EXPECT_EQ(judge(other_generation), MARKER_FAILED_ONCE);
+    EXPECT_EQ(names(), std::vector<std::string>{"bbbbbbbbbbbbbbbb.strike"});
+    const int directory_fd = open(scratch.path("").c_str(), O_RDONLY | O_DIRECTORY);
+    marker_follow(directory_fd, "loading", other_generation, generation);
+    marker_forget_failure(directory_fd, "loading", other_generation);
+    close(directory_fd);
+    EXPECT_EQ(names(), std::vector<std::string>{"aaaaaaaaaaaaaaaa.strike"});
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
 }
 
 // A write beyond RLIMIT_FSIZE does not fail: it kills. Sandboxes set it to 0.
@@ -391,7 +558,7 @@ TEST_F(Markers, AreNotSetWhereNothingMayBeWritten)
         ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
         Found found(*this);
         marker marker = {};
-        EXPECT_FALSE(marker_take(&found.folder, generation, 0, &marker));
+        EXPECT_FALSE(marker_take(&found.folder, generation, &found.history, &marker));
     });
     EXPECT_TRUE(names().empty());
 }

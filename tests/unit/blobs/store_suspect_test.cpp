@@ -45,12 +45,32 @@ class StoreSuspect : public testing::Test {
         return found;
     }
 
-    std::unique_ptr<Holder> loading() const
+    // A process that is in a driver call with the file.
+    std::unique_ptr<Holder> inside(uint64_t key, crash_state state = CRASH_INSIDE) const
     {
         return std::make_unique<Holder>([&] {
             Store *store = new Store(root()); // never closed
             store->load();
+            store->begin_call(key, state);
         });
+    }
+
+    std::unique_ptr<Holder> loading() const
+    {
+        return inside(CRASH_KEY_LOAD);
+    }
+
+    void die_inside(uint64_t key, crash_state state = CRASH_INSIDE) const
+    {
+        inside(key, state)->end();
+    }
+
+    void die_outside() const
+    {
+        Holder([&] {
+            Store *store = new Store(root());
+            store->load();
+        }).end();
     }
 
     void die_loading() const
@@ -66,6 +86,7 @@ class StoreSuspect : public testing::Test {
             store_foreign foreign;
             ASSERT_EQ(store_begin(store->get(), &foreign), STATUS_ok);
             ASSERT_GT(foreign.count, 0u);
+            store_merging(store->get());
         }).end();
     }
 
@@ -170,8 +191,7 @@ TEST_F(StoreSuspect, IsNotForgivenByOneThatNeverGaveItToTheDriver)
         EXPECT_EQ(foreign.count, 1u);
         store_abort(store.get());
     }
-    EXPECT_EQ(Store(root()).load(), "one"); // and closed at once
-    die_loading();
+    die_merging();
     EXPECT_EQ(load(), "<quarantined>");
 }
 
@@ -203,6 +223,66 @@ TEST_F(StoreSuspect, IsTheGenerationAndNotTheFile)
     EXPECT_EQ(load(), "one two") << "it died with the file before";
 }
 
+TEST_F(StoreSuspect, IsNoneWhereProcessesDieOutsideOfDriverCalls)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    for (int i = 0; i < 4; i++) {
+        die_outside();
+        EXPECT_EQ(load(), "one") << i;
+    }
+}
+
+TEST_F(StoreSuspect, IsPutAwayAfterTheSecondDeathAtOnePipeline)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    die_inside(4711);
+    EXPECT_EQ(load(), "<suspect>");
+    EXPECT_EQ(load(), "one") << "this one has not asked for that pipeline";
+    die_inside(4711);
+    EXPECT_EQ(load(), "<quarantined>");
+}
+
+// A process that saves before it dies has died of what is in the new file.
+TEST_F(StoreSuspect, StaysSoThroughSaves)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    for (int deaths = 0; deaths < 2; deaths++) {
+        Holder([&] {
+            Store *store = new Store(root());
+            ASSERT_NE(store->load()[0], '<');
+            ASSERT_EQ(store->commit(deaths == 0 ? "two" : "three"), STATUS_ok);
+            store->call(4712);
+            store->begin_call(4711);
+        }).end();
+        EXPECT_EQ(load(), deaths == 0 ? "<suspect>" : "<quarantined>");
+    }
+}
+
+TEST_F(StoreSuspect, StaysSoWhenAnotherProcessSaves)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    Store other(root());
+    ASSERT_EQ(other.load(), "one");
+    die_inside(4711);
+    EXPECT_EQ(load(), "<suspect>");
+    ASSERT_EQ(other.commit("two"), STATUS_ok);
+    die_inside(4711);
+    EXPECT_EQ(load(), "<quarantined>");
+}
+
+TEST_F(StoreSuspect, StaysSoWhenItIsMergedIntoAnother)
+{
+    Store other(root());
+    ASSERT_EQ(other.commit("one"), STATUS_ok);
+    ASSERT_EQ(Store(root()).commit("two"), STATUS_ok);
+    die_inside(4711);
+    EXPECT_EQ(load(), "<suspect>");
+    ASSERT_EQ(other.commit("three"), STATUS_ok);
+    EXPECT_EQ(load(), "one three two");
+    die_inside(4711);
+    EXPECT_EQ(load(), "<quarantined>");
+}
+
 TEST_F(StoreSuspect, LeavesNoTraceWhenItIsNoMore)
 {
     ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
@@ -215,8 +295,10 @@ TEST_F(StoreSuspect, LeavesNoTraceWhenItIsNoMore)
     ASSERT_EQ(store.commit("two"), STATUS_ok) << "it has long lived with the file";
     EXPECT_EQ(names_in(folder() + "/" + names_in(folder(), ".loading").at(0)).size(), 2u);
     ASSERT_EQ(store.commit("three"), STATUS_ok);
-    EXPECT_TRUE(names_in(folder() + "/" + names_in(folder(), ".loading").at(0)).empty());
+    EXPECT_EQ(names_in(folder() + "/" + names_in(folder(), ".loading").at(0)).size(), 1u)
+        << "the strike goes along with what was saved";
     EXPECT_EQ(load(), "one three two");
+    EXPECT_TRUE(names_in(folder() + "/" + names_in(folder(), ".loading").at(0)).empty());
 }
 
 TEST_F(StoreSuspect, IsNeitherMergedNorOverwrittenByTheStartThatSkipsIt)
@@ -298,7 +380,9 @@ TEST_F(StoreSuspect, IsOnePartAndNotTheOthers)
             store_foreign foreign;
             ASSERT_EQ(store_begin(store->get(), &foreign), STATUS_ok);
             ASSERT_LE(foreign.count, 1u) << "of those with a strike one at a time";
+            store_merging(store->get());
             if (!die) {
+                store_merged(store->get());
                 store_abort(store->get());
             }
         });

@@ -72,7 +72,7 @@ class CacheSnapshots : public testing::Test {
     }
 
     device_table table{};
-    driver_caches driver{VK_NULL_HANDLE, &table, nullptr, nullptr, nullptr};
+    driver_caches driver{VK_NULL_HANDLE, &table, nullptr, nullptr, nullptr, nullptr};
     cache_snapshots *snapshots = nullptr;
 };
 

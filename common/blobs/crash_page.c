@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/blobs/crash_page.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/base/digest.h"
+#include "common/files/file.h"
+
+static_assert(offsetof(struct crash_page, slots) == 128, "as in docs/FORMAT.md");
+static_assert(sizeof(struct crash_page) == 128 + CRASH_SLOTS * 32, "as in docs/FORMAT.md");
+
+/* Open guards of this process: for the end of the process, and for forks. Without a free place
+ * there is none. */
+#define GUARDS_MAX 64
+static struct crash_guard *_Atomic crash_guards[GUARDS_MAX];
+
+/* Threads and their slots. */
+
+#define NO_SLOT CRASH_SLOTS
+
+static _Atomic uint64_t crash_taken_slots; /* a bit for each */
+static pthread_key_t crash_thread_key;     /* its destructor gives the slot back */
+static bool crash_has_thread_key;
+static _Thread_local unsigned crash_own_slot; /* from 1; 0: not taken yet */
+
+static void crash_give_slot_back(void *own)
+{
+    const unsigned slot = (unsigned)(uintptr_t)own - 1;
+    crash_own_slot = NO_SLOT + 1; /* what other destructors do is not guarded */
+    atomic_fetch_and(&crash_taken_slots, ~(UINT64_C(1) << slot));
+}
+
+static unsigned crash_take_slot(void)
+{
+    uint64_t taken = atomic_load(&crash_taken_slots);
+    unsigned slot;
+    do {
+        if (taken == UINT64_MAX || !crash_has_thread_key) {
+            return NO_SLOT;
+        }
+        slot = (unsigned)__builtin_ctzll(~taken);
+    } while (
+        !atomic_compare_exchange_weak(&crash_taken_slots, &taken, taken | UINT64_C(1) << slot));
+    if (pthread_setspecific(crash_thread_key, (void *)(uintptr_t)(slot + 1)) != 0) {
+        atomic_fetch_and(&crash_taken_slots, ~(UINT64_C(1) << slot));
+        return NO_SLOT;
+    }
+    return slot;
+}
+
+/* Of this thread; NULL: none is left. */
+static struct crash_slot *crash_slot_of(struct crash_page *page)
+{
+    if (crash_own_slot == 0) {
+        crash_own_slot = crash_take_slot() + 1;
+    }
+    return crash_own_slot <= CRASH_SLOTS ? &page->slots[crash_own_slot - 1] : NULL;
+}
+
+/* The child's thread is a copy of the one that forked, and keeps its slot. It may be inside a call
+ * of its parent's, and come out of it in the child: so the memory stays, and is nobody's. */
+static void crash_after_fork_in_child(void)
+{
+    const unsigned own = crash_own_slot;
+    atomic_store(&crash_taken_slots, own > 0 && own <= CRASH_SLOTS ? UINT64_C(1) << (own - 1) : 0);
+    for (size_t i = 0; i < GUARDS_MAX; i++) {
+        struct crash_guard *guard = atomic_load(&crash_guards[i]);
+        struct crash_page *page = guard ? atomic_load(&guard->page) : NULL;
+        if (page) {
+            mmap(page, sizeof *page, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+            file_kept_close(&guard->file); /* it would keep the parent's lock */
+        }
+    }
+}
+
+static void crash_prepare(void)
+{
+    crash_has_thread_key = pthread_key_create(&crash_thread_key, crash_give_slot_back) == 0;
+    pthread_atfork(NULL, NULL, crash_after_fork_in_child);
+}
+
+static bool crash_replace_guard(struct crash_guard *before, struct crash_guard *now)
+{
+    for (size_t i = 0; i < GUARDS_MAX; i++) {
+        struct crash_guard *expected = before;
+        if (atomic_compare_exchange_strong(&crash_guards[i], &expected, now)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The page. */
+
+static void crash_read_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
+{
+    char text[64];
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text);
+    if (fd >= 0) {
+        close(fd);
+    }
+    memset(ret_boot, 0, CRASH_BOOT_SIZE);
+    if (size > 0) {
+        const struct digest digest = digest_of(text, (size_t)size);
+        memcpy(ret_boot, &digest, CRASH_BOOT_SIZE);
+    }
+}
+
+static uint8_t crash_boot[CRASH_BOOT_SIZE];
+
+static void crash_init_boot_id(void)
+{
+    crash_read_boot_id(crash_boot);
+}
+
+void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, crash_init_boot_id);
+    memcpy(ret_boot, crash_boot, CRASH_BOOT_SIZE);
+}
+
+/* The disk gives the room now: a write into a mapped file that finds none is a SIGBUS. */
+static struct crash_page *crash_map(int fd)
+{
+    if (!file_size_allowed(sizeof(struct crash_page)) ||
+        posix_fallocate(fd, 0, sizeof(struct crash_page)) != 0) {
+        return NULL;
+    }
+    void *memory = mmap(NULL, sizeof(struct crash_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *record,
+                      const struct crash_keys *known)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, crash_prepare);
+    if (record->failed || record->size > CRASH_RECORD_SIZE) {
+        return false;
+    }
+    struct crash_page *page = crash_map(fd);
+    if (!page) {
+        return false;
+    }
+    guard->known = *known;
+    atomic_store(&guard->passed, 0);
+    guard->file = file_keep(fd);
+    atomic_store(&guard->page, page);
+    if (!crash_replace_guard(NULL, guard)) {
+        atomic_store(&guard->page, NULL);
+        munmap(page, sizeof *page);
+        return false;
+    }
+    crash_boot_id(page->boot);
+    memcpy(page->record, record->data, record->size);
+    return true;
+}
+
+void crash_guard_close(struct crash_guard *guard)
+{
+    struct crash_page *page = atomic_exchange(&guard->page, NULL);
+    if (page) {
+        crash_replace_guard(guard, NULL);
+        munmap(page, sizeof *page);
+        file_kept_close(&guard->file);
+    }
+}
+
+struct crash_call crash_guard_raise(const struct crash_guard *guard, uint64_t key,
+                                    enum crash_state state)
+{
+    struct crash_call call = {0};
+    struct crash_page *page = atomic_load_explicit(&guard->page, memory_order_acquire);
+    call.slot = page ? crash_slot_of(page) : NULL;
+    if (call.slot) {
+        struct crash_slot *slot = call.slot;
+        const uint32_t count = atomic_load_explicit(&slot->count, memory_order_relaxed);
+        call.key = key;
+        call.outer_key = atomic_load_explicit(&slot->key, memory_order_relaxed);
+        call.outer_state = atomic_load_explicit(&slot->state, memory_order_relaxed);
+        atomic_store_explicit(&slot->count, count + 1, memory_order_relaxed);
+        atomic_store_explicit(&slot->key, key, memory_order_relaxed);
+        atomic_store_explicit(&slot->state, state, memory_order_release);
+    }
+    return call;
+}
+
+static bool crash_disproves(uint64_t key, uint64_t known)
+{
+    return key == known || (key == CRASH_KEY_LOAD && known == CRASH_KEY_MERGE);
+}
+
+/* Whoever is the last to pass one tells the page. */
+static void crash_guard_pass(struct crash_guard *guard, struct crash_page *page, uint64_t key)
+{
+    uint32_t passed = 0;
+    for (uint32_t i = 0; i < guard->known.count; i++) {
+        passed |= (uint32_t)crash_disproves(key, guard->known.keys[i]) << i;
+    }
+    if ((atomic_load(&guard->passed) & passed) == passed) {
+        return;
+    }
+    passed |= atomic_fetch_or(&guard->passed, passed);
+    if (passed == (1U << guard->known.count) - 1) {
+        atomic_store(&page->passed, 1);
+    }
+}
+
+void crash_guard_lower(struct crash_guard *guard, const struct crash_call *call)
+{
+    struct crash_slot *slot = call->slot;
+    struct crash_page *page = atomic_load_explicit(&guard->page, memory_order_relaxed);
+    if (!slot || !page) {
+        return;
+    }
+    if (call->outer_state != CRASH_OUTSIDE) {
+        const uint32_t count = atomic_load_explicit(&slot->count, memory_order_relaxed);
+        atomic_store_explicit(&slot->count, count + 1, memory_order_relaxed);
+        atomic_store_explicit(&slot->key, call->outer_key, memory_order_relaxed);
+    }
+    atomic_store_explicit(&slot->state, call->outer_state, memory_order_release);
+    if (call->key >= CRASH_KEY_UNKNOWN &&
+        atomic_load_explicit(&page->returned, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&page->returned, 1, memory_order_relaxed);
+    }
+    if (guard->known.count > 0) {
+        crash_guard_pass(guard, page, call->key);
+    }
+}
+
+void crash_guard_end(struct crash_guard *guard)
+{
+    struct crash_page *page = atomic_load(&guard->page);
+    if (page) {
+        atomic_store(&page->ended, 1);
+    }
+}
+
+bool crash_guard_has_passed(const struct crash_guard *guard)
+{
+    return guard->known.count > 0 && atomic_load(&guard->passed) == (1U << guard->known.count) - 1;
+}
+
+void crash_guard_end_all(void)
+{
+    for (size_t i = 0; i < GUARDS_MAX; i++) {
+        struct crash_guard *guard = atomic_load(&crash_guards[i]);
+        struct crash_page *page = guard ? atomic_load(&guard->page) : NULL;
+        const bool is_inside = page && crash_own_slot > 0 && crash_own_slot <= CRASH_SLOTS &&
+                               atomic_load(&page->slots[crash_own_slot - 1].state) != CRASH_OUTSIDE;
+        if (page && !is_inside) {
+            crash_guard_end(guard);
+        }
+    }
+}
+
+bool crash_guard_watch(struct crash_guard *guard, struct crash_watch *watch, uint64_t now_ns)
+{
+    struct crash_page *page = atomic_load(&guard->page);
+    bool is_used = false;
+    for (unsigned i = 0; page && i < CRASH_SLOTS; i++) {
+        struct crash_slot *slot = &page->slots[i];
+        const uint32_t count = atomic_load(&slot->count);
+        const bool is_inside = atomic_load(&slot->state) != CRASH_OUTSIDE;
+        is_used |= is_inside || count != watch->counts[i];
+        if (count != watch->counts[i]) {
+            watch->counts[i] = count;
+            watch->since_ns[i] = now_ns;
+        } else if (is_inside && now_ns - watch->since_ns[i] >= CRASH_LONG_NS) {
+            atomic_store(&slot->long_count, count);
+        }
+    }
+    return is_used;
+}
+
+/* Pages of the dead. */
+
+bool crash_keys_share(const struct crash_keys *one, const struct crash_keys *other)
+{
+    for (uint32_t i = 0; i < one->count; i++) {
+        for (uint32_t j = 0; j < other->count; j++) {
+            if (one->keys[i] == other->keys[j]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void crash_page_read(const void *data, struct crash_finding *ret_finding)
+{
+    struct crash_page page;
+    uint8_t boot[CRASH_BOOT_SIZE];
+    memcpy(&page, data, sizeof page);
+    crash_boot_id(boot);
+    struct crash_finding finding = {
+        .returned = page.returned != 0,
+        .passed = page.passed != 0,
+        .saved = page.saved,
+        .saving = page.saving,
+    };
+    for (unsigned i = 0; i < CRASH_SLOTS; i++) {
+        const struct crash_slot *slot = &page.slots[i];
+        const bool is_inside = slot->state == CRASH_INSIDE || slot->state == CRASH_INSIDE_OTHER;
+        if (is_inside && slot->long_count != slot->count && finding.keys.count < CRASH_KEYS_MAX) {
+            finding.keys.keys[finding.keys.count++] = slot->key;
+            finding.stored |= slot->state == CRASH_INSIDE;
+        }
+    }
+    finding.died =
+        finding.keys.count > 0 && page.ended == 0 && memcmp(boot, page.boot, CRASH_BOOT_SIZE) == 0;
+    *ret_finding = finding;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The crash page: memory of this process that outlives it, because it is a file that is mapped.
+ * While a thread is in a driver call that uses bytes of a blob, its slot in the page says so, and
+ * which pipeline it asks for. So the next process can tell what a dead one died of.
+ *
+ * The states of a slot, and the function that performs each arrow:
+ *
+ *     1 OUTSIDE   the thread is in no such call
+ *     2 INSIDE    it is
+ *     3 LONG      it has been for CRASH_LONG_NS: what ends the process now is not the blob
+ *
+ *     1 → 2   crash_guard_raise, which a nested call repeats
+ *     2 → 1   crash_guard_lower; of a nested call: back to the outer one's 2
+ *     2 → 3   crash_guard_watch, on another thread
+ *     3 → 1   crash_guard_lower
+ *
+ * Raising and lowering are plain stores of the thread that owns the slot: no system call, no atomic
+ * read-modify-write. A thread takes a slot at its first raise, of all pages alike, and gives it
+ * back when it ends; further threads than CRASH_SLOTS are not guarded.
+ *
+ * The file is locked (flock(2)) as long as its process lives. In the child of a fork the page is
+ * replaced by memory that nobody reads. */
+#ifndef WARMPIPE_BLOBS_CRASH_PAGE_H
+#define WARMPIPE_BLOBS_CRASH_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/clock.h"
+#include "common/files/file_owned.h"
+
+/* Tests in C++ pass these on, and look at them when nobody else does. */
+#ifdef __cplusplus
+#define CRASH_ATOMIC(type) type
+#else
+#include <stdatomic.h>
+#define CRASH_ATOMIC(type) _Atomic(type)
+#endif
+
+#define CRASH_SLOTS   64
+#define CRASH_LONG_NS (250 * CLOCK_MS)
+
+/* The layout of the file. Numbers behind the record are in the machine's own byte order. */
+#define CRASH_RECORD_SIZE 80
+#define CRASH_BOOT_SIZE   16
+
+enum crash_state {
+    CRASH_OUTSIDE,
+    CRASH_INSIDE,      /* the call uses what the blob holds */
+    CRASH_INSIDE_OTHER /* nobody knows that the blob holds this pipeline */
+};
+
+struct crash_slot {
+    CRASH_ATOMIC(uint64_t) key;
+    CRASH_ATOMIC(uint32_t) state;      /* enum crash_state; these three of the thread alone */
+    CRASH_ATOMIC(uint32_t) count;      /* of calls */
+    CRASH_ATOMIC(uint32_t) long_count; /* the call of this count is long; of the watcher alone */
+    uint32_t reserved[3];
+};
+
+struct crash_page {
+    uint8_t record[CRASH_RECORD_SIZE]; /* marker.h */
+    uint8_t boot[CRASH_BOOT_SIZE];     /* which start of the machine this is; zeros: not known */
+    CRASH_ATOMIC(uint32_t) ended;      /* the process, or its use of the blob, ends in order */
+    CRASH_ATOMIC(uint32_t) returned;   /* a creation with the blob has returned */
+    CRASH_ATOMIC(uint32_t) passed; /* what the death that it knows of was in has returned here */
+    uint32_t reserved;
+    CRASH_ATOMIC(uint64_t) saved; /* generation of the file that this process wrote last; 0: none */
+    CRASH_ATOMIC(uint64_t) saving; /* of the one that it is writing; 0: none */
+    struct crash_slot slots[CRASH_SLOTS];
+};
+
+/* Calls that ask for no pipeline have these keys. Of those that do, the key is a hash. */
+enum crash_key {
+    CRASH_KEY_LOAD = 1, /* a cache is made from the blob */
+    CRASH_KEY_MERGE,    /* it is merged for a save, its own load included */
+    CRASH_KEY_READ,     /* its cache is read, or merged */
+    CRASH_KEY_DESTROY,
+    CRASH_KEY_UNKNOWN, /* a pipeline that has no key */
+    CRASH_KEY_FIRST_PIPELINE
+};
+
+/* Keys that are kept of a death. */
+#define CRASH_KEYS_MAX 8
+
+struct crash_keys {
+    uint32_t count;
+    uint64_t keys[CRASH_KEYS_MAX];
+};
+
+bool crash_keys_share(const struct crash_keys *one, const struct crash_keys *other);
+
+/* What a process has of one page. Zero-initialize; never moved while it is open. */
+struct crash_guard {
+    CRASH_ATOMIC(struct crash_page *) page; /* NULL: nothing is guarded */
+    struct file_kept file;
+    struct crash_keys known;       /* of the death that is to be disproved */
+    CRASH_ATOMIC(uint32_t) passed; /* a bit for each of them */
+};
+
+/* Makes the page of a file of this process, empty but locked. False, the file untouched but for its
+ * size: it cannot be mapped. `known`: keys of an earlier death, may be empty. Takes the descriptor
+ * over. */
+bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *record,
+                      const struct crash_keys *known);
+
+/* No thread may be using the guard. Closes and unmaps; in the child of a fork too. */
+void crash_guard_close(struct crash_guard *guard);
+
+/* A call; belongs to its thread. */
+struct crash_call {
+    struct crash_slot *slot; /* NULL: not guarded */
+    uint64_t key;            /* of this call */
+    uint64_t outer_key;
+    uint32_t outer_state;
+};
+
+/* Brackets a driver call. Thread-safe, a few nanoseconds; a guard without a page does nothing. */
+struct crash_call crash_guard_raise(const struct crash_guard *guard, uint64_t key,
+                                    enum crash_state state);
+void crash_guard_lower(struct crash_guard *guard, const struct crash_call *call);
+
+/* The use of the blob ends in order: a death from now on says nothing. */
+void crash_guard_end(struct crash_guard *guard);
+
+/* Whether a process that knew of a death has done what that one died of, and lives. */
+bool crash_guard_has_passed(const struct crash_guard *guard);
+
+/* The same of all pages, when the process ends; not of those in which this very thread is inside:
+ * then a handler of its own crash ends it. */
+void crash_guard_end_all(void);
+
+/* What a watcher has seen of the slots; zero-initialize. Of one thread. */
+struct crash_watch {
+    uint32_t counts[CRASH_SLOTS];
+    uint64_t since_ns[CRASH_SLOTS];
+};
+
+/* Marks the calls that are long by now. Whether there was a call since the last look; if not, the
+ * watcher may sleep. */
+bool crash_guard_watch(struct crash_guard *guard, struct crash_watch *watch, uint64_t now_ns);
+
+/* Which start of the machine this is. */
+void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE]);
+
+/* What a page of a dead process says. */
+struct crash_finding {
+    bool died;     /* inside a short call, since the machine was started */
+    bool stored;   /* in one that uses what the blob holds */
+    bool returned; /* as in the page */
+    bool passed;
+    uint64_t saved;
+    uint64_t saving;
+    struct crash_keys keys;
+};
+
+/* `data` has sizeof(struct crash_page) bytes, of any alignment and content. */
+void crash_page_read(const void *data, struct crash_finding *ret_finding);
+
+#endif
