@@ -78,7 +78,7 @@ struct Event {
 // One program on one kind of device.
 struct Set {
     uint64_t compiles = 0;   // of the whole
-    uint64_t arrivals = 0;   // hosts that found nothing
+    uint64_t alone = 0;      // of those, after a pull that went well
     std::set<uint64_t> sent; // units of all pushes that went well
     std::vector<size_t> waiting;
     bool is_leased = false;
@@ -209,8 +209,9 @@ void Fleet::start(const Event &event)
         figures_.plain_cold += set.plain.empty();
     }
     const Folder folder(*host.machine, host.app(), host.identity());
-    count(transfer(host, words("pull", host, is_outage(event.at) ? gone_ : place_.url),
-                   kill_after()));
+    const ToolResult result =
+        transfer(host, words("pull", host, is_outage(event.at) ? gone_ : place_.url), kill_after());
+    count(result);
     figures_.pulls++;
     const std::set<uint64_t> has = folder.units();
     const bool is_cold = has.empty();
@@ -219,7 +220,6 @@ void Fleet::start(const Event &event)
         host.machine.reset();
         return;
     }
-    set.arrivals += is_cold;
     if (is_cold && options_.lease && set.is_leased && !host.waited) {
         figures_.waited++;
         host.waited = true;
@@ -229,6 +229,7 @@ void Fleet::start(const Event &event)
     }
     set.is_leased = set.is_leased || is_cold;
     set.compiles += is_cold;
+    set.alone += is_cold && result.exit_status == 0;
     figures_.cold += is_cold;
     figures_.grown += !is_cold;
     std::set<uint64_t> all = has;
@@ -417,11 +418,11 @@ bool Fleet::run()
         finish(ends);
     }
     uint64_t most = 0;
-    uint64_t one = 0;
+    uint64_t alone = 0;
     uint64_t keys = 0;
     for (const auto &[key, set] : sets_) {
-        most = std::max(most, set.compiles);
-        one += set.compiles == 1;
+        most = std::max(most, set.alone);
+        alone += set.alone;
         keys += set.compiles > 0;
     }
     const bool whole = check();
@@ -433,8 +434,8 @@ bool Fleet::run()
                    {"compiled_all", figures_.cold},
                    {"compiled_some", figures_.grown},
                    {"sets", keys},
-                   {"sets_compiled_once", one},
-                   {"most_compiles_of_a_set", most},
+                   {"compiled_all_after_a_good_pull", alone},
+                   {"most_of_a_set", most},
                    {"waits", figures_.waited},
                    {"pulls", figures_.pulls},
                    {"pushes", figures_.pushes},

@@ -347,11 +347,11 @@ const struct verb verb_pull = {
     .summary = "take what other machines have compiled",
     .operands = "",
     .description =
-        "Takes from a remote the caches of this machine's devices and, where there is no\n"
-        "cache for one, the program's recipes. Signatures are checked before anything\n"
-        "else: of the key in --public-key or WARMPIPE_REMOTE_KEY, else of those in\n"
-        "~/.config/warmpipe/trusted/. What is damaged, of another device, or has crashed\n"
-        "a driver is not taken. All programs, where the remote can list them.\n"
+        "Takes from a remote the caches of this machine's devices, and of those for which\n"
+        "a program has found none here; recipes, where a device then has none. Signatures\n"
+        "are checked first: of the key in --public-key or WARMPIPE_REMOTE_KEY, else of\n"
+        "those in ~/.config/warmpipe/trusted/. What is damaged, of another device, or has\n"
+        "crashed a driver is not taken. All programs, where the remote can list them.\n"
         "A machine that has pulled before refuses heads older than those it has seen; a\n"
         "new one can ask for --min-serial or --max-age.\n\n"
         "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
@@ -388,7 +388,8 @@ const struct verb verb_sync = {
     .summary = "pull and push beside programs that run",
     .operands = "",
     .description = "The sidecar: pulls, and pulls again at an interval; with a secret key it also\n"
-                   "pushes what the programs have saved, once their folder is quiet. SIGTERM and\n"
+                   "pushes what the programs have saved, once their folder is quiet, and has the\n"
+                   "lease of what they compile until then. It needs no driver. SIGTERM and\n"
                    "SIGINT end it after the push under way, and after what was not yet pushed.\n\n"
                    "Exit status: 0 the latest pull or push went well, 1 it did not, 2 wrong usage.",
     .options = sync_options,
