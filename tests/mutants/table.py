@@ -66,8 +66,6 @@ MUTANTS = [
     ("tail of a failed write", "drop_tail(writer, bytes->size);", "", r"unit\..*Recipe"),
     ("sandbox closed", "&& now > sandbox.before;", "&& now < sandbox.before;",
      r"integration\..*Sandbox"),
-    ("sandbox of the parent", "atomic_store(&sandbox.fd, -1);", "",
-     r"integration\.SandboxTest"),
 
     # Threads of our own, and what the driver may be asked by them.
     ("signals on our threads", "sigfillset(&blocked);", "sigemptyset(&blocked);",

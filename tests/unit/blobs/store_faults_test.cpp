@@ -124,15 +124,13 @@ TEST_F(StoreFaults, PuttingAway)
             failed = starve.has_failed();
         }
     }
-    for (int error : {EIO, EISDIR, EACCES}) {
-        for (int call = 0, left = 1; left; call++) {
-            put_away();
-            {
-                Arm arm(call, error);
-                work(true);
-            }
-            left = faults.calls > call;
+    for (int call = 0, left = 1; left; call++) {
+        put_away();
+        {
+            Arm arm(call, EISDIR);
+            work(true);
         }
+        left = faults.calls > call;
     }
 }
 
