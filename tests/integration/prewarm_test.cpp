@@ -225,12 +225,6 @@ TEST_F(PrewarmTest, NotWhenItIsOff)
     expect_nothing_begun();
 }
 
-TEST_F(PrewarmTest, NotWhereNothingMayBeWritten)
-{
-    environment["WARMPIPE_READONLY"] = "1";
-    expect_nothing_begun();
-}
-
 TEST_F(PrewarmTest, FeedbackOfOursHasRoomForEveryStage)
 {
     environment["WPTEST_ICD_OLD_FEEDBACK"] = "1";
