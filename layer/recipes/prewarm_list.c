@@ -9,31 +9,59 @@
 /* So many recorded times tell what the driver takes a byte. */
 #define MAX_SAMPLES 64
 
+/* Of recipes of another device so many at most: what this one takes for them is not known. */
+#define MAX_OTHERS 256
+
 /* Decides whether the environment that a use names is included in the device's. */
 struct prewarm_judge {
     const struct recipes *recipes;
     struct environment *enabled;
     struct digest judged; /* the last one */
     bool fits;
+    bool any_device; /* of the program nothing was recorded on this device yet */
 };
 
-static bool prewarm_environment_is_included(const struct prewarm_judge *judge, struct digest digest)
+/* NULL: it is missing or damaged, or memory is out. */
+static struct environment *prewarm_environment(const struct prewarm_judge *judge,
+                                               struct digest digest)
 {
     const void *data;
     size_t size;
-    struct environment *needed =
-        recipes_find(judge->recipes, RECIPE_ENVIRONMENT, digest, &data, &size)
-            ? environment_decode(data, size)
-            : NULL;
-    if (!needed) {
-        return false;
-    }
+    return recipes_find(judge->recipes, RECIPE_ENVIRONMENT, digest, &data, &size)
+               ? environment_decode(data, size)
+               : NULL;
+}
+
+static bool prewarm_environment_is_ours(const struct prewarm_judge *judge,
+                                        const struct environment *needed)
+{
     struct environment_device ours = environment_device_of(judge->enabled);
     struct environment_device theirs = environment_device_of(needed);
-    bool fits = ours.vendor_id == theirs.vendor_id && ours.device_id == theirs.device_id &&
-                environment_includes(judge->enabled, needed);
+    return ours.vendor_id == theirs.vendor_id && ours.device_id == theirs.device_id;
+}
+
+static bool prewarm_environment_is_included(const struct prewarm_judge *judge, struct digest digest)
+{
+    struct environment *needed = prewarm_environment(judge, digest);
+    const bool fits = needed && (judge->any_device || prewarm_environment_is_ours(judge, needed)) &&
+                      environment_includes(judge->enabled, needed);
     environment_free(needed);
     return fits;
+}
+
+/* Whether nothing is recorded of this device: the program came with recipes, or the GPU is new. */
+static bool prewarm_device_is_new(const struct prewarm_judge *judge, const struct recipe_use *uses,
+                                  size_t count)
+{
+    bool found = !judge->enabled;
+    for (size_t i = 0; i < count && !found; i++) {
+        if (i == 0 || !digest_equal(uses[i - 1].environment, uses[i].environment)) {
+            struct environment *needed = prewarm_environment(judge, uses[i].environment);
+            found = needed && prewarm_environment_is_ours(judge, needed);
+            environment_free(needed);
+        }
+    }
+    return !found;
 }
 
 /* The uses of one environment come one after the other. */
@@ -100,6 +128,7 @@ void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashe
         .recipes = recipes,
         .enabled = environment_decode(environment, environment_size),
     };
+    judge.any_device = all && prewarm_device_is_new(&judge, uses, count);
     struct prewarm_list list = {.items = calloc(count + 1, sizeof *list.items)};
     struct digest_set longs = {0};
     prewarm_find_long(uses, count, &longs);
@@ -118,6 +147,9 @@ void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashe
         qsort(list.items, list.count, sizeof *list.items, prewarm_compare_worth);
     }
     digest_set_release(&longs);
+    if (judge.any_device && list.count > MAX_OTHERS) {
+        list.count = MAX_OTHERS;
+    }
     environment_free(judge.enabled);
     *ret_list = list;
 }

@@ -10,6 +10,7 @@ pkgs.stdenv.mkDerivation {
   cmakeFlags = [ "-DWARMPIPE_BUILD_TESTS=OFF" ];
   meta = {
     description = "Vulkan layer that makes unmodified programs start warm";
+    homepage = "https://warmpipe.invalid/";
     license = pkgs.lib.licenses.asl20;
     mainProgram = "warmpipe";
     platforms = pkgs.lib.platforms.linux;

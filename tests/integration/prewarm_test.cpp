@@ -225,22 +225,34 @@ TEST_F(PrewarmTest, NotWhenItIsOff)
     expect_nothing_begun();
 }
 
-TEST_F(PrewarmTest, NotWhereNothingMayBeWritten)
-{
-    environment["WARMPIPE_READONLY"] = "1";
-    expect_nothing_begun();
-}
-
 TEST_F(PrewarmTest, FeedbackOfOursHasRoomForEveryStage)
 {
     environment["WPTEST_ICD_OLD_FEEDBACK"] = "1";
     EXPECT_EQ(prewarmed(slow_start(5)), 5);
 }
 
-TEST_F(PrewarmTest, NotOnAnotherDevice)
+// Recipes that came with the program, or a new GPU: there is nothing of this device.
+TEST_F(PrewarmTest, OnANewDeviceThoseOfAnotherOne)
 {
     environment["WPTEST_ICD_DEVICE_ID"] = "77";
-    expect_nothing_fits();
+    EXPECT_EQ(prewarmed(slow_start(5)), 5);
+}
+
+TEST_F(PrewarmTest, NotThoseOfAnotherDeviceWhereThereAreSomeOfThisOne)
+{
+    environment["WPTEST_ICD_DEVICE_ID"] = "77";
+    environment["WARMPIPE_PREWARM"] = "off";
+    run([] { Program().create_compute(5, 6); });
+    ASSERT_EQ(recipes().uses.size(), 6u);
+    environment.erase("WARMPIPE_PREWARM");
+    environment["WPTEST_ICD_DRIVER_VERSION"] = "4712";
+    const std::string log = (folder() / "log").string();
+    environment["WARMPIPE_LOG"] = "info:" + log;
+    run([&] {
+        Program program;
+        wait_until([&] { return read_text(log).find("prewarmed ") != std::string::npos; });
+    });
+    EXPECT_NE(read_text(log).find("prewarmed 1 of 1"), std::string::npos) << read_text(log);
 }
 
 TEST_F(PrewarmTest, NotForADriverThatMustBeCalledAloneOrKeepsNothing)

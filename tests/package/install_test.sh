@@ -36,6 +36,12 @@ left=$(cd "$work/home" && find . -mindepth 1 | sort | tr '\n' ' ')
 [ "$left" = "./share ./share/vulkan ./share/vulkan/implicit_layer.d ./share/vulkan/implicit_layer.d/other.json " ] ||
     { echo "left behind: $left" >&2; exit 1; }
 
+# A folder that was empty before is so again, and there.
+mkdir "$work/empty"
+"$cmake" --install "$build" --prefix "$work/empty/.local" >/dev/null
+"$cmake" --build "$build" --target uninstall >/dev/null
+[ -d "$work/empty" ] && [ -z "$(ls -A "$work/empty")" ] || { echo "not as it was: empty" >&2; exit 1; }
+
 # The way of the README for one user: into an empty home, for every program, and back to nothing.
 tool=$build/tools/warmpipe
 as_user() { env -u XDG_DATA_HOME HOME="$work/user" "$@"; }

@@ -41,7 +41,7 @@ cp -a /etc "$root/etc" 2>/dev/null || true
 for entry in /usr/local /usr/local/bin /usr/local/lib /usr/local/share; do
     [ ! -d "$entry" ] || shadow "$entry"
 done
-mkdir -p -m 1777 "$root/tmp"
+mkdir -m 1777 "$root/tmp"
 mkdir -p "$root/opt" "$root/mnt"
 while [ "$1" != -- ]; do
     [ -e "$root$1" ] || show "$1"

@@ -9,7 +9,6 @@ Snippet = collections.namedtuple("Snippet", "page line text")
 
 # Snippets that are not to be run: how they begin, and what a reader knows them by.
 DATA = {
-    ("README.md", "driver cache"): "what the quickstart prints",
     ("docs/ARCHITECTURE.md", "layer →"): "a drawing",
     ("docs/BENCHMARKS.md", "tests/bench/run ["): "a synopsis",
     ("docs/BENCHMARKS.md", "VK_LAYER_PATH=FOLDER"): "needs the layer of another project",

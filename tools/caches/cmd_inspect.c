@@ -19,7 +19,8 @@ enum { OPTION_JSON, OPTION_VERBOSE, OPTION_SPIRV, OPTION_PIPELINE };
 
 static const struct option_spec options[] = {
     [OPTION_JSON] = VERB_JSON_OPTION,
-    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also the driver's own header, or modules and pipelines"},
+    [OPTION_VERBOSE] = {"verbose", 'v', NULL,
+                        "also the driver's own header, or modules and pipelines"},
     [OPTION_SPIRV] = {"spirv", 0, "DIGEST", "disassemble this module of a recipe file"},
     [OPTION_PIPELINE] = {"pipeline", 0, "DIGEST", "show what this pipeline was created with"},
     {NULL, 0, NULL, NULL},
