@@ -33,7 +33,7 @@ MUTANTS = [
 
     # Saves.
     ("failed merge is saved anyway", "return merged ? COMMIT_WHOLE : COMMIT_NOTHING;",
-     "return COMMIT_WHOLE;",
+     "return (merged || 1) ? COMMIT_WHOLE : COMMIT_NOTHING;",
      r"integration\.(DeletedRules|DriverFaultTest)"),
     ("parts removed though the write failed", "if (reason == STATUS_ok) { remove_taken_parts(store);",
      "remove_taken_parts(store); if (reason == STATUS_ok) {", r"unit\.(StoreParts|DiskFaults)"),
@@ -83,10 +83,6 @@ MUTANTS = [
     # The end is bounded.
     ("a long compile is begun again", "if (uses[i].compile_us >= PREWARM_LONG_US) {", "if (0) {",
      r"integration\.LongCompiles"),
-    ("long compiles are not recorded", "if (cost_ns >= LONG_NS && !ended.is_noted) {", "if (0) {",
-     r"integration\.LongCompiles"),
-    ("the end of a process in a long compile",
-     "prewarm_watch_look(watch, i, true);", "(void)watch;", r"integration\.LongCompiles"),
     ("size of unknown compiles", "const bool may = prewarm_estimate_is_short(",
      "const bool may = true || prewarm_estimate_is_short(", r"integration\.LongCompiles"),
     ("a long load is begun ahead again",
