@@ -21,6 +21,7 @@ struct walk {
     size_t function_count;
     uint32_t *due; /* functions that are reached and were not read yet; room for all */
     size_t due_count;
+    bool is_lost; /* a function is called that there is not */
 };
 
 static int compare_ids(const void *left, const void *right)
@@ -91,6 +92,7 @@ static void reach_function(struct walk *walk, uint32_t id)
 {
     struct function *function =
         bsearch(&id, walk->functions, walk->function_count, sizeof *function, compare_ids);
+    walk->is_lost = walk->is_lost || !function;
     if (function && !function->is_reached) {
         function->is_reached = true;
         walk->due[walk->due_count++] = id;
@@ -186,10 +188,10 @@ enum status spirv_usage_read(const struct spirv_module *module, uint32_t functio
     enum status status = read_module(&walk);
     if (status == STATUS_ok) {
         reach_function(&walk, function);
-        status = walk.due_count > 0 ? STATUS_ok : STATUS_bad_spirv;
         while (walk.due_count > 0) {
             read_function(&walk, walk.due[--walk.due_count]);
         }
+        status = walk.is_lost ? STATUS_bad_spirv : STATUS_ok;
     }
     free(walk.functions);
     free(walk.due);

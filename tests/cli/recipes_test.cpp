@@ -205,6 +205,29 @@ TEST_F(RecipeFiles, MergeAddsUp)
     EXPECT_EQ(tool({"merge", out, first}).exit_status, 2);
 }
 
+// An entry point renamed, and every digest made right again.
+TEST_F(RecipeFiles, WhatNoDriverMaySeeIsLeftOut)
+{
+    SamplePipeline renamed = a;
+    const size_t name = renamed.form.find("main");
+    ASSERT_NE(name, std::string::npos);
+    renamed.form.replace(name, 4, "fail");
+    Batch batch;
+    put_pipeline(batch, renamed, today());
+    put_pipeline(batch, b, today());
+    ship(batch);
+    const json imported = report({"import", "--app", "app", file}, 1);
+    EXPECT_EQ(imported["pipelines"], 1);
+    EXPECT_EQ(imported["refused_records"], 1);
+    ASSERT_EQ(imported["refused"].size(), 1u);
+    EXPECT_EQ(imported["refused"][0]["kind"], "pipeline");
+    EXPECT_EQ(imported["refused"][0]["digest"], hex(renamed.form));
+    EXPECT_EQ(imported["refused"][0]["reason"], "bad_entry_point");
+    EXPECT_TRUE(has(b));
+    EXPECT_FALSE(has(renamed));
+    EXPECT_EQ(tool({"verify", file}).exit_status, 1);
+}
+
 TEST_F(RecipeFiles, InvalidSpirvIsRefusedCountedAndNamed)
 {
     SamplePipeline wrong = Samples::pipeline(3);

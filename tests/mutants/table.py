@@ -31,6 +31,19 @@ MUTANTS = [
     ("overlapping records", "overlaps = offsets[i] < end;", "overlaps = offsets[i] < end && 0;",
      r"unit\..*Recipe"),
 
+    # Recipes that kill.
+    ("entry point", "if (!find_entry_point(module, stage, &function, &known) && known) {",
+     "if (!find_entry_point(module, stage, &function, &known) && 0) {", r"unit\.ShaderStage"),
+    ("bindings against the layout", "const bool fits = binding && binding->descriptorCount > 0",
+     "const bool fits = !binding || binding->descriptorCount > 0", r"unit\.ShaderStage"),
+    ("recipes are checked before a replay",
+     "return outcome == REPLAY_COMPILED ? replay_form(replay, pipeline) : outcome;",
+     "return outcome != REPLAY_NO_MEMORY ? replay_form(replay, pipeline) : outcome;",
+     r"integration\.HostileRecipes"),
+    ("the second death", "return crashes->listed.deaths > DEATHS_ALLOWED;",
+     "return crashes->listed.deaths > 1000;", r"unit\.RecipeCrashes|integration\.HostileRecipes"),
+    ("times of others", "if (merging->limits->foreign) {", "if (0) {", r"unit\.RecipeCompact"),
+
     # Saves.
     ("failed merge is saved anyway", "return merged ? COMMIT_WHOLE : COMMIT_NOTHING;",
      "return (merged || 1) ? COMMIT_WHOLE : COMMIT_NOTHING;",

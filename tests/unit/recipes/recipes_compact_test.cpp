@@ -105,6 +105,48 @@ TEST_F(RecipeCompact, ManyBecomeOneWithEachRecordOnce)
     EXPECT_EQ(status.st_mode & 07777, 0600u);
 }
 
+// What comes from elsewhere says nothing of how long a driver takes here, or what is saved here.
+TEST_F(RecipeCompact, WhatIsForeignIsNotMeasured)
+{
+    recipe_uses uses = {};
+    Batch batch;
+    put_objects(batch, a);
+    recipe_use use = {digest_of(a.form), digest_of(sample_environment), 20000, 3, 1, true, true};
+    recipe_put_use(&batch.bytes, &use);
+    struct bytes file = {};
+    recipe_put_header(&file);
+    bytes_put(&file, batch.bytes.data, batch.bytes.size);
+    recipe_segment segment = {};
+    ASSERT_EQ(recipe_segment_take(file.data, file.size, &segment), STATUS_ok);
+    const recipe_merge_input input = {&segment, false};
+    for (const bool foreign : {false, true}) {
+        recipe_merge_limits limits = {};
+        limits.max_size = UINT64_MAX;
+        limits.foreign = foreign;
+        recipe_merged merged = {};
+        ASSERT_EQ(recipe_merge(&input, 1, &limits, &merged), STATUS_ok);
+        std::string whole;
+        for (size_t i = 0; i < merged.part_count; i++) {
+            whole.append(static_cast<const char *>(merged.parts[i].iov_base),
+                         merged.parts[i].iov_len);
+        }
+        auto *copy = static_cast<uint8_t *>(malloc(whole.size()));
+        memcpy(copy, whole.data(), whole.size());
+        recipe_segment made = {};
+        ASSERT_EQ(recipe_segment_take(copy, whole.size(), &made), STATUS_ok);
+        recipe_segment_add_uses(&made, &uses);
+        ASSERT_EQ(uses.count, 1u);
+        EXPECT_EQ(uses.uses[0].days, 3u);
+        EXPECT_EQ(uses.uses[0].compile_us, foreign ? 0u : 1u);
+        EXPECT_EQ(uses.uses[0].unsaved, !foreign);
+        EXPECT_EQ(uses.uses[0].saved, !foreign);
+        recipe_uses_free(&uses);
+        recipe_segment_close(&made);
+        recipe_merge_free(&merged);
+    }
+    recipe_segment_close(&segment);
+}
+
 TEST_F(RecipeCompact, WhatIsLargerThanAllElseIsNotWrittenAnew)
 {
     write_pipeline(c);

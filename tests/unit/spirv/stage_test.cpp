@@ -18,6 +18,7 @@ class ShaderStage : public testing::Test {
     Shader shader;
     VkPipelineShaderStageCreateInfo stage = {};
     VkSpecializationInfo constants = {};
+    std::vector<VkSpecializationMapEntry> entries;
     VkDescriptorSetLayoutBinding binding = {};
     VkDescriptorSetLayoutCreateInfo set = {};
     std::vector<const VkDescriptorSetLayoutCreateInfo *> sets = {nullptr, &set};
@@ -48,12 +49,14 @@ class ShaderStage : public testing::Test {
     {
         layout.sets = sets.data();
         layout.set_count = static_cast<uint32_t>(sets.size());
-        return status_id(spirv_check_stage(&stage, words.data(), words.size() * 4,
-                                           with_layout ? &layout : nullptr));
+        const std::string id = status_id(spirv_check_stage(&stage, words.data(), words.size() * 4,
+                                                           with_layout ? &layout : nullptr));
+        return id.empty() ? "ok" : id;
     }
 
-    void specialize(const std::vector<VkSpecializationMapEntry> &entries)
+    void specialize(std::vector<VkSpecializationMapEntry> with)
     {
+        entries = std::move(with);
         static const uint8_t data[8] = {};
         constants.mapEntryCount = static_cast<uint32_t>(entries.size());
         constants.pMapEntries = entries.data();

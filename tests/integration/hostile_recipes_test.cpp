@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recipes that kill the driver: the program starts all the same. It asks for them once, with a
+// driver that does not mind, so that every digest of them is right.
+#include <sched.h>
+
+#include "paths.h"
+#include "recipes.hpp"
+#include "test_icd.h"
+
+namespace {
+
+constexpr unsigned HOSTILE = 40;
+
+class HostileRecipesTest : public RecipesTest {
+  protected:
+    const std::string log = (folder() / "log").string();
+
+    // Pipelines of `entry`, which the code has, or has not.
+    void record(const std::string &entry, bool code_has_it)
+    {
+        environment["WARMPIPE_PREWARM"] = "off";
+        run([&] {
+            Program program;
+            program.create_compute(0, 2);
+            std::vector<unsigned> numbers;
+            for (unsigned i = 0; i < HOSTILE; ++i) {
+                numbers.push_back(100 + i);
+            }
+            Batch batch(program, Kind::compute, numbers);
+            std::vector<VkShaderModule> modules;
+            for (unsigned i = 0; i < HOSTILE; ++i) {
+                batch.stage(i).pName = entry.c_str();
+                if (code_has_it) {
+                    batch.stage(i).module = modules.emplace_back(named(program, 100 + i, entry));
+                }
+            }
+            EXPECT_EQ(batch.create(), VK_SUCCESS);
+            for (const VkShaderModule module : modules) {
+                vkDestroyShaderModule(program.device, module, nullptr);
+            }
+        });
+        environment.erase("WARMPIPE_PREWARM");
+        environment["WPTEST_ICD_CRASH_ENTRY"] = entry;
+        environment["WARMPIPE_LOG"] = "info:" + log;
+        update_driver();
+    }
+
+    // The shortest shader, whose entry point has another name of four letters.
+    static VkShaderModule named(Program &program, unsigned number, const std::string &entry)
+    {
+        std::vector<uint32_t> code = shader_code(Kind::compute, number);
+        for (uint32_t &word : code) {
+            if (word == 0x6e69616d) {
+                memcpy(&word, entry.data(), sizeof word);
+            }
+        }
+        VkShaderModuleCreateInfo info = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+        info.codeSize = code.size() * sizeof code[0];
+        info.pCode = code.data();
+        VkShaderModule module = VK_NULL_HANDLE;
+        EXPECT_EQ(vkCreateShaderModule(program.device, &info, nullptr, &module), VK_SUCCESS);
+        return module;
+    }
+
+    // A program that lives until its recipes were gone through, or until it dies of them.
+    Outcome start(int status, const std::string &line)
+    {
+        std::filesystem::remove(log);
+        return run(
+            [&] {
+                cpu_set_t set; // one thread compiles ahead
+                sched_getaffinity(0, sizeof set, &set);
+                for (int core = 0, seen = 0; core < CPU_SETSIZE; ++core) {
+                    if (CPU_ISSET(core, &set) && seen++ > 0) {
+                        CPU_CLR(core, &set);
+                    }
+                }
+                sched_setaffinity(0, sizeof set, &set);
+                Program program;
+                wait_until([&] { return read_text(log).find(line) != std::string::npos; });
+                program.create_compute(0, 2);
+            },
+            {Layer::any, true, status});
+    }
+
+    void remove_caches() const
+    {
+        for (const std::filesystem::path &file : cache_files()) {
+            std::filesystem::remove(file);
+        }
+    }
+
+    json warm(int status)
+    {
+        const Outcome outcome = execute({WARMPIPE_TOOL, "warm", "--json", "--jobs", "1"},
+                                        {Layer::absent, true, status});
+        const json document = json::parse(outcome.output, nullptr, false);
+        EXPECT_TRUE(document.is_object()) << outcome.output;
+        return document.value("caches", json::array({json::object()})).at(0);
+    }
+};
+
+// An entry point renamed: no driver sees any of them.
+TEST_F(HostileRecipesTest, WhatCanBeSeenIsNeverGivenToADriver)
+{
+    record("fail", false);
+    const Outcome outcome = start(0, "prewarmed 2 of");
+    EXPECT_NE(read_text(log).find("40 recipes of 'program' were not given to the driver "
+                                  "(bad_entry_point)"),
+              std::string::npos)
+        << read_text(log);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["prewarmed"], 2);
+    remove_caches();
+    const json cache = warm(0);
+    EXPECT_EQ(cache["bad_entry_point"], HOSTILE) << cache;
+    EXPECT_EQ(cache["compiled"], 2) << cache;
+}
+
+// What passes every check, and kills: two starts are lost, then none, and after `warm` there is
+// prewarm again.
+TEST_F(HostileRecipesTest, TwoStartsAreLostAtMostAndNoneAfterWarm)
+{
+    record("fail", true);
+    unsigned lost = 0;
+    for (int i = 0; i < 4; ++i) {
+        std::filesystem::remove(log);
+        const bool dies = lost < 2;
+        const Outcome outcome = start(dies ? -SIGSEGV : 0, dies ? "prewarmed " : "prewarm_died");
+        lost += dies;
+        remove_caches();
+    }
+    const json cache = warm(1);
+    EXPECT_EQ(cache["crashed"], HOSTILE) << cache;
+    EXPECT_EQ(cache["compiled"], 2) << cache;
+    remove_caches();
+    EXPECT_EQ(start(0, "prewarmed 2 of 2").stats_of()["pipelines"]["prewarmed"], 2)
+        << read_text(log);
+}
+
+} // namespace
