@@ -22,6 +22,9 @@ void icd_blob_write_header(const struct icd_device *device, uint8_t *data);
 void icd_blob_write(const struct icd_device *device, const uint64_t *pipelines, uint32_t count,
                     uint8_t *data);
 
+/* Whether a record of so many bytes is none that icd_blob_write writes. */
+bool icd_blob_is_damaged(const uint8_t *record, uint32_t size);
+
 /* What is wrong with the data; NULL if it is such as this driver writes. *ret_records then leads
  * to the first record; each begins with its pipeline, in the machine's byte order. */
 const char *icd_blob_check(const struct icd_device *device, const void *data, size_t size,

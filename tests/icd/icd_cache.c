@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "icd_cache.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +9,17 @@
 #include "icd_blob.h"
 #include "icd_objects.h"
 
+#define MAX_DAMAGED 16
+
 struct icd_cache {
     struct icd_object object;
     pthread_mutex_t mutex;
     uint64_t *pipelines; /* sorted, so that equal content makes equal data */
     uint32_t count;
     uint32_t capacity;
-    uint64_t grown; /* WPTEST_ICD_DATA=growing */
+    uint64_t grown;                  /* WPTEST_ICD_DATA=growing */
+    uint64_t damaged[MAX_DAMAGED];   /* WPTEST_ICD_TRUST: pipelines whose records are damaged */
+    uint32_t damaged_count;
 };
 
 /* Chapter "Pipeline Cache": only the destination of a merge, a cache that is destroyed, and one
@@ -98,6 +103,11 @@ bool icd_cache_has(struct icd_cache *cache, uint64_t pipeline)
     }
     pthread_mutex_lock(&cache->mutex);
     bool found = holds(cache, pipeline);
+    for (uint32_t i = 0; i < cache->damaged_count; ++i) {
+        if (cache->damaged[i] == pipeline) {
+            raise(SIGSEGV);
+        }
+    }
     pthread_mutex_unlock(&cache->mutex);
     return found;
 }
@@ -127,7 +137,12 @@ static void load(struct icd_cache *cache, const VkPipelineCacheCreateInfo *info)
     }
     for (uint32_t i = 0; i < count; ++i) {
         uint64_t pipeline;
-        memcpy(&pipeline, records + (size_t)i * record_bytes, sizeof pipeline);
+        const uint8_t *record = records + (size_t)i * record_bytes;
+        memcpy(&pipeline, record, sizeof pipeline);
+        if (cache->object.device->settings->trust && cache->damaged_count < MAX_DAMAGED &&
+            icd_blob_is_damaged(record, record_bytes)) {
+            cache->damaged[cache->damaged_count++] = pipeline;
+        }
         add(cache, pipeline);
     }
 }

@@ -147,6 +147,7 @@ void icd_settings_read(struct icd_settings *settings)
     settings->recycle = read_flag("WPTEST_ICD_RECYCLE");
     settings->equal_handles = read_flag("WPTEST_ICD_EQUAL_HANDLES");
     settings->merge_moves = read_flag("WPTEST_ICD_MERGE_MOVES");
+    settings->trust = read_flag("WPTEST_ICD_TRUST");
     read_text("WPTEST_ICD_FAIL", "", settings->fail, sizeof settings->fail);
     read_text("WPTEST_ICD_RESULT", "", settings->result, sizeof settings->result);
     settings->oom = read_number("WPTEST_ICD_OOM", 0);

@@ -58,6 +58,7 @@ struct icd_settings {
     bool recycle;
     bool equal_handles;
     bool merge_moves;
+    bool trust;
     char fail[ICD_MAX_TEXT];
     char result[ICD_MAX_TEXT];
     uint64_t oom;

@@ -52,6 +52,8 @@
  *                                  fail: always; abort_data: abort() when there is initial data
  *     WPTEST_ICD_CRASH=0xCONTENT   compiling the pipeline of this "content" in the record ends the
  *                                  process; WPTEST_ICD_HANG=0xCONTENT: never ends
+ *     WPTEST_ICD_TRUST=1           initial data are not checked: a record that is not as it was
+ *                                  written ends the process when its pipeline is asked for
  *     WPTEST_ICD_DATA              what vkGetPipelineCacheData does:
  *                                    incomplete  VK_INCOMPLETE for ever
  *                                    growing     more data at each call

@@ -297,7 +297,9 @@ Outcome LayerTest::start(const std::function<void()> &in_child, const Expected &
     run.stats = json_lines(stats);
     run.driver = json_lines(events);
 
-    EXPECT_EQ(run.status, expected.status) << run.output << run.errors;
+    if (!expected.any_status) {
+        EXPECT_EQ(run.status, expected.status) << run.output << run.errors;
+    }
     if (expected.layer == Layer::works) {
         EXPECT_FALSE(run.stats.empty()) << "the layer was not in the chain: " << run.errors;
     } else if (expected.layer == Layer::absent) {

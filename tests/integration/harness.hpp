@@ -50,6 +50,7 @@ struct Expected {
     Layer layer = Layer::works;
     bool clean = true; // nothing reached the driver that must not
     int status = 0;
+    bool any_status = false;
 };
 
 class LayerTest : public ::testing::Test {

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blobs that are whole and kill the driver, at once or late; and programs that are killed while
+// they use a good one.
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include <unistd.h>
+
+#include "harness.hpp"
+#include "paths.h"
+#include "program.hpp"
+#include "real_drivers.hpp"
+#include "test_icd.h"
+
+extern "C" {
+#include "common/blobs/crash_page.h"
+#include "common/blobs/envelope.h"
+}
+
+namespace {
+
+// More than the check's share, by hand.
+unsigned times(const char *variable, unsigned usual)
+{
+    const char *value = std::getenv(variable);
+    return value ? static_cast<unsigned>(std::strtoul(value, nullptr, 10)) : usual;
+}
+
+// Changes the driver's data, and makes every sum right again.
+void change_blob(const std::filesystem::path &path,
+                 const std::function<void(std::vector<uint8_t> &blob)> &change)
+{
+    std::vector<uint8_t> file = read_bytes(path);
+    struct envelope envelope = {};
+    ASSERT_EQ(envelope_validate(file.data(), file.size(), nullptr, &envelope), STATUS_ok);
+    std::vector<uint8_t> blob(envelope.blob, envelope.blob + envelope.blob_size);
+    change(blob);
+    envelope.blob = blob.data();
+    struct bytes header = {};
+    ASSERT_TRUE(envelope_encode_header(&envelope, &header));
+    std::copy(header.data, header.data + header.size, file.begin());
+    std::copy(blob.begin(), blob.end(), file.begin() + static_cast<std::ptrdiff_t>(header.size));
+    bytes_free(&header);
+    write_bytes(path, file);
+}
+
+// The folder of a program as it was when this blob was saved, recipes apart.
+void put_back(const std::filesystem::path &file, const std::vector<uint8_t> &good)
+{
+    for (const auto &entry : std::filesystem::directory_iterator(file.parent_path())) {
+        if (entry.path().filename() != "recipes") {
+            std::filesystem::remove_all(entry.path());
+        }
+    }
+    write_bytes(file, good);
+    std::filesystem::permissions(file, std::filesystem::perms(0600));
+}
+
+// What the page of the only process that lives would say of its death.
+crash_finding find_page(const std::filesystem::path &root)
+{
+    crash_finding finding = {};
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(root)) {
+        if (entry.is_regular_file() && entry.file_size() == sizeof(crash_page)) {
+            const std::vector<uint8_t> content = read_bytes(entry.path());
+            crash_page_read(content.data(), &finding);
+        }
+    }
+    return finding;
+}
+
+// Starts until three in a row have lived; how many were lost.
+template <typename Start> unsigned count_lost(Start start)
+{
+    unsigned lost = 0;
+    for (unsigned lived = 0; lived < 3 && lost < 10;) {
+        const bool lives = start();
+        lost += lives ? 0 : 1;
+        lived = lives ? lived + 1 : 0;
+    }
+    return lost;
+}
+
+class CrashGuardTest : public LayerTest {
+  protected:
+    CrashGuardTest()
+    {
+        environment["WARMPIPE_APP"] = "program";
+        environment["WPTEST_ICD_TRUST"] = "1";
+        environment["WARMPIPE_PREWARM"] = "off";
+    }
+
+    static constexpr unsigned pipelines = 12;
+
+    static void program()
+    {
+        Program owner;
+        for (unsigned i = 0; i < pipelines; ++i) {
+            owner.create(Kind::compute, i);
+        }
+    }
+
+    void make_good_blob()
+    {
+        run(program);
+        EXPECT_EQ(run(program).hits(), pipelines);
+    }
+
+    // The first bytes of a record are its pipeline's: with others there it is nobody's.
+    static constexpr unsigned record_bytes = 64;
+    static constexpr unsigned records_at = 48;
+
+    void damage_record(unsigned record)
+    {
+        change_blob(cache_file(), [&](std::vector<uint8_t> &blob) {
+            blob.at(records_at + record * record_bytes + 20) ^= 1;
+        });
+    }
+
+    std::string state_of_a_start()
+    {
+        return run(program).stats_of()["cache"]["state"];
+    }
+
+    bool is_put_away() const
+    {
+        return std::filesystem::exists(cache_root() / "program" / "quarantine");
+    }
+};
+
+// Each record in turn: the first pipeline that the program asks for, the last, and all between.
+TEST_F(CrashGuardTest, ABlobThatKillsLateIsPutAwayAfterTwoDeaths)
+{
+    make_good_blob();
+    const auto file = cache_file();
+    const std::vector<uint8_t> good = read_bytes(file);
+    for (unsigned record = 0; record < pipelines; record += 5) {
+        put_back(file, good);
+        damage_record(record);
+        EXPECT_EQ(count_lost([&] {
+                      const Outcome outcome = run(program, {Layer::any, true, 0, true});
+                      EXPECT_TRUE(outcome.status == 0 || outcome.status == -SIGSEGV)
+                          << outcome.errors;
+                      return outcome.status == 0;
+                  }),
+                  2u)
+            << "record " << record;
+        EXPECT_TRUE(is_put_away()) << "record " << record;
+        EXPECT_EQ(run(program).hits(), pipelines) << "warm again";
+    }
+}
+
+// What the program makes first is new, is saved, and only then the blob kills.
+TEST_F(CrashGuardTest, ABlobThatWasSavedAgainBeforeItKillsIsPutAwayAsWell)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    make_good_blob();
+    damage_record(3);
+    environment["WPTEST_ICD_RECORD_BYTES"] = "64";
+    unsigned number = 1000;
+    EXPECT_LE(count_lost([&] {
+                  ++number;
+                  const Outcome outcome = run(
+                      [&] {
+                          Program owner;
+                          owner.create(Kind::compute, number);
+                          for (unsigned i = 0; i < pipelines; ++i) {
+                              owner.create(Kind::compute, i);
+                          }
+                      },
+                      {Layer::any, true, 0, true});
+                  return outcome.status == 0;
+              }),
+              2u);
+}
+
+TEST_F(CrashGuardTest, DeathsOutsideOfCallsAreNone)
+{
+    make_good_blob();
+    for (unsigned i = 0; i < 4; ++i) {
+        run(
+            [] {
+                leak_from_here_on();
+                auto *owner = new Program;
+                owner->create(Kind::compute, 0);
+                raise(SIGKILL);
+            },
+            {Layer::any, true, -SIGKILL});
+        EXPECT_EQ(state_of_a_start(), "loaded") << i;
+    }
+}
+
+// Killed while the driver compiles what the blob does not hold: never the blob's fault.
+TEST_F(CrashGuardTest, KillsWhileSomethingNewIsCompiledPutNothingAway)
+{
+    make_good_blob();
+    for (unsigned i = 0; i < 8; ++i) {
+        run(
+            [i] {
+                leak_from_here_on();
+                auto *owner = new Program;
+                owner->create(Kind::compute, 0);
+                test_icd_on_compile([](void *) { raise(SIGKILL); }, nullptr);
+                owner->create(Kind::compute, 100 + i);
+            },
+            {Layer::any, true, -SIGKILL});
+        run(program); // without it, for one start
+        EXPECT_EQ(state_of_a_start(), "loaded") << i;
+        EXPECT_FALSE(is_put_away()) << i;
+    }
+}
+
+// Not even the next start goes without the blob.
+TEST_F(CrashGuardTest, ADeathInALongCallIsNone)
+{
+    make_good_blob();
+    for (unsigned i = 0; i < 2; ++i) {
+        run(
+            [&, i] {
+                leak_from_here_on();
+                static std::filesystem::path root;
+                root = cache_root();
+                auto *owner = new Program;
+                test_icd_on_compile(
+                    [](void *) {
+                        EXPECT_TRUE(find_page(root).died) << "if it died now";
+                        while (find_page(root).died) {
+                            usleep(1000);
+                        }
+                        raise(SIGKILL);
+                    },
+                    nullptr);
+                owner->create(Kind::compute, 100 + i);
+            },
+            {Layer::any, true, -SIGKILL});
+        EXPECT_EQ(state_of_a_start(), "loaded") << i;
+    }
+}
+
+// A program that calls exit() while another of its threads compiles.
+TEST_F(CrashGuardTest, AnExitWithAThreadInsideIsNone)
+{
+    make_good_blob();
+    run([] {
+        leak_from_here_on();
+        auto *owner = new Program;
+        owner->create(Kind::compute, 0);
+        static std::atomic<bool> inside{false};
+        test_icd_on_compile(
+            [](void *) {
+                inside = true;
+                pause();
+            },
+            nullptr);
+        std::thread([owner] { owner->create(Kind::compute, 100); }).detach();
+        while (!inside) {
+            std::this_thread::yield();
+        }
+    });
+    EXPECT_EQ(state_of_a_start(), "loaded");
+}
+
+// A driver that dies as it reads the blob for a save of other processes' caches with it.
+TEST_F(CrashGuardTest, ABlobThatKillsAsItIsLoadedIsPutAwayAfterTwoDeaths)
+{
+    make_good_blob();
+    EXPECT_EQ(count_lost([&] {
+                  // Where the blob is skipped, the driver is given none.
+                  environment["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+                  const Outcome outcome = run(
+                      [] { Program().create(Kind::compute, 0); }, {Layer::any, true, 0, true});
+                  environment.erase("WPTEST_ICD_CACHE_CREATE");
+                  return outcome.status == 0 && is_put_away();
+              }),
+              3u)
+        << "two deaths, and the start between that goes without it";
+}
+
+// A page is gone with its device, and with its process.
+TEST_F(CrashGuardTest, LeavesNothingBehind)
+{
+    make_good_blob();
+    const auto count_pages = [&] {
+        const auto entries = std::filesystem::recursive_directory_iterator(cache_root());
+        return std::count_if(begin(entries), end(entries), [](const auto &entry) {
+            return entry.path().parent_path().extension() == ".loading";
+        });
+    };
+    EXPECT_EQ(count_pages(), 0);
+    run([] {
+        leak_from_here_on();
+        (new Program)->create(Kind::compute, 0); // never destroyed
+    });
+    EXPECT_EQ(count_pages(), 0);
+    run([&] {
+        Program owner;
+        owner.create(Kind::compute, 0);
+        EXPECT_EQ(count_pages(), 1);
+    });
+    EXPECT_EQ(count_pages(), 0);
+}
+
+class RealCrashGuardTest : public RealDriversTest {};
+
+// RADV dies of some damage, late or at once, and lives with other.
+TEST_F(RealCrashGuardTest, DamagedBlobsCostTwoStartsAtMost)
+{
+    use_radv();
+    environment["WARMPIPE_APP"] = "program";
+    client();
+    const auto file = cache_file();
+    const std::vector<uint8_t> good = read_bytes(file);
+    const unsigned blobs = times("WARMPIPE_CRASH_BLOBS", 4);
+    std::minstd_rand random(times("WARMPIPE_CRASH_SEED", 1));
+    unsigned deadly = 0;
+    for (unsigned i = 0; i < blobs; ++i) {
+        put_back(file, good);
+        change_blob(file, [&](std::vector<uint8_t> &blob) {
+            for (unsigned byte = 0; byte < 64; ++byte) {
+                blob[32 + random() % (blob.size() - 32)] ^= static_cast<uint8_t>(1 + random() % 255);
+            }
+        });
+        const unsigned lost = count_lost([&] {
+            const Outcome outcome =
+                execute({PIPELINES_CLIENT, "--compute", "20", "--graphics", "10"},
+                        {Layer::any, true, 0, true});
+            return outcome.status == 0;
+        });
+        EXPECT_LE(lost, 2u) << "blob " << i;
+        deadly += lost > 0;
+    }
+    RecordProperty("deadly", static_cast<int>(deadly));
+    printf("%u of %u blobs were deadly\n", deadly, blobs);
+}
+
+} // namespace
