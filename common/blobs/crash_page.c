@@ -309,6 +309,7 @@ void crash_page_read(const void *data, struct crash_finding *ret_finding)
         .returned = page.returned != 0,
         .passed = page.passed != 0,
         .saved = page.saved,
+        .saving = page.saving,
     };
     for (unsigned i = 0; i < CRASH_SLOTS; i++) {
         const struct crash_slot *slot = &page.slots[i];

@@ -67,8 +67,8 @@ struct crash_page {
     CRASH_ATOMIC(uint32_t) returned;         /* a creation with the blob has returned */
     CRASH_ATOMIC(uint32_t) passed;           /* what the death that it knows of was in has returned here */
     uint32_t reserved;
-    CRASH_ATOMIC(uint64_t) saved; /* generation of the file that this process wrote last; 0: none */
-    uint64_t reserved_too;
+    CRASH_ATOMIC(uint64_t) saved;  /* generation of the file that this process wrote last; 0: none */
+    CRASH_ATOMIC(uint64_t) saving; /* of the one that it is writing; 0: none */
     struct crash_slot slots[CRASH_SLOTS];
 };
 
@@ -152,6 +152,7 @@ struct crash_finding {
     bool returned; /* as in the page */
     bool passed;
     uint64_t saved;
+    uint64_t saving;
     struct crash_keys keys;
 };
 

@@ -86,11 +86,11 @@ enum status identity_files_read_header(const struct identity_files *files, int d
 
 static enum status write_envelope(const struct identity_files *files, int directory_fd,
                                   const char *name, const void *data, size_t size,
-                                  uint64_t *ret_generation)
+                                  uint64_t generation)
 {
     const struct envelope envelope = {
         .identity = files->identity,
-        .generation = unique_draw(),
+        .generation = generation,
         .saved_at = (uint64_t)time(NULL),
         .blob = data,
         .blob_size = size,
@@ -104,7 +104,6 @@ static enum status write_envelope(const struct identity_files *files, int direct
     };
     const enum status reason = file_replace(directory_fd, name, parts, 2);
     if (reason == STATUS_ok) {
-        *ret_generation = envelope.generation;
         in_use_add(files->path);
     }
     return reason;
@@ -122,12 +121,12 @@ static enum status move_directory_away(const struct identity_files *files, int d
 
 enum status identity_files_write(const struct identity_files *files, int directory_fd,
                                  const char *name, const void *data, size_t size,
-                                 uint64_t *ret_generation)
+                                 uint64_t generation)
 {
-    enum status reason = write_envelope(files, directory_fd, name, data, size, ret_generation);
+    enum status reason = write_envelope(files, directory_fd, name, data, size, generation);
     if (reason == STATUS_not_a_file && strcmp(name, files->file_name) == 0 &&
         move_directory_away(files, directory_fd) == STATUS_ok) {
-        reason = write_envelope(files, directory_fd, name, data, size, ret_generation);
+        reason = write_envelope(files, directory_fd, name, data, size, generation);
     }
     return reason;
 }

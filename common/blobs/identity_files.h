@@ -47,11 +47,11 @@ enum status identity_files_lock(const struct identity_files *files, int director
 enum status identity_files_read_header(const struct identity_files *files, int directory_fd,
                                        const char *name, struct envelope *ret_envelope);
 
-/* Replaces the cache file or a part by an envelope around `data`, with a new generation. A
- * directory in place of the cache file is moved to quarantine/ first. */
+/* Replaces the cache file or a part by an envelope around `data`, with this generation, which is new
+ * (unique_draw). A directory in place of the cache file is moved to quarantine/ first. */
 enum status identity_files_write(const struct identity_files *files, int directory_fd,
                                  const char *name, const void *data, size_t size,
-                                 uint64_t *ret_generation);
+                                 uint64_t generation);
 
 /* Markers that are set at the same time: those of one load, or of one merge. At most 16 blobs are
  * loaded at a time. */

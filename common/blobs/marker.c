@@ -225,7 +225,9 @@ static void remove_failure(const struct marker_folder *folder, uint64_t generati
 /* Whether the process of the record used a blob of this generation. */
 static bool is_about(const struct marker_record *record, uint64_t generation)
 {
-    return record->generation == generation || record->finding.saved == generation;
+    const struct crash_finding *finding = &record->finding;
+    return record->generation == generation || finding->saved == generation ||
+           finding->saving == generation;
 }
 
 /* What it counts as goes into the file first. */
@@ -330,9 +332,11 @@ void marker_forget(const struct marker_folder *folder, uint64_t generation)
 void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count)
 {
     for (size_t i = 0; i < folder->dead_count; i++) {
-        if (!contains_generation(generations, count, folder->dead[i].generation) &&
-            !contains_generation(generations, count, folder->dead[i].finding.saved)) {
-            remove_marker(folder, &folder->dead[i]);
+        const struct marker_record *dead = &folder->dead[i];
+        if (!contains_generation(generations, count, dead->generation) &&
+            !contains_generation(generations, count, dead->finding.saved) &&
+            !contains_generation(generations, count, dead->finding.saving)) {
+            remove_marker(folder, dead);
         }
     }
     for (size_t i = 0; i < folder->failure_count; i++) {
@@ -350,8 +354,17 @@ void marker_follow(int directory_fd, const char *name, uint64_t from, uint64_t t
     format_failure_name(to, to_name);
     const int fd = open_marker_folder(directory_fd, name);
     if (fd >= 0) {
-        renameat(fd, from_name, fd, to_name); /* there is none, as a rule */
+        linkat(fd, from_name, fd, to_name, 0); /* there is none, as a rule */
         close(fd);
+    }
+}
+
+void marker_forget_failure(int directory_fd, const char *name, uint64_t generation)
+{
+    struct marker_folder folder = {.fd = open_marker_folder(directory_fd, name)};
+    if (folder.fd >= 0) {
+        remove_failure(&folder, generation);
+        close(folder.fd);
     }
 }
 

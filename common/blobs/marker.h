@@ -109,9 +109,10 @@ void marker_forget(const struct marker_folder *folder, uint64_t generation);
 /* Removes what the folder says about generations other than these, which are all that exist. */
 void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count);
 
-/* A file with this generation takes the place of one of that: what is known of deaths goes along.
- */
+/* A file of generation `to` is about to hold what one of `from` holds: what is known of deaths goes
+ * along. The other takes it back, or ends what was known of a file that is gone. */
 void marker_follow(int directory_fd, const char *name, uint64_t from, uint64_t to);
+void marker_forget_failure(int directory_fd, const char *name, uint64_t generation);
 
 /* A marker that this process has set. Zero-initialize; not moved while it stands. */
 struct marker {

@@ -432,42 +432,66 @@ static void restart_from_empty(struct store *store)
     store->loaded = false;
 }
 
-/* What was loaded is in the file of this generation as well. */
-static void note_saved(const struct store *store, uint64_t generation)
+/* What was loaded is about to be in the file of this generation as well, or is; 0: in none. */
+static void note_generation(const struct store *store, bool is_saved, uint64_t generation)
 {
     for (size_t i = 0; i < store->loading.count; i++) {
         struct crash_page *page = atomic_load(&store->loading.markers[i].guard.page);
         if (page) {
-            atomic_store(&page->saved, generation);
+            atomic_store(is_saved ? &page->saved : &page->saving, generation);
         }
     }
 }
 
-/* Replaces the file. What is known of deaths goes along, of what was loaded and what was merged. */
+/* Writes a file. The page names its generation before it is there, since the process may die at any
+ * moment. */
+static enum status write_noted(struct store *store, int directory_fd, const char *name,
+                               const void *data, size_t size, uint64_t generation)
+{
+    note_generation(store, false, generation);
+    const enum status reason =
+        identity_files_write(&store->files, directory_fd, name, data, size, generation);
+    if (reason == STATUS_ok) {
+        note_generation(store, true, generation);
+    }
+    note_generation(store, false, 0);
+    return reason;
+}
+
+/* The file of this generation holds what that one held, or what was merged does: what is known of
+ * deaths goes along, before it stands. */
+static void copy_strikes(const struct store *store, int directory_fd, uint64_t to)
+{
+    const char *name = store->files.loading_name;
+    for (size_t i = 0; i < store->merging.count; i++) {
+        const struct marker *marker = &store->merging.markers[i];
+        if (marker->failure != 0 && !crash_guard_has_passed(&marker->guard)) {
+            marker_follow(directory_fd, name, marker->generation, to);
+        }
+    }
+    if (store->known != 0) {
+        marker_follow(directory_fd, name, store->known, to);
+    }
+}
+
 static enum status write_cache_file(struct store *store, int directory_fd, const void *data,
                                     size_t size)
 {
-    const uint64_t before = store->known;
-    const enum status reason = identity_files_write(
-        &store->files, directory_fd, store->files.file_name, data, size, &store->known);
-    if (reason != STATUS_ok) {
-        return reason;
+    const uint64_t generation = unique_draw();
+    copy_strikes(store, directory_fd, generation);
+    const enum status reason = write_noted(store, directory_fd, store->files.file_name, data, size,
+                                           generation);
+    const uint64_t gone = reason == STATUS_ok ? store->known : generation;
+    if (gone != 0) {
+        marker_forget_failure(directory_fd, store->files.loading_name, gone);
     }
-    const char *loading_name = store->files.loading_name;
-    for (size_t i = 0; i < store->merging.count; i++) {
-        struct marker *marker = &store->merging.markers[i];
-        if (marker->failure != 0 && !crash_guard_has_passed(&marker->guard)) {
-            marker_follow(directory_fd, loading_name, marker->generation, store->known);
+    if (reason == STATUS_ok) {
+        store->known = generation;
+        for (size_t i = 0; i < store->loading.count; i++) {
+            store->loading.markers[i].generation = generation;
         }
     }
-    if (before != 0) {
-        marker_follow(directory_fd, loading_name, before, store->known);
-    }
-    for (size_t i = 0; i < store->loading.count; i++) {
-        store->loading.markers[i].generation = store->known;
-    }
-    note_saved(store, store->known);
-    return STATUS_ok;
+    return reason;
 }
 
 enum status store_commit(struct store *store, const void *data, size_t size)
@@ -517,13 +541,9 @@ static enum status write_own_part(struct store *store, int directory_fd, const v
         parts.count >= PARTS_MAX) {
         return STATUS_too_many_parts;
     }
-    uint64_t generation;
-    const enum status reason = identity_files_write(&store->files, directory_fd, store->part_name,
-                                                    data, size, &generation);
-    if (reason == STATUS_ok) {
-        store->has_part = true;
-        note_saved(store, generation);
-    }
+    const enum status reason =
+        write_noted(store, directory_fd, store->part_name, data, size, unique_draw());
+    store->has_part = store->has_part || reason == STATUS_ok;
     return reason;
 }
 
