@@ -67,8 +67,7 @@ static struct crash_slot *crash_slot_of(struct crash_page *page)
 static void crash_after_fork_in_child(void)
 {
     const unsigned own = crash_own_slot;
-    atomic_store(&crash_taken_slots,
-                 own > 0 && own <= CRASH_SLOTS ? UINT64_C(1) << (own - 1) : 0);
+    atomic_store(&crash_taken_slots, own > 0 && own <= CRASH_SLOTS ? UINT64_C(1) << (own - 1) : 0);
     for (size_t i = 0; i < GUARDS_MAX; i++) {
         struct crash_guard *guard = atomic_load(&crash_guards[i]);
         struct crash_page *page = guard ? atomic_load(&guard->page) : NULL;
@@ -135,8 +134,7 @@ static struct crash_page *crash_map(int fd)
         posix_fallocate(fd, 0, sizeof(struct crash_page)) != 0) {
         return NULL;
     }
-    void *memory =
-        mmap(NULL, sizeof(struct crash_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *memory = mmap(NULL, sizeof(struct crash_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -248,8 +246,7 @@ void crash_guard_end(struct crash_guard *guard)
 
 bool crash_guard_has_passed(const struct crash_guard *guard)
 {
-    return guard->known.count > 0 &&
-           atomic_load(&guard->passed) == (1U << guard->known.count) - 1;
+    return guard->known.count > 0 && atomic_load(&guard->passed) == (1U << guard->known.count) - 1;
 }
 
 void crash_guard_end_all(void)
@@ -257,9 +254,8 @@ void crash_guard_end_all(void)
     for (size_t i = 0; i < GUARDS_MAX; i++) {
         struct crash_guard *guard = atomic_load(&crash_guards[i]);
         struct crash_page *page = guard ? atomic_load(&guard->page) : NULL;
-        const bool is_inside =
-            page && crash_own_slot > 0 && crash_own_slot <= CRASH_SLOTS &&
-            atomic_load(&page->slots[crash_own_slot - 1].state) != CRASH_OUTSIDE;
+        const bool is_inside = page && crash_own_slot > 0 && crash_own_slot <= CRASH_SLOTS &&
+                               atomic_load(&page->slots[crash_own_slot - 1].state) != CRASH_OUTSIDE;
         if (page && !is_inside) {
             crash_guard_end(guard);
         }
@@ -314,13 +310,12 @@ void crash_page_read(const void *data, struct crash_finding *ret_finding)
     for (unsigned i = 0; i < CRASH_SLOTS; i++) {
         const struct crash_slot *slot = &page.slots[i];
         const bool is_inside = slot->state == CRASH_INSIDE || slot->state == CRASH_INSIDE_OTHER;
-        if (is_inside && slot->long_count != slot->count &&
-            finding.keys.count < CRASH_KEYS_MAX) {
+        if (is_inside && slot->long_count != slot->count && finding.keys.count < CRASH_KEYS_MAX) {
             finding.keys.keys[finding.keys.count++] = slot->key;
             finding.stored |= slot->state == CRASH_INSIDE;
         }
     }
-    finding.died = finding.keys.count > 0 && page.ended == 0 &&
-                   memcmp(boot, page.boot, CRASH_BOOT_SIZE) == 0;
+    finding.died =
+        finding.keys.count > 0 && page.ended == 0 && memcmp(boot, page.boot, CRASH_BOOT_SIZE) == 0;
     *ret_finding = finding;
 }

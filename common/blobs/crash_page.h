@@ -15,8 +15,8 @@
  *     3 → 1   crash_guard_lower
  *
  * Raising and lowering are plain stores of the thread that owns the slot: no system call, no atomic
- * read-modify-write. A thread takes a slot at its first raise, of all pages alike, and gives it back
- * when it ends; further threads than CRASH_SLOTS are not guarded.
+ * read-modify-write. A thread takes a slot at its first raise, of all pages alike, and gives it
+ * back when it ends; further threads than CRASH_SLOTS are not guarded.
  *
  * The file is locked (flock(2)) as long as its process lives. In the child of a fork the page is
  * replaced by memory that nobody reads. */
@@ -63,11 +63,11 @@ struct crash_slot {
 struct crash_page {
     uint8_t record[CRASH_RECORD_SIZE]; /* marker.h */
     uint8_t boot[CRASH_BOOT_SIZE];     /* which start of the machine this is; zeros: not known */
-    CRASH_ATOMIC(uint32_t) ended;            /* the process, or its use of the blob, ends in order */
-    CRASH_ATOMIC(uint32_t) returned;         /* a creation with the blob has returned */
-    CRASH_ATOMIC(uint32_t) passed;           /* what the death that it knows of was in has returned here */
+    CRASH_ATOMIC(uint32_t) ended;      /* the process, or its use of the blob, ends in order */
+    CRASH_ATOMIC(uint32_t) returned;   /* a creation with the blob has returned */
+    CRASH_ATOMIC(uint32_t) passed; /* what the death that it knows of was in has returned here */
     uint32_t reserved;
-    CRASH_ATOMIC(uint64_t) saved;  /* generation of the file that this process wrote last; 0: none */
+    CRASH_ATOMIC(uint64_t) saved; /* generation of the file that this process wrote last; 0: none */
     CRASH_ATOMIC(uint64_t) saving; /* of the one that it is writing; 0: none */
     struct crash_slot slots[CRASH_SLOTS];
 };
@@ -96,7 +96,7 @@ bool crash_keys_share(const struct crash_keys *one, const struct crash_keys *oth
 struct crash_guard {
     CRASH_ATOMIC(struct crash_page *) page; /* NULL: nothing is guarded */
     struct file_kept file;
-    struct crash_keys known; /* of the death that is to be disproved */
+    struct crash_keys known;       /* of the death that is to be disproved */
     CRASH_ATOMIC(uint32_t) passed; /* a bit for each of them */
 };
 

@@ -47,8 +47,8 @@ enum status identity_files_lock(const struct identity_files *files, int director
 enum status identity_files_read_header(const struct identity_files *files, int directory_fd,
                                        const char *name, struct envelope *ret_envelope);
 
-/* Replaces the cache file or a part by an envelope around `data`, with this generation, which is new
- * (unique_draw). A directory in place of the cache file is moved to quarantine/ first. */
+/* Replaces the cache file or a part by an envelope around `data`, with this generation, which is
+ * new (unique_draw). A directory in place of the cache file is moved to quarantine/ first. */
 enum status identity_files_write(const struct identity_files *files, int directory_fd,
                                  const char *name, const void *data, size_t size,
                                  uint64_t generation);

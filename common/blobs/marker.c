@@ -238,7 +238,8 @@ static void make_failure(const struct marker_folder *folder, const struct marker
     char to[FAILURE_NAME_SIZE];
     unique_format(record->id, from);
     format_failure_name(generation, to);
-    const int fd = record->is_page ? openat(folder->fd, from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    const int fd =
+        record->is_page ? openat(folder->fd, from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
     if (fd >= 0) {
         uint8_t memory[sizeof deaths];
         struct bytes bytes = {.data = memory, .capacity = sizeof memory};
@@ -267,8 +268,7 @@ static bool is_blocking(const struct marker_record *first, const struct marker_r
 {
     const bool is_same = is_same_pipeline(first, second);
     if (second->finding.stored) {
-        return is_same || first->deaths >= 2 ||
-               (first->deaths >= 1 && !second->finding.returned);
+        return is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned);
     }
     return is_same && first->deaths >= 1;
 }

@@ -58,7 +58,8 @@ struct marker_record {
     uint32_t process;
     char program[MARKER_PROGRAM_SIZE]; /* terminated, printable */
     bool is_page;
-    uint32_t deaths; /* of a page: that count, its process knew of; of a .strike: its own included */
+    uint32_t
+        deaths; /* of a page: that count, its process knew of; of a .strike: its own included */
     struct crash_finding finding;
 };
 

@@ -31,7 +31,7 @@ struct store {
     size_t foreign_count;
     struct store_blob foreign[MARKERS_MAX];
     struct crash_call merge_calls[MARKERS_MAX]; /* between store_merging and store_merged */
-    struct parts taken; /* parts that the commit makes superfluous */
+    struct parts taken;                         /* parts that the commit makes superfluous */
 };
 
 void store_blob_free(struct store_blob *blob)
@@ -131,8 +131,8 @@ bool store_has_plain_marker(const struct store *store)
 void store_merging(struct store *store)
 {
     for (size_t i = 0; i < store->merging.count; i++) {
-        store->merge_calls[i] = crash_guard_raise(&store->merging.markers[i].guard,
-                                                  CRASH_KEY_MERGE, CRASH_INSIDE);
+        store->merge_calls[i] =
+            crash_guard_raise(&store->merging.markers[i].guard, CRASH_KEY_MERGE, CRASH_INSIDE);
     }
 }
 
@@ -479,8 +479,8 @@ static enum status write_cache_file(struct store *store, int directory_fd, const
 {
     const uint64_t generation = unique_draw();
     copy_strikes(store, directory_fd, generation);
-    const enum status reason = write_noted(store, directory_fd, store->files.file_name, data, size,
-                                           generation);
+    const enum status reason =
+        write_noted(store, directory_fd, store->files.file_name, data, size, generation);
     const uint64_t gone = reason == STATUS_ok ? store->known : generation;
     if (gone != 0) {
         marker_forget_failure(directory_fd, store->files.loading_name, gone);

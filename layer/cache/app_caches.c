@@ -272,8 +272,8 @@ static bool app_caches_create_seeded(struct app_caches *caches,
     VkPipelineCacheCreateInfo seeded = *create_info;
     seeded.initialDataSize = seed->size;
     seeded.pInitialData = seed->data;
-    const bool made = app_caches_create_down(caches, &seeded, allocator, CRASH_INSIDE,
-                                             ret_cache) == VK_SUCCESS;
+    const bool made =
+        app_caches_create_down(caches, &seeded, allocator, CRASH_INSIDE, ret_cache) == VK_SUCCESS;
     if (made) {
         log_info("the program comes without the pipeline cache that it keeps: it gets %zu bytes",
                  seed->size);

@@ -282,8 +282,8 @@ static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cach
     if (merge->count > 0) {
         const bool is_of_blob =
             merge->is_of_blob || app_cache_state_of_call(merge->target) != CRASH_OUTSIDE;
-        const struct crash_call call = driver_cache_enter(
-            driver, CRASH_KEY_READ, is_of_blob ? CRASH_INSIDE : CRASH_OUTSIDE);
+        const struct crash_call call =
+            driver_cache_enter(driver, CRASH_KEY_READ, is_of_blob ? CRASH_INSIDE : CRASH_OUTSIDE);
         result = caches->table->MergePipelineCaches(caches->device, destination, merge->count,
                                                     merge->sources);
         driver_cache_leave(driver, &call);

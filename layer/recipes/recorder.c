@@ -42,12 +42,12 @@ struct recorder {
     void (*tell_unsaved)(void *user); /* NULL: nobody is told */
     void *unsaved_user;
 
-    atomic_bool opened;           /* what follows is set and stays */
-    struct recipes *disk;         /* what was recorded before; NULL: nothing */
-    uint32_t day;                 /* today: days since 1970-01-01 UTC */
-    struct digest_set used_today; /* pipelines on disk, in this environment */
+    atomic_bool opened;            /* what follows is set and stays */
+    struct recipes *disk;          /* what was recorded before; NULL: nothing */
+    uint32_t day;                  /* today: days since 1970-01-01 UTC */
+    struct digest_set used_today;  /* pipelines on disk, in this environment */
     struct digest_set never_saved; /* likewise: their process ended before it saved them */
-    atomic_bool is_broken;        /* nothing more can be written */
+    atomic_bool is_broken;         /* nothing more can be written */
 
     pthread_mutex_t lock;             /* over what follows */
     struct recipe_forms forms;        /* that pipelines may refer to */

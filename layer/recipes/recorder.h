@@ -50,7 +50,8 @@ void recorder_keep(struct recorder *recorder, const struct canonical *form);
 
 /* What is to be recorded of a pipeline, if it is created, by the form that dedup_encode has just
  * given. NULL: nothing. To be given to recorder_submit or recipe_draft_free in the same call of the
- * program's. *ret_stored: recipes of earlier runs have it, and what was compiled of it was saved. */
+ * program's. *ret_stored: recipes of earlier runs have it, and what was compiled of it was saved.
+ */
 struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *dedup,
                                     const struct canonical *form, bool *ret_stored);
 

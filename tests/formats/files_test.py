@@ -96,6 +96,10 @@ class Golden(unittest.TestCase):
         name = "0123456789abcdef"
         marker = formats.read_named_marker(name, read(f"{GOLDEN}/marker/{name}"))
         self.assertEqual(marker["strike"], 0x1122334455667788)
+        name = "8123456789abcdef"
+        page = formats.read_named_marker(name, read(f"{GOLDEN}/marker/{name}"))
+        self.assertEqual((page["strike"], page["saved"], page["keys"], page["counts"]),
+                         (0x1122334455667788, 0x0102030405060708, [0x69B6BADBAD5C4C53], True))
 
     def test_recipes(self):
         for name, sealed in (("0123456789abcdef", True), ("fedcba9876543210", False)):

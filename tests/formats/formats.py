@@ -130,15 +130,31 @@ def read_envelope(data, pointer_size=None):
     return envelope
 
 
-# Loading markers and strikes
+# Markers and strikes
+
+SLOTS = 64
+
 
 def read_marker(data):
+    """A plain record, or a page of this machine's byte order."""
     cursor = Cursor(data, "invalid")
-    if cursor.bytes(8) != b"wpmark\n\x01":
+    magic = cursor.bytes(8)
+    if magic not in (b"wpmark\n\x01", b"wpmark\n\x02"):
         raise Refused("invalid")
     marker = {name: cursor.u64() for name in ("id", "generation", "strike", "set_at")}
     marker["process"] = cursor.u32()
     marker["program"] = cursor.bytes(32)
+    marker.update(saved=0, writing=0, keys=[1], counts=True)
+    if magic[7] == 2:
+        marker["deaths"] = cursor.u32()
+        marker["boot"] = cursor.bytes(16)
+        fields = struct.unpack("=4I2Q", cursor.bytes(32))
+        marker.update(zip(("ended", "returned", "disproved"), fields))
+        marker.update(saved=fields[4], writing=fields[5])
+        slots = [struct.unpack("=Q6I", cursor.bytes(32)) for _ in range(SLOTS)]
+        inside = [slot for slot in slots if slot[1] in (1, 2) and slot[2] != slot[3]]
+        marker.update(keys=[slot[0] for slot in inside][:8],
+                      counts=any(slot[1] == 1 for slot in inside))
     cursor.done()
     if marker["id"] == 0:
         raise Refused("invalid")
@@ -393,8 +409,8 @@ def read_named_envelope(name, data):
 
 def read_named_marker(name, data):
     marker = read_marker(data)
-    named = int(name[:16], 16)
-    if named != (marker["generation"] if name.endswith(".strike") else marker["id"]):
+    # A strike goes along with what is saved, to generations that its process has not seen.
+    if not name.endswith(".strike") and int(name[:16], 16) != marker["id"]:
         raise Refused("wrong_name")
     return marker
 

@@ -25,7 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(record.id == 0x5555555555555555, "a refused record changes nothing");
         return 0;
     }
-    require(size == MARKER_RECORD_SIZE && record.id != 0, "a whole record");
+    require(size == (record.is_page ? sizeof(struct crash_page) : MARKER_RECORD_SIZE) &&
+                record.id != 0 && record.finding.keys.count <= CRASH_KEYS_MAX,
+            "a whole record or page");
     require(memchr(record.program, '\0', sizeof(record.program)) != NULL, "the name ends");
     for (const char *at = record.program; *at; at++) {
         require(*at >= ' ' && *at <= '~', "the name can be printed");
@@ -33,7 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct bytes bytes = {0};
     marker_record_put(&bytes, &record);
     const size_t numbers = MARKER_RECORD_SIZE - MARKER_PROGRAM_SIZE;
-    require(bytes.size == size && memcmp(bytes.data, data, numbers) == 0, "it is written as read");
+    require(bytes.size == (record.is_page ? CRASH_RECORD_SIZE : size) &&
+                memcmp(bytes.data, data, numbers) == 0,
+            "it is written as read");
     bytes_free(&bytes);
     return 0;
 }

@@ -133,4 +133,26 @@ TEST(GoldenMarker, IsAsItWas)
     bytes_free(&bytes);
 }
 
+TEST(GoldenMarker, APageIsAsItWas)
+{
+    const std::string file = golden("marker/8123456789abcdef");
+    marker_record record = {};
+    ASSERT_TRUE(marker_record_parse(file.data(), file.size(), &record));
+    EXPECT_TRUE(record.is_page);
+    EXPECT_EQ(record.id, 0x8123456789abcdefu);
+    EXPECT_EQ(record.generation, 0xfedcba9876543210u);
+    EXPECT_EQ(record.failure, 0x1122334455667788u);
+    EXPECT_EQ(record.deaths, 1u);
+    EXPECT_STREQ(record.program, "a program");
+    const crash_finding &finding = record.finding;
+    EXPECT_FALSE(finding.died) << "the machine was started anew";
+    EXPECT_TRUE(finding.stored);
+    EXPECT_TRUE(finding.returned);
+    EXPECT_TRUE(finding.passed);
+    EXPECT_EQ(finding.saved, 0x0102030405060708u);
+    EXPECT_EQ(finding.saving, 0x1112131415161718u);
+    ASSERT_EQ(finding.keys.count, 1u) << "one is outside, one is in a long call";
+    EXPECT_EQ(finding.keys.keys[0], 0x69b6badbad5c4c53u);
+}
+
 } // namespace

@@ -106,6 +106,18 @@ def main():
                       1700000000, 4242)
         + b"a program".ljust(32, b"\0"),
     )
+    slots = [(0x69B6BADBAD5C4C53, 1, 31, 30), (1, 0, 5, 0), (0x0B41187009BC5900, 2, 7, 7)]
+    write(
+        "marker/8123456789abcdef",
+        b"wpmark\n\x02"
+        + struct.pack("<4QI", 0x8123456789ABCDEF, 0xFEDCBA9876543210, 0x1122334455667788,
+                      1700000000, 4242)
+        + b"a program".ljust(32, b"\0")
+        + struct.pack("<I", 1)
+        + bytes(range(16))
+        + struct.pack("<4I2Q", 0, 1, 1, 0, 0x0102030405060708, 0x1112131415161718)
+        + b"".join(struct.pack("<Q3I12x", *slot) for slot in slots).ljust(64 * 32, b"\0"),
+    )
 
 
 if __name__ == "__main__":

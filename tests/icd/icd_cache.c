@@ -17,8 +17,8 @@ struct icd_cache {
     uint64_t *pipelines; /* sorted, so that equal content makes equal data */
     uint32_t count;
     uint32_t capacity;
-    uint64_t grown;                  /* WPTEST_ICD_DATA=growing */
-    uint64_t damaged[MAX_DAMAGED];   /* WPTEST_ICD_TRUST: pipelines whose records are damaged */
+    uint64_t grown;                /* WPTEST_ICD_DATA=growing */
+    uint64_t damaged[MAX_DAMAGED]; /* WPTEST_ICD_TRUST: pipelines whose records are damaged */
     uint32_t damaged_count;
 };
 

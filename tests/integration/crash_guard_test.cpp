@@ -318,7 +318,8 @@ TEST_F(RealCrashGuardTest, DamagedBlobsCostTwoStartsAtMost)
         put_back(file, good);
         change_blob(file, [&](std::vector<uint8_t> &blob) {
             for (unsigned byte = 0; byte < 64; ++byte) {
-                blob[32 + random() % (blob.size() - 32)] ^= static_cast<uint8_t>(1 + random() % 255);
+                blob[32 + random() % (blob.size() - 32)] ^=
+                    static_cast<uint8_t>(1 + random() % 255);
             }
         });
         const unsigned lost = count_lost([&] {
