@@ -181,7 +181,7 @@ static int inventory_compare_last_use(const void *left, const void *right)
     return strcmp(a->identity, b->identity);
 }
 
-/* Whether a process died while it loaded the blob of this generation. */
+/* Whether a process died in the driver with the blob of this generation. */
 static bool inventory_has_strike(int folder_fd, const struct inventory_item *item,
                                  uint64_t generation)
 {
