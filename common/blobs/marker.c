@@ -21,6 +21,9 @@ static const uint8_t page_magic[MARKER_MAGIC_SIZE] = {'w', 'p', 'm', 'a', 'r', '
 
 #define DEATHS_OFFSET MARKER_RECORD_SIZE
 
+/* So many repetitions of a death at a pipeline that the blob is not known to hold. */
+#define MANY_DEATHS 4
+
 static void format_failure_name(uint64_t generation, char ret_name[FAILURE_NAME_SIZE])
 {
     unique_format(generation, ret_name);
@@ -268,9 +271,10 @@ static bool is_blocking(const struct marker_record *first, const struct marker_r
 {
     const bool is_same = is_same_pipeline(first, second);
     if (second->finding.stored) {
-        return is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned);
+        return (is_same && first->finding.stored) || first->deaths >= 2 ||
+               (first->deaths >= 1 && !second->finding.returned);
     }
-    return is_same && first->deaths >= 1;
+    return is_same && first->deaths >= MANY_DEATHS;
 }
 
 enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t generation,

@@ -24,8 +24,8 @@
  *
  * BLOCKED is: the second death at the same pipeline; the second before a creation has returned; the
  * third. Deaths at pipelines that the blob is not known to hold do not count here: they are no more
- * likely of the blob than of the compile, or of somebody who ends the program meanwhile. But a
- * pipeline that was died at before counts (decision 0121).
+ * likely of the blob than of the compile, or of somebody who ends the program meanwhile. But those
+ * in a row at one pipeline do: a few of them are one too many (decision 0121).
  *
  * A marker names the death that it knew of when it was set, so many processes that die at the same
  * time are one death, whoever finds them, in whatever order. No further lock is needed: a process

@@ -118,8 +118,7 @@ bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache dest
     if (count == 0) {
         return true;
     }
-    /* All reads have one key, and take long enough to be killed in: three in a row are one's fault.
-     */
+    /* All reads have one key, and last long enough to be killed in: only many in a row count. */
     const struct crash_call call = driver_cache_enter(caches, CRASH_KEY_READ, CRASH_INSIDE_OTHER);
     VkResult result =
         caches->table->MergePipelineCaches(caches->device, destination, count, sources);
@@ -130,8 +129,7 @@ bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache dest
 static VkResult driver_cache_get_data(const struct driver_caches *caches, VkPipelineCache cache,
                                       size_t *size, void *data)
 {
-    /* All reads have one key, and take long enough to be killed in: three in a row are one's fault.
-     */
+    /* All reads have one key, and last long enough to be killed in: only many in a row count. */
     const struct crash_call call = driver_cache_enter(caches, CRASH_KEY_READ, CRASH_INSIDE_OTHER);
     VkResult result = caches->table->GetPipelineCacheData(caches->device, cache, size, data);
     driver_cache_leave(caches, &call);

@@ -519,7 +519,7 @@ TEST_F(Markers, OfDeathsAtPipelinesThatAreNotInTheBlobNeverBlock)
 
 TEST_F(Markers, OfDeathsAtOnePipelineBlockEvenIfItIsNotKnownToBeInTheBlob)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 5; i++) {
         EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR) << i;
         EXPECT_EQ(live({}), MARKER_FAILED_ONCE) << i;
     }
@@ -527,9 +527,11 @@ TEST_F(Markers, OfDeathsAtOnePipelineBlockEvenIfItIsNotKnownToBeInTheBlob)
     EXPECT_EQ(judge(), MARKER_BLOCKED);
 }
 
-TEST_F(Markers, OfOneThatIsKnownToBeInTheBlobByTheSecondDeathBlock)
+TEST_F(Markers, OfOneThatIsKnownToBeInTheBlobByTheSecondDeathBlockAtTheThird)
 {
     EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR);
+    EXPECT_EQ(live({}), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
     EXPECT_EQ(live({}), MARKER_FAILED_ONCE);
     EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
     EXPECT_EQ(judge(), MARKER_BLOCKED);
