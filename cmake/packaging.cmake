@@ -5,7 +5,8 @@
 #     cmake --preset package && cmake --build --preset package
 #     cpack --config build-package/CPackConfig.cmake -B build-package
 #
-# The layer is no library that anybody links to, so it lies in a folder of its own.
+# The packages of several architectures install side by side: what differs between them lies in
+# /usr/lib/<architecture>/, the manifests name the library alone, and all other files are the same.
 set(CPACK_PACKAGE_NAME warmpipe)
 set(CPACK_PACKAGE_VENDOR "warmpipe")
 set(CPACK_PACKAGE_CONTACT "warmpipe maintainers <maintainers@warmpipe.invalid>")
@@ -22,9 +23,17 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SECTION libs)
+# CPack knows a variable for Multi-Arch since 3.31 alone.
+set(CPACK_DEBIAN_PACKAGE_SECTION "libs\nMulti-Arch: same")
+set(debian_architectures x86_64-linux-gnu amd64 i386-linux-gnu i386 aarch64-linux-gnu arm64)
+list(FIND debian_architectures "${CMAKE_LIBRARY_ARCHITECTURE}" found)
+if(CMAKE_CROSSCOMPILING AND NOT found EQUAL -1)
+  math(EXPR found "${found} + 1")
+  list(GET debian_architectures ${found} CPACK_DEBIAN_PACKAGE_ARCHITECTURE)
+endif()
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libvulkan1")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # What Debian's policy asks for and no other installation needs.
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian/policy.cmake)
