@@ -5,7 +5,8 @@
 #     cmake --preset package && cmake --build --preset package
 #     cpack --config build-package/CPackConfig.cmake -B build-package
 #
-# The layer is no library that anybody links to, so it lies in a folder of its own.
+# The packages of several architectures install side by side: what differs between them lies in
+# /usr/lib/<architecture>/, the manifests name the library alone, and all other files are the same.
 set(CPACK_PACKAGE_NAME warmpipe)
 set(CPACK_PACKAGE_VENDOR "warmpipe")
 set(CPACK_PACKAGE_CONTACT "warmpipe maintainers <maintainers@warmpipe.invalid>")
@@ -24,10 +25,17 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_PACKAGE_HOMEPAGE ${PROJECT_HOMEPAGE_URL})
 set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON) # warmpipe-dbgsym, beside it; strips what is packed
-# The command serves programs of any architecture. CMake 3.31 writes the field, before that multiarch.cmake.
-set(CPACK_DEBIAN_PACKAGE_MULTIARCH foreign)
+# CMake 3.31 writes the field, before that multiarch.cmake.
+set(CPACK_DEBIAN_PACKAGE_MULTIARCH same)
+set(debian_architectures x86_64-linux-gnu amd64 i386-linux-gnu i386 aarch64-linux-gnu arm64)
+list(FIND debian_architectures "${CMAKE_LIBRARY_ARCHITECTURE}" found)
+if(CMAKE_CROSSCOMPILING AND NOT found EQUAL -1)
+  math(EXPR found "${found} + 1")
+  list(GET debian_architectures ${found} CPACK_DEBIAN_PACKAGE_ARCHITECTURE)
+endif()
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libvulkan1")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # What Debian's policy asks for and no other installation needs.
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian/policy.cmake)

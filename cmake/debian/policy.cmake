@@ -3,7 +3,12 @@
 # copyright file that refers to the licence instead of repeating it.
 set(usr ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
 set(doc ${usr}/share/doc/warmpipe)
-string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # SOURCE_DATE_EPOCH, where it is set
+# Of the sources, not of the build: the packages of two architectures must have the same files.
+# SOURCE_DATE_EPOCH wins, where it is set.
+file(TIMESTAMP ${CMAKE_CURRENT_LIST_DIR}/../../CHANGELOG.md date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+if(DEFINED ENV{SOURCE_DATE_EPOCH})
+  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+endif()
 file(MAKE_DIRECTORY ${doc})
 file(COPY_FILE ${CMAKE_CURRENT_LIST_DIR}/copyright ${doc}/copyright)
 file(WRITE ${doc}/changelog "warmpipe (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium

@@ -20,7 +20,7 @@ TEST_P(BatchTest, FailingElementsStayWhereTheyAre)
             for (bool early : {false, true}) {
                 Batch batch(program, GetParam(), {1, 2, 3});
                 for (size_t i = 0; i < 3; ++i) {
-                    batch.pipelines[i] = reinterpret_cast<VkPipeline>(0x5a5a5a5a);
+                    batch.pipelines[i] = (VkPipeline)0x5a5a5a5a;
                     if (early) {
                         batch.set_flags(i, VK_PIPELINE_CREATE_EARLY_RETURN_ON_FAILURE_BIT);
                     }
@@ -45,7 +45,7 @@ TEST_P(BatchTest, FailedCallsAreTheDriversOwn)
         Program program;
         for (VkResult result : {VK_ERROR_OUT_OF_HOST_MEMORY, VK_SUCCESS}) {
             Batch batch(program, GetParam(), {1, 2});
-            batch.pipelines = {reinterpret_cast<VkPipeline>(1), reinterpret_cast<VkPipeline>(1)};
+            batch.pipelines = {(VkPipeline)1, (VkPipeline)1};
             EXPECT_EQ(batch.create(), result);
             EXPECT_EQ(batch.pipelines[0] == VK_NULL_HANDLE, result != VK_SUCCESS);
             EXPECT_EQ(batch.pipelines[1] == VK_NULL_HANDLE, result != VK_SUCCESS);

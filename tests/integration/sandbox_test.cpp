@@ -270,6 +270,18 @@ TEST_F(SandboxTest, PrewarmEnds)
         {Layer::any, false, 0});
 }
 
+// The register that a system call's result is in.
+auto &result_of_call(ucontext_t &context)
+{
+#if defined __x86_64__
+    return context.uc_mcontext.gregs[REG_RAX];
+#elif defined __i386__
+    return context.uc_mcontext.gregs[REG_EAX];
+#else
+    return context.uc_mcontext.regs[0];
+#endif
+}
+
 // A broker in the process: the kernel raises SIGSYS, and a handler answers in the call's place. A
 // thread that blocks the signal would be the death of the process. Nothing tells such a sandbox
 // from none where it is there before the device, for the broker opens no status file.
@@ -283,7 +295,7 @@ TEST_F(SandboxTest, MayAnswerBySignal)
             broker.sa_flags = SA_SIGINFO;
             broker.sa_sigaction = [](int, siginfo_t *, void *context) {
                 answers_to_worker += gettid() != getpid();
-                static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RAX] = -EACCES;
+                result_of_call(*static_cast<ucontext_t *>(context)) = -EACCES;
             };
             ASSERT_EQ(sigaction(SIGSYS, &broker, nullptr), 0);
             ProgramOptions options;

@@ -49,7 +49,7 @@ class Samples {
         set.pBindings = &binding;
         sample.set_layout = encode(&set, {});
 
-        const VkDescriptorSetLayout sets[] = {reinterpret_cast<VkDescriptorSetLayout>(1)};
+        const VkDescriptorSetLayout sets[] = {(VkDescriptorSetLayout)1};
         VkPipelineLayoutCreateInfo layout = {};
         layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
         layout.setLayoutCount = 1;
@@ -67,9 +67,9 @@ class Samples {
         compute.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
         compute.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
         compute.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-        compute.stage.module = reinterpret_cast<VkShaderModule>(1);
+        compute.stage.module = (VkShaderModule)1;
         compute.stage.pName = "main";
-        compute.layout = reinterpret_cast<VkPipelineLayout>(2);
+        compute.layout = (VkPipelineLayout)2;
         return encode(&compute, {digest_of(sample.module), digest_of(sample.layout)});
     }
 

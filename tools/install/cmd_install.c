@@ -230,6 +230,10 @@ static bool install_put_library(struct install *install, const char *source_data
     char *manifest = output_format(install->verb, "%s/" LAYER_MANIFEST, source_data);
     struct bytes text = manifest ? install_read(manifest) : (struct bytes){0};
     char *source = text.data ? manifest_library(&text, manifest) : NULL;
+    if (source && !strchr(source, '/')) { /* a plain name, which the dynamic linker looks up */
+        free(source);
+        source = layer_installed_library();
+    }
     if (!source) {
         output_message("%s: the layer's library is not beside this program", install->verb);
     }

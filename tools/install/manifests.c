@@ -14,16 +14,36 @@
 #include "common/base/text.h"
 #include "common/files/file.h"
 
+/* False: it is not known. */
+static bool program_folder(char ret_folder[PATH_MAX])
+{
+    const ssize_t length = readlink("/proc/self/exe", ret_folder, PATH_MAX - 1);
+    if (length < 0) {
+        return false;
+    }
+    ret_folder[length] = '\0';
+    *strrchr(ret_folder, '/') = '\0';
+    return true;
+}
+
+char *layer_installed_library(void)
+{
+    char program[PATH_MAX];
+    char path[PATH_MAX + 256];
+    if (!program_folder(program)) {
+        return NULL;
+    }
+    snprintf(path, sizeof path, "%s/" WARMPIPE_LAYER_FROM_BINDIR "/" LAYER_LIBRARY, program);
+    return realpath(path, NULL);
+}
+
 char *layer_data_directory(void)
 {
     static const char *const places[] = {WARMPIPE_DATADIR_FROM_BINDIR, "../share"};
     char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length < 0) {
+    if (!program_folder(program)) {
         return NULL;
     }
-    program[length] = '\0';
-    *strrchr(program, '/') = '\0';
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         char path[PATH_MAX + 256];
         snprintf(path, sizeof path, "%s/%s/" LAYER_MANIFEST, program, places[i]);

@@ -22,6 +22,10 @@
  * tree, under the same prefix once installed. To be freed; NULL: there is none. */
 char *layer_data_directory(void);
 
+/* The library where the install step puts it, as far from this program. To be freed; NULL: it is
+ * not there. */
+char *layer_installed_library(void);
+
 /* The library_path of a manifest's text, made absolute where it is relative to the manifest at
  * `path`; a plain name stays one. To be freed; NULL: not a manifest of this layer, or no memory. */
 char *manifest_library(const struct bytes *text, const char *path);

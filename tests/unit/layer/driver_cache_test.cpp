@@ -12,7 +12,7 @@ extern "C" {
 
 namespace {
 
-const VkPipelineCache hot = reinterpret_cast<VkPipelineCache>(uintptr_t{0x20});
+const VkPipelineCache hot = (VkPipelineCache)0x20;
 
 std::string content; // of the device's cache
 size_t told_more;    // than there is, at a size query

@@ -392,7 +392,7 @@ TEST_F(RecipeCompact, LongChainsOfLibrariesAreRefused)
 {
     std::vector<SamplePipeline> chain = {a};
     for (int i = 0; i < 40; i++) {
-        const VkPipeline library = reinterpret_cast<VkPipeline>(1);
+        const VkPipeline library = (VkPipeline)1;
         VkPipelineLibraryCreateInfoKHR libraries = {};
         libraries.sType = VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR;
         libraries.libraryCount = 1;
