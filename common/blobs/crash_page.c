@@ -160,7 +160,9 @@ bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *rec
         return false;
     }
     crash_boot_id(page->boot);
-    memcpy(page->record, record->data, record->size);
+    if (record->size > 0) {
+        memcpy(page->record, record->data, record->size);
+    }
     return true;
 }
 
@@ -269,12 +271,14 @@ bool crash_guard_watch(struct crash_guard *guard, struct crash_watch *watch, uin
     for (unsigned i = 0; page && i < CRASH_SLOTS; i++) {
         struct crash_slot *slot = &page->slots[i];
         const uint32_t count = atomic_load(&slot->count);
-        const bool is_inside = atomic_load(&slot->state) != CRASH_OUTSIDE;
+        const uint32_t state = atomic_load(&slot->state);
+        const bool is_inside = state != CRASH_OUTSIDE;
+        const uint64_t long_ns = state == CRASH_INSIDE_OTHER ? CRASH_COMPILE_NS : CRASH_LONG_NS;
         is_used |= is_inside || count != watch->counts[i];
         if (count != watch->counts[i]) {
             watch->counts[i] = count;
             watch->since_ns[i] = now_ns;
-        } else if (is_inside && now_ns - watch->since_ns[i] >= CRASH_LONG_NS) {
+        } else if (is_inside && now_ns - watch->since_ns[i] >= long_ns) {
             atomic_store(&slot->long_count, count);
         }
     }

@@ -7,7 +7,8 @@
  *
  *     1 OUTSIDE   the thread is in no such call
  *     2 INSIDE    it is
- *     3 LONG      it has been for CRASH_LONG_NS: what ends the process now is not the blob
+ *     3 LONG      it has been for CRASH_LONG_NS, or CRASH_COMPILE_NS: what ends the process now is
+ * not the blob
  *
  *     1 → 2   crash_guard_raise, which a nested call repeats
  *     2 → 1   crash_guard_lower; of a nested call: back to the outer one's 2
@@ -41,6 +42,9 @@
 
 #define CRASH_SLOTS   64
 #define CRASH_LONG_NS (250 * CLOCK_MS)
+/* Of a call whose pipeline nobody knows to be in the blob: what takes longer is a compile, and the
+ * driver has read what it had of the blob before. */
+#define CRASH_COMPILE_NS (10 * CLOCK_MS)
 
 /* The layout of the file. Numbers behind the record are in the machine's own byte order. */
 #define CRASH_RECORD_SIZE 80

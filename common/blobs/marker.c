@@ -266,13 +266,14 @@ static bool is_counted(const struct marker_record *first, const struct marker_re
     return second->finding.stored || is_same_pipeline(first, second);
 }
 
-/* Whether the second death is one too many. */
+/* Whether the second death is one too many. What died at pipelines that the blob was not known to
+ * hold says nothing of what it holds. */
 static bool is_blocking(const struct marker_record *first, const struct marker_record *second)
 {
     const bool is_same = is_same_pipeline(first, second);
     if (second->finding.stored) {
-        return (is_same && first->finding.stored) || first->deaths >= 2 ||
-               (first->deaths >= 1 && !second->finding.returned);
+        return first->finding.stored &&
+               (is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned));
     }
     return is_same && first->deaths >= MANY_DEATHS;
 }

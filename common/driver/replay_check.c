@@ -80,7 +80,10 @@ static const VkDescriptorSetLayoutCreateInfo **list_sets(const VkPipelineLayoutC
 {
     const VkDescriptorSetLayoutCreateInfo **sets =
         calloc((layout ? layout->setLayoutCount : 0) + 1u, sizeof *sets);
-    for (uint32_t i = 0; sets && layout && i < layout->setLayoutCount; i++) {
+    if (!sets) {
+        return NULL;
+    }
+    for (uint32_t i = 0; layout && i < layout->setLayoutCount; i++) {
         union replay_handle handle = {.set_layout = layout->pSetLayouts[i]};
         sets[i] = handle.value != 0 ? node_of(handle.value)->info : NULL;
     }

@@ -196,7 +196,7 @@ static enum status open_listed(struct recipes *recipes, enum recipes_access acce
 static enum status open_segments(struct recipes *recipes, enum recipes_access access)
 {
     enum status status;
-    bool missed;
+    bool missed = false; /* open_listed may not come so far as to say */
     int attempt = 0;
     do {
         /* Compacted meanwhile: its records are now in a segment that may not have been listed. */

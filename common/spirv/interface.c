@@ -127,8 +127,8 @@ static enum status check_descriptor(const struct spirv_module *module,
     struct spirv_instruction type;
     uint32_t set;
     uint32_t number;
-    uint32_t id;
-    uint64_t count;
+    uint32_t id = 0;
+    uint64_t count = 0;
     if (!peel_arrays(module, resource->type, &type, &id, &count)) {
         return STATUS_bad_spirv;
     }

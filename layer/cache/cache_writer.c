@@ -85,10 +85,12 @@ void cache_writer_set_loaded(struct cache_writer *writer, const struct store_blo
     cache_schedule_set_loaded(&writer->schedule, blob->size);
 }
 
-/* All that was read is on disk, or was there before. */
+/* All that was read is in the file, or was there before. What is in a part is not loaded until
+ * another save has taken that up: until then it is not known as saved. */
 static void cache_writer_tell_listener(struct cache_writer *writer, enum status reason)
 {
-    if (reason == STATUS_ok && writer->listener.saved && !atomic_load(&writer->schedule.pending)) {
+    if (reason == STATUS_ok && writer->listener.saved && !atomic_load(&writer->schedule.pending) &&
+        !store_has_part(writer->store)) {
         writer->listener.saved(writer->listener.user);
     }
 }

@@ -13,8 +13,8 @@
 #include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
-/* How often the worker looks at calls that may take long. */
-#define WATCH_POLL_NS (50 * CLOCK_MS)
+/* How often the worker looks at calls that may take long, while there are any. */
+#define WATCH_POLL_NS (CRASH_COMPILE_NS / 2)
 
 /* Reading and checking this much takes some milliseconds, and the driver takes longer. */
 #define LARGE_BLOB_BYTES (8 << 20)

@@ -106,7 +106,8 @@ VkPipelineCache driver_cache_create(const struct driver_caches *caches, const vo
 void driver_cache_destroy(const struct driver_caches *caches, VkPipelineCache cache)
 {
     if (cache != VK_NULL_HANDLE) {
-        const struct crash_call call = driver_cache_enter(caches, CRASH_KEY_DESTROY, CRASH_INSIDE);
+        const struct crash_call call =
+            driver_cache_enter(caches, CRASH_KEY_DESTROY, CRASH_INSIDE_OTHER);
         caches->table->DestroyPipelineCache(caches->device, cache, caches->allocator);
         driver_cache_leave(caches, &call);
     }

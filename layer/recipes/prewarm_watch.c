@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "layer/recipes/prewarm_estimate.h"
 #include "layer/recipes/recorder.h"
+#include "layer/worker/sandbox.h"
 
 /* A compile is looked at when it has gone on for so long, and then so often: it may have waited for
  * a core. */
@@ -51,7 +52,7 @@ static void prewarm_watch_look(struct prewarm_watch *watch, unsigned thread, boo
     pthread_mutex_unlock(&watch->lock);
     const bool noted =
         cost_ns >= LONG_NS && recorder_took_long(watch->recorder, &use, prewarm_watch_us(cost_ns));
-    if (noted || ends) {
+    if ((noted || ends) && !sandbox_is_closed()) {
         recipe_crashes_end(watch->crashes, thread);
     }
     pthread_mutex_lock(&watch->lock);

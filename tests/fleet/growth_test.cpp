@@ -144,28 +144,6 @@ TEST_F(Growth, WhatHasGrownIsAsLargeAsItsGrowth)
     EXPECT_EQ(read_file(cache(second)).substr(1000), read_file(cache(first)).substr(1000));
 }
 
-TEST_F(Growth, ATerminalIsToldWhatIsOnItsWay)
-{
-    const std::string script = "/usr/bin/script";
-    if (!is_installed(script)) {
-        GTEST_SKIP() << "no script";
-    }
-    push(first, noise(1'200'000, 1));
-    const std::string pull = std::string(WARMPIPE_TOOL) + " pull --app demo --remote " +
-                             place->url + " --public-key " + keys.open + " --dir " + second.root;
-    const std::string told =
-        run_program({script, "-qec", pull, "/dev/null"}, second.environment()).out;
-    EXPECT_TRUE(contains(told, "pull: receiving 1.1 MiB\r\033[K")) << told;
-    EXPECT_TRUE(contains(told, "pulled")) << told;
-    // Elsewhere nothing is.
-    std::filesystem::remove(cache(second));
-    EXPECT_EQ(second
-                  .tool({"pull", "--app", "demo", "--remote", place->url, "--public-key", keys.open,
-                         "--dir", second.root})
-                  .err,
-              "");
-}
-
 // A base that is damaged, missing or not the one that is meant, and frames that want too much.
 TEST_F(Growth, DamagedBasesAreNotTaken)
 {

@@ -429,7 +429,8 @@ FILES = [
     (r"[^/]+/program\.json", lambda name, data: check_program_layout(data)),
     (rf"[^/]+/recipes/{HEX16}\.wprecipes", lambda name, data: read_segment(data)),
     (rf"[^/]+/recipes/{HEX32}\.crashed", lambda name, data: read_crashes(data)),
-    (rf"[^/]+/recipes/{HEX32}\.{HEX16}\.replaying", lambda name, data: read_crashes(data)),
+    # Empty: its process was killed before it wrote.
+    (rf"[^/]+/recipes/{HEX32}\.{HEX16}\.replaying", lambda name, data: read_crashes(data) if data else []),
     (r"[^/]+/recipes/lock", lambda name, data: read_empty(data)),
     (rf"[^/]+/quarantine/{HEX32}\.(wpcache|{HEX16}\.part)", read_named_envelope),
     (rf"[^/]+/quarantine/{HEX32}\.(wpcache|{HEX16}\.part)\.txt",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "icd_cache.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +104,7 @@ bool icd_cache_has(struct icd_cache *cache, uint64_t pipeline)
     bool found = holds(cache, pipeline);
     for (uint32_t i = 0; i < cache->damaged_count; ++i) {
         if (cache->damaged[i] == pipeline) {
-            raise(SIGSEGV);
+            abort();
         }
     }
     pthread_mutex_unlock(&cache->mutex);

@@ -144,7 +144,7 @@ TEST_F(CrashGuardTest, ABlobThatKillsLateIsPutAwayAfterTwoDeaths)
         damage_record(record);
         EXPECT_EQ(count_lost([&] {
                       const Outcome outcome = run(program, {Layer::any, true, 0, true});
-                      EXPECT_TRUE(outcome.status == 0 || outcome.status == -SIGSEGV)
+                      EXPECT_TRUE(outcome.status == 0 || outcome.status == -SIGABRT)
                           << outcome.errors;
                       return outcome.status == 0;
                   }),

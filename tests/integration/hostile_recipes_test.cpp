@@ -125,7 +125,7 @@ TEST_F(HostileRecipesTest, TwoStartsAreLostAtMostAndNoneAfterWarm)
     for (int i = 0; i < 4; ++i) {
         std::filesystem::remove(log);
         const bool dies = lost < 2;
-        const Outcome outcome = start(dies ? -SIGSEGV : 0, dies ? "prewarmed " : "prewarm_died");
+        const Outcome outcome = start(dies ? -SIGABRT : 0, dies ? "prewarmed " : "prewarm_died");
         lost += dies;
         remove_caches();
     }

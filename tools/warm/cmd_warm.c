@@ -390,10 +390,9 @@ const struct verb verb_warm = {
         "program's folder, or, with --app, recipes from elsewhere: a file, or a folder of\n"
         "them; their SPIR-V is validated.\n"
         "What crashes or hangs the driver is skipped from then on, by programs too, and\n"
-        "all else is tried, however often it crashes. Where a device lacks something that\n"
-        "pipelines need, it says how many of the program's it covers, and by name which\n"
-        "extension, feature or limit the others need; a dry run knows of extensions and\n"
-        "features alone.\n\n"
+        "all else is tried. Where a device lacks something, it says how many of the\n"
+        "program's pipelines it covers, and by name which extension, feature or limit\n"
+        "(not in a dry run) the others need.\n\n"
         "Exit status: 0 fine, or nothing to do; 1 something could not be replayed as it\n"
         "should; 2 not done.",
     .options = options,

@@ -151,6 +151,7 @@ TEST_F(TraceFormat, DevicesMayHaveAnyName)
                             {{"app", "app"},
                              {"device", "\\ \"GPU\" \x01\x1f\x7f\xf0\x9f\x8e\xae \xef\xbf\xbd"},
                              {"driver", ""},
+                             {"driver_info", ""},
                              {"identity", "00ff"},
                              {"dev", 2},
                              {"cache", "loaded"}}}}));

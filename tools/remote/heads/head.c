@@ -77,8 +77,9 @@ void head_tidy(struct head *head)
     size_t kept = 0;
     for (size_t i = 0; i < head->part_count; i++) {
         struct head_part *part = &head->parts[i];
-        if (part->frame) {
-            memcpy(frames + size, head_frame(head, part), (size_t)part->bytes);
+        const uint8_t *frame = head_frame(head, part);
+        if (frame) {
+            memcpy(frames + size, frame, (size_t)part->bytes);
             part->frame = size + 1;
             size += (size_t)part->bytes;
         }
