@@ -3,9 +3,11 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/base/digest.h"
@@ -127,10 +129,25 @@ void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
     memcpy(ret_boot, crash_boot, CRASH_BOOT_SIZE);
 }
 
+/* Elsewhere a store into a mapped file may need room that is not there any more (file systems that
+ * copy on write), or an answer that does not come (those of a network). */
+static bool crash_may_map(int fd)
+{
+    static const long types[] = {TMPFS_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,
+                                 OVERLAYFS_SUPER_MAGIC};
+    struct statfs system;
+    bool may = false;
+    const bool is_known = fstatfs(fd, &system) == 0;
+    for (size_t i = 0; is_known && i < sizeof types / sizeof types[0]; i++) {
+        may |= (long)system.f_type == types[i];
+    }
+    return may;
+}
+
 /* The disk gives the room now: a write into a mapped file that finds none is a SIGBUS. */
 static struct crash_page *crash_map(int fd)
 {
-    if (!file_size_allowed(sizeof(struct crash_page)) ||
+    if (!crash_may_map(fd) || !file_size_allowed(sizeof(struct crash_page)) ||
         posix_fallocate(fd, 0, sizeof(struct crash_page)) != 0) {
         return NULL;
     }
@@ -166,12 +183,17 @@ bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *rec
     return true;
 }
 
-void crash_guard_close(struct crash_guard *guard)
+void crash_guard_close(struct crash_guard *guard, bool in_use)
 {
     struct crash_page *page = atomic_exchange(&guard->page, NULL);
     if (page) {
         crash_replace_guard(guard, NULL);
-        munmap(page, sizeof *page);
+        if (in_use) {
+            mmap(page, sizeof *page, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        } else {
+            munmap(page, sizeof *page);
+        }
         file_kept_close(&guard->file);
     }
 }

@@ -110,8 +110,10 @@ struct crash_guard {
 bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *record,
                       const struct crash_keys *known);
 
-/* No thread may be using the guard. Closes and unmaps; in the child of a fork too. */
-void crash_guard_close(struct crash_guard *guard);
+/* Closes and unmaps; in the child of a fork too. in_use: other threads may be in calls that the
+ * guard brackets, or watch them; their stores go to memory of nobody, which stays. Else none may.
+ */
+void crash_guard_close(struct crash_guard *guard, bool in_use);
 
 /* A call; belongs to its thread. */
 struct crash_call {

@@ -242,7 +242,9 @@ static void make_failure(const struct marker_folder *folder, const struct marker
     unique_format(record->id, from);
     format_failure_name(generation, to);
     const int fd =
-        record->is_page ? openat(folder->fd, from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+        record->is_page
+            ? openat(folder->fd, from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+            : -1;
     if (fd >= 0) {
         uint8_t memory[sizeof deaths];
         struct bytes bytes = {.data = memory, .capacity = sizeof memory};
@@ -467,7 +469,7 @@ void marker_drop(struct marker *marker, const char *folder_path, bool survived)
     } else {
         crash_guard_end(&marker->guard);
         remove_own(marker, folder_path, crash_guard_has_passed(&marker->guard));
-        crash_guard_close(&marker->guard);
+        crash_guard_close(&marker->guard, survived);
     }
 }
 

@@ -549,7 +549,8 @@ static bool prewarm_has_recipes(const struct prewarm_setup *setup)
 static bool prewarm_begin(struct prewarm *prewarm)
 {
     const struct prewarm_setup *setup = &prewarm->setup;
-    if (atomic_exchange(&prewarm->begun, true) || !prewarm_has_recipes(setup)) {
+    if (atomic_exchange(&prewarm->begun, true) || atomic_load(&prewarm->stop) ||
+        !prewarm_has_recipes(setup)) {
         return true;
     }
     replay_limits_query(setup->get_properties, setup->get_properties2, setup->physical_device,

@@ -11,7 +11,8 @@
 #define CAUTION 4
 
 /* Nesting, as a replay allows it. */
-#define MAX_DEPTH 16
+#define MAX_DEPTH  16
+#define MAX_VISITS 4096
 
 void prewarm_estimate_add(struct prewarm_estimate *estimate, uint64_t bytes, uint64_t us)
 {
@@ -37,6 +38,7 @@ struct prewarm_sum {
     const struct recipes *recipes;
     uint64_t bytes;
     unsigned depth;
+    unsigned visits; /* forms may name each other so that there is no end of them */
 };
 
 static bool prewarm_sum_form(struct prewarm_sum *sum, struct digest content);
@@ -65,7 +67,7 @@ static bool prewarm_sum_form(struct prewarm_sum *sum, struct digest content)
 {
     const void *form;
     size_t size = 0;
-    if (sum->depth == MAX_DEPTH ||
+    if (sum->depth == MAX_DEPTH || ++sum->visits > MAX_VISITS ||
         !recipes_find(sum->recipes, RECIPE_FORM, content, &form, &size)) {
         return false;
     }

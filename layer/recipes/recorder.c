@@ -521,7 +521,7 @@ void recorder_prewarmed(struct recorder *recorder, struct digest pipeline)
 bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
                         uint32_t compile_us)
 {
-    if (atomic_load(&recorder->is_broken)) {
+    if (!recorder || atomic_load(&recorder->is_broken)) {
         return false;
     }
     pthread_mutex_lock(&recorder->lock);

@@ -67,8 +67,8 @@ void recorder_submit(struct recorder *recorder, struct recipe_draft *draft, uint
 void recorder_prewarmed(struct recorder *recorder, struct digest pipeline);
 
 /* Compiling a pipeline ahead takes long, or took so: recorded as the time of this use, the longest
- * one counts. The caller is on the worker, or wakes it. False: nothing is recorded any more.
- * Thread-safe. */
+ * one counts. The caller is on the worker, or wakes it. False: nothing is recorded any more,
+ * or recorder is NULL. Thread-safe. */
 bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
                         uint32_t compile_us);
 

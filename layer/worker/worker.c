@@ -163,6 +163,7 @@ static void worker_after_fork_in_child(void)
     worker.exiting = false;
     worker.started = false;
     worker.in_driver = false;
+    worker.orphaned = false;
     worker.job = JOB_NONE;
     worker.generation++;
 }
@@ -221,8 +222,9 @@ bool worker_remove(struct worker_client *client)
             break;
         }
     }
-    worker.orphaned = worker.busy == client;
-    bool free = !worker.orphaned && client->generation == worker.generation;
+    const bool is_busy = worker.busy == client;
+    worker.orphaned |= is_busy; /* until that call ends, whoever else is removed meanwhile */
+    bool free = !is_busy && client->generation == worker.generation;
     struct worker_client **place = &worker.clients;
     while (*place && *place != client) {
         place = &(*place)->next;

@@ -106,7 +106,9 @@ static enum status object_unpack(const void *frame, size_t size, const struct he
 {
     const uint64_t unpacked = part->unpacked;
     const uint64_t reach = unpacked + (prefix ? prefix->blob_size : 0);
-    if (unpacked == 0 || unpacked > OBJECT_LIMIT ||
+    static const uint8_t magic[] = {0x28, 0xb5, 0x2f, 0xfd}; /* not those of zstd before 0.8 */
+    if (unpacked == 0 || unpacked > OBJECT_LIMIT || size < sizeof magic ||
+        memcmp(frame, magic, sizeof magic) != 0 ||
         ZSTD_getFrameContentSize(frame, size) != unpacked ||
         ZSTD_findFrameCompressedSize(frame, size) != size ||
         object_window(frame, size) > UINT64_C(1) << object_window_log(reach)) {

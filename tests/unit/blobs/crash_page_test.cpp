@@ -89,7 +89,7 @@ TEST_F(CrashPage, TellsOfNoneWhereThereIsNoPage)
     crash_guard guard = {};
     call(&guard);
     crash_guard_end(&guard);
-    crash_guard_close(&guard);
+    crash_guard_close(&guard, false);
 }
 
 TEST_F(CrashPage, TellsWhetherThePipelineIsKnown)
@@ -241,7 +241,7 @@ TEST_F(CrashPage, AForkedChildHasNone)
         EXPECT_EQ(keys(), Keys{key});
         crash_guard_lower(guard, &call);
         EXPECT_FALSE(find().died);
-        crash_guard_close(guard);
+        crash_guard_close(guard, true);
         const int fd = open(path().c_str(), O_RDWR);
         EXPECT_EQ(flock(fd, LOCK_EX | LOCK_NB), 0) << "the child holds the lock";
     });

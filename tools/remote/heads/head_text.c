@@ -299,8 +299,11 @@ static void head_read_part(struct json_reader *reader, struct head *head, struct
             head_read_field(reader, key, head_part_fields, part);
         }
     }
-    reader->failed = reader->failed || part->unpacked == 0 || part->unpacked > OBJECT_LIMIT ||
-                     part->bytes == 0 || part->bytes > object_frame_limit(part->unpacked);
+    /* Once more: "bytes" may stand behind the frame, or twice. This frame is the last one. */
+    const bool fits = !part->frame || part->bytes == head->frames_size - (part->frame - 1);
+    reader->failed = reader->failed || !fits || part->unpacked == 0 ||
+                     part->unpacked > OBJECT_LIMIT || part->bytes == 0 ||
+                     part->bytes > object_frame_limit(part->unpacked);
 }
 
 static void head_read_parts(struct json_reader *reader, struct head *head, struct head_part *parts,
