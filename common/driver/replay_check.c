@@ -90,17 +90,25 @@ static const VkDescriptorSetLayoutCreateInfo **list_sets(const VkPipelineLayoutC
     return sets;
 }
 
+/* Code that the stages of one pipeline have altogether, and bytes that each counts besides: each
+ * reads its module anew, and hundreds of thousands may name one. */
+#define MAX_STAGE_CODE  (UINT64_C(4) << 30)
+#define EACH_STAGE_CODE (UINT64_C(64) << 10)
+
 /* A stage without a module brings no code of its own along. */
 static enum replay_outcome check_stages(const struct pipeline_parts *pipeline,
                                         const struct spirv_layout *layout)
 {
     enum status status = STATUS_ok;
+    uint64_t read = 0;
     for (uint32_t i = 0; status == STATUS_ok && i < pipeline->stage_count; i++) {
         union replay_handle handle = {.shader_module = pipeline->stages[i].module};
         if (handle.value != 0) {
             const VkShaderModuleCreateInfo *module = node_of(handle.value)->info;
-            status =
-                spirv_check_stage(&pipeline->stages[i], module->pCode, module->codeSize, layout);
+            read += module->codeSize + EACH_STAGE_CODE;
+            status = read > MAX_STAGE_CODE ? STATUS_bad_spirv
+                                           : spirv_check_stage(&pipeline->stages[i], module->pCode,
+                                                               module->codeSize, layout);
         }
     }
     return outcome_of(status);

@@ -121,8 +121,7 @@ struct recipe_node *recipe_graph_find(const struct recipe_graph *graph, unsigned
                         : NULL;
 }
 
-/* Reads the record of a segment that stays. False: it is damaged. */
-static bool load_node(const struct recipe_graph *graph, struct recipe_node *node)
+bool recipe_graph_load(const struct recipe_graph *graph, struct recipe_node *node)
 {
     return node->record.data ||
            recipe_segment_find(graph->inputs[node->input].segment, node->record.kind,
@@ -176,7 +175,7 @@ static struct recipe_node *find_reference(const struct recipe_graph *graph, VkOb
     if (!node || is_code) {
         return node;
     }
-    return load_node(graph, node) && makes_object(node_stype(node), type) ? node : NULL;
+    return recipe_graph_load(graph, node) && makes_object(node_stype(node), type) ? node : NULL;
 }
 
 /* A walk over what one form refers to. */
@@ -224,7 +223,7 @@ static bool node_is_complete(struct visit *from, struct recipe_node *node)
 bool recipe_graph_is_pipeline(const struct recipe_graph *graph, struct recipe_node *node)
 {
     struct visit visit = {.graph = graph};
-    return load_node(graph, node) && makes_pipeline(node_stype(node)) &&
+    return recipe_graph_load(graph, node) && makes_pipeline(node_stype(node)) &&
            node_is_complete(&visit, node);
 }
 

@@ -120,6 +120,10 @@ void recipe_graph_free(struct recipe_graph *graph);
 struct recipe_node *recipe_graph_find(const struct recipe_graph *graph, unsigned kind,
                                       struct digest digest);
 
+/* Reads the record of a segment that stays into the node, which must be one of the graph's. False:
+ * it is damaged. */
+bool recipe_graph_load(const struct recipe_graph *graph, struct recipe_node *node);
+
 /* Whether the node is the form of a pipeline, and all that it refers to is there. */
 bool recipe_graph_is_pipeline(const struct recipe_graph *graph, struct recipe_node *node);
 

@@ -240,17 +240,26 @@ static enum status check_push_constants(const struct spirv_module *module,
     return STATUS_bad_push_constants;
 }
 
+/* Vulkan has one for an entry point (VUID-StandaloneSpirv-OpEntryPoint-06674); each is measured. */
+#define MAX_PUSH_BLOCKS 8
+
 enum status spirv_check_interface(const struct spirv_module *module, uint32_t function,
                                   VkShaderStageFlagBits stage, const struct spirv_layout *layout)
 {
     struct spirv_usage usage;
+    unsigned push_blocks = 0;
     enum status status = spirv_usage_read(module, function, &usage);
     for (size_t i = 0; status == STATUS_ok && i < usage.count; i++) {
         const struct spirv_resource *resource = &usage.resources[i];
-        if (resource->is_used) {
-            status = resource->storage == SPIRV_STORAGE_PUSH_CONSTANT
-                         ? check_push_constants(module, resource, stage, layout)
-                         : check_descriptor(module, resource, stage, layout);
+        if (!resource->is_used) {
+            continue;
+        }
+        const bool is_push = resource->storage == SPIRV_STORAGE_PUSH_CONSTANT;
+        if (is_push && ++push_blocks > MAX_PUSH_BLOCKS) {
+            status = STATUS_bad_push_constants;
+        } else {
+            status = is_push ? check_push_constants(module, resource, stage, layout)
+                             : check_descriptor(module, resource, stage, layout);
         }
     }
     spirv_usage_free(&usage);

@@ -9,7 +9,7 @@
  * has limits of each device for the sums). */
 #define MAX_BINDING     (1u << 20)
 #define MAX_DESCRIPTORS (1u << 24)
-#define MAX_BINDINGS    65536u
+#define MAX_BINDINGS    4096u
 #define MAX_SETS        1024u
 #define MAX_RANGES      64u
 #define MAX_PUSH_END    65536u

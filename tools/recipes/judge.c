@@ -159,8 +159,8 @@ static bool find_record(void *user, unsigned kind, struct digest content, const 
                         size_t *ret_size)
 {
     const struct recipe_judge *judge = user;
-    const struct recipe_node *node = recipe_graph_find(judge->graph, kind, content);
-    if (!node || !node->record.data) {
+    struct recipe_node *node = recipe_graph_find(judge->graph, kind, content);
+    if (!node || !recipe_graph_load(judge->graph, node)) {
         return false;
     }
     *ret_data = node->record.data;

@@ -7,6 +7,7 @@
 
 #include "common/files/names.h"
 #include "common/recipes/merge.h"
+#include "common/recipes/segment.h"
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
 #include "tools/cli/options.h"
@@ -232,8 +233,12 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
     enum status reason = recipe_judge_init(&recipes.judge) && recipes.segments && recipes.inputs
                              ? STATUS_ok
                              : STATUS_out_of_memory;
+    uint64_t unpacked = 0; /* of all parts: more than a file of recipes may hold is nobody's */
     for (size_t i = 0; reason == STATUS_ok && i < head->part_count; i++) {
-        reason = session_get_segment(remote, head, &head->parts[i], &recipes.segments[i]);
+        unpacked += head->parts[i].unpacked;
+        reason = unpacked > RECIPES_MAX_FILE
+                     ? STATUS_remote_bad_object
+                     : session_get_segment(remote, head, &head->parts[i], &recipes.segments[i]);
         if (reason == STATUS_ok) {
             recipes.inputs[i].segment = &recipes.segments[i];
             recipes.count++;
