@@ -162,9 +162,10 @@ static bool is_looked_into(VkObjectType type)
 
 /* Forms. */
 
-static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle);
+static bool check_find_handle(void *user, VkObjectType type, struct digest content,
+                              uint64_t *ret_handle);
 
-static bool find_code(void *user, struct digest content, size_t size, const void **ret_code)
+static bool check_find_code(void *user, struct digest content, size_t size, const void **ret_code)
 {
     struct replay_check *check = user;
     const void *code;
@@ -181,7 +182,7 @@ static bool find_code(void *user, struct digest content, size_t size, const void
 static void check_form(struct replay_check *check, struct check_node *node, const void *form,
                        size_t size)
 {
-    const struct canonical_sources sources = {find_handle, find_code, check};
+    const struct canonical_sources sources = {check_find_handle, check_find_code, check};
     const enum replay_outcome outer = check->failure;
     check->failure = REPLAY_INVALID;
     node->type = replay_type_of(canonical_stype(form, size));
@@ -248,7 +249,8 @@ static enum replay_outcome look_at(struct replay_check *check, VkObjectType type
                                                                      : node->outcome;
 }
 
-static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle)
+static bool check_find_handle(void *user, VkObjectType type, struct digest content,
+                              uint64_t *ret_handle)
 {
     struct replay_check *check = user;
     const struct check_node *node = NULL;

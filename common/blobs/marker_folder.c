@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The folder of markers, and what it says of a blob. */
+#include "common/blobs/marker.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/files/file.h"
+
+#define DEATHS_OFFSET MARKER_RECORD_SIZE
+
+/* So many repetitions of a death at a pipeline that the blob is not known to hold. */
+#define MANY_DEATHS 4
+
+void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_SIZE])
+{
+    unique_format(generation, ret_name);
+    memcpy(ret_name + UNIQUE_HEX_SIZE - 1, MARKER_FAILURE_SUFFIX, sizeof MARKER_FAILURE_SUFFIX);
+}
+
+static bool read_marker_record(int fd, struct marker_record *ret_record)
+{
+    /* One byte more than a page, so that a longer file is refused. */
+    uint8_t data[sizeof(struct crash_page) + 1];
+    ssize_t size = pread(fd, data, sizeof data, 0);
+    return size >= 0 && marker_record_parse(data, (size_t)size, ret_record);
+}
+
+/* Whether the marker's process died while loading. */
+static bool read_dead_marker(int folder_fd, const char *name, uint64_t id,
+                             struct marker_record *ret_record)
+{
+    int fd = file_open_abandoned(folder_fd, name);
+    if (fd < 0) {
+        return false;
+    }
+    bool dead = read_marker_record(fd, ret_record) && ret_record->id == id;
+    if (!dead) {
+        /* Never written, or erased: the driver had seen nothing, or had survived. */
+        unlinkat(folder_fd, name, 0);
+    }
+    close(fd);
+    return dead;
+}
+
+/* Whether the name is 16 hex digits and `suffix`. */
+static bool parse_marker_name(const char *name, const char *suffix, uint64_t *ret_number)
+{
+    const size_t digits = UNIQUE_HEX_SIZE - 1;
+    if (!names_is_hex(name, digits) || strcmp(name + digits, suffix) != 0) {
+        return false;
+    }
+    *ret_number = strtoull(name, NULL, 16);
+    return true;
+}
+
+static void read_marker_entry(struct marker_folder *folder, const char *name)
+{
+    uint64_t number;
+    struct marker_record record;
+    if (parse_marker_name(name, MARKER_FAILURE_SUFFIX, &number)) {
+        if (folder->failure_count < MARKER_MAX_FOUND) {
+            folder->failures[folder->failure_count++] = number;
+        }
+    } else if (parse_marker_name(name, "", &number) && folder->dead_count < MARKER_MAX_FOUND &&
+               read_dead_marker(folder->fd, name, number, &record)) {
+        folder->dead[folder->dead_count++] = record;
+    }
+}
+
+static int open_marker_folder(int directory_fd, const char *name)
+{
+    return openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+void marker_folder_open(int directory_fd, const char *name, struct marker_folder *ret_folder)
+{
+    ret_folder->directory_fd = directory_fd;
+    ret_folder->name = name;
+    ret_folder->dead_count = 0;
+    ret_folder->failure_count = 0;
+    ret_folder->fd = open_marker_folder(directory_fd, name);
+    DIR *listing = ret_folder->fd < 0 ? NULL : listing_open(ret_folder->fd, ".");
+    const char *entry;
+    while ((entry = listing_next(listing))) {
+        read_marker_entry(ret_folder, entry);
+    }
+    listing_close(listing);
+}
+
+void marker_folder_close(struct marker_folder *folder)
+{
+    if (folder->fd >= 0) {
+        close(folder->fd);
+        folder->fd = -1;
+    }
+}
+
+bool marker_folder_make(struct marker_folder *folder)
+{
+    if (folder->fd < 0 && file_make_directory(folder->directory_fd, folder->name)) {
+        folder->fd = open_marker_folder(folder->directory_fd, folder->name);
+    }
+    return folder->fd >= 0;
+}
+
+static bool contains_generation(const uint64_t *generations, size_t count, uint64_t generation)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (generations[i] == generation) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_failure(const struct marker_folder *folder, uint64_t generation,
+                         struct marker_record *ret_record)
+{
+    if (!contains_generation(folder->failures, folder->failure_count, generation)) {
+        return false;
+    }
+    char name[MARKER_FAILURE_NAME_SIZE];
+    marker_failure_name(generation, name);
+    int fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    bool read = read_marker_record(fd, ret_record);
+    close(fd);
+    return read;
+}
+
+static void remove_marker(const struct marker_folder *folder, const struct marker_record *record)
+{
+    char name[UNIQUE_HEX_SIZE];
+    unique_format(record->id, name);
+    unlinkat(folder->fd, name, 0);
+}
+
+static void remove_failure(const struct marker_folder *folder, uint64_t generation)
+{
+    char name[MARKER_FAILURE_NAME_SIZE];
+    marker_failure_name(generation, name);
+    unlinkat(folder->fd, name, 0);
+}
+
+/* Whether the process of the record used a blob of this generation. */
+static bool is_about(const struct marker_record *record, uint64_t generation)
+{
+    const struct crash_finding *finding = &record->finding;
+    return record->generation == generation || finding->saved == generation ||
+           finding->saving == generation;
+}
+
+/* What it counts as goes into the file first. */
+static void make_failure(const struct marker_folder *folder, const struct marker_record *record,
+                         uint64_t generation, uint32_t deaths)
+{
+    char from[UNIQUE_HEX_SIZE];
+    char to[MARKER_FAILURE_NAME_SIZE];
+    unique_format(record->id, from);
+    marker_failure_name(generation, to);
+    const int fd =
+        record->is_page
+            ? openat(folder->fd, from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+            : -1;
+    if (fd >= 0) {
+        uint8_t memory[sizeof deaths];
+        struct bytes bytes = {.data = memory, .capacity = sizeof memory};
+        bytes_put_u32(&bytes, deaths);
+        if (pwrite(fd, memory, sizeof memory, DEATHS_OFFSET) != (ssize_t)sizeof memory) {
+            /* It counts as its process knew: the blob lives for a death longer. */
+        }
+        close(fd);
+    }
+    renameat(folder->fd, from, folder->fd, to);
+}
+
+static bool is_same_pipeline(const struct marker_record *first, const struct marker_record *second)
+{
+    return crash_keys_share(&first->finding.keys, &second->finding.keys);
+}
+
+/* Whether a death counts, after the one before. */
+static bool is_counted(const struct marker_record *first, const struct marker_record *second)
+{
+    return second->finding.stored || is_same_pipeline(first, second);
+}
+
+/* Whether the second death is one too many. What died at pipelines that the blob was not known to
+ * hold says nothing of what it holds. */
+static bool is_blocking(const struct marker_record *first, const struct marker_record *second)
+{
+    const bool is_same = is_same_pipeline(first, second);
+    if (second->finding.stored) {
+        return first->finding.stored &&
+               (is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned));
+    }
+    return is_same && first->deaths >= MANY_DEATHS;
+}
+
+enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t generation,
+                                 struct marker_history *ret_history)
+{
+    struct marker_history history = {0};
+    bool failed = read_failure(folder, generation, &history.first);
+    const uint64_t failure = failed ? history.first.id : 0;
+    for (size_t i = 0; failed && i < folder->dead_count; i++) {
+        const struct marker_record *dead = &folder->dead[i];
+        if (is_about(dead, generation) && dead->failure == failure && dead->finding.died &&
+            is_blocking(&history.first, dead)) {
+            history.second = *dead;
+            *ret_history = history;
+            return MARKER_BLOCKED;
+        }
+    }
+    enum marker_verdict verdict = MARKER_CLEAR;
+    bool is_known = failed; /* the known death is the one that markers may name */
+    for (size_t i = 0; i < folder->dead_count; i++) {
+        const struct marker_record *dead = &folder->dead[i];
+        if (!is_about(dead, generation)) {
+            continue;
+        }
+        const bool knew = is_known && dead->failure == failure;
+        if (!dead->finding.died) {
+            if (knew && dead->finding.passed) {
+                remove_failure(folder, generation);
+                failed = is_known = false;
+            }
+            remove_marker(folder, dead);
+            continue;
+        }
+        if (!failed || knew) {
+            const bool counts = knew ? is_counted(&history.first, dead) : dead->finding.stored;
+            make_failure(folder, dead, generation, (knew ? history.first.deaths : 0) + counts);
+            failed = true;
+            is_known = false;
+        } else {
+            remove_marker(folder, dead);
+        }
+        verdict = MARKER_FAILED_ONCE;
+    }
+    history.failure = is_known ? failure : 0;
+    *ret_history = history;
+    return verdict;
+}
+
+void marker_forget(const struct marker_folder *folder, uint64_t generation)
+{
+    for (size_t i = 0; i < folder->dead_count; i++) {
+        if (is_about(&folder->dead[i], generation)) {
+            remove_marker(folder, &folder->dead[i]);
+        }
+    }
+    remove_failure(folder, generation);
+}
+
+void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count)
+{
+    for (size_t i = 0; i < folder->dead_count; i++) {
+        const struct marker_record *dead = &folder->dead[i];
+        if (!contains_generation(generations, count, dead->generation) &&
+            !contains_generation(generations, count, dead->finding.saved) &&
+            !contains_generation(generations, count, dead->finding.saving)) {
+            remove_marker(folder, dead);
+        }
+    }
+    for (size_t i = 0; i < folder->failure_count; i++) {
+        if (!contains_generation(generations, count, folder->failures[i])) {
+            remove_failure(folder, folder->failures[i]);
+        }
+    }
+}
+
+void marker_follow(int directory_fd, const char *name, uint64_t from, uint64_t to)
+{
+    char from_name[MARKER_FAILURE_NAME_SIZE];
+    char to_name[MARKER_FAILURE_NAME_SIZE];
+    marker_failure_name(from, from_name);
+    marker_failure_name(to, to_name);
+    const int fd = open_marker_folder(directory_fd, name);
+    if (fd >= 0) {
+        linkat(fd, from_name, fd, to_name, 0); /* there is none, as a rule */
+        close(fd);
+    }
+}
+
+void marker_forget_failure(int directory_fd, const char *name, uint64_t generation)
+{
+    struct marker_folder folder = {.fd = open_marker_folder(directory_fd, name)};
+    if (folder.fd >= 0) {
+        remove_failure(&folder, generation);
+        close(folder.fd);
+    }
+}
