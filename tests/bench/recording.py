@@ -55,7 +55,12 @@ class Recipes:
     def __init__(self):
         self.bytes = 0
         self.code = {}
-        self.uses = 0
+        self.used = set()
+
+    @property
+    def uses(self):
+        """How many pipelines; the use of one is written again where more becomes known of it."""
+        return len(self.used)
 
     def read(self, path):
         with open(path, "rb") as file:
@@ -67,7 +72,8 @@ class Recipes:
             if kind == 1:
                 self.code[data[offset + 8:offset + 24]] = size
             elif kind == 4:
-                self.uses += (size - 16) // 28
+                entries = offset + 32 + 16
+                self.used.update(data[at:at + 16] for at in range(entries, entries + size - 16, 28))
             offset += 32 + (size + 7) // 8 * 8
 
 
