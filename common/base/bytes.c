@@ -57,16 +57,6 @@ void bytes_put_zeros(struct bytes *bytes, size_t size)
     bytes->size += size;
 }
 
-/* The lowest `size` bytes of a number. */
-static void put_little_endian(struct bytes *bytes, uint64_t value, size_t size)
-{
-    uint8_t little[8];
-    for (size_t i = 0; i < size; i++) {
-        little[i] = (uint8_t)(value >> (8 * i));
-    }
-    bytes_put(bytes, little, size);
-}
-
 void bytes_put_u8(struct bytes *bytes, uint8_t value)
 {
     bytes_put(bytes, &value, sizeof value);
@@ -74,12 +64,14 @@ void bytes_put_u8(struct bytes *bytes, uint8_t value)
 
 void bytes_put_u32(struct bytes *bytes, uint32_t value)
 {
-    put_little_endian(bytes, value, sizeof value);
+    value = htole32(value);
+    bytes_put(bytes, &value, sizeof value);
 }
 
 void bytes_put_u64(struct bytes *bytes, uint64_t value)
 {
-    put_little_endian(bytes, value, sizeof value);
+    value = htole64(value);
+    bytes_put(bytes, &value, sizeof value);
 }
 
 struct bytes_reader bytes_reader_over(const void *data, size_t size)
@@ -107,27 +99,20 @@ const uint8_t *bytes_get(struct bytes_reader *reader, size_t size)
     return at;
 }
 
-static uint64_t get_little_endian(struct bytes_reader *reader, size_t size)
-{
-    const uint8_t *at = bytes_get(reader, size);
-    uint64_t value = 0;
-    for (size_t i = 0; at && i < size; i++) {
-        value |= (uint64_t)at[i] << (8 * i);
-    }
-    return value;
-}
-
 uint8_t bytes_get_u8(struct bytes_reader *reader)
 {
-    return (uint8_t)get_little_endian(reader, sizeof(uint8_t));
+    const uint8_t *at = bytes_get(reader, sizeof(uint8_t));
+    return at ? *at : 0;
 }
 
 uint32_t bytes_get_u32(struct bytes_reader *reader)
 {
-    return (uint32_t)get_little_endian(reader, sizeof(uint32_t));
+    const uint8_t *at = bytes_get(reader, sizeof(uint32_t));
+    return at ? bytes_load_u32(at) : 0;
 }
 
 uint64_t bytes_get_u64(struct bytes_reader *reader)
 {
-    return get_little_endian(reader, sizeof(uint64_t));
+    const uint8_t *at = bytes_get(reader, sizeof(uint64_t));
+    return at ? bytes_load_u64(at) : 0;
 }

@@ -5,9 +5,26 @@
 #ifndef WARMPIPE_BASE_BYTES_H
 #define WARMPIPE_BASE_BYTES_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+/* A number at any address. */
+static inline uint32_t bytes_load_u32(const void *at)
+{
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+    return le32toh(value);
+}
+
+static inline uint64_t bytes_load_u64(const void *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return le64toh(value);
+}
 
 /* A growing buffer. Zero-initialize it; free with bytes_free. After a failed allocation `failed` is
  * true, the data is unchanged, and every further put is ignored. */

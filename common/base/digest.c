@@ -58,8 +58,8 @@ bool digest_parse(const char *hex, struct digest *ret_digest)
 
 void digest_put(struct bytes *bytes, struct digest digest)
 {
-    bytes_put_u64(bytes, digest.low);
-    bytes_put_u64(bytes, digest.high);
+    const uint64_t halves[] = {htole64(digest.low), htole64(digest.high)};
+    bytes_put(bytes, halves, sizeof halves);
 }
 
 struct digest digest_get(struct bytes_reader *reader)

@@ -29,6 +29,11 @@ bool feature_name(uint32_t stype, uint32_t n, char ret_name[FEATURE_NAME_SIZE])
     return true;
 }
 
+static const char *struct_name(const struct feature_struct *known)
+{
+    return feature_struct_names[known - feature_structs];
+}
+
 static size_t struct_size(uint32_t stype)
 {
     const struct feature_struct *known = feature_struct_find(stype);
@@ -47,10 +52,10 @@ static const char *first_unknown_struct(const struct environment *environment)
             continue;
         }
         if (!known || features->bits == 0) {
-            return known ? known->name : "a struct that is not known";
+            return known ? struct_name(known) : "a struct that is not known";
         }
         if (known->count < 64 && features->bits >> known->count != 0) {
-            return known->name;
+            return struct_name(known);
         }
     }
     return NULL;
@@ -130,14 +135,13 @@ static void tell_lack(struct lacks *lacks, const char *name)
 
 /* Tells of each feature by its name, where the table has names for the struct, else of the struct.
  */
-static void tell_features(struct lacks *lacks, uint32_t stype, const char *struct_name,
-                          uint64_t missing)
+static void tell_features(struct lacks *lacks, uint32_t stype, const char *whole, uint64_t missing)
 {
     char name[FEATURE_NAME_SIZE];
     for (uint32_t i = 0; missing >> i != 0; i++) {
         if (missing >> i & 1) {
             const bool named = feature_name(stype, i, name);
-            tell_lack(lacks, named ? name : struct_name);
+            tell_lack(lacks, named ? name : whole);
             if (!named || i == 63) {
                 return;
             }
@@ -157,7 +161,7 @@ static void tell_missing_features(const struct environment *environment, const v
         const struct environment_features *features = &environment->structs[i];
         if (features->stype != ENVIRONMENT_CORE_STYPE) {
             const struct feature_struct *known = feature_struct_find(features->stype);
-            tell_features(lacks, features->stype, known->name,
+            tell_features(lacks, features->stype, struct_name(known),
                           features->bits &
                               ~environment_bits(feature_values(offered), known->count));
             offered = offered->pNext;

@@ -56,14 +56,16 @@ static inline uint64_t environment_bits(const VkBool32 *values, size_t count)
 struct feature_struct {
     uint32_t stype;
     uint32_t count; /* of its VkBool32 members, 1 to 64 */
-    const char *name;
 };
 
 extern const struct feature_struct feature_structs[];
 extern const size_t feature_struct_count;
 
-/* The members of each struct, separated by spaces, in the order of feature_structs; "": the
- * registry that this was built with does not know it. Then those of VkPhysicalDeviceFeatures. */
+/* In the order of feature_structs, for messages of the tool; the layer is linked without them. */
+extern const char *const feature_struct_names[];
+
+/* The members of each struct, separated by spaces, in that order; "": the registry that this was
+ * built with does not know it. Then those of VkPhysicalDeviceFeatures. */
 extern const char *const feature_members[];
 
 #define FEATURE_NAME_SIZE 128

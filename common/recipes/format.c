@@ -14,20 +14,6 @@
 
 static const uint8_t magic[8] = {0x89, 'W', 'P', 'R', '\r', '\n', 0x1a, '\n'};
 
-static uint64_t load_u64(const uint8_t *at)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < 8; i++) {
-        value |= (uint64_t)at[i] << (8 * i);
-    }
-    return value;
-}
-
-static uint32_t load_u32(const uint8_t *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
 static uint64_t header_check(const uint8_t *header)
 {
     return digest_of(header, CHECKED_SIZE).low;
@@ -87,16 +73,16 @@ static bool parse_record_header(const uint8_t *data, size_t size, uint64_t offse
     }
     const uint8_t *header = data + offset;
     const unsigned kind = header[0];
-    if (kind < RECIPE_CODE || kind > RECIPE_FOOTER || load_u32(header) != record_tag(kind) ||
-        load_u64(header + CHECKED_SIZE) != header_check(header)) {
+    if (kind < RECIPE_CODE || kind > RECIPE_FOOTER || bytes_load_u32(header) != record_tag(kind) ||
+        bytes_load_u64(header + CHECKED_SIZE) != header_check(header)) {
         return false;
     }
     *ret_record = (struct recipe_record){
         .kind = kind,
-        .digest = {.low = load_u64(header + 8), .high = load_u64(header + 16)},
+        .digest = {.low = bytes_load_u64(header + 8), .high = bytes_load_u64(header + 16)},
         .offset = offset,
         .data = header + RECIPE_RECORD_HEADER,
-        .size = load_u32(header + 4),
+        .size = bytes_load_u32(header + 4),
     };
     return true;
 }
@@ -135,14 +121,15 @@ enum status recipe_check_header(const uint8_t *data, size_t size)
     if (size < RECIPE_HEADER_SIZE) {
         return has_magic ? STATUS_truncated : STATUS_bad_magic;
     }
-    const bool is_whole_header = load_u64(data + CHECKED_SIZE) == header_check(data);
+    const bool is_whole_header = bytes_load_u64(data + CHECKED_SIZE) == header_check(data);
     if (!has_magic || !is_whole_header) {
         const bool is_ours =
             has_magic || parse_record_header(data, size, RECIPE_HEADER_SIZE, &first);
         return is_ours ? STATUS_bad_header_digest : STATUS_bad_magic;
     }
-    const bool is_this = load_u32(data + 8) == RECIPE_FORMAT_VERSION &&
-                         load_u32(data + 12) == CANONICAL_VERSION && load_u64(data + 16) == 0;
+    const bool is_this = bytes_load_u32(data + 8) == RECIPE_FORMAT_VERSION &&
+                         bytes_load_u32(data + 12) == CANONICAL_VERSION &&
+                         bytes_load_u64(data + 16) == 0;
     return is_this ? STATUS_ok : STATUS_bad_format_version;
 }
 
@@ -204,18 +191,18 @@ static const uint8_t *index_entry(const struct recipe_index *index, size_t at)
 
 unsigned recipe_index_kind(const struct recipe_index *index, size_t at)
 {
-    return (unsigned)(load_u64(index_entry(index, at) + 16) >> OFFSET_BITS);
+    return (unsigned)(bytes_load_u64(index_entry(index, at) + 16) >> OFFSET_BITS);
 }
 
 uint64_t recipe_index_offset(const struct recipe_index *index, size_t at)
 {
-    return load_u64(index_entry(index, at) + 16) & (((uint64_t)1 << OFFSET_BITS) - 1);
+    return bytes_load_u64(index_entry(index, at) + 16) & (((uint64_t)1 << OFFSET_BITS) - 1);
 }
 
 struct digest recipe_index_digest(const struct recipe_index *index, size_t at)
 {
     const uint8_t *entry = index_entry(index, at);
-    return (struct digest){.low = load_u64(entry), .high = load_u64(entry + 8)};
+    return (struct digest){.low = bytes_load_u64(entry), .high = bytes_load_u64(entry + 8)};
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)

@@ -49,13 +49,19 @@ HEAD = (
 
 
 def members_source(structs, registry):
-    """A file of its own, so that the layer, which needs no names, is linked without it."""
+    """Names: a file of its own, so that the layer, which needs none, is linked without it."""
     members = [
         " ".join(members_of(registry.types[name])) if name in registry.types else ""
         for _, (_, name) in sorted(structs.items())
     ] + [" ".join(members_of(registry.types["VkPhysicalDeviceFeatures"]))]
-    rows = "".join(f'    "{text}",\n' for text in members)
-    return HEAD + f"const char *const feature_members[] = {{\n{rows}}};\n"
+    names = [name for _, (_, name) in sorted(structs.items())]
+    return HEAD + "\n".join(
+        f"const char *const {table}[] = {{\n{rows}}};\n"
+        for table, rows in (
+            ("feature_struct_names", "".join(f'    "{name}",\n' for name in names)),
+            ("feature_members", "".join(f'    "{text}",\n' for text in members)),
+        )
+    )
 
 
 def table_source(structs):
@@ -63,8 +69,8 @@ def table_source(structs):
     if too_large:
         raise ValueError(f"too many members, or none: {too_large}")
     rows = "".join(
-        f'    {{{stype}u, {count}, "{name}"}},\n'
-        for stype, (count, name) in sorted(structs.items())
+        f"    {{{stype}u, {count}}},\n"
+        for stype, (count, _) in sorted(structs.items())
     )
     return (
         HEAD
