@@ -99,7 +99,7 @@ MUTANTS = [
     ("size of unknown compiles", "const bool may = prewarm_estimate_is_short(",
      "const bool may = true || prewarm_estimate_is_short(", r"integration\.LongCompiles"),
     ("a long load is begun ahead again",
-     "const bool loads = call_costs_allow(&device_cache->writer.costs, SLOW_LOAD) &&",
+     "const bool loads = call_costs_allow(&load->writer->costs, SLOW_LOAD) &&",
      "const bool loads =", r"integration\.LongCalls"),
     ("a long read is begun again",
      "cache_writer_worker_may_look(writer) && call_costs_allow(&writer->costs, SLOW_READ);",
