@@ -3,7 +3,17 @@
  */
 #include <stdlib.h>
 
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "layer/cache/cache_writer.h"
+#include "layer/worker/driver_gate.h"
+#include "layer/worker/worker.h"
+
+/* No snapshot at the end of the process if the last one took longer. */
+#define EXIT_LOOK_NS (100 * CLOCK_MS)
+
+/* Where a thread of the program takes the snapshots, they take one part in so many of its time. */
+#define LOOK_HERE_FACTOR 50
 
 /* Order and padding change a blob's size by no more than this part of it. */
 #define WANDERING_PART 16
@@ -100,8 +110,10 @@ static bool cache_writer_is_decided(struct cache_writer *writer, size_t size, bo
     return size > writer->max_blob || size <= DRIVER_CACHE_HEADER_SIZE;
 }
 
-enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
-                              VkPipelineCache collected, bool at_end)
+/* One look, under the lock: the device cache's data as it is or, with what was collected, both
+ * merged into a fresh cache; what is new becomes the snapshot. */
+static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
+                                     VkPipelineCache collected, bool at_end)
 {
     const bool has_missed = atomic_load(&writer->schedule.missed) != writer->seen_missed;
     const struct driver_caches *caches = writer->caches;
@@ -136,4 +148,137 @@ enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache devic
     writer->is_outgrown = false;
     cache_writer_judge(writer, data, size, has_missed);
     return STATUS_ok;
+}
+
+/* Takes the lock. *ret_pending: bytes of the snapshot. `ineffective`: after several ordinary
+ * compiles, and at the end after one, the driver gives no more than a header. `driver_refused`:
+ * tried again. */
+static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipelineCache device_cache,
+                                         VkPipelineCache collected, bool at_end,
+                                         size_t *ret_pending)
+{
+    pthread_mutex_lock(&writer->lock);
+    const struct cache_schedule_mark mark = cache_schedule_begin_look(&writer->schedule);
+    const enum status reason = cache_writer_look(writer, device_cache, collected, at_end);
+    if (reason != STATUS_driver_refused) {
+        writer->seen_missed = mark.missed;
+    }
+    cache_schedule_end_look(&writer->schedule, &mark, reason == STATUS_driver_refused);
+    *ret_pending = writer->snapshot ? atomic_load(&writer->schedule.pending_size) : 0;
+    pthread_mutex_unlock(&writer->lock);
+    if (reason != STATUS_ok) {
+        device_report_not_saved(writer->report, reason, store_path(writer->store));
+    }
+    return reason;
+}
+
+/* What the program has spent in creations that no look has seen. */
+static uint64_t cache_writer_unseen_ns(const struct cache_writer *writer)
+{
+    return atomic_load(&writer->schedule.busy_ns) - atomic_load(&writer->schedule.looked_busy_ns);
+}
+
+enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCache device_cache,
+                                     bool at_end)
+{
+    const uint64_t start_ns = clock_now_ns();
+    if (writer->listener.looking) {
+        writer->listener.looking(writer->listener.user);
+    }
+    struct call_costs *costs = &writer->costs;
+    const bool merges =
+        at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
+               : call_costs_allow(costs, SLOW_MERGE);
+    VkPipelineCache collected = VK_NULL_HANDLE;
+    if (merges) {
+        call_costs_begin(costs, SLOW_MERGE);
+        collected = cache_collection_pin(&writer->collection);
+    }
+    const enum slow_call kind = collected != VK_NULL_HANDLE ? SLOW_MERGE : SLOW_READ;
+    if (kind == SLOW_READ) {
+        call_costs_begin(costs, SLOW_READ);
+    }
+    size_t pending = 0;
+    const enum status reason =
+        cache_writer_snapshot(writer, device_cache, collected, at_end, &pending);
+    if (collected != VK_NULL_HANDLE) {
+        cache_collection_unpin(&writer->collection);
+    }
+    call_costs_end(costs, kind);
+    trace_cache(writer->setup->trace, "snapshot", start_ns, pending, reason);
+    if (reason == STATUS_ok && pending > 0) {
+        log_debug("device %u: took a snapshot", writer->setup->device_index);
+    }
+    return reason;
+}
+
+bool cache_writer_worker_may_look(const struct cache_writer *writer)
+{
+    return !driver_permit_is_withdrawn(writer->setup->permit);
+}
+
+/* Whether a snapshot by a thread of the program stays within a fiftieth of the time that it has
+ * spent in creations. Not while the last one waits for the disk, and not of a driver whose cache
+ * users must be one at a time. */
+static bool cache_writer_may_look_here(const struct cache_writer *writer)
+{
+    const uint64_t cost_ns = atomic_load(&writer->schedule.look_cost_ns);
+    const uint64_t spent_ns = stats_get(writer->setup->stats, STATS_pipelines_create_ns) -
+                              atomic_load(&writer->looked_at_ns);
+    return writer->saves && !writer->caches->serialize &&
+           cache_schedule_is_touched(&writer->schedule) &&
+           !atomic_load(&writer->schedule.pending) && spent_ns >= LOOK_HERE_FACTOR * cost_ns;
+}
+
+/* The first time from disk. */
+static bool cache_writer_reads_fast(struct cache_writer *writer)
+{
+    call_costs_recall(&writer->costs);
+    return call_costs_allow(&writer->costs, SLOW_READ);
+}
+
+/* Looks at the device cache alone: the program's own might be changed or destroyed meanwhile, and
+ * are read at the end of the device. Nobody waits for this thread, which may be in a callback of
+ * the program's. */
+bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache)
+{
+    if (cache_writer_worker_may_look(writer) || !cache_writer_may_look_here(writer) ||
+        !cache_writer_reads_fast(writer) || atomic_exchange(&writer->looking, true)) {
+        return false;
+    }
+    size_t pending = 0;
+    call_costs_begin(&writer->costs, SLOW_READ);
+    cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, false, &pending);
+    call_costs_end(&writer->costs, SLOW_READ);
+    atomic_store(&writer->looked_at_ns, stats_get(writer->setup->stats, STATS_pipelines_create_ns));
+    atomic_store(&writer->looking, false);
+    return true;
+}
+
+/* Only for drivers that a test has shown to answer at that time (driver/policy.c), and where
+ * nobody can be waiting for us: a thread inside a creation may be the one that ends the process,
+ * and a messenger's callback may take a lock of the program's. */
+void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_cache)
+{
+    if (writer->policy->snapshot_at_exit && writer->saves &&
+        cache_schedule_is_touched(&writer->schedule) &&
+        atomic_load(&writer->schedule.running) == 0 && cache_writer_worker_may_look(writer) &&
+        atomic_load(&writer->schedule.last_look_ns) <= EXIT_LOOK_NS &&
+        cache_writer_reads_fast(writer) && worker_enter_driver()) {
+        cache_writer_look_at_all(writer, device_cache, true);
+        worker_leave_driver();
+    }
+}
+
+enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCache device_cache)
+{
+    if (!cache_schedule_is_touched(&writer->schedule) && atomic_load(&writer->looked_at_ns) == 0) {
+        return STATUS_ok;
+    }
+    call_costs_recall(&writer->costs);
+    if (!call_costs_allow_at_end(&writer->costs, SLOW_READ, cache_writer_unseen_ns(writer))) {
+        device_report_not_saved(writer->report, STATUS_too_slow, store_path(writer->store));
+        return STATUS_too_slow;
+    }
+    return cache_writer_look_at_all(writer, device_cache, true);
 }
