@@ -29,8 +29,10 @@ static enum status cache_writer_commit_unmerged(struct cache_writer *writer)
 /* Merges with what other processes saved, under the store's lock file. Where the driver must not
  * have a second cache object nothing can be merged, and the data of the last process to save stay;
  * so they do where a merge would take longer than the end of a device may. */
-static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer, bool is_worker)
+static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer,
+                                                     enum cache_commit_by by)
 {
+    const bool is_worker = by == COMMIT_BY_WORKER;
     struct call_costs *costs = &writer->costs;
     const uint64_t compiled_ns =
         atomic_load(&writer->schedule.busy_ns) - atomic_load(&writer->schedule.committed_busy_ns);
@@ -38,11 +40,10 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
         !call_costs_allow_at_end(costs, SLOW_MERGE, CALL_END_NS)) {
         return COMMIT_WHOLE;
     }
-    if (is_worker ? !call_costs_allow(costs, SLOW_MERGE)
-                  : !call_costs_allow_at_end(costs, SLOW_MERGE, compiled_ns)) {
-        return COMMIT_PART_INSTEAD;
-    }
-    if (is_worker && !worker_enter_driver()) {
+    if (by == COMMIT_BEHIND ||
+        (is_worker ? !call_costs_allow(costs, SLOW_MERGE)
+                   : !call_costs_allow_at_end(costs, SLOW_MERGE, compiled_ns)) ||
+        (is_worker && !worker_enter_driver())) {
         return COMMIT_PART_INSTEAD;
     }
     call_costs_begin(costs, SLOW_MERGE);
@@ -87,46 +88,85 @@ static void cache_writer_write_commit(void *user)
     }
 }
 
-/* The worker waits for the disk however long, the end of a device does not. False: it has not
- * answered. */
-static bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker,
-                                  void (*step)(void *user))
+static void cache_writer_make_room(void *user)
+{
+    struct cache_writer *writer = user;
+    writer->commit.has_room =
+        writer->listener.disk_full && writer->listener.disk_full(writer->listener.user);
+}
+
+bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker, void (*step)(void *user),
+                           void (*carry_on)(void *user))
 {
     if (is_worker) {
         step(writer);
+    } else {
+        writer->is_abandoned = !worker_do(step, carry_on, writer);
     }
-    return is_worker || worker_do(step, writer);
+    return !writer->is_abandoned;
 }
 
-/* Without a snapshot the caches have outgrown the limit: the store drops the file, so that the next
- * start begins with nothing but what it uses. False: the disk has not answered. */
-static bool cache_writer_commit_pending(struct cache_writer *writer, bool is_worker,
-                                        enum status *ret_reason)
+/* How a commit goes on that was begun. Without a snapshot the caches have outgrown the limit: the
+ * store drops the file, so that the next start begins with nothing but what it uses. False: not at
+ * all. */
+static bool cache_writer_choose(struct cache_writer *writer, enum cache_commit_by by)
 {
-    if (!cache_writer_use_disk(writer, is_worker, cache_writer_begin_commit)) {
-        return false;
-    }
     const enum status begun = writer->commit.reason;
-    const bool is_barred = begun == STATUS_locked || begun == STATUS_suspect;
     if (begun == STATUS_ok) {
-        writer->commit.way =
-            writer->snapshot ? cache_writer_choose_way(writer, is_worker) : COMMIT_WHOLE;
-    } else if (writer->snapshot && is_barred) {
-        writer->commit.way = COMMIT_PART;
-    } else {
-        *ret_reason = writer->snapshot ? begun : STATUS_too_large;
+        writer->commit.way = writer->snapshot ? cache_writer_choose_way(writer, by) : COMMIT_WHOLE;
         return true;
     }
-    const bool answered = cache_writer_use_disk(writer, is_worker, cache_writer_write_commit);
+    writer->commit.way = COMMIT_PART;
+    return writer->snapshot && (begun == STATUS_locked || begun == STATUS_suspect);
+}
+
+/* What was begun has taken the lock file, and others wait for that. */
+static void cache_writer_carry_on(void *user)
+{
+    if (cache_writer_choose(user, COMMIT_BEHIND)) {
+        cache_writer_write_commit(user);
+    }
+}
+
+void cache_writer_commit_behind(struct cache_writer *writer)
+{
+    if (atomic_load(&writer->schedule.pending)) {
+        cache_writer_begin_commit(writer);
+        cache_writer_carry_on(writer);
+    }
+}
+
+/* False: the disk has not answered. */
+static bool cache_writer_commit_pending(struct cache_writer *writer, enum cache_commit_by by,
+                                        enum status *ret_reason)
+{
+    const bool is_worker = by == COMMIT_BY_WORKER;
+    if (!cache_writer_use_disk(writer, is_worker, cache_writer_begin_commit,
+                               cache_writer_carry_on)) {
+        return false;
+    }
+    if (!cache_writer_choose(writer, by)) {
+        *ret_reason = writer->snapshot ? writer->commit.reason : STATUS_too_large;
+        return true;
+    }
+    const bool answered = cache_writer_use_disk(writer, is_worker, cache_writer_write_commit, NULL);
     *ret_reason = answered ? writer->commit.reason : STATUS_io_error;
     return answered;
 }
 
-/* Whether a save that failed may succeed now. */
-static bool cache_writer_has_made_room(const struct cache_writer *writer, enum status reason)
+/* The same once more, where the disk was full and the listener makes room. */
+static bool cache_writer_commit_twice(struct cache_writer *writer, enum cache_commit_by by,
+                                      enum status *ret_reason)
 {
-    return reason == STATUS_disk_full && writer->listener.disk_full &&
-           writer->listener.disk_full(writer->listener.user);
+    const bool is_worker = by == COMMIT_BY_WORKER;
+    if (!cache_writer_commit_pending(writer, by, ret_reason)) {
+        return false;
+    }
+    if (*ret_reason != STATUS_disk_full) {
+        return true;
+    }
+    return cache_writer_use_disk(writer, is_worker, cache_writer_make_room, NULL) &&
+           (!writer->commit.has_room || cache_writer_commit_pending(writer, by, ret_reason));
 }
 
 /* A save that failed is tried again when the caches are looked at next, at the end of the device if
@@ -158,8 +198,8 @@ static void cache_writer_report_commit(struct cache_writer *writer, uint64_t sta
     }
 }
 
-bool cache_writer_commit(struct cache_writer *writer, bool is_worker, enum status *ret_reason,
-                         size_t *ret_saved)
+bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
+                         enum status *ret_reason, size_t *ret_saved)
 {
     enum status reason = STATUS_ok;
     size_t saved = 0;
@@ -167,9 +207,7 @@ bool cache_writer_commit(struct cache_writer *writer, bool is_worker, enum statu
     const uint64_t start_ns = clock_now_ns();
     const uint64_t busy_ns = atomic_load(&writer->schedule.busy_ns);
     if (atomic_load(&writer->schedule.pending)) {
-        if (!cache_writer_commit_pending(writer, is_worker, &reason) ||
-            (cache_writer_has_made_room(writer, reason) &&
-             !cache_writer_commit_pending(writer, is_worker, &reason))) {
+        if (!cache_writer_commit_twice(writer, by, &reason)) {
             return false;
         }
         saved = cache_writer_end_commit(writer, reason);
@@ -195,8 +233,9 @@ enum status cache_writer_commit_last(struct cache_writer *writer)
     const uint64_t start_ns = clock_now_ns();
     if (timed_lock(&writer->lock, WAIT_FOREVER)) {
         reason = writer->snapshot ? cache_writer_commit_unmerged(writer) : STATUS_ok;
-        if (cache_writer_has_made_room(writer, reason)) {
-            reason = cache_writer_commit_unmerged(writer);
+        if (reason == STATUS_disk_full) {
+            cache_writer_make_room(writer);
+            reason = writer->commit.has_room ? cache_writer_commit_unmerged(writer) : reason;
         }
         saved = writer->snapshot ? cache_writer_end_commit(writer, reason) : 0;
         store_leave(writer->store);

@@ -37,7 +37,7 @@ void cache_load_begin_watch(struct cache_load *load)
 {
     atomic_store(&load->watch_due_ns, clock_now_ns());
     atomic_store(&load->watching, true);
-    worker_wake(load->client);
+    worker_wake_now(load->client);
 }
 
 /* Looks once more after the end of the watch: a call may have begun that saw it going on. */
@@ -91,6 +91,9 @@ static void cache_load_leave_driver(struct cache_load *load, bool is_worker)
     }
     atomic_store(&load->is_in_driver, false);
     call_costs_end(&load->writer->costs, SLOW_LOAD);
+    if (atomic_load(&load->writer->costs.is_due)) {
+        worker_wake_now(load->client);
+    }
 }
 
 /* Creates the device cache from the blob on disk. *ret_barred: the worker must not call the driver.
@@ -202,7 +205,7 @@ void cache_load_soon(struct cache_load *load)
     enum cache_load_ahead unasked = LOAD_UNASKED;
     if (!cache_load_is_done(load) &&
         atomic_compare_exchange_strong(&load->ahead, &unasked, LOAD_WANTED)) {
-        worker_wake(load->client);
+        worker_wake_now(load->client);
     }
 }
 

@@ -56,43 +56,69 @@ static size_t cache_writer_weight(const uint8_t *data, size_t size)
     return weight;
 }
 
-/* Whether the file holds the same data already, in another order. Reads it again only where that is
- * possible. Bytes of a stack may be zero in one process and not in the next: unless the driver says
- * that it compiled, a small difference in weight is no new entry either. */
-static bool cache_writer_is_in_file(struct cache_writer *writer, const uint8_t *data, size_t size,
-                                    size_t known_size, bool has_missed)
+/* Whether the file, read again, holds the same data already, in another order. Bytes of a stack may
+ * be zero in one process and not in the next: unless the driver says that it compiled, a small
+ * difference in weight is no new entry either. */
+static bool cache_writer_is_in_file(struct cache_writer *writer)
 {
-    const size_t difference = size > known_size ? size - known_size : known_size - size;
-    struct store_blob blob;
-    if (difference > known_size / WANDERING_PART ||
-        store_load_again(writer->store, &blob) != STATUS_ok) {
-        return false;
-    }
+    struct store_blob *file = &writer->fresh.file;
     const bool is_quiet =
         atomic_load(&writer->schedule.hinted) == atomic_load(&writer->schedule.looked_hinted);
-    const size_t before = cache_writer_weight(blob.data, blob.size);
-    const size_t now = cache_writer_weight(data, size);
-    store_blob_free(&blob);
-    size_t allowed = has_missed ? 0 : before / STACK_BYTES_PART;
+    const size_t before = cache_writer_weight(file->data, file->size);
+    const size_t now = cache_writer_weight(writer->fresh.data, writer->fresh.size);
+    store_blob_free(file);
+    size_t allowed = writer->fresh.has_missed ? 0 : before / STACK_BYTES_PART;
     if (!is_quiet && allowed > STACK_BYTES_MAX) {
         allowed = STACK_BYTES_MAX;
     }
     return (now > before ? now - before : before - now) <= allowed;
 }
 
-/* Data as it came from the driver: becomes the snapshot if it is new. */
+static void cache_writer_load_again(void *user)
+{
+    struct cache_writer *writer = user;
+    writer->fresh.reason = store_load_again(writer->store, &writer->fresh.file);
+}
+
+static void cache_writer_judge_by_file(struct cache_writer *writer)
+{
+    if (writer->fresh.reason == STATUS_ok && cache_writer_is_in_file(writer)) {
+        free(writer->fresh.data);
+    } else {
+        cache_writer_set_snapshot(writer, writer->fresh.data, writer->fresh.size);
+    }
+    writer->fresh.data = NULL;
+}
+
+static void cache_writer_judge_behind(void *user)
+{
+    cache_writer_judge_by_file(user);
+    cache_writer_commit_behind(user);
+}
+
+/* Data as it came from the driver: becomes the snapshot if it is new. Reads the file again only
+ * where it may hold the same. */
 static void cache_writer_judge(struct cache_writer *writer, uint8_t *data, size_t size,
-                               bool has_missed)
+                               bool has_missed, bool at_end)
 {
     const struct digest digest = digest_of(data, size);
     const size_t known_size = writer->seen_size;
+    const size_t difference = size > known_size ? size - known_size : known_size - size;
     const bool is_known = size == known_size && digest_equal(digest, writer->seen);
     writer->seen = digest;
     writer->seen_size = size;
-    if (is_known || cache_writer_is_in_file(writer, data, size, known_size, has_missed)) {
+    if (is_known) {
         free(data);
-    } else {
+    } else if (difference > known_size / WANDERING_PART) {
         cache_writer_set_snapshot(writer, data, size);
+    } else {
+        writer->fresh.data = data;
+        writer->fresh.size = size;
+        writer->fresh.has_missed = has_missed;
+        if (cache_writer_use_disk(writer, !at_end, cache_writer_load_again,
+                                  cache_writer_judge_behind)) {
+            cache_writer_judge_by_file(writer);
+        }
     }
 }
 
@@ -146,13 +172,11 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         return reason;
     }
     writer->is_outgrown = false;
-    cache_writer_judge(writer, data, size, has_missed);
+    cache_writer_judge(writer, data, size, has_missed, at_end);
     return STATUS_ok;
 }
 
-/* Takes the lock. *ret_pending: bytes of the snapshot. `ineffective`: after several ordinary
- * compiles, and at the end after one, the driver gives no more than a header. `driver_refused`:
- * tried again. */
+/* Takes the lock; keeps it, if the writer is abandoned. *ret_pending: bytes of the snapshot. */
 static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipelineCache device_cache,
                                          VkPipelineCache collected, bool at_end,
                                          size_t *ret_pending)
@@ -160,6 +184,10 @@ static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipeline
     pthread_mutex_lock(&writer->lock);
     const struct cache_schedule_mark mark = cache_schedule_begin_look(&writer->schedule);
     const enum status reason = cache_writer_look(writer, device_cache, collected, at_end);
+    if (writer->is_abandoned) {
+        *ret_pending = 0;
+        return STATUS_io_error;
+    }
     if (reason != STATUS_driver_refused) {
         writer->seen_missed = mark.missed;
     }
@@ -230,7 +258,18 @@ static bool cache_writer_may_look_here(const struct cache_writer *writer)
            !atomic_load(&writer->schedule.pending) && spent_ns >= LOOK_HERE_FACTOR * cost_ns;
 }
 
-/* The first time from disk. */
+static void cache_writer_recall(void *user)
+{
+    call_costs_recall(&((struct cache_writer *)user)->costs);
+}
+
+/* What is known of the driver, the first time from disk. False: the disk has not answered. */
+static bool cache_writer_recalls_at_end(struct cache_writer *writer)
+{
+    return call_costs_is_recalled(&writer->costs) ||
+           cache_writer_use_disk(writer, false, cache_writer_recall, NULL);
+}
+
 static bool cache_writer_reads_fast(struct cache_writer *writer)
 {
     call_costs_recall(&writer->costs);
@@ -264,7 +303,8 @@ void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_
         cache_schedule_is_touched(&writer->schedule) &&
         atomic_load(&writer->schedule.running) == 0 && cache_writer_worker_may_look(writer) &&
         atomic_load(&writer->schedule.last_look_ns) <= EXIT_LOOK_NS &&
-        cache_writer_reads_fast(writer) && worker_enter_driver()) {
+        cache_writer_recalls_at_end(writer) && call_costs_allow(&writer->costs, SLOW_READ) &&
+        worker_enter_driver()) {
         cache_writer_look_at_all(writer, device_cache, true);
         worker_leave_driver();
     }
@@ -275,7 +315,9 @@ enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCac
     if (!cache_schedule_is_touched(&writer->schedule) && atomic_load(&writer->looked_at_ns) == 0) {
         return STATUS_ok;
     }
-    call_costs_recall(&writer->costs);
+    if (!cache_writer_recalls_at_end(writer)) {
+        return STATUS_io_error;
+    }
     if (!call_costs_allow_at_end(&writer->costs, SLOW_READ, cache_writer_unseen_ns(writer))) {
         device_report_not_saved(writer->report, STATUS_too_slow, store_path(writer->store));
         return STATUS_too_slow;

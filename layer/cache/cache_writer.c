@@ -113,7 +113,7 @@ static uint64_t cache_writer_save_due(struct cache_writer *writer, uint64_t now_
 uint64_t cache_writer_due(struct cache_writer *writer, uint64_t now_ns)
 {
     enum cache_schedule_step step;
-    if (atomic_load(&writer->collection.is_due)) {
+    if (atomic_load(&writer->collection.is_due) || atomic_load(&writer->costs.is_due)) {
         return now_ns;
     }
     const uint64_t save = cache_writer_save_due(writer, now_ns, &step);
@@ -125,7 +125,7 @@ static void cache_writer_work_commit(struct cache_writer *writer)
 {
     enum status reason = STATUS_ok;
     size_t saved = 0;
-    cache_writer_commit(writer, true, &reason, &saved);
+    cache_writer_commit(writer, COMMIT_BY_WORKER, &reason, &saved);
     /* A part of ours is only ever replaced as a whole, so that what is in it must be kept. */
     if (saved > 0 && !store_has_part(writer->store) &&
         cache_collection_saved(&writer->collection)) {
@@ -156,6 +156,7 @@ static void cache_writer_collect(struct cache_writer *writer)
 
 void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache)
 {
+    call_costs_keep(&writer->costs);
     call_costs_recall(&writer->costs);
     cache_writer_collect(writer);
     enum cache_schedule_step step;
@@ -179,6 +180,7 @@ void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache
 void cache_writer_write_last(struct cache_writer *writer)
 {
     call_costs_note_under_way(&writer->costs);
+    call_costs_keep(&writer->costs);
     if (writer->saves) {
         const enum status reason = cache_writer_commit_last(writer);
         cache_writer_tell_listener(writer, reason);
@@ -188,7 +190,11 @@ void cache_writer_write_last(struct cache_writer *writer)
 
 static void cache_writer_report_end(void *user)
 {
-    device_report_end(((struct cache_writer *)user)->report, "destroy");
+    struct cache_writer *writer = user;
+    if (!sandbox_is_closed()) {
+        call_costs_keep(&writer->costs);
+    }
+    device_report_end(writer->report, "destroy");
 }
 
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache)
@@ -197,16 +203,14 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
     if (cache_collection_has_queued(&writer->collection)) {
         cache_schedule_note(&writer->schedule, DEVICE_CACHE_COMPILED, 1, 0);
     }
-    bool answered = true;
     if (writer->saves && !sandbox_is_closed()) {
         enum status reason = STATUS_ok;
         size_t saved = 0;
         const enum status looked = cache_writer_look_finally(writer, device_cache);
-        answered = cache_writer_commit(writer, false, &reason, &saved);
-        if (answered) {
+        if (!writer->is_abandoned && cache_writer_commit(writer, COMMIT_BY_END, &reason, &saved)) {
             cache_writer_tell_listener(writer, looked == STATUS_ok ? reason : looked);
         }
     }
     cache_collection_finish(&writer->collection);
-    return answered && worker_do(cache_writer_report_end, writer);
+    return !writer->is_abandoned && worker_do(cache_writer_report_end, NULL, writer);
 }

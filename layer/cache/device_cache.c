@@ -98,7 +98,9 @@ static void device_cache_closing(struct worker_client *client)
 /* Whoever waits for it may be killed for that. */
 static void device_cache_overdue(struct worker_client *client)
 {
-    call_costs_note_under_way(&WORKER_OWNER(client, struct device_cache, client)->writer.costs);
+    struct call_costs *costs = &WORKER_OWNER(client, struct device_cache, client)->writer.costs;
+    call_costs_note_under_way(costs);
+    call_costs_keep_beside(costs);
 }
 
 /* The process ends and the device was never destroyed. */
@@ -319,5 +321,5 @@ struct cache_collection *device_cache_collection(struct device_cache *device_cac
 
 void device_cache_wake_worker(struct device_cache *device_cache)
 {
-    worker_wake(&device_cache->client);
+    worker_wake_now(&device_cache->client);
 }

@@ -330,10 +330,10 @@ void recorder_prewarmed(struct recorder *recorder, struct digest pipeline)
 bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
                         uint32_t compile_us)
 {
-    if (!recorder || atomic_load(&recorder->queue.is_broken)) {
+    if (!recorder || atomic_load(&recorder->queue.is_broken) ||
+        !recorder_queue_lock(&recorder->queue)) {
         return false;
     }
-    pthread_mutex_lock(&recorder->queue.lock);
     recipe_put_use(&recorder->queue.records, &(struct recipe_use){
                                                  .pipeline = use->pipeline,
                                                  .environment = use->environment,
@@ -347,14 +347,18 @@ bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
 
 void recorder_looking(struct recorder *recorder)
 {
-    pthread_mutex_lock(&recorder->queue.lock);
+    if (!recorder_queue_lock(&recorder->queue)) {
+        return;
+    }
     recorder->looked = recorder->unsaved.size;
     pthread_mutex_unlock(&recorder->queue.lock);
 }
 
 void recorder_saved(struct recorder *recorder)
 {
-    pthread_mutex_lock(&recorder->queue.lock);
+    if (!recorder_queue_lock(&recorder->queue)) {
+        return;
+    }
     const size_t looked = recorder->looked;
     for (size_t at = 0; at < looked && !atomic_load(&recorder->queue.is_broken);
          at += sizeof(struct digest)) {

@@ -166,7 +166,7 @@ bool recorder_queue_make_room(struct recorder_queue *queue)
 
 bool recorder_queue_finish(struct recorder_queue *queue)
 {
-    return worker_remove(&queue->client) && worker_do(recorder_queue_write_end, queue);
+    return worker_remove(&queue->client) && worker_do(recorder_queue_write_end, NULL, queue);
 }
 
 void recorder_queue_init(struct recorder_queue *queue, const struct recorder_setup *setup)

@@ -26,6 +26,7 @@
 #include "common/base/digest_set.h"
 #include "common/recipes/recipes.h"
 #include "layer/recipes/recorder.h"
+#include "layer/worker/own_thread.h"
 #include "layer/worker/worker.h"
 
 struct recipe_writer;
@@ -61,6 +62,13 @@ void recorder_queue_release(struct recorder_queue *queue);
 
 /* Whether it was queued, in this process and for this device: a record, or a RECORDER_QUEUE_USE. */
 bool recorder_queue_has(struct recorder_queue *queue, unsigned kind, struct digest digest);
+
+/* Takes the lock where the process or a device may be ending: who has it may be at a disk that does
+ * not answer. False: it is not to be had for as long as this thread has patience. */
+static inline bool recorder_queue_lock(struct recorder_queue *queue)
+{
+    return timed_lock(&queue->lock, WAIT_FOREVER);
+}
 
 /* Under the lock: queue a record, or the use of a pipeline. */
 void recorder_queue_put(struct recorder_queue *queue, enum recipe_kind kind, struct digest digest,
