@@ -3,7 +3,17 @@
  */
 #include <stdlib.h>
 
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "layer/cache/cache_writer.h"
+#include "layer/worker/driver_gate.h"
+#include "layer/worker/worker.h"
+
+/* No snapshot at the end of the process if the last one took longer. */
+#define EXIT_LOOK_NS (100 * CLOCK_MS)
+
+/* Where a thread of the program takes the snapshots, they take one part in so many of its time. */
+#define LOOK_HERE_FACTOR 50
 
 /* Order and padding change a blob's size by no more than this part of it. */
 #define WANDERING_PART 16
@@ -46,43 +56,69 @@ static size_t cache_writer_weight(const uint8_t *data, size_t size)
     return weight;
 }
 
-/* Whether the file holds the same data already, in another order. Reads it again only where that is
- * possible. Bytes of a stack may be zero in one process and not in the next: unless the driver says
- * that it compiled, a small difference in weight is no new entry either. */
-static bool cache_writer_is_in_file(struct cache_writer *writer, const uint8_t *data, size_t size,
-                                    size_t known_size, bool has_missed)
+/* Whether the file, read again, holds the same data already, in another order. Bytes of a stack may
+ * be zero in one process and not in the next: unless the driver says that it compiled, a small
+ * difference in weight is no new entry either. */
+static bool cache_writer_is_in_file(struct cache_writer *writer)
 {
-    const size_t difference = size > known_size ? size - known_size : known_size - size;
-    struct store_blob blob;
-    if (difference > known_size / WANDERING_PART ||
-        store_load_again(writer->store, &blob) != STATUS_ok) {
-        return false;
-    }
+    struct store_blob *file = &writer->fresh.file;
     const bool is_quiet =
         atomic_load(&writer->schedule.hinted) == atomic_load(&writer->schedule.looked_hinted);
-    const size_t before = cache_writer_weight(blob.data, blob.size);
-    const size_t now = cache_writer_weight(data, size);
-    store_blob_free(&blob);
-    size_t allowed = has_missed ? 0 : before / STACK_BYTES_PART;
+    const size_t before = cache_writer_weight(file->data, file->size);
+    const size_t now = cache_writer_weight(writer->fresh.data, writer->fresh.size);
+    store_blob_free(file);
+    size_t allowed = writer->fresh.has_missed ? 0 : before / STACK_BYTES_PART;
     if (!is_quiet && allowed > STACK_BYTES_MAX) {
         allowed = STACK_BYTES_MAX;
     }
     return (now > before ? now - before : before - now) <= allowed;
 }
 
-/* Data as it came from the driver: becomes the snapshot if it is new. */
+static void cache_writer_load_again(void *user)
+{
+    struct cache_writer *writer = user;
+    writer->fresh.reason = store_load_again(writer->store, &writer->fresh.file);
+}
+
+static void cache_writer_judge_by_file(struct cache_writer *writer)
+{
+    if (writer->fresh.reason == STATUS_ok && cache_writer_is_in_file(writer)) {
+        free(writer->fresh.data);
+    } else {
+        cache_writer_set_snapshot(writer, writer->fresh.data, writer->fresh.size);
+    }
+    writer->fresh.data = NULL;
+}
+
+static void cache_writer_judge_behind(void *user)
+{
+    cache_writer_judge_by_file(user);
+    cache_writer_commit_behind(user);
+}
+
+/* Data as it came from the driver: becomes the snapshot if it is new. Reads the file again only
+ * where it may hold the same. */
 static void cache_writer_judge(struct cache_writer *writer, uint8_t *data, size_t size,
-                               bool has_missed)
+                               bool has_missed, bool at_end)
 {
     const struct digest digest = digest_of(data, size);
     const size_t known_size = writer->seen_size;
+    const size_t difference = size > known_size ? size - known_size : known_size - size;
     const bool is_known = size == known_size && digest_equal(digest, writer->seen);
     writer->seen = digest;
     writer->seen_size = size;
-    if (is_known || cache_writer_is_in_file(writer, data, size, known_size, has_missed)) {
+    if (is_known) {
         free(data);
-    } else {
+    } else if (difference > known_size / WANDERING_PART) {
         cache_writer_set_snapshot(writer, data, size);
+    } else {
+        writer->fresh.data = data;
+        writer->fresh.size = size;
+        writer->fresh.has_missed = has_missed;
+        if (cache_writer_use_disk(writer, !at_end, cache_writer_load_again,
+                                  cache_writer_judge_behind)) {
+            cache_writer_judge_by_file(writer);
+        }
     }
 }
 
@@ -100,8 +136,10 @@ static bool cache_writer_is_decided(struct cache_writer *writer, size_t size, bo
     return size > writer->max_blob || size <= DRIVER_CACHE_HEADER_SIZE;
 }
 
-enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
-                              VkPipelineCache collected, bool at_end)
+/* One look, under the lock: the device cache's data as it is or, with what was collected, both
+ * merged into a fresh cache; what is new becomes the snapshot. */
+static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
+                                     VkPipelineCache collected, bool at_end)
 {
     const bool has_missed = atomic_load(&writer->schedule.missed) != writer->seen_missed;
     const struct driver_caches *caches = writer->caches;
@@ -134,6 +172,155 @@ enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache devic
         return reason;
     }
     writer->is_outgrown = false;
-    cache_writer_judge(writer, data, size, has_missed);
+    cache_writer_judge(writer, data, size, has_missed, at_end);
     return STATUS_ok;
+}
+
+/* Takes the lock; keeps it, if the writer is abandoned. *ret_pending: bytes of the snapshot. */
+static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipelineCache device_cache,
+                                         VkPipelineCache collected, bool at_end,
+                                         size_t *ret_pending)
+{
+    pthread_mutex_lock(&writer->lock);
+    const struct cache_schedule_mark mark = cache_schedule_begin_look(&writer->schedule);
+    const enum status reason = cache_writer_look(writer, device_cache, collected, at_end);
+    if (writer->is_abandoned) {
+        *ret_pending = 0;
+        return STATUS_io_error;
+    }
+    if (reason != STATUS_driver_refused) {
+        writer->seen_missed = mark.missed;
+    }
+    cache_schedule_end_look(&writer->schedule, &mark, reason == STATUS_driver_refused);
+    *ret_pending = writer->snapshot ? atomic_load(&writer->schedule.pending_size) : 0;
+    pthread_mutex_unlock(&writer->lock);
+    if (reason != STATUS_ok) {
+        device_report_not_saved(writer->report, reason, store_path(writer->store));
+    }
+    return reason;
+}
+
+/* What the program has spent in creations that no look has seen. */
+static uint64_t cache_writer_unseen_ns(const struct cache_writer *writer)
+{
+    return atomic_load(&writer->schedule.busy_ns) - atomic_load(&writer->schedule.looked_busy_ns);
+}
+
+enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCache device_cache,
+                                     bool at_end)
+{
+    const uint64_t start_ns = clock_now_ns();
+    if (writer->listener.looking) {
+        writer->listener.looking(writer->listener.user);
+    }
+    struct call_costs *costs = &writer->costs;
+    const bool merges =
+        at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
+               : call_costs_allow(costs, SLOW_MERGE);
+    VkPipelineCache collected = VK_NULL_HANDLE;
+    if (merges) {
+        call_costs_begin(costs, SLOW_MERGE);
+        collected = cache_collection_pin(&writer->collection);
+    }
+    const enum slow_call kind = collected != VK_NULL_HANDLE ? SLOW_MERGE : SLOW_READ;
+    if (kind == SLOW_READ) {
+        call_costs_begin(costs, SLOW_READ);
+    }
+    size_t pending = 0;
+    const enum status reason =
+        cache_writer_snapshot(writer, device_cache, collected, at_end, &pending);
+    if (collected != VK_NULL_HANDLE) {
+        cache_collection_unpin(&writer->collection);
+    }
+    call_costs_end(costs, kind);
+    trace_cache(writer->setup->trace, "snapshot", start_ns, pending, reason);
+    if (reason == STATUS_ok && pending > 0) {
+        log_debug("device %u: took a snapshot", writer->setup->device_index);
+    }
+    return reason;
+}
+
+bool cache_writer_worker_may_look(const struct cache_writer *writer)
+{
+    return !driver_permit_is_withdrawn(writer->setup->permit);
+}
+
+/* Whether a snapshot by a thread of the program stays within a fiftieth of the time that it has
+ * spent in creations. Not while the last one waits for the disk, and not of a driver whose cache
+ * users must be one at a time. */
+static bool cache_writer_may_look_here(const struct cache_writer *writer)
+{
+    const uint64_t cost_ns = atomic_load(&writer->schedule.look_cost_ns);
+    const uint64_t spent_ns = stats_get(writer->setup->stats, STATS_pipelines_create_ns) -
+                              atomic_load(&writer->looked_at_ns);
+    return writer->saves && !writer->caches->serialize &&
+           cache_schedule_is_touched(&writer->schedule) &&
+           !atomic_load(&writer->schedule.pending) && spent_ns >= LOOK_HERE_FACTOR * cost_ns;
+}
+
+static void cache_writer_recall(void *user)
+{
+    call_costs_recall(&((struct cache_writer *)user)->costs);
+}
+
+/* What is known of the driver, the first time from disk. False: the disk has not answered. */
+static bool cache_writer_recalls_at_end(struct cache_writer *writer)
+{
+    return call_costs_is_recalled(&writer->costs) ||
+           cache_writer_use_disk(writer, false, cache_writer_recall, NULL);
+}
+
+static bool cache_writer_reads_fast(struct cache_writer *writer)
+{
+    call_costs_recall(&writer->costs);
+    return call_costs_allow(&writer->costs, SLOW_READ);
+}
+
+/* Looks at the device cache alone: the program's own might be changed or destroyed meanwhile, and
+ * are read at the end of the device. Nobody waits for this thread, which may be in a callback of
+ * the program's. */
+bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache)
+{
+    if (cache_writer_worker_may_look(writer) || !cache_writer_may_look_here(writer) ||
+        !cache_writer_reads_fast(writer) || atomic_exchange(&writer->looking, true)) {
+        return false;
+    }
+    size_t pending = 0;
+    call_costs_begin(&writer->costs, SLOW_READ);
+    cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, false, &pending);
+    call_costs_end(&writer->costs, SLOW_READ);
+    atomic_store(&writer->looked_at_ns, stats_get(writer->setup->stats, STATS_pipelines_create_ns));
+    atomic_store(&writer->looking, false);
+    return true;
+}
+
+/* Only for drivers that a test has shown to answer at that time (driver/policy.c), and where
+ * nobody can be waiting for us: a thread inside a creation may be the one that ends the process,
+ * and a messenger's callback may take a lock of the program's. */
+void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_cache)
+{
+    if (writer->policy->snapshot_at_exit && writer->saves &&
+        cache_schedule_is_touched(&writer->schedule) &&
+        atomic_load(&writer->schedule.running) == 0 && cache_writer_worker_may_look(writer) &&
+        atomic_load(&writer->schedule.last_look_ns) <= EXIT_LOOK_NS &&
+        cache_writer_recalls_at_end(writer) && call_costs_allow(&writer->costs, SLOW_READ) &&
+        worker_enter_driver()) {
+        cache_writer_look_at_all(writer, device_cache, true);
+        worker_leave_driver();
+    }
+}
+
+enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCache device_cache)
+{
+    if (!cache_schedule_is_touched(&writer->schedule) && atomic_load(&writer->looked_at_ns) == 0) {
+        return STATUS_ok;
+    }
+    if (!cache_writer_recalls_at_end(writer)) {
+        return STATUS_io_error;
+    }
+    if (!call_costs_allow_at_end(&writer->costs, SLOW_READ, cache_writer_unseen_ns(writer))) {
+        device_report_not_saved(writer->report, STATUS_too_slow, store_path(writer->store));
+        return STATUS_too_slow;
+    }
+    return cache_writer_look_at_all(writer, device_cache, true);
 }

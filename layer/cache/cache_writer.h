@@ -175,6 +175,13 @@ enum cache_commit_way {
     COMMIT_NOTHING       /* the driver has refused */
 };
 
+/* On whose behalf a commit is made. */
+enum cache_commit_by {
+    COMMIT_BY_WORKER,
+    COMMIT_BY_END, /* of the device, which waits for the disk as long as it has patience */
+    COMMIT_BEHIND  /* that has waited for it in vain: the device is gone, and with it the driver */
+};
+
 struct cache_writer {
     const struct cache_setup *setup;
     const struct policy *policy;
@@ -199,7 +206,18 @@ struct cache_writer {
         struct store_foreign foreign;
         enum cache_commit_way way;
         enum status reason;
+        bool has_room; /* what a full disk lacked */
     } commit;
+    struct { /* data that a look has read, to be held against the file */
+        uint8_t *data;
+        size_t size;
+        bool has_missed;
+        enum status reason; /* of reading the file */
+        struct store_blob file;
+    } fresh;
+
+    bool is_abandoned; /* of the thread that ends the device or process: the disk has not answered;
+                        * it has the writer, whose lock stays taken, for good */
 
     atomic_bool looking;           /* a thread of the program takes a snapshot */
     _Atomic uint64_t looked_at_ns; /* STATS_pipelines_create_ns when it last did */
@@ -240,19 +258,61 @@ void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache
 void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_cache);
 void cache_writer_write_last(struct cache_writer *writer);
 
-/* One look, under the lock (cache_look.c): the device cache's data as it is or, with what was
- * collected, both merged into a fresh cache; what is new becomes the snapshot. `ineffective`,
- * `driver_refused`: as a snapshot fails. Only the cache writer calls these two. */
-enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
-                              VkPipelineCache collected, bool at_end);
+/* At vkDestroyDevice, when the worker is done with it: saves what is new, writes the statistics,
+ * and destroys what was collected. False: the disk has not answered (worker_do); the writer must
+ * never be freed. */
+bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
+
+/* Looks (cache_look.c), which the cache writer alone calls. They take the lock. `ineffective`:
+ * after several ordinary compiles, and at the end after one, the driver gives no more than a
+ * header; `driver_refused`: tried again; `too_slow`: the driver is known to take longer than it
+ * may. */
+
+/* Whether our threads may call the driver. */
+bool cache_writer_worker_may_look(const struct cache_writer *writer);
+
+/* Takes a snapshot of the device cache and of what is collected. */
+enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCache device_cache,
+                                     bool at_end);
+
+/* The last one, at the end of the device, if anything has changed since the one before. */
+enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCache device_cache);
 
 /* Under the lock: replaces the snapshot by data that are the writer's from now on; NULL, 0: there
  * is none; NULL and a size: what would be one is too large. */
 void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size);
 
-/* At vkDestroyDevice, when the worker is done with it: saves what is new, writes the statistics,
- * and destroys what was collected. False: the disk has not answered (worker_do); the writer must
- * never be freed. */
-bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
+/* Commits (cache_commit.c), which the cache writer alone calls:
+ *
+ *     1 BEGUN     store_begin has the lock file, and what other processes have saved
+ *     2 CHOSEN    that is merged into the snapshot, or becomes a part's affair
+ *     3 WRITTEN   or given up: store_commit, store_commit_unmerged, store_abort
+ *
+ *     arrow                              function
+ *     ──▶ 1 BEGUN                        cache_writer_begin_commit, at the disk
+ *     1 BEGUN ──the driver──▶ 2 CHOSEN   cache_writer_choose_way
+ *     2 CHOSEN ──▶ 3 WRITTEN             cache_writer_write_commit, at the disk
+ *     1 BEGUN ──nobody waits──▶ 3        cache_writer_carry_on, without the driver
+ */
+
+/* Takes the lock. Brings what is pending to disk, together with what other processes have saved
+ * meanwhile; the worker only with the gate's leave to call the driver. *ret_saved: bytes written;
+ * 0: nothing was pending. On failure the snapshot is dropped, and the next one tried. False, with
+ * the lock held for good: the disk has not answered, and is_abandoned is set. */
+bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
+                         enum status *ret_reason, size_t *ret_saved);
+
+/* A step that uses the disk, under the lock: the worker waits for it however long, an end as long
+ * as it has patience. False, with is_abandoned set: the step, and carry_on after it, have the
+ * writer from now on (worker_do). */
+bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker, void (*step)(void *user),
+                           void (*carry_on)(void *user));
+
+/* Commits what is pending where nobody waits any more: without the driver. */
+void cache_writer_commit_behind(struct cache_writer *writer);
+
+/* The process ends: the same with file I/O alone, and the crash page is left in order. `locked`: a
+ * step is under way, and this thread has no more patience. */
+enum status cache_writer_commit_last(struct cache_writer *writer);
 
 #endif

@@ -5,9 +5,9 @@
  * again in the background; at the end of a device only if it pays (docs/decisions/0122).
  *
  *     call_costs_init → [call_costs_recall → call_costs_allow… → call_costs_begin → calls
- *                        → call_costs_end]… → call_costs_release
+ *                        → call_costs_end → call_costs_keep]… → call_costs_release
  *
- * Thread-safe. No lock is held over the disk. */
+ * Only _recall and _keep use the disk. Thread-safe; no lock is held over the disk. */
 #ifndef WARMPIPE_LAYER_CACHE_CALL_COSTS_H
 #define WARMPIPE_LAYER_CACHE_CALL_COSTS_H
 
@@ -31,7 +31,8 @@ struct call_costs {
     const char *root; /* borrowed, as app; NULL: nothing is remembered */
     const char *app;
     struct digest identity;
-    bool writes; /* what is learnt here is kept */
+    bool writes;        /* what is learnt here is kept */
+    atomic_bool is_due; /* something was learnt that is not kept yet */
 
     pthread_mutex_t lock; /* over what follows */
     bool recalled;
@@ -45,21 +46,27 @@ void call_costs_init(struct call_costs *costs, const char *root, const char *app
                      struct digest identity, bool writes);
 void call_costs_release(struct call_costs *costs);
 
-/* Reads what is remembered, the first time. */
+/* Reads what is remembered, the first time; and whether that has been. */
 void call_costs_recall(struct call_costs *costs);
+bool call_costs_is_recalled(struct call_costs *costs);
 
 /* Whether the kind may be begun: in the background, or at the end of a device, where compiles of
  * compiled_ns are to be saved. Touches no file: what is not recalled yet may. */
 bool call_costs_allow(struct call_costs *costs, enum slow_call kind);
 bool call_costs_allow_at_end(struct call_costs *costs, enum slow_call kind, uint64_t compiled_ns);
 
-/* Brackets a call, or several that belong together. The second writes to disk if it took long, or
- * no longer does. */
+/* Brackets a call, or several that belong together. If it took long, or no longer does, that is to
+ * be kept. */
 void call_costs_begin(struct call_costs *costs, enum slow_call kind);
 void call_costs_end(struct call_costs *costs, enum slow_call kind);
 
-/* Remembers the call that is under way, should it have taken long already: whoever waits for it may
- * be killed for that. */
+/* The same of the call that is under way, should it have taken long already: whoever waits for it
+ * may be killed for that. */
 void call_costs_note_under_way(struct call_costs *costs);
+
+/* Writes what is to be kept, if there is anything. _beside: by a thread of its own that nobody
+ * waits for, where the worker is in the driver and the caller must not wait for a disk. */
+void call_costs_keep(struct call_costs *costs);
+void call_costs_keep_beside(struct call_costs *costs);
 
 #endif

@@ -1,39 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The device cache of one device: loaded from disk at the first pipeline creation, given to every
- * creation that has no cache of its own, saved in the background and when the device goes.
+ * creation that has no cache of its own, saved in the background and when the device goes. How the
+ * blob is loaded and watched, cache_load.h tells; how what is new is saved, cache_writer.h.
  *
  *     device_cache_new → [device_cache_cache → device_cache_creating → create pipelines →
  *     device_cache_created → device_cache_called]… → device_cache_finish → device_cache_delete
- *
- * Loading the blob:
- *
- *     1 NOT LOADED   nothing was read
- *     2 WANTED       the worker is to load it
- *     3 LOADING      a thread loads; the others wait for it rather than compile cold
- *     4 LOADED       the device cache is set and stays: from the blob, empty, or none
- *
- *     arrow                               function
- *     1 NOT LOADED ──▶ 2 WANTED           device_cache_load_soon
- *     1, 2 ──first creation──▶ 3 LOADING  device_cache_cache
- *     2 WANTED ──worker──▶ 3 LOADING      device_cache_load_ahead
- *     2 WANTED ──barred──▶ 1 NOT LOADED   device_cache_load_ahead, device_cache_settle_load: the
- *                                         worker must not call the driver
- *     3 LOADING ──▶ 4 LOADED              device_cache_load
- *
- * The guard (common/blobs/crash_page.h) tells later processes that a driver has died of the blob:
- *
- *     1 NO PAGE
- *     2 GUARDED   each call that uses what was loaded raises the guard
- *     3 WATCHED   and the worker looks now and then, whether one takes long
- *
- *     arrow                                            function
- *     1 NO PAGE ──▶ 2 GUARDED                          device_cache_load_blob, by store_load
- *     2 GUARDED ──the driver refuses the blob──▶ 1     device_cache_load_blob
- *     2 ──a call that may compile, a suspicion──▶ 3    device_cache_watch, device_cache_load_blob
- *     3 WATCHED ──no call for a while──▶ 2             device_cache_work_watch, on the worker
- *     2, 3 ──the device goes──▶ 1                      store_close
- *     2, 3 ──exit()──▶ ended                           driver_gate.c, crash_guard_end_all
- *     2, 3 ──the process dies──▶ judged                the next process, by store_load
  *
  * device_cache_cache, _creating, _created and _called may be called by any number of threads at
  * once; the others by one thread while no other uses the device. The device cache is never the

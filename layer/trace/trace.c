@@ -261,5 +261,5 @@ static void trace_write_end(void *user)
 
 bool trace_finish(struct trace *trace)
 {
-    return !trace || (worker_remove(&trace->client) && worker_do(trace_write_end, trace));
+    return !trace || (worker_remove(&trace->client) && worker_do(trace_write_end, NULL, trace));
 }

@@ -2,6 +2,7 @@
 #include "layer/worker/worker.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 
 #include "common/base/clock.h"
@@ -16,13 +17,14 @@
 /* Drivers merge and serialize on this stack; pages are only taken when they are used. */
 #define STACK_BYTES (1024 * 1024)
 
-/* What worker_do has given to the worker. */
-enum worker_job {
-    JOB_NONE,
-    JOB_POSTED,
-    JOB_RUNNING,
-    JOB_ABANDONED, /* running, and nobody waits for it any more */
-    JOB_DONE
+/* What worker_do was given. Whoever waits for it frees it, or else whoever has done it. */
+struct worker_job {
+    struct worker_job *next;
+    void (*run)(void *argument);
+    void (*carry_on)(void *argument);
+    void *argument;
+    bool is_done;
+    bool is_abandoned; /* nobody waits for it any more */
 };
 
 static struct {
@@ -31,16 +33,17 @@ static struct {
     pthread_cond_t rested;  /* the worker has ended a call, or left the driver */
     unsigned generation;    /* counts forks */
     struct worker_client *clients;
-    struct worker_client *busy; /* whose work the worker does, without the lock */
-    bool prepared;              /* handlers are registered */
+    struct worker_client *busy;   /* whose work the worker does, without the lock */
+    struct worker_client *ending; /* whose `last` is called, without the lock */
+    bool prepared;                /* handlers are registered */
     bool started;
-    bool exiting;   /* the process ends: the worker begins nothing more */
+    bool exiting;   /* the process ends: the worker does jobs, and nothing more for clients */
     bool in_driver; /* the worker is in one */
     bool orphaned;  /* nobody waits any more for the client whose work the worker does */
 
-    enum worker_job job;
-    void (*job_function)(void *argument);
-    void *job_argument;
+    struct worker_job *jobs; /* that nobody has begun, oldest first */
+    unsigned jobs_under_way;
+    bool has_helper; /* a thread does jobs, since the worker was occupied */
 } worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Under the lock: the client that is due first, and when. A client that needs nothing falls asleep,
@@ -87,15 +90,52 @@ static void worker_call(struct worker_client *client,
     pthread_cond_broadcast(&worker.rested);
 }
 
-/* Under the lock, which is released meanwhile. */
-static void worker_run_job(void)
+/* Under the lock, which is released meanwhile. False: there is no job. */
+static bool worker_run_job(void)
 {
-    worker.job = JOB_RUNNING;
+    struct worker_job *job = worker.jobs;
+    if (!job) {
+        return false;
+    }
+    worker.jobs = job->next;
+    worker.jobs_under_way++;
     pthread_mutex_unlock(&worker.lock);
-    worker.job_function(worker.job_argument);
+    job->run(job->argument);
     pthread_mutex_lock(&worker.lock);
-    worker.job = worker.job == JOB_ABANDONED ? JOB_NONE : JOB_DONE;
+    job->is_done = true;
+    if (job->is_abandoned) {
+        pthread_mutex_unlock(&worker.lock);
+        if (job->carry_on) {
+            job->carry_on(job->argument);
+        }
+        free(job);
+        pthread_mutex_lock(&worker.lock);
+    }
+    worker.jobs_under_way--;
     pthread_cond_broadcast(&worker.rested);
+    return true;
+}
+
+static void *worker_help(void *argument)
+{
+    (void)argument;
+    prctl(PR_SET_NAME, "warmpipe");
+    pthread_mutex_lock(&worker.lock);
+    while (worker_run_job()) {
+    }
+    worker.has_helper = false;
+    pthread_mutex_unlock(&worker.lock);
+    return NULL;
+}
+
+/* Under the lock: nobody has to wait behind a driver or a disk that others wait for. False: no
+ * thread can be made. */
+static bool worker_call_helper(void)
+{
+    if (!worker.has_helper) {
+        worker.has_helper = own_thread_start(worker_help, NULL, STACK_BYTES);
+    }
+    return worker.has_helper;
 }
 
 static void *worker_run(void *argument)
@@ -103,9 +143,12 @@ static void *worker_run(void *argument)
     (void)argument;
     prctl(PR_SET_NAME, "warmpipe");
     pthread_mutex_lock(&worker.lock);
-    while (!worker.exiting && !driver_gate_is_closed()) {
-        if (worker.job == JOB_POSTED) {
-            worker_run_job();
+    while (worker.started) { /* it ends with the process */
+        if (worker_run_job()) {
+            continue;
+        }
+        if (worker.exiting || driver_gate_is_closed()) {
+            worker_wait_until(&worker.changed, UINT64_MAX);
             continue;
         }
         uint64_t due = 0;
@@ -124,11 +167,6 @@ static void *worker_run(void *argument)
     return NULL;
 }
 
-static bool worker_is_running_job(void)
-{
-    return worker.job == JOB_RUNNING || worker.job == JOB_ABANDONED;
-}
-
 /* The worker may be in a call: waits a moment for it to return. */
 static void worker_close_clients(void)
 {
@@ -136,7 +174,7 @@ static void worker_close_clients(void)
         return;
     }
     worker.exiting = true;
-    while ((worker.busy || worker_is_running_job()) &&
+    while ((worker.busy || worker.jobs_under_way > 0) &&
            timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
     }
     for (struct worker_client *client = worker.clients; client && !worker.busy;
@@ -160,24 +198,45 @@ static void worker_after_fork_in_child(void)
     worker_init_conditions();
     worker.clients = NULL;
     worker.busy = NULL;
+    worker.ending = NULL;
     worker.exiting = false;
     worker.started = false;
     worker.in_driver = false;
     worker.orphaned = false;
-    worker.job = JOB_NONE;
+    worker.jobs = NULL;
+    worker.jobs_under_way = 0;
+    worker.has_helper = false;
     worker.generation++;
 }
 
+/* With the patience for locks that the thread has left that ends the process. */
+static void worker_write_last(void *argument)
+{
+    const uint64_t before_ns = patience_set(*(const uint64_t *)argument);
+    if (timed_lock(&worker.lock, WAIT_FOREVER)) {
+        for (struct worker_client *client = worker.clients; client; client = client->next) {
+            worker.ending = client;
+            pthread_mutex_unlock(&worker.lock);
+            client->last(client);
+            pthread_mutex_lock(&worker.lock);
+        }
+        worker.ending = NULL;
+        pthread_cond_broadcast(&worker.rested);
+        pthread_mutex_unlock(&worker.lock);
+    }
+    patience_set(before_ns);
+}
+
+/* By the worker, for a disk may not answer: it has 250 ms of its own, since a driver may have had
+ * those that there were. */
 __attribute__((destructor)) static void worker_write_last_snapshots(void)
 {
-    patience_set(patience_limit(PATIENCE_AT_END));
-    if (!worker.clients || sandbox_is_closed() || !timed_lock(&worker.lock, WAIT_FOREVER)) {
-        return;
+    static uint64_t left_ns; /* of the process: what is abandoned reads it */
+    left_ns = patience_limit(PATIENCE_AT_END);
+    patience_set(left_ns + PATIENCE_AT_END);
+    if (worker.clients && !sandbox_is_closed()) {
+        worker_do(worker_write_last, NULL, &left_ns);
     }
-    for (struct worker_client *client = worker.clients; client; client = client->next) {
-        client->last(client);
-    }
-    pthread_mutex_unlock(&worker.lock);
 }
 
 void worker_add(struct worker_client *client)
@@ -211,36 +270,53 @@ static void worker_wait_for_driver(struct worker_client *client, uint64_t *overd
     }
 }
 
+static bool worker_is_at(const struct worker_client *client)
+{
+    return worker.busy == client || worker.ending == client;
+}
+
+static bool worker_is_in_driver_of(const struct worker_client *client)
+{
+    return worker.busy == client && worker.in_driver;
+}
+
 bool worker_remove(struct worker_client *client)
 {
     uint64_t overdue_ns = clock_now_ns() + OVERDUE_NS;
     pthread_mutex_lock(&worker.lock);
-    while (worker.busy == client) {
-        if (worker.in_driver) {
+    while (worker_is_at(client)) {
+        if (worker_is_in_driver_of(client)) {
             worker_wait_for_driver(client, &overdue_ns);
-        } else if (!timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER) && !worker.in_driver) {
+        } else if (!timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER) &&
+                   !worker_is_in_driver_of(client)) {
             break;
         }
     }
-    const bool is_busy = worker.busy == client;
-    worker.orphaned |= is_busy; /* until that call ends, whoever else is removed meanwhile */
-    bool free = !is_busy && client->generation == worker.generation;
+    /* Until that call ends, whoever else is removed meanwhile. */
+    worker.orphaned |= worker.busy == client;
+    const bool may_free = !worker_is_at(client) && client->generation == worker.generation;
     struct worker_client **place = &worker.clients;
     while (*place && *place != client) {
         place = &(*place)->next;
     }
     if (*place) {
         *place = client->next;
+        client->next = NULL;
     }
     pthread_mutex_unlock(&worker.lock);
-    return free;
+    return may_free;
 }
 
 void worker_wake(struct worker_client *client)
 {
-    if (atomic_exchange(&client->awake, true)) {
-        return;
+    if (!atomic_exchange(&client->awake, true)) {
+        worker_wake_now(client);
     }
+}
+
+void worker_wake_now(struct worker_client *client)
+{
+    atomic_store(&client->awake, true);
     pthread_mutex_lock(&worker.lock);
     if (!worker.started && !driver_gate_is_closed() && client->generation == worker.generation) {
         worker.started = own_thread_start(worker_run, NULL, STACK_BYTES);
@@ -267,47 +343,42 @@ void worker_leave_driver(void)
     pthread_mutex_unlock(&worker.lock);
 }
 
-/* Under the lock. */
-static bool worker_takes_jobs(void)
+/* Under the lock. False: nobody would do it. */
+static bool worker_post(struct worker_job *job)
 {
-    return worker.started && !worker.exiting && !driver_gate_is_closed();
-}
-
-/* Under the lock. True: the job is done, or was given back and is to be done here. */
-static bool worker_wait_for_job(bool *ret_here)
-{
-    while ((worker.job == JOB_POSTED || worker.job == JOB_RUNNING) &&
-           timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
+    struct worker_job **place = &worker.jobs;
+    const bool is_occupied = worker.busy || worker.jobs_under_way > 0;
+    if (!worker.started || (is_occupied && !worker_call_helper())) {
+        return false;
     }
-    /* Not begun: the worker waits for another device's driver, or has just ended. */
-    *ret_here = worker.job == JOB_POSTED && (worker.in_driver || !worker_takes_jobs());
-    const bool done = worker.job == JOB_DONE || *ret_here;
-    worker.job = worker.job == JOB_RUNNING ? JOB_ABANDONED : JOB_NONE;
-    pthread_cond_broadcast(&worker.rested);
-    return done;
+    while (*place) {
+        place = &(*place)->next;
+    }
+    *place = job;
+    pthread_cond_signal(&worker.changed);
+    return true;
 }
 
-bool worker_do(void (*function)(void *argument), void *argument)
+bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument)
 {
-    bool here = true;
-    bool done = true;
+    struct worker_job *job = calloc(1, sizeof *job);
+    if (job) {
+        *job = (struct worker_job){.run = run, .carry_on = carry_on, .argument = argument};
+    }
     pthread_mutex_lock(&worker.lock);
-    if (worker_takes_jobs()) {
-        while (worker.job != JOB_NONE && timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
-        }
-        here = false;
-        done = worker.job == JOB_NONE;
+    if (!job || !worker_post(job)) {
+        pthread_mutex_unlock(&worker.lock);
+        free(job);
+        run(argument);
+        return true;
     }
-    if (done && !here) {
-        worker.job = JOB_POSTED;
-        worker.job_function = function;
-        worker.job_argument = argument;
-        pthread_cond_signal(&worker.changed);
-        done = worker_wait_for_job(&here);
+    while (!job->is_done && timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
     }
+    const bool done = job->is_done;
+    job->is_abandoned = !done;
     pthread_mutex_unlock(&worker.lock);
-    if (here) {
-        function(argument);
+    if (done) {
+        free(job);
     }
     return done;
 }

@@ -6,7 +6,8 @@
  *     2 WAITING   until the first client is due
  *     3 WORKING   in a client's `work`, without the lock
  *     4 IN DRIVER in a client's `work`, between worker_enter_driver and worker_leave_driver
- *     5 EXITING   the process ends: no more work; the thread that ends it calls each `closing`
+ *     5 EXITING   the process ends: no more work but jobs; the thread that ends it calls each
+ *                 `closing`
  *     6 ENDED     the last snapshots are written
  *
  *     arrow                              function
@@ -21,18 +22,25 @@
  * (cache_writer.h), and writes them to disk, so that little is lost however the program ends. It
  * calls the next layer's device commands only, never anything that takes the loader's lock (hazard
  * 48), and only through the gate (driver_gate.h), which closes at the end of the process. Just
- * before that, clients may take a last snapshot; the library's destructor then writes what is left,
- * with file I/O alone (hazard 45). Where no thread can be made (a sandbox), saves happen at
- * vkDestroyDevice alone. */
+ * before that, clients may take a last snapshot; the library's destructor then has it write what is
+ * left, with file I/O alone (hazard 45), and waits 250 ms for that. Where no thread can be made (a
+ * sandbox), saves happen at vkDestroyDevice alone. */
 #ifndef WARMPIPE_LAYER_WORKER_WORKER_H
 #define WARMPIPE_LAYER_WORKER_WORKER_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct driver_permit;
+
+/* Tests in C++ pass it on. */
+#ifdef __cplusplus
+#define WORKER_ATOMIC(type) type
+#else
+#include <stdatomic.h>
+#define WORKER_ATOMIC(type) _Atomic(type)
+#endif
 
 /* What the worker serves; embedded in its owner. */
 struct worker_client {
@@ -46,11 +54,11 @@ struct worker_client {
     void (*closing)(struct worker_client *client);
     /* At the end of the process: file I/O only. */
     void (*last)(struct worker_client *client);
-    /* Somebody waits for a driver call of `work`, and has waited long: called now and then until it
-     * has returned. May use the disk; may be NULL. */
+    /* Somebody waits for a driver call of `work`, and has waited long: called now and then, by that
+     * thread, until it has returned. Does not use the disk; may be NULL. */
     void (*overdue)(struct worker_client *client);
     struct driver_permit *permit; /* of the driver that `work` calls; NULL: it calls none */
-    atomic_bool awake;            /* the worker knows that there is something to do */
+    WORKER_ATOMIC(bool) awake;    /* the worker knows that there is something to do */
     unsigned generation;          /* counts forks: in which process it was added */
 };
 
@@ -67,14 +75,18 @@ void worker_add(struct worker_client *client);
  * be held by threads that do not exist here. */
 bool worker_remove(struct worker_client *client);
 
-/* Has the worker do what a disk may keep, and waits for it as long as this thread has patience.
- * False: the disk has not answered; the function may be running still, or it was never called, and
- * what it uses must be left alone. Where there is no worker it is called here. It must not call the
- * driver. */
-bool worker_do(void (*function)(void *argument), void *argument);
+/* Has the worker do what a disk may keep, and waits for it as long as this thread has patience;
+ * while the worker is occupied, a thread made for that does it. Neither must call the driver.
+ * False: the disk has not answered; `run` may be running still, or is to begin, and what it uses
+ * must be left alone and never be freed. After it `carry_on` is called then, by the thread that ran
+ * it, for what the caller cannot do any more; NULL: nothing. Where no thread can be made, `run` is
+ * called here. */
+bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument);
 
-/* There is something to do for the client. Cheap when the worker knows already. */
+/* There is something to do for the client. Cheap when the worker knows already. _now: it is due
+ * before what the worker knows of, or may be. */
 void worker_wake(struct worker_client *client);
+void worker_wake_now(struct worker_client *client);
 
 /* Brackets the worker's driver calls in a client's `work` or `closing`. False: no call, since the
  * process ends, the device is gone, or the client's permit is withdrawn. */

@@ -2,38 +2,15 @@
 // Compiling ahead: what, when, and when not.
 #include <atomic>
 #include <csignal>
-#include <cstdarg>
-#include <fcntl.h>
 #include <sched.h>
-#include <string_view>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
 #include "recipes.hpp"
+#include "slow_disk.hpp"
 #include "test_icd.h"
 #include "things.hpp"
-
-namespace {
-
-std::atomic<bool> disk_hangs{false};
-
-} // namespace
-
-// The layer's own calls come here, too: the segments lie on a disk that can hang.
-extern "C" __attribute__((visibility("default"))) int openat(int folder, const char *name,
-                                                             int flags, ...)
-{
-    va_list arguments;
-    va_start(arguments, flags);
-    const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    while (disk_hangs && std::string_view(name).find(".wprecipes") != std::string_view::npos) {
-        pause();
-    }
-    return static_cast<int>(syscall(SYS_openat, folder, name, flags, mode));
-}
 
 namespace {
 
@@ -329,7 +306,7 @@ TEST_F(PrewarmTest, ADiskThatHangsIsNotWaitedForForEver)
 {
     run([] {
         leak_from_here_on(); // what the thread may come back to
-        disk_hangs = true;
+        disk_hangs("openat", ".wprecipes");
         delete new Program;
         EXPECT_EQ(asked(), 0u);
     });

@@ -10,6 +10,7 @@
 
 #include "harness.hpp"
 #include "program.hpp"
+#include "slow_disk.hpp"
 
 namespace {
 
@@ -103,6 +104,26 @@ TEST_F(SmallDiskTest, RecipesGiveWayToTheCache)
     EXPECT_EQ(first.log().size(), 1u) << first.errors;
     EXPECT_EQ(recipe_bytes(), 0u);
     EXPECT_EQ(hits(many), many);
+}
+
+// A disk that does not answer to that keeps no device.
+TEST_F(SmallDiskTest, RecipesThatGiveWayKeepNobody)
+{
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "what the disk is using stays locked, which looks like a wrong order of locks";
+#endif
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "100000";
+    run(
+        [&] {
+            leak_from_here_on();
+            Program program;
+            create_few(program);
+            program.create_compute(few, many);
+            disk_hangs("unlinkat", ".wprecipes");
+            program.destroy_device();
+            EXPECT_TRUE(disk_has_hung());
+        },
+        {Layer::any});
 }
 
 // The same where the process ends before the device, with a snapshot that is not on disk.

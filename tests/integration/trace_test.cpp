@@ -406,4 +406,16 @@ TEST_F(TraceTest, ASettingsFileNamesNone)
     EXPECT_NE(outcome.log()[0].find("is ignored"), std::string::npos);
 }
 
+// What is written last is a client's event when the file has long been quiet.
+TEST_F(TraceTest, ASaveAtTheEndOfTheProcessIsTraced)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    const Trace trace = this->trace([this] {
+        leak_from_here_on();
+        (new Program)->create_compute(0, 2);
+        wait_until([this] { return read_text(path()).find("snapshot") != std::string::npos; });
+    });
+    EXPECT_EQ(trace.of("cache", "save").size(), 1u);
+}
+
 } // namespace

@@ -71,6 +71,9 @@ int openat(int directory_fd, const char *path, int flags, ...)
     va_start(arguments, flags);
     int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
     va_end(arguments);
+    if (faults.before_open) {
+        std::exchange(faults.before_open, nullptr)();
+    }
     return fails("openat") ? -1
                            : static_cast<int>(syscall(SYS_openat, directory_fd, path, flags, mode));
 }

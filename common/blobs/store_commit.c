@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+#include <unistd.h>
+
+#include "common/blobs/store_state.h"
+#include "common/files/file.h"
+
+/* Begin: what is on disk and not in our data. */
+
+/* The cache file. STATUS_ok: the commit may replace it. */
+static enum status store_collect_file(struct store *store, struct marker_folder *folder,
+                                      uint64_t *ret_generation)
+{
+    const char *name = store->files.file_name;
+    struct envelope header;
+    *ret_generation = 0;
+    if (store_read_header(store, store->directory_fd, name, &header) != STATUS_ok) {
+        return STATUS_ok; /* there is no file, or nothing in it can be used */
+    }
+    *ret_generation = header.generation;
+    if (header.generation == store->skipped) {
+        return STATUS_suspect;
+    }
+    if (header.generation == store->known) {
+        return STATUS_ok;
+    }
+    struct found_blob found;
+    const enum status reason =
+        store_read_blob(store, folder, store->directory_fd, name, &store->merging, &found);
+    if (reason == STATUS_ok) {
+        store->foreign[store->foreign_count++] = store_blob_of(&found);
+    } else if (reason == STATUS_suspect) {
+        store->skipped = found.generation;
+    }
+    return reason == STATUS_suspect || reason == STATUS_out_of_memory ? reason : STATUS_ok;
+}
+
+/* Whether a part that could not be read may be readable at another time. */
+static bool store_may_read_later(enum status reason)
+{
+    return reason == STATUS_io_error || reason == STATUS_unreadable ||
+           reason == STATUS_out_of_memory || reason == STATUS_suspect;
+}
+
+static uint64_t store_foreign_bytes(const struct store *store)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < store->foreign_count; i++) {
+        bytes += store->foreign[i].size;
+    }
+    return bytes;
+}
+
+static void store_take_part(struct store *store, const char *name)
+{
+    memcpy(store->taken.names[store->taken.count++], name, PART_NAME_SIZE);
+}
+
+static void store_collect_part(struct store *store, struct marker_folder *folder, const char *name,
+                               const struct envelope *header)
+{
+    enum status reason = STATUS_ok;
+    if (!store->has_part || strcmp(name, store->part_name) != 0) {
+        if (store->foreign_count == MARKERS_MAX ||
+            store_foreign_bytes(store) > store->files.max_blob - header->blob_size) {
+            return; /* left for the next commit */
+        }
+        struct found_blob found;
+        reason = store_read_blob(store, folder, store->directory_fd, name, &store->merging, &found);
+        if (reason == STATUS_ok) {
+            store->foreign[store->foreign_count++] = store_blob_of(&found);
+        }
+    }
+    if (reason != STATUS_quarantined && !store_may_read_later(reason)) {
+        store_take_part(store, name);
+    }
+}
+
+static void store_collect_parts(struct store *store, struct marker_folder *folder,
+                                uint64_t generation)
+{
+    struct parts parts;
+    uint64_t generations[1 + PARTS_MAX] = {generation};
+    size_t generation_count = 1;
+    store->taken.count = 0;
+    if (!parts_list(store->directory_fd, store->files.identity_hex, &parts)) {
+        return;
+    }
+    for (size_t i = 0; i < parts.count; i++) {
+        struct envelope header;
+        const enum status reason =
+            store_read_header(store, store->directory_fd, parts.names[i], &header);
+        if (reason == STATUS_ok) {
+            generations[generation_count++] = header.generation;
+            store_collect_part(store, folder, parts.names[i], &header);
+        } else if (!store_may_read_later(reason)) {
+            store_take_part(store, parts.names[i]);
+        }
+    }
+    marker_sweep(folder, generations, generation_count);
+}
+
+static enum status store_may_save(const struct store *store)
+{
+    if (!store_is_ours(store)) {
+        return STATUS_forked;
+    }
+    return store->read_only ? STATUS_read_only : STATUS_ok;
+}
+
+enum status store_begin(struct store *store, struct store_foreign *ret_foreign)
+{
+    int directory_fd;
+    int lock_fd;
+    enum status reason = store_may_save(store);
+    if (reason == STATUS_ok) {
+        reason = store_open_folder(store, true, &directory_fd);
+    }
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    reason = identity_files_lock(&store->files, directory_fd, store->lock_wait_ms, &lock_fd);
+    if (reason != STATUS_ok) {
+        close(directory_fd);
+        return reason;
+    }
+    store->directory_fd = directory_fd;
+    store->lock_fd = lock_fd;
+
+    struct marker_folder folder;
+    uint64_t generation;
+    marker_folder_open(directory_fd, store->files.loading_name, &folder);
+    reason = store_collect_file(store, &folder, &generation);
+    if (reason == STATUS_ok) {
+        store_collect_parts(store, &folder, generation);
+    }
+    marker_folder_close(&folder);
+    if (reason != STATUS_ok) {
+        store_end_commit(store, false);
+        return reason;
+    }
+    *ret_foreign = (struct store_foreign){
+        .blobs = store->foreign,
+        .count = store->foreign_count,
+    };
+    return STATUS_ok;
+}
+
+/* Commit. */
+
+static enum status store_check_data(const struct store *store, const void *data, size_t size)
+{
+    if (size > store->files.max_blob) {
+        return STATUS_too_large;
+    }
+    return identity_matches_blob(&store->files.identity, data, size) ? STATUS_ok
+                                                                     : STATUS_bad_blob_header;
+}
+
+static void store_remove_taken(struct store *store)
+{
+    for (size_t i = 0; i < store->taken.count; i++) {
+        unlinkat(store->directory_fd, store->taken.names[i], 0);
+    }
+    store->taken.count = 0;
+    store->has_part = false;
+}
+
+static void store_restart_from_empty(struct store *store)
+{
+    unlinkat(store->directory_fd, store->files.file_name, 0);
+    store_remove_taken(store);
+    store->known = 0;
+    store->loaded = false;
+}
+
+/* What was loaded is about to be in the file of this generation as well, or is; 0: in none. */
+static void store_note_generation(const struct store *store, bool is_saved, uint64_t generation)
+{
+    for (size_t i = 0; i < store->loading.count; i++) {
+        struct crash_page *page = atomic_load(&store->loading.markers[i].guard.page);
+        if (page) {
+            atomic_store(is_saved ? &page->saved : &page->saving, generation);
+        }
+    }
+}
+
+/* Writes a file. The page names its generation before it is there, since the process may die at any
+ * moment. */
+static enum status store_write_noted(struct store *store, int directory_fd, const char *name,
+                                     const void *data, size_t size, uint64_t generation)
+{
+    store_note_generation(store, false, generation);
+    const enum status reason =
+        identity_files_write(&store->files, directory_fd, name, data, size, generation);
+    if (reason == STATUS_ok) {
+        store_note_generation(store, true, generation);
+    }
+    store_note_generation(store, false, 0);
+    return reason;
+}
+
+/* The file of this generation holds what that one held, or what was merged does: what is known of
+ * deaths goes along, before it stands. */
+static void store_copy_strikes(const struct store *store, int directory_fd, uint64_t to)
+{
+    const char *name = store->files.loading_name;
+    for (size_t i = 0; i < store->merging.count; i++) {
+        const struct marker *marker = &store->merging.markers[i];
+        if (marker->failure != 0 && !crash_guard_has_passed(&marker->guard)) {
+            marker_follow(directory_fd, name, marker->generation, to);
+        }
+    }
+    if (store->known != 0) {
+        marker_follow(directory_fd, name, store->known, to);
+    }
+}
+
+static enum status store_write_file(struct store *store, int directory_fd, const void *data,
+                                    size_t size)
+{
+    const uint64_t generation = unique_draw();
+    store_copy_strikes(store, directory_fd, generation);
+    const enum status reason =
+        store_write_noted(store, directory_fd, store->files.file_name, data, size, generation);
+    const uint64_t gone = reason == STATUS_ok ? store->known : generation;
+    if (gone != 0) {
+        marker_forget_failure(directory_fd, store->files.loading_name, gone);
+    }
+    if (reason == STATUS_ok) {
+        store->known = generation;
+        for (size_t i = 0; i < store->loading.count; i++) {
+            store->loading.markers[i].generation = generation;
+        }
+    }
+    return reason;
+}
+
+enum status store_commit(struct store *store, const void *data, size_t size)
+{
+    if (!store_is_ours(store)) {
+        return STATUS_forked;
+    }
+    const bool merged = store->foreign_count > 0;
+    store_free_foreign(store);
+    enum status reason = store_check_data(store, data, size);
+    if (reason == STATUS_ok) {
+        reason = store_write_file(store, store->directory_fd, data, size);
+        if (reason == STATUS_ok) {
+            store_remove_taken(store);
+            /* The file now contains more than the caller's next data may. */
+            store->known = merged ? 0 : store->known;
+        }
+    } else if (reason == STATUS_too_large && store->loaded) {
+        store_restart_from_empty(store);
+    }
+    store_end_commit(store, true);
+    return reason;
+}
+
+/* Commit without a merge. */
+
+/* Whether the file may be replaced by data that has grown from what this store knows. */
+static bool store_is_file_known(const struct store *store, int directory_fd)
+{
+    struct envelope header;
+    return store_read_header(store, directory_fd, store->files.file_name, &header) != STATUS_ok ||
+           header.generation == store->known;
+}
+
+static enum status store_write_part(struct store *store, int directory_fd, const void *data,
+                                    size_t size)
+{
+    struct parts parts;
+    if (!store->has_part && parts_list(directory_fd, store->files.identity_hex, &parts) &&
+        parts.count >= PARTS_MAX) {
+        return STATUS_too_many_parts;
+    }
+    const enum status reason =
+        store_write_noted(store, directory_fd, store->part_name, data, size, unique_draw());
+    store->has_part = store->has_part || reason == STATUS_ok;
+    return reason;
+}
+
+static enum status store_write_unmerged(struct store *store, int directory_fd, const void *data,
+                                        size_t size)
+{
+    int lock_fd;
+    if (identity_files_lock(&store->files, directory_fd, 0, &lock_fd) != STATUS_ok) {
+        return store_write_part(store, directory_fd, data, size);
+    }
+    enum status reason;
+    if (store_is_file_known(store, directory_fd)) {
+        reason = store_write_file(store, directory_fd, data, size);
+        if (reason == STATUS_ok && store->has_part) {
+            unlinkat(directory_fd, store->part_name, 0);
+            store->has_part = false;
+        }
+    } else {
+        reason = store_write_part(store, directory_fd, data, size);
+    }
+    file_unlock(lock_fd);
+    return reason;
+}
+
+enum status store_commit_unmerged(struct store *store, const void *data, size_t size)
+{
+    int directory_fd;
+    enum status reason = store_may_save(store);
+    if (reason == STATUS_ok) {
+        reason = store_check_data(store, data, size);
+    }
+    if (reason == STATUS_ok) {
+        reason = store_open_folder(store, true, &directory_fd);
+    }
+    if (reason == STATUS_ok) {
+        reason = store_write_unmerged(store, directory_fd, data, size);
+        close(directory_fd);
+    }
+    return reason;
+}

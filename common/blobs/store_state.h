@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a store remembers between its calls, and what its two files share: store.c opens, loads and
+ * lets go of what is held, store_commit.c saves. No other file includes this one. */
+#ifndef WARMPIPE_BLOBS_STORE_STATE_H
+#define WARMPIPE_BLOBS_STORE_STATE_H
+
+#include <sys/types.h>
+
+#include "common/blobs/identity_files.h"
+#include "common/blobs/store.h"
+
+struct store {
+    pid_t process;
+    bool read_only;
+    unsigned lock_wait_ms;
+    struct identity_files files;
+    char part_name[PART_NAME_SIZE]; /* of this store's own part */
+
+    uint64_t known;   /* generation of the file that our data contains; 0: of none */
+    uint64_t skipped; /* generation of the file that is suspect; 0: none */
+    bool loaded;      /* our data began with that of a file */
+    bool has_part;
+    struct loading_markers loading; /* of store_load */
+    struct loading_markers merging; /* of store_begin */
+
+    /* Between begin and commit; lock_fd is -1 otherwise. */
+    int lock_fd;
+    int directory_fd;
+    size_t foreign_count;
+    struct store_blob foreign[MARKERS_MAX];
+    struct crash_call merge_calls[MARKERS_MAX]; /* between store_merging and store_merged */
+    struct parts taken;                         /* parts that the commit makes superfluous */
+};
+
+/* False in the child of a fork. */
+bool store_is_ours(const struct store *store);
+
+/* The program's folder. *ret_fd: to be closed. */
+enum status store_open_folder(const struct store *store, bool create, int *ret_fd);
+
+/* The head of a file of this identity, checked, its data not; and the whole of one, judged by what
+ * is known of deaths and marked in `markers` if a folder of markers is given. */
+enum status store_read_header(const struct store *store, int directory_fd, const char *name,
+                              struct envelope *ret_envelope);
+enum status store_read_blob(const struct store *store, struct marker_folder *folder,
+                            int directory_fd, const char *name, struct loading_markers *markers,
+                            struct found_blob *ret_found);
+struct store_blob store_blob_of(const struct found_blob *found);
+
+/* Frees the blobs of store_begin. */
+void store_free_foreign(struct store *store);
+
+/* Lets go of what store_begin has taken: blobs, their markers, the lock. survived: the driver has
+ * lived with those blobs. */
+void store_end_commit(struct store *store, bool survived);
+
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The way of a snapshot to disk, in steps: begin, choose, write. */
+#include "common/base/clock.h"
+#include "layer/cache/cache_writer.h"
+#include "layer/worker/maintenance.h"
+#include "layer/worker/own_thread.h"
+#include "layer/worker/worker.h"
+
+/* The snapshot becomes one that holds the blobs of other processes as well. */
+static bool cache_writer_merge(struct cache_writer *writer, const struct store_foreign *foreign)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    const bool done =
+        driver_cache_merge_blobs(writer->caches, foreign->blobs, foreign->count, writer->snapshot,
+                                 atomic_load(&writer->schedule.pending_size), &data, &size);
+    if (done) {
+        cache_writer_set_snapshot(writer, data, size);
+    }
+    return done;
+}
+
+static enum status cache_writer_commit_unmerged(struct cache_writer *writer)
+{
+    return store_commit_unmerged(writer->store, writer->snapshot,
+                                 atomic_load(&writer->schedule.pending_size));
+}
+
+/* Merges with what other processes saved, under the store's lock file. Where the driver must not
+ * have a second cache object nothing can be merged, and the data of the last process to save stay;
+ * so they do where a merge would take longer than the end of a device may. */
+static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer,
+                                                     enum cache_commit_by by)
+{
+    const bool is_worker = by == COMMIT_BY_WORKER;
+    struct call_costs *costs = &writer->costs;
+    const uint64_t compiled_ns =
+        atomic_load(&writer->schedule.busy_ns) - atomic_load(&writer->schedule.committed_busy_ns);
+    if (writer->commit.foreign.count == 0 || writer->policy->single_cache ||
+        !call_costs_allow_at_end(costs, SLOW_MERGE, CALL_END_NS)) {
+        return COMMIT_WHOLE;
+    }
+    if (by == COMMIT_BEHIND ||
+        (is_worker ? !call_costs_allow(costs, SLOW_MERGE)
+                   : !call_costs_allow_at_end(costs, SLOW_MERGE, compiled_ns)) ||
+        (is_worker && !worker_enter_driver())) {
+        return COMMIT_PART_INSTEAD;
+    }
+    call_costs_begin(costs, SLOW_MERGE);
+    store_merging(writer->store);
+    const bool merged = cache_writer_merge(writer, &writer->commit.foreign);
+    store_merged(writer->store);
+    call_costs_end(costs, SLOW_MERGE);
+    if (is_worker) {
+        worker_leave_driver();
+    }
+    return merged ? COMMIT_WHOLE : COMMIT_NOTHING;
+}
+
+/* The steps of a commit that use the disk. */
+
+static void cache_writer_begin_commit(void *user)
+{
+    struct cache_writer *writer = user;
+    writer->commit.reason = store_begin(writer->store, &writer->commit.foreign);
+}
+
+static void cache_writer_write_commit(void *user)
+{
+    struct cache_writer *writer = user;
+    const size_t size = atomic_load(&writer->schedule.pending_size);
+    enum status *reason = &writer->commit.reason;
+    switch (writer->commit.way) {
+    case COMMIT_WHOLE:
+        *reason = store_commit(writer->store, writer->snapshot, size);
+        break;
+    case COMMIT_PART_INSTEAD:
+        store_abort(writer->store);
+        *reason = cache_writer_commit_unmerged(writer);
+        break;
+    case COMMIT_PART:
+        *reason = cache_writer_commit_unmerged(writer);
+        break;
+    case COMMIT_NOTHING:
+        store_abort(writer->store);
+        *reason = STATUS_driver_refused;
+        break;
+    }
+}
+
+static void cache_writer_make_room(void *user)
+{
+    struct cache_writer *writer = user;
+    writer->commit.has_room =
+        writer->listener.disk_full && writer->listener.disk_full(writer->listener.user);
+}
+
+bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker, void (*step)(void *user),
+                           void (*carry_on)(void *user))
+{
+    if (is_worker) {
+        step(writer);
+    } else {
+        writer->is_abandoned = !worker_do(step, carry_on, writer);
+    }
+    return !writer->is_abandoned;
+}
+
+/* How a commit goes on that was begun. Without a snapshot the caches have outgrown the limit: the
+ * store drops the file, so that the next start begins with nothing but what it uses. False: not at
+ * all. */
+static bool cache_writer_choose(struct cache_writer *writer, enum cache_commit_by by)
+{
+    const enum status begun = writer->commit.reason;
+    if (begun == STATUS_ok) {
+        writer->commit.way = writer->snapshot ? cache_writer_choose_way(writer, by) : COMMIT_WHOLE;
+        return true;
+    }
+    writer->commit.way = COMMIT_PART;
+    return writer->snapshot && (begun == STATUS_locked || begun == STATUS_suspect);
+}
+
+/* What was begun has taken the lock file, and others wait for that. */
+static void cache_writer_carry_on(void *user)
+{
+    if (cache_writer_choose(user, COMMIT_BEHIND)) {
+        cache_writer_write_commit(user);
+    }
+}
+
+void cache_writer_commit_behind(struct cache_writer *writer)
+{
+    if (atomic_load(&writer->schedule.pending)) {
+        cache_writer_begin_commit(writer);
+        cache_writer_carry_on(writer);
+    }
+}
+
+/* False: the disk has not answered. */
+static bool cache_writer_commit_pending(struct cache_writer *writer, enum cache_commit_by by,
+                                        enum status *ret_reason)
+{
+    const bool is_worker = by == COMMIT_BY_WORKER;
+    if (!cache_writer_use_disk(writer, is_worker, cache_writer_begin_commit,
+                               cache_writer_carry_on)) {
+        return false;
+    }
+    if (!cache_writer_choose(writer, by)) {
+        *ret_reason = writer->snapshot ? writer->commit.reason : STATUS_too_large;
+        return true;
+    }
+    const bool answered = cache_writer_use_disk(writer, is_worker, cache_writer_write_commit, NULL);
+    *ret_reason = answered ? writer->commit.reason : STATUS_io_error;
+    return answered;
+}
+
+/* The same once more, where the disk was full and the listener makes room. */
+static bool cache_writer_commit_twice(struct cache_writer *writer, enum cache_commit_by by,
+                                      enum status *ret_reason)
+{
+    const bool is_worker = by == COMMIT_BY_WORKER;
+    if (!cache_writer_commit_pending(writer, by, ret_reason)) {
+        return false;
+    }
+    if (*ret_reason != STATUS_disk_full) {
+        return true;
+    }
+    return cache_writer_use_disk(writer, is_worker, cache_writer_make_room, NULL) &&
+           (!writer->commit.has_room || cache_writer_commit_pending(writer, by, ret_reason));
+}
+
+/* A save that failed is tried again when the caches are looked at next, at the end of the device if
+ * not before. */
+static size_t cache_writer_end_commit(struct cache_writer *writer, enum status reason)
+{
+    size_t saved = 0;
+    if (reason == STATUS_ok) {
+        saved = atomic_load(&writer->schedule.pending_size);
+    } else if (reason != STATUS_too_large) {
+        writer->seen_size = 0;
+        atomic_fetch_add(&writer->schedule.touched, 1);
+    }
+    cache_writer_set_snapshot(writer, NULL, 0);
+    return saved;
+}
+
+static void cache_writer_report_commit(struct cache_writer *writer, uint64_t start_ns,
+                                       enum status reason, size_t saved)
+{
+    if (saved > 0 || reason != STATUS_ok) {
+        trace_cache(writer->setup->trace, "save", start_ns, saved, reason);
+    }
+    if (reason != STATUS_ok) {
+        device_report_not_saved(writer->report, reason, store_path(writer->store));
+    } else if (saved > 0) {
+        device_report_saved(writer->report, saved, store_has_part(writer->store),
+                            store_path(writer->store));
+    }
+}
+
+bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
+                         enum status *ret_reason, size_t *ret_saved)
+{
+    enum status reason = STATUS_ok;
+    size_t saved = 0;
+    pthread_mutex_lock(&writer->lock);
+    const uint64_t start_ns = clock_now_ns();
+    const uint64_t busy_ns = atomic_load(&writer->schedule.busy_ns);
+    if (atomic_load(&writer->schedule.pending)) {
+        if (!cache_writer_commit_twice(writer, by, &reason)) {
+            return false;
+        }
+        saved = cache_writer_end_commit(writer, reason);
+        cache_schedule_committed(&writer->schedule, start_ns, busy_ns);
+    }
+    pthread_mutex_unlock(&writer->lock);
+    cache_writer_report_commit(writer, start_ns, reason, saved);
+    if (saved > 0) {
+        /* A file that replaces another takes as many bytes more as it is larger. */
+        const size_t before = writer->last_saved;
+        writer->last_saved = saved;
+        maintenance_wrote(writer->setup->maintenance, saved > before ? saved - before : 0);
+    }
+    *ret_reason = reason;
+    *ret_saved = saved;
+    return true;
+}
+
+enum status cache_writer_commit_last(struct cache_writer *writer)
+{
+    enum status reason = STATUS_locked;
+    size_t saved = 0;
+    const uint64_t start_ns = clock_now_ns();
+    if (timed_lock(&writer->lock, WAIT_FOREVER)) {
+        reason = writer->snapshot ? cache_writer_commit_unmerged(writer) : STATUS_ok;
+        if (reason == STATUS_disk_full) {
+            cache_writer_make_room(writer);
+            reason = writer->commit.has_room ? cache_writer_commit_unmerged(writer) : reason;
+        }
+        saved = writer->snapshot ? cache_writer_end_commit(writer, reason) : 0;
+        store_leave(writer->store);
+        pthread_mutex_unlock(&writer->lock);
+    }
+    cache_writer_report_commit(writer, start_ns, reason, saved);
+    return reason;
+}

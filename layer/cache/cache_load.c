@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layer/cache/cache_load.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "layer/worker/driver_gate.h"
+#include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
+
+/* How often the worker looks at calls that may take long, while there are any. */
+#define WATCH_POLL_NS (CRASH_COMPILE_NS / 2)
+
+/* Reading and checking this much takes some milliseconds, and the driver takes longer. */
+#define LARGE_BLOB_BYTES (8 << 20)
+
+/* How often a thread that waits for the load checks whether there is a messenger now. */
+#define LOAD_POLL_NS (10 * CLOCK_MS)
+
+void cache_load_init(struct cache_load *load, struct cache_writer *writer,
+                     struct worker_client *client)
+{
+    load->writer = writer;
+    load->client = client;
+    pthread_mutex_init(&load->lock, NULL);
+    clock_condition_init(&load->ended);
+}
+
+void cache_load_release(struct cache_load *load)
+{
+    pthread_mutex_destroy(&load->lock);
+    pthread_cond_destroy(&load->ended);
+}
+
+/* The watch. */
+
+void cache_load_begin_watch(struct cache_load *load)
+{
+    atomic_store(&load->watch_due_ns, clock_now_ns());
+    atomic_store(&load->watching, true);
+    worker_wake_now(load->client);
+}
+
+/* Looks once more after the end of the watch: a call may have begun that saw it going on. */
+void cache_load_work_watch(struct cache_load *load)
+{
+    const uint64_t now_ns = clock_now_ns();
+    if (!atomic_load(&load->watching) || now_ns < atomic_load(&load->watch_due_ns)) {
+        return;
+    }
+    struct crash_guard *guard = load->writer->caches->guard;
+    atomic_store(&load->watch_due_ns, now_ns + WATCH_POLL_NS);
+    if (!crash_guard_watch(guard, &load->watch, now_ns)) {
+        atomic_store(&load->watching, false);
+        atomic_store(&load->watching, crash_guard_watch(guard, &load->watch, now_ns));
+    }
+}
+
+/* Loading. */
+
+static void cache_load_reject(struct cache_load *load, enum status reason)
+{
+    if (load->tell_unusable && reason != STATUS_suspect && reason != STATUS_quarantined) {
+        load->tell_unusable(load->unusable_user);
+    }
+    device_report_rejected(load->writer->report, reason, store_path(load->writer->store));
+}
+
+void cache_load_survived(struct cache_load *load)
+{
+    if (atomic_load_explicit(&load->is_plain, memory_order_relaxed) &&
+        cache_writer_survived(load->writer, 0)) {
+        atomic_store(&load->is_plain, false);
+    }
+}
+
+/* Brackets the driver calls of a load, by the worker or by a thread of the program. */
+static bool cache_load_enter_driver(struct cache_load *load, bool is_worker)
+{
+    const bool entered = !is_worker || worker_enter_driver();
+    if (entered) {
+        atomic_store(&load->is_in_driver, true);
+        call_costs_begin(&load->writer->costs, SLOW_LOAD);
+    }
+    return entered;
+}
+
+static void cache_load_leave_driver(struct cache_load *load, bool is_worker)
+{
+    if (is_worker) {
+        worker_leave_driver();
+    }
+    atomic_store(&load->is_in_driver, false);
+    call_costs_end(&load->writer->costs, SLOW_LOAD);
+    if (atomic_load(&load->writer->costs.is_due)) {
+        worker_wake_now(load->client);
+    }
+}
+
+/* Creates the device cache from the blob on disk. *ret_barred: the worker must not call the driver.
+ */
+static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_barred)
+{
+    struct store *store = load->writer->store;
+    struct store_blob blob;
+    const enum status reason = cache_writer_load(load->writer, &blob);
+    if (reason != STATUS_ok) {
+        cache_load_reject(load, reason);
+        return false;
+    }
+    if (!cache_load_enter_driver(load, is_worker)) {
+        cache_writer_survived(load->writer, WAIT_FOREVER);
+        store_blob_free(&blob);
+        *ret_barred = true;
+        return false;
+    }
+    if (store_failed_once(store) || blob.size >= LARGE_BLOB_BYTES) {
+        cache_load_watch(load);
+    }
+    load->cache = driver_cache_create(load->writer->caches, blob.data, blob.size);
+    cache_load_leave_driver(load, is_worker);
+    if (load->cache == VK_NULL_HANDLE) {
+        cache_writer_survived(load->writer, WAIT_FOREVER);
+        cache_load_reject(load, STATUS_driver_refused);
+    } else {
+        device_report_loaded(load->writer->report, blob.size, store_path(store));
+        cache_writer_set_loaded(load->writer, &blob);
+        atomic_store(&load->is_plain, store_has_plain_marker(store));
+    }
+    store_blob_free(&blob);
+    return load->cache != VK_NULL_HANDLE;
+}
+
+/* Whoever loads may be in a callback of the program's, which waits for a lock that this thread
+ * holds: then this thread does not wait. A messenger may come while it waits. Under the lock. */
+static void cache_load_wait(struct cache_load *load)
+{
+    while (load->loading && !driver_permit_is_withdrawn(load->writer->setup->permit)) {
+        const struct timespec until = clock_timespec(clock_now_ns() + LOAD_POLL_NS);
+        pthread_cond_timedwait(&load->ended, &load->lock, &until);
+    }
+}
+
+/* From the blob, or else empty. False: the worker must not call the driver. */
+static bool cache_load_make(struct cache_load *load, bool is_worker)
+{
+    bool barred = false;
+    if (!load->writer->policy->inject || (load->writer->store && !sandbox_is_closed() &&
+                                          cache_load_blob(load, is_worker, &barred))) {
+        return true;
+    }
+    if (barred || (is_worker && !worker_enter_driver())) {
+        return false;
+    }
+    load->cache = driver_cache_create(load->writer->caches, NULL, 0);
+    if (is_worker) {
+        worker_leave_driver();
+    }
+    return true;
+}
+
+/* Waits for the load, or loads; the lock is not held meanwhile. */
+static void cache_load_once(struct cache_load *load, bool is_worker)
+{
+    pthread_mutex_lock(&load->lock);
+    cache_load_wait(load);
+    const bool is_ours = !load->loading && !cache_load_is_done(load);
+    load->loading |= is_ours;
+    pthread_mutex_unlock(&load->lock);
+    if (!is_ours) {
+        return;
+    }
+    const uint64_t start_ns = clock_now_ns();
+    const bool made = cache_load_make(load, is_worker);
+    if (made) {
+        device_report_load_ended(load->writer->report, start_ns);
+    }
+    pthread_mutex_lock(&load->lock);
+    atomic_store_explicit(&load->loaded, made, memory_order_release);
+    load->loading = false;
+    pthread_cond_broadcast(&load->ended);
+    pthread_mutex_unlock(&load->lock);
+}
+
+/* The users of a cache of such a driver are kept apart by a lock that is held across their calls;
+ * none may be where the driver can call the program back. */
+static bool cache_load_is_for_nobody(const struct cache_load *load)
+{
+    return load->writer->caches->serialize &&
+           driver_permit_is_withdrawn(load->writer->setup->permit);
+}
+
+VkPipelineCache cache_load_get(struct cache_load *load)
+{
+    if (cache_load_is_for_nobody(load)) {
+        return VK_NULL_HANDLE;
+    }
+    if (!cache_load_is_done(load)) {
+        cache_load_once(load, false);
+    }
+    return cache_load_loaded(load);
+}
+
+void cache_load_soon(struct cache_load *load)
+{
+    enum cache_load_ahead unasked = LOAD_UNASKED;
+    if (!cache_load_is_done(load) &&
+        atomic_compare_exchange_strong(&load->ahead, &unasked, LOAD_WANTED)) {
+        worker_wake_now(load->client);
+    }
+}
+
+void cache_load_large(struct cache_load *load, size_t blob_bytes)
+{
+    if (blob_bytes >= LARGE_BLOB_BYTES) {
+        cache_load_soon(load);
+    }
+}
+
+/* A driver that takes long for it is left to the thread that creates first: nobody else should
+ * wait. */
+void cache_load_run_ahead(struct cache_load *load)
+{
+    enum cache_load_ahead wanted = LOAD_WANTED;
+    if (atomic_load(&load->ahead) != LOAD_WANTED) {
+        return;
+    }
+    call_costs_recall(&load->writer->costs);
+    const bool loads =
+        call_costs_allow(&load->writer->costs, SLOW_LOAD) && !cache_load_is_for_nobody(load);
+    if (!loads) {
+        log_debug("device %u: not loaded ahead: the driver takes long for it",
+                  load->writer->setup->device_index);
+    }
+    if (!atomic_compare_exchange_strong(&load->ahead, &wanted, loads ? LOAD_BEGUN : LOAD_BARRED) ||
+        !loads) {
+        return;
+    }
+    if (!cache_load_is_done(load)) {
+        cache_load_once(load, true);
+    }
+    pthread_mutex_lock(&load->lock);
+    atomic_store(&load->ahead, cache_load_is_done(load) ? LOAD_ENDED : LOAD_BARRED);
+    pthread_cond_broadcast(&load->ended);
+    pthread_mutex_unlock(&load->lock);
+}
+
+/* Under the lock: waits for the driver however long, for the disk as long as there is patience.
+ * False: the disk has not answered. */
+static bool cache_load_wait_for_ahead(struct cache_load *load)
+{
+    bool answered = true;
+    while (atomic_load(&load->ahead) == LOAD_BEGUN && answered) {
+        if (atomic_load(&load->is_in_driver)) {
+            const struct timespec until = clock_timespec(clock_now_ns() + LOAD_POLL_NS);
+            pthread_cond_timedwait(&load->ended, &load->lock, &until);
+        } else {
+            answered = patience_limit(1) > 0;
+            timed_wait(&load->ended, &load->lock, LOAD_POLL_NS);
+        }
+    }
+    return answered;
+}
+
+bool cache_load_settle(struct cache_load *load)
+{
+    enum cache_load_ahead before = atomic_load(&load->ahead);
+    while ((before == LOAD_UNASKED || before == LOAD_WANTED) &&
+           !atomic_compare_exchange_weak(&load->ahead, &before, LOAD_BARRED)) {
+    }
+    pthread_mutex_lock(&load->lock);
+    const bool answered = cache_load_wait_for_ahead(load);
+    pthread_mutex_unlock(&load->lock);
+    return answered;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slow_disk.hpp"
+
+#include <atomic>
+#include <cstdarg>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace {
+
+std::atomic<const char *> hanging_call{nullptr};
+std::atomic<const char *> hanging_text{""};
+std::atomic<bool> has_hung{false};
+
+void wait_for_disk(const char *call, const char *path)
+{
+    for (;;) {
+        const char *hanging = hanging_call;
+        if (!hanging || std::strcmp(hanging, call) != 0 || !std::strstr(path, hanging_text)) {
+            return;
+        }
+        has_hung = true;
+        usleep(1000);
+    }
+}
+
+} // namespace
+
+void disk_hangs(const char *call, const char *text)
+{
+    has_hung = false;
+    hanging_text = text;
+    hanging_call = call;
+}
+
+void disk_answers()
+{
+    hanging_call = nullptr;
+}
+
+bool disk_has_hung()
+{
+    return has_hung;
+}
+
+// The layer's own calls come here, too.
+extern "C" {
+
+__attribute__((visibility("default"))) int fsync(int file)
+{
+    wait_for_disk("fsync", "");
+    return static_cast<int>(syscall(SYS_fsync, file));
+}
+
+__attribute__((visibility("default"))) int openat(int folder, const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    const int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    wait_for_disk("openat", path);
+    return static_cast<int>(syscall(SYS_openat, folder, path, flags, mode));
+}
+
+__attribute__((visibility("default"))) int unlinkat(int folder, const char *path,
+                                                    int flags) noexcept
+{
+    wait_for_disk("unlinkat", path);
+    return static_cast<int>(syscall(SYS_unlinkat, folder, path, flags));
+}
+
+} // extern "C"

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A disk that does not answer: from the layer's own system calls to where they come from.
+#ifndef WARMPIPE_TESTS_SLOW_DISK_HPP
+#define WARMPIPE_TESTS_SLOW_DISK_HPP
+
+// From here on calls of this name (fsync, openat, unlinkat) hang, those with a path only if it
+// holds this text. Both live as long as the process.
+void disk_hangs(const char *call, const char *text = "");
+
+// The disk answers again, also those that wait.
+void disk_answers();
+
+// Whether a call has hung.
+bool disk_has_hung();
+
+#endif

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// A disk that does not answer keeps nobody: neither vkDestroyDevice, at none of its steps, nor the
+// process that ends behind it; and what it had taken is given back when it answers.
+#include "slow_disk.hpp"
+
+#include <atomic>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "during.hpp"
+#include "recipes.hpp"
+#include "test_icd.h"
+
+namespace {
+
+class SlowDiskTest : public RecipesTest {
+  protected:
+    SlowDiskTest()
+    {
+        environment["WARMPIPE_PREWARM"] = "off";
+        environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000"; // so that the end of the device saves
+    }
+
+    void SetUp() override
+    {
+#ifdef __SANITIZE_THREAD__
+        GTEST_SKIP() << "what the disk is using stays locked, which looks like a wrong order of "
+                        "locks";
+#endif
+        RecipesTest::SetUp();
+    }
+
+    // The disk hangs, and the device is destroyed all the same.
+    static void expect_destroyed(Program &program)
+    {
+        program.destroy_device();
+        EXPECT_TRUE(disk_has_hung()) << "the layer was at work";
+        EXPECT_EQ(test_icd_calls("vkDestroyDevice"), 1u);
+    }
+
+    void run_at_hanging_disk(const std::function<void()> &program)
+    {
+        run(
+            [&] {
+                leak_from_here_on();
+                program();
+            },
+            {Layer::any});
+    }
+};
+
+TEST_F(SlowDiskTest, AWriteKeepsNobody)
+{
+    run_at_hanging_disk([] {
+        Program program;
+        program.create_compute(0, 2);
+        disk_hangs("fsync");
+        expect_destroyed(program);
+    });
+}
+
+TEST_F(SlowDiskTest, WhatIsKnownOfTheDriverKeepsNobody)
+{
+    run_at_hanging_disk([] {
+        Program program;
+        program.create_compute(0, 2);
+        disk_hangs("openat", "program.json");
+        expect_destroyed(program);
+    });
+}
+
+// The last look holds what the driver has against the file.
+TEST_F(SlowDiskTest, TheFileThatIsReadAgainKeepsNobody)
+{
+    environment["WPTEST_ICD_FEEDBACK"] = "miss";
+    run([] { Program().create_compute(0, 5); });
+    environment["WPTEST_ICD_WANDER"] = "1";
+    run_at_hanging_disk([] {
+        Program program;
+        program.create_compute(0, 5);
+        disk_hangs("openat", ".wpcache");
+        expect_destroyed(program);
+        EXPECT_GE(test_icd_calls("vkGetPipelineCacheData"), 2u) << "size and data were read";
+    });
+}
+
+// A read at the end has taken long, which is to be remembered.
+TEST_F(SlowDiskTest, WhatIsLearntOfTheDriverKeepsNobody)
+{
+    run([] { Program().create_compute(0, 1); });
+    run_at_hanging_disk([] {
+        const DuringCalls slow([](const char *command) {
+            if (std::string_view(command) == "vkGetPipelineCacheData") {
+                usleep(300000);
+                disk_hangs("openat", "program.json");
+            }
+        });
+        Program program;
+        program.create_compute(0, 2);
+        expect_destroyed(program);
+    });
+}
+
+// The same while vkDestroyDevice waits for the worker, which is in the driver.
+TEST_F(SlowDiskTest, WhatIsLearntWhileTheDriverIsWaitedForKeepsNobody)
+{
+    run_at_hanging_disk([] {
+        std::atomic<bool> is_reading{false};
+        const DuringCalls slow([&](const char *command) {
+            if (std::string_view(command) == "vkGetPipelineCacheData" && !is_reading) {
+                disk_hangs("openat", "program.json");
+                is_reading = true;
+                wait_until([] { return disk_has_hung(); });
+            }
+        });
+        Program program;
+        program.create_compute(0, 2);
+        wait_until([&] { return is_reading.load(); });
+        expect_destroyed(program);
+    });
+}
+
+// The end of the process alone.
+TEST_F(SlowDiskTest, AWriteKeepsNoProcess)
+{
+    run_at_hanging_disk([this] {
+        environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+        auto *program = new Program;
+        program->create_compute(0, 2);
+        wait_until([] { return test_icd_calls("vkGetPipelineCacheData") >= 2; });
+        disk_hangs("fsync");
+    });
+}
+
+// Others can save when the disk has answered at last, and what was compiled is there.
+TEST_F(SlowDiskTest, WhatWasBegunIsEndedWhenTheDiskAnswers)
+{
+    const auto is_free = [this] {
+        for (const auto &entry : std::filesystem::directory_iterator(cache_root() / "program")) {
+            if (entry.path().extension() == ".lock") {
+                const int file = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+                const bool locked = flock(file, LOCK_EX | LOCK_NB) == 0;
+                close(file);
+                return locked;
+            }
+        }
+        return false;
+    };
+    run_at_hanging_disk([&] {
+        Program program;
+        program.create_compute(0, 2);
+        disk_hangs("openat", ".wpcache"); // behind the lock
+        expect_destroyed(program);
+        EXPECT_FALSE(is_free());
+        EXPECT_EQ(cache_files().size(), 0u);
+        disk_answers();
+        wait_until(is_free);
+        EXPECT_EQ(cache_files().size(), 1u);
+    });
+    EXPECT_EQ(run([] { Program().create_compute(0, 2); }).hits(), 2u);
+}
+
+} // namespace

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorder, as the end of a process or a device meets it.
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "faults.h"
+#include "scratch.h"
+
+extern "C" {
+#include "common/base/clock.h"
+#include "common/base/patience.h"
+#include "common/recipes/recipes.h"
+#include "layer/recipes/recorder.h"
+}
+
+namespace {
+
+class RecorderTest : public testing::Test {
+  protected:
+    RecorderTest()
+    {
+        bytes environment = {};
+        const recorder_setup setup = {root_.c_str(), "app", UINT64_MAX, &environment, nullptr};
+        recorder_ = recorder_new(&setup);
+    }
+    ~RecorderTest() override
+    {
+        EXPECT_TRUE(recorder_finish(recorder_));
+        recorder_delete(recorder_);
+    }
+
+    Scratch scratch_;
+    std::string root_ = scratch_.path("root");
+    recorder *recorder_ = nullptr;
+};
+
+// A thread of the program reads the recipes, and the disk does not answer.
+TEST_F(RecorderTest, AnEndDoesNotWaitForAThreadThatIsAtTheDisk)
+{
+    std::promise<void> reading;
+    std::promise<void> answer;
+    faults = {};
+    faults.before_open = [&] {
+        reading.set_value();
+        answer.get_future().wait();
+    };
+    std::thread program([&] {
+        uint8_t bytes[] = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, 0, 0, 0};
+        canonical form = {};
+        form.key.data = bytes;
+        form.size = sizeof bytes;
+        recorder_keep(recorder_, &form);
+    });
+    reading.get_future().wait();
+    const uint64_t before_ns = patience_set(CLOCK_MS);
+    const recipe_use use = {};
+    recorder_looking(recorder_);
+    recorder_saved(recorder_);
+    EXPECT_FALSE(recorder_took_long(recorder_, &use, 1));
+    patience_set(before_ns);
+    answer.set_value();
+    program.join();
+    EXPECT_TRUE(recorder_took_long(recorder_, &use, 1));
+}
+
+TEST_F(RecorderTest, WhereNothingIsRecordedNoLongCompileIs)
+{
+    const recipe_use use = {};
+    EXPECT_FALSE(recorder_took_long(nullptr, &use, 1));
+}
+
+} // namespace

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker: when it comes to a client, what it does at the end of one, and who waits for a disk.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+extern "C" {
+#include "common/base/clock.h"
+#include "common/base/patience.h"
+#include "layer/worker/worker.h"
+}
+
+namespace {
+
+// Something that a thread waits for.
+class Gate {
+  public:
+    void open()
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        is_open_ = true;
+        opened_.notify_all();
+    }
+    void wait()
+    {
+        std::unique_lock<std::mutex> lock(mutex_);
+        ASSERT_TRUE(opened_.wait_for(lock, std::chrono::seconds(60), [&] { return is_open_; }));
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable opened_;
+    bool is_open_ = false;
+};
+
+// A client whose work is done once, in two parts: then `began` is open, and `go_on` is waited for.
+struct Client {
+    worker_client client = {};
+    alignas(8) unsigned char permit[64] = {}; // all zero: our threads may call the driver
+    std::atomic<uint64_t> due_ns{UINT64_MAX};
+    Gate began;
+    Gate go_on;
+    Gate ended;
+    std::atomic<bool> entered{false};
+
+    Client()
+    {
+        client.due = [](worker_client *of, uint64_t) { return self(of)->due_ns.load(); };
+        client.work = [](worker_client *of) { self(of)->work(); };
+        client.last = [](worker_client *) {};
+        client.permit = reinterpret_cast<driver_permit *>(permit);
+        worker_add(&client);
+    }
+
+    static Client *self(worker_client *of)
+    {
+        return reinterpret_cast<Client *>(of);
+    }
+
+    void work()
+    {
+        due_ns = UINT64_MAX;
+        began.open();
+        go_on.wait();
+        if (worker_enter_driver()) {
+            entered = true;
+            worker_leave_driver();
+        }
+        ended.open();
+    }
+
+    void begin()
+    {
+        due_ns = clock_now_ns();
+        worker_wake(&client);
+        began.wait();
+    }
+};
+
+// The patience of this thread to the end of the block.
+class Patience {
+  public:
+    explicit Patience(uint64_t ns) : before_(patience_set(ns))
+    {
+    }
+    ~Patience()
+    {
+        patience_set(before_);
+    }
+
+  private:
+    uint64_t before_;
+};
+
+TEST(Worker, ComesAtOnceToWhatIsDueBeforeWhatItKnowsOf)
+{
+    Client client;
+    client.go_on.open();
+    client.due_ns = clock_now_ns() + 3600 * CLOCK_S;
+    worker_wake(&client.client);
+    Client other; // its work is done: the worker waits again, for an hour
+    other.go_on.open();
+    other.begin();
+    other.ended.wait();
+
+    client.due_ns = clock_now_ns();
+    worker_wake_now(&client.client);
+    client.ended.wait();
+    EXPECT_TRUE(client.entered);
+    EXPECT_TRUE(worker_remove(&client.client));
+    EXPECT_TRUE(worker_remove(&other.client));
+}
+
+// The device of a client that was left at a disk is gone, whoever else leaves meanwhile.
+TEST(Worker, EntersNoDriverForAClientThatWasLeft)
+{
+    auto *left = new Client; // the worker has it when the test may have failed
+    Client other;
+    left->begin();
+    {
+        const Patience little(CLOCK_MS);
+        EXPECT_FALSE(worker_remove(&left->client));
+        EXPECT_TRUE(worker_remove(&other.client));
+    }
+    left->go_on.open();
+    left->ended.wait();
+    EXPECT_FALSE(left->entered);
+
+    Client next;
+    next.go_on.open();
+    next.begin();
+    next.ended.wait();
+    EXPECT_TRUE(next.entered) << "the mark falls with the call";
+    EXPECT_TRUE(worker_remove(&next.client));
+    delete left;
+}
+
+struct Job {
+    Gate go_on;
+    Gate carried_on;
+    std::atomic<int> runs{0};
+    std::thread::id thread;
+
+    static void run(void *user)
+    {
+        auto *job = static_cast<Job *>(user);
+        job->go_on.wait();
+        job->thread = std::this_thread::get_id();
+        ++job->runs;
+    }
+    static void carry_on(void *user)
+    {
+        auto *job = static_cast<Job *>(user);
+        EXPECT_EQ(job->runs, 1);
+        job->carried_on.open();
+    }
+};
+
+// Makes sure that there is a worker.
+void start_worker()
+{
+    Client client;
+    client.go_on.open();
+    client.begin();
+    client.ended.wait();
+    EXPECT_TRUE(worker_remove(&client.client));
+}
+
+TEST(Worker, DoesWhatNobodyWaitsForAnyMore)
+{
+    start_worker();
+    Job job;
+    {
+        const Patience little(CLOCK_MS);
+        EXPECT_FALSE(worker_do(Job::run, Job::carry_on, &job));
+    }
+    Job second; // while the first keeps the worker
+    second.go_on.open();
+    EXPECT_TRUE(worker_do(Job::run, Job::carry_on, &second));
+    EXPECT_EQ(second.runs, 1);
+    EXPECT_NE(second.thread, std::this_thread::get_id());
+    job.go_on.open();
+    job.carried_on.wait();
+    EXPECT_EQ(job.runs, 1);
+    EXPECT_NE(job.thread, std::this_thread::get_id());
+}
+
+TEST(Worker, DoesAJobWhileItIsInAnothersWork)
+{
+    Client client;
+    client.begin();
+    Job job;
+    job.go_on.open();
+    {
+        const Patience some(20 * CLOCK_S);
+        EXPECT_TRUE(worker_do(Job::run, Job::carry_on, &job));
+    }
+    EXPECT_EQ(job.runs, 1);
+    EXPECT_NE(job.thread, std::this_thread::get_id()) << "here it would wait for the disk";
+    client.go_on.open();
+    EXPECT_TRUE(worker_remove(&client.client));
+}
+
+} // namespace
