@@ -16,6 +16,7 @@
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
 
 #define DAY_S 86400
@@ -268,6 +269,7 @@ static int clear_programs(const struct arguments *arguments, const char *root,
         .root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
         .dry_run = arguments->values[OPTION_DRY_RUN],
     };
+    progress_begin("clear", "removing"); /* not before the question */
     output_begin(&clearing.output, arguments->values[OPTION_JSON]);
     output_open(&clearing.output, "programs", OUTPUT_TABLE);
     for (size_t i = 0; i < apps->count; i++) {
