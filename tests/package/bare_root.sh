@@ -30,6 +30,6 @@ inside() {
 
 # files DIRECTORY: all that an installation may change.
 files() {
-    (cd "$1" && find etc usr opt var/lib/vulkan home -path usr/share/doc -prune -o -path '*/__pycache__' -prune -o \
-        -print 2>/dev/null | sort)
+    (cd "$1" && find etc usr opt home -path usr/share/doc -prune -o -path '*/__pycache__' -prune -o \
+        -print | sort)
 }

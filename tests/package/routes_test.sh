@@ -12,8 +12,12 @@ source=$(realpath "$(dirname "$0")/../..")
 . "$source/tests/package/bare_root.sh"
 
 bare_root "$suite" "$root"
-rm -rf "$root/src"
-git clone -q "$source" "$root/src"
+if [ -e "$root/src/.git" ]; then
+    git -C "$root/src" fetch -q "$source" HEAD
+    git -C "$root/src" checkout -q --force --detach FETCH_HEAD
+else
+    git clone -q "$source" "$root/src"
+fi
 id=$(inside "$root" id -u somebody 2>/dev/null) || {
     inside "$root" useradd --create-home somebody
     id=$(inside "$root" id -u somebody)
