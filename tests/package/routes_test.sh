@@ -51,7 +51,7 @@ for who in as_user as_root; do
     files "$root" >"$before"
     "$who" build/tools/warmpipe install
     starts as_user
-    as_user warmpipe list 2>/dev/null || as_user /home/somebody/.local/bin/warmpipe list
+    as_user build/tools/warmpipe list
     as_user build/tools/warmpipe clear --yes
     "$who" build/tools/warmpipe uninstall
     as_user rmdir /home/somebody/.cache/warmpipe /home/somebody/.cache 2>/dev/null || true
