@@ -43,6 +43,7 @@ starts() {
     rm -f "$root/tmp/stats"
 }
 
+rm -rf "$root"/home/somebody/.cache "$root"/home/somebody/.local # of a run that was broken off
 as_root tools/quickstart
 before=$(mktemp)
 trap 'rm -f "$before"' EXIT
