@@ -33,7 +33,7 @@ same() { # BEFORE WHAT
 # What RADV keeps in the cache folder is its own.
 forget_driver() {
     rm -f "$root"/home/somebody/.cache/radv_builtin_shaders*
-    rmdir "$root/home/somebody/.cache"
+    rmdir "$root/home/somebody/.cache" # warmpipe's folder in it has gone
 }
 # starts WHO: twice below the layer that is installed; the second start is warm.
 starts() {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -279,6 +280,10 @@ static int clear_programs(const struct arguments *arguments, const char *root,
     if (clearing.root_fd >= 0) {
         if (!clearing.dry_run && !arguments->values[OPTION_APP] && !clearing.found) {
             clear_stamp(&clearing);
+            /* The default folder was made by the layer; one that was named may be a volume. */
+            if (!arguments->values[OPTION_DIR] && !getenv("WARMPIPE_DIR")) {
+                rmdir(root);
+            }
         }
         close(clearing.root_fd);
     }
