@@ -34,7 +34,8 @@ if(CMAKE_CROSSCOMPILING AND NOT found EQUAL -1)
   list(GET debian_architectures ${found} CPACK_DEBIAN_PACKAGE_ARCHITECTURE)
 endif()
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libvulkan1")
+# libcurl is loaded when it is needed, so that shlibdeps does not see it.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libvulkan1, libcurl4 (>= 7.87)")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # What Debian's policy asks for and no other installation needs.

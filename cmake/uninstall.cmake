@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake --build BUILD --target uninstall: removes what the last `cmake --install BUILD` has put there, and the
-# folders that are empty then, up to the one that was the prefix.
+# folders that are empty then, up to the one that was the prefix; but not those that were empty before.
 #
-# usage: cmake -D MANIFEST=BUILD/install_manifest.txt -P uninstall.cmake
+# usage: cmake -D MANIFEST=BUILD/install_manifest.txt -D FOLDERS=BUILD/install_folders.txt -P uninstall.cmake
+cmake_minimum_required(VERSION 3.22) # IN_LIST
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "nothing was installed from this build folder: no ${MANIFEST}")
 endif()
 file(STRINGS "${MANIFEST}" files ENCODING UTF-8)
+set(empty_before "")
+if(EXISTS "${FOLDERS}")
+  file(STRINGS "${FOLDERS}" empty_before ENCODING UTF-8)
+endif()
 # The prefix is what all of them have in common.
 list(GET files 0 prefix)
 get_filename_component(prefix "${prefix}" DIRECTORY)
@@ -26,9 +31,9 @@ foreach(file IN LISTS files)
   endif()
   get_filename_component(folder "${path}" DIRECTORY)
   set(kept 0) # rmdir(1) keeps what is not empty
-  while(kept EQUAL 0 AND NOT "${folder}" STREQUAL "${above}")
+  while(kept EQUAL 0 AND NOT "${folder}" STREQUAL "${above}" AND NOT "${folder}" IN_LIST empty_before)
     execute_process(COMMAND rmdir -- "${folder}" RESULT_VARIABLE kept ERROR_QUIET)
     get_filename_component(folder "${folder}" DIRECTORY)
   endwhile()
 endforeach()
-file(REMOVE "${MANIFEST}")
+file(REMOVE "${MANIFEST}" "${FOLDERS}")

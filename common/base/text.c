@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 static bool is_between(unsigned char byte, unsigned char low, unsigned char high)
 {
@@ -120,4 +121,22 @@ bool text_parse_digits(const char **text, uint64_t max, uint64_t *ret_number)
     *text = at;
     *ret_number = number;
     return true;
+}
+
+const char *text_noun(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
+void text_bytes(uint64_t bytes, char ret_text[TEXT_BYTES_SIZE])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+    double value = (double)bytes;
+    /* Not 1024: 1023.96 KiB would be printed as 1024.0. */
+    while (value >= 1023.95 && unit + 1 < sizeof units / sizeof units[0]) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(ret_text, TEXT_BYTES_SIZE, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Text: well-formed UTF-8, and patterns of names. Every function is thread-safe. */
+/* Text: well-formed UTF-8, patterns of names, counts and sizes for people. Every function is
+ * thread-safe. */
 #ifndef WARMPIPE_BASE_TEXT_H
 #define WARMPIPE_BASE_TEXT_H
 
@@ -28,5 +29,13 @@ bool text_parse_digits(const char **text, uint64_t max, uint64_t *ret_number);
  * match in either case, whatever the locale is; there is no escape. At most strlen(pattern) *
  * strlen(text) steps. */
 bool pattern_matches(const char *pattern, const char *text);
+
+/* The noun behind a count: "1 pipeline", "2 pipelines", "0 pipelines". */
+const char *text_noun(uint64_t count, const char *one, const char *many);
+
+#define TEXT_BYTES_SIZE 24
+
+/* In IEC units with one decimal: "512 B", "1.5 MiB". */
+void text_bytes(uint64_t bytes, char ret_text[TEXT_BYTES_SIZE]);
 
 #endif

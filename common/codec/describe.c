@@ -13,7 +13,7 @@
 #include "common/codec/table.h"
 
 #define PATH_SIZE  512
-#define VALUE_SIZE 256
+#define VALUE_SIZE 2048
 
 struct description {
     void (*field)(void *user, const char *path, const char *value);
@@ -22,6 +22,12 @@ struct description {
     size_t count;
     struct digest code;
     char path[PATH_SIZE];
+    size_t length;
+};
+
+/* The text of one field. */
+struct describe_line {
+    char text[VALUE_SIZE];
     size_t length;
 };
 
@@ -98,62 +104,115 @@ static void describe_handle(struct description *description, const uint8_t *at)
     }
 }
 
-/* One 32-bit value, in the way in which its type is best read. */
-static int describe_print_word(char *to, size_t size, const char *type, uint32_t word)
+/* Appends, as far as there is room. */
+__attribute__((format(printf, 2, 3))) static void describe_put(struct describe_line *line,
+                                                               const char *format, ...)
 {
-    float number;
-    memcpy(&number, &word, sizeof number);
-    if (strcmp(type, "float") == 0) {
-        return snprintf(to, size, "%g", (double)number);
-    }
-    if (strcmp(type, "VkBool32") == 0 && word <= 1) {
-        return snprintf(to, size, "%s", word ? "true" : "false");
-    }
-    if (strcmp(type, "int32_t") == 0) {
-        return snprintf(to, size, "%d", (int)word);
-    }
-    if (strstr(type, "Flag") || strstr(type, "Mask")) {
-        return snprintf(to, size, "0x%x", word);
-    }
-    return snprintf(to, size, "%u", word);
+    va_list arguments;
+    va_start(arguments, format);
+    const size_t room = sizeof line->text - line->length;
+    const int length = vsnprintf(line->text + line->length, room, format, arguments);
+    va_end(arguments);
+    line->length += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
 }
 
-static int describe_print_value(char *to, size_t size, const char *type, const uint8_t *at,
-                                size_t width)
+/* NULL: the registry names no value of this type. */
+static const struct codec_names *describe_find_names(const char *type)
 {
-    uint64_t number = 0;
-    uint32_t word;
-    if (width == sizeof word) {
-        memcpy(&word, at, sizeof word);
-        return describe_print_word(to, size, type, word);
+    for (size_t i = 0; i < codec_names_count; i++) {
+        if (strcmp(codec_names[i].type, type) == 0) {
+            return &codec_names[i];
+        }
     }
-    if (width == sizeof number) {
-        memcpy(&number, at, sizeof number);
-    } else if (width == sizeof(uint16_t)) {
-        uint16_t half;
-        memcpy(&half, at, sizeof half);
-        number = half;
+    return NULL;
+}
+
+static const char *describe_name(const struct codec_names *names, uint64_t value)
+{
+    for (size_t i = 0; names && i < names->count; i++) {
+        if (names->first[i].value == value) {
+            return names->first[i].name;
+        }
+    }
+    return NULL;
+}
+
+/* "A_BIT | B_BIT | 0x80000000": names of the bits that have one, then what is left. */
+static void describe_put_flags(struct describe_line *line, const struct codec_names *names,
+                               uint64_t flags)
+{
+    const char *gap = "";
+    for (size_t i = 0; names && i < names->count; i++) {
+        const uint64_t bit = names->first[i].value;
+        if ((flags & bit) != 0 && (bit & (bit - 1)) == 0) {
+            describe_put(line, "%s%s", gap, names->first[i].name);
+            flags &= ~bit;
+            gap = " | ";
+        }
+    }
+    if (flags != 0 || !*gap) {
+        describe_put(line, "%s0x%llx", gap, (unsigned long long)flags);
+    }
+}
+
+/* In the way in which a value of this type is best read; `width`: its bytes in memory. */
+static void describe_put_value(struct describe_line *line, const char *type, uint64_t value,
+                               size_t width)
+{
+    const uint32_t word = (uint32_t)value;
+    const struct codec_names *names = describe_find_names(type);
+    const char *name = describe_name(names, value);
+    float number;
+    memcpy(&number, &word, sizeof number);
+    if (name) {
+        describe_put(line, "%s", name);
+    } else if (strstr(type, "Flag") || strstr(type, "Mask")) {
+        describe_put_flags(line, names, value);
+    } else if (width == sizeof number && strcmp(type, "float") == 0) {
+        describe_put(line, "%g", (double)number);
+    } else if (strcmp(type, "VkBool32") == 0 && value <= 1) {
+        describe_put(line, "%s", value ? "true" : "false");
+    } else if (strcmp(type, "int32_t") == 0) {
+        describe_put(line, "%d", (int)word);
     } else {
-        number = *at;
+        describe_put(line, "%llu", (unsigned long long)value);
     }
-    return snprintf(to, size, strstr(type, "Flag") ? "0x%llx" : "%llu", (unsigned long long)number);
+}
+
+static uint64_t describe_read(const uint8_t *at, size_t width)
+{
+    uint16_t half;
+    uint32_t word;
+    uint64_t number;
+    switch (width) {
+    case sizeof half:
+        memcpy(&half, at, sizeof half);
+        return half;
+    case sizeof word:
+        memcpy(&word, at, sizeof word);
+        return word;
+    case sizeof number:
+        memcpy(&number, at, sizeof number);
+        return number;
+    default:
+        return *at;
+    }
 }
 
 /* Values side by side, as many as there is room for. */
 static void describe_values(struct description *description, const char *type, const uint8_t *at,
                             size_t count, size_t width)
 {
-    char text[VALUE_SIZE] = "";
-    size_t length = 0;
-    for (size_t i = 0; i < count && length < sizeof text - 32; i++) {
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s", i ? ", " : "");
-        length += (size_t)describe_print_value(text + length, sizeof text - length, type,
-                                               at + i * width, width);
-        if (i + 1 < count && length >= sizeof text - 32) {
-            snprintf(text + length, sizeof text - length, ", ...");
+    struct describe_line line = {.length = 0};
+    for (size_t i = 0; i < count; i++) {
+        describe_put(&line, "%s", i > 0 ? ", " : "");
+        if (line.length > VALUE_SIZE / 2) {
+            describe_put(&line, "...");
+            break;
         }
+        describe_put_value(&line, type, describe_read(at + i * width, width), width);
     }
-    describe_text(description, text);
+    describe_text(description, line.text);
 }
 
 /* The elements of an array of structs or, by member kind, of handles. */
@@ -212,6 +271,42 @@ static void describe_union(struct description *description, const struct codec_m
     }
 }
 
+/* The index of a struct's first field in the list of all. */
+static size_t describe_first_field(uint32_t id)
+{
+    size_t at = 0;
+    while (at < codec_field_count && codec_fields[at].type != id) {
+        at++;
+    }
+    return at;
+}
+
+/* Whether a plain struct of words is called so. */
+static bool describe_find_plain(const char *name, uint32_t *ret_id)
+{
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < codec_field_count; i++) {
+        const struct codec_field *field = &codec_fields[i];
+        if (strncmp(field->name, name, length) == 0 && field->name[length] == '.') {
+            *ret_id = field->type;
+            return codec_structs[field->type].flat;
+        }
+    }
+    return false;
+}
+
+/* Values, or a struct of them that lies in place. */
+static void describe_words(struct description *description, const struct codec_field *field,
+                           const uint8_t *at)
+{
+    uint32_t id;
+    if (describe_find_plain(field->vulkan_type, &id) && codec_structs[id].size == field->size) {
+        describe_struct(description, id, at);
+    } else {
+        describe_values(description, field->vulkan_type, at, field->size / 4u, 4);
+    }
+}
+
 static void describe_field(struct description *description, const struct codec_member *member,
                            const struct codec_field *field, const uint8_t *structure)
 {
@@ -219,7 +314,7 @@ static void describe_field(struct description *description, const struct codec_m
     switch ((enum codec_kind)member->kind) {
     case CODEC_WORDS:
     case CODEC_PIPELINE_FLAGS:
-        describe_values(description, field->vulkan_type, at, field->size / 4u, 4);
+        describe_words(description, field, at);
         return;
     case CODEC_LONGS:
         describe_values(description, field->vulkan_type, at, field->size / 8u, 8);
@@ -270,25 +365,15 @@ static const struct codec_member *describe_find_member(const struct codec_struct
     return found;
 }
 
-/* The index of a struct's first field in the list of all. */
-static size_t describe_first_field(uint32_t id)
-{
-    size_t at = 0;
-    while (at < codec_field_count && codec_fields[at].type != id) {
-        at++;
-    }
-    return at;
-}
-
 /* Flags that the legacy member has no room for (hazard 21) stand in front of a pipeline's chain. */
 static void describe_flags(struct description *description, const VkBaseInStructure *structure)
 {
     const struct rules_flags_2 *flags = (const struct rules_flags_2 *)structure;
-    char value[32];
     const size_t before =
-        describe_enter(description, ".pNext.VkPipelineCreateFlags2CreateInfo.flags");
-    snprintf(value, sizeof value, "0x%llx", (unsigned long long)flags->flags);
-    describe_text(description, value);
+        describe_enter(description, "pNext.VkPipelineCreateFlags2CreateInfo.flags");
+    struct describe_line line = {.length = 0};
+    describe_put_value(&line, "VkPipelineCreateFlags2", flags->flags, sizeof flags->flags);
+    describe_text(description, line.text);
     describe_leave(description, before);
 }
 

@@ -9,7 +9,8 @@
 
 /* Calls `field` for each field, in the order of the form: path "stage.pSpecializationInfo.
  * pMapEntries[0].offset", structs of a chain by their type: "pNext.VkPipelineRenderingCreateInfo.
- * viewMask". Objects are digests. The strings are borrowed for the call; what comes from the form
+ * viewMask". Objects are digests, enumerants and flags have the
+ * registry's names. The strings are borrowed for the call; what comes from the form
  * may hold any characters. False, perhaps after some calls: the form is malformed, or memory is
  * out. Thread-safe. */
 bool canonical_describe(const void *bytes, size_t size,

@@ -117,6 +117,22 @@ struct codec_field {
 extern const struct codec_field codec_fields[];
 extern const size_t codec_field_count;
 
+/* What the registry calls the values of an enum or flags type that a field has; not in the layer.
+ */
+struct codec_name {
+    uint64_t value;
+    const char *name; /* "VK_FORMAT_R8_UNORM" */
+};
+
+struct codec_names {
+    const char *type; /* "VkFormat" */
+    const struct codec_name *first;
+    size_t count;
+};
+
+extern const struct codec_names codec_names[];
+extern const size_t codec_names_count;
+
 /* Every VkDynamicState that is known, ascending. */
 extern const uint32_t codec_dynamic_states[];
 extern const size_t codec_dynamic_state_count;

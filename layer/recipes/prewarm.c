@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "layer/cache/device_cache.h"
 #include "layer/recipes/prewarm_run.h"
 #include "layer/recipes/recorder.h"
@@ -96,8 +97,9 @@ static void prewarm_tell_refused(struct prewarm *prewarm)
     for (int i = 0; i < REPLAY_OUTCOME_COUNT; i++) {
         const unsigned count = atomic_load(&prewarm->refused[i]);
         if (count > 0) {
-            log_warn("%u recipes of '%s' were not given to the driver (%s)", count,
-                     prewarm->setup.app, replay_outcome_id((enum replay_outcome)i));
+            log_warn("%u %s of '%s' not given to the driver (%s)", count,
+                     text_noun(count, "recipe", "recipes"), prewarm->setup.app,
+                     replay_outcome_id((enum replay_outcome)i));
         }
     }
 }
@@ -112,8 +114,8 @@ static void *prewarm_main(void *argument)
             prewarm_run_all(prewarm, threads);
         }
         prewarm_tell_refused(prewarm);
-        log_info("prewarmed %u of %zu pipelines", atomic_load(&prewarm->compiled),
-                 prewarm->list.count);
+        log_info("prewarmed %u of %zu %s", atomic_load(&prewarm->compiled), prewarm->list.count,
+                 text_noun(prewarm->list.count, "pipeline", "pipelines"));
     }
     if (!sandbox_is_closed()) {
         recipe_crashes_close(prewarm->crashes);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "layer/worker/sandbox.h"
 
 void device_report_init(struct device_report *report)
@@ -176,17 +177,21 @@ static void device_report_summarize(struct device_report *report)
     char saved[64] = "nothing new to save";
     pthread_mutex_lock(&report->lock);
     if (report->saved_bytes > 0) {
-        snprintf(saved, sizeof saved, "saved %.1f MiB", (double)report->saved_bytes / (1 << 20));
+        char size[TEXT_BYTES_SIZE];
+        text_bytes(report->saved_bytes, size);
+        snprintf(saved, sizeof saved, "saved %s", size);
     } else if (report->state != CACHE_STATE_LOADED) {
         snprintf(saved, sizeof saved, "nothing saved (%s)", status_id(report->reason));
     }
     pthread_mutex_unlock(&report->lock);
-    log_tell("%s: %" PRIu64 " pipelines in %.1f ms, %" PRIu64 " shared, %" PRIu64 " hits, %" PRIu64
-             " misses; %s",
-             report->app, requested, (double)stats_get(stats, STATS_pipelines_create_ns) / CLOCK_MS,
-             stats_get(stats, STATS_pipelines_deduplicated),
-             stats_get(stats, STATS_pipelines_driver_hits),
-             stats_get(stats, STATS_pipelines_driver_misses), saved);
+    const uint64_t hits = stats_get(stats, STATS_pipelines_driver_hits);
+    const uint64_t misses = stats_get(stats, STATS_pipelines_driver_misses);
+    log_tell("%s: %" PRIu64 " %s in %.1f ms, %" PRIu64 " shared, %" PRIu64 " %s, %" PRIu64
+             " %s; %s",
+             report->app, requested, text_noun(requested, "pipeline", "pipelines"),
+             (double)stats_get(stats, STATS_pipelines_create_ns) / CLOCK_MS,
+             stats_get(stats, STATS_pipelines_deduplicated), hits, text_noun(hits, "hit", "hits"),
+             misses, text_noun(misses, "miss", "misses"), saved);
 }
 
 void device_report_end(struct device_report *report, const char *event)

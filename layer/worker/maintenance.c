@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/quota/quota.h"
 #include "common/recipes/merge.h"
 #include "common/settings/config.h"
@@ -84,8 +85,10 @@ static void maintenance_run(const struct maintenance *maintenance, uint64_t writ
     }
     quota_enforce(&limits, written, &outcome);
     if (outcome.identities > 0) {
-        log_info("removed %" PRIu64 " bytes of %" PRIu64 " caches that were not used for longest",
-                 outcome.bytes, outcome.identities);
+        char size[TEXT_BYTES_SIZE];
+        text_bytes(outcome.bytes, size);
+        log_info("removed %s: %" PRIu64 " %s, the longest unused", size, outcome.identities,
+                 text_noun(outcome.identities, "cache", "caches"));
     }
 }
 

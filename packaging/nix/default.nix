@@ -6,7 +6,11 @@ pkgs.stdenv.mkDerivation {
   version = "0.1.0";
   src = pkgs.lib.cleanSource ../..;
   nativeBuildInputs = with pkgs; [ cmake ninja pkg-config python3 ];
-  buildInputs = with pkgs; [ spirv-tools vulkan-headers vulkan-loader vulkan-utility-libraries xxHash ];
+  buildInputs = with pkgs; [
+    curl hiredis libsodium spirv-tools vulkan-headers vulkan-loader vulkan-utility-libraries xxHash zstd
+  ];
+  # The tool loads libcurl when a remote first needs it.
+  postFixup = "patchelf --add-rpath ${pkgs.lib.getLib pkgs.curl}/lib $out/bin/warmpipe";
   cmakeFlags = [ "-DWARMPIPE_BUILD_TESTS=OFF" ];
   meta = {
     description = "Vulkan layer that makes unmodified programs start warm";

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tool over many programs, against looking at the same files."""
+"""The tool over many programs, against looking at the same files; and how long it takes to start."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import subprocess
 from process import Program, empty_directory
 from saving import test_driver
 from series import Claim, Series, Side, expect
+from sharing import AddedTime
 
 FOLDERS = 1000
 
@@ -65,4 +66,40 @@ def verify(bench):
     ])
 
 
-SERIES = {"tool-list": verb("list"), "tool-stats": verb("stats"), "tool-verify": verify}
+def one_program(bench):
+    """The environment of a tool whose root has one program."""
+    root = empty_directory(bench.path("start"))
+    Program([bench.client, "--compute", "2", "--graphics", "1"],
+            {**bench.radv(), **bench.layer(root, WARMPIPE_APP="app")}).run(bench.path("output"))
+    return {"HOME": bench.home, "WARMPIPE_DIR": root, "PATH": "/usr/bin:/bin"}
+
+
+def start(name):
+    """A verb that has next to nothing to do, against a tool of its kind that has nothing to do."""
+    def make(bench):
+        ccache = shutil.which("ccache")
+        expect(ccache, "no ccache")
+        environment = one_program(bench)
+        ours = Program([os.path.join(bench.build, "tools/warmpipe"), name], environment)
+        theirs = Program([ccache, "--show-stats"], {
+            **environment, "CCACHE_DIR": empty_directory(bench.path("ccache"))})
+        return Series(f"tool-start-{name}", Side(ours), Side(theirs), [
+            Claim("process", f"warmpipe {name} with one program / ccache --show-stats with nothing",
+                  lambda run: run["process_ns"], at_most=1.3),
+        ])
+    return make
+
+
+def start_run(bench):
+    theirs = Program(["/bin/true"], one_program(bench))
+    ours = Program([os.path.join(bench.build, "tools/warmpipe"), "run", "--", "/bin/true"],
+                   theirs.environment)
+    return AddedTime("tool-start-run", Side(ours), Side(theirs), [
+        Claim("added", "ns that warmpipe run adds to a program that does nothing",
+              lambda run: run["process_ns"], at_most=3000000),
+    ])
+
+
+SERIES = {"tool-list": verb("list"), "tool-stats": verb("stats"), "tool-verify": verify,
+          "tool-start-list": start("list"), "tool-start-stats": start("stats"),
+          "tool-start-run": start_run}

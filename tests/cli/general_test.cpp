@@ -238,6 +238,18 @@ TEST(General, FailuresAreJsonToo)
         EXPECT_EQ("warmpipe: " + std::string(told["error"]) + "\n", result.err) << words[0];
     }
     EXPECT_EQ(run_tool({"list", "--dir", "/nowhere"}).out, "");
+    size_t tried = 0;
+    for (const std::string &verb : verbs) {
+        if (contains(run_tool({verb, "--help"}).out, "--json")) {
+            const ToolResult result = run_tool({verb, "--json", "--unheard-of"});
+            EXPECT_EQ(result.exit_status, 2) << verb;
+            const nlohmann::json told = nlohmann::json::parse(result.out, nullptr, false);
+            ASSERT_TRUE(told.is_object()) << verb << ": " << result.out;
+            EXPECT_EQ("warmpipe: " + std::string(told["error"]) + "\n", result.err);
+            tried++;
+        }
+    }
+    EXPECT_GE(tried, 15u);
 }
 
 TEST(General, AFullDiskIsAnError)

@@ -227,6 +227,20 @@ TEST_F(List, ClearRemovesAllThatIsOurs)
     EXPECT_EQ(names_in(root).size(), 0u);
 }
 
+// A folder that the user has named may be a volume; the usual one the layer has made.
+TEST_F(List, ClearRemovesTheUsualFolderToo)
+{
+    put("warmpipe/app", cache, cache_file());
+    const auto clear = [&] { return run_tool({"clear", "-y"}, {{"XDG_CACHE_HOME", root}}); };
+    write_file(root + "/warmpipe/other", "");
+    EXPECT_EQ(clear().exit_status, 0);
+    EXPECT_EQ(names_in(root + "/warmpipe").size(), 1u);
+    put("warmpipe/app", cache, cache_file());
+    std::filesystem::remove(root + "/warmpipe/other");
+    EXPECT_EQ(clear().exit_status, 0);
+    EXPECT_FALSE(std::filesystem::exists(root + "/warmpipe"));
+}
+
 TEST_F(List, ClearLeavesWhatIsInUseOrNotOurs)
 {
     put("busy", cache, cache_file());

@@ -23,6 +23,11 @@ TEST_F(RecipeFiles, InspectCountsAndLists)
     ASSERT_EQ(inspected["uses"].size(), 2u);
     EXPECT_EQ(inspected["uses"][0]["kind"], "compute");
     EXPECT_EQ(inspected["uses"][0]["compile_us"], 100);
+    std::set<std::string> modules;
+    for (const json &row : inspected["code"]) {
+        modules.insert(row["module"]);
+    }
+    EXPECT_EQ(modules, (std::set<std::string>{hex(a.code), hex(b.code)}));
 
     std::string content = read_file(file);
     content[32 + 32 + 8] ^= 1;
@@ -39,19 +44,36 @@ TEST_F(RecipeFiles, InspectShowsAPipelineAndItsCode)
     const std::string path = segments().at(0);
     const json fields = report({"inspect", "--pipeline", hex(a.form), path});
     EXPECT_EQ(fields["stage.pName"], "main");
-    EXPECT_EQ(fields["stage.stage"], "0x20");
+    EXPECT_EQ(fields["stage.stage"], "VK_SHADER_STAGE_COMPUTE_BIT");
     EXPECT_EQ(fields["stage.module"], hex(a.module));
     EXPECT_EQ(fields["layout"], hex(a.layout));
     EXPECT_EQ(report({"inspect", "--pipeline", hex(a.layout), path})["pSetLayouts[0]"],
               hex(a.set_layout));
+    const json set_layout = report({"inspect", "--pipeline", hex(a.set_layout), path});
+    EXPECT_EQ(set_layout["pBindings[0].descriptorType"], "VK_DESCRIPTOR_TYPE_STORAGE_BUFFER");
+    EXPECT_EQ(set_layout["pBindings[0].stageFlags"], "VK_SHADER_STAGE_COMPUTE_BIT");
     EXPECT_EQ(report({"inspect", "--pipeline", hex(a.module), path})["pCode"], hex(a.code));
     for (const std::string &digest : {hex(a.code), hex(a.module)}) {
         ToolResult result = tool({"inspect", "--spirv", digest, path});
         EXPECT_EQ(result.exit_status, 0);
         EXPECT_TRUE(contains(result.out, "OpEntryPoint GLCompute")) << result.out;
     }
-    EXPECT_EQ(tool({"inspect", "--spirv", hex("none"), path}).exit_status, 2);
-    EXPECT_EQ(tool({"inspect", "--spirv", "short", path}).exit_status, 2);
+    auto refused = [&](const std::vector<std::string> &words, const std::string &why) {
+        std::vector<std::string> all = {"inspect", path};
+        all.insert(all.end(), words.begin(), words.end());
+        const ToolResult result = tool(all);
+        EXPECT_EQ(result.exit_status, 2);
+        EXPECT_EQ(result.out, "");
+        EXPECT_TRUE(contains(result.err, why)) << result.err;
+    };
+    const std::string none = hex("none");
+    refused({"--spirv", none}, "no SPIR-V '" + none + "' is in this file");
+    refused({"--spirv", hex(a.form)}, "no SPIR-V");
+    refused({"--pipeline", hex(a.code)}, "no object '" + hex(a.code) + "' is in this file");
+    for (const std::string &word : {std::string("short"), hex(a.code) + "0"}) {
+        refused({"--spirv", word}, "'" + word + "' is neither a digest nor the beginning of one");
+    }
+    refused({"--spirv", hex(a.code), "--pipeline", hex(a.form)}, "exclude each other");
 }
 
 TEST_F(RecipeFiles, ADigestMayBeShortened)
@@ -69,7 +91,7 @@ TEST_F(RecipeFiles, ADigestMayBeShortened)
     std::set<std::string> digests;
     for (const SamplePipeline &sample : {a, b}) {
         for (const std::string &data :
-             {sample.form, sample.set_layout, sample.layout, sample.module, sample.code}) {
+             {sample.form, sample.set_layout, sample.layout, sample.module}) {
             digests.insert(hex(data));
         }
     }
@@ -82,7 +104,8 @@ TEST_F(RecipeFiles, ADigestMayBeShortened)
         EXPECT_TRUE(contains(result.err, "more than one object begins with")) << result.err;
     }
     const ToolResult none = tool({"inspect", "--pipeline", hex("none").substr(0, 12), file});
-    EXPECT_EQ(none.exit_status, 2) << "no object begins so";
+    EXPECT_EQ(none.exit_status, 2);
+    EXPECT_TRUE(contains(none.err, "no object '" + hex("none").substr(0, 12) + "'")) << none.err;
 }
 
 TEST_F(RecipeFiles, VerifyChecksRecordsReferencesAndCode)

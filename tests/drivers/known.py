@@ -150,7 +150,7 @@ def unknown(path):
     names = {newest.resolve(arguments[0]): arguments[0] for keyword, arguments in rules
              if keyword in ROLES or keyword == "UNION"}
     model.structs = [struct for struct in model.structs if newest.get(struct.name)]
-    states = newest.enumerants["VkDynamicState"] - ours.enumerants["VkDynamicState"]
+    states = newest.enumerants["VkDynamicState"].keys() - ours.enumerants["VkDynamicState"].keys()
     found = [*structs(ours, newest, names), *flag_bits(ours, newest, model),
              *unions(ours, newest, model), *features(newest), *device_structs(newest),
              *commands(path),

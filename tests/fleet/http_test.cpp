@@ -45,6 +45,24 @@ class HttpRemote : public testing::Test {
     }
 };
 
+// libcurl is loaded for a remote that needs it, and no other start pays for it.
+TEST_F(HttpRemote, WithoutItsLibraryItSaysSo)
+{
+    const std::string folder = keys.open + ".libraries";
+    std::filesystem::create_directories(folder);
+    for (const char *name : {"/libcurl.so.4", "/libcurl-gnutls.so.4"}) {
+        write_file(folder + name, "no library");
+    }
+    const Environment environment = {{"HOME", machine.root}, {"LD_LIBRARY_PATH", folder}};
+    ToolResult result = run_tool({"pull", "--remote", "http://127.0.0.1:1/", "--public-key",
+                                  keys.open, "--dir", machine.root, "--app", "demo"},
+                                 environment);
+    EXPECT_NE(result.exit_status, 0);
+    EXPECT_TRUE(contains(result.err, "(remote_unsupported): ")) << result.err;
+    EXPECT_TRUE(contains(result.err, "libcurl.so.4")) << result.err;
+    EXPECT_EQ(run_tool({"--version"}, environment).exit_status, 0);
+}
+
 TEST_F(HttpRemote, AServerWithoutConditionsWantsASingleWriter)
 {
     auto place = nginx_place();

@@ -105,7 +105,7 @@ TEST_F(HostileRecipesTest, WhatCanBeSeenIsNeverGivenToADriver)
 {
     record("fail", false);
     const Outcome outcome = start(0, "prewarmed 2 of");
-    EXPECT_NE(read_text(log).find("40 recipes of 'program' were not given to the driver "
+    EXPECT_NE(read_text(log).find("40 recipes of 'program' not given to the driver "
                                   "(bad_entry_point)"),
               std::string::npos)
         << read_text(log);

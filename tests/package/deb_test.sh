@@ -1,26 +1,40 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: deb_test.sh PACKAGE.deb DIRECTORY
-# By hand, as root (needs debootstrap and a Debian mirror): lintian has no error to tell of the
-# package; in a fresh Debian below DIRECTORY (made if it is not there) it installs with what it
-# depends on, a program gets the layer, and when it is purged, nothing of it is left.
+# By hand, as root (needs debootstrap and a Debian mirror): lintian has no error to tell of the package; in a Debian
+# (SUITE, bookworm) below DIRECTORY (made if it is not there) it installs with what it depends on, says what it is for,
+# is hardened, has its debug symbols beside it, makes a second start warm (doctor) and reaches vkcube; when it is purged,
+# nothing of it is left.
 set -euo pipefail
-package=$1 root=$2
+package=$1 root=$(realpath -m "$2")
 suite=${SUITE:-bookworm}
+# shellcheck source=tests/package/bare_root.sh
+. "$(dirname "$0")/bare_root.sh"
 
-lintian --fail-on error "$package"
-[ -e "$root/bin/sh" ] || debootstrap --variant=minbase "$suite" "$root"
-inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
-files() { (cd "$root" && find etc usr opt -path usr/share/doc -prune -o -print | sort); }
+field() { dpkg-deb --field "$package" "$1"; }
+[ "$(field Multi-Arch)" = same ] && [ -n "$(field Homepage)" ] || { echo "fields are missing" >&2; exit 1; }
+symbols=$(compgen -G "${package%/*}/warmpipe-dbgsym_*deb") || { echo "no debug symbols beside it" >&2; exit 1; }
+dpkg-deb --contents "$symbols" | grep -q '/usr/lib/debug/.build-id/.*[.]debug$'
 
-inside apt-get install -y --no-install-recommends libvulkan1 libstdc++6 mesa-vulkan-drivers >/dev/null
-files >"$root/tmp/before"
+bare_root "$suite" "$root"
+in_root() { inside "$root" "$@"; }
+in_root apt-get update >/dev/null
+in_root apt-get install -y --no-install-recommends libvulkan1 mesa-vulkan-drivers vulkan-tools xvfb xauth lintian \
+    devscripts >/dev/null
+files "$root" >"$root/tmp/before"
 cp "$package" "$root/tmp/warmpipe.deb"
-inside apt-get install -y --no-install-recommends /tmp/warmpipe.deb >/dev/null
-inside warmpipe --version
-mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
-trap 'umount "$root/proc"' EXIT
-inside env HOME=/root WARMPIPE_ENABLE=1 warmpipe doctor | tee "$root/tmp/doctor"
-grep -q '^layer  *ok ' "$root/tmp/doctor"
-inside apt-get purge -y warmpipe >/dev/null
-files | diff "$root/tmp/before" - && echo "nothing is left"
+in_root lintian --fail-on error /tmp/warmpipe.deb
+in_root apt-get install -y --no-install-recommends /tmp/warmpipe.deb >/dev/null
+in_root warmpipe --version
+in_root sh -c 'hardening-check --nobindnow /usr/lib/*/warmpipe/warmpipe; hardening-check /usr/lib/*/libVkLayer_warmpipe.so'
+# RADV compiles without a GPU; what it draws nobody sees.
+in_root sh -c 'export WARMPIPE_ENABLE=1 RADV_FORCE_FAMILY=navi10
+    export VK_ICD_FILENAMES=$(echo /usr/share/vulkan/icd.d/radeon_icd*.json)
+    warmpipe doctor' >"$root/tmp/doctor" || true
+cat "$root/tmp/doctor"
+grep -q '^layer  *ok ' "$root/tmp/doctor" && grep -q 'the second start is warm' "$root/tmp/doctor"
+in_root env WARMPIPE_ENABLE=1 WARMPIPE_STATS=/tmp/stats xvfb-run -a vkcube --c 3 >/dev/null 2>&1 || true
+grep -q '"event":"destroy","pid":[0-9]*,"app":"vkcube' "$root/tmp/stats" || { echo "vkcube: no layer" >&2; exit 1; }
+rm -rf "$root/tmp/stats" "$root/root/.cache"
+in_root apt-get purge -y warmpipe >/dev/null
+files "$root" | diff "$root/tmp/before" - && echo "nothing is left"

@@ -36,7 +36,14 @@ left=$(cd "$work/home" && find . -mindepth 1 | sort | tr '\n' ' ')
 [ "$left" = "./share ./share/vulkan ./share/vulkan/implicit_layer.d ./share/vulkan/implicit_layer.d/other.json " ] ||
     { echo "left behind: $left" >&2; exit 1; }
 
-# A folder that was empty before is so again, and there.
+# Folders that were empty before, as in a fresh /usr/local, are so again, and there; also after a second installation.
+mkdir -p "$work/local/bin" "$work/local/share/man" "$work/local/lib"
+for _ in 1 2; do
+    "$cmake" --install "$build" --prefix "$work/local" >/dev/null
+done
+"$cmake" --build "$build" --target uninstall >/dev/null
+left=$(cd "$work/local" && find . -mindepth 1 | sort | tr '\n' ' ')
+[ "$left" = "./bin ./lib ./share ./share/man " ] || { echo "not as it was: $left" >&2; exit 1; }
 mkdir "$work/empty"
 "$cmake" --install "$build" --prefix "$work/empty/.local" >/dev/null
 "$cmake" --build "$build" --target uninstall >/dev/null

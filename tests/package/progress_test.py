@@ -53,10 +53,11 @@ def screen_of(text):
     return [line.split("\r")[-1].replace("\033[K", "") for line in text.decode().split("\n")]
 
 
-def test_pull(folder):
+def silent_server(terminal):
+    """It answers once the terminal has shown what is wanted of it; `terminal` is filled later."""
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            terminal.shown.wait(LONGEST_S)
+            terminal[0].shown.wait(LONGEST_S)
             self.send_error(404)
 
         do_HEAD = do_GET
@@ -66,9 +67,15 @@ def test_pull(folder):
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{server.server_port}/"
+    return server, f"http://127.0.0.1:{server.server_port}/"
+
+
+def test_pull(folder):
+    terminals = []
+    server, url = silent_server(terminals)
     command = [TOOL, "pull", "--remote", url, "--insecure", "--app", "a", "--dir", folder]
     terminal = Terminal(command, "warmpipe pull: pulling, 0:0", {"HOME": folder})
+    terminals.append(terminal)
     status = terminal.read_to_end()
     assert terminal.shown.is_set(), (status, terminal.text)
     assert not any("pulling" in line for line in screen_of(terminal.text)), terminal.text
@@ -77,6 +84,41 @@ def test_pull(folder):
                           stdout=subprocess.DEVNULL, check=False).stderr
     assert b"pulling" not in told, told
     server.shutdown()
+
+
+def test_run(folder):
+    """What it pulls before the program starts."""
+    terminals = []
+    server, url = silent_server(terminals)
+    subprocess.run([TOOL, "remote", "keygen", "--out", folder + "/keys"], check=True,
+                   stdout=subprocess.DEVNULL)
+    command = [TOOL, "run", "--remote", url, "--remote-wait", f"{LONGEST_S}s", "--public-key",
+               folder + "/keys/warmpipe.pub", "--app", "a", "--dir", folder, "--", "/bin/echo", "started"]
+    terminal = Terminal(command, "warmpipe run: pulling, 0:0", {"HOME": folder})
+    terminals.append(terminal)
+    status = terminal.read_to_end()
+    assert terminal.shown.is_set() and status == 0, (status, terminal.text)
+    assert b"\033[Kstarted" in terminal.text, terminal.text
+    server.shutdown()
+
+
+def test_sync(folder):
+    """It goes on until it is told to end."""
+    subprocess.run([TOOL, "remote", "keygen", "--out", folder + "/keys"], check=True,
+                   stdout=subprocess.DEVNULL)
+    terminal = Terminal([TOOL, "sync", "--remote", "file://" + folder + "/remote", "--public-key",
+                         folder + "/keys/warmpipe.pub", "--app", "a", "--dir", folder],
+                        "warmpipe sync: pulling and pushing, 0:0", {"HOME": folder})
+
+    def end():
+        terminal.shown.wait(LONGEST_S)
+        os.kill(terminal.pid, signal.SIGTERM)
+
+    os.mkdir(folder + "/remote")
+    threading.Thread(target=end, daemon=True).start()
+    status = terminal.read_to_end()
+    assert terminal.shown.is_set(), (status, terminal.text)
+    assert not any("pulling" in line for line in screen_of(terminal.text)), terminal.text
 
 
 def test_quickstart(folder):
@@ -105,6 +147,6 @@ def test_quickstart(folder):
     assert not any("3 of 7" in line for line in screen_of(terminal.text)), terminal.text
 
 
-for test in (test_pull, test_quickstart):
+for test in (test_pull, test_run, test_sync, test_quickstart):
     with tempfile.TemporaryDirectory() as place:
         test(place)

@@ -3,10 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/driver/vulkan_names.h"
-#include "common/recipes/segment.h"
 #include "tools/caches/cache_file.h"
 #include "tools/cli/output.h"
 #include "tools/cli/output_file.h"
@@ -148,75 +146,26 @@ static void inspect_show_file(struct output *output, const char *path,
     }
 }
 
-/* Completes a shortened digest by the one record of the file that it begins. The text stays as it
- * is if it is whole, or if no record matches. False after a message. */
-static bool inspect_complete_digest(const struct inspect_file *file, const char **digest,
-                                    char buffer[DIGEST_HEX_SIZE])
+static int inspect_run(const struct arguments *arguments)
 {
-    static const unsigned kinds[] = {RECIPE_FORM, RECIPE_CODE};
-    const size_t length = *digest ? strlen(*digest) : DIGEST_HEX_SIZE;
-    struct recipe_segment segment;
-    uint8_t *copy = length < DIGEST_HEX_SIZE - 1 ? malloc(file->size) : NULL;
-    if (!copy) {
-        return true;
-    }
-    memcpy(copy, file->data, file->size);
-    if (recipe_segment_take(copy, file->size, &segment) != STATUS_ok) {
-        free(copy);
-        return true;
-    }
-    bool unique = true;
-    buffer[0] = '\0';
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        struct recipe_record record;
-        size_t at = SIZE_MAX;
-        while (recipe_segment_list(&segment, kinds[i], &at, &record)) {
-            char hex[DIGEST_HEX_SIZE];
-            digest_format(record.digest, hex);
-            if (strncasecmp(hex, *digest, length) == 0) {
-                unique &= !*buffer || strcmp(buffer, hex) == 0;
-                memcpy(buffer, hex, sizeof hex);
-            }
-        }
-    }
-    recipe_segment_close(&segment);
-    if (!unique) {
-        output_message("inspect: more than one object begins with '%s'; give more digits", *digest);
-    }
-    *digest = *buffer ? buffer : *digest;
-    return unique;
-}
-
-/* Of a recipe file; takes the file's memory. */
-static int inspect_show_recipes(const struct arguments *arguments, const char *path,
-                                const struct inspect_file *file)
-{
-    char spirv[DIGEST_HEX_SIZE];
-    char pipeline[DIGEST_HEX_SIZE];
-    struct inspect_recipes_choice choice = {
+    const char *path = arguments->operands[0];
+    const char *slash = strrchr(path, '/');
+    const struct inspect_recipes_choice choice = {
         .spirv = arguments->values[OPTION_SPIRV],
         .pipeline = arguments->values[OPTION_PIPELINE],
         .verbose = arguments->values[OPTION_VERBOSE],
         .json = arguments->values[OPTION_JSON],
     };
-    if (!inspect_complete_digest(file, &choice.spirv, spirv) ||
-        !inspect_complete_digest(file, &choice.pipeline, pipeline)) {
-        free(file->data);
+    struct inspect_file file;
+    if (choice.spirv && choice.pipeline) {
+        output_message("inspect: --spirv and --pipeline exclude each other");
         return EXIT_USAGE;
     }
-    return inspect_recipes(path, file->data, file->size, &choice);
-}
-
-static int inspect_run(const struct arguments *arguments)
-{
-    const char *path = arguments->operands[0];
-    const char *slash = strrchr(path, '/');
-    struct inspect_file file;
     if (!output_file_read("inspect", path, FILE_LIMIT, &file.data, &file.size)) {
         return EXIT_USAGE;
     }
     if (inspect_recipes_is_one(slash ? slash + 1 : path, file.data, file.size)) {
-        return inspect_show_recipes(arguments, path, &file);
+        return inspect_recipes(path, file.data, file.size, &choice);
     }
     if (!cache_file_has_our_name(slash ? slash + 1 : path) &&
         !cache_file_has_our_magic(file.data, file.size)) {
@@ -224,7 +173,7 @@ static int inspect_run(const struct arguments *arguments)
         free(file.data);
         return EXIT_USAGE;
     }
-    if (arguments->values[OPTION_SPIRV] || arguments->values[OPTION_PIPELINE]) {
+    if (choice.spirv || choice.pipeline) {
         output_message("inspect: '%s' is a cache file; --spirv and --pipeline need a recipe file",
                        path);
         free(file.data);
@@ -233,8 +182,8 @@ static int inspect_run(const struct arguments *arguments)
     struct envelope envelope;
     enum status reason = envelope_validate(file.data, file.size, NULL, &envelope);
     struct output output;
-    output_begin(&output, arguments->values[OPTION_JSON]);
-    inspect_show_file(&output, path, &file, reason, arguments->values[OPTION_VERBOSE]);
+    output_begin(&output, choice.json);
+    inspect_show_file(&output, path, &file, reason, choice.verbose);
     free(file.data);
     return output_end(&output, reason == STATUS_ok ? EXIT_CLEAN : EXIT_FINDING);
 }

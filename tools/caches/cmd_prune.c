@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
+#include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
 
 #define DAY_S 86400
@@ -268,6 +270,7 @@ static int clear_programs(const struct arguments *arguments, const char *root,
         .root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
         .dry_run = arguments->values[OPTION_DRY_RUN],
     };
+    progress_begin("clear", "removing"); /* not before the question */
     output_begin(&clearing.output, arguments->values[OPTION_JSON]);
     output_open(&clearing.output, "programs", OUTPUT_TABLE);
     for (size_t i = 0; i < apps->count; i++) {
@@ -277,6 +280,10 @@ static int clear_programs(const struct arguments *arguments, const char *root,
     if (clearing.root_fd >= 0) {
         if (!clearing.dry_run && !arguments->values[OPTION_APP] && !clearing.found) {
             clear_stamp(&clearing);
+            /* The default folder was made by the layer; one that was named may be a volume. */
+            if (!arguments->values[OPTION_DIR] && !getenv("WARMPIPE_DIR")) {
+                rmdir(root);
+            }
         }
         close(clearing.root_fd);
     }

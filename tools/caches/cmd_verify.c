@@ -124,7 +124,7 @@ static void verify_recipe_file(struct verification *verification, struct verify_
     }
     output_close(output);
     verification->files++;
-    progress_add(1, "files");
+    progress_add(1, "file");
 }
 
 static void verify_cache_file(struct verification *verification, int directory_fd, const char *name,
@@ -139,7 +139,7 @@ static void verify_cache_file(struct verification *verification, int directory_f
     } else {
         verify_report(verification, path, reason, file.known ? &file.envelope : NULL);
         verification->files++;
-        progress_add(1, "files");
+        progress_add(1, "file");
     }
 }
 
@@ -155,7 +155,7 @@ static void verify_our_file(struct verification *verification, struct verify_vis
         /* Listed, not judged: nothing loads it. */
         verify_report(verification, path, STATUS_quarantined, NULL);
         verification->files++;
-        progress_add(1, "files");
+        progress_add(1, "file");
         return;
     }
     if (!visit->is_checked) {

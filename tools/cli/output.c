@@ -421,16 +421,8 @@ void output_duration(struct output *output, const char *key, uint64_t nanosecond
 
 void output_size(struct output *output, const char *key, uint64_t bytes)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    char text[32];
-    size_t unit = 0;
-    double value = (double)bytes;
-    /* Not 1024: 1023.96 KiB would be printed as 1024.0. */
-    while (value >= 1023.95 && unit + 1 < sizeof units / sizeof units[0]) {
-        value /= 1024;
-        unit++;
-    }
-    snprintf(text, sizeof text, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
+    char text[TEXT_BYTES_SIZE];
+    text_bytes(bytes, text);
     output_put_amount(output, key, bytes, text);
 }
 

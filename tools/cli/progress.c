@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 
 #define PROGRESS_FIRST_NS (2 * CLOCK_S)
 #define PROGRESS_NEXT_NS  (250 * CLOCK_MS)
@@ -55,7 +56,8 @@ static void progress_draw(void)
     const char *unit = atomic_load(&progress_unit);
     const uint64_t seconds = (clock_now_ns() - progress.begin_ns) / CLOCK_S;
     if (unit) {
-        snprintf(count, sizeof count, ", %" PRIuFAST64 " %s", atomic_load(&progress_done), unit);
+        const uint64_t done = atomic_load(&progress_done);
+        snprintf(count, sizeof count, ", %" PRIu64 " %s%s", done, unit, text_noun(done, "", "s"));
     }
     const int length =
         snprintf(text, sizeof text, "\r\033[Kwarmpipe %s: %s%s, %" PRIu64 ":%02" PRIu64,

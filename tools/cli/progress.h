@@ -15,7 +15,8 @@
  * shown. */
 void progress_begin(const char *verb, const char *doing);
 
-/* So many more are done. `unit`: in the plural, a literal; the same in all calls of a verb. */
+/* So many more are done. `unit`: "file", a literal whose plural ends in s; the same in all calls of
+ * a verb. */
 void progress_add(uint64_t count, const char *unit);
 
 /* Clears the line; it comes back a moment later. */

@@ -9,7 +9,7 @@ definition of their own. --standalone, for tests: no registry is that of the hea
 struct gets one, and those that none has are left empty.
 
 Writes codec_ids.h, codec_newer.h (those definitions), codec_tables.c, and for the tool and for tests
-codec_fields.c: every field by its name, as the registry has it.
+codec_fields.c: every field by its name, as the registry has it, and the names of enumerants and flags.
 """
 import argparse
 import os
@@ -51,6 +51,24 @@ def newer_header(model):
     )
 
 
+def names_source(model):
+    """What the registry calls the values of each enum and flags type that a struct has."""
+    registry = model.registry
+    lists, types = [], []
+    for type_name in model.value_types():
+        values = registry.names_of(type_name)
+        if values:
+            entries = "".join(f'    {{{value:#x}u, "{name}"}},\n' for value, name in values)
+            lists.append(f"static const struct codec_name of_{type_name}[] = {{\n{entries}}};\n")
+            types.append(f'    {{"{type_name}", of_{type_name}, {len(values)}}},\n')
+    return (
+        "\n".join(lists)
+        + "\nconst struct codec_names codec_names[] = {\n"
+        + ("".join(types) or "    {0},\n")
+        + f"}};\n\nconst size_t codec_names_count = {len(types)};\n"
+    )
+
+
 def fields_source(model):
     fields = [
         f'    {{CODEC_{s.name}, "{s.name}.{f.name}", offsetof({s.c_name}, {f.name}), '
@@ -63,7 +81,8 @@ def fields_source(model):
         + '#include <stddef.h>\n\n#include "common/codec/table.h"\n#include "codec_newer.h"\n\n'
         + "const struct codec_field codec_fields[] = {\n"
         + "".join(fields)
-        + f"}};\n\nconst size_t codec_field_count = {len(fields)};\n"
+        + f"}};\n\nconst size_t codec_field_count = {len(fields)};\n\n"
+        + names_source(model)
     )
 
 

@@ -59,7 +59,7 @@ class Registry:
         self.types = {}
         self.values = {}  # enumerant → integer
         self.bits = {}  # ...FlagBits type → mask of every bit it names
-        self.enumerants = {}  # enum type → set of values
+        self.enumerants = {}  # enum or ...FlagBits type → value → name
         self.headers = set()  # types that the installed headers define
         self._aliases = {}  # enumerant → enumerant
 
@@ -101,6 +101,12 @@ class Registry:
             return self.bits.get(flags.bits, 0)
         return self.bits.get(flags.name) if flags.name in self.bits else None
 
+    def names_of(self, type_name):
+        """(value, name) of every enumerant of an enum, or bit of a flags type, ascending."""
+        entry = self.get(type_name)
+        owner = entry and (entry.bits if entry.category == "bitmask" else entry.name)
+        return sorted(self.enumerants.get(owner, {}).items())
+
     def _add_type(self, entry, installed):
         known = self.types.get(entry.name)
         if known is None:
@@ -134,7 +140,6 @@ class Registry:
         else:
             return
         self.values[name] = value
+        self.enumerants.setdefault(owner, {}).setdefault(value, name)
         if "FlagBits" in owner:
             self.bits[owner] = self.bits.get(owner, 0) | value
-        else:
-            self.enumerants.setdefault(owner, set()).add(value)

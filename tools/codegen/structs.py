@@ -149,6 +149,12 @@ class Model:
                     struct.fields.append(member)
                     self._add(struct, entry, member)
 
+    def value_types(self):
+        """Names of the types that members of the structs have, those of the left out ones too."""
+        structs = [self.registry.get(s.name) for s in self.structs if not s.missing]
+        members = [m for struct in structs for m in struct.members if m.name != "sType"]
+        return sorted({member.type for member in members})
+
     def definitions(self):
         """Structs and unions, each behind those that it holds."""
         entries = {self.registry.resolve(e.name): e for e in self.structs + self.unions}

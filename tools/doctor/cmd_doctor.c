@@ -2,6 +2,7 @@
 /* warmpipe doctor: why it works on this machine, or why not. */
 #include <stdio.h>
 
+#include "common/base/text.h"
 #include "tools/cli/options.h"
 #include "tools/cli/verb.h"
 #include "tools/doctor/doctor.h"
@@ -27,9 +28,9 @@ static void doctor_sum_up(struct doctor *doctor, bool json)
     if (problems > 0) {
         snprintf(count, sizeof count, "%u", problems);
     }
-    printf("%s problem%s", count, problems == 1 ? "" : "s");
+    printf("%s %s", count, text_noun(problems, "problem", "problems"));
     if (notes > 0) {
-        printf(", %u note%s", notes, notes == 1 ? "" : "s");
+        printf(", %u %s", notes, text_noun(notes, "note", "notes"));
     }
     printf("\n");
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/driver/policy.h"
 #include "common/driver/vulkan_names.h"
 #include "tools/doctor/doctor.h"
@@ -106,11 +107,12 @@ static bool devices_tell_round_trip(struct doctor *doctor, uint32_t index)
                           : result.hit       ? "a hit"
                                              : "no hit";
     const bool failed = result.tells_hits && !result.hit;
+    char size[TEXT_BYTES_SIZE];
+    text_bytes(result.data_size, size);
     doctor_tell(doctor, failed ? VERDICT_PROBLEM : VERDICT_OK, "driver_cache",
                 failed ? "report it to the driver's vendor: it does not find its own data" : NULL,
-                "saved %llu bytes, loaded them: %s (%.2f ms, then %.2f ms)",
-                (unsigned long long)result.data_size, verdict, (double)result.cold_ns / 1e6,
-                (double)result.warm_ns / 1e6);
+                "saved %s, loaded them: %s (%.2f ms, then %.2f ms)", size, verdict,
+                (double)result.cold_ns / 1e6, (double)result.warm_ns / 1e6);
     return !failed;
 }
 

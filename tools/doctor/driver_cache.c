@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <vulkan/vulkan.h>
 
+#include "common/base/text.h"
 #include "tools/cli/options.h"
 #include "tools/doctor/doctor.h"
 
@@ -89,10 +90,22 @@ static bool cache_is_writable(const char *folder)
     return writable;
 }
 
+/* Whether `warmpipe run --dir` has made its folder for the drivers' own caches, which stays. */
+static bool cache_run_keeps_it(const struct doctor *doctor)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s/driver", doctor->config->root ? doctor->config->root : "");
+    return access(folder, W_OK | X_OK) == 0;
+}
+
 /* The checks that are the same for every driver. */
 static void cache_tell_folder(struct doctor *doctor, const char *folder, uint64_t bytes,
                               uint64_t limit, const char *limit_name)
 {
+    char used[TEXT_BYTES_SIZE];
+    char most[TEXT_BYTES_SIZE];
+    text_bytes(bytes, used);
+    text_bytes(limit, most);
     if (!cache_is_writable(folder)) {
         doctor_tell(doctor, VERDICT_PROBLEM, CHECK,
                     "chown it to the user who runs the programs, or rely on the layer's cache",
@@ -100,16 +113,15 @@ static void cache_tell_folder(struct doctor *doctor, const char *folder, uint64_
     } else if (bytes >= NEARLY_FULL(limit)) {
         doctor_tell(
             doctor, VERDICT_PROBLEM, CHECK, "raise the limit, or remove the folder",
-            "the driver's own cache in %s is full: %.1f of %.1f MiB, so new pipelines evict "
-            "old ones (%s)",
-            folder, (double)bytes / (1 << 20), (double)limit / (1 << 20), limit_name);
+            "the driver's own cache in %s is full: %s of %s, so new pipelines evict old ones (%s)",
+            folder, used, most, limit_name);
     } else if (doctor_dies_with_container(folder)) {
-        doctor_tell(doctor, VERDICT_NOTE, CHECK,
+        doctor_tell(doctor, cache_run_keeps_it(doctor) ? VERDICT_NOTE : VERDICT_PROBLEM, CHECK,
                     "'warmpipe run --dir VOLUME -- PROGRAM' keeps both caches in one volume",
                     "the driver's own cache in %s is lost with this container", folder);
     } else {
-        doctor_tell(doctor, VERDICT_OK, CHECK, NULL, "the driver's own, in %s: %.1f of %.1f MiB",
-                    folder, (double)bytes / (1 << 20), (double)limit / (1 << 20));
+        doctor_tell(doctor, VERDICT_OK, CHECK, NULL, "the driver's own, in %s: %s%s%s", folder,
+                    used, limit == UINT64_MAX ? "" : " of ", limit == UINT64_MAX ? "" : most);
     }
 }
 

@@ -238,8 +238,10 @@ void doctor_check_manifests(struct doctor *doctor)
 
 static void processes_tell(pid_t process, const char *driver, void *user)
 {
+    /* NVIDIA's library serves OpenGL alone as well. */
+    const bool may_be_opengl = strncmp(driver, "libGLX", strlen("libGLX")) == 0;
     doctor_tell(
-        user, VERDICT_NOTE, "program",
+        user, may_be_opengl ? VERDICT_NOTE : VERDICT_PROBLEM, "program",
         "no layer reaches a program that opens the driver itself: unset VK_DRIVER_FILES and "
         "VK_ICD_FILENAMES, if the program reads them (PROGRAMS.md)",
         "process %d has loaded %s without the layer", (int)process, driver);

@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/files/file.h"
 #include "tools/caches/cache_file.h"
 #include "tools/cli/inventory.h"
@@ -83,8 +84,9 @@ static void storage_tell_contents(struct doctor *doctor, const char *root)
         inventory_visit(root, apps.names[i], storage_add_item, &contents);
     }
     inventory_apps_free(&apps);
-    doctor_tell(doctor, VERDICT_OK, "cache", NULL, "%" PRIu64 " usable, %.1f MiB", contents.caches,
-                (double)contents.bytes / (1 << 20));
+    char size[TEXT_BYTES_SIZE];
+    text_bytes(contents.bytes, size);
+    doctor_tell(doctor, VERDICT_OK, "cache", NULL, "%" PRIu64 " usable, %s", contents.caches, size);
     if (contents.quarantined > 0) {
         doctor_tell(doctor, VERDICT_NOTE, "cache",
                     "nothing loads them; the notes beside them say when and with which driver",
@@ -115,9 +117,11 @@ static void storage_tell_space(struct doctor *doctor, const char *path)
     }
     const uint64_t space = (uint64_t)status.f_bavail * status.f_frsize;
     const bool little = space < LOW_SPACE;
+    char size[TEXT_BYTES_SIZE];
+    text_bytes(space, size);
     doctor_tell(doctor, little ? VERDICT_PROBLEM : VERDICT_OK, "space",
-                little ? "free some space, or move the caches with WARMPIPE_DIR" : NULL,
-                "%.1f GiB free", (double)space / (1 << 30));
+                little ? "free some space, or move the caches with WARMPIPE_DIR" : NULL, "%s free",
+                size);
 }
 
 static bool storage_is_container(void)

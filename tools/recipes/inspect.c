@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "common/codec/canonical.h"
 #include "common/codec/describe.h"
@@ -164,22 +166,64 @@ static struct digest code_of(const struct recipe_segment *segment, struct digest
     return digest;
 }
 
-/* Finds the record that a digest on the command line names. False after a message. */
-static bool find_chosen(const struct recipe_segment *segment, unsigned kind, const char *text,
-                        struct recipe_record *ret_record)
+/* What a digest on the command line, which may be shortened, begins. */
+struct inspect_search {
+    const struct recipe_segment *segment;
+    unsigned kind; /* of the record that is looked for */
+    const char *text;
+    struct recipe_record *found;
+    bool unique;
+};
+
+static void inspect_search_among(struct inspect_search *search, unsigned kind)
 {
-    struct digest digest;
-    if (!digest_parse(text, &digest)) {
-        output_message("inspect: '%s' is not a digest of 32 hexadecimal digits", text);
+    struct recipe_record record;
+    size_t at = SIZE_MAX;
+    while (recipe_segment_next_of(search->segment, kind, &at, &record)) {
+        char hex[DIGEST_HEX_SIZE];
+        digest_format(record.digest, hex);
+        if (!record.data || strncasecmp(hex, search->text, strlen(search->text)) != 0) {
+            continue;
+        }
+        /* A module names its code. */
+        if (kind != search->kind &&
+            !recipe_segment_find(search->segment, search->kind,
+                                 code_of(search->segment, record.digest), &record)) {
+            continue;
+        }
+        search->unique &=
+            !search->found->data || digest_equal(search->found->digest, record.digest);
+        *search->found = record;
+    }
+}
+
+/* False after a message. */
+static bool inspect_find_chosen(const struct recipe_segment *segment, unsigned kind,
+                                const char *text, struct recipe_record *ret_record)
+{
+    struct recipe_record found = {0};
+    struct inspect_search search = {
+        .segment = segment, .kind = kind, .text = text, .found = &found, .unique = true};
+    const size_t length = strspn(text, "0123456789abcdefABCDEF");
+    if (length == 0 || length >= DIGEST_HEX_SIZE || text[length]) {
+        output_message("inspect: '%s' is neither a digest nor the beginning of one: up to 32 "
+                       "hexadecimal digits",
+                       text);
         return false;
     }
-    if (!recipe_segment_find(segment, kind, kind == RECIPE_CODE ? code_of(segment, digest) : digest,
-                             ret_record)) {
-        output_message("inspect: no %s %s is in this file",
+    inspect_search_among(&search, RECIPE_FORM);
+    if (kind == RECIPE_CODE) {
+        inspect_search_among(&search, RECIPE_CODE);
+    }
+    if (!found.data) {
+        output_message("inspect: no %s '%s' is in this file",
                        kind == RECIPE_CODE ? "SPIR-V" : "object", text);
-        return false;
+    } else if (!search.unique) {
+        output_message("inspect: more than one object begins with '%s'; give more digits", text);
+    } else {
+        *ret_record = found;
     }
-    return true;
+    return found.data && search.unique;
 }
 
 static int inspect_show_spirv(const struct recipe_segment *segment,
@@ -187,7 +231,7 @@ static int inspect_show_spirv(const struct recipe_segment *segment,
 {
     struct recipe_record code;
     struct output output;
-    if (!find_chosen(segment, RECIPE_CODE, choice->spirv, &code)) {
+    if (!inspect_find_chosen(segment, RECIPE_CODE, choice->spirv, &code)) {
         return EXIT_USAGE;
     }
     char *text = spirv_disassemble(code.data, code.size);
@@ -215,7 +259,7 @@ static int inspect_show_pipeline(const struct recipe_segment *segment,
 {
     struct recipe_record form;
     struct output output;
-    if (!find_chosen(segment, RECIPE_FORM, choice->pipeline, &form)) {
+    if (!inspect_find_chosen(segment, RECIPE_FORM, choice->pipeline, &form)) {
         return EXIT_USAGE;
     }
     output_begin(&output, choice->json);

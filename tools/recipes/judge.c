@@ -147,7 +147,7 @@ bool recipe_judge_accepts(void *user, const struct recipe_record *record)
         [RECIPE_ENVIRONMENT] = {"environment", "malformed"},
     };
     struct recipe_judge *judge = user;
-    progress_add(1, "records");
+    progress_add(1, "record");
     const bool accepts = is_valid_content(judge, record);
     if (!accepts) {
         note_refusal(judge, words[record->kind].kind, record->digest, words[record->kind].reason);

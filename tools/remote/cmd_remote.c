@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "common/base/text.h"
 #include "common/driver/vulkan_names.h"
 #include "tools/cli/options.h"
 #include "tools/cli/verb.h"
@@ -250,7 +251,7 @@ static int remote_check(struct session *session, const struct remote_request *re
         if (reason == STATUS_remote_unsupported) {
             snprintf(text, sizeof text, "the server cannot: name programs by --app");
         } else {
-            snprintf(text, sizeof text, "%zu heads", count);
+            snprintf(text, sizeof text, "%zu %s", count, text_noun(count, "head", "heads"));
         }
         remote_show_check(session, output, "list",
                           reason == STATUS_remote_unsupported ? STATUS_ok : reason, text, NULL);

@@ -385,6 +385,7 @@ const struct verb verb_push = {
 
 const struct verb verb_sync = {
     .name = "sync",
+    .doing = "pulling and pushing",
     .summary = "pull and push beside programs that run",
     .operands = "",
     .description = "The sidecar: pulls, and pulls again at an interval; with a secret key it also\n"

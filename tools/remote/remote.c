@@ -11,6 +11,9 @@
 #include "common/base/clock.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
+#ifdef WARMPIPE_HAVE_CURL
+#include "tools/remote/engines/curl_library.h"
+#endif
 
 /* Tries to change a head. */
 #define REMOTE_TRIES 24
@@ -40,18 +43,33 @@ static enum status remote_open_engine(const struct url *url, struct engine **ret
     return *ret_engine ? STATUS_ok : STATUS_out_of_memory;
 }
 
+/* Of the scheme; NULL: it is there, or none is needed. */
+static const char *remote_missing_library(const struct url *url)
+{
+#ifdef WARMPIPE_HAVE_CURL
+    if (url->scheme == URL_HTTP || url->scheme == URL_HTTPS || url->scheme == URL_S3) {
+        return curl_library_load();
+    }
+#endif
+    (void)url;
+    return NULL;
+}
+
 static bool remote_open_url(struct remote *remote, const char *text)
 {
     struct url url;
     enum status reason = url_parse(text, &url);
+    const char *missing = NULL;
     if (reason == STATUS_ok) {
         url_show(&url, remote->name);
-        reason = remote_open_engine(&url, &remote->engine);
+        missing = remote_missing_library(&url);
+        reason = missing ? STATUS_remote_unsupported : remote_open_engine(&url, &remote->engine);
     }
     if (reason != STATUS_ok) {
         /* A URL that does not parse may hold a password: it is not shown. */
-        output_message("%s: %s%s%s (%s)", remote->verb, remote->name, remote->name[0] ? ": " : "",
-                       status_text(reason), status_id(reason));
+        output_message("%s: %s%s%s (%s)%s%s", remote->verb, remote->name,
+                       remote->name[0] ? ": " : "", status_text(reason), status_id(reason),
+                       missing ? ": " : "", missing ? missing : "");
     }
     return reason == STATUS_ok;
 }

@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/files/names.h"
+#include "tools/cli/progress.h"
 #include "tools/remote/lease.h"
 #include "tools/remote/session.h"
 
@@ -120,7 +121,9 @@ void run_remote_pull(struct run_remote *run)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigprocmask(SIG_SETMASK, &before, NULL);
         if (getppid() == parent) {
+            progress_begin("run", "pulling");
             run_pull_here(run, early_ns);
+            progress_end();
         }
         _exit(0);
     }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/base/machine.h"
+#include "common/base/text.h"
 #include "tools/report/html.h"
 #include "tools/report/report_timelines.h"
 
@@ -321,8 +322,8 @@ static void page_put_counter_cards(struct bytes *page, const struct program_coun
 {
     const uint64_t answers = counters->driver_hits + counters->driver_misses;
     char starts[64];
-    snprintf(starts, sizeof starts, "in %s start%s", html_count(counters->starts).text,
-             counters->starts == 1 ? "" : "s");
+    snprintf(starts, sizeof starts, "in %s %s", html_count(counters->starts).text,
+             text_noun(counters->starts, "start", "starts"));
     html_put(page, "<dl class=\"cards\">");
     page_put_figures(page, "Driver cache hits", html_percent(counters->driver_hits, answers), "of",
                      html_count(answers));
@@ -408,7 +409,7 @@ static void page_put_origin(struct bytes *page)
     uname(&system);
     const unsigned cores = machine_cores("");
     char number[16];
-    snprintf(number, sizeof number, "%u core%s", cores, cores == 1 ? "" : "s");
+    snprintf(number, sizeof number, "%u %s", cores, text_noun(cores, "core", "cores"));
     html_put(page, "<p class=\"device\">%s · warmpipe " WARMPIPE_VERSION " · %s %s %s, %s</p>",
              date, system.sysname, system.release, system.machine, number);
 }

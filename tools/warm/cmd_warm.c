@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/machine.h"
+#include "common/base/text.h"
 #include "common/blobs/store.h"
 #include "common/driver/policy.h"
 #include "common/files/names.h"
@@ -246,8 +247,8 @@ static bool warm_open(struct warming *warming, const char *app, char **paths)
         return false;
     }
     if (recipes.unusable > 0) {
-        output_message("warm: '%s': %zu recipes cannot be used: their device features are unknown",
-                       app, recipes.unusable);
+        output_message("warm: '%s': %zu %s not usable: the device features are unknown", app,
+                       recipes.unusable, text_noun(recipes.unusable, "recipe is", "recipes are"));
     }
     bool fine = false;
     warming->shared = warm_shared_new(recipes.item_count);

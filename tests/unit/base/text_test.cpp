@@ -139,4 +139,31 @@ TEST(Pattern, StarsDoNotMultiply)
     EXPECT_TRUE(pattern_matches(pattern.c_str(), std::string(1000, 'a').c_str()));
 }
 
+TEST(Text, ACountHasItsNoun)
+{
+    EXPECT_STREQ(text_noun(0, "miss", "misses"), "misses");
+    EXPECT_STREQ(text_noun(1, "miss", "misses"), "miss");
+    EXPECT_STREQ(text_noun(2, "miss", "misses"), "misses");
+}
+
+TEST(Text, BytesInIecUnits)
+{
+    const std::pair<uint64_t, const char *> cases[] = {
+        {0, "0 B"},
+        {1, "1 B"},
+        {1023, "1023 B"},
+        {1024, "1.0 KiB"},
+        {1536, "1.5 KiB"},
+        {(1 << 20) - 1, "1.0 MiB"},
+        {1 << 20, "1.0 MiB"},
+        {uint64_t{5} << 40, "5.0 TiB"},
+        {UINT64_MAX, "16.0 EiB"},
+    };
+    for (const auto &[bytes, expected] : cases) {
+        char text[TEXT_BYTES_SIZE];
+        text_bytes(bytes, text);
+        EXPECT_STREQ(text, expected);
+    }
+}
+
 } // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/engines/http_client.h"
 
-#include <curl/curl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
+#include "tools/remote/engines/curl_library.h"
 
 /* Milliseconds. */
 #define HTTP_CONNECT_MS 10000
@@ -40,8 +40,8 @@ struct http_transfer {
 struct http_client *http_client_new(void)
 {
     struct http_client *client = calloc(1, sizeof *client);
-    if (!client || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
-        !(client->handle = curl_easy_init())) {
+    if (!client || curl_library_load() || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
+        !(client->handle = curl.easy_init())) {
         free(client);
         return NULL;
     }
@@ -51,8 +51,8 @@ struct http_client *http_client_new(void)
 void http_client_free(struct http_client *client)
 {
     if (client) {
-        curl_easy_cleanup(client->handle);
-        curl_global_cleanup();
+        curl.easy_cleanup(client->handle);
+        curl.global_cleanup();
         free(client);
     }
 }
@@ -103,9 +103,9 @@ static size_t http_take_header(char *data, size_t one, size_t size, void *user)
     }
     http_header(data, size, "etag:", transfer->tag, sizeof transfer->tag);
     if (http_header(data, size, "date:", date, sizeof date)) {
-        transfer->now = curl_getdate(date, NULL);
+        transfer->now = curl.getdate(date, NULL);
     } else if (http_header(data, size, "last-modified:", date, sizeof date)) {
-        transfer->written = curl_getdate(date, NULL);
+        transfer->written = curl.getdate(date, NULL);
     }
     return size * one;
 }
@@ -148,7 +148,7 @@ static enum status http_judge_code(struct engine *engine, const struct http_clie
         break;
     }
     return engine_fail(engine, reason, "%s",
-                       client->error[0] ? client->error : curl_easy_strerror(code));
+                       client->error[0] ? client->error : curl.easy_strerror(code));
 }
 
 /* The handle, set up for this request but for its headers. */
@@ -161,51 +161,51 @@ static void http_prepare(struct http_client *client, const struct engine *engine
     const bool is_signed = request->signing && request->signing->is_signed;
     const bool follows = strcmp(request->method, "GET") == 0 && !is_signed && !request->is_direct;
     authorities = authorities && *authorities ? authorities : getenv("SSL_CERT_FILE");
-    curl_easy_reset(handle); /* connections stay */
+    curl.easy_reset(handle); /* connections stay */
     client->error[0] = '\0';
-    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, client->error);
-    curl_easy_setopt(handle, CURLOPT_URL, request->url);
-    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request->method);
-    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(handle, CURLOPT_USERAGENT, "warmpipe/" WARMPIPE_VERSION);
-    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, http_take_body);
-    curl_easy_setopt(handle, CURLOPT_WRITEDATA, transfer);
-    curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, http_take_header);
-    curl_easy_setopt(handle, CURLOPT_HEADERDATA, transfer);
-    curl_easy_setopt(handle, CURLOPT_MAXFILESIZE_LARGE,
+    curl.easy_setopt(handle, CURLOPT_ERRORBUFFER, client->error);
+    curl.easy_setopt(handle, CURLOPT_URL, request->url);
+    curl.easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request->method);
+    curl.easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    curl.easy_setopt(handle, CURLOPT_USERAGENT, "warmpipe/" WARMPIPE_VERSION);
+    curl.easy_setopt(handle, CURLOPT_WRITEFUNCTION, http_take_body);
+    curl.easy_setopt(handle, CURLOPT_WRITEDATA, transfer);
+    curl.easy_setopt(handle, CURLOPT_HEADERFUNCTION, http_take_header);
+    curl.easy_setopt(handle, CURLOPT_HEADERDATA, transfer);
+    curl.easy_setopt(handle, CURLOPT_MAXFILESIZE_LARGE,
                      (curl_off_t)(request->limit ? request->limit : INT64_MAX));
-    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, HTTP_STALL_S);
-    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
+    curl.easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl.easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, HTTP_STALL_S);
+    curl.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)engine_time_left(engine, HTTP_CONNECT_MS));
     if (engine->deadline_ns) {
         const unsigned left = engine_time_left(engine, INT32_MAX);
-        curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
+        curl.easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
     }
     /* Only reading follows, and never from TLS to plain text. */
-    curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, follows ? 1L : 0L);
-    curl_easy_setopt(handle, CURLOPT_MAXREDIRS, HTTP_REDIRECTS);
-    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR,
+    curl.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, follows ? 1L : 0L);
+    curl.easy_setopt(handle, CURLOPT_MAXREDIRS, HTTP_REDIRECTS);
+    curl.easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl.easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR,
                      strncmp(request->url, "https:", 6) == 0 ? "https" : "http,https");
     if (authorities && *authorities) {
-        curl_easy_setopt(handle, CURLOPT_CAINFO, authorities);
+        curl.easy_setopt(handle, CURLOPT_CAINFO, authorities);
     }
     if (is_signed) {
-        curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, request->signing->scheme);
-        curl_easy_setopt(handle, CURLOPT_USERNAME, request->signing->key_id);
-        curl_easy_setopt(handle, CURLOPT_PASSWORD, request->signing->secret);
+        curl.easy_setopt(handle, CURLOPT_AWS_SIGV4, request->signing->scheme);
+        curl.easy_setopt(handle, CURLOPT_USERNAME, request->signing->key_id);
+        curl.easy_setopt(handle, CURLOPT_PASSWORD, request->signing->secret);
     } else {
-        curl_easy_setopt(handle, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
+        curl.easy_setopt(handle, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
         if (netrc && *netrc) {
-            curl_easy_setopt(handle, CURLOPT_NETRC_FILE, netrc);
+            curl.easy_setopt(handle, CURLOPT_NETRC_FILE, netrc);
         }
     }
     if (strcmp(request->method, "HEAD") == 0) {
-        curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
+        curl.easy_setopt(handle, CURLOPT_NOBODY, 1L);
     } else if (request->body) {
-        curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request->body);
-        curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size);
+        curl.easy_setopt(handle, CURLOPT_POSTFIELDS, request->body);
+        curl.easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size);
     }
 }
 
@@ -213,15 +213,15 @@ static void http_prepare(struct http_client *client, const struct engine *engine
 static struct curl_slist *http_headers(const struct http_request *request)
 {
     char token[sizeof request->signing->token + 32];
-    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+    struct curl_slist *list = curl.slist_append(NULL, "Expect:");
     const size_t most = sizeof request->headers / sizeof request->headers[0];
     for (size_t i = 0; i < most && request->headers[i]; i++) {
-        list = curl_slist_append(list, request->headers[i]);
+        list = curl.slist_append(list, request->headers[i]);
     }
     if (request->body) {
         snprintf(token, sizeof token, "Content-Type: %s",
                  request->type ? request->type : "application/octet-stream");
-        list = curl_slist_append(list, token);
+        list = curl.slist_append(list, token);
     }
     const bool is_signed = request->signing && request->signing->is_signed;
     if (is_signed) {
@@ -234,12 +234,12 @@ static struct curl_slist *http_headers(const struct http_request *request)
         memcpy(line, name, sizeof name);
         sodium_bin2hex(line + sizeof name - 1, sizeof line - sizeof name + 1, digest,
                        sizeof digest);
-        list = curl_slist_append(list, line);
+        list = curl.slist_append(list, line);
     }
     if (is_signed && request->signing->token[0] &&
         snprintf(token, sizeof token, "x-amz-security-token:%s", request->signing->token) <
             (int)sizeof token) {
-        list = curl_slist_append(list, token);
+        list = curl.slist_append(list, token);
     }
     return list;
 }
@@ -253,13 +253,13 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
     const char *type = NULL;
     *ret_answer = (struct http_answer){0};
     http_prepare(client, engine, request, &transfer);
-    curl_easy_setopt(client->handle, CURLOPT_HTTPHEADER, headers);
+    curl.easy_setopt(client->handle, CURLOPT_HTTPHEADER, headers);
     engine->traffic.requests++;
-    const CURLcode code = curl_easy_perform(client->handle);
-    curl_slist_free_all(headers);
-    curl_easy_getinfo(client->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
-    curl_easy_getinfo(client->handle, CURLINFO_RETRY_AFTER, ret_retry_after);
-    curl_easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
+    const CURLcode code = curl.easy_perform(client->handle);
+    curl.slist_free_all(headers);
+    curl.easy_getinfo(client->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
+    curl.easy_getinfo(client->handle, CURLINFO_RETRY_AFTER, ret_retry_after);
+    curl.easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
     ret_answer->is_html = type && strncasecmp(type, "text/html", 9) == 0;
     const bool success = ret_answer->status >= 200 && ret_answer->status < 300;
     if (transfer.is_too_large && !success) {
