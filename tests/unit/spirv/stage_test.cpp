@@ -304,6 +304,60 @@ TEST_F(ShaderStage, DamagedCodeIsRefusedAndNothingOutsideIsRead)
     }
 }
 
+TEST_F(ShaderStage, TypesOfTomorrowFitAnything)
+{
+    const uint32_t tensor = 4163;
+    shader.storage = 0;
+    shader.types = instruction(tensor, {Shader::pointee, Shader::number, Shader::three});
+    EXPECT_EQ(check(), "ok");
+    shader.types = instruction(tensor, {30, Shader::number, Shader::three}) +
+                   instruction(28, {Shader::pointee, 30, Shader::three});
+    EXPECT_EQ(check(), "bad_binding") << "an array of three";
+    binding.descriptorCount = 3;
+    EXPECT_EQ(check(), "ok");
+    shader.types = instruction(28, {Shader::pointee, Shader::bound, Shader::three});
+    EXPECT_EQ(check(), "bad_spirv") << "no id can be so large";
+}
+
+TEST_F(ShaderStage, FunctionsCallThemselvesOnNoWay)
+{
+    shader.inside = Shader::call_of(Shader::called, 25);
+    EXPECT_EQ(check(), "bad_spirv");
+    EXPECT_EQ(check(false), "bad_spirv") << "whatever the layout";
+    shader.inside = Shader::call_of(Shader::main, 25);
+    EXPECT_EQ(check(), "bad_spirv");
+    shader.inside = Shader::call_of(30, 25);
+    shader.behind = Shader::function_of(30, 31, Shader::call_of(Shader::called, 32));
+    EXPECT_EQ(check(), "bad_spirv");
+    shader.behind = Shader::function_of(30, 31, {});
+    EXPECT_EQ(check(), "ok");
+    shader.inside = shader.inside + Shader::call_of(30, 26);
+    EXPECT_EQ(check(), "ok") << "twice";
+    shader.inside = Shader::call_of(33, 25);
+    EXPECT_EQ(check(), "bad_spirv") << "there is no such function";
+}
+
+// Each function calls the next one twice.
+TEST_F(ShaderStage, CallsDoNotDoubleForEver)
+{
+    const auto check_of = [&](uint32_t count) {
+        shader.inside = Shader::call_of(100, 25);
+        shader.behind = {};
+        for (uint32_t id = 100; id < 100 + count; id++) {
+            const Words twice =
+                Shader::call_of(id + 1, id + 300) + Shader::call_of(id + 1, id + 400);
+            shader.behind = shader.behind + Shader::function_of(id, id + 200, twice);
+        }
+        shader.behind = shader.behind + Shader::function_of(100 + count, 300 + count, {});
+        Words words = shader.words();
+        words[3] = 1000;
+        return check(words);
+    };
+    EXPECT_EQ(check_of(20), "ok");
+    EXPECT_EQ(check_of(24), "bad_spirv");
+    EXPECT_EQ(check_of(90), "bad_spirv");
+}
+
 // Two structs in each struct, of which the next has two: nobody waits for the sum.
 TEST_F(ShaderStage, AHostileTypeTakesLittleTime)
 {
