@@ -106,13 +106,13 @@ void add_visible(std::vector<HostilePipeline> &all)
         },
         use_special);
     add(
-        "specialization constant behind the data", "bad_specialization",
+        "specialization constant behind the data", "invalid",
         [](P &p) {
             p.constants = {{7, 6, 4}};
         },
         use_special);
     add(
-        "specialization constant far behind the data", "bad_specialization",
+        "specialization constant far behind the data", "invalid",
         [](P &p) {
             p.constants = {{7, 0x7ffffffc, 4}};
         },
