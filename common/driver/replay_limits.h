@@ -60,12 +60,4 @@ bool replay_limits_allow_sampler(const struct replay_limits *limits,
 /* Whether the sampler has a custom border color. */
 bool sampler_has_border_color(const VkSamplerCreateInfo *info);
 
-/* Reads the workgroup size (x, y, z) of the entry point `name` from SPIR-V, under this
- * specialization (may be NULL): the object decorated with WorkgroupSize if there is one, else
- * LocalSizeId or LocalSize (chapter "Built-In Variables", WorkgroupSize). False: there is no such
- * entry point, or its size is computed or cannot be read. The code may be damaged; nothing outside
- * it is read. `code` is aligned at 4. */
-bool spirv_workgroup_size(const void *code, size_t size, const char *name,
-                          const VkSpecializationInfo *specialization, uint32_t ret_size[3]);
-
 #endif

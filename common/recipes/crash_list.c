@@ -41,25 +41,38 @@ bool crash_list_has(const struct crash_list *list, struct digest digest)
            bsearch(&digest, list->digests, list->count, sizeof digest, compare_listed_digests);
 }
 
-/* Keeps the list sorted. False: out of memory, or too many. */
-static bool list_add(struct crash_list *list, struct digest digest)
+/* Makes room for `more` digests behind those of the list. False: out of memory. */
+static bool list_reserve(struct crash_list *list, size_t more)
 {
-    if (crash_list_has(list, digest)) {
-        return true;
+    struct digest *digests = reallocarray(list->digests, list->count + more + 1, sizeof *digests);
+    list->digests = digests ? digests : list->digests;
+    return digests;
+}
+
+/* Sorts the list, each digest once. False: there are too many. */
+static bool list_sort(struct crash_list *list)
+{
+    size_t count = 0;
+    qsort(list->digests, list->count, sizeof *list->digests, compare_listed_digests);
+    for (size_t i = 0; i < list->count; i++) {
+        if (count == 0 || !digest_equal(list->digests[count - 1], list->digests[i])) {
+            list->digests[count++] = list->digests[i];
+        }
     }
-    const size_t count = list->count + 1;
-    struct digest *more =
-        count <= MAX_LISTED ? reallocarray(list->digests, count, sizeof *more) : NULL;
-    if (!more) {
+    list->count = count;
+    return count <= MAX_LISTED;
+}
+
+/* False: out of memory, or too many. */
+static bool list_add(struct crash_list *list, const struct digest *digests, size_t count)
+{
+    if (!list_reserve(list, count)) {
         return false;
     }
-    list->digests = more;
-    size_t at = list->count++;
-    for (; at > 0 && digest_compare(list->digests[at - 1], digest) > 0; at--) {
-        list->digests[at] = list->digests[at - 1];
+    for (size_t i = 0; i < count; i++) {
+        list->digests[list->count++] = digests[i];
     }
-    list->digests[at] = digest;
-    return true;
+    return list_sort(list);
 }
 
 void crash_list_put_place(struct bytes *out, struct digest digest)
@@ -72,24 +85,24 @@ void crash_list_put_place(struct bytes *out, struct digest digest)
 }
 
 /* Adds the places, and replaces the number of deaths. Skips places with a wrong check: one was
- * being written when its process died. False: out of memory. */
+ * being written when its process died. False: out of memory, or too many. */
 static bool add_places(struct crash_list *list, const uint8_t *data, size_t size)
 {
     struct bytes_reader reader = bytes_reader_over(data, size);
     const uint8_t *found = bytes_get(&reader, CRASH_MAGIC_SIZE);
-    bool enough_memory = true;
     if (!found || memcmp(found, crash_list_magic, CRASH_MAGIC_SIZE) != 0) {
         return true;
     }
-    while (enough_memory && bytes_left(&reader) >= CRASH_PLACE_SIZE) {
+    if (!list_reserve(list, bytes_left(&reader) / CRASH_PLACE_SIZE)) {
+        return false;
+    }
+    while (bytes_left(&reader) >= CRASH_PLACE_SIZE) {
         const uint64_t check = digest_of(reader.next, DIGEST_SIZE).low;
-        const struct digest digest = digest_get(&reader);
-        if (bytes_get_u64(&reader) == check) {
-            enough_memory = list_add(list, digest);
-        }
+        list->digests[list->count] = digest_get(&reader);
+        list->count += bytes_get_u64(&reader) == check;
     }
     list->deaths = bytes_left(&reader) == DEATHS_SIZE ? bytes_get_u64(&reader) : 0;
-    return enough_memory;
+    return list_sort(list);
 }
 
 /* False: out of memory, or it cannot be read. */
@@ -125,9 +138,7 @@ static bool add_dead(int folder_fd, const char *name, bool read_only, struct cra
     } else {
         bytes_put(names, name, strlen(name) + 1);
     }
-    for (size_t i = 0; read && i < own.count; i++) {
-        read = list_add(list, own.digests[i]);
-    }
+    read = read && list_add(list, own.digests, own.count);
     crash_list_free(&own);
     close(fd);
     return read;
@@ -246,7 +257,7 @@ enum status crash_list_change(int folder_fd, const char *identity, const struct 
         return status;
     }
     format_list_name(identity, name);
-    if (!read_places(folder_fd, name, &list) || (pipeline && !list_add(&list, *pipeline))) {
+    if (!read_places(folder_fd, name, &list) || (pipeline && !list_add(&list, pipeline, 1))) {
         status = STATUS_out_of_memory;
     } else if (pipeline || (forgive && list.deaths > 0)) {
         list.deaths = forgive ? 0 : list.deaths;

@@ -16,13 +16,16 @@ enum {
 /* Descriptors. */
 
 /* Peels arrays off a type. *ret_count: elements in all; those that only a specialization or the
- * run knows count as one. False: damaged. */
+ * run knows count as one. A type that the reader does not know has the op 0. False: damaged. */
 static bool peel_arrays(const struct spirv_module *module, uint32_t id,
                         struct spirv_instruction *ret_type, uint32_t *ret_id, uint64_t *ret_count)
 {
     uint64_t count = 1;
-    for (int depth = 0; depth < MAX_DEPTH && spirv_define(module, id, 1, ret_type); depth++) {
+    for (int depth = 0; depth < MAX_DEPTH && id != 0 && id < module->bound; depth++) {
         uint32_t length = 1;
+        if (!spirv_define(module, id, 1, ret_type)) {
+            *ret_type = (struct spirv_instruction){0};
+        }
         if (ret_type->op != SPIRV_OP_TYPE_ARRAY && ret_type->op != SPIRV_OP_TYPE_RUNTIME_ARRAY) {
             *ret_id = id;
             *ret_count = count;
@@ -249,7 +252,7 @@ enum status spirv_check_interface(const struct spirv_module *module, uint32_t fu
     struct spirv_usage usage;
     unsigned push_blocks = 0;
     enum status status = spirv_usage_read(module, function, &usage);
-    for (size_t i = 0; status == STATUS_ok && i < usage.count; i++) {
+    for (size_t i = 0; status == STATUS_ok && layout && i < usage.count; i++) {
         const struct spirv_resource *resource = &usage.resources[i];
         if (!resource->is_used) {
             continue;

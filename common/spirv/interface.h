@@ -23,7 +23,8 @@ struct spirv_layout {
  * bindings, descriptor types, counts where the code has a constant one, stage flags (VUID-Vk*
  * PipelineCreateInfo-layout-00703 and -00756, since 1.3.242 -layout-07988, -07990, -07991), and the
  * push constants (-07987). What the reader does not know, such as a type of an extension, fits.
- * STATUS_ok, bad_binding, bad_push_constants, bad_spirv, out_of_memory. */
+ * Without a layout (NULL) only the calls are looked at. STATUS_ok, bad_binding, bad_push_constants,
+ * bad_spirv, out_of_memory. */
 enum status spirv_check_interface(const struct spirv_module *module, uint32_t function,
                                   VkShaderStageFlagBits stage, const struct spirv_layout *layout);
 

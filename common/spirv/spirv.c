@@ -41,8 +41,8 @@ static int compare_decorations(const void *left, const void *right)
 static bool is_wanted(uint32_t kind)
 {
     return kind == SPIRV_SPEC_ID || kind == SPIRV_BUFFER_BLOCK || kind == SPIRV_ARRAY_STRIDE ||
-           kind == SPIRV_MATRIX_STRIDE || kind == SPIRV_BINDING || kind == SPIRV_DESCRIPTOR_SET ||
-           kind == SPIRV_OFFSET;
+           kind == SPIRV_MATRIX_STRIDE || kind == SPIRV_BUILT_IN || kind == SPIRV_BINDING ||
+           kind == SPIRV_DESCRIPTOR_SET || kind == SPIRV_OFFSET;
 }
 
 /* The operand that is the id, of what is defined outside functions; UINT32_MAX: this defines

@@ -155,7 +155,7 @@ static enum status check_opened(const struct spirv_module *module,
         return STATUS_bad_entry_point;
     }
     const enum status status = check_specialization(module, stage->pSpecializationInfo);
-    return status == STATUS_ok && layout && known
+    return status == STATUS_ok && known
                ? spirv_check_interface(module, function, stage->stage, layout)
                : status;
 }

@@ -6,12 +6,18 @@
 /* Far more than any device has; bounds the time that a hostile module takes. */
 #define MAX_RESOURCES 4096
 
+/* Instructions of a function with all that it calls, put in place of each call. Drivers do that,
+ * and forty functions of which each calls the next one twice never come to an end. */
+#define MAX_INLINED (UINT64_C(1) << 24)
+
 /* SPIR-V specification, "Instructions". */
 #define OP_FUNCTION_CALL 57
 
 struct function {
     uint32_t id;
     bool is_reached;
+    size_t calls;    /* to it, from functions that are reached, less those that were counted */
+    uint64_t copies; /* of it, where calls are replaced by what they call */
 };
 
 struct walk {
@@ -19,8 +25,9 @@ struct walk {
     struct spirv_usage *usage;
     struct function *functions; /* by id */
     size_t function_count;
-    uint32_t *due; /* functions that are reached and were not read yet; room for all */
+    struct function **due; /* those that are reached and were not read yet; room for all */
     size_t due_count;
+    size_t reached;
     bool is_lost; /* a function is called that there is not */
 };
 
@@ -88,14 +95,19 @@ static enum status read_module(struct walk *walk)
     return STATUS_ok;
 }
 
-static void reach_function(struct walk *walk, uint32_t id)
+static struct function *find_function(const struct walk *walk, uint32_t id)
 {
-    struct function *function =
-        bsearch(&id, walk->functions, walk->function_count, sizeof *function, compare_ids);
+    return bsearch(&id, walk->functions, walk->function_count, sizeof *walk->functions,
+                   compare_ids);
+}
+
+static void reach_function(struct walk *walk, struct function *function)
+{
     walk->is_lost = walk->is_lost || !function;
     if (function && !function->is_reached) {
         function->is_reached = true;
-        walk->due[walk->due_count++] = id;
+        walk->reached++;
+        walk->due[walk->due_count++] = function;
     }
 }
 
@@ -162,15 +174,25 @@ static bool pointer_operands(uint32_t op, uint32_t length, uint32_t *ret_first, 
     return false;
 }
 
-static void read_function(struct walk *walk, uint32_t id)
+/* The function of a call; NULL: it is no call, or one of what is no function. */
+static struct function *called_function(const struct walk *walk, const struct spirv_instruction *i)
+{
+    return i->op == OP_FUNCTION_CALL && i->length > 2 ? find_function(walk, i->words[2]) : NULL;
+}
+
+static void read_function(struct walk *walk, const struct function *function)
 {
     struct spirv_instruction i = {0};
-    size_t at = walk->module->defined[id];
+    size_t at = walk->module->defined[function->id];
     while (i.op != SPIRV_OP_FUNCTION_END && spirv_next(walk->module, &at, &i)) {
         uint32_t first;
         uint32_t last;
         if (i.op == OP_FUNCTION_CALL && i.length > 2) {
-            reach_function(walk, i.words[2]);
+            struct function *called = called_function(walk, &i);
+            reach_function(walk, called);
+            if (called) {
+                called->calls++;
+            }
         }
         if (pointer_operands(i.op, i.length, &first, &last)) {
             for (uint32_t operand = first; operand <= last; operand++) {
@@ -180,6 +202,44 @@ static void read_function(struct walk *walk, uint32_t id)
     }
 }
 
+/* Gives the function's copies on to those that it calls. One whose callers are all counted is due.
+ * Returns its instructions, in all copies. */
+static uint64_t count_function(struct walk *walk, const struct function *function)
+{
+    struct spirv_instruction i = {0};
+    uint64_t instructions = 0;
+    size_t at = walk->module->defined[function->id];
+    while (i.op != SPIRV_OP_FUNCTION_END && spirv_next(walk->module, &at, &i)) {
+        struct function *called = called_function(walk, &i);
+        instructions += function->copies;
+        if (called) {
+            called->copies += function->copies;
+            called->copies = called->copies < MAX_INLINED ? called->copies : MAX_INLINED;
+            if (--called->calls == 0) {
+                walk->due[walk->due_count++] = called;
+            }
+        }
+    }
+    return instructions;
+}
+
+/* After all functions were read, from callers to called. False: one calls itself, or they are too
+ * many with all copies. */
+static bool calls_end(struct walk *walk, struct function *entry)
+{
+    uint64_t instructions = 0;
+    size_t counted = 0;
+    entry->copies = 1;
+    walk->due_count = 0;
+    if (entry->calls == 0) {
+        walk->due[walk->due_count++] = entry;
+    }
+    for (; walk->due_count > 0 && instructions <= MAX_INLINED; counted++) {
+        instructions += count_function(walk, walk->due[--walk->due_count]);
+    }
+    return counted == walk->reached && instructions <= MAX_INLINED;
+}
+
 enum status spirv_usage_read(const struct spirv_module *module, uint32_t function,
                              struct spirv_usage *ret_usage)
 {
@@ -187,11 +247,12 @@ enum status spirv_usage_read(const struct spirv_module *module, uint32_t functio
     *ret_usage = (struct spirv_usage){0};
     enum status status = read_module(&walk);
     if (status == STATUS_ok) {
-        reach_function(&walk, function);
+        struct function *entry = find_function(&walk, function);
+        reach_function(&walk, entry);
         while (walk.due_count > 0) {
             read_function(&walk, walk.due[--walk.due_count]);
         }
-        status = walk.is_lost ? STATUS_bad_spirv : STATUS_ok;
+        status = walk.is_lost || !calls_end(&walk, entry) ? STATUS_bad_spirv : STATUS_ok;
     }
     free(walk.functions);
     free(walk.due);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which global variables of a module that stand for descriptors or push constants a function uses,
- * with all that it calls ("statically used"). Thread-safe. */
+ * with all that it calls ("statically used"), and whether these calls come to an end. Thread-safe.
+ */
 #ifndef WARMPIPE_SPIRV_USAGE_H
 #define WARMPIPE_SPIRV_USAGE_H
 
@@ -31,8 +32,10 @@ struct spirv_usage {
     size_t count;
 };
 
-/* STATUS_ok, bad_spirv (also: more than any device has), out_of_memory. Freed with
- * spirv_usage_free in any case. */
+/* STATUS_ok, bad_spirv, out_of_memory. Also bad_spirv: more than any device has; a function that
+ * calls itself, however far around (chapter "Validation Rules within a Module" of SPIR-V); calls
+ * that make more than 16 million instructions where each is replaced by what it calls, as drivers
+ * do. Freed with spirv_usage_free in any case. */
 enum status spirv_usage_read(const struct spirv_module *module, uint32_t function,
                              struct spirv_usage *ret_usage);
 

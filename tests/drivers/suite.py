@@ -164,8 +164,9 @@ class Place:
         for file in self.cache_files():
             os.unlink(file)
 
-    def start(self, program, arguments, **variables):
-        """A process, and a function that waits for its end and tells what there is to tell."""
+    def start(self, program, arguments, prefix=(), **variables):
+        """A process, started by the command `prefix`, and a function that waits for its end and tells
+        what there is to tell."""
         self.runs += 1
         base = self.path(f"run-{self.runs}")
         environment = {**self.variables, **self.of_device, "WARMPIPE_STATS": f"{base}.stats",
@@ -174,7 +175,7 @@ class Place:
         words = ["env", "-i", *[f"{name}={value}" for name, value in environment.items()],
                  program, *arguments]
         with open(f"{base}.out", "wb") as output, open(f"{base}.err", "wb") as errors:
-            process = subprocess.Popen(self.suite.command(words), stdout=output, stderr=errors,
+            process = subprocess.Popen([*prefix, *self.suite.command(words)], stdout=output, stderr=errors,
                                        stdin=subprocess.DEVNULL)
 
         def finish():

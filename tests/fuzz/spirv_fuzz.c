@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A module as hostile as it likes: read within its bounds, and in little time, whatever stage is to
- * run it and whatever the layout has. */
+ * run it and whatever the layout has; and the size of its workgroups. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/spirv/stage.h"
+#include "common/spirv/workgroup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,6 +34,8 @@ static void check(const uint32_t *code, size_t size, VkShaderStageFlagBits bit)
     };
     spirv_check_stage(&stage, code, size, &layout);
     spirv_check_stage(&stage, code, size, NULL);
+    uint32_t workgroup[3];
+    spirv_workgroup_size(code, size, stage.pName, &constants, workgroup);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,210 +3,30 @@
 // with them is done: loaded, merged, compacted, counted, replaced. What it must not do: crash, read
 // outside (this is for the sanitizers), take anything for whole that is not, or fail for good.
 //
-// WARMPIPE_HOSTILE_FILES: how many files are tried in all (4,000).
-#include <algorithm>
-#include <cstdlib>
-#include <random>
-
-#include "recipe_samples.h"
-#include "store_fixture.h"
+// WARMPIPE_HOSTILE_FILES: how many files are tried in all (6,000).
+#include "hostile_files.h"
 
 extern "C" {
 #include "common/driver/policy.h"
 #include "common/files/program.h"
-#include "common/recipes/format.h"
-#include "common/recipes/merge.h"
-#include "common/recipes/recipes.h"
+#include "common/quota/quota.h"
 #include "common/settings/config.h"
 }
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // In memory where that can be had.
 const bool in_memory = access("/dev/shm", W_OK) == 0 && setenv("TEST_TMPDIR", "/dev/shm/", 0) == 0;
 
-constexpr unsigned kinds = 9;
-
-unsigned files_of_a_kind()
-{
-    const char *wanted = std::getenv("WARMPIPE_HOSTILE_FILES");
-    return (wanted ? static_cast<unsigned>(std::atoi(wanted)) : 4000) / kinds + 1;
-}
-
-class HostileFiles : public testing::Test {
-  protected:
-    HostileFiles()
+// Says at the end how many there were.
+class Total : public testing::Environment {
+  public:
+    void TearDown() override
     {
-        fs::create_directories(folder());
-        for (const std::string &name : {root(), folder()}) {
-            chmod(name.c_str(), 0700);
-        }
+        printf("%u files\n", tried);
     }
-
-    ~HostileFiles() override
-    {
-        printf("%u files\n", tried_);
-    }
-
-    std::string root() const
-    {
-        return scratch_.path("root");
-    }
-
-    std::string folder() const
-    {
-        return root() + "/app";
-    }
-
-    void put(const std::string &path, const std::string &content)
-    {
-        fs::create_directories(fs::path(path).parent_path());
-        chmod(fs::path(path).parent_path().c_str(), 0700);
-        std::ofstream(path, std::ios::binary) << content;
-        chmod(path.c_str(), 0600);
-    }
-
-    static std::string get(const std::string &path)
-    {
-        std::ifstream file(path, std::ios::binary);
-        std::stringstream content;
-        content << file.rdbuf();
-        return content.str();
-    }
-
-    // The names below the folder that end so.
-    std::vector<std::string> files(const std::string &suffix) const
-    {
-        std::vector<std::string> found;
-        for (const auto &entry : fs::recursive_directory_iterator(folder())) {
-            const std::string path = entry.path();
-            if (entry.is_regular_file() && path.size() >= suffix.size() &&
-                path.compare(path.size() - suffix.size(), suffix.size(), suffix) == 0) {
-                found.push_back(path);
-            }
-        }
-        std::sort(found.begin(), found.end());
-        return found;
-    }
-
-    size_t draw(size_t below)
-    {
-        return below ? random_() % below : 0;
-    }
-
-    char draw_byte()
-    {
-        static const std::string telling = std::string("\0\1\x7f\x80\xff\n \"{}[]=#*", 16);
-        return draw(2) ? static_cast<char>(random_()) : telling[draw(telling.size())];
-    }
-
-    // One damage, or a few, of the kinds that disks, editors and enemies make.
-    std::string damage(std::string content)
-    {
-        for (size_t i = 1 + draw(draw(4) ? 1 : 6); i > 0; i--) {
-            const size_t at = draw(content.size() + 1);
-            const size_t size = draw(std::min<size_t>(content.size() - at, 64) + 1);
-            switch (draw(9)) {
-            case 0:
-            case 1:
-            case 2:
-                if (at < content.size()) {
-                    content[at] = static_cast<char>(content[at] ^ 1 << draw(8));
-                }
-                break;
-            case 3:
-                content.resize(at);
-                break;
-            case 4:
-                content.insert(at, size, draw_byte());
-                break;
-            case 5:
-                std::fill_n(content.begin() + static_cast<std::ptrdiff_t>(at), size, '\0');
-                break;
-            case 6:
-                content.insert(draw(content.size() + 1), content.substr(at, size));
-                break;
-            case 7:
-                content.erase(at, size);
-                break;
-            default:
-                for (size_t k = at; k < at + std::min<size_t>(size, 8); k++) {
-                    content[k] = draw_byte();
-                }
-            }
-        }
-        tried_++;
-        return content;
-    }
-
-    // Makes both digests of a cache file right, so that it is its fields that are judged.
-    static std::string sign(std::string file)
-    {
-        if (file.size() >= ENVELOPE_HEADER_SIZE) {
-            put_digest(
-                file, 880,
-                digest_of(file.data() + ENVELOPE_HEADER_SIZE, file.size() - ENVELOPE_HEADER_SIZE));
-            put_digest(file, ENVELOPE_HEADER_SIZE - 16,
-                       digest_of(file.data(), ENVELOPE_HEADER_SIZE - 16));
-        }
-        return file;
-    }
-
-    // Makes the check and the digest of some records right.
-    std::string sign_records(std::string file)
-    {
-        for (size_t at = 32; at + 32 <= file.size(); at += 8) {
-            uint32_t size = 0;
-            std::memcpy(&size, &file[at + 4], sizeof size);
-            const uint8_t kind = static_cast<uint8_t>(file[at]);
-            if (kind >= 1 && kind <= 6 && file[at + 1] == 1 && file[at + 2] == 1 &&
-                file[at + 3] == 0 && size <= file.size() - at - 32 && draw(3)) {
-                if (kind != 6) {
-                    put_digest(file, at + 8, digest_of(&file[at + 32], size));
-                }
-                const digest check = digest_of(&file[at], 24);
-                std::memcpy(&file[at + 24], &check.low, sizeof check.low);
-            }
-        }
-        return file;
-    }
-
-    static void put_digest(std::string &file, size_t at, digest digest)
-    {
-        std::memcpy(&file[at], &digest.low, 8);
-        std::memcpy(&file[at + 8], &digest.high, 8);
-    }
-
-    // A store's start: what it loads is whole, and its save makes all well again.
-    void start(const std::vector<std::string> &whole)
-    {
-        {
-            Store store(root());
-            const std::string found = store.load();
-            EXPECT_TRUE(found[0] == '<' ||
-                        std::find(whole.begin(), whole.end(), found) != whole.end())
-                << found;
-            store_survived(store.get());
-            const enum status saved = store.commit("new");
-            EXPECT_TRUE(saved == STATUS_ok || saved == STATUS_suspect) << status_id(saved);
-        }
-        for (const std::string &path : files("")) {
-            fs::remove(path);
-        }
-    }
-
-    unsigned tried() const
-    {
-        return tried_;
-    }
-
-  private:
-    Scratch scratch_;
-    std::mt19937 random_{1};
-    unsigned tried_ = 0;
 };
+const testing::Environment *const total = testing::AddGlobalTestEnvironment(new Total);
 
 TEST_F(HostileFiles, CacheFilesAndParts)
 {
@@ -289,114 +109,45 @@ TEST_F(HostileFiles, WhatIsKnownOfTheProgram)
     }
 }
 
-std::string recipes_of(unsigned first, unsigned end, bool sealed)
+// A page of a process that is gone, which says what it died in.
+TEST_F(HostileFiles, CrashPages)
 {
-    struct bytes file = {};
-    struct bytes entries = {};
-    recipe_put_header(&file);
-    const auto add = [&](unsigned kind, const std::string &data) {
-        recipe_index_put(&entries, kind, digest_of(data), file.size);
-        recipe_put_record(&file, kind, digest_of(data), data.data(), data.size());
-    };
-    for (unsigned number = first; number < end; number++) {
-        const SamplePipeline sample = Samples::pipeline(number);
-        add(RECIPE_CODE, sample.code);
-        for (const std::string &form :
-             {sample.module, sample.set_layout, sample.layout, sample.form}) {
-            add(RECIPE_FORM, form);
+    Store(root()).commit("words");
+    const std::string name = files(".wpcache").at(0);
+    const std::string file = get(name);
+    const std::string loading = name.substr(0, name.size() - 8) + ".loading/";
+    std::string page;
+    {
+        Store store(root());
+        store.load();
+        store.begin_call(4711);
+        for (const auto &entry : fs::directory_iterator(loading)) {
+            page = get(entry.path());
         }
-        add(RECIPE_ENVIRONMENT, "environment " + std::to_string(number % 2));
-        recipe_use use = {digest_of(sample.form),
-                          digest_of("environment " + std::to_string(number % 2)),
-                          20000,
-                          3,
-                          1500,
-                          false,
-                          false};
-        recipe_uses uses = {};
-        uses.uses = &use;
-        uses.count = 1;
-        const size_t at = file.size;
-        recipe_uses_put(&file, &uses);
-        recipe_index_put(&entries, RECIPE_USES, digest_of(file.data + at + 32, 44), at);
     }
-    if (sealed) {
-        recipe_index_sort(entries.data, entries.size / 24);
-        recipe_put_index(&file, entries.data, entries.size / 24, file.size);
-    }
-    std::string text = text_of(file);
-    bytes_free(&file);
-    bytes_free(&entries);
-    return text;
-}
-
-TEST_F(HostileFiles, Segments)
-{
-    const std::string good = recipes_of(0, 2, false);
-    const std::string whole = recipes_of(2, 4, true);
-    for (unsigned i = 0; i < 2 * files_of_a_kind(); i++) {
-        const std::string bad = damage(draw(2) ? good : whole);
-        put(folder() + "/recipes/0000000000000001.wprecipes", draw(2) ? sign_records(bad) : bad);
-        put(folder() + "/recipes/0000000000000002.wprecipes", good);
-        for (const recipes_access access : {RECIPES_READ, RECIPES_MAP}) {
-            struct recipes *recipes = nullptr;
-            if (recipes_open(root().c_str(), "app", access, &recipes) != STATUS_ok) {
-                ADD_FAILURE() << "the other segment is whole";
-                continue;
-            }
-            const recipe_use *uses;
-            const size_t count = recipes_uses(recipes, &uses);
-            EXPECT_GE(count, 2u);
-            for (size_t k = 0; k < count; k++) {
-                const void *data;
-                size_t size;
-                if (recipes_find(recipes, RECIPE_FORM, uses[k].pipeline, &data, &size)) {
-                    EXPECT_TRUE(digest_equal(digest_of(data, size), uses[k].pipeline));
-                }
-            }
-            recipes_close(recipes);
+    ASSERT_GT(page.size(), 1000u) << "a page, and no plain record";
+    for (unsigned i = 0; i < files_of_a_kind(); i++) {
+        put(name, file);
+        std::string bad = damage(page);
+        if (draw(2) && bad.size() >= 128) { // where it says most
+            const size_t at = draw(160);
+            bad[std::min(at, bad.size() - 1)] = draw_byte();
         }
-        if (i % 8 == 0) { // more than four are compacted
-            for (unsigned k = 3; k < 7; k++) {
-                put(folder() + "/recipes/000000000000000" + std::to_string(k) + ".wprecipes",
-                    k % 2 ? good : damage(whole));
-            }
-            recipe_compact(root().c_str(), "app", nullptr);
-            struct recipes *recipes = nullptr;
-            ASSERT_EQ(recipes_open(root().c_str(), "app", RECIPES_READ, &recipes), STATUS_ok);
-            const recipe_use *uses;
-            EXPECT_GE(recipes_uses(recipes, &uses), 2u);
-            recipes_close(recipes);
-            fs::remove_all(folder() + "/recipes");
-        }
+        put(loading + "0807060504030201", bad);
+        start({"words"});
     }
 }
 
-TEST_F(HostileFiles, ListsOfCrashes)
+TEST_F(HostileFiles, WhatIsKnownOfAllFolders)
 {
-    const digest identity = digest_of(std::string("identity"));
-    std::string good("wpcrsh\n\1", 8);
-    for (const char *name : {"first", "second", "third"}) {
-        const digest one = digest_of(std::string(name));
-        std::string place(24, '\0');
-        put_digest(place, 0, one);
-        const digest check = digest_of(place.data(), 16);
-        std::memcpy(&place[16], &check.low, 8);
-        good += place;
-    }
-    char hex[DIGEST_HEX_SIZE];
-    digest_format(identity, hex);
-    for (const char *suffix : {".crashed", ".0123456789abcdef.replaying"}) {
-        for (unsigned i = 0; i < files_of_a_kind(); i++) {
-            const std::string path = folder() + "/recipes/" + hex + suffix;
-            put(path, damage(good));
-            recipe_crashes *crashes = nullptr;
-            const enum status reason =
-                recipe_crashes_open(root().c_str(), "app", identity, 2, &crashes);
-            EXPECT_EQ(reason, STATUS_ok) << status_id(reason);
-            recipe_crashes_close(crashes);
-            fs::remove_all(folder() + "/recipes");
-        }
+    Store(root()).commit("words");
+    const std::string limits = root() + "/.limits." + std::to_string(geteuid());
+    const quota_limits quota = {root().c_str(), "app", 1 << 20, 1 << 20};
+    for (unsigned i = 0; i < files_of_a_kind(); i++) {
+        put(limits, damage("1700000000 4096\n"));
+        quota_outcome outcome = {};
+        quota_enforce(&quota, 100, &outcome);
+        EXPECT_EQ(outcome.identities, 0u) << get(limits);
     }
 }
 

@@ -36,6 +36,8 @@ MUTANTS = [
      "if (!find_entry_point(module, stage, &function, &known) && 0) {", r"unit\.ShaderStage"),
     ("bindings against the layout", "const bool fits = binding && binding->descriptorCount > 0",
      "const bool fits = !binding || binding->descriptorCount > 0", r"unit\.ShaderStage"),
+    ("functions that call themselves", "walk.is_lost || !calls_end(&walk, entry) ?", "walk.is_lost ?",
+     r"unit\.ShaderStage"),
     ("recipes are checked before a replay",
      "if (checked != REPLAY_COMPILED) { return checked; }",
      "if (checked == REPLAY_NO_MEMORY) { return checked; }",

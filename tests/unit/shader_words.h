@@ -54,6 +54,8 @@ struct Shader {
     Words decorations = decorated(variable, 34, 1) + decorated(variable, 33, 2);
     Words types = block();
     bool calls = true;
+    Words inside; // the called function, before what it reads
+    Words behind; // more functions
 
     static Words decorated(uint32_t id, uint32_t kind, uint32_t value)
     {
@@ -83,14 +85,18 @@ struct Shader {
         code = code + instruction(50, {number, specified, 5});
         code = code + types + instruction(32, {pointer, storage, pointee});
         code = code + instruction(59, {pointer, variable, storage});
-        code = code + instruction(54, {none, main, 0, function}) + instruction(248, {21});
-        if (calls) {
-            code = code + instruction(57, {none, 22, called});
-        }
-        code = code + instruction(253) + instruction(56);
-        code = code + instruction(54, {none, called, 0, function}) + instruction(248, {23});
-        code = code + instruction(61, {pointee, 24, variable}) + instruction(253) + instruction(56);
-        return code;
+        code = code + function_of(main, 21, calls ? call_of(called, 22) : Words());
+        code = code + function_of(called, 23, inside + instruction(61, {pointee, 24, variable}));
+        return code + behind;
+    }
+    static Words function_of(uint32_t id, uint32_t label, const Words &body)
+    {
+        return instruction(54, {none, id, 0, function}) + instruction(248, {label}) + body +
+               instruction(253) + instruction(56);
+    }
+    static Words call_of(uint32_t id, uint32_t result)
+    {
+        return instruction(57, {none, result, id});
     }
 };
 

@@ -35,7 +35,9 @@ class Member:
         self.selector = element.get("selector")
         self.selections = [v for v in (element.get("selection") or "").split(",") if v]
         # What the registry does not check by itself may be NULL for a reason given in prose.
-        self.optional = bool(element.get("optional") or element.get("noautovalidity"))
+        # Of "false,true" the second word is about the elements.
+        self.optional = ((element.get("optional") or "").split(",")[0] == "true" or
+                         bool(element.get("noautovalidity")))
 
 
 class Type:

@@ -8,21 +8,45 @@
 
 #include "paths.h"
 
+extern "C" {
+#include "common/driver/replay.h"
+}
+
 namespace {
 
-TEST(ReasonsDocument, ExplainsEveryReason)
+// The first cells of the table.
+std::string explained_reasons()
 {
     std::ifstream file(WARMPIPE_SOURCE_DIR "/docs/TROUBLESHOOTING.md");
     const std::string page(std::istreambuf_iterator<char>(file), {});
     const size_t table = page.find("## Every reason");
-    ASSERT_NE(table, std::string::npos);
-    std::string explained; // the first cells of the table
+    EXPECT_NE(table, std::string::npos);
+    std::string explained;
     for (size_t at = table; (at = page.find("\n| `", at)) != std::string::npos; at++) {
         explained += page.substr(at, page.find(" |", at) - at);
     }
+    return explained;
+}
+
+TEST(ReasonsDocument, ExplainsEveryReason)
+{
+    const std::string explained = explained_reasons();
 #define REASON(id, text) EXPECT_NE(explained.find("`" #id "`"), std::string::npos) << #id;
 #include "common/base/reasons.def"
 #undef REASON
+}
+
+// Of single recipes, which `warm`, `import` and the trace tell of.
+TEST(ReasonsDocument, ExplainsWhatBecomesOfRecipes)
+{
+    const std::string explained = explained_reasons();
+    for (const char *id : {"invalid_spirv", "malformed"}) {
+        EXPECT_NE(explained.find("`" + std::string(id) + "`"), std::string::npos) << id;
+    }
+    for (int outcome = REPLAY_MISSING; outcome < REPLAY_OUTCOME_COUNT; outcome++) {
+        const std::string id = replay_outcome_id(static_cast<replay_outcome>(outcome));
+        EXPECT_NE(explained.find("`" + id + "`"), std::string::npos) << id;
+    }
 }
 
 } // namespace

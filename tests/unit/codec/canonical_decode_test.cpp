@@ -231,6 +231,23 @@ TEST_F(CanonicalDecode, CountsNeedTheirElements)
     EXPECT_TRUE(decodes(with(without, at_count, 0u)));
 }
 
+// Elements may be NULL where the array itself may not.
+TEST_F(CanonicalDecode, ArraysOfOptionalElementsAreThere)
+{
+    const VkDescriptorSetLayout none = VK_NULL_HANDLE;
+    VkPipelineLayoutCreateInfo info = {};
+    info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+    info.setLayoutCount = 1;
+    info.pSetLayouts = &none;
+    const std::string form = encode(&info);
+    const size_t at_count = 8, at_presence = 12, handle_size = 16;
+    EXPECT_TRUE(decodes(form));
+    const std::string without = form.substr(0, at_presence) + std::string(1, '\0') +
+                                form.substr(at_presence + 1 + handle_size);
+    EXPECT_FALSE(decodes(without));
+    EXPECT_TRUE(decodes(with(without, at_count, 0u)));
+}
+
 TEST_F(CanonicalDecode, SourceWithoutAnAnswerEndsIt)
 {
     auto info = compute_info();

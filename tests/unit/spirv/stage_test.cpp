@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "faults.h"
 #include "shader_words.h"
 
 extern "C" {
@@ -127,6 +128,51 @@ TEST_F(ShaderStage, ConstantsAreWithinTheirDataAndAsLargeAsInTheCode)
     }
     specialize({{8, 0, 4}, {7, 0, 4}, {8, 4, 4}});
     EXPECT_EQ(check(), "bad_specialization") << "one is given twice";
+}
+
+TEST_F(ShaderStage, ConstantsOfAnyTypeHaveItsSize)
+{
+    const auto check_size = [&](const Words &types, uint32_t id, size_t size) {
+        shader.types = Shader::block() + types;
+        shader.decorations = Shader::decorated(Shader::variable, 34, 1) +
+                             Shader::decorated(Shader::variable, 33, 2) +
+                             Shader::decorated(id, 1, 9);
+        specialize({{9, 0, size}});
+        return check();
+    };
+    const Words boolean =
+        instruction(20, {30}) + instruction(48, {30, 31}) + instruction(49, {30, 32});
+    EXPECT_EQ(check_size(boolean, 31, 4), "ok");
+    EXPECT_EQ(check_size(boolean, 32, 1), "bad_specialization");
+    const Words half = instruction(22, {30, 16}) + instruction(50, {30, 31, 0});
+    EXPECT_EQ(check_size(half, 31, 2), "ok");
+    EXPECT_EQ(check_size(half, 31, 4), "bad_specialization");
+    EXPECT_EQ(check_size({}, 33, 1), "ok") << "nothing is known of it";
+    EXPECT_EQ(check_size(instruction(50, {34, 33, 0}), 33, 1), "ok") << "nor of its type";
+    EXPECT_EQ(check_size(instruction(43, {Shader::number, 33, 0}), 33, 1), "ok")
+        << "no special one";
+    EXPECT_EQ(check_size(instruction(20, {30}) + instruction(50, {30, 31, 0}), 31, 1), "ok");
+    constants.pMapEntries = nullptr;
+    EXPECT_EQ(check(), "ok");
+    constants.mapEntryCount = 0;
+    EXPECT_EQ(check(), "ok");
+}
+
+TEST_F(ShaderStage, WithoutMemoryNothingIsSaid)
+{
+    const Words words = shader.words();
+    specialize({{7, 0, 4}});
+    int failures = 0;
+    for (int index = 0; index < 20; index++) {
+        std::string result;
+        {
+            const Starve starve(index);
+            result = check(words);
+        }
+        failures += result == "out_of_memory";
+        EXPECT_TRUE(result == "ok" || result == "out_of_memory") << result;
+    }
+    EXPECT_EQ(failures, 7);
 }
 
 TEST_F(ShaderStage, DescriptorsAreInTheLayout)
@@ -282,6 +328,68 @@ TEST_F(ShaderStage, PushConstantsAreAsLargeAsTheirParts)
     EXPECT_EQ(check(), "bad_push_constants");
 }
 
+TEST_F(ShaderStage, PushConstantsOfWhatCannotBeMeasuredFit)
+{
+    shader.storage = 9;
+    shader.decorations = {};
+    range = {VK_SHADER_STAGE_ALL, 0, 8};
+    const auto check_member = [&](const Words &types, uint32_t id) {
+        shader.types = types + instruction(30, {Shader::pointee, id});
+        return check();
+    };
+    const Words vector = instruction(23, {31, Shader::number, 2});
+    EXPECT_EQ(check_member(vector, 31), "ok");
+    EXPECT_EQ(check_member(instruction(23, {31, Shader::number, 3}), 31), "bad_push_constants");
+    EXPECT_EQ(check_member(instruction(32, {31, 5349, Shader::number}), 31), "ok") << "an address";
+    EXPECT_EQ(check_member(instruction(22, {31, 64}), 31), "ok");
+    for (const Words &type :
+         {instruction(23, {31, Shader::number}), instruction(28, {31, Shader::number}),
+          instruction(28, {31, Shader::number, Shader::specified}), instruction(26, {31}),
+          instruction(43, {Shader::number, 32, 0}) + instruction(28, {31, Shader::number, 32})}) {
+        EXPECT_EQ(check_member(type, 31), "ok");
+    }
+    EXPECT_EQ(check_member({}, 31), "ok") << "of no type that is known";
+    shader.types = instruction(26, {Shader::pointee});
+    EXPECT_EQ(check(), "bad_spirv") << "no block";
+}
+
+TEST_F(ShaderStage, TypesThatAreTooShortDoNotFit)
+{
+    shader.storage = 0;
+    binding.descriptorType = VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE;
+    shader.types = instruction(25, {Shader::pointee, Shader::number, 1});
+    EXPECT_EQ(check(), "bad_binding");
+    shader.types = instruction(27, {Shader::pointee});
+    EXPECT_EQ(check(), "bad_binding");
+    shader.types = instruction(27, {Shader::pointee, Shader::number});
+    EXPECT_EQ(check(), "bad_binding") << "combined of no image";
+    shader.types = instruction(28, {Shader::pointee});
+    EXPECT_EQ(check(), "bad_spirv");
+    shader.types = Shader::block(30) + instruction(28, {Shader::pointee, 30});
+    EXPECT_EQ(check(), "bad_binding") << "an array of no length";
+}
+
+TEST_F(ShaderStage, MoreResourcesThanAnyDeviceHasAreRefused)
+{
+    const auto check_of = [&](uint32_t storage, uint32_t count) {
+        shader.storage = storage;
+        shader.inside = {};
+        shader.types = Shader::block() + instruction(32, {30, storage, Shader::pointee});
+        for (uint32_t id = 100; id < 100 + count; id++) {
+            shader.types = shader.types + instruction(59, {30, id, storage});
+            shader.inside = shader.inside + instruction(61, {Shader::pointee, id + 10000, id});
+        }
+        Words words = shader.words();
+        words[3] = 30000;
+        return check(words);
+    };
+    range = {VK_SHADER_STAGE_ALL, 0, 16};
+    EXPECT_EQ(check_of(9, 7), "ok");
+    EXPECT_EQ(check_of(9, 8), "bad_push_constants");
+    EXPECT_EQ(check_of(2, 4000), "ok") << "those of no set are looked at no further";
+    EXPECT_EQ(check_of(2, 4096), "bad_spirv");
+}
+
 TEST_F(ShaderStage, DamagedCodeIsRefusedAndNothingOutsideIsRead)
 {
     const Words whole = shader.words();
@@ -302,6 +410,60 @@ TEST_F(ShaderStage, DamagedCodeIsRefusedAndNothingOutsideIsRead)
         damaged[at] = value;
         EXPECT_EQ(check(damaged), "bad_spirv") << at;
     }
+}
+
+TEST_F(ShaderStage, TypesOfTomorrowFitAnything)
+{
+    const uint32_t tensor = 4163;
+    shader.storage = 0;
+    shader.types = instruction(tensor, {Shader::pointee, Shader::number, Shader::three});
+    EXPECT_EQ(check(), "ok");
+    shader.types = instruction(tensor, {30, Shader::number, Shader::three}) +
+                   instruction(28, {Shader::pointee, 30, Shader::three});
+    EXPECT_EQ(check(), "bad_binding") << "an array of three";
+    binding.descriptorCount = 3;
+    EXPECT_EQ(check(), "ok");
+    shader.types = instruction(28, {Shader::pointee, Shader::bound, Shader::three});
+    EXPECT_EQ(check(), "bad_spirv") << "no id can be so large";
+}
+
+TEST_F(ShaderStage, FunctionsCallThemselvesOnNoWay)
+{
+    shader.inside = Shader::call_of(Shader::called, 25);
+    EXPECT_EQ(check(), "bad_spirv");
+    EXPECT_EQ(check(false), "bad_spirv") << "whatever the layout";
+    shader.inside = Shader::call_of(Shader::main, 25);
+    EXPECT_EQ(check(), "bad_spirv");
+    shader.inside = Shader::call_of(30, 25);
+    shader.behind = Shader::function_of(30, 31, Shader::call_of(Shader::called, 32));
+    EXPECT_EQ(check(), "bad_spirv");
+    shader.behind = Shader::function_of(30, 31, {});
+    EXPECT_EQ(check(), "ok");
+    shader.inside = shader.inside + Shader::call_of(30, 26);
+    EXPECT_EQ(check(), "ok") << "twice";
+    shader.inside = Shader::call_of(33, 25);
+    EXPECT_EQ(check(), "bad_spirv") << "there is no such function";
+}
+
+// Each function calls the next one twice.
+TEST_F(ShaderStage, CallsDoNotDoubleForEver)
+{
+    const auto check_of = [&](uint32_t count) {
+        shader.inside = Shader::call_of(100, 25);
+        shader.behind = {};
+        for (uint32_t id = 100; id < 100 + count; id++) {
+            const Words twice =
+                Shader::call_of(id + 1, id + 300) + Shader::call_of(id + 1, id + 400);
+            shader.behind = shader.behind + Shader::function_of(id, id + 200, twice);
+        }
+        shader.behind = shader.behind + Shader::function_of(100 + count, 300 + count, {});
+        Words words = shader.words();
+        words[3] = 1000;
+        return check(words);
+    };
+    EXPECT_EQ(check_of(20), "ok");
+    EXPECT_EQ(check_of(24), "bad_spirv");
+    EXPECT_EQ(check_of(90), "bad_spirv");
 }
 
 // Two structs in each struct, of which the next has two: nobody waits for the sum.

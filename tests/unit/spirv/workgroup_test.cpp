@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "common/driver/replay_limits.h"
+#include "common/spirv/workgroup.h"
 }
 
 namespace {
@@ -19,7 +19,7 @@ using Size = std::array<uint32_t, 3>;
 // The head of a module: what stands before its functions.
 class Module {
   public:
-    Words words = {0x07230203, 0x00010000, 0, 100, 0};
+    Words words = {0x07230203, 0x00010000, 0, 100, 0, 0x0003000e, 0, 1};
 
     Module &op(uint32_t code, const Words &operands)
     {
@@ -108,10 +108,13 @@ TEST(SpirvWorkgroup, WhatCannotBeReadIsNotKnown)
     constants(computed).op(52, {6, 13, 128, 10, 11});
     EXPECT_EQ(computed.size(), std::nullopt);
     // A composite of two, and one that is not there.
-    Module two = with_local_size().op(71, {20, 11, 25});
-    EXPECT_EQ(two.size(), std::nullopt);
+    Module none = with_local_size().op(71, {20, 11, 25});
+    EXPECT_EQ(none.size(), std::nullopt);
+    Module two = none;
     constants(two).op(51, {9, 20, 10, 11});
     EXPECT_EQ(two.size(), std::nullopt);
+    Module scalar = none;
+    EXPECT_EQ(scalar.op(50, {6, 20, 64, 1, 1}).size(), std::nullopt);
     // Data of another width, or outside what there is.
     Module module = Module().entry(4, "main").op(331, {4, 38, 10, 11, 12});
     constants(module);
@@ -124,8 +127,10 @@ TEST(SpirvWorkgroup, WhatCannotBeReadIsNotKnown)
 
 TEST(SpirvWorkgroup, StopsAtTheFirstFunction)
 {
-    Module module = Module().entry(4, "main").op(54, {1, 4, 0, 3}).op(16, {4, 17, 8, 4, 2});
-    EXPECT_EQ(module.size(), std::nullopt);
+    Module module = Module().entry(4, "main").op(54, {1, 4, 0, 3}).op(56, {});
+    EXPECT_EQ(module.op(16, {4, 17, 8, 4, 2}).size(), std::nullopt);
+    Module late = Module().op(54, {1, 4, 0, 3}).op(56, {}).entry(4, "main");
+    EXPECT_EQ(late.op(16, {4, 17, 8, 4, 2}).size(), std::nullopt);
 }
 
 TEST(SpirvWorkgroup, ReadsNothingOutsideWhateverIsCut)
