@@ -45,6 +45,16 @@ class Folder {
         write_file(file(), cache_file(identity_, make_blob(content, identity_)));
     }
 
+    // What the layer does with a cache that has killed its process.
+    void put_away() const
+    {
+        const std::string folder = path_ + "/quarantine";
+        std::filesystem::create_directories(folder);
+        std::filesystem::permissions(folder, std::filesystem::perms(0700));
+        std::filesystem::rename(file(), folder + "/" + hex_of(identity_) + ".wpcache");
+        remove_parts();
+    }
+
     // A cache is a set of units: pipelines that are compiled together.
     static constexpr size_t unit_size = 4096;
 

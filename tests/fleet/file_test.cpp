@@ -155,6 +155,32 @@ TEST_F(FileRemote, StatsTellWhatWasPulled)
 }
 
 // A machine that has seen nothing yet is told how old a head may be.
+// The first pull saves what the other machine took to compile, the growth nothing that is known.
+TEST_F(FileRemote, StatsTellWhatAPullHasSaved)
+{
+    first.more["WPTEST_ICD_COMPILE_US"] = "5000";
+    share();
+    EXPECT_GE(head_json()["parts"][0]["compile_ms"], 4 * 5);
+    ASSERT_EQ(pull(second).exit_status, 0);
+    auto saved = [&] {
+        return json::parse(second.tool({"stats", "--json", "--dir", second.root})
+                               .out)["total"]["pulled_saved_ns"]
+            .get<uint64_t>();
+    };
+    EXPECT_EQ(saved(), head_json()["parts"][0]["compile_ms"].get<uint64_t>() * 1'000'000);
+    // Who has compiled nothing of it passes on what it knows.
+    second.more["WPTEST_ICD_COMPILE_US"] = "0";
+    second.run(5);
+    const uint64_t before = head_json()["parts"][0]["compile_ms"];
+    ASSERT_EQ(push(second).exit_status, 0);
+    EXPECT_GE(head_json()["parts"][0]["compile_ms"], before);
+    first.run(7);
+    ASSERT_EQ(push(first).exit_status, 0);
+    const uint64_t known = saved();
+    ASSERT_EQ(pull(second).exit_status, 0);
+    EXPECT_EQ(saved(), known);
+}
+
 TEST_F(FileRemote, AFreshMachineCanRefuseOldHeads)
 {
     share();
@@ -242,6 +268,48 @@ TEST_F(FileRemote, APushLeavesAHeadOfAnotherKeyAlone)
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.err, "(remote_untrusted_head)")) << result.err;
     EXPECT_EQ(read_file(head_file()), before);
+}
+
+// What a stranger has put there is overwritten on demand alone, and by a serial that nobody has
+// seen.
+TEST_F(FileRemote, ReplaceOverwritesWhatNoTrustedKeyHasSigned)
+{
+    share();
+    for (int i = 0; i < 3; i++) {
+        first.run(5 + i);
+        ASSERT_EQ(push(first, {"--recipes"}).exit_status, 0);
+    }
+    EXPECT_EQ(pull(second).exit_status, 0);
+    const std::string recipes = std::filesystem::path(head_file()).parent_path() / "recipes";
+    int pipelines = 8;
+    for (const std::string &text : {std::string("nonsense"), read_file(recipes)}) {
+        write_file(head_file(), text);
+        Machine third;
+        third.run(pipelines++);
+        EXPECT_TRUE(contains(push(third).err, "(remote_bad_head)"));
+        EXPECT_EQ(read_file(head_file()), text);
+        const ToolResult result = push(third, {"--replace"});
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_TRUE(contains(result.err, "is replaced: ")) << result.err;
+        EXPECT_EQ(rows_of(result.out), Rows{"demo blob pushed"});
+        // Who has seen serial 4 takes it.
+        EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+    }
+    // Recipes of another key.
+    Keys others;
+    std::swap(keys.secret, others.secret);
+    second.run(2);
+    ASSERT_EQ(push(second, {"--recipes", "--replace"}).exit_status, 0);
+    std::swap(keys.secret, others.secret);
+    EXPECT_EQ(push(first, {"--recipes"}).exit_status, 1);
+    const ToolResult result = push(first, {"--recipes", "--replace"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), (Rows{"demo blob pushed", "demo recipes pushed"}));
+    // A head that is trusted is not replaced but added to.
+    const auto serial = head_json()["serial"].get<uint64_t>();
+    first.run(12);
+    ASSERT_EQ(push(first, {"--replace"}).exit_status, 0);
+    EXPECT_EQ(head_json()["serial"], serial + 1);
 }
 
 TEST_F(FileRemote, SecretsAreGuarded)
@@ -413,6 +481,29 @@ TEST_F(FileRemote, RecipesComeWhereThereIsNoBlob)
     const ToolResult warm = second.tool({"warm", "--dir", second.root});
     EXPECT_EQ(warm.exit_status, 0) << warm.err;
     EXPECT_TRUE(contains(second.run(3), " 3 hits, 0 misses")) << warm.out;
+}
+
+// How many of them this device can have, and what the others lack.
+TEST_F(FileRemote, APullTellsWhichRecipesADeviceCanHave)
+{
+    first.run(3);
+    ASSERT_EQ(push(first, {"--recipes"}).exit_status, 0);
+    std::filesystem::remove(head_file());
+    json told = json::parse(pull(second).out);
+    ASSERT_EQ(told["coverage"].size(), 1u) << told;
+    EXPECT_EQ(told["coverage"][0]["pipelines"], 3);
+    EXPECT_EQ(told["coverage"][0]["covered"], 3);
+    EXPECT_EQ(told["lacks"], json::array());
+    Machine old;
+    old.more["WPTEST_ICD_API"] = "1.1";
+    told = json::parse(pull(old).out);
+    EXPECT_EQ(told["coverage"][0]["covered"], 0) << told;
+    EXPECT_EQ(told["lacks"][0]["lacks"], "the Vulkan version");
+    // They are there already, or there is no device: nothing is asked.
+    EXPECT_EQ(json::parse(pull(second).out)["coverage"], json::array());
+    Machine none;
+    none.lose_driver();
+    EXPECT_EQ(json::parse(pull(none).out)["coverage"], json::array());
 }
 
 // Recipes that were recorded of one release and driver, published, and compiled ahead elsewhere:

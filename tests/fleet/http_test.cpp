@@ -19,12 +19,18 @@ class HttpRemote : public testing::Test {
         return machine.tool(words);
     }
 
-    ToolResult push(const std::string &url, std::vector<std::string> more = {})
+    ToolResult push_from(const Machine &from, const std::string &url,
+                         std::vector<std::string> more = {})
     {
         std::vector<std::string> words = {"push",         "--json",    "--remote", url,
-                                          "--secret-key", keys.secret, "--dir",    machine.root};
+                                          "--secret-key", keys.secret, "--dir",    from.root};
         words.insert(words.end(), more.begin(), more.end());
-        return machine.tool(words);
+        return from.tool(words);
+    }
+
+    ToolResult push(const std::string &url, std::vector<std::string> more = {})
+    {
+        return push_from(machine, url, std::move(more));
     }
 
     // One line that says why, and nothing taken.
@@ -223,6 +229,60 @@ TEST_F(HttpRemote, PagesAndLiesAreNotTaken)
         "remote_bad_answer");
     expect_refused([](const std::string &) { return "what?\r\n\r\n"; }, "remote_bad_answer");
     expect_refused([](const std::string &) { return ""; }, "remote_unreachable");
+}
+
+// The head is there, and the transfer of what it names ends, or stops, halfway.
+TEST_F(HttpRemote, WhatBreaksOffIsNotTaken)
+{
+    auto place = file_place();
+    Machine writer;
+    writer.run(4);
+    ASSERT_EQ(push_from(writer, place->url).exit_status, 0);
+    auto serve = [&](const std::string &request) {
+        const std::string path = request.substr(4, request.find(" HTTP") - 4);
+        const std::string text =
+            std::filesystem::exists(place->data + path) ? read_file(place->data + path) : "";
+        const std::string answer = http_answer(text.empty() ? "404 Not Found" : "200 OK", text);
+        return contains(path, "/obj/") ? answer.substr(0, answer.size() - text.size() / 2) : answer;
+    };
+    expect_refused(serve, "remote_unreachable");
+
+    // What lies here stays as it is, and the program starts in time.
+    machine.run(2);
+    const std::vector<std::string> before = machine.caches();
+    RawServer slow(serve);
+    const ToolResult result =
+        machine.tool({"run", "--dir", machine.root, "--app", "demo", "--remote-wait", "300ms",
+                      "--remote", "http://localhost:" + std::to_string(slow.port()), "--public-key",
+                      keys.open, "--", PIPELINES_CLIENT, "--graphics", "0", "--compute", "2"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_TRUE(contains(result.err, "(remote_timeout)")) << result.err;
+    EXPECT_TRUE(contains(result.err, " 2 hits, 0 misses")) << result.err;
+    EXPECT_EQ(machine.caches(), before);
+}
+
+// A push is refused for one reason, and nothing local is lost.
+TEST_F(HttpRemote, WhatCannotBeWrittenIsTold)
+{
+    machine.run(2);
+    const std::vector<std::string> before = machine.caches();
+    const std::pair<const char *, const char *> cases[] = {
+        {"401 Unauthorized", "remote_forbidden"},    {"403 Forbidden", "remote_forbidden"},
+        {"405 Method Not Allowed", "remote_error"},  {"413 Payload Too Large", "remote_full"},
+        {"429 Too Many Requests", "remote_busy"},    {"500 Internal Server Error", "remote_error"},
+        {"507 Insufficient Storage", "remote_full"}, {"302 Found", "remote_bad_answer"},
+    };
+    for (const auto &[status, reason] : cases) {
+        const std::string text = status;
+        ScriptedServer server([text](const std::string &request) {
+            return http_answer(request.rfind("PUT", 0) == 0 ? text : "404 Not Found");
+        });
+        const ToolResult result = push(server.url());
+        EXPECT_EQ(result.exit_status, 1) << status;
+        EXPECT_TRUE(contains(result.err, std::string("(") + reason + ")")) << result.err;
+        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+    }
+    EXPECT_EQ(machine.caches(), before);
 }
 
 TEST_F(HttpRemote, RedirectionsAreBounded)

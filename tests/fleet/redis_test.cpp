@@ -22,6 +22,24 @@ class RedisRemote : public testing::Test {
                              keys.open, "--dir", machine.root});
     }
 
+    // One line that says why, and nothing taken.
+    void expect_refused(RawServer::Script script, const std::string &reason)
+    {
+        RawServer server(std::move(script));
+        const ToolResult result = pull("redis://localhost:" + std::to_string(server.port()));
+        EXPECT_EQ(result.exit_status, 1) << reason;
+        EXPECT_TRUE(contains(result.err, "(" + reason + ")")) << result.err;
+        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+        EXPECT_LE(server.requests(), 10);
+        std::filesystem::create_directories(machine.root);
+        EXPECT_EQ(machine.caches(), std::vector<std::string>());
+    }
+
+    void expect_refused(const std::string &answer, const std::string &reason)
+    {
+        expect_refused([answer](const std::string &) { return answer; }, reason);
+    }
+
     ToolResult check(const std::string &url)
     {
         return machine.tool({"remote", "check", "--remote", url, "--secret-key", keys.secret});
@@ -91,6 +109,99 @@ TEST_F(RedisRemote, AServerThatIsFullSaysSo)
     const ToolResult result = push(place->url);
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.err, "(remote_full)")) << result.err;
+}
+
+// All keys lie on one node; whichever is asked says which.
+TEST_F(RedisRemote, AClusterIsFollowed)
+{
+    RedisCluster cluster({"--requirepass", "hunter2"});
+    if (!cluster.is_made) {
+        GTEST_SKIP() << "redis-server is not installed";
+    }
+    machine.more["REDISCLI_AUTH"] = "hunter2";
+    machine.run(4);
+    for (const auto &node : cluster.nodes) {
+        ToolResult result = push(node->url);
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_EQ(rows_of(result.out),
+                  Rows{&node == &cluster.nodes[0] ? "demo blob pushed" : "demo blob unchanged"});
+        Machine other;
+        other.more["REDISCLI_AUTH"] = "hunter2";
+        result = other.tool({"pull", "--json", "--remote", node->url, "--public-key", keys.open,
+                             "--dir", other.root});
+        EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"}) << result.err;
+        result = check(node->url);
+        EXPECT_EQ(result.exit_status, 0) << result.out;
+        EXPECT_TRUE(contains(result.out, "; a cluster")) << result.out;
+        EXPECT_TRUE(contains(result.out, "1 heads")) << result.out;
+    }
+    // While the slot moves, the node that it leaves names the other for one question at a time.
+    std::string owner;
+    std::string other;
+    for (const auto &node : cluster.nodes) {
+        const std::string port = std::to_string(node->server->port());
+        auto cli = [&](const std::string &words) {
+            return run_shell("REDISCLI_AUTH=hunter2 redis-cli -p " + port + " " + words).out;
+        };
+        (contains(cli("exists '{warmpipe}:v1/probe'"), "MOVED") ? other : owner) = port;
+    }
+    const std::string move = "export REDISCLI_AUTH=hunter2; slot=$(redis-cli -p " + owner +
+                             " cluster keyslot '{warmpipe}')\n"
+                             "to=$(redis-cli -p " +
+                             other + " cluster myid); from=$(redis-cli -p " + owner +
+                             " cluster myid)\n"
+                             "redis-cli -p " +
+                             other +
+                             " cluster setslot $slot importing $from\n"
+                             "redis-cli -p " +
+                             owner + " cluster setslot $slot migrating $to\n";
+    const ToolResult moved = run_shell("set -e; " + move);
+    EXPECT_EQ(moved.exit_status, 0) << moved.err;
+    Machine late;
+    late.more["REDISCLI_AUTH"] = "hunter2";
+    late.run(6);
+    const ToolResult result = late.tool({"push", "--json", "--remote", cluster.nodes[0]->url,
+                                         "--secret-key", keys.secret, "--dir", late.root});
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pushed"}) << result.err;
+}
+
+TEST_F(RedisRemote, APasswordGoesToNoOtherHost)
+{
+    RawServer node([](const std::string &request) {
+        return contains(request, "AUTH") ? "+OK\r\n" : "-MOVED 1 192.0.2.1:6379\r\n";
+    });
+    machine.more["REDISCLI_AUTH"] = "hunter2";
+    const ToolResult result = pull("redis://localhost:" + std::to_string(node.port()));
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_forbidden)")) << result.err;
+    EXPECT_TRUE(contains(result.err, "192.0.2.1:6379")) << result.err;
+}
+
+TEST_F(RedisRemote, AnswersThatAreNoneAreNotTaken)
+{
+    int port = 0;
+    RawServer round([&port](const std::string &) {
+        return "-MOVED 1 127.0.0.1:" + std::to_string(port) + "\r\n";
+    });
+    port = round.port();
+    const ToolResult result = pull("redis://localhost:" + std::to_string(port));
+    EXPECT_TRUE(contains(result.err, "(remote_bad_answer)")) << result.err;
+    EXPECT_LE(round.requests(), 8);
+
+    expect_refused("-MOVED x\r\n", "remote_error");
+    expect_refused("-ERR what\r\n", "remote_error");
+    expect_refused("-NOAUTH no\r\n", "remote_forbidden");
+    expect_refused("-LOADING wait\r\n", "remote_busy");
+    expect_refused("-CLUSTERDOWN no\r\n", "remote_busy");
+    expect_refused(":1\r\n", "remote_bad_answer");
+    expect_refused("*2\r\n$1\r\na\r\n*1\r\n:1\r\n", "remote_bad_answer");
+    expect_refused("HTTP/1.1 400 Bad Request\r\n\r\n", "remote_bad_answer");
+    // Gone, in the middle too; more than it may be, announced and not.
+    expect_refused("hang up", "remote_unreachable");
+    expect_refused("$1000\r\nshorthang up", "remote_unreachable");
+    expect_refused("$200000\r\n" + std::string(200000, 'x') + "\r\n", "remote_bad_answer");
+    expect_refused("$99999999999\r\n" + std::string(200000, 'x'), "remote_bad_answer");
+    expect_refused("*2147483647\r\n", "remote_bad_answer");
 }
 
 TEST_F(RedisRemote, WhatIsNoRedisIsNotBelieved)

@@ -31,6 +31,9 @@ TEST_F(RunRemote, AFreshMachineStartsWithWhatAnotherHasLeft)
     EXPECT_TRUE(contains(second.run(6, writer()), " 4 hits, 2 misses"));
     EXPECT_TRUE(contains(first.run(6, reader()), " 2 misses")) << "a part is merged with the save";
     EXPECT_TRUE(contains(first.run(6), " 6 hits, 0 misses"));
+    // What a secret key has signed is trusted by who has it.
+    Machine third;
+    EXPECT_TRUE(contains(third.run(6, writer()), " 6 hits, 0 misses"));
 }
 
 // A sidecar has no driver: the layer has left word of what it looked for and did not find.
@@ -114,6 +117,48 @@ TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
     const ToolResult result = first.tool({"run", "--remote", place->url, "--", "/bin/true"});
     EXPECT_EQ(result.exit_status, 0);
     EXPECT_TRUE(contains(result.err, "--app NAME")) << result.err;
+}
+
+// What kills the program in its driver is put away at once, told to the others by who can push, and
+// not pulled again, whatever becomes of the folder.
+TEST_F(RunRemote, WhatKillsTheProgramIsNotPulledAgain)
+{
+    first.run(4, writer());
+    auto die = [&](const Machine &machine, std::vector<std::string> options) {
+        std::vector<std::string> words = {"run",   "--quiet",    "--remote-wait", "20s",
+                                          "--dir", machine.root, "--app",         "demo"};
+        words.insert(words.end(), options.begin(), options.end());
+        words.insert(words.end(), {"--", PIPELINES_CLIENT, "--graphics", "0", "--compute", "4"});
+        Environment environment = machine.environment();
+        environment["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+        return run_tool(words, environment);
+    };
+    ToolResult result = die(second, reader());
+    EXPECT_EQ(result.exit_status, 128 + SIGABRT);
+    EXPECT_TRUE(contains(result.err, "died in the driver with a cache from the remote"));
+    EXPECT_TRUE(contains(result.err, "(quarantined)")) << result.err;
+    ASSERT_EQ(second.caches().size(), 1u);
+    EXPECT_TRUE(std::filesystem::exists(second.root + "/demo/quarantine/" + second.caches()[0]));
+    EXPECT_TRUE(contains(second.run(4, reader()), " 0 hits, 4 misses"));
+    std::filesystem::remove_all(second.root);
+    EXPECT_TRUE(contains(second.run(4, reader()), " 0 hits, 4 misses")) << "its state is left";
+
+    // With a key it is blocked there, and nobody else takes it.
+    Machine third;
+    result = die(third, writer());
+    EXPECT_EQ(result.exit_status, 128 + SIGABRT) << result.err;
+    Machine fourth;
+    EXPECT_TRUE(contains(fourth.run(4, reader()), " 0 hits, 4 misses"));
+
+    // What was compiled here is the layer's affair, and so is a death elsewhere.
+    Machine fifth;
+    fifth.run(6);
+    EXPECT_FALSE(contains(die(fifth, {"--remote", "file:///no/such/folder"}).err, "quarantined"));
+    result = fourth.tool({"run", "--quiet", "--dir", fourth.root, "--app", "demo", "--remote",
+                          place->url, "--public-key", keys.open, "--", "/bin/sh", "-c",
+                          "kill -SEGV $$"});
+    EXPECT_EQ(result.exit_status, 128 + SIGSEGV);
+    EXPECT_FALSE(contains(result.err, "died")) << result.err;
 }
 
 // The doctor looks at the remote that programs would be given.

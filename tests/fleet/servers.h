@@ -43,17 +43,28 @@ inline int free_port()
     return port;
 }
 
-inline bool answers(int port)
+// A connection to a port of loopback; -1: nobody takes it.
+inline int connect_to(int port)
 {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const bool connected =
-        connect(fd, reinterpret_cast<struct sockaddr *>(&address), sizeof address) == 0;
-    close(fd);
-    return connected;
+    if (connect(fd, reinterpret_cast<struct sockaddr *>(&address), sizeof address) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+inline bool answers(int port)
+{
+    const int fd = connect_to(port);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
 }
 
 inline bool is_installed(const std::string &program)
@@ -128,6 +139,7 @@ struct Place {
     std::string url;
     bool lists = true;
     bool swaps_in_one_step = true;
+    bool swaps_at_all = true;
     std::string log = folder.path + "/log";
     std::string data = folder.path + "/data";
 
@@ -215,6 +227,7 @@ inline std::unique_ptr<Place> nginx_place()
                                              port, place->log);
     place->url = "http://localhost:" + std::to_string(port);
     place->lists = false;
+    place->swaps_at_all = false;
     return place;
 }
 
@@ -246,6 +259,32 @@ inline std::unique_ptr<Place> redis_place(std::vector<std::string> more = {})
     return place;
 }
 
+// Three of them that share the keys. `more` are further words of each one's command line.
+struct RedisCluster {
+    std::vector<std::unique_ptr<Place>> nodes;
+    bool is_made = false;
+
+    explicit RedisCluster(const std::vector<std::string> &more = {})
+    {
+        std::vector<std::string> words = {"/usr/bin/redis-cli", "--cluster", "create"};
+        for (int i = 0; i < 3; i++) {
+            std::vector<std::string> own = {"--cluster-enabled", "yes", "--cluster-port",
+                                            std::to_string(free_port())};
+            own.insert(own.end(), more.begin(), more.end());
+            nodes.push_back(redis_place(own));
+            if (!nodes.back() || !is_installed(words[0])) {
+                return;
+            }
+            words.push_back("127.0.0.1:" + std::to_string(nodes.back()->server->port()));
+        }
+        words.push_back("--cluster-yes");
+        const ToolResult result =
+            run_program(words, {{"REDISCLI_AUTH", more.size() == 2 ? more[1] : ""}});
+        EXPECT_EQ(result.exit_status, 0) << result.out << result.err;
+        is_made = true;
+    }
+};
+
 // s3rver of npm, wherever S3RVER or the path say that it is.
 inline std::string s3rver_program()
 {
@@ -275,8 +314,78 @@ inline std::unique_ptr<Place> s3_place()
         port, place->log);
     place->url = "s3://bucket/some/prefix?region=eu-north-1&endpoint=http://127.0.0.1:" +
                  std::to_string(port);
+    place->swaps_at_all = false;
     return place;
 }
+
+// NULL: it is not installed.
+inline std::unique_ptr<Place> place_of(const std::string &engine)
+{
+    return engine == "apache"  ? apache_place()
+           : engine == "nginx" ? nginx_place()
+           : engine == "redis" ? redis_place()
+           : engine == "s3"    ? s3_place()
+                               : file_place();
+}
+
+// A server of no protocol: for each piece of a request that comes it sends what the test says;
+// "hang up" at its end ends the connection. One connection at a time.
+class RawServer {
+  public:
+    using Script = std::function<std::string(const std::string &request)>;
+
+    explicit RawServer(Script script) : script_(std::move(script))
+    {
+        fd_ = listen_somewhere(&port_);
+        thread_ = std::thread([this] {
+            for (int fd; (fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+                serve(fd);
+                close(fd);
+            }
+        });
+    }
+
+    RawServer(const RawServer &) = delete;
+    RawServer &operator=(const RawServer &) = delete;
+
+    ~RawServer()
+    {
+        shutdown(fd_, SHUT_RDWR);
+        thread_.join();
+        close(fd_);
+    }
+
+    int port() const
+    {
+        return port_;
+    }
+
+    int requests() const
+    {
+        return requests_;
+    }
+
+  private:
+    void serve(int fd)
+    {
+        char buffer[65536];
+        for (ssize_t size; (size = read(fd, buffer, sizeof buffer)) > 0;) {
+            requests_++;
+            const std::string answer = script_(std::string(buffer, static_cast<size_t>(size)));
+            const size_t end = answer.rfind("hang up");
+            send(fd, answer.data(), std::min(end, answer.size()), MSG_NOSIGNAL);
+            if (end != std::string::npos) {
+                return;
+            }
+        }
+    }
+
+    Script script_;
+    int fd_;
+    int port_ = 0;
+    std::atomic<int> requests_ = 0;
+    std::thread thread_;
+};
 
 // A server that answers whatever the test says, one request a connection. The answer to a request
 // is all bytes that are sent; then the connection ends.

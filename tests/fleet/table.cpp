@@ -3,8 +3,9 @@
 //
 //     fleet_table file|apache|nginx|redis|s3
 //
-// One line of JSON; exit status 1 if something is lost. Nothing is timed.
+// JSON; exit status 1 if something is lost. Only of what 64 machines do at once the time is told.
 #include <algorithm>
+#include <chrono>
 
 #include "contents.h"
 
@@ -21,8 +22,7 @@ class Table {
   public:
     Table(const std::string &engine, Place &place) : place_(place)
     {
-        // They ignore conditions.
-        single_writer_ = engine == "nginx" || engine == "s3";
+        single_writer_ = !place.swaps_at_all;
         answer_["engine"] = engine;
     }
 
@@ -63,6 +63,8 @@ class Table {
         return tool(machine, app, "pull");
     }
 
+    json at_once(const std::string &row, const std::vector<std::unique_ptr<Machine>> &machines,
+                 const std::string &verb);
     void starts();
     void growth();
     bool pushers();
@@ -122,32 +124,53 @@ void Table::growth()
         100.0 * grown["received"].get<double>() / whole["sent"].get<double>();
 }
 
-bool Table::pushers()
+// Each calls the tool at the same time; what each did, and how long all took.
+json Table::at_once(const std::string &row, const std::vector<std::unique_ptr<Machine>> &machines,
+                    const std::string &verb)
 {
-    constexpr size_t count = 64;
-    if (single_writer_) {
-        return true;
-    }
-    std::vector<std::unique_ptr<Machine>> machines;
+    const size_t count = machines.size();
     std::vector<std::thread> threads;
-    std::vector<uint64_t> requests(count);
-    for (size_t i = 0; i < count; i++) {
-        machines.push_back(std::make_unique<Machine>());
-        Folder(*machines[i], "many", sample_identity()).write_units({i + 1});
-    }
+    std::vector<uint64_t> requests(count), tries(count);
+    const auto start = std::chrono::steady_clock::now();
     for (size_t i = 0; i < count; i++) {
         threads.emplace_back([&, i] {
-            requests[i] = tool(*machines[i], "many", "push")["requests"].get<uint64_t>();
+            const json answer = tool(*machines[i], "many", verb);
+            requests[i] = answer["requests"].get<uint64_t>();
+            tries[i] = answer["conflicts"].get<uint64_t>() + 1;
         });
     }
     for (std::thread &thread : threads) {
         thread.join();
     }
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     std::sort(requests.begin(), requests.end());
-    // What was overwritten by a server that checks and writes in two steps comes with the next
-    // push.
-    for (size_t i = 0; !place_.swaps_in_one_step && i < count; i++) {
-        tool(*machines[i], "many", "push");
+    std::sort(tries.begin(), tries.end());
+    answer_[row] = {{"count", count},
+                    {"seconds", time.count()},
+                    {"requests_median", requests[count / 2]},
+                    {"requests_most", requests[count - 1]},
+                    {"tries_median", tries[count / 2]},
+                    {"tries_most", tries[count - 1]}};
+    return answer_[row];
+}
+
+bool Table::pushers()
+{
+    constexpr size_t count = 64;
+    std::vector<std::unique_ptr<Machine>> machines;
+    for (size_t i = 0; i < count; i++) {
+        machines.push_back(std::make_unique<Client>());
+        Folder(*machines[i], "many", sample_identity()).write_units({i + 1});
+    }
+    if (single_writer_) {
+        tool(*machines[0], "many", "push");
+    } else {
+        at_once("pushers_at_once", machines, "push");
+        // What was overwritten by a server that checks and writes in two steps comes with the
+        // next push.
+        for (size_t i = 0; !place_.swaps_in_one_step && i < count; i++) {
+            tool(*machines[i], "many", "push");
+        }
     }
     std::set<uint64_t> units;
     Client reader;
@@ -158,11 +181,13 @@ bool Table::pushers()
         units.merge(folder.units());
         more = units.size() - before;
     }
-    answer_["pushers"] = {{"count", count},
-                          {"units_left", units.size()},
-                          {"requests_median", requests[count / 2]},
-                          {"requests_most", requests[count - 1]}};
-    return units.size() == count;
+    answer_["units_left"] = units.size();
+    for (std::unique_ptr<Machine> &machine : machines) {
+        machine = std::make_unique<Client>();
+        const Folder wanted(*machine, "many", sample_identity());
+    }
+    at_once("readers_at_once", machines, "pull");
+    return units.size() == (single_writer_ ? 1 : count);
 }
 
 bool Table::fill()
@@ -180,11 +205,7 @@ int main(int argc, char **argv)
 {
     const std::string engine = argc > 1 ? argv[1] : "file";
     testing::InitGoogleTest();
-    const std::unique_ptr<Place> place = engine == "apache"  ? apache_place()
-                                         : engine == "nginx" ? nginx_place()
-                                         : engine == "redis" ? redis_place()
-                                         : engine == "s3"    ? s3_place()
-                                                             : file_place();
+    const std::unique_ptr<Place> place = place_of(engine);
     if (!place) {
         fprintf(stderr, "%s is not installed\n", engine.c_str());
         return 77;

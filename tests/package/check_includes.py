@@ -11,7 +11,7 @@ import sys
 ORDER = {
     "common": ["base", "settings", "codec", "files", "spirv", "driver", "recipes", "blobs", "quota"],
     "layer": ["chain", "worker", "trace", "cache", "dedup", "recipes", "", "commands"],
-    "tools": ["cli", "vulkan", "recipes", "caches", "install", "remote", "run", "warm", "report",
+    "tools": ["cli", "vulkan", "recipes", "caches", "install", "warm", "remote", "run", "report",
               "doctor"],
 }
 FLOORS = {"common": {"common"}, "layer": {"common", "layer"}, "tools": {"common", "tools"}}

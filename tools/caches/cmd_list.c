@@ -156,6 +156,7 @@ static void stats_show_counters(struct output *output, const struct stats_progra
     output_duration(output, "saved", program->saved_ns);
     output_number(output, "pulled", program->facts.counters.pulled);
     output_size(output, "pulled_bytes", program->facts.counters.pulled_bytes);
+    output_duration(output, "pulled_saved", program->facts.counters.pulled_ns);
 }
 
 static void stats_show(struct output *output, const struct stats *stats)
@@ -234,7 +235,8 @@ const struct verb verb_stats = {
         "by the driver in its cache (hits) or compiled (misses); compiled ahead of the\n"
         "program; the time spent in pipeline creation; and the time saved, estimated from\n"
         "the compile times in the recipes. A driver that does not report hits counts\n"
-        "neither hits nor misses.\n\n"
+        "neither hits nor misses. Of what was pulled from a remote: how much, and what it\n"
+        "took to compile elsewhere, where there was nothing here.\n\n"
         "Exit status: 0 fine, 1 a file is damaged, 2 no such program or directory.",
     .options = stats_options,
     .run = stats_run,

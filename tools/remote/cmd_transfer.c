@@ -41,6 +41,7 @@ enum { OPTION_REMOTE, OPTION_PUBLIC_KEY, OPTION_APP, OPTION_DIR, OPTION_JSON, OP
 enum { READER_MIN_SERIAL, READER_MAX_AGE, READER_COUNT };
 enum { PULL_READER = OPTION_OWN, PULL_INSECURE = PULL_READER + READER_COUNT };
 enum { WRITER_SECRET_KEY = OPTION_OWN, WRITER_SINGLE, WRITER_RECIPES, WRITER_END };
+enum { PUSH_REPLACE = WRITER_END };
 enum { SYNC_READER = WRITER_END, SYNC_INTERVAL = SYNC_READER + READER_COUNT };
 
 static const struct option_spec pull_options[] = {
@@ -53,6 +54,7 @@ static const struct option_spec pull_options[] = {
 static const struct option_spec push_options[] = {
     COMMON_OPTIONS,
     WRITER_OPTIONS,
+    [PUSH_REPLACE] = {"replace", 0, NULL, "overwrite heads that no trusted key has signed"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -113,6 +115,10 @@ static int transfer_end(struct session *session, bool known)
 {
     struct output *output = session->output;
     output_close(output);
+    if (session->coverage) {
+        warm_coverage_show(session->coverage, output, true);
+        warm_coverage_free(session->coverage);
+    }
     session_show_traffic(session, output);
     const int status =
         output_end(output, !known || session->remote.failed ? EXIT_FINDING : EXIT_CLEAN);
@@ -123,6 +129,7 @@ static int transfer_end(struct session *session, bool known)
 static int pull_main(const struct arguments *arguments)
 {
     struct remote_options options = transfer_options("pull", arguments);
+    struct warm_coverage coverage = {.count = 0};
     struct session session;
     struct output output;
     options.insecure = arguments->values[PULL_INSECURE];
@@ -135,6 +142,7 @@ static int pull_main(const struct arguments *arguments)
         output_message("pull: signatures are not checked (--insecure)");
     }
     transfer_begin(&session, arguments, &output);
+    session.coverage = &coverage;
     const bool known = session_apps_there(&session, arguments->repeated, arguments->repeated_count);
     if (known) {
         session_find_devices(&session);
@@ -149,6 +157,7 @@ static int push_main(const struct arguments *arguments)
     struct session session;
     struct output output;
     transfer_add_writer(arguments, &options);
+    options.replace = arguments->values[PUSH_REPLACE];
     if (!options.secret_key) {
         output_message("push: give --secret-key FILE ('warmpipe remote keygen' makes one)");
         return EXIT_USAGE;
@@ -352,6 +361,7 @@ const struct verb verb_pull = {
         "are checked first: of the key in --public-key or WARMPIPE_REMOTE_KEY, else of\n"
         "those in ~/.config/warmpipe/trusted/. What is damaged, of another device, or has\n"
         "crashed a driver is not taken. All programs, where the remote can list them.\n"
+        "Of recipes it says how many each device can have, and what the others lack.\n"
         "A machine that has pulled before refuses heads older than those it has seen; a\n"
         "new one can ask for --min-serial or --max-age.\n\n"
         "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
@@ -371,9 +381,9 @@ const struct verb verb_push = {
     .description =
         "Sends the caches that the remote lacks and names them in heads signed with the\n"
         "secret key. Several machines may push at once: none loses another's work. A head\n"
-        "that no trusted key has signed is left alone. Caches in quarantine are named\n"
-        "there as blocked. A server that ignores conditional writes needs\n"
-        "--single-writer.\n\n"
+        "that no trusted key has signed is left alone, unless --replace is given. Caches\n"
+        "in quarantine are named there as blocked. A server that ignores conditional\n"
+        "writes needs --single-writer.\n\n"
         "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
         "sent, 2 wrong usage.",
     .options = push_options,

@@ -11,6 +11,17 @@
 /* Milliseconds that a lease lasts. */
 #define LEASE_MS 600000
 
+/* The same of a turn to push, which is a few requests. */
+#define LEASE_PUSH_MS 20000
+
+/* Longest wait for it. */
+#define LEASE_PUSH_WAIT_MS 60000
+
+/* Milliseconds between two looks of who waits for a turn, at random, longer each time. */
+#define LEASE_PUSH_LEAST_MS 10
+#define LEASE_PUSH_STEP_MS  50
+#define LEASE_PUSH_DOUBLES  3
+
 #define LEASE_LIMIT 256
 
 void leases_init(struct leases *ret_leases)
@@ -25,8 +36,8 @@ static void lease_path(const char *app, const char *identity_hex, char ret_path[
 }
 
 /* *ret_value is what a swap replaces; size 0: there is none. It is freed by the caller. */
-static enum lease_state lease_read(struct remote *remote, const struct leases *leases,
-                                   const char *path, struct engine_value *ret_value)
+static enum lease_state lease_read(struct remote *remote, const char *own_number, const char *path,
+                                   struct engine_value *ret_value)
 {
     char text[LEASE_LIMIT + 1] = "";
     char number[UNIQUE_HEX_SIZE + 1];
@@ -43,13 +54,13 @@ static enum lease_state lease_read(struct remote *remote, const struct leases *l
         duration_s * UINT64_C(1000) > LEASE_MS || ret_value->age_s > duration_s) {
         return LEASE_FREE;
     }
-    return strcmp(number, leases->number) == 0 ? LEASE_OURS : LEASE_HELD;
+    return strcmp(number, own_number) == 0 ? LEASE_OURS : LEASE_HELD;
 }
 
 /* `old`: the lease that is over, or an empty value. False: another run was first, or this server
  * cannot tell. */
-static bool lease_swap(struct remote *remote, const struct leases *leases, const char *path,
-                       const struct engine_value *old)
+static bool lease_swap(struct remote *remote, const char *number, const char *path,
+                       const struct engine_value *old, unsigned duration_ms)
 {
     struct engine *engine = remote->engine;
     struct engine_value value;
@@ -58,19 +69,41 @@ static bool lease_swap(struct remote *remote, const struct leases *leases, const
         return false;
     }
     const int size =
-        snprintf(text, sizeof text, "warmpipe lease v1 %s %u\n", leases->number, LEASE_MS / 1000);
-    engine->lifetime_ms = LEASE_MS;
+        snprintf(text, sizeof text, "warmpipe lease v1 %s %u\n", number, duration_ms / 1000);
+    engine->lifetime_ms = duration_ms;
     enum status reason =
         engine->operations->swap(engine, path, old->size ? old : NULL, text, (size_t)size);
     engine->lifetime_ms = 0;
     if (reason == STATUS_ok && engine->settle_ms > 0) {
         const struct timespec pause = clock_timespec(engine->settle_ms * CLOCK_MS);
         nanosleep(&pause, NULL);
-        reason = lease_read(remote, leases, path, &value) == LEASE_OURS ? STATUS_ok
+        reason = lease_read(remote, number, path, &value) == LEASE_OURS ? STATUS_ok
                                                                         : STATUS_remote_conflict;
         engine_value_free(&value);
     }
     return reason == STATUS_ok;
+}
+
+/* Takes it if it is free. */
+static enum lease_state lease_take(struct remote *remote, const char *number, const char *path,
+                                   unsigned duration_ms)
+{
+    struct engine_value value;
+    enum lease_state state = lease_read(remote, number, path, &value);
+    if (state == LEASE_FREE && lease_swap(remote, number, path, &value, duration_ms)) {
+        state = LEASE_OURS;
+    }
+    engine_value_free(&value);
+    return state;
+}
+
+static void lease_remove(struct remote *remote, const char *number, const char *path)
+{
+    struct engine_value value;
+    if (lease_read(remote, number, path, &value) == LEASE_OURS) {
+        remote->engine->operations->remove(remote->engine, path);
+    }
+    engine_value_free(&value);
 }
 
 enum lease_state lease_try(struct remote *remote, struct leases *leases, const char *app,
@@ -79,15 +112,17 @@ enum lease_state lease_try(struct remote *remote, struct leases *leases, const c
     char path[HEAD_PATH_SIZE];
     struct engine_value value;
     lease_path(app, identity_hex, path);
-    enum lease_state state = lease_read(remote, leases, path, &value);
-    if (state == LEASE_FREE && remote->keys.can_sign && leases->count < LEASE_COUNT &&
-        lease_swap(remote, leases, path, &value)) {
+    if (!remote->keys.can_sign || leases->count == LEASE_COUNT) {
+        const enum lease_state seen = lease_read(remote, leases->number, path, &value);
+        engine_value_free(&value);
+        return seen;
+    }
+    const enum lease_state state = lease_take(remote, leases->number, path, LEASE_MS);
+    if (state == LEASE_OURS) {
         struct lease *lease = &leases->held[leases->count++];
         snprintf(lease->app, sizeof lease->app, "%s", app);
         snprintf(lease->identity_hex, sizeof lease->identity_hex, "%s", identity_hex);
-        state = LEASE_OURS;
     }
-    engine_value_free(&value);
     return state;
 }
 
@@ -97,16 +132,64 @@ void lease_give_back(struct remote *remote, struct leases *leases, const char *r
     for (size_t i = 0; i < leases->count; i++) {
         const struct lease lease = leases->held[i];
         char path[HEAD_PATH_SIZE];
-        struct engine_value value;
         if (remote->gone || (root && !local_exists(root, lease.app, lease.identity_hex))) {
             leases->held[kept++] = lease;
             continue;
         }
         lease_path(lease.app, lease.identity_hex, path);
-        if (lease_read(remote, leases, path, &value) == LEASE_OURS) {
-            remote->engine->operations->remove(remote->engine, path);
-        }
-        engine_value_free(&value);
+        lease_remove(remote, leases->number, path);
     }
     leases->count = kept;
+}
+
+/* Turns to push. */
+
+static void lease_push_path(const char *head_path, char ret_path[ENGINE_PATH_SIZE])
+{
+    snprintf(ret_path, ENGINE_PATH_SIZE, "v1/lease/%s-push", head_path + strlen(HEAD_FOLDER));
+}
+
+/* Waits until it is this process's turn, or there is no more time. Who pushes without it loses
+ * nothing. */
+static void lease_queue(struct remote *remote, struct lease_queue *queue, const char *head_path)
+{
+    const uint64_t deadline_ns = remote->engine->deadline_ns;
+    uint64_t until_ns = clock_now_ns() + LEASE_PUSH_WAIT_MS * CLOCK_MS;
+    char path[ENGINE_PATH_SIZE];
+    until_ns = deadline_ns && deadline_ns < until_ns ? deadline_ns : until_ns;
+    unique_format(unique_draw(), queue->number);
+    lease_push_path(head_path, path);
+    for (unsigned look = 0;; look++) {
+        const enum lease_state state = lease_take(remote, queue->number, path, LEASE_PUSH_MS);
+        if (state == LEASE_OURS || state == LEASE_UNKNOWN || clock_now_ns() >= until_ns) {
+            queue->is_ours = state == LEASE_OURS;
+            remote->engine->detail[0] = '\0';
+            return;
+        }
+        const unsigned doubles = look < LEASE_PUSH_DOUBLES ? look : LEASE_PUSH_DOUBLES;
+        const uint64_t most_ms = (uint64_t)LEASE_PUSH_STEP_MS << doubles;
+        const struct timespec pause =
+            clock_timespec((LEASE_PUSH_LEAST_MS + unique_draw() % most_ms) * CLOCK_MS);
+        nanosleep(&pause, NULL);
+    }
+}
+
+bool lease_wait_for_try(struct remote *remote, struct lease_queue *queue, const char *head_path,
+                        unsigned try)
+{
+    if (!queue->number[0]) {
+        lease_queue(remote, queue, head_path);
+        return true;
+    }
+    return remote_wait_for_try(try);
+}
+
+void lease_leave(struct remote *remote, struct lease_queue *queue, const char *head_path)
+{
+    char path[ENGINE_PATH_SIZE];
+    if (queue->is_ours && !remote->gone) {
+        lease_push_path(head_path, path);
+        lease_remove(remote, queue->number, path);
+    }
+    queue->is_ours = false;
 }

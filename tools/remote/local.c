@@ -17,6 +17,9 @@
 
 /* The caches. */
 
+/* Longest wait for other processes, milliseconds. */
+#define LOCAL_LOCK_MS 1000
+
 static void local_file_name(const char *identity_hex, char ret_name[PART_NAME_SIZE])
 {
     snprintf(ret_name, PART_NAME_SIZE, "%s" CACHE_SUFFIX, identity_hex);
@@ -142,6 +145,40 @@ enum status local_take(const char *root, const char *app, const char *identity_h
     }
     reason = store_commit_unmerged(store, envelope.blob, envelope.blob_size);
     store_close(store);
+    return reason;
+}
+
+enum status local_put_away(const char *root, const char *app, const struct local_blob *blob,
+                           const struct marker_folder *folder)
+{
+    struct identity_files files;
+    struct envelope now;
+    int folder_fd;
+    int lock_fd;
+    enum status reason = file_open_directory(root, app, false, &folder_fd);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    if (!identity_files_init(&files, root, app, &blob->envelope.identity, OBJECT_LIMIT)) {
+        close(folder_fd);
+        return STATUS_out_of_memory;
+    }
+    reason = identity_files_lock(&files, folder_fd, LOCAL_LOCK_MS, &lock_fd);
+    if (reason == STATUS_ok) {
+        reason = identity_files_read_header(&files, folder_fd, files.file_name, &now);
+        if (reason == STATUS_ok && now.generation != blob->envelope.generation) {
+            reason = STATUS_renamed;
+        }
+        if (reason == STATUS_ok) {
+            reason = quarantine_move(folder_fd, files.file_name, files.file_name, NULL);
+        }
+        file_unlock(lock_fd);
+    }
+    if (reason == STATUS_ok) {
+        marker_forget(folder, blob->envelope.generation);
+    }
+    identity_files_free(&files);
+    close(folder_fd);
     return reason;
 }
 
@@ -307,6 +344,22 @@ void state_set_taken(const struct state *state, const char *path, const struct b
     if (!names->failed) {
         state_write(state, path, state->root_hex, names->data, names->size);
     }
+}
+
+void state_bad(const struct state *state, const char *path, struct bytes *ret_names)
+{
+    state_read(state, path, "bad", ret_names);
+}
+
+void state_add_bad(const struct state *state, const char *path, const char *payload)
+{
+    struct bytes names;
+    state_bad(state, path, &names);
+    state_add(&names, payload);
+    if (!names.failed) {
+        state_write(state, path, "bad", names.data, names.size);
+    }
+    bytes_free(&names);
 }
 
 bool state_has(const struct bytes *names, const char *name)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* This side of a remote: what the caches' root has of one program and driver, and what this machine
  * remembers of the remote, in $XDG_STATE_HOME/warmpipe/remote/<digest of the URL>: of each head the
- * highest serial that it has seen, and which payloads it has taken into which root. Losing that is
- * safe: an old head may then be accepted, and parts are pulled again. */
+ * highest serial that it has seen, which payloads it has taken into which root, and which have
+ * killed a program here. Losing that is safe: an old head may then be accepted, and parts are
+ * pulled again. */
 #ifndef WARMPIPE_TOOLS_REMOTE_LOCAL_H
 #define WARMPIPE_TOOLS_REMOTE_LOCAL_H
 
@@ -14,6 +15,7 @@
 #include "common/base/digest.h"
 #include "common/base/status.h"
 #include "common/blobs/envelope.h"
+#include "common/blobs/marker.h"
 #include "tools/remote/heads/head.h"
 
 /* A cache file, read whole and checked as the layer checks it. */
@@ -60,6 +62,11 @@ void local_identities_add(struct local_identities *identities, const char *hex);
 void local_identities_add_wanted(const char *root, const char *app,
                                  struct local_identities *identities);
 
+/* Puts the cache file with this generation in quarantine, if it still has it, and forgets the
+ * deaths that `folder` tells of it. */
+enum status local_put_away(const char *root, const char *app, const struct local_blob *blob,
+                           const struct marker_folder *folder);
+
 /* What is remembered. */
 struct state {
     char *folder;      /* NULL: nothing is remembered */
@@ -80,6 +87,10 @@ void state_see_serial(const struct state *state, const char *path, uint64_t seri
  * bytes_free. */
 void state_taken(const struct state *state, const char *path, struct bytes *ret_names);
 void state_set_taken(const struct state *state, const char *path, const struct bytes *names);
+
+/* The payloads of this head that have killed a program of this machine, in the same form. */
+void state_bad(const struct state *state, const char *path, struct bytes *ret_names);
+void state_add_bad(const struct state *state, const char *path, const char *payload);
 
 /* Whether a name is among them. */
 bool state_has(const struct bytes *names, const char *name);

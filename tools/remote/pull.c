@@ -4,12 +4,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/clock.h"
 #include "common/blobs/store.h"
 #include "common/files/program.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
 #include "tools/remote/object.h"
 #include "tools/remote/session.h"
+#include "tools/warm/warm_offer.h"
 
 /* Parts that are taken at once: as many as one save merges. */
 #define PULL_PARTS 16
@@ -27,15 +29,18 @@ struct pull {
     struct local_blob base;             /* that was fetched last; memory NULL: none */
     char bad_payload[OBJECT_NAME_SIZE]; /* the one in quarantine here, or "" */
     struct bytes taken;
+    struct bytes bad; /* payloads that have killed a program of this machine */
     uint64_t bytes;
-    size_t count; /* parts that were pulled */
+    uint64_t compile_ms; /* of what was taken where there was nothing */
+    size_t count;        /* parts that were pulled */
     size_t blocked;
     bool failed; /* a part could not be pulled */
 };
 
 static bool pull_is_wanted(struct pull *blob, const struct head *head, const struct head_part *part)
 {
-    if (head_blocks(head, part->payload) || strcmp(part->payload, blob->bad_payload) == 0) {
+    if (head_blocks(head, part->payload) || strcmp(part->payload, blob->bad_payload) == 0 ||
+        state_has(&blob->bad, part->payload)) {
         blob->blocked++;
         return false;
     }
@@ -101,6 +106,7 @@ static enum status pull_part(struct pull *blob, const struct head *head,
         reason = STATUS_remote_object_missing;
     }
     if (reason == STATUS_ok) {
+        blob->compile_ms += blob->has_file ? 0 : part->compile_ms;
         blob->has_file = true;
         blob->bytes += part->bytes;
         blob->count++;
@@ -118,6 +124,7 @@ static void pull_parts(struct pull *blob, struct head *head)
         state_taken(&remote->state, blob->path, &blob->taken);
     }
     blob->has_read = !blob->has_file;
+    state_bad(&remote->state, blob->path, &blob->bad);
     local_quarantined(blob->session->root, blob->app, blob->identity_hex, blob->bad_payload);
     qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
     for (size_t i = 0; i < head->part_count && blob->count < PULL_PARTS && !remote->gone; i++) {
@@ -135,7 +142,8 @@ static void pull_parts(struct pull *blob, struct head *head)
     }
     if (blob->count > 0) {
         const struct program_counters counters = {.pulled = blob->count,
-                                                  .pulled_bytes = blob->bytes};
+                                                  .pulled_bytes = blob->bytes,
+                                                  .pulled_ns = blob->compile_ms * CLOCK_MS};
         program_count(blob->session->root, blob->app, &counters, (uint64_t)time(NULL));
         state_set_taken(&remote->state, blob->path, &blob->taken);
     }
@@ -158,6 +166,7 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
                                                                   : "unchanged";
         session_tell(session, app, &head, blob.identity_hex, result, blob.bytes);
         bytes_free(&blob.taken);
+        bytes_free(&blob.bad);
         local_blob_free(&blob.local);
         local_blob_free(&blob.base);
         return blob.has_file;
@@ -255,6 +264,9 @@ static bool pull_recipes(struct session *session, const char *app)
             bytes += head.parts[i].bytes;
         }
         state_set_taken(&remote->state, path, &taken);
+        if (session->coverage) {
+            warm_offer(session->root, app, &session->devices, session->coverage);
+        }
     }
     session_tell(session, app, &head, "",
                  reason != STATUS_ok ? "failed"

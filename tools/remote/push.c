@@ -8,18 +8,19 @@
  *     4 settled   the head still names our part                 remote_settle
  *     5 kept      the object is still there                     object_keep
  *
- *     3 → 1, 4 → 1   another machine was first: again, after a random pause, push_head
+ *     3 → 1, 4 → 1   another machine was first: again, in turn with the others that push there,
+ *                    after a random pause                                     lease_wait_for_try
  *
  * A part is dropped only where the file here is known to hold it: it was pulled to here or pushed
  * from here, no part lies beside the file unmerged, and the file is no smaller. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/recipes/merge.h"
+#include "common/base/clock.h"
 #include "tools/cli/inventory.h"
 #include "tools/recipes/recipe_tool.h"
+#include "tools/remote/lease.h"
 #include "tools/remote/object.h"
 #include "tools/remote/session.h"
 
@@ -31,6 +32,7 @@ struct push {
     struct local_blob local; /* size 0: there is none to send */
     char bad_payload[OBJECT_NAME_SIZE];
     struct bytes taken;
+    uint64_t compile_ms;   /* of what is in it, about; 0: not known */
     struct object object;  /* what is sent */
     struct head_part base; /* that it was packed for; bytes 0: for none */
     bool is_inline;        /* it stands in the head */
@@ -76,7 +78,7 @@ static enum status push_pack(struct push *push, const struct head *head,
 }
 
 /* Changes the head to what it should be, but for our part. False: it is that already. */
-static bool push_change(const struct push *push, struct head *head, enum status *reason)
+static bool push_change(struct push *push, struct head *head, enum status *reason)
 {
     bool changed = false;
     *reason = STATUS_ok;
@@ -97,6 +99,8 @@ static bool push_change(const struct push *push, struct head *head, enum status 
             if (!state_has(&push->taken, head->parts[i].payload) ||
                 head->parts[i].unpacked > push->local.size) {
                 head->parts[kept++] = head->parts[i];
+            } else if (head->parts[i].compile_ms > push->compile_ms) {
+                push->compile_ms = head->parts[i].compile_ms;
             }
         }
         head->part_count = kept;
@@ -119,7 +123,8 @@ static enum status push_add_part(struct push *push, struct head *head, const str
     if (reason != STATUS_ok) {
         return reason;
     }
-    const struct object *object = &push->object;
+    struct object *object = &push->object;
+    object->part.compile_ms = push->compile_ms;
     if (!head_add(head, &object->part, object->part.base[0] ? base : NULL, object->frame.data,
                   &push->is_inline)) {
         return STATUS_remote_head_full;
@@ -135,7 +140,6 @@ static enum status push_try(struct push *push, struct head *head, bool *ret_chan
     enum status result;
     *ret_changed = false;
     enum status reason = remote_get_head(remote, push->app, push->identity_hex, head, &value);
-    const bool exists = reason == STATUS_ok;
     if (reason == STATUS_no_file) {
         memset(head, 0, sizeof *head);
         snprintf(head->program, sizeof head->program, "%s", push->app);
@@ -144,6 +148,7 @@ static enum status push_try(struct push *push, struct head *head, bool *ret_chan
         reason = push->local.size > 0 ? STATUS_ok : STATUS_no_file;
     }
     if (reason != STATUS_ok) {
+        engine_value_free(&value);
         return reason;
     }
     const struct head_part base = push_choose_base(push, head);
@@ -153,7 +158,7 @@ static enum status push_try(struct push *push, struct head *head, bool *ret_chan
     }
     reason = push_add_part(push, head, &base);
     if (reason == STATUS_ok) {
-        reason = remote_put_head(remote, head, exists ? &value : NULL);
+        reason = remote_put_head(remote, head, &value);
         *ret_changed = reason == STATUS_ok;
     }
     engine_value_free(&value);
@@ -163,6 +168,7 @@ static enum status push_try(struct push *push, struct head *head, bool *ret_chan
 static enum status push_head(struct push *push, struct head *head, bool *ret_changed)
 {
     struct remote *remote = &push->session->remote;
+    struct lease_queue queue = {.is_ours = false};
     enum status reason;
     unsigned try = 0;
     bool changed = false;
@@ -172,12 +178,26 @@ static enum status push_head(struct push *push, struct head *head, bool *ret_cha
         if (reason == STATUS_ok && changed && push->object.part.bytes > 0) {
             reason = remote_settle(remote, head, push->object.part.payload);
         }
-    } while (reason == STATUS_remote_conflict && remote_wait_for_try(try++));
+    } while (reason == STATUS_remote_conflict &&
+             lease_wait_for_try(remote, &queue, push->path, try++));
+    lease_leave(remote, &queue, push->path);
     if (*ret_changed && push->object.is_there && !push->is_inline) {
         const enum status kept = object_keep(remote, &push->object);
         reason = reason == STATUS_ok ? kept : reason;
     }
     return reason;
+}
+
+/* What the program's pipelines take to compile, as far as the recipes here tell: those that were
+ * pulled were never compiled here. */
+static uint64_t push_estimate_ms(const char *root, const char *app)
+{
+    struct recipes *recipes = recipe_tool_open(root, app);
+    const struct recipe_use *uses;
+    const size_t count = recipes ? recipes_uses(recipes, &uses) : 0;
+    const uint64_t mean_ns = recipe_tool_compile_ns(recipes);
+    recipes_close(recipes);
+    return count * mean_ns / CLOCK_MS;
 }
 
 /* An identity of the root, whose state is `state`: ok, or quarantined. */
@@ -195,6 +215,7 @@ static void push_identity(struct session *session, const char *app, const char *
         return;
     }
     state_taken(&remote->state, push.path, &push.taken);
+    push.compile_ms = push_estimate_ms(session->root, app);
     reason = reason == STATUS_ok || reason == STATUS_no_file ? push_head(&push, &head, &changed)
                                                              : reason;
     if (reason == STATUS_ok && push.local.size > 0) {
@@ -252,154 +273,5 @@ void push_program(struct session *session, const char *app)
     inventory_visit(session->root, app, push_note, &list);
     for (size_t i = 0; i < list.count && !session->remote.gone; i++) {
         push_identity(session, app, list.identities[i]);
-    }
-}
-
-/* Recipes unite without a driver. */
-
-struct push_recipes {
-    int folder_fd;
-    struct recipe_sources sources; /* here */
-    struct recipe_merged merged;   /* of both */
-    uint64_t there;                /* pipelines and modules of the remote's alone */
-};
-
-static uint64_t push_count(const struct recipe_merged *merged)
-{
-    return merged->counts.pipelines + merged->counts.modules;
-}
-
-/* The remote's recipes and those here, in one. */
-static enum status push_unite(struct push_recipes *push, struct session_recipes *remote)
-{
-    const struct recipe_merge_limits limits = {
-        .max_size = RECIPES_MAX_FILE,
-        .accepts = recipe_judge_accepts,
-        .accepts_pipeline = recipe_judge_accepts_pipeline,
-        .user = &remote->judge,
-    };
-    const size_t count = remote->count + push->sources.count;
-    struct recipe_merged there;
-    enum status reason = recipe_merge(remote->inputs, remote->count, &limits, &there);
-    if (reason != STATUS_ok) {
-        return reason;
-    }
-    push->there = push_count(&there);
-    recipe_merge_free(&there);
-    struct recipe_merge_input *inputs = calloc(count + 1, sizeof *inputs);
-    if (!inputs) {
-        return STATUS_out_of_memory;
-    }
-    for (size_t i = 0; i < count; i++) {
-        inputs[i].segment = i < remote->count ? remote->inputs[i].segment
-                                              : push->sources.inputs[i - remote->count].segment;
-    }
-    reason = recipe_merge(inputs, count, &limits, &push->merged);
-    free(inputs);
-    return reason;
-}
-
-/* The parts of a merge as one piece of memory. */
-static bool push_flatten(const struct recipe_merged *merged, struct bytes *ret_data)
-{
-    *ret_data = (struct bytes){0};
-    if (!bytes_reserve(ret_data, (size_t)merged->size)) {
-        return false;
-    }
-    for (size_t i = 0; i < merged->part_count; i++) {
-        bytes_put(ret_data, merged->parts[i].iov_base, merged->parts[i].iov_len);
-    }
-    return !ret_data->failed;
-}
-
-static enum status push_send_recipes(struct remote *remote, const struct recipe_merged *merged,
-                                     struct head *head, const struct engine_value *old)
-{
-    struct bytes data;
-    struct object object = {.is_there = false};
-    bool is_inline = false;
-    enum status reason = push_flatten(merged, &data)
-                             ? object_pack(data.data, data.size, NULL, NULL, &object)
-                             : STATUS_out_of_memory;
-    if (reason == STATUS_ok) {
-        memcpy(object.part.payload, object.part.object, sizeof object.part.payload);
-        head->part_count = 0;
-        head_add(head, &object.part, NULL, object.frame.data, &is_inline);
-        reason = is_inline ? STATUS_ok : object_put(remote, &object);
-    }
-    if (reason == STATUS_ok) {
-        reason = remote_put_head(remote, head, old);
-    }
-    if (reason == STATUS_ok) {
-        reason = remote_settle(remote, head, object.part.payload);
-    }
-    if (reason == STATUS_ok && !is_inline) {
-        reason = object_keep(remote, &object);
-    }
-    object_free(&object);
-    bytes_free(&data);
-    return reason;
-}
-
-static enum status push_try_recipes(struct session *session, const char *app,
-                                    struct push_recipes *push, struct head *head, bool *ret_changed)
-{
-    struct engine_value value = {0};
-    struct session_recipes there;
-    *ret_changed = false;
-    enum status reason = remote_get_head(&session->remote, app, NULL, head, &value);
-    const bool exists = reason == STATUS_ok;
-    if (reason == STATUS_no_file) {
-        memset(head, 0, sizeof *head);
-        snprintf(head->program, sizeof head->program, "%s", app);
-        head->is_recipes = true;
-        reason = STATUS_ok;
-    }
-    if (reason == STATUS_ok) {
-        reason = session_recipes_get(&session->remote, head, &there);
-    }
-    if (reason == STATUS_ok) {
-        reason = push_unite(push, &there);
-        if (reason == STATUS_ok) {
-            if (push->merged.size > 0 &&
-                (head->part_count != 1 || push_count(&push->merged) != push->there)) {
-                reason = push_send_recipes(&session->remote, &push->merged, head,
-                                           exists ? &value : NULL);
-                *ret_changed = reason == STATUS_ok;
-            }
-            recipe_merge_free(&push->merged);
-        }
-        session_recipes_free(&there);
-    }
-    engine_value_free(&value);
-    return reason;
-}
-
-void push_recipes(struct session *session, const char *app)
-{
-    struct remote *remote = &session->remote;
-    struct push_recipes push = {.folder_fd = -1};
-    struct head head = {.part_count = 0};
-    char path[HEAD_PATH_SIZE];
-    bool changed = false;
-    unsigned try = 0;
-    head_path(app, NULL, path);
-    enum status reason = recipe_tool_open_all(session->root, app, &push.folder_fd, &push.sources);
-    if (reason == STATUS_ok && push.sources.count > 0) {
-        do {
-            reason = push_try_recipes(session, app, &push, &head, &changed);
-        } while (reason == STATUS_remote_conflict && remote_wait_for_try(try++));
-        session_tell(session, app, &head, "",
-                     reason != STATUS_ok ? "failed"
-                     : changed           ? "pushed"
-                                         : "unchanged",
-                     changed ? head.parts[0].bytes : 0);
-    }
-    if (reason != STATUS_ok && reason != STATUS_no_file) {
-        remote_complain(remote, path, reason);
-    }
-    recipe_sources_close(&push.sources);
-    if (push.folder_fd >= 0) {
-        close(push.folder_fd);
     }
 }

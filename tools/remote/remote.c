@@ -81,6 +81,7 @@ bool remote_open(const struct remote_options *options, struct remote *ret_remote
     *remote = (struct remote){.verb = options->verb,
                               .insecure = options->insecure,
                               .single_writer = options->single_writer,
+                              .replace = options->replace,
                               .min_serial = options->min_serial,
                               .max_age_s = options->max_age_s};
     if (!url || !*url) {
@@ -219,6 +220,13 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
         return reason;
     }
     reason = remote_check_head(remote, path, &value, ret_head);
+    if (reason != STATUS_ok && remote->replace) {
+        output_message("%s: %s/%s: is replaced: %s (%s)", remote->verb, remote->name, path,
+                       status_text(reason), status_id(reason));
+        remote->engine->detail[0] = '\0';
+        *ret_value = value;
+        return STATUS_no_file;
+    }
     if (reason != STATUS_ok) {
         engine_value_free(&value);
         return reason;
@@ -241,8 +249,14 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     }
     head_path(head->program, head->identity_hex, path);
     const uint64_t seen = state_serial(&remote->state, path);
+    const bool exists = old->data || old->version[0];
+    const uint64_t now = (uint64_t)time(NULL);
+    const bool is_replaced = exists && head->serial == 0;
     head->serial = (head->serial > seen ? head->serial : seen) + 1;
-    head->made = (uint64_t)time(NULL);
+    if (is_replaced && head->serial < now) {
+        head->serial = now; /* others may have seen more of the head that is lost */
+    }
+    head->made = now;
     remote_comment(path, head->serial, comment);
     head_tidy(head);
     head_encode(head, &message);
@@ -255,11 +269,13 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     } else if (text.size > HEAD_LIMIT) {
         reason = STATUS_remote_head_full;
     } else {
-        reason = remote->engine->operations->swap(remote->engine, path, old, text.data, text.size);
+        reason = remote->engine->operations->swap(remote->engine, path, exists ? old : NULL,
+                                                  text.data, text.size);
     }
     if (reason == STATUS_ok) {
         state_see_serial(&remote->state, path, head->serial);
     }
+    remote->engine->traffic.conflicts += reason == STATUS_remote_conflict;
     bytes_free(&message);
     bytes_free(&text);
     return reason;
@@ -282,8 +298,11 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
                    : reason;
     }
     engine_value_free(&value);
-    return head_find_payload(&now, payload) || head_blocks(&now, payload) ? STATUS_ok
-                                                                          : STATUS_remote_conflict;
+    if (head_find_payload(&now, payload) || head_blocks(&now, payload)) {
+        return STATUS_ok;
+    }
+    remote->engine->traffic.conflicts++;
+    return STATUS_remote_conflict;
 }
 
 /* Conditions. */

@@ -22,6 +22,7 @@ struct remote_options {
     const char *secret_key; /* file; NULL: nothing can be written */
     bool insecure;          /* heads are taken whoever has signed them */
     bool single_writer;     /* nobody else writes: conditions need not work */
+    bool replace;           /* heads that cannot be trusted are overwritten */
     const char *root;       /* of the caches; NULL: none */
     uint64_t min_serial;    /* older heads are refused; 0: none is too old */
     uint64_t max_age_s;     /* heads made longer ago are refused; 0: none is */
@@ -33,6 +34,7 @@ struct remote {
     struct engine *engine;
     bool insecure;
     bool single_writer;
+    bool replace;
     bool conditions_known; /* they were tried, and work */
     struct minisign_keys keys;
     struct state state;
@@ -51,14 +53,15 @@ void remote_close(struct remote *remote);
 void remote_complain(struct remote *remote, const char *path, enum status reason);
 
 /* Reads a head and checks signature, trusted comment, program, identity, serial and age. no_file:
- * there is none. *ret_value is what a swap replaces, to be freed; it is filled with STATUS_ok
- * alone. Other reasons: the engine's, remote_bad_head, remote_no_key, remote_untrusted_head,
- * remote_rolled_back. */
+ * there is none, or, with `replace`, none that is trusted. *ret_value is what a swap replaces, to
+ * be freed; empty where there is nothing. Other reasons, all of which leave it untouched: the
+ * engine's, remote_bad_head, remote_no_key, remote_untrusted_head, remote_rolled_back. */
 enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
                             struct head *ret_head, struct engine_value *ret_value);
 
-/* Counts the serial up, signs, and replaces `old` (NULL: there is none yet). remote_conflict:
- * another was first. remote_no_conditions: the server would not have told. */
+/* Counts the serial up, signs, and replaces `old` (empty: there is none yet). With `replace` the
+ * serial of a new head is the time, which is higher than what was counted. remote_conflict: another
+ * was first. remote_no_conditions: the server would not have told. */
 enum status remote_put_head(struct remote *remote, struct head *head,
                             const struct engine_value *old);
 

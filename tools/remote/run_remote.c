@@ -7,25 +7,26 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/files/names.h"
 #include "tools/cli/progress.h"
+#include "tools/remote/death.h"
 #include "tools/remote/lease.h"
 #include "tools/remote/session.h"
 
 /* Longest push at the end, milliseconds. */
 #define RUN_PUSH_MS 30000
 
-static bool run_open(const struct run_remote *run, uint64_t until_ns, bool can_sign,
-                     struct session *ret_session)
+static bool run_open(const struct run_remote *run, uint64_t until_ns, struct session *ret_session)
 {
     const struct remote_options options = {
         .verb = "run",
         .url = run->url,
         .public_key = run->public_key,
-        .secret_key = can_sign ? run->secret_key : NULL,
+        .secret_key = run->secret_key, /* what it has signed is trusted */
     };
     if (!session_open(&options, strdup(run->root), ret_session)) {
         return false;
@@ -60,7 +61,7 @@ static void run_wait_for_lease(struct session *session, struct leases *leases, c
 static void run_pull_here(const struct run_remote *run, uint64_t until_ns)
 {
     struct session session;
-    if (session_is_read_only("run") || !run_open(run, until_ns, run->leases, &session)) {
+    if (session_is_read_only("run") || !run_open(run, until_ns, &session)) {
         return;
     }
     session_find_devices(&session);
@@ -162,16 +163,24 @@ static int run_wait(pid_t child, const sigset_t *signals)
     }
 }
 
-static void run_push_here(const struct run_remote *run)
+/* After the program: puts away what has killed it, and pushes if there is a key. */
+static void run_end_here(const struct run_remote *run, uint64_t since, bool failed)
 {
     struct session session;
-    if (run_open(run, clock_now_ns() + RUN_PUSH_MS * CLOCK_MS, true, &session)) {
-        session_push(&session, true);
-        if (run->leases) {
-            lease_give_back(&session.remote, run->leases, NULL);
-        }
-        session_close(&session);
+    if ((!failed && !run->secret_key) ||
+        !run_open(run, clock_now_ns() + RUN_PUSH_MS * CLOCK_MS, &session)) {
+        return;
     }
+    if (failed) {
+        death_judge(&session, run->app, since);
+    }
+    if (run->secret_key) {
+        session_push(&session, true);
+    }
+    if (run->secret_key && run->leases) {
+        lease_give_back(&session.remote, run->leases, NULL);
+    }
+    session_close(&session);
 }
 
 /* As the program did, without a second core file. */
@@ -195,6 +204,7 @@ int run_remote_program(const struct run_remote *run, char **command, int (*execu
         sigaddset(&signals, run_signals[i]);
     }
     sigprocmask(SIG_BLOCK, &signals, &before);
+    const uint64_t since = (uint64_t)time(NULL);
     const pid_t child = fork();
     if (child <= 0) {
         sigprocmask(SIG_SETMASK, &before, NULL);
@@ -206,7 +216,7 @@ int run_remote_program(const struct run_remote *run, char **command, int (*execu
         return failed;
     }
     const int status = run_wait(child, &signals);
-    run_push_here(run);
+    run_end_here(run, since, status != 0);
     if (WIFSIGNALED(status)) {
         run_die_of(WTERMSIG(status), &before);
         return 128 + WTERMSIG(status);

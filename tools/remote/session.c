@@ -194,6 +194,9 @@ void session_show_traffic(struct session *session, struct output *output)
     output_number(output, "requests", traffic->requests);
     output_size(output, "received", traffic->received);
     output_size(output, "sent", traffic->sent);
+    if (output->json) {
+        output_number(output, "conflicts", traffic->conflicts);
+    }
 }
 
 /* Recipes. */

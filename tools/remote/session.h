@@ -13,6 +13,7 @@
 #include "tools/recipes/judge.h"
 #include "tools/remote/remote.h"
 #include "tools/vulkan/vulkan_loader.h"
+#include "tools/warm/warm_coverage.h"
 
 struct session {
     struct remote remote;
@@ -20,7 +21,8 @@ struct session {
     struct vulkan_devices devices; /* of this machine */
     char **apps;
     size_t app_count;
-    struct output *output; /* gets a row for each head; NULL: nothing is shown */
+    struct output *output;          /* gets a row for each head; NULL: nothing is shown */
+    struct warm_coverage *coverage; /* of recipes that are pulled; NULL: it is not looked at */
 };
 
 /* Opens the remote for a root, which is freed with the session, also after a failure. False after a
@@ -117,9 +119,10 @@ struct run_remote {
  * lease of it, or waits for the machine that holds it and pulls again. Called with one thread. */
 void run_remote_pull(struct run_remote *run);
 
-/* Runs the command as a child by `execute`, which gives an exit status where it cannot, passes on
- * the signals that this process is sent, pushes once it has ended, and gives the leases back. Gives
- * its exit status; where a signal has killed it, does not return but dies of the same. */
+/* Runs the command as a child by `execute`, which gives an exit status where it cannot, and passes
+ * on the signals that this process is sent. Once it has ended, puts away a cache of the remote that
+ * has killed it (death.h), pushes, and gives the leases back. Gives its exit status; where a signal
+ * has killed it, does not return but dies of the same. */
 int run_remote_program(const struct run_remote *run, char **command,
                        int (*execute)(char **command));
 

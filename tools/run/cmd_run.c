@@ -102,6 +102,15 @@ static int run_execute(char **command)
     return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
+/* The same, and somebody looks whether the program gets the layer. */
+static int run_execute_watched(char **command)
+{
+    bypass_watch();
+    return run_execute(command);
+}
+
+typedef int run_executor(char **command);
+
 #ifdef WARMPIPE_HAVE_REMOTE
 
 /* The folder of the program, if its name is known before it runs. False after a message. */
@@ -116,10 +125,9 @@ static bool run_find_app(char ret_app[NAMES_APP_SIZE])
     return true;
 }
 
-/* Pulls, runs the program, and pushes if there is a secret key. Returns only if the program cannot
- * be run, or after a push. */
-static int run_with_remote(const struct arguments *arguments, uint64_t wait_ms,
-                           uint64_t lease_wait_ms)
+/* Pulls, runs the program, and pushes if there is a secret key. */
+static int run_with_remote(const struct arguments *arguments, run_executor *execute,
+                           uint64_t wait_ms, uint64_t lease_wait_ms)
 {
     char app[NAMES_APP_SIZE];
     struct config config;
@@ -136,12 +144,10 @@ static int run_with_remote(const struct arguments *arguments, uint64_t wait_ms,
     remote.root = config.root;
     if (!known || !remote.root) {
         config_free(&config);
-        return run_execute(arguments->operands);
+        return execute(arguments->operands);
     }
     run_remote_pull(&remote);
-    const int status = remote.secret_key
-                           ? run_remote_program(&remote, arguments->operands, run_execute)
-                           : run_execute(arguments->operands);
+    const int status = run_remote_program(&remote, arguments->operands, execute);
     config_free(&config);
     return status;
 }
@@ -151,17 +157,20 @@ static int run_with_remote(const struct arguments *arguments, uint64_t wait_ms,
 static int run_program(const struct arguments *arguments, uint64_t wait_ms, uint64_t lease_wait_ms)
 {
     const char *variable = getenv("WARMPIPE_REMOTE");
+    run_executor *execute = arguments->values[OPTION_QUIET] || getenv("WARMPIPE_DISABLE")
+                                ? run_execute
+                                : run_execute_watched;
     if (!arguments->values[OPTION_REMOTE] && (!variable || !*variable)) {
-        return run_execute(arguments->operands);
+        return execute(arguments->operands);
     }
 #ifdef WARMPIPE_HAVE_REMOTE
-    return run_with_remote(arguments, wait_ms, lease_wait_ms);
+    return run_with_remote(arguments, execute, wait_ms, lease_wait_ms);
 #else
     (void)wait_ms;
     (void)lease_wait_ms;
     output_message("run: %s (%s)", status_text(STATUS_remote_unsupported),
                    status_id(STATUS_remote_unsupported));
-    return run_execute(arguments->operands);
+    return execute(arguments->operands);
 #endif
 }
 
@@ -188,9 +197,6 @@ static int run_command(const struct arguments *arguments)
         (app && !variable_set("run", "WARMPIPE_APP", app, verbose)) ||
         (verbose && !variable_set_if_unset("run", "WARMPIPE_LOG", "info", verbose))) {
         return EXIT_USAGE;
-    }
-    if (!arguments->values[OPTION_QUIET] && !getenv("WARMPIPE_DISABLE")) {
-        bypass_watch();
     }
     return run_program(arguments, wait_ms, lease_wait_ms);
 }

@@ -338,11 +338,11 @@ static int warm_run(struct warming *warming)
         output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
         output_open(&warming->output, "caches", OUTPUT_TABLE);
         output_close(&warming->output);
-        warm_coverage_show(&warming->coverage, &warming->output);
+        warm_coverage_show(&warming->coverage, &warming->output, false);
         status = output_end(&warming->output, EXIT_CLEAN);
     } else if (warm_begin(warming)) {
         output_close(&warming->output);
-        warm_coverage_show(&warming->coverage, &warming->output);
+        warm_coverage_show(&warming->coverage, &warming->output, false);
         if (warming->devices.count == 0) {
             output_message("warm: nothing to do: no Vulkan device on this machine");
         }

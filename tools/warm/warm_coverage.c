@@ -90,10 +90,13 @@ static bool coverage_is_whole(const struct warm_coverage *coverage)
     return true;
 }
 
-void warm_coverage_show(const struct warm_coverage *coverage, struct output *output)
+void warm_coverage_show(const struct warm_coverage *coverage, struct output *output, bool always)
 {
-    if (output->json || !coverage_is_whole(coverage)) {
+    const bool is_whole = coverage_is_whole(coverage);
+    if (output->json || !is_whole || (always && coverage->count > 0)) {
         coverage_show_table(coverage, output, "coverage", false);
+    }
+    if (output->json || !is_whole) {
         coverage_show_table(coverage, output, "lacks", true);
     }
 }

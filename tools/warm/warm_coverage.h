@@ -23,8 +23,8 @@ void warm_coverage_add(struct warm_coverage *coverage, const struct warm_report 
                        const struct warm_shared *shared);
 
 /* Two tables: the pipelines of each program and device, and what is lacking. Text: only if
- * something is. */
-void warm_coverage_show(const struct warm_coverage *coverage, struct output *output);
+ * something is, or `always`. */
+void warm_coverage_show(const struct warm_coverage *coverage, struct output *output, bool always);
 
 /* Frees the rows. */
 void warm_coverage_free(struct warm_coverage *coverage);

@@ -271,7 +271,8 @@ TEST_F(Program, CountsAddUp)
     EXPECT_EQ(facts.counters.shared, 0u);
     EXPECT_EQ(json::parse(scratch.read("app/program.json")), json::parse(R"({"format":1,
         "app_caches":"not_read","since":1000,"starts":2,"requests":7,"shared":0,"driver_hits":0,
-        "driver_misses":0,"prewarmed":0,"create_ns":0,"compile_ns":0,"pulled":0,"pulled_bytes":0})"));
+        "driver_misses":0,"prewarmed":0,"create_ns":0,"compile_ns":0,"pulled":0,"pulled_bytes":0,
+        "pulled_ns":0})"));
     ASSERT_EQ(save(PROGRAM_CACHES_READ_BACK), STATUS_ok);
     EXPECT_EQ(load_all().counters.requests, 7u);
     EXPECT_EQ(names_in(folder + "/app"), std::vector<std::string>{"program.json"});

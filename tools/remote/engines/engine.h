@@ -87,6 +87,7 @@ struct engine_traffic {
     uint64_t requests;
     uint64_t received; /* bytes of values */
     uint64_t sent;
+    uint64_t conflicts; /* tries to change a head in which another machine was first */
 };
 
 /* What all engines have in common; each begins with it. */

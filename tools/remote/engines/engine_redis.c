@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* redis: and unix:, Redis, Valkey, KeyDB. A value is a string; a head changes by a script that
- * compares and sets in one step. The password comes from REDISCLI_AUTH, as redis-cli takes it.
- * hiredis as Debian 12 has it knows no TLS. */
-#include <errno.h>
-#include <hiredis/hiredis.h>
-#include <stdarg.h>
+/* redis: and unix:, Redis, Valkey, KeyDB, alone or a cluster. A value is a string; a head changes
+ * by a script that compares and sets in one step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/remote/engines/engine.h"
+#include "tools/remote/engines/redis_client.h"
 
 /* All keys begin with it. Redis hashes the part in braces, so that all lie on one node. */
 #define ENGINE_REDIS_PREFIX "{warmpipe}:"
-
-#define ENGINE_REDIS_PORT    6379
-#define ENGINE_REDIS_WAIT_MS 10000
-
-/* Bytes of an answer beside its value. */
-#define ENGINE_REDIS_SLACK 65536
 
 /* The most bytes of a listing's step. */
 #define ENGINE_REDIS_LISTING_LIMIT ((uint64_t)16 << 20)
@@ -27,207 +17,30 @@
 
 struct engine_redis {
     struct engine engine;
-    struct url url;
-    redisContext *context; /* NULL: not connected */
+    struct redis_client *client;
 };
-
-/* The words of a command. */
-struct redis_words {
-    int count;
-    const char *words[8];
-    size_t sizes[8];
-};
-
-static void redis_add(struct redis_words *words, const void *word, size_t size)
-{
-    words->words[words->count] = word;
-    words->sizes[words->count++] = size;
-}
-
-/* Adds text; NULL ends it. */
-static void redis_add_texts(struct redis_words *words, ...) __attribute__((sentinel));
-
-static void redis_add_texts(struct redis_words *words, ...)
-{
-    va_list list;
-    va_start(list, words);
-    for (const char *text; (text = va_arg(list, const char *));) {
-        redis_add(words, text, strlen(text));
-    }
-    va_end(list);
-}
 
 static void redis_key(const char *path, char ret_key[ENGINE_REDIS_KEY_SIZE])
 {
     snprintf(ret_key, ENGINE_REDIS_KEY_SIZE, ENGINE_REDIS_PREFIX "%s", path);
 }
 
-static void redis_disconnect(struct engine_redis *redis)
+static enum status engine_redis_send(struct engine *engine, const struct redis_words *words,
+                                     uint64_t limit, redisReply **ret_reply)
 {
-    if (redis->context) {
-        redisFree(redis->context);
-        redis->context = NULL;
-    }
+    return redis_send(((struct engine_redis *)engine)->client, engine, words, limit, ret_reply);
 }
 
-static enum status redis_broken(struct engine_redis *redis)
-{
-    const redisContext *context = redis->context;
-    const bool timed_out =
-        context && (context->err == REDIS_ERR_IO) && (errno == EAGAIN || errno == ETIMEDOUT);
-    const bool is_nonsense = context && context->err == REDIS_ERR_PROTOCOL;
-    engine_fail(&redis->engine, STATUS_ok, "%s", context ? context->errstr : "out of memory");
-    redis_disconnect(redis);
-    return timed_out     ? STATUS_remote_timeout
-           : is_nonsense ? STATUS_remote_bad_answer
-                         : STATUS_remote_unreachable;
-}
-
-static bool redis_starts(const redisReply *reply, const char *word)
-{
-    return strncmp(reply->str, word, strlen(word)) == 0;
-}
-
-/* What an error of the server means. */
-static enum status redis_judge(struct engine_redis *redis, const redisReply *reply)
-{
-    enum status reason = STATUS_remote_error;
-    if (reply->type != REDIS_REPLY_ERROR) {
-        return STATUS_ok;
-    }
-    if (redis_starts(reply, "NOAUTH") || redis_starts(reply, "WRONGPASS") ||
-        redis_starts(reply, "NOPERM") || redis_starts(reply, "READONLY") ||
-        redis_starts(reply, "DENIED")) {
-        reason = STATUS_remote_forbidden;
-    } else if (redis_starts(reply, "OOM") || redis_starts(reply, "MISCONF")) {
-        reason = STATUS_remote_full;
-    } else if (redis_starts(reply, "LOADING") || redis_starts(reply, "BUSY")) {
-        reason = STATUS_remote_busy;
-    }
-    return engine_fail(&redis->engine, reason, "%.200s", reply->str);
-}
-
-/* Sends a command over an open connection. `limit` bounds the answer while it is read. */
-static enum status redis_exchange(struct engine_redis *redis, const struct redis_words *words,
-                                  uint64_t limit, redisReply **ret_reply)
-{
-    redisContext *context = redis->context;
-    const unsigned left = engine_time_left(&redis->engine, ENGINE_REDIS_WAIT_MS);
-    const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
-    int done = 0;
-    void *reply = NULL;
-    redis->engine.traffic.requests++;
-    redisSetTimeout(context, wait);
-    if (redisAppendCommandArgv(context, words->count, (const char **)(uintptr_t)words->words,
-                               words->sizes) != REDIS_OK) {
-        return redis_broken(redis);
-    }
-    while (!done) {
-        if (redisBufferWrite(context, &done) != REDIS_OK) {
-            return redis_broken(redis);
-        }
-    }
-    for (;;) {
-        if (redisGetReplyFromReader(context, &reply) != REDIS_OK) {
-            return redis_broken(redis);
-        }
-        if (reply) {
-            *ret_reply = reply;
-            return STATUS_ok;
-        }
-        if (redisBufferRead(context) != REDIS_OK) {
-            return redis_broken(redis);
-        }
-        if (context->reader->len > limit + ENGINE_REDIS_SLACK) {
-            redis_disconnect(redis);
-            return engine_fail(&redis->engine, STATUS_remote_bad_answer, "larger than it may be");
-        }
-    }
-}
-
-/* A command that answers nothing that matters. */
-static enum status redis_run(struct engine_redis *redis, const struct redis_words *words)
+/* SCAN names no key, so that a node of a cluster answers it for itself: a question for a key of
+ * ours finds the node that has them. */
+static enum status engine_redis_find_node(struct engine *engine)
 {
     redisReply *reply;
-    enum status reason = redis_exchange(redis, words, 0, &reply);
+    struct redis_words words = {0};
+    redis_add_texts(&words, "EXISTS", ENGINE_REDIS_PREFIX, (char *)NULL);
+    const enum status reason = engine_redis_send(engine, &words, 0, &reply);
     if (reason == STATUS_ok) {
-        reason = redis_judge(redis, reply);
         freeReplyObject(reply);
-    }
-    return reason;
-}
-
-static enum status redis_log_in(struct engine_redis *redis)
-{
-    const char *password = getenv("REDISCLI_AUTH");
-    const char *database = redis->url.scheme == URL_UNIX ? "" : redis->url.path;
-    enum status reason = STATUS_ok;
-    if (password && *password) {
-        struct redis_words words = {0};
-        redis_add_texts(&words, "AUTH", (char *)NULL);
-        if (redis->url.user[0]) {
-            redis_add_texts(&words, redis->url.user, (char *)NULL);
-        }
-        redis_add_texts(&words, password, (char *)NULL);
-        reason = redis_run(redis, &words);
-    }
-    if (reason == STATUS_ok && database[0]) {
-        struct redis_words words = {0};
-        redis_add_texts(&words, "SELECT", database + 1, (char *)NULL);
-        reason = redis_run(redis, &words);
-    }
-    return reason;
-}
-
-static enum status redis_connect(struct engine_redis *redis)
-{
-    const unsigned left = engine_time_left(&redis->engine, ENGINE_REDIS_WAIT_MS);
-    const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
-    const struct url *url = &redis->url;
-    int port = 0;
-    if (redis->context) {
-        return STATUS_ok;
-    }
-    for (const char *digit = url->port; *digit; digit++) { /* five digits at most */
-        port = port * 10 + (*digit - '0');
-    }
-    port = url->port[0] ? port : ENGINE_REDIS_PORT;
-    if (port == 0 || port > UINT16_MAX) {
-        return engine_fail(&redis->engine, STATUS_remote_bad_url, "no port %s", url->port);
-    }
-    errno = 0;
-    redis->context = url->scheme == URL_UNIX ? redisConnectUnixWithTimeout(url->path, wait)
-                                             : redisConnectWithTimeout(url->host, port, wait);
-    if (!redis->context || redis->context->err) {
-        return redis_broken(redis);
-    }
-    const enum status reason = redis_log_in(redis);
-    if (reason != STATUS_ok) {
-        redis_disconnect(redis);
-    }
-    return reason;
-}
-
-/* Connects if need be; a connection that has gone while it was not used is made anew, once. */
-static enum status redis_send(struct engine *engine, const struct redis_words *words,
-                              uint64_t limit, redisReply **ret_reply)
-{
-    struct engine_redis *redis = (struct engine_redis *)engine;
-    const bool is_old = redis->context;
-    enum status reason = redis_connect(redis);
-    if (reason == STATUS_ok) {
-        reason = redis_exchange(redis, words, limit, ret_reply);
-    }
-    if (reason == STATUS_remote_unreachable && is_old) {
-        reason = redis_connect(redis);
-        reason = reason == STATUS_ok ? redis_exchange(redis, words, limit, ret_reply) : reason;
-    }
-    if (reason != STATUS_ok) {
-        return reason;
-    }
-    reason = redis_judge(redis, *ret_reply);
-    if (reason != STATUS_ok) {
-        freeReplyObject(*ret_reply);
     }
     return reason;
 }
@@ -245,7 +58,7 @@ static enum status engine_redis_get(struct engine *engine, const char *path, uin
     if (limit) {
         redis_add_texts(&words, "0", last, (char *)NULL);
     }
-    enum status reason = redis_send(engine, &words, limit, &reply);
+    enum status reason = engine_redis_send(engine, &words, limit, &reply);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -280,7 +93,7 @@ static enum status engine_redis_put(struct engine *engine, const char *path, con
     redis_key(path, key);
     redis_add_texts(&words, "SET", key, (char *)NULL);
     redis_add(&words, data, size);
-    const enum status reason = redis_send(engine, &words, 0, &reply);
+    const enum status reason = engine_redis_send(engine, &words, 0, &reply);
     if (reason == STATUS_ok) {
         freeReplyObject(reply);
         engine->traffic.sent += size;
@@ -307,7 +120,7 @@ static enum status engine_redis_swap(struct engine *engine, const char *path,
     redis_add(&words, data, size);
     snprintf(lifetime, sizeof lifetime, "%u", engine->lifetime_ms);
     redis_add_texts(&words, lifetime, (char *)NULL);
-    enum status reason = redis_send(engine, &words, 0, &reply);
+    enum status reason = engine_redis_send(engine, &words, 0, &reply);
     if (reason == STATUS_ok) {
         const bool swapped = reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
         freeReplyObject(reply);
@@ -347,11 +160,16 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
     char cursor[24] = "0";
     bool more = true;
     snprintf(pattern, sizeof pattern, ENGINE_REDIS_PREFIX "%s*", prefix);
+    const enum status found = engine_redis_find_node(engine);
+    if (found != STATUS_ok) {
+        return found;
+    }
     while (more) {
         redisReply *reply;
         struct redis_words words = {0};
         redis_add_texts(&words, "SCAN", cursor, "MATCH", pattern, "COUNT", "1000", (char *)NULL);
-        const enum status reason = redis_send(engine, &words, ENGINE_REDIS_LISTING_LIMIT, &reply);
+        const enum status reason =
+            engine_redis_send(engine, &words, ENGINE_REDIS_LISTING_LIMIT, &reply);
         if (reason != STATUS_ok) {
             return reason;
         }
@@ -371,7 +189,7 @@ static enum status engine_redis_remove(struct engine *engine, const char *path)
     struct redis_words words = {0};
     redis_key(path, key);
     redis_add_texts(&words, "DEL", key, (char *)NULL);
-    enum status reason = redis_send(engine, &words, 0, &reply);
+    enum status reason = engine_redis_send(engine, &words, 0, &reply);
     if (reason == STATUS_ok) {
         reason =
             reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? STATUS_ok : STATUS_no_file;
@@ -380,21 +198,37 @@ static enum status engine_redis_remove(struct engine *engine, const char *path)
     return reason;
 }
 
-/* A server that evicts drops heads and objects when it is full. */
+/* The value of a line of INFO, to its end; NULL: there is none. */
+static const char *engine_redis_info(const redisReply *reply, const char *name)
+{
+    const char *found = reply->type == REDIS_REPLY_STRING ? strstr(reply->str, name) : NULL;
+    return found ? found + strlen(name) : NULL;
+}
+
+/* A server that evicts drops heads and objects when it is full; one with replicas loses what they
+ * did not have yet when one of them takes over. */
 static enum status engine_redis_check(struct engine *engine, char *ret_text, size_t capacity)
 {
-    static const char name[] = "maxmemory_policy:";
     redisReply *reply;
     struct redis_words words = {0};
-    redis_add_texts(&words, "INFO", "memory", (char *)NULL);
-    enum status reason = redis_send(engine, &words, ENGINE_REDIS_SLACK, &reply);
+    redis_add_texts(&words, "INFO", (char *)NULL);
+    enum status reason = engine_redis_find_node(engine);
+    if (reason == STATUS_ok) {
+        reason = engine_redis_send(engine, &words, 0, &reply);
+    }
     if (reason != STATUS_ok) {
         return reason;
     }
-    const char *found = reply->type == REDIS_REPLY_STRING ? strstr(reply->str, name) : NULL;
-    const char *policy = found ? found + sizeof name - 1 : "unknown";
+    const char *policy = engine_redis_info(reply, "maxmemory_policy:");
+    const char *replicas = engine_redis_info(reply, "connected_slaves:");
+    const char *cluster = engine_redis_info(reply, "cluster_enabled:");
+    policy = policy ? policy : "unknown";
     const int length = (int)strcspn(policy, "\r\n");
-    snprintf(ret_text, capacity, "maxmemory-policy is %.*s", length, policy);
+    snprintf(ret_text, capacity, "maxmemory-policy is %.*s%s%s", length, policy,
+             cluster && cluster[0] == '1' ? "; a cluster" : "",
+             replicas && replicas[0] != '0'
+                 ? "; replicas: a failover may lose what was acknowledged"
+                 : "");
     if (strncmp(policy, "noeviction", strlen("noeviction")) != 0) {
         reason =
             engine_fail(engine, STATUS_remote_evicts, "maxmemory-policy is %.*s", length, policy);
@@ -405,7 +239,7 @@ static enum status engine_redis_check(struct engine *engine, char *ret_text, siz
 
 static void engine_redis_close(struct engine *engine)
 {
-    redis_disconnect((struct engine_redis *)engine);
+    redis_client_free(((struct engine_redis *)engine)->client);
     free(engine);
 }
 
@@ -425,6 +259,10 @@ struct engine *engine_redis_open(const struct url *url)
         return NULL;
     }
     redis->engine.operations = &operations;
-    redis->url = *url;
+    redis->client = redis_client_new(url);
+    if (!redis->client) {
+        free(redis);
+        return NULL;
+    }
     return &redis->engine;
 }

@@ -59,7 +59,9 @@ struct head_part {
                                        object again */
     uint64_t bytes;                 /* of the object's frame */
     uint64_t unpacked;
-    uint64_t made;               /* seconds since the epoch */
+    uint64_t made;       /* seconds since the epoch */
+    uint64_t compile_ms; /* that the pipelines in it took where they were compiled, about; 0: not
+                            known */
     char base[OBJECT_NAME_SIZE]; /* its object is packed with this one's driver data; "": alone */
     size_t frame; /* its frame stands in head.frames, from here - 1 on; 0: elsewhere */
 };

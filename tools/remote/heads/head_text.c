@@ -20,7 +20,8 @@ enum head_kind {
     HEAD_NAME, /* of an object or payload */
     HEAD_HEX,  /* bytes */
     HEAD_NUMBER32,
-    HEAD_NUMBER64
+    HEAD_NUMBER64,
+    HEAD_KNOWN64 /* left out where it is 0 */
 };
 
 struct head_field {
@@ -64,6 +65,7 @@ static const struct head_field head_part_fields[] = {
     HEAD_FIELD(head_part, "bytes", HEAD_NUMBER64, bytes),
     HEAD_FIELD(head_part, "unpacked", HEAD_NUMBER64, unpacked),
     HEAD_FIELD(head_part, "made", HEAD_NUMBER64, made),
+    HEAD_FIELD(head_part, "compile_ms", HEAD_KNOWN64, compile_ms),
     {NULL, HEAD_TEXT, 0, 0},
 };
 
@@ -128,8 +130,11 @@ static void head_put_fields(struct bytes *text, const struct head_field *field, 
         const char *member = (const char *)from + field->offset;
         if (field->kind == HEAD_NUMBER32) {
             json_put_number(text, field->key, *(const uint32_t *)(const void *)member);
-        } else if (field->kind == HEAD_NUMBER64) {
-            json_put_number(text, field->key, *(const uint64_t *)(const void *)member);
+        } else if (field->kind == HEAD_NUMBER64 || field->kind == HEAD_KNOWN64) {
+            const uint64_t number = *(const uint64_t *)(const void *)member;
+            if (number > 0 || field->kind == HEAD_NUMBER64) {
+                json_put_number(text, field->key, number);
+            }
         } else if (field->kind == HEAD_HEX) {
             head_put_hex(text, field->key, (const uint8_t *)member, field->size);
         } else {
@@ -252,7 +257,7 @@ static void head_read_field(struct json_reader *reader, struct json_text key,
         reader->failed = true;
     } else if (field->kind == HEAD_NUMBER32) {
         head_read_number32(reader, (uint32_t *)(void *)member);
-    } else if (field->kind == HEAD_NUMBER64) {
+    } else if (field->kind == HEAD_NUMBER64 || field->kind == HEAD_KNOWN64) {
         *(uint64_t *)(void *)member = json_read_number(reader);
     } else if (field->kind == HEAD_HEX) {
         head_read_hex(reader, (uint8_t *)member, field->size);

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/remote/engines/redis_client.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define REDIS_PORT    6379
+#define REDIS_WAIT_MS 10000
+
+/* Bytes of an answer beside its value. */
+#define REDIS_SLACK 65536
+
+/* Elements of an array: hiredis 0.14 allocates as many as are announced. */
+#define REDIS_ELEMENTS 1000000
+
+/* So often one command is sent on to another node. */
+#define REDIS_MOVES 4
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t redis_count;
+#else
+typedef int redis_count;
+#endif
+
+struct redis_client {
+    struct url url;
+    redisContext *context;                                               /* NULL: not connected */
+    redisReplyObjectFunctions functions;                                 /* of its reader */
+    void *(*create_array)(const redisReadTask *task, redis_count count); /* hiredis's own */
+    char host[256]; /* the node that is asked; at first the URL's */
+    int port;
+};
+
+void redis_add(struct redis_words *words, const void *word, size_t size)
+{
+    words->words[words->count] = word;
+    words->sizes[words->count++] = size;
+}
+
+void redis_add_texts(struct redis_words *words, ...)
+{
+    va_list list;
+    va_start(list, words);
+    for (const char *text; (text = va_arg(list, const char *));) {
+        redis_add(words, text, strlen(text));
+    }
+    va_end(list);
+}
+
+static const char *redis_password(void)
+{
+    const char *password = getenv("REDISCLI_AUTH");
+    return password && *password ? password : NULL;
+}
+
+static void redis_disconnect(struct redis_client *client)
+{
+    if (client->context) {
+        redisFree(client->context);
+        client->context = NULL;
+    }
+}
+
+struct redis_client *redis_client_new(const struct url *url)
+{
+    struct redis_client *client = calloc(1, sizeof *client);
+    if (client) {
+        client->url = *url;
+        snprintf(client->host, sizeof client->host, "%s", url->host);
+        client->port = url->port[0] ? (int)strtol(url->port, NULL, 10) : REDIS_PORT;
+    }
+    return client;
+}
+
+void redis_client_free(struct redis_client *client)
+{
+    redis_disconnect(client);
+    free(client);
+}
+
+/* One connection. */
+
+static enum status redis_broken(struct redis_client *client, struct engine *engine)
+{
+    const redisContext *context = client->context;
+    const bool timed_out =
+        context && (context->err == REDIS_ERR_IO) && (errno == EAGAIN || errno == ETIMEDOUT);
+    const bool is_nonsense =
+        context && (context->err == REDIS_ERR_PROTOCOL || context->err == REDIS_ERR_OOM);
+    engine_fail(engine, STATUS_ok, "%s", context ? context->errstr : "out of memory");
+    redis_disconnect(client);
+    return timed_out     ? STATUS_remote_timeout
+           : is_nonsense ? STATUS_remote_bad_answer
+                         : STATUS_remote_unreachable;
+}
+
+static bool redis_starts(const redisReply *reply, const char *word)
+{
+    return strncmp(reply->str, word, strlen(word)) == 0;
+}
+
+/* What an error of the server means. */
+static enum status redis_judge(struct engine *engine, const redisReply *reply)
+{
+    enum status reason = STATUS_remote_error;
+    if (reply->type != REDIS_REPLY_ERROR) {
+        return STATUS_ok;
+    }
+    if (redis_starts(reply, "NOAUTH") || redis_starts(reply, "WRONGPASS") ||
+        redis_starts(reply, "NOPERM") || redis_starts(reply, "READONLY") ||
+        redis_starts(reply, "DENIED")) {
+        reason = STATUS_remote_forbidden;
+    } else if (redis_starts(reply, "OOM") || redis_starts(reply, "MISCONF")) {
+        reason = STATUS_remote_full;
+    } else if (redis_starts(reply, "LOADING") || redis_starts(reply, "BUSY") ||
+               redis_starts(reply, "CLUSTERDOWN") || redis_starts(reply, "TRYAGAIN")) {
+        reason = STATUS_remote_busy;
+    }
+    return engine_fail(engine, reason, "%.200s", reply->str);
+}
+
+/* Sends a command over an open connection. */
+static enum status redis_exchange(struct redis_client *client, struct engine *engine,
+                                  const struct redis_words *words, uint64_t limit,
+                                  redisReply **ret_reply)
+{
+    redisContext *context = client->context;
+    const unsigned left = engine_time_left(engine, REDIS_WAIT_MS);
+    const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
+    int done = 0;
+    void *reply = NULL;
+    engine->traffic.requests++;
+    redisSetTimeout(context, wait);
+    if (redisAppendCommandArgv(context, words->count, (const char **)(uintptr_t)words->words,
+                               words->sizes) != REDIS_OK) {
+        return redis_broken(client, engine);
+    }
+    while (!done) {
+        if (redisBufferWrite(context, &done) != REDIS_OK) {
+            return redis_broken(client, engine);
+        }
+    }
+    for (;;) {
+        if (redisGetReplyFromReader(context, &reply) != REDIS_OK) {
+            return redis_broken(client, engine);
+        }
+        if (reply) {
+            *ret_reply = reply;
+            return STATUS_ok;
+        }
+        if (redisBufferRead(context) != REDIS_OK) {
+            return redis_broken(client, engine);
+        }
+        if (context->reader->len > limit + REDIS_SLACK) {
+            redis_disconnect(client);
+            return engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be");
+        }
+    }
+}
+
+/* A command that answers nothing that matters. */
+static enum status redis_run(struct redis_client *client, struct engine *engine,
+                             const struct redis_words *words)
+{
+    redisReply *reply;
+    enum status reason = redis_exchange(client, engine, words, 0, &reply);
+    if (reason == STATUS_ok) {
+        reason = redis_judge(engine, reply);
+        freeReplyObject(reply);
+    }
+    return reason;
+}
+
+static enum status redis_log_in(struct redis_client *client, struct engine *engine)
+{
+    const char *password = redis_password();
+    const char *database = client->url.scheme == URL_UNIX ? "" : client->url.path;
+    enum status reason = STATUS_ok;
+    if (password) {
+        struct redis_words words = {0};
+        redis_add_texts(&words, "AUTH", (char *)NULL);
+        if (client->url.user[0]) {
+            redis_add_texts(&words, client->url.user, (char *)NULL);
+        }
+        redis_add_texts(&words, password, (char *)NULL);
+        reason = redis_run(client, engine, &words);
+    }
+    if (reason == STATUS_ok && database[0]) {
+        struct redis_words words = {0};
+        redis_add_texts(&words, "SELECT", database + 1, (char *)NULL);
+        reason = redis_run(client, engine, &words);
+    }
+    return reason;
+}
+
+static void *redis_create_array(const redisReadTask *task, redis_count count)
+{
+    const struct redis_client *client = task->privdata;
+    return count > REDIS_ELEMENTS ? NULL : client->create_array(task, count);
+}
+
+/* Bounds what hiredis believes. */
+static void redis_guard_reader(struct redis_client *client)
+{
+    redisReader *reader = client->context->reader;
+    client->functions = *reader->fn;
+    client->create_array = client->functions.createArray;
+    client->functions.createArray = redis_create_array;
+    reader->fn = &client->functions;
+    reader->privdata = client;
+}
+
+static enum status redis_connect(struct redis_client *client, struct engine *engine)
+{
+    const unsigned left = engine_time_left(engine, REDIS_WAIT_MS);
+    const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
+    if (client->context) {
+        return STATUS_ok;
+    }
+    if (client->port <= 0 || client->port > UINT16_MAX) {
+        return engine_fail(engine, STATUS_remote_bad_url, "no port %d", client->port);
+    }
+    errno = 0;
+    client->context = client->url.scheme == URL_UNIX
+                          ? redisConnectUnixWithTimeout(client->url.path, wait)
+                          : redisConnectWithTimeout(client->host, client->port, wait);
+    if (!client->context || client->context->err) {
+        return redis_broken(client, engine);
+    }
+    redis_guard_reader(client);
+    const enum status reason = redis_log_in(client, engine);
+    if (reason != STATUS_ok) {
+        redis_disconnect(client);
+    }
+    return reason;
+}
+
+/* Connects if need be; a connection that has gone while it was not used is made anew, once. */
+static enum status redis_ask(struct redis_client *client, struct engine *engine,
+                             const struct redis_words *words, uint64_t limit,
+                             redisReply **ret_reply)
+{
+    const bool is_old = client->context;
+    enum status reason = redis_connect(client, engine);
+    if (reason == STATUS_ok) {
+        reason = redis_exchange(client, engine, words, limit, ret_reply);
+    }
+    if (reason == STATUS_remote_unreachable && is_old) {
+        reason = redis_connect(client, engine);
+        reason =
+            reason == STATUS_ok ? redis_exchange(client, engine, words, limit, ret_reply) : reason;
+    }
+    return reason;
+}
+
+/* Clusters. */
+
+bool redis_parse_move(const char *text, size_t size, struct redis_move *ret_move)
+{
+    const bool is_ask = size > 4 && memcmp(text, "ASK ", 4) == 0;
+    const bool is_moved = size > 6 && memcmp(text, "MOVED ", 6) == 0;
+    const char *end = text + size;
+    const char *host = text + (is_ask ? 4 : 6);
+    if (!is_ask && !is_moved) {
+        return false;
+    }
+    for (; host < end && *host >= '0' && *host <= '9'; host++) { /* the slot */
+    }
+    if (host == end || *host++ != ' ') {
+        return false;
+    }
+    const char *colon = end; /* the last: an address of IPv6 has more */
+    while (colon > host && colon[-1] != ':') {
+        colon--;
+    }
+    int port = 0;
+    for (const char *digit = colon; digit < end && port <= UINT16_MAX; digit++) {
+        if (*digit < '0' || *digit > '9') {
+            return false;
+        }
+        port = port * 10 + (*digit - '0');
+    }
+    const size_t length = colon > host ? (size_t)(colon - 1 - host) : 0;
+    if (colon == host || port == 0 || port > UINT16_MAX || length >= sizeof ret_move->host ||
+        memchr(host, '\0', length)) {
+        return false;
+    }
+    ret_move->is_ask = is_ask;
+    ret_move->port = port;
+    memcpy(ret_move->host, host, length);
+    ret_move->host[length] = '\0';
+    if (strcmp(ret_move->host, "?") == 0) { /* a node that does not know its own name */
+        ret_move->host[0] = '\0';
+    }
+    return true;
+}
+
+/* Whether it is the host of the open connection, by its name or its address. */
+static bool redis_is_here(const struct redis_client *client, const char *host)
+{
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    char number[256];
+    if (strcmp(host, client->host) == 0) {
+        return true;
+    }
+    return client->context &&
+           getpeername(client->context->fd, (struct sockaddr *)&address, &size) == 0 &&
+           getnameinfo((struct sockaddr *)&address, size, number, sizeof number, NULL, 0,
+                       NI_NUMERICHOST) == 0 &&
+           strcmp(host, number) == 0;
+}
+
+/* Asks the node that was named from now on. */
+static enum status redis_follow(struct redis_client *client, struct engine *engine,
+                                const struct redis_move *move)
+{
+    const bool is_here = !move->host[0] || redis_is_here(client, move->host);
+    if (client->url.scheme == URL_UNIX) {
+        return engine_fail(engine, STATUS_remote_bad_answer, "a cluster behind a socket");
+    }
+    if (!is_here && redis_password()) {
+        return engine_fail(engine, STATUS_remote_forbidden,
+                           "the cluster has it on %s:%d, and a password is sent to no other host "
+                           "than the URL's: name that one",
+                           move->host, move->port);
+    }
+    redis_disconnect(client);
+    if (!is_here) {
+        memcpy(client->host, move->host, sizeof client->host);
+    }
+    client->port = move->port;
+    return STATUS_ok;
+}
+
+/* Sends a command to the node that an ASK has named, this once. */
+static enum status redis_ask_other(struct redis_client *client, struct engine *engine,
+                                   const struct redis_move *move, const struct redis_words *words,
+                                   uint64_t limit, redisReply **ret_reply)
+{
+    const int port = client->port;
+    char host[sizeof client->host];
+    struct redis_words asking = {0};
+    memcpy(host, client->host, sizeof host);
+    redis_add_texts(&asking, "ASKING", (char *)NULL);
+    enum status reason = redis_follow(client, engine, move);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    reason = redis_connect(client, engine);
+    if (reason == STATUS_ok) {
+        reason = redis_run(client, engine, &asking);
+    }
+    if (reason == STATUS_ok) {
+        reason = redis_exchange(client, engine, words, limit, ret_reply);
+    }
+    redis_disconnect(client);
+    memcpy(client->host, host, sizeof host);
+    client->port = port;
+    return reason;
+}
+
+enum status redis_send(struct redis_client *client, struct engine *engine,
+                       const struct redis_words *words, uint64_t limit, redisReply **ret_reply)
+{
+    enum status reason = redis_ask(client, engine, words, limit, ret_reply);
+    for (int moves = 0; reason == STATUS_ok; moves++) {
+        struct redis_move move;
+        redisReply *reply = *ret_reply;
+        if (reply->type != REDIS_REPLY_ERROR || !redis_parse_move(reply->str, reply->len, &move)) {
+            break;
+        }
+        freeReplyObject(reply);
+        if (moves == REDIS_MOVES) {
+            return engine_fail(engine, STATUS_remote_bad_answer, "moved again and again");
+        }
+        if (move.is_ask) {
+            reason = redis_ask_other(client, engine, &move, words, limit, ret_reply);
+            continue;
+        }
+        reason = redis_follow(client, engine, &move);
+        if (reason == STATUS_ok) {
+            reason = redis_ask(client, engine, words, limit, ret_reply);
+        }
+    }
+    if (reason == STATUS_ok) {
+        reason = redis_judge(engine, *ret_reply);
+        if (reason != STATUS_ok) {
+            freeReplyObject(*ret_reply);
+        }
+    }
+    return reason;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One connection to Redis, made when it is needed and again when it was lost. The password comes
+ * from REDISCLI_AUTH, as redis-cli takes it. A node of a cluster that has not got a key names the
+ * one that has it: that one is asked, and stays the one that is asked first (MOVED), or is asked
+ * this once (ASK). A password is sent to no other host than the URL's. hiredis as Debian 12 has it
+ * knows no TLS. Belongs to one thread. */
+#ifndef WARMPIPE_TOOLS_REMOTE_ENGINES_REDIS_CLIENT_H
+#define WARMPIPE_TOOLS_REMOTE_ENGINES_REDIS_CLIENT_H
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/remote/engines/engine.h"
+
+struct redis_client;
+
+/* Connects to nothing yet. NULL: out of memory. */
+struct redis_client *redis_client_new(const struct url *url);
+void redis_client_free(struct redis_client *client);
+
+/* The words of a command, borrowed. */
+struct redis_words {
+    int count;
+    const char *words[8];
+    size_t sizes[8];
+};
+
+void redis_add(struct redis_words *words, const void *word, size_t size);
+
+/* Adds text; NULL ends it. */
+void redis_add_texts(struct redis_words *words, ...) __attribute__((sentinel));
+
+/* Sends a command. `limit` bounds the answer, 64 KiB beside, while it is read. STATUS_ok: it is no
+ * error, and freed by freeReplyObject. remote_forbidden, remote_full, remote_busy, remote_error as
+ * the server says; remote_unreachable, remote_timeout, remote_bad_answer. */
+enum status redis_send(struct redis_client *client, struct engine *engine,
+                       const struct redis_words *words, uint64_t limit, redisReply **ret_reply);
+
+/* Where a node of a cluster says that a key is. */
+struct redis_move {
+    bool is_ask;    /* for this once */
+    char host[256]; /* "": where the answer came from */
+    int port;
+};
+
+/* Reads the error "MOVED 3999 host:6381", or ASK. False: it is neither. Nothing is read beyond
+ * `size`. */
+bool redis_parse_move(const char *text, size_t size, struct redis_move *ret_move);
+
+#endif
