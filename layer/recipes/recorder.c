@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "common/recipes/segment.h"
 #include "layer/recipes/recipe_draft.h"
@@ -62,7 +63,9 @@ struct recorder {
     struct recipe_writer *writer; /* NULL: nothing was written yet */
     struct worker_client client;
     bool has_written; /* of the thread that writes */
-    bool has_ended;   /* the process ends: whoever queues something writes it */
+    bool has_key;     /* under write_lock: `key` is to be written down */
+    struct pipeline_key key;
+    bool has_ended; /* the process ends: whoever queues something writes it */
 };
 
 /* Half of a digest, told apart by kind: a coincidence costs a recipe. */
@@ -109,6 +112,19 @@ static void recorder_break(struct recorder *recorder, enum status reason)
     }
 }
 
+/* Under write_lock, once something is recorded. A key that is not written down costs nothing but a
+ * comparison. */
+static void recorder_write_key(struct recorder *recorder)
+{
+    if (recorder->has_key) {
+        recorder->has_key = false;
+        const enum status reason = program_note_key(recorder->root, recorder->app, &recorder->key);
+        if (reason != STATUS_ok) {
+            log_info("the driver's pipeline key is not recorded (%s)", status_id(reason));
+        }
+    }
+}
+
 /* Under write_lock. What others refer to may be missing when a write failed before. */
 static void recorder_write_batch(struct recorder *recorder, struct bytes *batch)
 {
@@ -127,6 +143,8 @@ static void recorder_write_batch(struct recorder *recorder, struct bytes *batch)
     }
     if (reason != STATUS_ok) {
         recorder_break(recorder, reason);
+    } else if (batch->size > 0) {
+        recorder_write_key(recorder);
     }
     bytes_free(batch);
 }
@@ -218,6 +236,10 @@ struct recorder *recorder_new(const struct recorder_setup *setup)
     recorder->root = setup->root;
     recorder->app = setup->app;
     recorder->max_size = setup->max_size;
+    recorder->has_key = setup->key;
+    if (setup->key) {
+        recorder->key = *setup->key;
+    }
     recorder->maintenance = setup->maintenance;
     recorder->environment = *setup->environment;
     *setup->environment = (struct bytes){0};

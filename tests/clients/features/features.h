@@ -40,12 +40,13 @@ struct feature_struct {
     uint32_t members;
 };
 
-enum { MAX_NEEDS = 5 };
+enum { MAX_NEEDS = 8 };
 
 struct feature {
     const char *name;
     const char *extensions[MAX_NEEDS];        /* up to the first NULL */
     struct feature_struct structs[MAX_NEEDS]; /* up to the first stype of 0 */
+    bool any; /* what the device has of the extensions, each with its struct; one at least */
     void (*create)(struct feature_device *device, uint32_t variant);
 };
 
@@ -101,6 +102,7 @@ struct stage {
 enum shader {
     SHADER_TILE,
     SHADER_MATRIX,
+    SHADER_UNTYPED,
     SHADER_VERTEX,
     SHADER_FRAGMENT,
     SHADER_LOCAL_READ,
@@ -127,6 +129,7 @@ void create_robustness(struct feature_device *device, uint32_t variant);
 void create_descriptor_buffer(struct feature_device *device, uint32_t variant);
 void create_generated_commands(struct feature_device *device, uint32_t variant);
 void create_cooperative_matrix(struct feature_device *device, uint32_t variant);
+void create_untyped_pointers(struct feature_device *device, uint32_t variant);
 void create_local_read(struct feature_device *device, uint32_t variant);
 void create_libraries(struct feature_device *device, uint32_t variant);
 void create_library_layouts(struct feature_device *device, uint32_t variant);
