@@ -99,18 +99,19 @@ static void open_instance(struct feature_device *device, const struct feature *f
 static struct feature narrow_feature(const struct feature_device *device,
                                      const struct feature *feature)
 {
+    const bool is_any = strcmp(feature->name, FEATURE_OF_MANY) == 0;
     struct feature narrow = *feature;
     int kept = 0;
-    for (int i = 0; i < MAX_NEEDS && feature->any && feature->extensions[i]; i++) {
+    for (int i = 0; i < MAX_NEEDS && is_any && feature->extensions[i]; i++) {
         if (device_has_extension(device->physical, feature->extensions[i])) {
             narrow.extensions[kept] = feature->extensions[i];
             narrow.structs[kept++] = feature->structs[i];
         }
     }
-    if (feature->any && kept == 0) {
+    if (is_any && kept == 0) {
         feature_skip(feature->extensions[0]);
     }
-    for (; feature->any && kept < MAX_NEEDS; kept++) {
+    for (; is_any && kept < MAX_NEEDS; kept++) {
         narrow.extensions[kept] = NULL;
         narrow.structs[kept].stype = 0;
     }

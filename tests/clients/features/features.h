@@ -46,9 +46,11 @@ struct feature {
     const char *name;
     const char *extensions[MAX_NEEDS];        /* up to the first NULL */
     struct feature_struct structs[MAX_NEEDS]; /* up to the first stype of 0 */
-    bool any; /* what the device has of the extensions, each with its struct; one at least */
     void (*create)(struct feature_device *device, uint32_t variant);
 };
+
+/* Of such a feature a device may have some extensions only, each with its struct. */
+#define FEATURE_OF_MANY "maintenance"
 
 struct feature_options {
     uint32_t variants;

@@ -10,7 +10,7 @@
 
 static const struct feature features[] = {
     {"flags2", {"VK_KHR_maintenance5"}, {{STYPE_MAINTENANCE_5_FEATURES, 1}}, create_flags2},
-    {"maintenance", /* with shader code in the stages, as engines of 2026 do */
+    {FEATURE_OF_MANY, /* with shader code in the stages, as engines of 2026 do */
      {"VK_KHR_maintenance5", "VK_KHR_maintenance6", "VK_KHR_maintenance7", "VK_KHR_maintenance8",
       "VK_KHR_maintenance9", "VK_KHR_maintenance10", "VK_KHR_maintenance11"},
      {{STYPE_MAINTENANCE_5_FEATURES, 1},
@@ -20,8 +20,7 @@ static const struct feature features[] = {
       {STYPE_MAINTENANCE_9_FEATURES, 1},
       {STYPE_MAINTENANCE_10_FEATURES, 1},
       {STYPE_MAINTENANCE_11_FEATURES, 1}},
-     create_flags2,
-     .any = true},
+     create_flags2},
     {"local_read",
      {"VK_KHR_dynamic_rendering_local_read"},
      {{STYPE_LOCAL_READ_FEATURES, 1}},
