@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/driver/pipeline_key.h"
+#include "common/files/pipeline_keys.h"
 #include "layer/cache/app_caches.h"
 #include "layer/cache/device_cache.h"
 #include "layer/chain/instance.h"
@@ -138,6 +140,23 @@ static void services_encode_environment(const struct instance *instance,
     environment_encode(&environment, create_info, out);
 }
 
+/* The driver's key of this device; false: it does not tell, or nobody may ask (policy). */
+static bool services_query_key(const struct device_services *services,
+                               const VkDeviceCreateInfo *create_info, struct pipeline_key *ret_key)
+{
+    const struct device *device = services->device;
+    const struct bytes *environment = &services->environment;
+    if (environment->failed || !device_enables(create_info, PIPELINE_KEY_EXTENSION) ||
+        !device_cache_policy(services->device_cache)->pipeline_key ||
+        !pipeline_key_query(device->table.GetDeviceProcAddr, device->handle, &ret_key->key)) {
+        return false;
+    }
+    ret_key->device =
+        pipeline_key_device(device_cache_identity(services->device_cache),
+                            environment_meaning(environment->data, environment->size));
+    return true;
+}
+
 static void services_looking(void *user)
 {
     recorder_looking(((struct device_services *)user)->recorder);
@@ -172,11 +191,14 @@ static void services_start_recording(struct device_services *services,
     if (!records) {
         return;
     }
+    struct pipeline_key key;
+    const bool has_key = services_query_key(services, create_info, &key);
     services->recorder = recorder_new(&(struct recorder_setup){
         .root = config->root,
         .app = instance->app,
         .max_size = config->max_size,
         .environment = &services->environment,
+        .key = has_key ? &key : NULL,
         .maintenance = services->maintenance,
     });
     if (services->recorder) {

@@ -14,6 +14,9 @@
 #define MAX_STRING  255
 #define MAX_STRUCTS 512
 
+/* Version, vendorID and deviceID come first. */
+#define DEVICE_END 12
+
 /* The smallest sizes of a name and a struct in the encoded form. */
 #define LEAST_NAME_SIZE 5
 #define STRUCT_SIZE     12
@@ -120,6 +123,11 @@ struct environment *environment_decode(const void *bytes, size_t size)
     }
     environment_free(environment);
     return NULL;
+}
+
+struct digest environment_meaning(const void *bytes, size_t size)
+{
+    return digest_of((const char *)bytes + DEVICE_END, size - DEVICE_END);
 }
 
 void environment_free(struct environment *environment)

@@ -41,6 +41,10 @@ struct environment_device {
 void environment_encode(const struct environment_device *device,
                         const VkDeviceCreateInfo *create_info, struct bytes *out);
 
+/* A digest of all that an encoded form says, less the device: environments that differ in it alone
+ * are equal for a replay. It has to be one that environment_decode accepts. */
+struct digest environment_meaning(const void *bytes, size_t size);
+
 struct environment;
 
 /* Parses the encoded form. NULL: it is not valid, or memory is out. Nothing is borrowed. */

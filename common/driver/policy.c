@@ -85,6 +85,14 @@ const struct policy_rule policy_table[] = {
         .max_blob = (uint64_t)256 << 20,
     },
     {
+        /* vkGetPipelineKeyKHR without a create-info overwrites a register of its caller. */
+        .id = "nvidia-pipeline-key",
+        .source = "Fossilize de951cf",
+        .vendor_id = VENDOR_NVIDIA,
+        .driver_id = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+        .actions = POLICY_NO_PIPELINE_KEY,
+    },
+    {
         /* Concurrent creation corrupts the cache; releases 22.5.1 to late 2022. Their driverVersion
          * is 2.0.x and rarely reported (22.5.1: 2.0.226, yuzu-emu/yuzu#8518), so the range is wider
          * at both ends. */
@@ -226,6 +234,7 @@ static struct policy policy_of(const struct policy_verdict *verdict)
         .single_cache = actions & POLICY_SINGLE_CACHE,
         .strict = actions & POLICY_STRICT,
         .snapshot_at_exit = actions & POLICY_SNAPSHOT_AT_EXIT,
+        .pipeline_key = !(actions & POLICY_NO_PIPELINE_KEY),
         .max_blob = verdict->max_blob,
     };
     report_rule(verdict->rule, &policy);

@@ -25,6 +25,7 @@ struct policy {
     bool single_cache;               /* never a second cache object: no merges, no temporary ones */
     bool strict;                     /* no cache for a call with an unknown struct */
     bool snapshot_at_exit;           /* an atexit handler may still call the driver */
+    bool pipeline_key;               /* ask for the device's global pipeline key */
     uint64_t max_blob;               /* bytes */
     char rule[POLICY_ID_SIZE];       /* id of the rule that applied, "default" if none; if several,
                                         the user's last, else the table's first */
@@ -45,7 +46,8 @@ enum policy_action {
     POLICY_SERIALIZE = 1 << 4,
     POLICY_SINGLE_CACHE = 1 << 5,
     POLICY_STRICT = 1 << 6,
-    POLICY_SNAPSHOT_AT_EXIT = 1 << 7 /* the only one that permits something */
+    POLICY_SNAPSHOT_AT_EXIT = 1 << 7, /* the only one that permits something */
+    POLICY_NO_PIPELINE_KEY = 1 << 8
 };
 
 /* A field of 0 or NULL matches everything. Versions are compared as the driver's raw numbers: in

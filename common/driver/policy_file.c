@@ -131,6 +131,7 @@ READ_ACTION(serialize, POLICY_SERIALIZE, "yes")
 READ_ACTION(single_cache, POLICY_SINGLE_CACHE, "yes")
 READ_ACTION(snapshot_at_exit, POLICY_SNAPSHOT_AT_EXIT, "yes")
 READ_ACTION(strict, POLICY_STRICT, "yes")
+READ_ACTION(pipeline_key, POLICY_NO_PIPELINE_KEY, "no")
 
 static bool read_max_blob(struct policy_parser *parser, const char *value)
 {

@@ -199,6 +199,8 @@ static enum status parse_program(const void *data, size_t size, struct program_f
             parse_answers(json_read_string(&reader), &facts.app_caches);
         } else if (json_text_is(key, "slow_calls")) {
             slow_calls_parse(json_read_string(&reader), &facts.slow);
+        } else if (json_text_is(key, "pipeline_keys")) {
+            pipeline_keys_parse(json_read_string(&reader), &facts.keys);
         } else {
             struct json_text value = json_read_any(&reader);
             if (kept) {
@@ -297,6 +299,12 @@ void program_encode(const struct program_facts *facts, const void *old, size_t o
         slow_calls_put(&facts->slow, out);
         bytes_put(out, "\"", 1);
     }
+    if (facts->keys.count > 0) {
+        const char name[] = ",\"pipeline_keys\":\"";
+        bytes_put(out, name, sizeof name - 1);
+        pipeline_keys_put(&facts->keys, out);
+        bytes_put(out, "\"", 1);
+    }
     if (facts->since != 0) {
         put_wide_number(out, "since", facts->since);
         for (size_t i = 0; i < program_counter_count; i++) {
@@ -318,6 +326,7 @@ void program_encode(const struct program_facts *facts, const void *old, size_t o
 struct program_change {
     const struct program_learnt *learnt; /* NULL: nothing learnt */
     const struct slow_calls *slow;       /* NULL: nothing took long */
+    const struct pipeline_key *key;      /* NULL: no device's key */
     const struct program_counters *more; /* NULL: nothing counted */
     bool zero;                           /* starts counting anew */
     uint64_t now_s;
@@ -352,6 +361,9 @@ static void apply_change(const struct program_change *change, struct program_fac
     if (change->slow) {
         slow_calls_set(&facts->slow, change->slow);
     }
+    if (change->key) {
+        pipeline_keys_set(&facts->keys, change->key);
+    }
     if (change->zero) {
         facts->counters = (struct program_counters){0};
     }
@@ -384,7 +396,7 @@ static enum status rewrite_program(int directory, const struct program_change *c
     reason = STATUS_ok;
     if (text.failed) {
         reason = STATUS_out_of_memory;
-    } else if (old && old_size == text.size && !change->learnt && !change->slow) {
+    } else if (old && old_size == text.size && !change->learnt && !change->slow && !change->key) {
         reason = file_overwrite(directory, PROGRAM_FILE_NAME, text.data, text.size);
     } else if (!old || old_size != text.size || memcmp(old, text.data, text.size) != 0) {
         const struct iovec part = {.iov_base = text.data, .iov_len = text.size};
@@ -421,6 +433,11 @@ enum status program_learn(const char *root, const char *app, const struct progra
 enum status program_note_slow(const char *root, const char *app, const struct slow_calls *calls)
 {
     return update_program(root, app, true, &(struct program_change){.slow = calls});
+}
+
+enum status program_note_key(const char *root, const char *app, const struct pipeline_key *key)
+{
+    return update_program(root, app, true, &(struct program_change){.key = key});
 }
 
 enum status program_count(const char *root, const char *app, const struct program_counters *more,

@@ -21,6 +21,7 @@
 #include "common/base/bytes.h"
 #include "common/base/digest.h"
 #include "common/base/status.h"
+#include "common/files/pipeline_keys.h"
 #include "common/files/slow_calls.h"
 
 #define PROGRAM_FILE_LIMIT (64u << 10) /* bytes; a larger file is refused: too_large */
@@ -78,6 +79,7 @@ struct program_facts {
     uint64_t since; /* seconds since the epoch; 0: nothing was counted yet */
     struct program_counters counters;
     struct slow_calls_list slow;
+    struct pipeline_keys keys;
 };
 
 /* The counters by name. */
@@ -114,6 +116,9 @@ const struct program_answer *program_find_answer(const struct program_app_caches
 
 /* Replaces what is remembered of one driver, in the same way. */
 enum status program_note_slow(const char *root, const char *app, const struct slow_calls *calls);
+
+/* Replaces the key that is remembered of one device, in the same way. */
+enum status program_note_key(const char *root, const char *app, const struct pipeline_key *key);
 
 /* Adds to the counters in the same way, but makes no folder (no_file). now_s (seconds since the
  * epoch) becomes `since` with the first count. */

@@ -22,6 +22,7 @@
 #include "common/codec/canonical.h"
 
 struct maintenance;
+struct pipeline_key;
 struct recipe_draft;
 struct recipe_use;
 struct recorder;
@@ -30,8 +31,9 @@ struct dedup;
 struct recorder_setup {
     const char *root; /* borrowed, as app: they outlive the recorder */
     const char *app;
-    uint64_t max_size;         /* bytes that a segment may grow to */
-    struct bytes *environment; /* driver/environment.h; taken over */
+    uint64_t max_size;              /* bytes that a segment may grow to */
+    struct bytes *environment;      /* driver/environment.h; taken over */
+    const struct pipeline_key *key; /* of the device; borrowed for the call. NULL: not known */
     struct maintenance *maintenance;
 };
 

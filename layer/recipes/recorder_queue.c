@@ -70,6 +70,19 @@ static void recorder_queue_break(struct recorder_queue *queue, enum status reaso
     }
 }
 
+/* Under write_lock, once something is recorded. A key that is not written down costs nothing but a
+ * comparison. */
+static void recorder_queue_write_key(struct recorder_queue *queue)
+{
+    if (queue->has_key) {
+        queue->has_key = false;
+        const enum status reason = program_note_key(queue->root, queue->app, &queue->key);
+        if (reason != STATUS_ok) {
+            log_info("the driver's pipeline key is not recorded (%s)", status_id(reason));
+        }
+    }
+}
+
 /* Under write_lock. What others refer to may be missing when a write failed before. */
 static void recorder_queue_write_batch(struct recorder_queue *queue, struct bytes *batch)
 {
@@ -88,6 +101,8 @@ static void recorder_queue_write_batch(struct recorder_queue *queue, struct byte
     }
     if (reason != STATUS_ok) {
         recorder_queue_break(queue, reason);
+    } else if (batch->size > 0) {
+        recorder_queue_write_key(queue);
     }
     bytes_free(batch);
 }
@@ -175,6 +190,10 @@ void recorder_queue_init(struct recorder_queue *queue, const struct recorder_set
     queue->app = setup->app;
     queue->max_size = setup->max_size;
     queue->maintenance = setup->maintenance;
+    queue->has_key = setup->key;
+    if (setup->key) {
+        queue->key = *setup->key;
+    }
     pthread_mutex_init(&queue->lock, NULL);
     pthread_mutex_init(&queue->write_lock, NULL);
     pthread_mutex_init(&queue->taken_lock, NULL);

@@ -24,6 +24,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/digest_set.h"
+#include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "layer/recipes/recorder.h"
 #include "layer/worker/own_thread.h"
@@ -48,6 +49,8 @@ struct recorder_queue {
     struct worker_client client;
     bool has_written; /* of the thread that writes */
     bool has_ended;   /* the process ends: what a save queues is written at once */
+    bool has_key;     /* under write_lock: `key` is to be written down */
+    struct pipeline_key key;
 
     pthread_mutex_t taken_lock; /* over `taken`; nothing else is locked or called under it */
     struct digest_set taken;    /* marks of what was ever queued */

@@ -326,4 +326,15 @@ TEST_F(Doctor, ADriversCacheThatIsFineIsTold)
                         : "ok: the driver's own, in " + folder.path + "/.cache: 0 B of");
 }
 
+TEST_F(Doctor, EachOfMesasDriversIsKnown)
+{
+    // RADV, ANV, lavapipe, Turnip, V3DV, PanVK, NVK, Honeykrisp
+    for (const char *driver : {"3", "6", "13", "18", "19", "20", "24", "26"}) {
+        SCOPED_TRACE(driver);
+        const Environment variables = {{"WPTEST_ICD_DRIVER_ID", driver},
+                                       {"MESA_SHADER_CACHE_DISABLE", "true"}};
+        expect(findings(variables, 1), "driver_disk_cache", "problem: MESA_SHADER_CACHE_DISABLE");
+    }
+}
+
 } // namespace

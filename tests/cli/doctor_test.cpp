@@ -59,6 +59,41 @@ TEST_F(Doctor, ADriverThatDiesOfItsOwnDataIsTold)
     EXPECT_EQ(found.count("directory"), 1u) << "the rest is looked at";
 }
 
+TEST_F(Doctor, GraphicsPipelinesAreTriedToo)
+{
+    expect(findings({}, healthy), "driver_cache", "ok: compute: saved ");
+    expect(findings({}, healthy), "driver_cache", "ok: graphics: saved ");
+    auto found = findings({{"WPTEST_ICD_FAIL", "vkCreateGraphicsPipelines:*=-13"}}, 1);
+    expect(found, "driver_cache", "problem: graphics: a small pipeline cannot be created");
+    expect(found, "driver_cache", "ok: compute: saved ");
+    expect(found, "layer_cache", "ok: under the layer the second start is warm");
+}
+
+TEST_F(Doctor, FeedbackThatLiesIsTold)
+{
+    EXPECT_EQ(findings({}, healthy).count("driver_feedback"), 0u);
+    auto found = findings({{"WPTEST_ICD_FEEDBACK", "hit"}}, healthy);
+    expect(found, "driver_feedback", "note: compute: the driver reports a hit in an empty cache");
+    expect(found, "driver_feedback", "note: graphics: the driver reports a hit in an empty cache");
+}
+
+TEST_F(Doctor, SizesThatWanderAreTold)
+{
+    EXPECT_EQ(findings({}, healthy).count("driver_sizes"), 0u);
+    auto found = findings({{"WPTEST_ICD_WANDER", "process"}}, healthy);
+    expect(found, "driver_sizes", "note: compute: the same takes ");
+    expect(found, "driver_sizes", "note: graphics: the same takes ");
+}
+
+TEST_F(Doctor, AMergeThatMovesEntriesIsTold)
+{
+    EXPECT_EQ(findings({}, healthy).count("driver_merge"), 0u);
+    expect(findings({{"WPTEST_ICD_MERGE_MOVES", "1"}}, healthy), "driver_merge",
+           "note: a merge takes entries out of the cache that is merged");
+    expect(findings({{"WPTEST_ICD_FAIL", "vkMergePipelineCaches:*=-1"}}, healthy), "driver_merge",
+           "note: the driver merges no caches (VkResult -1)");
+}
+
 TEST_F(Doctor, NoDeviceIsAProblem)
 {
     auto found = findings({{"VK_DRIVER_FILES", "/nowhere"}, {"VK_ICD_FILENAMES", "/nowhere"}}, 1);

@@ -62,7 +62,9 @@ TEST(Policy, NamesTheRulesAndTheirSources)
         {"where": "built in", "rule": "nvidia-470-before-470.62.02", "says": "single-cache=yes",
          "source": "vkd3d-proton 0e216b2b"},
         {"where": "built in", "rule": "nvidia-large-blob", "says": "max-blob=256M",
-         "source": "ANGLE vk_renderer.cpp"}])"));
+         "source": "ANGLE vk_renderer.cpp"},
+        {"where": "built in", "rule": "nvidia-pipeline-key", "says": "pipeline-key=no",
+         "source": "Fossilize de951cf"}])"));
 }
 
 TEST(Policy, TheSettingsCount)
@@ -82,12 +84,12 @@ TEST(Policy, TheSettingsCount)
     EXPECT_EQ(device["serialize"], true);
     EXPECT_EQ(device["max_blob"], 1234567);
     EXPECT_EQ(device["rule"], "careful");
-    ASSERT_EQ(device["rules"].size(), 4u);
-    EXPECT_EQ(device["rules"][2], (nlohmann::json{{"where", "line 2"},
+    ASSERT_EQ(device["rules"].size(), 5u);
+    EXPECT_EQ(device["rules"][3], (nlohmann::json{{"where", "line 2"},
                                                   {"rule", "roomy"},
                                                   {"says", "single-cache=no max-blob=1234567"},
                                                   {"source", path}}));
-    EXPECT_EQ(device["rules"][3]["source"], "ticket 12");
+    EXPECT_EQ(device["rules"][4]["source"], "ticket 12");
 }
 
 TEST(Policy, ABadFileIsAFindingAndTheRestIsStillTold)

@@ -240,6 +240,21 @@ def key(place):
         expect(len(set(keys)) == 2, f"the key does not tell two devices apart: {keys}")
 
 
+def other_key(place):
+    """A setting of the driver that Vulkan does not know: its key tells the program from the replay."""
+    if not place.device.name.startswith("radv"):
+        raise Skip("no setting is known that changes the key and not the identity")
+    run_feature(place, "internal_cache")
+    place.remove_caches()
+    _, finish = place.start(place.suite.tool(), ["warm", "--json"], RADV_PERFTEST="cswave32")
+    run = finish()
+    (told,) = json.loads(run.output)["caches"]
+    expect(run.status == 1 and told["compiled"] == 0 and
+           told["other_pipeline_key"] == told["recipes"] > 0, f"with another key: {told}")
+    told = place.warm()
+    expect(told["compiled"] == told["recipes"] > 0, f"with the program's key: {told}")
+
+
 def validation(place):
     """The validation layer of that suite, below ours, has nothing to say."""
     settings = place.path("vk_layer_settings.txt")
@@ -258,6 +273,6 @@ def validation(place):
 
 
 CHECKS = (cold, warm, killed, own_caches, sharing, recipes, foreign, prewarm, older, identity,
-          enabled, key, validation)
+          enabled, key, other_key, validation)
 # Those that a driver without a cache has anything to show in.
 OF_ALL = (cold, own_caches, sharing, recipes, validation)

@@ -5,9 +5,9 @@ from suite import Skip, expect
 
 # None of the layer's affair: no pipelines, or pipelines that may have no cache.
 UNTOUCHED = ("shader_object", "pipeline_binary")
-NAMES = ("flags2", "local_read", "robustness", "descriptor_buffer", "queries", "internal_cache",
+NAMES = ("flags2", "maintenance", "local_read", "robustness", "descriptor_buffer", "queries", "internal_cache",
          "libraries", "library_layouts", "identifiers", "generated_commands", "ray_tracing",
-         "cooperative_matrix", *UNTOUCHED)
+         "cooperative_matrix", "untyped_pointers", *UNTOUCHED)
 
 
 def run_feature(place, name, *arguments, **variables):

@@ -5,6 +5,18 @@
 
 #include <vulkan/vulkan.h>
 
+#ifndef VK_KHR_pipeline_binary
+typedef struct VkPipelineBinaryKeyKHR {
+    VkStructureType sType;
+    void *pNext;
+    uint32_t keySize;
+    uint8_t key[32];
+} VkPipelineBinaryKeyKHR;
+typedef VkResult(VKAPI_PTR *PFN_vkGetPipelineKeyKHR)(VkDevice device, const void *create_info,
+                                                     VkPipelineBinaryKeyKHR *ret_key);
+#define VkPipelineCreateInfoKHR void
+#endif
+
 enum icd_command {
 #define COMMAND(name, level, api, extension) ICD_##name,
 #define ALIAS(name, target, level, api, extension)

@@ -30,6 +30,7 @@ static const char *const extensions[] = {
     "VK_KHR_maintenance3",
     "VK_KHR_maintenance4",
     "VK_KHR_multiview",
+    "VK_KHR_pipeline_binary",
     "VK_KHR_pipeline_library",
     "VK_KHR_ray_tracing_pipeline",
     "VK_KHR_sampler_ycbcr_conversion",
@@ -164,6 +165,20 @@ void icd_DestroyDevice(VkDevice vk_device, const VkAllocationCallbacks *allocato
     --device->physical->instance->devices;
     free(device->extensions);
     free(device);
+}
+
+/* The key of every pipeline is that of the device. */
+VkResult icd_GetPipelineKeyKHR(VkDevice vk_device, const VkPipelineCreateInfoKHR *info,
+                               VkPipelineBinaryKeyKHR *ret_key)
+{
+    (void)info;
+    const struct icd_device *device = icd_device_from(vk_device);
+    const VkResult result = icd_call(device->settings, ICD_GetPipelineKeyKHR);
+    if (result == VK_SUCCESS) {
+        ret_key->keySize = sizeof device->settings->key;
+        memcpy(ret_key->key, &device->settings->key, sizeof device->settings->key);
+    }
+    return result;
 }
 
 VkResult icd_DeviceWaitIdle(VkDevice device)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void refuse(const char *name, const char *value)
 {
@@ -135,12 +136,16 @@ void icd_settings_read(struct icd_settings *settings)
     read_conformance(&settings->conformance);
     read_uuid(settings->uuid);
     read_text("WPTEST_ICD_WITHOUT", "", settings->without, sizeof settings->without);
+    settings->key = read_number("WPTEST_ICD_KEY", 1);
     settings->compile_us = read_number("WPTEST_ICD_COMPILE_US", 0);
     settings->record_bytes = (uint32_t)read_number("WPTEST_ICD_RECORD_BYTES", 64);
     settings->no_feedback = read_flag("WPTEST_ICD_NO_FEEDBACK");
     settings->old_feedback = read_flag("WPTEST_ICD_OLD_FEEDBACK");
     settings->feedback = (enum icd_feedback)read_word("WPTEST_ICD_FEEDBACK", feedbacks, 3);
-    settings->wander = (uint32_t)read_number("WPTEST_ICD_WANDER", 0);
+    const char *wander = getenv("WPTEST_ICD_WANDER");
+    settings->wander = wander && strcmp(wander, "process") == 0
+                           ? 1 + (uint32_t)getpid() % 1000
+                           : (uint32_t)read_number("WPTEST_ICD_WANDER", 0);
     settings->garbage = (uint32_t)read_number("WPTEST_ICD_GARBAGE", 0);
     settings->uncached = read_number("WPTEST_ICD_UNCACHED", 0);
     settings->serialize = read_flag("WPTEST_ICD_SERIALIZE");

@@ -51,6 +51,7 @@ struct icd_settings {
     bool no_feedback;
     bool old_feedback;
     enum icd_feedback feedback;
+    uint64_t key;
     uint32_t wander;
     uint32_t garbage;
     uint64_t uncached; /* pipelines of the process that no cache takes up */

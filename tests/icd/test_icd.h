@@ -22,6 +22,7 @@
  *     WPTEST_ICD_WITHOUT=A,B       extensions it does not offer, commands it does not have
  *
  *   How it compiles
+ *     WPTEST_ICD_KEY=1             what vkGetPipelineKeyKHR tells
  *     WPTEST_ICD_COMPILE_US=0      busy time of each pipeline that no cache holds
  *     WPTEST_ICD_RECORD_BYTES=64   size of one pipeline in cache data
  *     WPTEST_ICD_NO_FEEDBACK=1     creation feedback is left as it came
@@ -31,7 +32,8 @@
  *                                  Mesa on libraries without a shader)
  *     WPTEST_ICD_UNCACHED=0        so many pipelines of the process, the first ones, go to no cache
  *     WPTEST_ICD_WANDER=0          the records stand that many places further on, the first ones
- *                                  last, with four zero bytes for each place behind them all
+ *                                  last, with four zero bytes for each place behind them all;
+ *                                  process: as many as its process id says
  *     WPTEST_ICD_GARBAGE=0         what the last four bytes of each record are, meaning nothing
  *     WPTEST_ICD_SERIALIZE=1       every cache must have its user alone, as one that was created
  *                                  externally synchronized

@@ -60,6 +60,7 @@ static const struct policy_member {
     {"single_cache", offsetof(struct policy, single_cache), POLICY_SINGLE_CACHE, true},
     {"strict", offsetof(struct policy, strict), POLICY_STRICT, true},
     {"snapshot_at_exit", offsetof(struct policy, snapshot_at_exit), POLICY_SNAPSHOT_AT_EXIT, true},
+    {"pipeline_key", offsetof(struct policy, pipeline_key), POLICY_NO_PIPELINE_KEY, false},
 };
 #define MEMBER_COUNT (sizeof policy_members / sizeof *policy_members)
 

@@ -67,9 +67,9 @@ const struct verb verb_doctor = {
         "Checks the Vulkan loader and the layer's manifests, each device's driver and\n"
         "what the layer may do with it, the environment, the directory of the caches, and\n"
         "the remote that WARMPIPE_REMOTE names.\n"
-        "On each device it compiles a small pipeline twice: with a cache that it saves\n"
-        "and loads, and under the layer in a temporary directory; both in processes of\n"
-        "their own. Prints one line for each finding: 'ok', 'note' or 'problem', and what\n"
+        "On each device it compiles small pipelines, in processes of their own: with\n"
+        "caches that it saves and loads, or merges, and under the layer in a temporary\n"
+        "directory. Prints one line for each finding: 'ok', 'note' or 'problem', and what\n"
         "to do about it. The last line counts problems and notes.\n\n"
         "Exit status: 0 it works, 1 there is a problem.",
     .options = options,

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of `warmpipe doctor`. Each part checks one thing and tells what it finds. From bottom
  * to top: findings.c; storage.c, variables.c, loader.c, remote.c; driver_cache.c, which uses
- * storage.c; devices.c, which uses driver_cache.c; cmd_doctor.c, which calls all. Single-threaded.
+ * storage.c; probes.c; devices.c, which uses these two; cmd_doctor.c, which calls all.
+ * Single-threaded.
  */
 #ifndef WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
 #define WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/driver/identity.h"
 #include "common/settings/config.h"
@@ -44,6 +46,13 @@ struct child_end {
 struct child_end doctor_try(void (*work)(void *answer, const void *task), const void *task,
                             unsigned seconds, void *ret_answer, size_t size);
 
+/* How long a child process may take, seconds. */
+#define DOCTOR_CHILD_SECONDS 60
+
+/* Whether a child has not answered; tells that as a problem: "a process that DOING dies". */
+bool doctor_child_died(struct doctor *doctor, const char *check, struct child_end end,
+                       const char *doing);
+
 /* Checks the loader, and whether programs get the layer. False: there is no loader, so nothing else
  * about Vulkan can be checked. */
 bool doctor_check_loader(struct doctor *doctor);
@@ -61,6 +70,14 @@ void doctor_check_variables(struct doctor *doctor);
 /* Checks each device: what the layer may do with its driver, whether the driver's pipeline cache
  * works, and whether the layer makes a second start warm. */
 void doctor_check_devices(struct doctor *doctor);
+
+/* Tries what the driver of the device of this index does with its pipeline caches, without the
+ * layer: compute and graphics pipelines, what it says of hits, the sizes of its data, and, if
+ * may_merge, merges. False: its data cannot be kept, or is of no use. */
+bool doctor_check_driver(struct doctor *doctor, uint32_t index, bool may_merge);
+
+/* Two starts under the layer: the second must load what the first saved. */
+void doctor_check_layer_starts(struct doctor *doctor, uint32_t index);
 
 /* Checks the shader cache that the device's driver keeps on disk by itself: whether it is on, has a
  * place and room, and outlives a container. */

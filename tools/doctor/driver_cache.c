@@ -22,7 +22,7 @@
 #define CHECK "driver_disk_cache"
 
 /* VkDriverId of drivers that headers of Debian 12 do not know. */
-#define DRIVER_ID_NVK        23
+#define DRIVER_ID_NVK        24
 #define DRIVER_ID_HONEYKRISP 26
 
 #define GIB ((uint64_t)1 << 30)

@@ -5,32 +5,30 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "tools/vulkan/small_pipeline.h"
 #include "tools/vulkan/vulkan_loader.h"
 
 #define MAX_FAMILIES 16
 
-/* A compute shader that does nothing, in workgroups of one. */
-/* clang-format off */
-static const uint32_t shader[] = {
-    0x07230203, 0x00010000, 0, 6, 0,     /* SPIR-V 1.0, ids below 6 */
-    2 << 16 | 17, 1,                     /* OpCapability Shader */
-    3 << 16 | 14, 0, 1,                  /* OpMemoryModel Logical GLSL450 */
-    5 << 16 | 15, 5, 4, 0x6e69616d, 0,   /* OpEntryPoint GLCompute %4 "main" */
-    6 << 16 | 16, 4, 17, 1, 1, 1,        /* OpExecutionMode %4 LocalSize 1 1 1 */
-    2 << 16 | 19, 2,                     /* %2 = OpTypeVoid */
-    3 << 16 | 33, 3, 2,                  /* %3 = OpTypeFunction %2 */
-    5 << 16 | 54, 2, 4, 0, 3,            /* %4 = OpFunction %2 None %3 */
-    2 << 16 | 248, 5,                    /* %5 = OpLabel */
-    1 << 16 | 253, 1 << 16 | 56,         /* OpReturn, OpFunctionEnd */
+/* VkPhysicalDevicePipelineBinaryPropertiesKHR, which older headers lack. */
+#define BINARY_EXTENSION        "VK_KHR_pipeline_binary"
+#define STYPE_BINARY_PROPERTIES 1000483004
+struct binary_properties {
+    VkStructureType stype;
+    void *next;
+    VkBool32 internal_cache;
+    VkBool32 internal_cache_control;
+    VkBool32 prefers_internal_cache;
+    VkBool32 precompiled_internal_cache;
+    VkBool32 compressed_data;
 };
-/* clang-format on */
 
 struct probe {
     struct vulkan_loader loader;
     VkPhysicalDevice physical_device;
     VkDevice device;
-    VkShaderModule module;
-    VkPipelineLayout layout;
+    struct small_pipeline objects;
+    bool is_graphics;
     bool feedback; /* creation feedback may be requested */
 };
 
@@ -53,14 +51,28 @@ static bool probe_has_extension(struct probe *probe, const char *name)
     return found;
 }
 
-/* VK_ERROR_FEATURE_NOT_PRESENT: no queue family computes. */
+/* Whether the driver says that its own cache serves better than one of the program's. */
+static bool probe_prefers_own_cache(struct probe *probe)
+{
+    struct binary_properties binary = {.stype = (VkStructureType)STYPE_BINARY_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &binary};
+    PFN_vkGetPhysicalDeviceProperties2 get = GET(probe, vkGetPhysicalDeviceProperties2);
+    if (get && probe_has_extension(probe, BINARY_EXTENSION)) {
+        get(probe->physical_device, &properties);
+    }
+    return binary.prefers_internal_cache;
+}
+
+/* VK_ERROR_FEATURE_NOT_PRESENT: no queue family is for such pipelines. */
 static VkResult probe_create_device(struct probe *probe)
 {
     VkQueueFamilyProperties families[MAX_FAMILIES];
     uint32_t count = MAX_FAMILIES;
     GET(probe, vkGetPhysicalDeviceQueueFamilyProperties)(probe->physical_device, &count, families);
+    const VkQueueFlags wanted = probe->is_graphics ? VK_QUEUE_GRAPHICS_BIT : VK_QUEUE_COMPUTE_BIT;
     uint32_t family = 0;
-    while (family < count && !(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT)) {
+    while (family < count && !(families[family].queueFlags & wanted)) {
         family++;
     }
     if (family == count) {
@@ -113,58 +125,27 @@ static PFN_vkVoidFunction probe_get_command(struct probe *probe, const char *nam
 
 #define GET_DEVICE(probe, name) ((PFN_##name)probe_get_command(probe, #name))
 
-static VkResult probe_create_objects(struct probe *probe)
-{
-    const VkShaderModuleCreateInfo module = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = sizeof shader,
-        .pCode = shader,
-    };
-    const VkPipelineLayoutCreateInfo layout = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-    };
-    VkResult result =
-        GET_DEVICE(probe, vkCreateShaderModule)(probe->device, &module, NULL, &probe->module);
-    if (result == VK_SUCCESS) {
-        result =
-            GET_DEVICE(probe, vkCreatePipelineLayout)(probe->device, &layout, NULL, &probe->layout);
-    }
-    return result;
-}
-
-/* Creates the pipeline, and destroys it again. */
+/* Creates the pipeline, and destroys it again. *ret_hit: the driver says that the cache had it. */
 static VkResult probe_compile(struct probe *probe, VkPipelineCache cache, uint64_t *ret_ns,
-                              struct probe_result *result)
+                              bool *ret_hit, struct probe_result *result)
 {
     VkPipelineCreationFeedback whole = {0};
-    VkPipelineCreationFeedback stage = {0};
+    VkPipelineCreationFeedback stages[2] = {{0}};
     const VkPipelineCreationFeedbackCreateInfo feedback = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO,
         .pPipelineCreationFeedback = &whole,
-        .pipelineStageCreationFeedbackCount = 1,
-        .pPipelineStageCreationFeedbacks = &stage,
+        .pipelineStageCreationFeedbackCount = probe->is_graphics ? 2 : 1,
+        .pPipelineStageCreationFeedbacks = stages,
     };
-    const VkComputePipelineCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .pNext = probe->feedback ? &feedback : NULL,
-        .stage =
-            {
-                .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                .module = probe->module,
-                .pName = "main",
-            },
-        .layout = probe->layout,
-        .basePipelineIndex = -1,
-    };
+    const void *next = probe->feedback ? &feedback : NULL;
     VkPipeline pipeline = VK_NULL_HANDLE;
-    PFN_vkCreateComputePipelines create = GET_DEVICE(probe, vkCreateComputePipelines);
-    uint64_t start = clock_now_ns();
-    VkResult made = create(probe->device, cache, 1, &info, NULL, &pipeline);
+    const uint64_t start = clock_now_ns();
+    const VkResult made = small_pipeline_create(&probe->objects, cache, next, &pipeline);
     *ret_ns = clock_now_ns() - start;
     GET_DEVICE(probe, vkDestroyPipeline)(probe->device, pipeline, NULL);
     result->tells_hits = whole.flags & VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT;
-    result->hit = whole.flags & VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
+    *ret_hit = result->tells_hits &&
+               whole.flags & VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
     return made;
 }
 
@@ -199,7 +180,7 @@ static void probe_round_trip(struct probe *probe, struct probe_result *result)
     size_t size = 0;
     VkResult status = probe_new_cache(probe, NULL, 0, &cold);
     if (status == VK_SUCCESS) {
-        status = probe_compile(probe, cold, &result->cold_ns, result);
+        status = probe_compile(probe, cold, &result->cold_ns, &result->cold_hit, result);
     }
     if (status == VK_SUCCESS) {
         result->step = PROBE_SAVE;
@@ -211,7 +192,7 @@ static void probe_round_trip(struct probe *probe, struct probe_result *result)
         status = probe_new_cache(probe, data, size, &warm);
     }
     if (status == VK_SUCCESS) {
-        status = probe_compile(probe, warm, &result->warm_ns, result);
+        status = probe_compile(probe, warm, &result->warm_ns, &result->hit, result);
     }
     result->step = status == VK_SUCCESS ? PROBE_DONE : result->step;
     result->result = status;
@@ -220,24 +201,68 @@ static void probe_round_trip(struct probe *probe, struct probe_result *result)
     free(data);
 }
 
+/* Bytes of a cache's data; 0: the driver does not tell. */
+static uint64_t probe_cache_size(struct probe *probe, VkPipelineCache cache)
+{
+    void *data = NULL;
+    size_t size = 0;
+    const VkResult result = probe_save(probe, cache, &data, &size);
+    free(data);
+    return result == VK_SUCCESS ? size : 0;
+}
+
+static void probe_merge(struct probe *probe, struct probe_result *result)
+{
+    VkPipelineCache caches[2] = {VK_NULL_HANDLE, VK_NULL_HANDLE};
+    VkResult status = probe_new_cache(probe, NULL, 0, &caches[0]);
+    if (status == VK_SUCCESS) {
+        status = probe_compile(probe, caches[0], &result->cold_ns, &result->cold_hit, result);
+    }
+    if (status == VK_SUCCESS) {
+        result->step = PROBE_MERGE;
+        result->data_size = probe_cache_size(probe, caches[0]);
+        status = probe_new_cache(probe, NULL, 0, &caches[1]);
+    }
+    if (status == VK_SUCCESS) {
+        status = GET_DEVICE(probe, vkMergePipelineCaches)(probe->device, caches[1], 1, &caches[0]);
+        result->merged_size = probe_cache_size(probe, caches[1]);
+        result->left_size = probe_cache_size(probe, caches[0]);
+    }
+    result->step = status == VK_SUCCESS ? PROBE_DONE : result->step;
+    result->result = status;
+    GET_DEVICE(probe, vkDestroyPipelineCache)(probe->device, caches[0], NULL);
+    GET_DEVICE(probe, vkDestroyPipelineCache)(probe->device, caches[1], NULL);
+}
+
+static void probe_create_one(struct probe *probe, struct probe_result *result)
+{
+    result->result =
+        probe_compile(probe, VK_NULL_HANDLE, &result->cold_ns, &result->cold_hit, result);
+    result->step = result->result == VK_SUCCESS ? PROBE_DONE : PROBE_PIPELINE;
+}
+
 static void probe_run(struct probe *probe, enum probe_kind kind, struct probe_result *result)
 {
+    static void (*const parts[])(struct probe * probe, struct probe_result * result) = {
+        [PROBE_COMPUTE] = probe_round_trip,
+        [PROBE_GRAPHICS] = probe_round_trip,
+        [PROBE_MERGING] = probe_merge,
+        [PROBE_CREATE] = probe_create_one,
+    };
+    result->prefers_own = probe_prefers_own_cache(probe);
     result->step = PROBE_PIPELINE;
-    result->result = probe_create_objects(probe);
-    if (result->result == VK_SUCCESS && kind == PROBE_ROUND_TRIP) {
-        probe_round_trip(probe, result);
-    } else if (result->result == VK_SUCCESS) {
-        result->result = probe_compile(probe, VK_NULL_HANDLE, &result->cold_ns, result);
-        result->step = result->result == VK_SUCCESS ? PROBE_DONE : PROBE_PIPELINE;
+    result->result = small_pipeline_open(&probe->objects, probe->device,
+                                         GET(probe, vkGetDeviceProcAddr), probe->is_graphics);
+    if (result->result == VK_SUCCESS) {
+        parts[kind](probe, result);
     }
-    GET_DEVICE(probe, vkDestroyPipelineLayout)(probe->device, probe->layout, NULL);
-    GET_DEVICE(probe, vkDestroyShaderModule)(probe->device, probe->module, NULL);
+    small_pipeline_close(&probe->objects);
     GET_DEVICE(probe, vkDestroyDevice)(probe->device, NULL);
 }
 
 void vulkan_probe(enum probe_kind kind, uint32_t index, struct probe_result *ret_result)
 {
-    struct probe probe = {0};
+    struct probe probe = {.is_graphics = kind == PROBE_GRAPHICS};
     struct probe_result result = {.step = PROBE_INSTANCE, .result = VK_ERROR_INITIALIZATION_FAILED};
     if (!vulkan_loader_open(&probe.loader)) {
         result.result = vulkan_loader_create_instance(&probe.loader, VK_API_VERSION_1_3);

@@ -40,7 +40,8 @@ static const struct option_spec options[] = {
     [OPTION_APP] = VERB_APP_OPTION,
     [OPTION_DEVICE] = {"device", 0, "N", "for this device only, by its index"},
     [OPTION_JOBS] = {"jobs", 'j', "N", "threads; otherwise half as many as there are cores"},
-    [OPTION_FORCE] = {"force", 'f', NULL, "also where there is a cache: it may lack some"},
+    [OPTION_FORCE] = {"force", 'f', NULL,
+                      "also where there is a cache, or the driver's key differs"},
     [OPTION_TIMEOUT] = {"timeout", 0, "S",
                         "seconds that a driver may take at a time; otherwise 300"},
     [OPTION_DIR] = VERB_DIR_OPTION,
@@ -179,6 +180,7 @@ static void warm_identity(struct warming *warming, const char *app,
         .device = device,
         .jobs = warming->jobs,
         .timeout_ns = warming->timeout_ns,
+        .any_key = warming->arguments->values[OPTION_FORCE],
         .offer_only = warming->arguments->values[OPTION_DRY_RUN],
     };
     policy_of_settings(&warming->config, identity, &target.policy);
@@ -393,7 +395,8 @@ const struct verb verb_warm = {
         "What crashes or hangs the driver is skipped from then on, by programs too, and\n"
         "all else is tried. Where a device lacks something, it says how many of the\n"
         "program's pipelines it covers, and by name which extension, feature or limit\n"
-        "(not in a dry run) the others need.\n\n"
+        "(not in a dry run) the others need. Where the driver says that it compiles\n"
+        "otherwise here than in the program (other_pipeline_key), nothing is compiled.\n\n"
         "Exit status: 0 fine, or nothing to do; 1 something could not be replayed as it\n"
         "should; 2 not done.",
     .options = options,

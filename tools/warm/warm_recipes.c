@@ -11,9 +11,6 @@
 #include "tools/cli/output.h"
 #include "tools/recipes/judge.h"
 
-/* Version, vendorID and deviceID come first in an environment: docs/FORMAT.md. */
-#define WARM_ENVIRONMENT_DEVICE_END 12
-
 /* Opening files. */
 
 static bool warm_recipes_fail(const char *path, enum status reason)
@@ -158,8 +155,7 @@ static void warm_recipes_decode(const struct warm_recipes *recipes,
         environment->decoded = environment_decode(data, size);
     }
     if (environment->decoded) {
-        environment->meaning = digest_of((const char *)data + WARM_ENVIRONMENT_DEVICE_END,
-                                         size - WARM_ENVIRONMENT_DEVICE_END);
+        environment->meaning = environment_meaning(data, size);
     }
 }
 
@@ -188,6 +184,7 @@ static size_t warm_recipes_unite(struct warm_recipes *recipes, struct warm_envir
             environment_free(list[i].decoded);
         } else {
             list[i].index = recipes->environment_count;
+            recipes->meanings[recipes->environment_count] = list[i].meaning;
             recipes->environments[recipes->environment_count++] = list[i].decoded;
         }
     }
@@ -228,8 +225,9 @@ static bool warm_recipes_take_all(struct warm_recipes *recipes)
     }
     struct warm_environment *list = calloc(use_count + 1, sizeof *list);
     recipes->environments = calloc(use_count + 1, sizeof(*recipes->environments));
+    recipes->meanings = calloc(use_count + 1, sizeof *recipes->meanings);
     recipes->items = calloc(use_count + 1, sizeof *recipes->items);
-    const bool enough_memory = list && recipes->environments && recipes->items;
+    const bool enough_memory = list && recipes->environments && recipes->meanings && recipes->items;
     for (size_t i = 0; enough_memory && i < recipes->file_count; i++) {
         const size_t count = recipes_uses(recipes->files[i], &uses);
         for (size_t j = 0; j < count; j++) {
@@ -308,6 +306,7 @@ void warm_recipes_close(struct warm_recipes *recipes)
     spirv_validator_delete(recipes->validator);
     free(recipes->environments);
     free(recipes->items);
+    free(recipes->meanings);
     free(recipes->files);
     *recipes = (struct warm_recipes){0};
 }

@@ -23,7 +23,8 @@ struct warm_recipes {
     size_t file_count;
     struct spirv_validator *validator; /* NULL: code is trusted */
     struct environment *
-        *environments; /* each once; those that differ in the device alone are one */
+        *environments;       /* each once; those that differ in the device alone are one */
+    struct digest *meanings; /* of each environment: environment_meaning */
     size_t environment_count;
     struct warm_item *items; /* by environment, then the slowest first */
     size_t item_count;

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/driver/pipeline_key.h"
+#include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "tools/warm/warm_cache.h"
 
@@ -24,9 +26,10 @@ struct warm_replay {
     const struct warm_target *target;
     struct warm_shared *shared;
     struct warm_cache cache;
-    pthread_mutex_t alone; /* where the driver's caches must not be used by two threads */
-    pthread_mutex_t lacks; /* of the shared memory: new names */
-    sigset_t signals;      /* blocked; the main thread waits for them */
+    struct pipeline_keys keys; /* of the program's devices */
+    pthread_mutex_t alone;     /* where the driver's caches must not be used by two threads */
+    pthread_mutex_t lacks;     /* of the shared memory: new names */
+    sigset_t signals;          /* blocked; the main thread waits for them */
     uint64_t next_save_ns;
 };
 
@@ -217,6 +220,30 @@ static void replay_note_lack(void *user, const char *name)
     needs->lacks |= replay_lack_bit(needs->process, name);
 }
 
+static void replay_skip(struct warm_replay *process, const size_t *items, size_t count,
+                        enum warm_outcome outcome, uint32_t lacks)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct warm_item_state *item = &process->shared->items[items[i]];
+        atomic_store(&item->lacks, lacks);
+        atomic_store(&item->outcome, (uint8_t)outcome);
+    }
+}
+
+/* Whether what is compiled on this device is what the program's device compiles. Where nobody
+ * knows: yes. */
+static bool replay_has_programs_key(const struct warm_replay *process,
+                                    const struct warm_vulkan *vulkan, uint32_t environment)
+{
+    const struct warm_target *target = process->target;
+    const struct digest device =
+        pipeline_key_device(target->digest, target->recipes->meanings[environment]);
+    const struct pipeline_key *key = pipeline_keys_find(&process->keys, device);
+    struct digest here;
+    return target->any_key || !key || !target->policy.pipeline_key ||
+           !pipeline_key_query(vulkan->get, vulkan->device, &here) || digest_equal(here, key->key);
+}
+
 static void replay_environment(struct warm_replay *process, uint32_t index, const size_t *items,
                                size_t count)
 {
@@ -229,15 +256,17 @@ static void replay_environment(struct warm_replay *process, uint32_t index, cons
                              target->offer_only, &vulkan, text, sizeof text, replay_note_lack,
                              &needs)) {
     case WARM_MADE:
-        if (!target->offer_only) {
+        if (target->offer_only) {
+            break;
+        }
+        if (replay_has_programs_key(process, &vulkan, index)) {
             replay_items(process, &vulkan, items, count);
+        } else {
+            replay_skip(process, items, count, WARM_OTHER_KEY, 0);
         }
         break;
     case WARM_NOT_MADE:
-        for (size_t i = 0; i < count; i++) {
-            atomic_store(&shared->items[items[i]].lacks, needs.lacks);
-            atomic_store(&shared->items[items[i]].outcome, WARM_NOT_OFFERED);
-        }
+        replay_skip(process, items, count, WARM_NOT_OFFERED, needs.lacks);
         break;
     case WARM_NO_DEVICE:
         replay_fail(process, text);
@@ -335,6 +364,10 @@ void warm_replay_run(const struct warm_target *target, struct warm_shared *share
         replay_skip_crashed(&process);
     }
     replay_open_cache(&process);
+    struct program_facts facts;
+    if (program_load(target->root, target->app, &facts) == STATUS_ok) {
+        process.keys = facts.keys;
+    }
     size_t end;
     for (size_t i = 0; i < recipes->item_count; i = end) {
         const uint32_t environment = recipes->items[i].environment;

@@ -89,6 +89,7 @@ static const char *report_outcome_id(int outcome)
 {
     return outcome == WARM_CRASHED       ? "crashed"
            : outcome == WARM_NOT_OFFERED ? "not_offered"
+           : outcome == WARM_OTHER_KEY   ? status_id(STATUS_other_pipeline_key)
                                          : replay_outcome_id((enum replay_outcome)outcome);
 }
 
@@ -145,6 +146,11 @@ void warm_report_take(struct warm_report *report, const struct warm_shared *shar
         output_message("warm: '%s' on %s: %s (%s)", report->app, report->device,
                        status_text(shared->save_reason), status_id(shared->save_reason));
     }
+    if (report->counts.of[WARM_OTHER_KEY] > 0) {
+        output_message("warm: '%s' on %s: %s; set the variables that the program is started with, "
+                       "or use --force",
+                       report->app, report->device, status_text(STATUS_other_pipeline_key));
+    }
     for (int i = REPLAY_HIT + 1; i < WARM_PENDING; i++) {
         if (report->counts.of[i] > 0) {
             output_message("warm: '%s' on %s: %zu %s", report->app, report->device,
@@ -175,5 +181,5 @@ bool warm_report_is_finding(const struct warm_report *report)
 {
     return report->state == WARM_STATE_NOT_SAVED || report->state == WARM_STATE_INTERRUPTED ||
            report->state == WARM_STATE_FAILED || report->counts.of[WARM_CRASHED] > 0 ||
-           report->counts.of[REPLAY_MISSING] > 0;
+           report->counts.of[WARM_OTHER_KEY] > 0 || report->counts.of[REPLAY_MISSING] > 0;
 }

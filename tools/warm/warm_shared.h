@@ -50,6 +50,7 @@ struct warm_target {
     uint64_t max_blob;   /* bytes: the smaller of the policy's limit and the settings' */
     unsigned jobs;       /* threads */
     uint64_t timeout_ns; /* a pipeline that takes longer counts as a hang */
+    bool any_key;        /* also where the driver's pipeline key is another */
     bool offer_only;     /* replay nothing: only find out what the device offers */
     bool pending_only;   /* not what a process that died has compiled, too: that comes last */
 };
@@ -65,6 +66,7 @@ struct driver_identity warm_basic_identity(const struct driver_identity *identit
 enum warm_outcome {
     WARM_CRASHED = REPLAY_OUTCOME_COUNT, /* crashed or hung the driver, now or before */
     WARM_NOT_OFFERED,                    /* the device lacks something that was enabled */
+    WARM_OTHER_KEY,                      /* the driver compiles otherwise here than there */
     WARM_PENDING,
     WARM_OUTCOME_COUNT
 };

@@ -11,6 +11,7 @@
 #include "spirv/rays_rgen.h"
 #include "spirv/tile_comp.h"
 #include "spirv/vertex_vert.h"
+#include "untyped.h"
 
 static const struct {
     VkShaderStageFlagBits stage;
@@ -19,6 +20,7 @@ static const struct {
 } shaders[] = {
     [SHADER_TILE] = {VK_SHADER_STAGE_COMPUTE_BIT, tile_comp, sizeof tile_comp},
     [SHADER_MATRIX] = {VK_SHADER_STAGE_COMPUTE_BIT, matrix_code, sizeof matrix_code},
+    [SHADER_UNTYPED] = {VK_SHADER_STAGE_COMPUTE_BIT, untyped_code, sizeof untyped_code},
     [SHADER_VERTEX] = {VK_SHADER_STAGE_VERTEX_BIT, vertex_vert, sizeof vertex_vert},
     [SHADER_FRAGMENT] = {VK_SHADER_STAGE_FRAGMENT_BIT, fragment_frag, sizeof fragment_frag},
     [SHADER_LOCAL_READ] = {VK_SHADER_STAGE_FRAGMENT_BIT, local_read_frag, sizeof local_read_frag},
@@ -179,6 +181,14 @@ void create_cooperative_matrix(struct feature_device *device, uint32_t variant)
 {
     struct stage stage;
     stage_fill(device, &stage, SHADER_MATRIX, true, variant);
+    compute_create(device, &stage, device->layout, feature_flags(device), NULL);
+    stage_destroy(device, &stage);
+}
+
+void create_untyped_pointers(struct feature_device *device, uint32_t variant)
+{
+    struct stage stage;
+    stage_fill(device, &stage, SHADER_UNTYPED, true, variant);
     compute_create(device, &stage, device->layout, feature_flags(device), NULL);
     stage_destroy(device, &stage);
 }

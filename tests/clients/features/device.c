@@ -95,8 +95,33 @@ static void open_instance(struct feature_device *device, const struct feature *f
     }
 }
 
-static void open_device(struct feature_device *device, const struct feature *feature)
+/* The feature without what the device has not of it. */
+static struct feature narrow_feature(const struct feature_device *device,
+                                     const struct feature *feature)
 {
+    const bool is_any = strcmp(feature->name, FEATURE_OF_MANY) == 0;
+    struct feature narrow = *feature;
+    int kept = 0;
+    for (int i = 0; i < MAX_NEEDS && is_any && feature->extensions[i]; i++) {
+        if (device_has_extension(device->physical, feature->extensions[i])) {
+            narrow.extensions[kept] = feature->extensions[i];
+            narrow.structs[kept++] = feature->structs[i];
+        }
+    }
+    if (is_any && kept == 0) {
+        feature_skip(feature->extensions[0]);
+    }
+    for (; is_any && kept < MAX_NEEDS; kept++) {
+        narrow.extensions[kept] = NULL;
+        narrow.structs[kept].stype = 0;
+    }
+    return narrow;
+}
+
+static void open_device(struct feature_device *device, const struct feature *whole)
+{
+    const struct feature narrow = narrow_feature(device, whole);
+    const struct feature *feature = &narrow;
     const char *extensions[MAX_NEEDS + 1];
     uint32_t count = 0;
     for (; count < MAX_NEEDS && feature->extensions[count]; count++) {

@@ -40,7 +40,7 @@ struct feature_struct {
     uint32_t members;
 };
 
-enum { MAX_NEEDS = 5 };
+enum { MAX_NEEDS = 8 };
 
 struct feature {
     const char *name;
@@ -48,6 +48,9 @@ struct feature {
     struct feature_struct structs[MAX_NEEDS]; /* up to the first stype of 0 */
     void (*create)(struct feature_device *device, uint32_t variant);
 };
+
+/* Of such a feature a device may have some extensions only, each with its struct. */
+#define FEATURE_OF_MANY "maintenance"
 
 struct feature_options {
     uint32_t variants;
@@ -101,6 +104,7 @@ struct stage {
 enum shader {
     SHADER_TILE,
     SHADER_MATRIX,
+    SHADER_UNTYPED,
     SHADER_VERTEX,
     SHADER_FRAGMENT,
     SHADER_LOCAL_READ,
@@ -127,6 +131,7 @@ void create_robustness(struct feature_device *device, uint32_t variant);
 void create_descriptor_buffer(struct feature_device *device, uint32_t variant);
 void create_generated_commands(struct feature_device *device, uint32_t variant);
 void create_cooperative_matrix(struct feature_device *device, uint32_t variant);
+void create_untyped_pointers(struct feature_device *device, uint32_t variant);
 void create_local_read(struct feature_device *device, uint32_t variant);
 void create_libraries(struct feature_device *device, uint32_t variant);
 void create_library_layouts(struct feature_device *device, uint32_t variant);

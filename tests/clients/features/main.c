@@ -10,6 +10,17 @@
 
 static const struct feature features[] = {
     {"flags2", {"VK_KHR_maintenance5"}, {{STYPE_MAINTENANCE_5_FEATURES, 1}}, create_flags2},
+    {FEATURE_OF_MANY, /* with shader code in the stages, as engines of 2026 do */
+     {"VK_KHR_maintenance5", "VK_KHR_maintenance6", "VK_KHR_maintenance7", "VK_KHR_maintenance8",
+      "VK_KHR_maintenance9", "VK_KHR_maintenance10", "VK_KHR_maintenance11"},
+     {{STYPE_MAINTENANCE_5_FEATURES, 1},
+      {STYPE_MAINTENANCE_6_FEATURES, 1},
+      {STYPE_MAINTENANCE_7_FEATURES, 1},
+      {STYPE_MAINTENANCE_8_FEATURES, 1},
+      {STYPE_MAINTENANCE_9_FEATURES, 1},
+      {STYPE_MAINTENANCE_10_FEATURES, 1},
+      {STYPE_MAINTENANCE_11_FEATURES, 1}},
+     create_flags2},
     {"local_read",
      {"VK_KHR_dynamic_rendering_local_read"},
      {{STYPE_LOCAL_READ_FEATURES, 1}},
@@ -60,6 +71,10 @@ static const struct feature features[] = {
       {PIPELINE_FEATURE(VULKAN_MEMORY_MODEL_FEATURES), 1},
       {PIPELINE_FEATURE(SHADER_FLOAT16_INT8_FEATURES), 1}},
      create_cooperative_matrix},
+    {"untyped_pointers",
+     {"VK_KHR_shader_untyped_pointers"},
+     {{STYPE_UNTYPED_POINTERS_FEATURES, 1}},
+     create_untyped_pointers},
     {"shader_object",
      {"VK_EXT_shader_object"},
      {{STYPE_SHADER_OBJECT_FEATURES, 1}},

@@ -13,11 +13,7 @@
 
 #include <stdint.h>
 
-#define INSTRUCTION(opcode, ...)                                                                   \
-    ((uint32_t)sizeof((const uint32_t[]){__VA_ARGS__}) / 4 + 1) << 16 | (opcode), __VA_ARGS__
-#define ALONE(opcode) 1u << 16 | (opcode)
-#define TEXT(a, b, c, d)                                                                           \
-    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#include "words.h"
 
 enum matrix_id {
     ID_MAIN = 1,
@@ -106,9 +102,5 @@ static const uint32_t matrix_code[] = {
     ALONE(56),
 };
 /* clang-format on */
-
-#undef INSTRUCTION
-#undef ALONE
-#undef TEXT
 
 #endif

@@ -59,6 +59,7 @@ TEST(PolicyFileParse, EveryActionInBothDirections)
         {"single-cache", POLICY_SINGLE_CACHE, "yes", "no"},
         {"strict", POLICY_STRICT, "yes", "no"},
         {"snapshot-at-exit", POLICY_SNAPSHOT_AT_EXIT, "yes", "no"},
+        {"pipeline-key", POLICY_NO_PIPELINE_KEY, "no", "yes"},
     };
     for (const auto &[key, action, asking, lifting] : actions) {
         File asks(std::string("[r]\n") + key + "=" + asking);

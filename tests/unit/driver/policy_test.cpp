@@ -108,6 +108,16 @@ TEST(Policy, TheTableCanBeSwitchedOff)
     EXPECT_EQ(policy.max_blob, 512 * mib);
 }
 
+TEST(PolicyTable, NvidiasDriverIsNotAskedForItsPipelineKey)
+{
+    const policy policy = decide(nvidia(550, 0, 0, 0));
+    EXPECT_FALSE(policy.pipeline_key);
+    EXPECT_TRUE(policy.inject);
+    EXPECT_TRUE(decide(nvidia(550, 0, 0, 0), false).pipeline_key);
+    EXPECT_TRUE(decide(identity_of(0x10de, 24, VK_MAKE_API_VERSION(0, 26, 2, 0))).pipeline_key);
+    EXPECT_TRUE(decide(amd(230)).pipeline_key);
+}
+
 TEST(PolicyTable, SnapshotsAtExitAreForDriversThatWereTried)
 {
     const struct {

@@ -36,7 +36,7 @@ class Program : public ::testing::Test {
 
     program_facts load_all()
     {
-        program_facts facts = {PROGRAM_CACHES_READ_BACK, {}, 1, {}, {}};
+        program_facts facts = {PROGRAM_CACHES_READ_BACK, {}, 1, {}, {}, {}};
         read = program_load(folder.c_str(), "app", &facts);
         return facts;
     }
@@ -400,6 +400,33 @@ TEST_F(Program, RemembersWhatTookADriverLong)
     EXPECT_EQ(facts.slow.count, size_t{SLOW_CALLS_DRIVERS});
     EXPECT_FALSE(slow_calls_find(&facts.slow, {103, 0})) << "the oldest give way";
     EXPECT_TRUE(slow_calls_find(&facts.slow, {104, 0}));
+}
+
+TEST_F(Program, RemembersTheKeysOfTheLatestDevices)
+{
+    for (uint64_t i = 0; i < 20; i++) {
+        const pipeline_key key = {{i, 1}, {2, i}};
+        EXPECT_EQ(program_note_key(folder.c_str(), "app", &key), STATUS_ok);
+    }
+    const pipeline_key again = {{4, 1}, {7, 8}};
+    EXPECT_EQ(program_note_key(folder.c_str(), "app", &again), STATUS_ok);
+    const program_facts facts = load_all();
+    ASSERT_EQ(facts.keys.count, size_t{PIPELINE_KEYS_MAX});
+    EXPECT_FALSE(pipeline_keys_find(&facts.keys, {3, 1})) << "the oldest give way";
+    ASSERT_TRUE(pipeline_keys_find(&facts.keys, {4, 1}));
+    EXPECT_TRUE(digest_equal(pipeline_keys_find(&facts.keys, {4, 1})->key, {7, 8}));
+    EXPECT_TRUE(digest_equal(facts.keys.keys[PIPELINE_KEYS_MAX - 1].device, {4, 1}));
+}
+
+TEST_F(Program, PassesOverWhatIsNoKeyOfADevice)
+{
+    const std::string hex = "0123456789abcdef0123456789abcdef";
+    write(R"({"format":1,"pipeline_keys":"x )" + hex + " " + hex + "- " + hex + "-" + hex + "0 " +
+          hex + "x" + hex + " " + hex + "-" + std::string(32, 'g') + "  " + hex + "-" + hex +
+          " \"}");
+    const program_facts facts = load_all();
+    EXPECT_EQ(read, STATUS_ok);
+    EXPECT_EQ(facts.keys.count, 1u);
 }
 
 TEST_F(Program, PassesOverWhatIsNoTimeOfADriver)

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver's key of a device: a replay whose device has another one compiles nothing, for the
+// program would find none of it.
+#include "paths.h"
+#include "recipes.hpp"
+
+namespace {
+
+constexpr unsigned PIPELINES = 3;
+
+class PipelineKeyTest : public RecipesTest {
+  protected:
+    // A program that has the extension enabled, or has not.
+    Outcome program(bool enabled = true)
+    {
+        environment["WARMPIPE_PREWARM"] = "off";
+        ProgramOptions options;
+        if (enabled) {
+            options.device_extensions = {"VK_KHR_pipeline_binary"};
+        }
+        return run([&] { Program(options).create_compute(0, PIPELINES); });
+    }
+
+    // What the tool says of the one device, where there is no cache any more.
+    json warm(int status, const std::vector<std::string> &options = {})
+    {
+        for (const std::filesystem::path &file : cache_files()) {
+            std::filesystem::remove(file);
+        }
+        std::vector<std::string> command = {WARMPIPE_TOOL, "warm", "--json"};
+        command.insert(command.end(), options.begin(), options.end());
+        const Outcome outcome = execute(command, {Layer::absent, true, status});
+        errors = outcome.errors;
+        const json document = json::parse(outcome.output, nullptr, false);
+        EXPECT_TRUE(document.is_object()) << outcome.output;
+        return document.value("caches", json::array({json::object()})).at(0);
+    }
+
+    std::string errors;
+};
+
+TEST_F(PipelineKeyTest, TheSameKeyIsReplayed)
+{
+    EXPECT_EQ(program().calls("vkGetPipelineKeyKHR"), 1u);
+    const json cache = warm(0);
+    EXPECT_EQ(cache["state"], "warmed");
+    EXPECT_EQ(cache["compiled"], PIPELINES);
+    EXPECT_EQ(cache["other_pipeline_key"], 0);
+}
+
+TEST_F(PipelineKeyTest, NothingIsCompiledForAnotherKey)
+{
+    program();
+    environment["WPTEST_ICD_KEY"] = "2";
+    json cache = warm(1);
+    EXPECT_EQ(cache["state"], "nothing");
+    EXPECT_EQ(cache["compiled"], 0);
+    EXPECT_EQ(cache["other_pipeline_key"], PIPELINES);
+    EXPECT_NE(errors.find("use --force"), std::string::npos) << errors;
+    EXPECT_NE(errors.find("other_pipeline_key"), std::string::npos) << errors;
+    EXPECT_TRUE(cache_files().empty());
+
+    cache = warm(0, {"--force"});
+    EXPECT_EQ(cache["compiled"], PIPELINES);
+}
+
+// The settings of the program have changed, too.
+TEST_F(PipelineKeyTest, TheLatestKeyCounts)
+{
+    program();
+    environment["WPTEST_ICD_KEY"] = "2";
+    for (const std::filesystem::path &file : cache_files()) {
+        std::filesystem::remove(file);
+    }
+    run([&] {
+        ProgramOptions options;
+        options.device_extensions = {"VK_KHR_pipeline_binary"};
+        Program(options).create_compute(0, PIPELINES + 1);
+    });
+    EXPECT_EQ(warm(0)["compiled"], PIPELINES + 1);
+    environment.erase("WPTEST_ICD_KEY");
+    EXPECT_EQ(warm(1)["other_pipeline_key"], PIPELINES + 1);
+}
+
+TEST_F(PipelineKeyTest, AnotherDriverIsNotCompared)
+{
+    program();
+    environment["WPTEST_ICD_KEY"] = "2";
+    update_driver();
+    EXPECT_EQ(warm(0)["compiled"], PIPELINES);
+}
+
+// The layer enables nothing by itself.
+TEST_F(PipelineKeyTest, IsNotAskedForWhereTheProgramHasNotEnabledIt)
+{
+    EXPECT_EQ(program(false).calls("vkGetPipelineKeyKHR"), 0u);
+    environment["WPTEST_ICD_KEY"] = "2";
+    EXPECT_EQ(warm(0)["compiled"], PIPELINES);
+}
+
+TEST_F(PipelineKeyTest, IsNotAskedForWhereThePolicyBarsIt)
+{
+    const std::string nvidia = std::to_string(0x10de);
+    environment["WPTEST_ICD_VENDOR_ID"] = nvidia;
+    environment["WPTEST_ICD_DRIVER_ID"] = "4";
+    EXPECT_EQ(program().calls("vkGetPipelineKeyKHR"), 0u);
+    environment["WPTEST_ICD_KEY"] = "2";
+    EXPECT_EQ(warm(0)["compiled"], PIPELINES);
+}
+
+TEST_F(PipelineKeyTest, ADriverThatDoesNotTellIsNotCompared)
+{
+    program();
+    environment["WPTEST_ICD_FAIL"] = "vkGetPipelineKeyKHR:*=-1";
+    EXPECT_EQ(warm(0)["compiled"], PIPELINES);
+}
+
+} // namespace
