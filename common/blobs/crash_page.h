@@ -19,8 +19,9 @@
  * read-modify-write. A thread takes a slot at its first raise, of all pages alike, and gives it
  * back when it ends; further threads than CRASH_SLOTS are not guarded.
  *
- * The file is locked (flock(2)) as long as its process lives. In the child of a fork the page is
- * replaced by memory that nobody reads. */
+ * The file is locked (flock(2)) as long as its process lives. In the child of a fork, and when the
+ * page is closed, other memory that nobody reads takes its place: the address stays, for a thread
+ * may be on its way there, or exit() looks at all pages. The next page of this process gets it. */
 #ifndef WARMPIPE_BLOBS_CRASH_PAGE_H
 #define WARMPIPE_BLOBS_CRASH_PAGE_H
 
@@ -46,6 +47,9 @@
  * driver has read what it had of the blob before. */
 #define CRASH_COMPILE_NS (10 * CLOCK_MS)
 
+/* A process that lives for so long is not one that somebody kills at each start. */
+#define CRASH_LIFE_NS (2 * CLOCK_S)
+
 /* The layout of the file. Numbers behind the record are in the machine's own byte order. */
 #define CRASH_RECORD_SIZE 80
 #define CRASH_BOOT_SIZE   16
@@ -70,7 +74,9 @@ struct crash_page {
     CRASH_ATOMIC(uint32_t) ended;      /* the process, or its use of the blob, ends in order */
     CRASH_ATOMIC(uint32_t) returned;   /* a creation with the blob has returned */
     CRASH_ATOMIC(uint32_t) passed; /* what the death that it knows of was in has returned here */
-    uint32_t reserved;
+    /* 1: this process goes without the blob; `passed` then says that it has lived for
+     * CRASH_LIFE_NS. In a .strike: such a process was killed sooner. */
+    uint32_t without;
     CRASH_ATOMIC(uint64_t) saved; /* generation of the file that this process wrote last; 0: none */
     CRASH_ATOMIC(uint64_t) saving; /* of the one that it is writing; 0: none */
     struct crash_slot slots[CRASH_SLOTS];
@@ -110,10 +116,15 @@ struct crash_guard {
 bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *record,
                       const struct crash_keys *known);
 
-/* Closes and unmaps; in the child of a fork too. in_use: other threads may be in calls that the
- * guard brackets, or watch them; their stores go to memory of nobody, which stays. Else none may.
- */
-void crash_guard_close(struct crash_guard *guard, bool in_use);
+/* Closes the file; in the child of a fork too. Other threads may be in calls that the guard
+ * brackets: their stores go to memory of nobody. */
+void crash_guard_close(struct crash_guard *guard);
+
+/* The process goes without the blob, and its page says so. Call it before anything else may. */
+void crash_guard_go_without(struct crash_guard *guard);
+
+/* It has lived for CRASH_LIFE_NS. Thread-safe. */
+void crash_guard_live(struct crash_guard *guard);
 
 /* A call; belongs to its thread. */
 struct crash_call {
@@ -157,6 +168,8 @@ struct crash_finding {
     bool stored;   /* in one that uses what the blob holds */
     bool returned; /* as in the page */
     bool passed;
+    bool without; /* as in the page */
+    bool killed;  /* it went without the blob, and was ended soon and not in order */
     uint64_t saved;
     uint64_t saving;
     struct crash_keys keys;

@@ -63,6 +63,7 @@ struct loading_markers {
     bool failed_once; /* one of the blobs has failed once */
     size_t count;
     struct marker markers[MARKERS_MAX];
+    struct marker without; /* of a load that skipped the blob; no id: there is none */
 };
 
 /* How a blob is judged by the markers found in the folder. */
@@ -70,6 +71,7 @@ struct blob_judge {
     struct marker_folder *folder;
     struct loading_markers *markers; /* the new marker is added here */
     bool failed_once;                /* a blob that has failed once is being loaded already */
+    bool is_load;                    /* a start that skips the blob is to be compared */
     bool has_lock;                   /* the caller has the identity's lock */
     unsigned lock_wait_ms;
 };

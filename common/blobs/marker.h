@@ -23,7 +23,10 @@
  *     any → 1 marker_sweep, where no file has this generation any more
  *
  * BLOCKED is: the second death at the same pipeline; the second before a creation has returned; the
- * third. Deaths at pipelines that the blob is not known to hold do not count here: they are no more
+ * third. The start that skips the blob is compared: its marker says that it goes without, and where
+ * it is killed as well, and soon, somebody ends the program, and the blob need not be the reason.
+ * Then a death elsewhere counts as a first one, and only the sixth at one pipeline blocks (decision
+ * 0131). Deaths at pipelines that the blob is not known to hold do not count here: they are no more
  * likely of the blob than of the compile, or of somebody who ends the program meanwhile. But those
  * in a row at one pipeline do: a few of them are one too many (decision 0121).
  *
@@ -102,7 +105,7 @@ void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_
 enum marker_verdict { MARKER_CLEAR, MARKER_FAILED_ONCE, MARKER_BLOCKED };
 
 struct marker_history {
-    uint64_t failure;           /* clear: id of the death that is known, 0: none */
+    uint64_t failure;           /* id of the death that is known now, 0: none; not of `blocked` */
     struct marker_record first; /* of that; blocked: the two processes that died last */
     struct marker_record second;
 };
@@ -138,6 +141,12 @@ struct marker {
  * without one. */
 bool marker_take(struct marker_folder *folder, uint64_t generation,
                  const struct marker_history *history, struct marker *ret_marker);
+
+/* Sets the marker of a process that goes without the blob, since history->failure was found against
+ * it: whether that lives tells what the other has died of. False: there is none, as above, or no
+ * page can be mapped. */
+bool marker_take_without(struct marker_folder *folder, uint64_t generation,
+                         const struct marker_history *history, struct marker *ret_marker);
 
 /* Whether it is a plain record, which is to be dropped when the first creation has returned. */
 bool marker_is_plain(const struct marker *marker);

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 #define DEATHS_OFFSET MARKER_RECORD_SIZE
 
-/* So many repetitions of a death at a pipeline that the blob is not known to hold. */
+/* After so many repetitions of a death at one pipeline no further one is a chance. */
 #define MANY_DEATHS 4
 
 void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_SIZE])
@@ -157,6 +158,19 @@ static bool is_about(const struct marker_record *record, uint64_t generation)
            finding->saving == generation;
 }
 
+static void write_number(const struct marker_folder *folder, const char *name, off_t offset,
+                         const void *number, size_t size)
+{
+    const int fd =
+        openat(folder->fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0) {
+        if (pwrite(fd, number, size, offset) != (ssize_t)size) {
+            /* It counts as it did: the blob is skipped once more, or put away a death later. */
+        }
+        close(fd);
+    }
+}
+
 /* What it counts as goes into the file first. */
 static void make_failure(const struct marker_folder *folder, const struct marker_record *record,
                          uint64_t generation, uint32_t deaths)
@@ -165,18 +179,11 @@ static void make_failure(const struct marker_folder *folder, const struct marker
     char to[MARKER_FAILURE_NAME_SIZE];
     unique_format(record->id, from);
     marker_failure_name(generation, to);
-    const int fd =
-        record->is_page
-            ? openat(folder->fd, from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
-            : -1;
-    if (fd >= 0) {
+    if (record->is_page) {
         uint8_t memory[sizeof deaths];
         struct bytes bytes = {.data = memory, .capacity = sizeof memory};
         bytes_put_u32(&bytes, deaths);
-        if (pwrite(fd, memory, sizeof memory, DEATHS_OFFSET) != (ssize_t)sizeof memory) {
-            /* It counts as its process knew: the blob lives for a death longer. */
-        }
-        close(fd);
+        write_number(folder, from, DEATHS_OFFSET, memory, sizeof memory);
     }
     renameat(folder->fd, from, folder->fd, to);
 }
@@ -186,10 +193,13 @@ static bool is_same_pipeline(const struct marker_record *first, const struct mar
     return crash_keys_share(&first->finding.keys, &second->finding.keys);
 }
 
-/* Whether a death counts, after the one before. */
-static bool is_counted(const struct marker_record *first, const struct marker_record *second)
+/* What a death makes of the count. One that did not know of the last begins it; one elsewhere too,
+ * where somebody ends the program at every start. */
+static uint32_t count_death(const struct marker_record *first, const struct marker_record *second)
 {
-    return second->finding.stored || is_same_pipeline(first, second);
+    const bool is_same = first && is_same_pipeline(first, second);
+    const bool continues = first && (is_same || !first->finding.without);
+    return (continues ? first->deaths : 0) + (second->finding.stored || is_same);
 }
 
 /* Whether the second death is one too many. What died at pipelines that the blob was not known to
@@ -197,11 +207,38 @@ static bool is_counted(const struct marker_record *first, const struct marker_re
 static bool is_blocking(const struct marker_record *first, const struct marker_record *second)
 {
     const bool is_same = is_same_pipeline(first, second);
-    if (second->finding.stored) {
-        return first->finding.stored &&
-               (is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned));
+    if (!second->finding.stored) {
+        return is_same && first->deaths >= MANY_DEATHS;
     }
-    return is_same && first->deaths >= MANY_DEATHS;
+    if (first->finding.without) {
+        return is_same && first->deaths > MANY_DEATHS;
+    }
+    return first->finding.stored &&
+           (is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned));
+}
+
+/* Whether the dead process was to show how long the program lives without the blob, after this
+ * death, and was killed soon. */
+static bool is_doubt(const struct marker_record *first, const struct marker_record *dead,
+                     uint64_t generation)
+{
+    return dead->finding.killed && dead->generation == generation && dead->failure == first->id;
+}
+
+/* Notes in the strike that a process without the blob did not live either. */
+static void judge_doubts(const struct marker_folder *folder, uint64_t generation,
+                         struct marker_record *first)
+{
+    char name[MARKER_FAILURE_NAME_SIZE];
+    marker_failure_name(generation, name);
+    for (size_t i = 0; i < folder->dead_count && !first->finding.without; i++) {
+        if (first->is_page && is_doubt(first, &folder->dead[i], generation)) {
+            const uint32_t without = 1;
+            first->finding.without = true;
+            write_number(folder, name, offsetof(struct crash_page, without), &without,
+                         sizeof without);
+        }
+    }
 }
 
 enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t generation,
@@ -210,6 +247,9 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
     struct marker_history history = {0};
     bool failed = read_failure(folder, generation, &history.first);
     const uint64_t failure = failed ? history.first.id : 0;
+    if (failed) {
+        judge_doubts(folder, generation, &history.first);
+    }
     for (size_t i = 0; failed && i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
         if (is_about(dead, generation) && dead->failure == failure && dead->finding.died &&
@@ -220,32 +260,26 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
         }
     }
     enum marker_verdict verdict = MARKER_CLEAR;
-    bool is_known = failed; /* the known death is the one that markers may name */
+    uint64_t stands = failure; /* id of the strike that there is */
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
         if (!is_about(dead, generation)) {
             continue;
         }
-        const bool knew = is_known && dead->failure == failure;
-        if (!dead->finding.died) {
+        const bool knew = failure != 0 && stands == failure && dead->failure == failure;
+        if (dead->finding.died && (stands == 0 || knew)) {
+            make_failure(folder, dead, generation, count_death(knew ? &history.first : NULL, dead));
+            stands = dead->id;
+        } else {
             if (knew && dead->finding.passed) {
                 remove_failure(folder, generation);
-                failed = is_known = false;
+                stands = 0;
             }
             remove_marker(folder, dead);
-            continue;
         }
-        if (!failed || knew) {
-            const bool counts = knew ? is_counted(&history.first, dead) : dead->finding.stored;
-            make_failure(folder, dead, generation, (knew ? history.first.deaths : 0) + counts);
-            failed = true;
-            is_known = false;
-        } else {
-            remove_marker(folder, dead);
-        }
-        verdict = MARKER_FAILED_ONCE;
+        verdict = dead->finding.died ? MARKER_FAILED_ONCE : verdict;
     }
-    history.failure = is_known ? failure : 0;
+    history.failure = stands;
     *ret_history = history;
     return verdict;
 }

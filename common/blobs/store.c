@@ -79,6 +79,14 @@ static void drop_markers(const struct store *store, struct loading_markers *mark
     markers->failed_once = false;
 }
 
+static void drop_without(struct store *store)
+{
+    if (store_goes_without(store)) {
+        marker_drop(&store->loading.without, store->files.loading_path, false);
+        store->loading.without = (struct marker){0};
+    }
+}
+
 void store_close(struct store *store)
 {
     if (!store) {
@@ -89,6 +97,7 @@ void store_close(struct store *store)
     store_abort(store);
     if (store_is_ours(store)) {
         drop_markers(store, &store->loading, false);
+        drop_without(store);
     }
     free_foreign(store);
     identity_files_free(&store->files);
@@ -115,7 +124,18 @@ void store_survived(struct store *store)
     if (store_is_ours(store)) {
         drop_markers(store, &store->loading, true);
         drop_markers(store, &store->merging, true);
+        drop_without(store);
     }
+}
+
+bool store_goes_without(const struct store *store)
+{
+    return store->loading.without.id != 0;
+}
+
+void store_live(struct store *store)
+{
+    crash_guard_live(&store->loading.without.guard);
 }
 
 struct crash_guard *store_guard(struct store *store)
@@ -148,6 +168,9 @@ void store_leave(struct store *store)
     for (size_t i = 0; store_is_ours(store) && i < store->loading.count; i++) {
         marker_leave(&store->loading.markers[i], store->files.loading_path);
     }
+    if (store_is_ours(store) && store_goes_without(store)) {
+        marker_leave(&store->loading.without, store->files.loading_path);
+    }
 }
 
 void store_forget(struct store *store)
@@ -173,6 +196,7 @@ static enum status read_blob(const struct store *store, struct marker_folder *fo
     const struct blob_judge judge = {
         .folder = folder,
         .markers = markers,
+        .is_load = markers == &store->loading,
         .failed_once = store->loading.failed_once || store->merging.failed_once,
         .has_lock = store->lock_fd >= 0,
         .lock_wait_ms = store->lock_wait_ms,
@@ -199,6 +223,7 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
         return STATUS_forked;
     }
     drop_markers(store, &store->loading, true);
+    drop_without(store);
     int directory_fd;
     enum status reason = open_program_folder(store, false, &directory_fd);
     if (reason != STATUS_ok) {

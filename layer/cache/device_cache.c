@@ -56,7 +56,8 @@ struct device_cache {
 
     atomic_bool watching;
     _Atomic uint64_t watch_due_ns;
-    struct crash_watch watch; /* of the worker */
+    struct crash_watch watch;     /* of the worker */
+    _Atomic uint64_t lives_at_ns; /* when this start without a suspect blob has lived; 0: never */
 };
 
 /* The policy as this device, these settings and this process narrow it. */
@@ -155,6 +156,24 @@ static void device_cache_work_watch(struct device_cache *device_cache)
     }
 }
 
+/* A start without a suspect blob shows whether the program lives. */
+static void device_cache_watch_life(struct device_cache *device_cache)
+{
+    if (store_goes_without(device_cache->writer.store)) {
+        atomic_store(&device_cache->lives_at_ns, clock_now_ns() + CRASH_LIFE_NS);
+        worker_wake(&device_cache->client);
+    }
+}
+
+static void device_cache_work_life(struct device_cache *device_cache)
+{
+    const uint64_t lives_at_ns = atomic_load(&device_cache->lives_at_ns);
+    if (lives_at_ns != 0 && clock_now_ns() >= lives_at_ns) {
+        store_live(device_cache->writer.store);
+        atomic_store(&device_cache->lives_at_ns, 0);
+    }
+}
+
 /* Brackets the driver calls of a load, by the worker or by a thread of the program. */
 static bool device_cache_enter_load(struct device_cache *device_cache, bool is_worker)
 {
@@ -184,6 +203,7 @@ static bool device_cache_load_blob(struct device_cache *device_cache, bool is_wo
     struct store_blob blob;
     const enum status reason = cache_writer_load(&device_cache->writer, &blob);
     if (reason != STATUS_ok) {
+        device_cache_watch_life(device_cache);
         device_cache_reject(device_cache, reason);
         return false;
     }
@@ -357,17 +377,23 @@ bool device_cache_settle_load(struct device_cache *device_cache)
 
 /* The worker's client. */
 
+static uint64_t device_cache_earlier(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
 static uint64_t device_cache_due(struct worker_client *client, uint64_t now_ns)
 {
     struct device_cache *device_cache = WORKER_OWNER(client, struct device_cache, client);
     if (atomic_load(&device_cache->load_ahead) == LOAD_WANTED) {
         return now_ns;
     }
-    const uint64_t watch = atomic_load(&device_cache->watching)
-                               ? atomic_load(&device_cache->watch_due_ns)
-                               : UINT64_MAX;
-    const uint64_t step = cache_writer_due(&device_cache->writer, now_ns);
-    return watch < step ? watch : step;
+    const uint64_t lives_at_ns = atomic_load(&device_cache->lives_at_ns);
+    uint64_t due = cache_writer_due(&device_cache->writer, now_ns);
+    if (atomic_load(&device_cache->watching)) {
+        due = device_cache_earlier(due, atomic_load(&device_cache->watch_due_ns));
+    }
+    return lives_at_ns != 0 ? device_cache_earlier(due, lives_at_ns) : due;
 }
 
 static void device_cache_work(struct worker_client *client)
@@ -379,6 +405,7 @@ static void device_cache_work(struct worker_client *client)
     }
     device_cache_load_ahead(device_cache);
     device_cache_work_watch(device_cache);
+    device_cache_work_life(device_cache);
     cache_writer_work(&device_cache->writer, device_cache_loaded_cache(device_cache));
 }
 

@@ -215,6 +215,31 @@ TEST_F(CrashGuardTest, KillsWhileSomethingNewIsCompiledPutNothingAway)
     }
 }
 
+// Somebody ends the program at every start, and always while it asks for what the blob holds. With
+// the blob or without it: that tells it from a blob that kills.
+TEST_F(CrashGuardTest, KillsAtEveryStartPutNothingAway)
+{
+    make_good_blob();
+    for (unsigned i = 0; i < 8; ++i) {
+        run(
+            [] {
+                leak_from_here_on();
+                auto *owner = new Program;
+                test_icd_on_call(
+                    [](const char *command, void *) {
+                        if (std::string(command) == "vkCreateComputePipelines") {
+                            raise(SIGKILL);
+                        }
+                    },
+                    nullptr);
+                owner->create(Kind::compute, 0);
+            },
+            {Layer::any, true, -SIGKILL});
+        EXPECT_FALSE(is_put_away()) << i;
+    }
+    EXPECT_EQ(state_of_a_start(), "loaded");
+}
+
 // Not even the next start goes without the blob.
 TEST_F(CrashGuardTest, ADeathInALongCallIsNone)
 {

@@ -206,6 +206,26 @@ class Markers : public testing::Test {
         return verdict;
     }
 
+    enum class Without { killed, lives, ends };
+
+    // The start that finds a death and goes without the blob.
+    marker_verdict go_without(Without how, uint64_t of = generation) const
+    {
+        marker_verdict verdict = MARKER_CLEAR;
+        Found found(*this);
+        verdict = found.judge(of);
+        Holder([&] {
+            auto *taken = new marker();
+            EXPECT_TRUE(marker_take_without(&found.folder, of, &found.history, taken));
+            if (how == Without::lives) {
+                crash_guard_live(&taken->guard);
+            } else if (how == Without::ends) {
+                marker_drop(taken, folder_path().c_str(), false);
+            }
+        }).end();
+        return verdict;
+    }
+
     Scratch scratch;
 };
 
@@ -502,6 +522,71 @@ TEST_F(Markers, OfADeathAreNotDisprovedByOtherPipelines)
     EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
     EXPECT_EQ(live({}), MARKER_FAILED_ONCE);
     EXPECT_EQ(live({{}, {another, third}}), MARKER_CLEAR);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+// Somebody ends the program at every start: with the blob and without.
+TEST_F(Markers, OfDeathsProveNothingWhereTheProgramDiesWithoutTheBlobAsWell)
+{
+    for (int i = 0; i < 5; i++) {
+        EXPECT_EQ(live({{pipeline}}), MARKER_CLEAR) << i;
+        EXPECT_EQ(go_without(Without::killed), MARKER_FAILED_ONCE) << i;
+    }
+    EXPECT_EQ(live({{}, {pipeline}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_CLEAR);
+    EXPECT_TRUE(names().empty());
+}
+
+// Somebody may be impatient with a program that starts cold, too.
+TEST_F(Markers, OfSixDeathsAtOnePipelineBlockWhateverElseDies)
+{
+    for (int i = 0; i < 5; i++) {
+        EXPECT_EQ(live({{pipeline}}), MARKER_CLEAR) << i;
+        EXPECT_EQ(go_without(Without::killed), MARKER_FAILED_ONCE) << i;
+    }
+    EXPECT_EQ(live({{pipeline}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+TEST_F(Markers, OfDeathsElsewhereBeginAnewWhereTheProgramDiesWithoutTheBlobAsWell)
+{
+    for (uint64_t i = 0; i < 9; i++) {
+        EXPECT_EQ(live({{pipeline + i}, {another}}), MARKER_CLEAR) << i;
+        EXPECT_EQ(go_without(Without::killed), MARKER_FAILED_ONCE) << i;
+    }
+    EXPECT_EQ(live({{pipeline + 8}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(go_without(Without::lives), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{pipeline + 8}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED) << "it lives without";
+}
+
+TEST_F(Markers, OfASecondDeathBlockWhereTheProgramLivesWithoutTheBlob)
+{
+    for (Without how : {Without::lives, Without::ends}) {
+        EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+        EXPECT_EQ(go_without(how), MARKER_FAILED_ONCE);
+        EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+        Found found(*this);
+        EXPECT_EQ(found.judge(), MARKER_BLOCKED);
+        marker_forget(&found.folder, generation);
+    }
+    EXPECT_TRUE(names().empty());
+}
+
+// It was to tell of another death.
+TEST_F(Markers, OfAProcessWithoutTheBlobTellOfTheDeathThatItNames)
+{
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    auto early = std::make_unique<Holder>([&] {
+        Found found(*this);
+        EXPECT_EQ(found.judge(), MARKER_FAILED_ONCE);
+        EXPECT_TRUE(marker_take_without(&found.folder, generation, &found.history, new marker()));
+    });
+    EXPECT_EQ(live({{}, {pipeline}}), MARKER_CLEAR);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    early->end();
+    EXPECT_EQ(go_without(Without::lives), MARKER_FAILED_ONCE);
     EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
     EXPECT_EQ(judge(), MARKER_BLOCKED);
 }
