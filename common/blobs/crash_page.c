@@ -186,6 +186,7 @@ bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *rec
     }
     atomic_store(&crash_places[place].page, page);
     guard->known = *known;
+    guard->without = false;
     atomic_store(&guard->passed, 0);
     guard->file = file_keep(fd);
     crash_boot_id(page->boot);
@@ -208,15 +209,8 @@ void crash_guard_close(struct crash_guard *guard)
 
 void crash_guard_go_without(struct crash_guard *guard)
 {
-    atomic_load(&guard->page)->without = 1;
-}
-
-void crash_guard_live(struct crash_guard *guard)
-{
-    struct crash_page *page = atomic_load(&guard->page);
-    if (page) {
-        atomic_store(&page->passed, 1);
-    }
+    guard->without = true;
+    atomic_load(&guard->page)->without = CRASH_WITHOUT;
 }
 
 struct crash_call crash_guard_raise(const struct crash_guard *guard, uint64_t key,
@@ -238,9 +232,10 @@ struct crash_call crash_guard_raise(const struct crash_guard *guard, uint64_t ke
     return call;
 }
 
-static bool crash_disproves(uint64_t key, uint64_t known)
+static bool crash_disproves(const struct crash_guard *guard, uint64_t key, uint64_t known)
 {
-    return key == known || (key == CRASH_KEY_LOAD && known == CRASH_KEY_MERGE);
+    return key == known || (key == CRASH_KEY_LOAD && known == CRASH_KEY_MERGE) ||
+           (guard->without && key >= CRASH_KEY_UNKNOWN && known < CRASH_KEY_UNKNOWN);
 }
 
 /* Whoever is the last to pass one tells the page. */
@@ -248,7 +243,7 @@ static void crash_guard_pass(struct crash_guard *guard, struct crash_page *page,
 {
     uint32_t passed = 0;
     for (uint32_t i = 0; i < guard->known.count; i++) {
-        passed |= (uint32_t)crash_disproves(key, guard->known.keys[i]) << i;
+        passed |= (uint32_t)crash_disproves(guard, key, guard->known.keys[i]) << i;
     }
     if ((atomic_load(&guard->passed) & passed) == passed) {
         return;
@@ -294,7 +289,8 @@ void crash_guard_end(struct crash_guard *guard)
 
 bool crash_guard_has_passed(const struct crash_guard *guard)
 {
-    return guard->known.count > 0 && atomic_load(&guard->passed) == (1U << guard->known.count) - 1;
+    return !guard->without && guard->known.count > 0 &&
+           atomic_load(&guard->passed) == (1U << guard->known.count) - 1;
 }
 
 /* Another thread may close a guard meanwhile, so that only the memory of the pages is looked at. */
@@ -353,8 +349,8 @@ void crash_page_read(const void *data, struct crash_finding *ret_finding)
     crash_boot_id(boot);
     struct crash_finding finding = {
         .returned = page.returned != 0,
-        .passed = page.passed != 0 && page.without == 0,
-        .without = page.without != 0,
+        .passed = page.passed != 0,
+        .without = page.without,
         .saved = page.saved,
         .saving = page.saving,
     };
@@ -368,6 +364,6 @@ void crash_page_read(const void *data, struct crash_finding *ret_finding)
     }
     const bool was_ended = page.ended == 0 && memcmp(boot, page.boot, CRASH_BOOT_SIZE) == 0;
     finding.died = was_ended && finding.keys.count > 0;
-    finding.killed = was_ended && finding.without && page.passed == 0;
+    finding.killed = was_ended && page.without != CRASH_NOT_WITHOUT;
     *ret_finding = finding;
 }

@@ -60,6 +60,14 @@ enum crash_state {
     CRASH_INSIDE_OTHER /* nobody knows that the blob holds this pipeline */
 };
 
+/* Of a page: 0, or any other value where its process goes without the blob, after a death. Of a
+ * .strike: what became of that process. */
+enum crash_without {
+    CRASH_NOT_WITHOUT,   /* nobody is known to have been killed without the blob */
+    CRASH_WITHOUT,       /* it was, before it had done what that death was in */
+    CRASH_WITHOUT_PASSED /* soon after that */
+};
+
 struct crash_slot {
     CRASH_ATOMIC(uint64_t) key;
     CRASH_ATOMIC(uint32_t) state;      /* enum crash_state; these three of the thread alone */
@@ -74,9 +82,7 @@ struct crash_page {
     CRASH_ATOMIC(uint32_t) ended;      /* the process, or its use of the blob, ends in order */
     CRASH_ATOMIC(uint32_t) returned;   /* a creation with the blob has returned */
     CRASH_ATOMIC(uint32_t) passed; /* what the death that it knows of was in has returned here */
-    /* 1: this process goes without the blob; `passed` then says that it has lived for
-     * CRASH_LIFE_NS. In a .strike: such a process was killed sooner. */
-    uint32_t without;
+    uint32_t without;              /* enum crash_without */
     CRASH_ATOMIC(uint64_t) saved; /* generation of the file that this process wrote last; 0: none */
     CRASH_ATOMIC(uint64_t) saving; /* of the one that it is writing; 0: none */
     struct crash_slot slots[CRASH_SLOTS];
@@ -108,6 +114,7 @@ struct crash_guard {
     struct file_kept file;
     struct crash_keys known;       /* of the death that is to be disproved */
     CRASH_ATOMIC(uint32_t) passed; /* a bit for each of them */
+    bool without;
 };
 
 /* Makes the page of a file of this process, empty but locked. False, the file untouched but for its
@@ -120,11 +127,9 @@ bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *rec
  * brackets: their stores go to memory of nobody. */
 void crash_guard_close(struct crash_guard *guard);
 
-/* The process goes without the blob, and its page says so. Call it before anything else may. */
+/* The process goes without the blob, and its page says so. Call it before anything else may. A
+ * pipeline that returns there stands for all that is not one: it reads no blob. */
 void crash_guard_go_without(struct crash_guard *guard);
-
-/* It has lived for CRASH_LIFE_NS. Thread-safe. */
-void crash_guard_live(struct crash_guard *guard);
 
 /* A call; belongs to its thread. */
 struct crash_call {
@@ -139,7 +144,8 @@ struct crash_call crash_guard_raise(const struct crash_guard *guard, uint64_t ke
                                     enum crash_state state);
 void crash_guard_lower(struct crash_guard *guard, const struct crash_call *call);
 
-/* The use of the blob ends in order: a death from now on says nothing. */
+/* The use of the blob ends in order, or a process without it has lived for CRASH_LIFE_NS: a death
+ * from now on says nothing. */
 void crash_guard_end(struct crash_guard *guard);
 
 /* Whether a process that knew of a death has done what that one died of, and lives. */
@@ -168,8 +174,8 @@ struct crash_finding {
     bool stored;   /* in one that uses what the blob holds */
     bool returned; /* as in the page */
     bool passed;
-    bool without; /* as in the page */
-    bool killed;  /* it went without the blob, and was ended soon and not in order */
+    uint32_t without; /* as in the page */
+    bool killed;      /* without the blob, soon and not in order */
     uint64_t saved;
     uint64_t saving;
     struct crash_keys keys;

@@ -63,7 +63,6 @@ struct loading_markers {
     bool failed_once; /* one of the blobs has failed once */
     size_t count;
     struct marker markers[MARKERS_MAX];
-    struct marker without; /* of a load that skipped the blob; no id: there is none */
 };
 
 /* How a blob is judged by the markers found in the folder. */

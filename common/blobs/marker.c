@@ -118,12 +118,13 @@ static bool fill_plain(int fd, struct marker_record *record, struct marker *mark
     return true;
 }
 
-/* `first`: the death that is known, NULL: none, or it is not to be disproved by this process. */
-static bool make_marker(struct marker_folder *folder, uint64_t generation, uint64_t failure,
-                        const struct marker_record *first, bool only_page,
+static bool make_marker(struct marker_folder *folder, uint64_t generation,
+                        const struct marker_history *history, bool only_page,
                         struct marker *ret_marker)
 {
     static const struct crash_keys none;
+    const uint64_t failure = history->failure;
+    const struct marker_record *first = failure ? &history->first : NULL;
     struct file_owned file;
     if (!marker_folder_make(folder) || !file_create_owned(folder->fd, NULL, "", &file)) {
         return false;
@@ -148,14 +149,13 @@ static bool make_marker(struct marker_folder *folder, uint64_t generation, uint6
 bool marker_take(struct marker_folder *folder, uint64_t generation,
                  const struct marker_history *history, struct marker *ret_marker)
 {
-    return make_marker(folder, generation, history->failure,
-                       history->failure ? &history->first : NULL, false, ret_marker);
+    return make_marker(folder, generation, history, false, ret_marker);
 }
 
 bool marker_take_without(struct marker_folder *folder, uint64_t generation,
                          const struct marker_history *history, struct marker *ret_marker)
 {
-    if (!make_marker(folder, generation, history->failure, NULL, true, ret_marker)) {
+    if (!make_marker(folder, generation, history, true, ret_marker)) {
         return false;
     }
     crash_guard_go_without(&ret_marker->guard);

@@ -23,12 +23,13 @@
  *     any → 1 marker_sweep, where no file has this generation any more
  *
  * BLOCKED is: the second death at the same pipeline; the second before a creation has returned; the
- * third. The start that skips the blob is compared: its marker says that it goes without, and where
- * it is killed as well, and soon, somebody ends the program, and the blob need not be the reason.
- * Then a death elsewhere counts as a first one, and only the sixth at one pipeline blocks (decision
- * 0131). Deaths at pipelines that the blob is not known to hold do not count here: they are no more
- * likely of the blob than of the compile, or of somebody who ends the program meanwhile. But those
- * in a row at one pipeline do: a few of them are one too many (decision 0121).
+ * third. The start that skips the blob is compared: its marker says that it goes without. Where it
+ * is killed as well, within CRASH_LIFE_NS, somebody ends the program: before it has done what that
+ * death was in, that death says nothing, and the next is a first one; after that, only the fifth at
+ * one pipeline blocks (decision 0131). Deaths at pipelines that the blob is not known to hold do
+ * not count here: they are no more likely of the blob than of the compile, or of somebody who ends
+ * the program meanwhile. But those in a row at one pipeline do: a few of them are one too many
+ * (decision 0121).
  *
  * A marker names the death that it knew of when it was set, so many processes that die at the same
  * time are one death, whoever finds them, in whatever order. No further lock is needed: a process
@@ -105,8 +106,9 @@ void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_
 enum marker_verdict { MARKER_CLEAR, MARKER_FAILED_ONCE, MARKER_BLOCKED };
 
 struct marker_history {
-    uint64_t failure;           /* id of the death that is known now, 0: none; not of `blocked` */
-    struct marker_record first; /* of that; blocked: the two processes that died last */
+    uint64_t failure; /* id of the death that is known now, 0: none; not of `blocked` */
+    struct marker_record
+        first; /* of that, if there is one; blocked: the two processes that died last */
     struct marker_record second;
 };
 

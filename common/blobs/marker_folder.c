@@ -193,12 +193,13 @@ static bool is_same_pipeline(const struct marker_record *first, const struct mar
     return crash_keys_share(&first->finding.keys, &second->finding.keys);
 }
 
-/* What a death makes of the count. One that did not know of the last begins it; one elsewhere too,
- * where somebody ends the program at every start. */
+/* What a death makes of the count. It begins anew with one that did not know of the last, and where
+ * the program is killed at every start: with the blob and without. */
 static uint32_t count_death(const struct marker_record *first, const struct marker_record *second)
 {
     const bool is_same = first && is_same_pipeline(first, second);
-    const bool continues = first && (is_same || !first->finding.without);
+    const bool continues = first && (first->finding.without == CRASH_NOT_WITHOUT ||
+                                     (first->finding.without == CRASH_WITHOUT_PASSED && is_same));
     return (continues ? first->deaths : 0) + (second->finding.stored || is_same);
 }
 
@@ -207,38 +208,82 @@ static uint32_t count_death(const struct marker_record *first, const struct mark
 static bool is_blocking(const struct marker_record *first, const struct marker_record *second)
 {
     const bool is_same = is_same_pipeline(first, second);
-    if (!second->finding.stored) {
-        return is_same && first->deaths >= MANY_DEATHS;
+    if (first->finding.without == CRASH_WITHOUT) {
+        return false;
     }
-    if (first->finding.without) {
-        return is_same && first->deaths > MANY_DEATHS;
+    if (!second->finding.stored || first->finding.without != CRASH_NOT_WITHOUT) {
+        return is_same && first->deaths >= MANY_DEATHS;
     }
     return first->finding.stored &&
            (is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned));
 }
 
-/* Whether the dead process was to show how long the program lives without the blob, after this
- * death, and was killed soon. */
-static bool is_doubt(const struct marker_record *first, const struct marker_record *dead,
-                     uint64_t generation)
+/* What a process without the blob, which is dead or has not lived for long, says of this death. */
+static uint32_t say_without(const struct marker_record *first, const struct marker_record *other,
+                            uint64_t generation)
 {
-    return dead->finding.killed && dead->generation == generation && dead->failure == first->id;
+    const bool is_of_this =
+        other->finding.killed && other->generation == generation && other->failure == first->id;
+    if (!is_of_this) {
+        return CRASH_NOT_WITHOUT;
+    }
+    return other->finding.passed ? CRASH_WITHOUT_PASSED : CRASH_WITHOUT;
 }
 
 /* Notes in the strike that a process without the blob did not live either. */
-static void judge_doubts(const struct marker_folder *folder, uint64_t generation,
-                         struct marker_record *first)
+static void judge_without(const struct marker_folder *folder, uint64_t generation,
+                          struct marker_record *first)
 {
     char name[MARKER_FAILURE_NAME_SIZE];
     marker_failure_name(generation, name);
-    for (size_t i = 0; i < folder->dead_count && !first->finding.without; i++) {
-        if (first->is_page && is_doubt(first, &folder->dead[i], generation)) {
-            const uint32_t without = 1;
-            first->finding.without = true;
+    for (size_t i = 0; i < folder->dead_count && first->finding.without != CRASH_WITHOUT; i++) {
+        const uint32_t without = say_without(first, &folder->dead[i], generation);
+        if (first->is_page && without != CRASH_NOT_WITHOUT) {
+            first->finding.without = without;
             write_number(folder, name, offsetof(struct crash_page, without), &without,
                          sizeof without);
         }
     }
+}
+
+/* The same of one that is still alive: nobody knows yet for how long. */
+static void ask_the_living(const struct marker_folder *folder, uint64_t generation,
+                           struct marker_record *first)
+{
+    DIR *listing = listing_open(folder->fd, ".");
+    const char *name;
+    while ((name = listing_next(listing))) {
+        uint64_t id;
+        struct marker_record record;
+        const int fd =
+            parse_marker_name(name, "", &id)
+                ? openat(folder->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+                : -1;
+        if (fd >= 0) {
+            const bool is_read = read_marker_record(fd, &record);
+            const uint32_t without =
+                is_read ? say_without(first, &record, generation) : CRASH_NOT_WITHOUT;
+            first->finding.without =
+                without != CRASH_NOT_WITHOUT ? without : first->finding.without;
+            close(fd);
+        }
+    }
+    listing_close(listing);
+}
+
+/* The death that is one too many after the first; NULL: there is none. */
+static const struct marker_record *find_blocking(const struct marker_folder *folder,
+                                                 uint64_t generation,
+                                                 const struct marker_record *first)
+{
+    for (size_t i = 0; i < folder->dead_count; i++) {
+        const struct marker_record *dead = &folder->dead[i];
+        if (is_about(dead, generation) && dead->failure == first->id && dead->finding.died &&
+            is_blocking(first, dead)) {
+            return dead;
+        }
+    }
+    return NULL;
 }
 
 enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t generation,
@@ -247,20 +292,23 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
     struct marker_history history = {0};
     bool failed = read_failure(folder, generation, &history.first);
     const uint64_t failure = failed ? history.first.id : 0;
+    const struct marker_record *blocking = NULL;
     if (failed) {
-        judge_doubts(folder, generation, &history.first);
+        judge_without(folder, generation, &history.first);
+        blocking = find_blocking(folder, generation, &history.first);
     }
-    for (size_t i = 0; failed && i < folder->dead_count; i++) {
-        const struct marker_record *dead = &folder->dead[i];
-        if (is_about(dead, generation) && dead->failure == failure && dead->finding.died &&
-            is_blocking(&history.first, dead)) {
-            history.second = *dead;
-            *ret_history = history;
-            return MARKER_BLOCKED;
-        }
+    if (blocking) {
+        ask_the_living(folder, generation, &history.first);
+        blocking = find_blocking(folder, generation, &history.first);
+    }
+    if (blocking) {
+        history.second = *blocking;
+        *ret_history = history;
+        return MARKER_BLOCKED;
     }
     enum marker_verdict verdict = MARKER_CLEAR;
     uint64_t stands = failure; /* id of the strike that there is */
+    const struct marker_record before = history.first;
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
         if (!is_about(dead, generation)) {
@@ -268,10 +316,13 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
         }
         const bool knew = failure != 0 && stands == failure && dead->failure == failure;
         if (dead->finding.died && (stands == 0 || knew)) {
-            make_failure(folder, dead, generation, count_death(knew ? &history.first : NULL, dead));
+            const uint32_t deaths = count_death(knew ? &before : NULL, dead);
+            make_failure(folder, dead, generation, deaths);
             stands = dead->id;
+            history.first = *dead;
+            history.first.deaths = deaths;
         } else {
-            if (knew && dead->finding.passed) {
+            if (knew && dead->finding.passed && !dead->finding.without) {
                 remove_failure(folder, generation);
                 stands = 0;
             }

@@ -79,14 +79,6 @@ static void drop_markers(const struct store *store, struct loading_markers *mark
     markers->failed_once = false;
 }
 
-static void drop_without(struct store *store)
-{
-    if (store_goes_without(store)) {
-        marker_drop(&store->loading.without, store->files.loading_path, false);
-        store->loading.without = (struct marker){0};
-    }
-}
-
 void store_close(struct store *store)
 {
     if (!store) {
@@ -97,7 +89,6 @@ void store_close(struct store *store)
     store_abort(store);
     if (store_is_ours(store)) {
         drop_markers(store, &store->loading, false);
-        drop_without(store);
     }
     free_foreign(store);
     identity_files_free(&store->files);
@@ -124,18 +115,19 @@ void store_survived(struct store *store)
     if (store_is_ours(store)) {
         drop_markers(store, &store->loading, true);
         drop_markers(store, &store->merging, true);
-        drop_without(store);
     }
 }
 
 bool store_goes_without(const struct store *store)
 {
-    return store->loading.without.id != 0;
+    return store->loading.count > 0 && store->loading.markers[0].guard.without;
 }
 
 void store_live(struct store *store)
 {
-    crash_guard_live(&store->loading.without.guard);
+    if (store_goes_without(store)) {
+        crash_guard_end(&store->loading.markers[0].guard);
+    }
 }
 
 struct crash_guard *store_guard(struct store *store)
@@ -167,9 +159,6 @@ void store_leave(struct store *store)
 {
     for (size_t i = 0; store_is_ours(store) && i < store->loading.count; i++) {
         marker_leave(&store->loading.markers[i], store->files.loading_path);
-    }
-    if (store_is_ours(store) && store_goes_without(store)) {
-        marker_leave(&store->loading.without, store->files.loading_path);
     }
 }
 
@@ -223,7 +212,6 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
         return STATUS_forked;
     }
     drop_markers(store, &store->loading, true);
-    drop_without(store);
     int directory_fd;
     enum status reason = open_program_folder(store, false, &directory_fd);
     if (reason != STATUS_ok) {
@@ -470,7 +458,7 @@ static void restart_from_empty(struct store *store)
 /* What was loaded is about to be in the file of this generation as well, or is; 0: in none. */
 static void note_generation(const struct store *store, bool is_saved, uint64_t generation)
 {
-    for (size_t i = 0; i < store->loading.count; i++) {
+    for (size_t i = 0; i < store->loading.count && !store_goes_without(store); i++) {
         struct crash_page *page = atomic_load(&store->loading.markers[i].guard.page);
         if (page) {
             atomic_store(is_saved ? &page->saved : &page->saving, generation);
@@ -522,7 +510,7 @@ static enum status write_cache_file(struct store *store, int directory_fd, const
     }
     if (reason == STATUS_ok) {
         store->known = generation;
-        for (size_t i = 0; i < store->loading.count; i++) {
+        for (size_t i = 0; i < store->loading.count && !store_goes_without(store); i++) {
             store->loading.markers[i].generation = generation;
         }
     }

@@ -264,19 +264,25 @@ TEST_F(CrashPage, ADeathIsDisprovedWhenAllItWasInHasReturned)
 
 TEST_F(CrashPage, TellsOfAProcessThatWentWithoutTheBlobAndWasEnded)
 {
-    const auto go_without = [&] {
-        crash_guard *guard = open_guard();
+    const auto go_without = [&](uint64_t known) {
+        crash_guard *guard = open_guard({1, {known}});
         crash_guard_go_without(guard);
         return guard;
     };
-    Holder([&] { go_without(); }).end();
+    Holder([&] { call(go_without(key), other_key); }).end();
     EXPECT_TRUE(find().killed);
-    EXPECT_FALSE(find().died);
-    Holder([&] { crash_guard_live(go_without()); }).end();
+    EXPECT_FALSE(find().passed);
+    Holder([&] { crash_guard_end(go_without(key)); }).end();
     EXPECT_FALSE(find().killed);
-    EXPECT_FALSE(find().passed) << "it has passed nothing";
-    Holder([&] { crash_guard_end(go_without()); }).end();
-    EXPECT_FALSE(find().killed);
+    Holder([&] {
+        crash_guard *guard = go_without(key);
+        call(guard, key);
+        EXPECT_FALSE(crash_guard_has_passed(guard)) << "that disproves nothing";
+    }).end();
+    EXPECT_TRUE(find().killed);
+    EXPECT_TRUE(find().passed);
+    Holder([&] { call(go_without(CRASH_KEY_LOAD), key); }).end();
+    EXPECT_TRUE(find().passed) << "it has nothing to load";
     Holder([&] { open_guard(); }).end();
     EXPECT_FALSE(find().killed) << "it went with the blob";
 }
