@@ -363,7 +363,8 @@ void crash_page_read(const void *data, struct crash_finding *ret_finding)
         }
     }
     const bool was_ended = page.ended == 0 && memcmp(boot, page.boot, CRASH_BOOT_SIZE) == 0;
-    finding.died = was_ended && finding.keys.count > 0;
-    finding.killed = was_ended && page.without != CRASH_NOT_WITHOUT;
+    const bool is_without = page.without != CRASH_NOT_WITHOUT;
+    finding.died = was_ended && !is_without && finding.keys.count > 0;
+    finding.killed = was_ended && is_without;
     *ret_finding = finding;
 }

@@ -170,7 +170,7 @@ void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE]);
 
 /* What a page of a dead process says. */
 struct crash_finding {
-    bool died;     /* inside a short call, since the machine was started */
+    bool died;     /* with the blob, inside a short call, since the machine was started */
     bool stored;   /* in one that uses what the blob holds */
     bool returned; /* as in the page */
     bool passed;

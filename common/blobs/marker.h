@@ -25,11 +25,11 @@
  * BLOCKED is: the second death at the same pipeline; the second before a creation has returned; the
  * third. The start that skips the blob is compared: its marker says that it goes without. Where it
  * is killed as well, within CRASH_LIFE_NS, somebody ends the program: before it has done what that
- * death was in, that death says nothing, and the next is a first one; after that, only the fifth at
- * one pipeline blocks (decision 0131). Deaths at pipelines that the blob is not known to hold do
- * not count here: they are no more likely of the blob than of the compile, or of somebody who ends
- * the program meanwhile. But those in a row at one pipeline do: a few of them are one too many
- * (decision 0121).
+ * death was in, that death says nothing, and the next is a first one; after that, and for a day,
+ * only the fifth at one pipeline blocks (decision 0131). Deaths at pipelines that the blob is not
+ * known to hold do not count here: they are no more likely of the blob than of the compile, or of
+ * somebody who ends the program meanwhile. But those in a row at one pipeline do: a few of them are
+ * one too many (decision 0121).
  *
  * A marker names the death that it knew of when it was set, so many processes that die at the same
  * time are one death, whoever finds them, in whatever order. No further lock is needed: a process
@@ -121,7 +121,8 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
 /* Removes everything that the folder says about a generation. */
 void marker_forget(const struct marker_folder *folder, uint64_t generation);
 
-/* Removes what the folder says about generations other than these, which are all that exist. */
+/* Removes what the folder says about generations other than these, which are all that exist; where
+ * there are none, all. */
 void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count);
 
 /* A file of generation `to` is about to hold what one of `from` holds: what is known of deaths goes

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/files/file.h"
@@ -16,6 +18,11 @@
 
 /* After so many repetitions of a death at one pipeline no further one is a chance. */
 #define MANY_DEATHS 4
+
+/* An empty file, last changed when a process was found that somebody had killed without the blob:
+ * for so long it may have been the same who ended one with it. */
+#define KILLED_NAME    "killed"
+#define KILLED_COUNT_S 86400
 
 void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_SIZE])
 {
@@ -230,6 +237,24 @@ static uint32_t say_without(const struct marker_record *first, const struct mark
     return other->finding.passed ? CRASH_WITHOUT_PASSED : CRASH_WITHOUT;
 }
 
+static void note_killed(const struct marker_folder *folder)
+{
+    const int fd =
+        openat(folder->fd, KILLED_NAME,
+               O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    if (fd >= 0) {
+        futimens(fd, NULL);
+        close(fd);
+    }
+}
+
+static bool was_killed_lately(const struct marker_folder *folder)
+{
+    struct stat status;
+    return fstatat(folder->fd, KILLED_NAME, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           llabs((long long)time(NULL) - (long long)status.st_mtim.tv_sec) < KILLED_COUNT_S;
+}
+
 /* Notes in the strike that a process without the blob did not live either. */
 static void judge_without(const struct marker_folder *folder, uint64_t generation,
                           struct marker_record *first)
@@ -242,7 +267,11 @@ static void judge_without(const struct marker_folder *folder, uint64_t generatio
             first->finding.without = without;
             write_number(folder, name, offsetof(struct crash_page, without), &without,
                          sizeof without);
+            note_killed(folder);
         }
+    }
+    if (first->finding.without == CRASH_NOT_WITHOUT && was_killed_lately(folder)) {
+        first->finding.without = CRASH_WITHOUT_PASSED;
     }
 }
 
@@ -359,6 +388,9 @@ void marker_sweep(const struct marker_folder *folder, const uint64_t *generation
         if (!contains_generation(generations, count, folder->failures[i])) {
             remove_failure(folder, folder->failures[i]);
         }
+    }
+    if (count == 0) {
+        unlinkat(folder->fd, KILLED_NAME, 0);
     }
 }
 

@@ -56,6 +56,7 @@ struct device_cache {
 
     atomic_bool watching;
     _Atomic uint64_t watch_due_ns;
+    atomic_bool stored_is_slow;   /* what recipes say to be stored has taken long */
     struct crash_watch watch;     /* of the worker */
     _Atomic uint64_t lives_at_ns; /* when this start without a suspect blob has lived; 0: never */
 };
@@ -128,7 +129,7 @@ static void device_cache_drop_plain_marker(struct device_cache *device_cache)
     }
 }
 
-void device_cache_watch(struct device_cache *device_cache)
+static void device_cache_watch(struct device_cache *device_cache)
 {
     const struct crash_guard *guard = device_cache->caches.guard;
     if (guard && atomic_load_explicit(&guard->page, memory_order_relaxed) &&
@@ -136,6 +137,23 @@ void device_cache_watch(struct device_cache *device_cache)
         atomic_store(&device_cache->watch_due_ns, clock_now_ns());
         atomic_store(&device_cache->watching, true);
         worker_wake(&device_cache->client);
+    }
+}
+
+void device_cache_watch_begin(struct device_cache *device_cache, enum crash_state state)
+{
+    if (state == CRASH_INSIDE_OTHER ||
+        (state == CRASH_INSIDE &&
+         atomic_load_explicit(&device_cache->stored_is_slow, memory_order_relaxed))) {
+        device_cache_watch(device_cache);
+    }
+}
+
+void device_cache_watch_end(struct device_cache *device_cache, enum crash_state state,
+                            uint64_t took_ns)
+{
+    if (state == CRASH_INSIDE && took_ns >= CRASH_COMPILE_NS) {
+        atomic_store_explicit(&device_cache->stored_is_slow, true, memory_order_relaxed);
     }
 }
 

@@ -23,13 +23,15 @@
  * The guard (common/blobs/crash_page.h) tells later processes that a driver has died of the blob:
  *
  *     1 NO PAGE
- *     2 GUARDED   each call that uses what was loaded raises the guard
+ *     2 GUARDED   each call that uses what was loaded raises the guard; where a suspect blob was
+ *                 skipped, what would have used it, and after CRASH_LIFE_NS the page is ended
  *     3 WATCHED   and the worker looks now and then, whether one takes long
  *
  *     arrow                                            function
  *     1 NO PAGE ──▶ 2 GUARDED                          device_cache_load_blob, by store_load
  *     2 GUARDED ──the driver refuses the blob──▶ 1     device_cache_load_blob
- *     2 ──a call that may compile, a suspicion──▶ 3    device_cache_watch, device_cache_load_blob
+ *     2 ──a call that may compile, a suspicion──▶ 3    device_cache_watch_begin,
+ *                                                      device_cache_load_blob
  *     3 WATCHED ──no call for a while──▶ 2             device_cache_work_watch, on the worker
  *     2, 3 ──the device goes──▶ 1                      store_close
  *     2, 3 ──exit()──▶ ended                           driver_gate.c, crash_guard_end_all
@@ -94,9 +96,11 @@ struct device_cache_creation {
     uint64_t took_ns;
 };
 
-/* A creation that may take long is about to be made with the device cache, or with what came from
- * it: the worker is to watch it. Cheap where it does already. */
-void device_cache_watch(struct device_cache *device_cache);
+/* Brackets a creation that uses what was loaded, in this state: the worker is to watch one that may
+ * compile, and all once one that was said to be stored has taken as long as a compile. Cheap. */
+void device_cache_watch_begin(struct device_cache *device_cache, enum crash_state state);
+void device_cache_watch_end(struct device_cache *device_cache, enum crash_state state,
+                            uint64_t took_ns);
 
 /* Brackets every creation of pipelines that goes down. Neither waits for a save. */
 void device_cache_creating(struct device_cache *device_cache);

@@ -3,6 +3,7 @@
 // they use a good one.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -265,6 +266,40 @@ TEST_F(CrashGuardTest, ADeathInALongCallIsNone)
             {Layer::any, true, -SIGKILL});
         EXPECT_EQ(state_of_a_start(), "loaded") << i;
     }
+}
+
+// Recipes are wrong where a blob was lost and an older one took its place: what they say to be
+// stored is compiled, and where that has taken long once, it is watched.
+TEST_F(CrashGuardTest, ADeathInALongCallForWhatRecipesHoldStoredIsNone)
+{
+    run([] { Program().create(Kind::compute, 0); });
+    const auto file = cache_file();
+    const std::vector<uint8_t> older = read_bytes(file);
+    make_good_blob();
+    write_bytes(file, older);
+    run(
+        [&] {
+            leak_from_here_on();
+            static std::filesystem::path root;
+            root = cache_root();
+            auto *owner = new Program;
+            owner->create(Kind::compute, 0);
+            test_icd_on_compile([](void *) { usleep(20000); }, nullptr);
+            owner->create(Kind::compute, 1);
+            test_icd_on_compile(
+                [](void *) {
+                    EXPECT_TRUE(find_page(root).stored) << "by the recipes";
+                    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                    while (find_page(root).died && std::chrono::steady_clock::now() < until) {
+                        usleep(1000);
+                    }
+                    raise(SIGKILL);
+                },
+                nullptr);
+            owner->create(Kind::compute, 2);
+        },
+        {Layer::any, true, -SIGKILL});
+    EXPECT_EQ(state_of_a_start(), "loaded");
 }
 
 // A program that calls exit() while another of its threads compiles.

@@ -226,9 +226,18 @@ class Markers : public testing::Test {
                 crash_guard_end(&taken->guard);
             } else if (how == Without::ends) {
                 marker_drop(taken, folder_path().c_str(), false);
+                return;
             }
+            die_in(taken, {third});
         }).end();
         return verdict;
+    }
+
+    // A day passes since the last process was killed without the blob.
+    void forget_the_killed() const
+    {
+        const timespec times[2] = {{1, 0}, {1, 0}};
+        EXPECT_EQ(utimensat(AT_FDCWD, (folder_path() + "/killed").c_str(), times, 0), 0);
     }
 
     Scratch scratch;
@@ -537,8 +546,11 @@ TEST_F(Markers, OfDeathsProveNothingWhereTheProgramDiesWithoutTheBlobAsWell)
         }
         EXPECT_EQ(live({{}, {pipeline}}), MARKER_CLEAR);
         EXPECT_EQ(judge(), MARKER_CLEAR);
-        EXPECT_TRUE(names().empty());
+        EXPECT_EQ(names(), std::vector<std::string>{"killed"});
     }
+    Found found(*this);
+    marker_sweep(&found.folder, nullptr, 0);
+    EXPECT_TRUE(names().empty());
 }
 
 // Programs that always end soon and not in order.
@@ -560,6 +572,9 @@ TEST_F(Markers, OfDeathsElsewhereBeginAnewWhereTheProgramDiesWithoutTheBlobAsWel
     }
     EXPECT_EQ(live({{pipeline + 8}, {another}}), MARKER_CLEAR);
     EXPECT_EQ(go_without(Without::lives), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{pipeline + 8}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(go_without(Without::lives), MARKER_FAILED_ONCE) << "others were killed today";
+    forget_the_killed();
     EXPECT_EQ(live({{pipeline + 8}, {another}}), MARKER_CLEAR);
     EXPECT_EQ(judge(), MARKER_BLOCKED) << "it lives without";
 }

@@ -159,6 +159,8 @@ TEST_F(StoreSuspect, IsComparedWithAStartThatSkipsIt)
         }).end();
     }
     EXPECT_EQ(load(), "one") << "that one dies as well";
+    const std::string loading = names_in(folder(), ".loading").at(0);
+    EXPECT_EQ(unlink((folder() + "/" + loading + "/killed").c_str()), 0);
     die_loading();
     {
         Store store(root());
