@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The folder of markers, and what it says of a blob. */
-#include "common/blobs/marker.h"
+#include "common/blobs/marker_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,9 +15,6 @@
 #include "common/files/file.h"
 
 #define DEATHS_OFFSET MARKER_RECORD_SIZE
-
-/* After so many repetitions of a death at one pipeline no further one is a chance. */
-#define MANY_DEATHS 4
 
 /* An empty file, last changed when a process was found that somebody had killed without the blob:
  * for so long it may have been the same who ended one with it. */
@@ -126,14 +123,9 @@ static bool contains_generation(const uint64_t *generations, size_t count, uint6
     return false;
 }
 
-static bool read_failure(const struct marker_folder *folder, uint64_t generation,
-                         struct marker_record *ret_record)
+bool marker_folder_read(const struct marker_folder *folder, const char *name,
+                        struct marker_record *ret_record)
 {
-    if (!contains_generation(folder->failures, folder->failure_count, generation)) {
-        return false;
-    }
-    char name[MARKER_FAILURE_NAME_SIZE];
-    marker_failure_name(generation, name);
     int fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
         return false;
@@ -143,22 +135,32 @@ static bool read_failure(const struct marker_folder *folder, uint64_t generation
     return read;
 }
 
-static void remove_marker(const struct marker_folder *folder, const struct marker_record *record)
+bool marker_folder_read_failure(const struct marker_folder *folder, uint64_t generation,
+                                struct marker_record *ret_record)
+{
+    if (!contains_generation(folder->failures, folder->failure_count, generation)) {
+        return false;
+    }
+    char name[MARKER_FAILURE_NAME_SIZE];
+    marker_failure_name(generation, name);
+    return marker_folder_read(folder, name, ret_record);
+}
+
+void marker_folder_remove(const struct marker_folder *folder, const struct marker_record *record)
 {
     char name[UNIQUE_HEX_SIZE];
     unique_format(record->id, name);
     unlinkat(folder->fd, name, 0);
 }
 
-static void remove_failure(const struct marker_folder *folder, uint64_t generation)
+void marker_folder_remove_failure(const struct marker_folder *folder, uint64_t generation)
 {
     char name[MARKER_FAILURE_NAME_SIZE];
     marker_failure_name(generation, name);
     unlinkat(folder->fd, name, 0);
 }
 
-/* Whether the process of the record used a blob of this generation. */
-static bool is_about(const struct marker_record *record, uint64_t generation)
+bool marker_is_about(const struct marker_record *record, uint64_t generation)
 {
     const struct crash_finding *finding = &record->finding;
     return record->generation == generation || finding->saved == generation ||
@@ -178,9 +180,9 @@ static void write_number(const struct marker_folder *folder, const char *name, o
     }
 }
 
-/* What it counts as goes into the file first. */
-static void make_failure(const struct marker_folder *folder, const struct marker_record *record,
-                         uint64_t generation, uint32_t deaths)
+void marker_folder_make_failure(const struct marker_folder *folder,
+                                const struct marker_record *record, uint64_t generation,
+                                uint32_t deaths)
 {
     char from[UNIQUE_HEX_SIZE];
     char to[MARKER_FAILURE_NAME_SIZE];
@@ -195,48 +197,6 @@ static void make_failure(const struct marker_folder *folder, const struct marker
     renameat(folder->fd, from, folder->fd, to);
 }
 
-static bool is_same_pipeline(const struct marker_record *first, const struct marker_record *second)
-{
-    return crash_keys_share(&first->finding.keys, &second->finding.keys);
-}
-
-/* What a death makes of the count. It begins anew with one that did not know of the last, and where
- * the program is killed at every start: with the blob and without. */
-static uint32_t count_death(const struct marker_record *first, const struct marker_record *second)
-{
-    const bool is_same = first && is_same_pipeline(first, second);
-    const bool continues = first && (first->finding.without == CRASH_NOT_WITHOUT ||
-                                     (first->finding.without == CRASH_WITHOUT_PASSED && is_same));
-    return (continues ? first->deaths : 0) + (second->finding.stored || is_same);
-}
-
-/* Whether the second death is one too many. What died at pipelines that the blob was not known to
- * hold says nothing of what it holds. */
-static bool is_blocking(const struct marker_record *first, const struct marker_record *second)
-{
-    const bool is_same = is_same_pipeline(first, second);
-    if (first->finding.without == CRASH_WITHOUT) {
-        return false;
-    }
-    if (!second->finding.stored || first->finding.without != CRASH_NOT_WITHOUT) {
-        return is_same && first->deaths >= MANY_DEATHS;
-    }
-    return first->finding.stored &&
-           (is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned));
-}
-
-/* What a process without the blob, which is dead or has not lived for long, says of this death. */
-static uint32_t say_without(const struct marker_record *first, const struct marker_record *other,
-                            uint64_t generation)
-{
-    const bool is_of_this =
-        other->finding.killed && other->generation == generation && other->failure == first->id;
-    if (!is_of_this) {
-        return CRASH_NOT_WITHOUT;
-    }
-    return other->finding.passed ? CRASH_WITHOUT_PASSED : CRASH_WITHOUT;
-}
-
 static void note_killed(const struct marker_folder *folder)
 {
     const int fd =
@@ -248,130 +208,30 @@ static void note_killed(const struct marker_folder *folder)
     }
 }
 
-static bool was_killed_lately(const struct marker_folder *folder)
+bool marker_folder_killed_lately(const struct marker_folder *folder)
 {
     struct stat status;
     return fstatat(folder->fd, KILLED_NAME, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
            llabs((long long)time(NULL) - (long long)status.st_mtim.tv_sec) < KILLED_COUNT_S;
 }
 
-/* Notes in the strike that a process without the blob did not live either. */
-static void judge_without(const struct marker_folder *folder, uint64_t generation,
-                          struct marker_record *first)
+void marker_folder_note_without(const struct marker_folder *folder, uint64_t generation,
+                                uint32_t without)
 {
     char name[MARKER_FAILURE_NAME_SIZE];
     marker_failure_name(generation, name);
-    for (size_t i = 0; i < folder->dead_count && first->finding.without != CRASH_WITHOUT; i++) {
-        const uint32_t without = say_without(first, &folder->dead[i], generation);
-        if (first->is_page && without != CRASH_NOT_WITHOUT) {
-            first->finding.without = without;
-            write_number(folder, name, offsetof(struct crash_page, without), &without,
-                         sizeof without);
-            note_killed(folder);
-        }
-    }
-    if (first->finding.without == CRASH_NOT_WITHOUT && was_killed_lately(folder)) {
-        first->finding.without = CRASH_WITHOUT_PASSED;
-    }
-}
-
-/* The same of one that is still alive: nobody knows yet for how long. */
-static void ask_the_living(const struct marker_folder *folder, uint64_t generation,
-                           struct marker_record *first)
-{
-    DIR *listing = listing_open(folder->fd, ".");
-    const char *name;
-    while ((name = listing_next(listing))) {
-        uint64_t id;
-        struct marker_record record;
-        const int fd =
-            parse_marker_name(name, "", &id)
-                ? openat(folder->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-                : -1;
-        if (fd >= 0) {
-            const bool is_read = read_marker_record(fd, &record);
-            const uint32_t without =
-                is_read ? say_without(first, &record, generation) : CRASH_NOT_WITHOUT;
-            first->finding.without =
-                without != CRASH_NOT_WITHOUT ? without : first->finding.without;
-            close(fd);
-        }
-    }
-    listing_close(listing);
-}
-
-/* The death that is one too many after the first; NULL: there is none. */
-static const struct marker_record *find_blocking(const struct marker_folder *folder,
-                                                 uint64_t generation,
-                                                 const struct marker_record *first)
-{
-    for (size_t i = 0; i < folder->dead_count; i++) {
-        const struct marker_record *dead = &folder->dead[i];
-        if (is_about(dead, generation) && dead->failure == first->id && dead->finding.died &&
-            is_blocking(first, dead)) {
-            return dead;
-        }
-    }
-    return NULL;
-}
-
-enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t generation,
-                                 struct marker_history *ret_history)
-{
-    struct marker_history history = {0};
-    bool failed = read_failure(folder, generation, &history.first);
-    const uint64_t failure = failed ? history.first.id : 0;
-    const struct marker_record *blocking = NULL;
-    if (failed) {
-        judge_without(folder, generation, &history.first);
-        blocking = find_blocking(folder, generation, &history.first);
-    }
-    if (blocking) {
-        ask_the_living(folder, generation, &history.first);
-        blocking = find_blocking(folder, generation, &history.first);
-    }
-    if (blocking) {
-        history.second = *blocking;
-        *ret_history = history;
-        return MARKER_BLOCKED;
-    }
-    enum marker_verdict verdict = MARKER_CLEAR;
-    uint64_t stands = failure; /* id of the strike that there is */
-    const struct marker_record before = history.first;
-    for (size_t i = 0; i < folder->dead_count; i++) {
-        const struct marker_record *dead = &folder->dead[i];
-        if (!is_about(dead, generation)) {
-            continue;
-        }
-        const bool knew = failure != 0 && stands == failure && dead->failure == failure;
-        if (dead->finding.died && (stands == 0 || knew)) {
-            const uint32_t deaths = count_death(knew ? &before : NULL, dead);
-            make_failure(folder, dead, generation, deaths);
-            stands = dead->id;
-            history.first = *dead;
-            history.first.deaths = deaths;
-        } else {
-            if (knew && dead->finding.passed && !dead->finding.without) {
-                remove_failure(folder, generation);
-                stands = 0;
-            }
-            remove_marker(folder, dead);
-        }
-        verdict = dead->finding.died ? MARKER_FAILED_ONCE : verdict;
-    }
-    history.failure = stands;
-    *ret_history = history;
-    return verdict;
+    write_number(folder, name, offsetof(struct crash_page, without), &without, sizeof without);
+    note_killed(folder);
 }
 
 void marker_forget(const struct marker_folder *folder, uint64_t generation)
 {
     for (size_t i = 0; i < folder->dead_count; i++) {
-        if (is_about(&folder->dead[i], generation)) {
-            remove_marker(folder, &folder->dead[i]);
+        if (marker_is_about(&folder->dead[i], generation)) {
+            marker_folder_remove(folder, &folder->dead[i]);
         }
     }
-    remove_failure(folder, generation);
+    marker_folder_remove_failure(folder, generation);
 }
 
 void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count)
@@ -381,12 +241,12 @@ void marker_sweep(const struct marker_folder *folder, const uint64_t *generation
         if (!contains_generation(generations, count, dead->generation) &&
             !contains_generation(generations, count, dead->finding.saved) &&
             !contains_generation(generations, count, dead->finding.saving)) {
-            remove_marker(folder, dead);
+            marker_folder_remove(folder, dead);
         }
     }
     for (size_t i = 0; i < folder->failure_count; i++) {
         if (!contains_generation(generations, count, folder->failures[i])) {
-            remove_failure(folder, folder->failures[i]);
+            marker_folder_remove_failure(folder, folder->failures[i]);
         }
     }
     if (count == 0) {
@@ -411,7 +271,7 @@ void marker_forget_failure(int directory_fd, const char *name, uint64_t generati
 {
     struct marker_folder folder = {.fd = open_marker_folder(directory_fd, name)};
     if (folder.fd >= 0) {
-        remove_failure(&folder, generation);
+        marker_folder_remove_failure(&folder, generation);
         close(folder.fd);
     }
 }
