@@ -67,7 +67,8 @@ crash_finding find_page(const std::filesystem::path &root)
 {
     crash_finding finding = {};
     for (const auto &entry : std::filesystem::recursive_directory_iterator(root)) {
-        if (entry.is_regular_file() && entry.file_size() == sizeof(crash_page)) {
+        if (entry.is_regular_file() && entry.file_size() == sizeof(crash_page) &&
+            !entry.path().has_extension()) {
             const std::vector<uint8_t> content = read_bytes(entry.path());
             crash_page_read(content.data(), &finding);
         }
@@ -335,6 +336,32 @@ TEST_F(CrashGuardTest, ABlobThatKillsAsItIsLoadedIsPutAwayAfterTwoDeaths)
         EXPECT_EQ(state_of_a_start(), deaths == 0 ? "rejected" : "quarantined");
     }
     EXPECT_TRUE(is_put_away());
+}
+
+// The start between is ended by somebody as well, but not at once: the program lives without the
+// blob.
+TEST_F(CrashGuardTest, AStartWithoutTheBlobThatLivesForAWhileIsNotKilledAtItsStart)
+{
+    make_good_blob();
+    for (unsigned deaths = 0; deaths < 2; ++deaths) {
+        environment["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+        run(program, {Layer::any, true, -SIGABRT});
+        environment.erase("WPTEST_ICD_CACHE_CREATE");
+        if (deaths == 0) {
+            run(
+                [&] {
+                    leak_from_here_on();
+                    (new Program)->create(Kind::compute, 0);
+                    EXPECT_TRUE(find_page(cache_root()).killed) << "if it were now";
+                    while (find_page(cache_root()).killed) {
+                        usleep(1000);
+                    }
+                    raise(SIGKILL);
+                },
+                {Layer::any, true, -SIGKILL});
+        }
+    }
+    EXPECT_EQ(state_of_a_start(), "quarantined");
 }
 
 // A page is gone with its device, and with its process.
