@@ -16,10 +16,13 @@
 static_assert(offsetof(struct crash_page, slots) == 128, "as in docs/FORMAT.md");
 static_assert(sizeof(struct crash_page) == 128 + CRASH_SLOTS * 32, "as in docs/FORMAT.md");
 
-/* Open guards of this process: for the end of the process, and for forks. Without a free place
- * there is none. */
-#define GUARDS_MAX 64
-static struct crash_guard *_Atomic crash_guards[GUARDS_MAX];
+/* Places for pages of this process: for the end of the process, for forks, and for stores that come
+ * late. Without a free place there is no page. */
+#define CRASH_PLACES 64
+static struct {
+    struct crash_guard *_Atomic guard; /* whose place it is; NULL: it is free */
+    struct crash_page *_Atomic page;   /* NULL: none yet; set once, and never unmapped */
+} crash_places[CRASH_PLACES];
 
 /* Threads and their slots. */
 
@@ -64,18 +67,24 @@ static struct crash_slot *crash_slot_of(struct crash_page *page)
     return crash_own_slot <= CRASH_SLOTS ? &page->slots[crash_own_slot - 1] : NULL;
 }
 
+/* What is stored there from now on is nobody's. */
+static void crash_forget_memory(struct crash_page *page)
+{
+    mmap(page, sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+         0);
+}
+
 /* The child's thread is a copy of the one that forked, and keeps its slot. It may be inside a call
  * of its parent's, and come out of it in the child: so the memory stays, and is nobody's. */
 static void crash_after_fork_in_child(void)
 {
     const unsigned own = crash_own_slot;
     atomic_store(&crash_taken_slots, own > 0 && own <= CRASH_SLOTS ? UINT64_C(1) << (own - 1) : 0);
-    for (size_t i = 0; i < GUARDS_MAX; i++) {
-        struct crash_guard *guard = atomic_load(&crash_guards[i]);
+    for (size_t i = 0; i < CRASH_PLACES; i++) {
+        struct crash_guard *guard = atomic_load(&crash_places[i].guard);
         struct crash_page *page = guard ? atomic_load(&guard->page) : NULL;
         if (page) {
-            mmap(page, sizeof *page, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+            crash_forget_memory(page);
             file_kept_close(&guard->file); /* it would keep the parent's lock */
         }
     }
@@ -87,15 +96,16 @@ static void crash_prepare(void)
     pthread_atfork(NULL, NULL, crash_after_fork_in_child);
 }
 
-static bool crash_replace_guard(struct crash_guard *before, struct crash_guard *now)
+/* The index of a place that was of `before` and is of `now`; CRASH_PLACES: there is none. */
+static size_t crash_replace_guard(struct crash_guard *before, struct crash_guard *now)
 {
-    for (size_t i = 0; i < GUARDS_MAX; i++) {
+    for (size_t i = 0; i < CRASH_PLACES; i++) {
         struct crash_guard *expected = before;
-        if (atomic_compare_exchange_strong(&crash_guards[i], &expected, now)) {
-            return true;
+        if (atomic_compare_exchange_strong(&crash_places[i].guard, &expected, now)) {
+            return i;
         }
     }
-    return false;
+    return CRASH_PLACES;
 }
 
 /* The page. */
@@ -144,15 +154,17 @@ static bool crash_may_map(int fd)
     return may;
 }
 
-/* The disk gives the room now: a write into a mapped file that finds none is a SIGBUS. */
-static struct crash_page *crash_map(int fd)
+/* The disk gives the room now: a write into a mapped file that finds none is a SIGBUS. `memory` of
+ * an earlier page is used again; NULL: there is none. */
+static struct crash_page *crash_map(int fd, struct crash_page *memory)
 {
     if (!crash_may_map(fd) || !file_size_allowed(sizeof(struct crash_page)) ||
         posix_fallocate(fd, 0, sizeof(struct crash_page)) != 0) {
         return NULL;
     }
-    void *memory = mmap(NULL, sizeof(struct crash_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    void *page = mmap(memory, sizeof(struct crash_page), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | (memory ? MAP_FIXED : 0), fd, 0);
+    return page == MAP_FAILED ? NULL : page;
 }
 
 bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *record,
@@ -163,39 +175,42 @@ bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *rec
     if (record->failed || record->size > CRASH_RECORD_SIZE) {
         return false;
     }
-    struct crash_page *page = crash_map(fd);
-    if (!page) {
+    const size_t place = crash_replace_guard(NULL, guard);
+    if (place == CRASH_PLACES) {
         return false;
     }
+    struct crash_page *page = crash_map(fd, atomic_load(&crash_places[place].page));
+    if (!page) {
+        atomic_store(&crash_places[place].guard, NULL);
+        return false;
+    }
+    atomic_store(&crash_places[place].page, page);
     guard->known = *known;
+    guard->without = false;
     atomic_store(&guard->passed, 0);
     guard->file = file_keep(fd);
-    atomic_store(&guard->page, page);
-    if (!crash_replace_guard(NULL, guard)) {
-        atomic_store(&guard->page, NULL);
-        munmap(page, sizeof *page);
-        return false;
-    }
     crash_boot_id(page->boot);
     if (record->size > 0) {
         memcpy(page->record, record->data, record->size);
     }
+    atomic_store(&guard->page, page);
     return true;
 }
 
-void crash_guard_close(struct crash_guard *guard, bool in_use)
+void crash_guard_close(struct crash_guard *guard)
 {
     struct crash_page *page = atomic_exchange(&guard->page, NULL);
     if (page) {
+        crash_forget_memory(page);
         crash_replace_guard(guard, NULL);
-        if (in_use) {
-            mmap(page, sizeof *page, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-        } else {
-            munmap(page, sizeof *page);
-        }
         file_kept_close(&guard->file);
     }
+}
+
+void crash_guard_go_without(struct crash_guard *guard)
+{
+    guard->without = true;
+    atomic_load(&guard->page)->without = CRASH_WITHOUT;
 }
 
 struct crash_call crash_guard_raise(const struct crash_guard *guard, uint64_t key,
@@ -217,9 +232,10 @@ struct crash_call crash_guard_raise(const struct crash_guard *guard, uint64_t ke
     return call;
 }
 
-static bool crash_disproves(uint64_t key, uint64_t known)
+static bool crash_disproves(const struct crash_guard *guard, uint64_t key, uint64_t known)
 {
-    return key == known || (key == CRASH_KEY_LOAD && known == CRASH_KEY_MERGE);
+    return key == known || (key == CRASH_KEY_LOAD && known == CRASH_KEY_MERGE) ||
+           (guard->without && key >= CRASH_KEY_UNKNOWN && known < CRASH_KEY_UNKNOWN);
 }
 
 /* Whoever is the last to pass one tells the page. */
@@ -227,7 +243,7 @@ static void crash_guard_pass(struct crash_guard *guard, struct crash_page *page,
 {
     uint32_t passed = 0;
     for (uint32_t i = 0; i < guard->known.count; i++) {
-        passed |= (uint32_t)crash_disproves(key, guard->known.keys[i]) << i;
+        passed |= (uint32_t)crash_disproves(guard, key, guard->known.keys[i]) << i;
     }
     if ((atomic_load(&guard->passed) & passed) == passed) {
         return;
@@ -242,7 +258,7 @@ void crash_guard_lower(struct crash_guard *guard, const struct crash_call *call)
 {
     struct crash_slot *slot = call->slot;
     struct crash_page *page = atomic_load_explicit(&guard->page, memory_order_relaxed);
-    if (!slot || !page) {
+    if (!slot) {
         return;
     }
     if (call->outer_state != CRASH_OUTSIDE) {
@@ -251,6 +267,9 @@ void crash_guard_lower(struct crash_guard *guard, const struct crash_call *call)
         atomic_store_explicit(&slot->key, call->outer_key, memory_order_relaxed);
     }
     atomic_store_explicit(&slot->state, call->outer_state, memory_order_release);
+    if (!page) {
+        return;
+    }
     if (call->key >= CRASH_KEY_UNKNOWN &&
         atomic_load_explicit(&page->returned, memory_order_relaxed) == 0) {
         atomic_store_explicit(&page->returned, 1, memory_order_relaxed);
@@ -270,18 +289,19 @@ void crash_guard_end(struct crash_guard *guard)
 
 bool crash_guard_has_passed(const struct crash_guard *guard)
 {
-    return guard->known.count > 0 && atomic_load(&guard->passed) == (1U << guard->known.count) - 1;
+    return !guard->without && guard->known.count > 0 &&
+           atomic_load(&guard->passed) == (1U << guard->known.count) - 1;
 }
 
+/* Another thread may close a guard meanwhile, so that only the memory of the pages is looked at. */
 void crash_guard_end_all(void)
 {
-    for (size_t i = 0; i < GUARDS_MAX; i++) {
-        struct crash_guard *guard = atomic_load(&crash_guards[i]);
-        struct crash_page *page = guard ? atomic_load(&guard->page) : NULL;
+    for (size_t i = 0; i < CRASH_PLACES; i++) {
+        struct crash_page *page = atomic_load(&crash_places[i].page);
         const bool is_inside = page && crash_own_slot > 0 && crash_own_slot <= CRASH_SLOTS &&
                                atomic_load(&page->slots[crash_own_slot - 1].state) != CRASH_OUTSIDE;
         if (page && !is_inside) {
-            crash_guard_end(guard);
+            atomic_store(&page->ended, 1);
         }
     }
 }
@@ -330,6 +350,7 @@ void crash_page_read(const void *data, struct crash_finding *ret_finding)
     struct crash_finding finding = {
         .returned = page.returned != 0,
         .passed = page.passed != 0,
+        .without = page.without,
         .saved = page.saved,
         .saving = page.saving,
     };
@@ -341,7 +362,9 @@ void crash_page_read(const void *data, struct crash_finding *ret_finding)
             finding.stored |= slot->state == CRASH_INSIDE;
         }
     }
-    finding.died =
-        finding.keys.count > 0 && page.ended == 0 && memcmp(boot, page.boot, CRASH_BOOT_SIZE) == 0;
+    const bool was_ended = page.ended == 0 && memcmp(boot, page.boot, CRASH_BOOT_SIZE) == 0;
+    const bool is_without = page.without != CRASH_NOT_WITHOUT;
+    finding.died = was_ended && !is_without && finding.keys.count > 0;
+    finding.killed = was_ended && is_without;
     *ret_finding = finding;
 }

@@ -19,8 +19,9 @@
  * read-modify-write. A thread takes a slot at its first raise, of all pages alike, and gives it
  * back when it ends; further threads than CRASH_SLOTS are not guarded.
  *
- * The file is locked (flock(2)) as long as its process lives. In the child of a fork the page is
- * replaced by memory that nobody reads. */
+ * The file is locked (flock(2)) as long as its process lives. In the child of a fork, and when the
+ * page is closed, other memory that nobody reads takes its place: the address stays, for a thread
+ * may be on its way there, or exit() looks at all pages. The next page of this process gets it. */
 #ifndef WARMPIPE_BLOBS_CRASH_PAGE_H
 #define WARMPIPE_BLOBS_CRASH_PAGE_H
 
@@ -46,6 +47,9 @@
  * driver has read what it had of the blob before. */
 #define CRASH_COMPILE_NS (10 * CLOCK_MS)
 
+/* A process that lives for so long is not one that somebody kills at each start. */
+#define CRASH_LIFE_NS (2 * CLOCK_S)
+
 /* The layout of the file. Numbers behind the record are in the machine's own byte order. */
 #define CRASH_RECORD_SIZE 80
 #define CRASH_BOOT_SIZE   16
@@ -54,6 +58,14 @@ enum crash_state {
     CRASH_OUTSIDE,
     CRASH_INSIDE,      /* the call uses what the blob holds */
     CRASH_INSIDE_OTHER /* nobody knows that the blob holds this pipeline */
+};
+
+/* Of a page: 0, or any other value where its process goes without the blob, after a death. Of a
+ * .strike: what became of that process. */
+enum crash_without {
+    CRASH_NOT_WITHOUT,   /* nobody is known to have been killed without the blob */
+    CRASH_WITHOUT,       /* it was, before it had done what that death was in */
+    CRASH_WITHOUT_PASSED /* soon after that */
 };
 
 struct crash_slot {
@@ -70,7 +82,7 @@ struct crash_page {
     CRASH_ATOMIC(uint32_t) ended;      /* the process, or its use of the blob, ends in order */
     CRASH_ATOMIC(uint32_t) returned;   /* a creation with the blob has returned */
     CRASH_ATOMIC(uint32_t) passed; /* what the death that it knows of was in has returned here */
-    uint32_t reserved;
+    uint32_t without;              /* enum crash_without */
     CRASH_ATOMIC(uint64_t) saved; /* generation of the file that this process wrote last; 0: none */
     CRASH_ATOMIC(uint64_t) saving; /* of the one that it is writing; 0: none */
     struct crash_slot slots[CRASH_SLOTS];
@@ -102,6 +114,7 @@ struct crash_guard {
     struct file_kept file;
     struct crash_keys known;       /* of the death that is to be disproved */
     CRASH_ATOMIC(uint32_t) passed; /* a bit for each of them */
+    bool without;
 };
 
 /* Makes the page of a file of this process, empty but locked. False, the file untouched but for its
@@ -110,10 +123,13 @@ struct crash_guard {
 bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *record,
                       const struct crash_keys *known);
 
-/* Closes and unmaps; in the child of a fork too. in_use: other threads may be in calls that the
- * guard brackets, or watch them; their stores go to memory of nobody, which stays. Else none may.
- */
-void crash_guard_close(struct crash_guard *guard, bool in_use);
+/* Closes the file; in the child of a fork too. Other threads may be in calls that the guard
+ * brackets: their stores go to memory of nobody. */
+void crash_guard_close(struct crash_guard *guard);
+
+/* The process goes without the blob, and its page says so. Call it before anything else may. A
+ * pipeline that returns there stands for all that is not one: it reads no blob. */
+void crash_guard_go_without(struct crash_guard *guard);
 
 /* A call; belongs to its thread. */
 struct crash_call {
@@ -128,7 +144,8 @@ struct crash_call crash_guard_raise(const struct crash_guard *guard, uint64_t ke
                                     enum crash_state state);
 void crash_guard_lower(struct crash_guard *guard, const struct crash_call *call);
 
-/* The use of the blob ends in order: a death from now on says nothing. */
+/* The use of the blob ends in order, or a process without it has lived for CRASH_LIFE_NS: a death
+ * from now on says nothing. */
 void crash_guard_end(struct crash_guard *guard);
 
 /* Whether a process that knew of a death has done what that one died of, and lives. */
@@ -153,10 +170,12 @@ void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE]);
 
 /* What a page of a dead process says. */
 struct crash_finding {
-    bool died;     /* inside a short call, since the machine was started */
+    bool died;     /* with the blob, inside a short call, since the machine was started */
     bool stored;   /* in one that uses what the blob holds */
     bool returned; /* as in the page */
     bool passed;
+    uint32_t without; /* as in the page */
+    bool killed;      /* without the blob, soon and not in order */
     uint64_t saved;
     uint64_t saving;
     struct crash_keys keys;

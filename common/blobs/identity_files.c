@@ -344,6 +344,10 @@ static enum status judge_blob(const struct identity_files *files, const struct b
     struct marker_history history;
     switch (marker_judge(judge->folder, envelope->generation, &history)) {
     case MARKER_FAILED_ONCE:
+        if (judge->is_load && marker_take_without(judge->folder, envelope->generation, &history,
+                                                  &markers->markers[markers->count])) {
+            markers->count++;
+        }
         return STATUS_suspect;
     case MARKER_BLOCKED:
         return block_blob(files, judge, directory_fd, name, envelope, &history);

@@ -70,6 +70,7 @@ struct blob_judge {
     struct marker_folder *folder;
     struct loading_markers *markers; /* the new marker is added here */
     bool failed_once;                /* a blob that has failed once is being loaded already */
+    bool is_load;                    /* a start that skips the blob is to be compared */
     bool has_lock;                   /* the caller has the identity's lock */
     unsigned lock_wait_ms;
 };

@@ -95,23 +95,21 @@ static bool write_marker(int fd, const void *data, size_t size)
     return file_size_allowed(size) && pwrite(fd, data, size, 0) == (ssize_t)size;
 }
 
-/* The file as a page, or else as a plain record. */
-static bool fill_marker(int fd, struct marker_record *record, const struct marker_history *history,
-                        struct marker *marker)
+static bool fill_page(int fd, struct marker_record *record, const struct crash_keys *known,
+                      struct marker *marker)
 {
-    static const struct crash_keys none;
     uint8_t memory[CRASH_RECORD_SIZE];
     struct bytes bytes = {.data = memory, .capacity = sizeof memory};
-    const bool is_known = history->failure != 0;
     record->is_page = true;
-    record->deaths = is_known ? history->first.deaths : 0;
     marker_record_put(&bytes, record);
-    if (crash_guard_open(&marker->guard, fd, &bytes,
-                         is_known ? &history->first.finding.keys : &none)) {
-        return true;
-    }
+    return crash_guard_open(&marker->guard, fd, &bytes, known);
+}
+
+static bool fill_plain(int fd, struct marker_record *record, struct marker *marker)
+{
+    uint8_t memory[CRASH_RECORD_SIZE];
+    struct bytes bytes = {.data = memory, .capacity = sizeof memory};
     record->is_page = false;
-    bytes.size = 0;
     marker_record_put(&bytes, record);
     if (ftruncate(fd, 0) != 0 || !write_marker(fd, bytes.data, bytes.size)) {
         return false;
@@ -120,23 +118,47 @@ static bool fill_marker(int fd, struct marker_record *record, const struct marke
     return true;
 }
 
-bool marker_take(struct marker_folder *folder, uint64_t generation,
-                 const struct marker_history *history, struct marker *ret_marker)
+static bool make_marker(struct marker_folder *folder, uint64_t generation,
+                        const struct marker_history *history, bool only_page,
+                        struct marker *ret_marker)
 {
+    static const struct crash_keys none;
+    const uint64_t failure = history->failure;
+    const struct marker_record *first = failure ? &history->first : NULL;
     struct file_owned file;
     if (!marker_folder_make(folder) || !file_create_owned(folder->fd, NULL, "", &file)) {
         return false;
     }
-    struct marker_record record = marker_record_of(file.number, generation, history->failure);
+    struct marker_record record = marker_record_of(file.number, generation, failure);
+    record.deaths = first ? first->deaths : 0;
     ret_marker->id = file.number;
     ret_marker->generation = generation;
-    ret_marker->failure = history->failure;
+    ret_marker->failure = failure;
     /* Without locks others would take the marker for a dead process's. */
-    if (!file.locked || !fill_marker(file.fd, &record, history, ret_marker)) {
+    if (!file.locked ||
+        (!fill_page(file.fd, &record, first ? &first->finding.keys : &none, ret_marker) &&
+         (only_page || !fill_plain(file.fd, &record, ret_marker)))) {
         unlinkat(folder->fd, file.name, 0);
         close(file.fd);
+        *ret_marker = (struct marker){0};
         return false;
     }
+    return true;
+}
+
+bool marker_take(struct marker_folder *folder, uint64_t generation,
+                 const struct marker_history *history, struct marker *ret_marker)
+{
+    return make_marker(folder, generation, history, false, ret_marker);
+}
+
+bool marker_take_without(struct marker_folder *folder, uint64_t generation,
+                         const struct marker_history *history, struct marker *ret_marker)
+{
+    if (!make_marker(folder, generation, history, true, ret_marker)) {
+        return false;
+    }
+    crash_guard_go_without(&ret_marker->guard);
     return true;
 }
 
@@ -179,7 +201,7 @@ void marker_drop(struct marker *marker, const char *folder_path, bool survived)
     } else {
         crash_guard_end(&marker->guard);
         remove_own(marker, folder_path, crash_guard_has_passed(&marker->guard));
-        crash_guard_close(&marker->guard, survived);
+        crash_guard_close(&marker->guard);
     }
 }
 

@@ -23,9 +23,13 @@
  *     any → 1 marker_sweep, where no file has this generation any more
  *
  * BLOCKED is: the second death at the same pipeline; the second before a creation has returned; the
- * third. Deaths at pipelines that the blob is not known to hold do not count here: they are no more
- * likely of the blob than of the compile, or of somebody who ends the program meanwhile. But those
- * in a row at one pipeline do: a few of them are one too many (decision 0121).
+ * third. The start that skips the blob is compared: its marker says that it goes without. Where it
+ * is killed as well, within CRASH_LIFE_NS, somebody ends the program: before it has done what that
+ * death was in, that death says nothing, and the next is a first one; after that, and for a day,
+ * only the fifth at one pipeline blocks (decision 0131). Deaths at pipelines that the blob is not
+ * known to hold do not count here: they are no more likely of the blob than of the compile, or of
+ * somebody who ends the program meanwhile. But those in a row at one pipeline do: a few of them are
+ * one too many (decision 0121).
  *
  * A marker names the death that it knew of when it was set, so many processes that die at the same
  * time are one death, whoever finds them, in whatever order. No further lock is needed: a process
@@ -102,8 +106,9 @@ void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_
 enum marker_verdict { MARKER_CLEAR, MARKER_FAILED_ONCE, MARKER_BLOCKED };
 
 struct marker_history {
-    uint64_t failure;           /* clear: id of the death that is known, 0: none */
-    struct marker_record first; /* of that; blocked: the two processes that died last */
+    uint64_t failure; /* id of the death that is known now, 0: none; not of `blocked` */
+    struct marker_record
+        first; /* of that, if there is one; blocked: the two processes that died last */
     struct marker_record second;
 };
 
@@ -116,7 +121,8 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
 /* Removes everything that the folder says about a generation. */
 void marker_forget(const struct marker_folder *folder, uint64_t generation);
 
-/* Removes what the folder says about generations other than these, which are all that exist. */
+/* Removes what the folder says about generations other than these, which are all that exist; where
+ * there are none, all. */
 void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count);
 
 /* A file of generation `to` is about to hold what one of `from` holds: what is known of deaths goes
@@ -138,6 +144,12 @@ struct marker {
  * without one. */
 bool marker_take(struct marker_folder *folder, uint64_t generation,
                  const struct marker_history *history, struct marker *ret_marker);
+
+/* Sets the marker of a process that goes without the blob, since history->failure was found against
+ * it: whether that lives tells what the other has died of. False: there is none, as above, or no
+ * page can be mapped. */
+bool marker_take_without(struct marker_folder *folder, uint64_t generation,
+                         const struct marker_history *history, struct marker *ret_marker);
 
 /* Whether it is a plain record, which is to be dropped when the first creation has returned. */
 bool marker_is_plain(const struct marker *marker);

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The folder of markers, and what it says of a blob. */
-#include "common/blobs/marker.h"
+#include "common/blobs/marker_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/files/file.h"
 
 #define DEATHS_OFFSET MARKER_RECORD_SIZE
 
-/* So many repetitions of a death at a pipeline that the blob is not known to hold. */
-#define MANY_DEATHS 4
+/* An empty file, last changed when a process was found that somebody had killed without the blob:
+ * for so long it may have been the same who ended one with it. */
+#define KILLED_NAME    "killed"
+#define KILLED_COUNT_S 86400
 
 void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_SIZE])
 {
@@ -118,14 +123,9 @@ static bool contains_generation(const uint64_t *generations, size_t count, uint6
     return false;
 }
 
-static bool read_failure(const struct marker_folder *folder, uint64_t generation,
-                         struct marker_record *ret_record)
+bool marker_folder_read(const struct marker_folder *folder, const char *name,
+                        struct marker_record *ret_record)
 {
-    if (!contains_generation(folder->failures, folder->failure_count, generation)) {
-        return false;
-    }
-    char name[MARKER_FAILURE_NAME_SIZE];
-    marker_failure_name(generation, name);
     int fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
         return false;
@@ -135,129 +135,103 @@ static bool read_failure(const struct marker_folder *folder, uint64_t generation
     return read;
 }
 
-static void remove_marker(const struct marker_folder *folder, const struct marker_record *record)
+bool marker_folder_read_failure(const struct marker_folder *folder, uint64_t generation,
+                                struct marker_record *ret_record)
+{
+    if (!contains_generation(folder->failures, folder->failure_count, generation)) {
+        return false;
+    }
+    char name[MARKER_FAILURE_NAME_SIZE];
+    marker_failure_name(generation, name);
+    return marker_folder_read(folder, name, ret_record);
+}
+
+void marker_folder_remove(const struct marker_folder *folder, const struct marker_record *record)
 {
     char name[UNIQUE_HEX_SIZE];
     unique_format(record->id, name);
     unlinkat(folder->fd, name, 0);
 }
 
-static void remove_failure(const struct marker_folder *folder, uint64_t generation)
+void marker_folder_remove_failure(const struct marker_folder *folder, uint64_t generation)
 {
     char name[MARKER_FAILURE_NAME_SIZE];
     marker_failure_name(generation, name);
     unlinkat(folder->fd, name, 0);
 }
 
-/* Whether the process of the record used a blob of this generation. */
-static bool is_about(const struct marker_record *record, uint64_t generation)
+bool marker_is_about(const struct marker_record *record, uint64_t generation)
 {
     const struct crash_finding *finding = &record->finding;
     return record->generation == generation || finding->saved == generation ||
            finding->saving == generation;
 }
 
-/* What it counts as goes into the file first. */
-static void make_failure(const struct marker_folder *folder, const struct marker_record *record,
-                         uint64_t generation, uint32_t deaths)
+static void write_number(const struct marker_folder *folder, const char *name, off_t offset,
+                         const void *number, size_t size)
+{
+    const int fd =
+        openat(folder->fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0) {
+        if (pwrite(fd, number, size, offset) != (ssize_t)size) {
+            /* It counts as it did: the blob is skipped once more, or put away a death later. */
+        }
+        close(fd);
+    }
+}
+
+void marker_folder_make_failure(const struct marker_folder *folder,
+                                const struct marker_record *record, uint64_t generation,
+                                uint32_t deaths)
 {
     char from[UNIQUE_HEX_SIZE];
     char to[MARKER_FAILURE_NAME_SIZE];
     unique_format(record->id, from);
     marker_failure_name(generation, to);
-    const int fd =
-        record->is_page
-            ? openat(folder->fd, from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
-            : -1;
-    if (fd >= 0) {
+    if (record->is_page) {
         uint8_t memory[sizeof deaths];
         struct bytes bytes = {.data = memory, .capacity = sizeof memory};
         bytes_put_u32(&bytes, deaths);
-        if (pwrite(fd, memory, sizeof memory, DEATHS_OFFSET) != (ssize_t)sizeof memory) {
-            /* It counts as its process knew: the blob lives for a death longer. */
-        }
-        close(fd);
+        write_number(folder, from, DEATHS_OFFSET, memory, sizeof memory);
     }
     renameat(folder->fd, from, folder->fd, to);
 }
 
-static bool is_same_pipeline(const struct marker_record *first, const struct marker_record *second)
+static void note_killed(const struct marker_folder *folder)
 {
-    return crash_keys_share(&first->finding.keys, &second->finding.keys);
+    const int fd =
+        openat(folder->fd, KILLED_NAME,
+               O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    if (fd >= 0) {
+        futimens(fd, NULL);
+        close(fd);
+    }
 }
 
-/* Whether a death counts, after the one before. */
-static bool is_counted(const struct marker_record *first, const struct marker_record *second)
+bool marker_folder_killed_lately(const struct marker_folder *folder)
 {
-    return second->finding.stored || is_same_pipeline(first, second);
+    struct stat status;
+    return fstatat(folder->fd, KILLED_NAME, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           llabs((long long)time(NULL) - (long long)status.st_mtim.tv_sec) < KILLED_COUNT_S;
 }
 
-/* Whether the second death is one too many. What died at pipelines that the blob was not known to
- * hold says nothing of what it holds. */
-static bool is_blocking(const struct marker_record *first, const struct marker_record *second)
+void marker_folder_note_without(const struct marker_folder *folder, uint64_t generation,
+                                uint32_t without)
 {
-    const bool is_same = is_same_pipeline(first, second);
-    if (second->finding.stored) {
-        return first->finding.stored &&
-               (is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned));
-    }
-    return is_same && first->deaths >= MANY_DEATHS;
-}
-
-enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t generation,
-                                 struct marker_history *ret_history)
-{
-    struct marker_history history = {0};
-    bool failed = read_failure(folder, generation, &history.first);
-    const uint64_t failure = failed ? history.first.id : 0;
-    for (size_t i = 0; failed && i < folder->dead_count; i++) {
-        const struct marker_record *dead = &folder->dead[i];
-        if (is_about(dead, generation) && dead->failure == failure && dead->finding.died &&
-            is_blocking(&history.first, dead)) {
-            history.second = *dead;
-            *ret_history = history;
-            return MARKER_BLOCKED;
-        }
-    }
-    enum marker_verdict verdict = MARKER_CLEAR;
-    bool is_known = failed; /* the known death is the one that markers may name */
-    for (size_t i = 0; i < folder->dead_count; i++) {
-        const struct marker_record *dead = &folder->dead[i];
-        if (!is_about(dead, generation)) {
-            continue;
-        }
-        const bool knew = is_known && dead->failure == failure;
-        if (!dead->finding.died) {
-            if (knew && dead->finding.passed) {
-                remove_failure(folder, generation);
-                failed = is_known = false;
-            }
-            remove_marker(folder, dead);
-            continue;
-        }
-        if (!failed || knew) {
-            const bool counts = knew ? is_counted(&history.first, dead) : dead->finding.stored;
-            make_failure(folder, dead, generation, (knew ? history.first.deaths : 0) + counts);
-            failed = true;
-            is_known = false;
-        } else {
-            remove_marker(folder, dead);
-        }
-        verdict = MARKER_FAILED_ONCE;
-    }
-    history.failure = is_known ? failure : 0;
-    *ret_history = history;
-    return verdict;
+    char name[MARKER_FAILURE_NAME_SIZE];
+    marker_failure_name(generation, name);
+    write_number(folder, name, offsetof(struct crash_page, without), &without, sizeof without);
+    note_killed(folder);
 }
 
 void marker_forget(const struct marker_folder *folder, uint64_t generation)
 {
     for (size_t i = 0; i < folder->dead_count; i++) {
-        if (is_about(&folder->dead[i], generation)) {
-            remove_marker(folder, &folder->dead[i]);
+        if (marker_is_about(&folder->dead[i], generation)) {
+            marker_folder_remove(folder, &folder->dead[i]);
         }
     }
-    remove_failure(folder, generation);
+    marker_folder_remove_failure(folder, generation);
 }
 
 void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count)
@@ -267,13 +241,16 @@ void marker_sweep(const struct marker_folder *folder, const uint64_t *generation
         if (!contains_generation(generations, count, dead->generation) &&
             !contains_generation(generations, count, dead->finding.saved) &&
             !contains_generation(generations, count, dead->finding.saving)) {
-            remove_marker(folder, dead);
+            marker_folder_remove(folder, dead);
         }
     }
     for (size_t i = 0; i < folder->failure_count; i++) {
         if (!contains_generation(generations, count, folder->failures[i])) {
-            remove_failure(folder, folder->failures[i]);
+            marker_folder_remove_failure(folder, folder->failures[i]);
         }
+    }
+    if (count == 0) {
+        unlinkat(folder->fd, KILLED_NAME, 0);
     }
 }
 
@@ -294,7 +271,7 @@ void marker_forget_failure(int directory_fd, const char *name, uint64_t generati
 {
     struct marker_folder folder = {.fd = open_marker_folder(directory_fd, name)};
     if (folder.fd >= 0) {
-        remove_failure(&folder, generation);
+        marker_folder_remove_failure(&folder, generation);
         close(folder.fd);
     }
 }

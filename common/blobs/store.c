@@ -112,6 +112,18 @@ void store_survived(struct store *store)
     }
 }
 
+bool store_goes_without(const struct store *store)
+{
+    return store->loading.count > 0 && store->loading.markers[0].guard.without;
+}
+
+void store_live(struct store *store)
+{
+    if (store_goes_without(store)) {
+        crash_guard_end(&store->loading.markers[0].guard);
+    }
+}
+
 struct crash_guard *store_guard(struct store *store)
 {
     return &store->loading.markers[0].guard;
@@ -167,6 +179,7 @@ enum status store_read_blob(const struct store *store, struct marker_folder *fol
     const struct blob_judge judge = {
         .folder = folder,
         .markers = markers,
+        .is_load = markers == &store->loading,
         .failed_once = store->loading.failed_once || store->merging.failed_once,
         .has_lock = store->lock_fd >= 0,
         .lock_wait_ms = store->lock_wait_ms,

@@ -75,6 +75,12 @@ void store_want(const struct store *store);
  * a row). */
 bool store_failed_once(const struct store *store);
 
+/* Whether this start goes without a blob that has failed once, and its marker says so; then call
+ * store_live when it has gone on for CRASH_LIFE_NS: what the other died of was no end that any
+ * process comes to here. store_live is thread-safe, and does nothing elsewhere. */
+bool store_goes_without(const struct store *store);
+void store_live(struct store *store);
+
 /* The guard of the blob that was loaded, which every call that gives the driver bytes of it raises
  * (crash_page.h). Lives as long as the store, and does nothing while there is no marker. */
 struct crash_guard *store_guard(struct store *store);

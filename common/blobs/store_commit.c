@@ -177,7 +177,7 @@ static void store_restart_from_empty(struct store *store)
 /* What was loaded is about to be in the file of this generation as well, or is; 0: in none. */
 static void store_note_generation(const struct store *store, bool is_saved, uint64_t generation)
 {
-    for (size_t i = 0; i < store->loading.count; i++) {
+    for (size_t i = 0; i < store->loading.count && !store_goes_without(store); i++) {
         struct crash_page *page = atomic_load(&store->loading.markers[i].guard.page);
         if (page) {
             atomic_store(is_saved ? &page->saved : &page->saving, generation);
@@ -229,7 +229,7 @@ static enum status store_write_file(struct store *store, int directory_fd, const
     }
     if (reason == STATUS_ok) {
         store->known = generation;
-        for (size_t i = 0; i < store->loading.count; i++) {
+        for (size_t i = 0; i < store->loading.count && !store_goes_without(store); i++) {
             store->loading.markers[i].generation = generation;
         }
     }

@@ -40,10 +40,37 @@ void cache_load_begin_watch(struct cache_load *load)
     worker_wake_now(load->client);
 }
 
+/* A start without a suspect blob shows whether the program lives. */
+static void cache_load_watch_life(struct cache_load *load)
+{
+    if (store_goes_without(load->writer->store)) {
+        atomic_store(&load->lives_at_ns, clock_now_ns() + CRASH_LIFE_NS);
+        worker_wake_now(load->client);
+    }
+}
+
+static void cache_load_work_life(struct cache_load *load, uint64_t now_ns)
+{
+    const uint64_t lives_at_ns = atomic_load(&load->lives_at_ns);
+    if (lives_at_ns != 0 && now_ns >= lives_at_ns) {
+        store_live(load->writer->store);
+        atomic_store(&load->lives_at_ns, 0);
+    }
+}
+
+uint64_t cache_load_watch_due(const struct cache_load *load)
+{
+    const uint64_t lives_at_ns = atomic_load(&load->lives_at_ns);
+    const uint64_t life = lives_at_ns ? lives_at_ns : UINT64_MAX;
+    const uint64_t watch = atomic_load(&load->watching) ? atomic_load(&load->watch_due_ns) : life;
+    return watch < life ? watch : life;
+}
+
 /* Looks once more after the end of the watch: a call may have begun that saw it going on. */
 void cache_load_work_watch(struct cache_load *load)
 {
     const uint64_t now_ns = clock_now_ns();
+    cache_load_work_life(load, now_ns);
     if (!atomic_load(&load->watching) || now_ns < atomic_load(&load->watch_due_ns)) {
         return;
     }
@@ -104,6 +131,7 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
     struct store_blob blob;
     const enum status reason = cache_writer_load(load->writer, &blob);
     if (reason != STATUS_ok) {
+        cache_load_watch_life(load);
         cache_load_reject(load, reason);
         return false;
     }

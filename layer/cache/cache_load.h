@@ -19,13 +19,14 @@
  * The guard (common/blobs/crash_page.h) tells later processes that a driver has died of the blob:
  *
  *     1 NO PAGE
- *     2 GUARDED   each call that uses what was loaded raises the guard
+ *     2 GUARDED   each call that uses what was loaded raises the guard; where a suspect blob was
+ *                 skipped, what would have used it, and after CRASH_LIFE_NS the page is ended
  *     3 WATCHED   and the worker looks now and then, whether one takes long
  *
  *     arrow                                            function
  *     1 NO PAGE ──▶ 2 GUARDED                          cache_load_blob, by store_load
  *     2 GUARDED ──the driver refuses the blob──▶ 1     cache_load_blob
- *     2 ──a call that may compile, a suspicion──▶ 3    cache_load_watch, cache_load_blob
+ *     2 ──a call that may compile, a suspicion──▶ 3    cache_load_watch_begin, cache_load_blob
  *     3 WATCHED ──no call for a while──▶ 2             cache_load_work_watch, on the worker
  *     2, 3 ──the device goes──▶ 1                      store_close
  *     2, 3 ──exit()──▶ ended                           driver_gate.c, crash_guard_end_all
@@ -72,7 +73,9 @@ struct cache_load {
 
     atomic_bool watching;
     _Atomic uint64_t watch_due_ns;
-    struct crash_watch watch; /* of the worker */
+    atomic_bool stored_is_slow;   /* what recipes say to be stored has taken long */
+    struct crash_watch watch;     /* of the worker */
+    _Atomic uint64_t lives_at_ns; /* when this start without a suspect blob has lived; 0: never */
 };
 
 /* Of a struct that is all zero. Both are borrowed. */
@@ -123,11 +126,27 @@ static inline void cache_load_watch(struct cache_load *load)
     }
 }
 
-/* On the worker: looks, if it is time to; when it is next (monotonic ns), or UINT64_MAX. */
-void cache_load_work_watch(struct cache_load *load);
-static inline uint64_t cache_load_watch_due(const struct cache_load *load)
+/* Brackets a creation that uses what was loaded, in this state: one that may compile is watched,
+ * and all are once one that was said to be stored has taken as long as a compile. Cheap. */
+static inline void cache_load_watch_begin(struct cache_load *load, enum crash_state state)
 {
-    return atomic_load(&load->watching) ? atomic_load(&load->watch_due_ns) : UINT64_MAX;
+    if (state == CRASH_INSIDE_OTHER ||
+        (state == CRASH_INSIDE &&
+         atomic_load_explicit(&load->stored_is_slow, memory_order_relaxed))) {
+        cache_load_watch(load);
+    }
 }
+static inline void cache_load_watch_end(struct cache_load *load, enum crash_state state,
+                                        uint64_t took_ns)
+{
+    if (state == CRASH_INSIDE && took_ns >= CRASH_COMPILE_NS) {
+        atomic_store_explicit(&load->stored_is_slow, true, memory_order_relaxed);
+    }
+}
+
+/* On the worker: looks, if it is time to, and ends the page of a start that has lived; when it is
+ * next (monotonic ns), or UINT64_MAX. */
+void cache_load_work_watch(struct cache_load *load);
+uint64_t cache_load_watch_due(const struct cache_load *load);
 
 #endif

@@ -267,9 +267,15 @@ bool device_cache_settle_load(struct device_cache *device_cache)
     return cache_load_settle(&device_cache->load);
 }
 
-void device_cache_watch(struct device_cache *device_cache)
+void device_cache_watch_begin(struct device_cache *device_cache, enum crash_state state)
 {
-    cache_load_watch(&device_cache->load);
+    cache_load_watch_begin(&device_cache->load, state);
+}
+
+void device_cache_watch_end(struct device_cache *device_cache, enum crash_state state,
+                            uint64_t took_ns)
+{
+    cache_load_watch_end(&device_cache->load, state, took_ns);
 }
 
 void device_cache_set_listener(struct device_cache *device_cache,

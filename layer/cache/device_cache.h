@@ -65,9 +65,11 @@ struct device_cache_creation {
     uint64_t took_ns;
 };
 
-/* A creation that may take long is about to be made with the device cache, or with what came from
- * it: the worker is to watch it. Cheap where it does already. */
-void device_cache_watch(struct device_cache *device_cache);
+/* Brackets a creation that uses what was loaded, in this state: the worker is to watch one that may
+ * compile, and all once one that was said to be stored has taken as long as a compile. Cheap. */
+void device_cache_watch_begin(struct device_cache *device_cache, enum crash_state state);
+void device_cache_watch_end(struct device_cache *device_cache, enum crash_state state,
+                            uint64_t took_ns);
 
 /* Brackets every creation of pipelines that goes down. Neither waits for a save. */
 void device_cache_creating(struct device_cache *device_cache);

@@ -93,9 +93,7 @@ static VkResult pipeline_call_driver(struct device_services *services,
                                      struct pipeline_danger danger)
 {
     const struct driver_caches *driver = device_cache_caches(services->device_cache);
-    if (danger.state == CRASH_INSIDE_OTHER) {
-        device_cache_watch(services->device_cache); /* it may compile */
-    }
+    device_cache_watch_begin(services->device_cache, danger.state);
     const struct crash_call guarded = driver_cache_enter(driver, danger.key, danger.state);
     VkResult result = call->kind->create(services->device, call);
     driver_cache_leave(driver, &guarded);
@@ -272,6 +270,7 @@ static VkResult pipeline_call_with(struct device_services *services,
         .start_ns = start_ns,
         .took_ns = clock_now_ns() - start_ns,
     };
+    device_cache_watch_end(services->device_cache, danger.state, ret_driver->took_ns);
     return result;
 }
 

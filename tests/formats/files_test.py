@@ -208,6 +208,7 @@ class Program(unittest.TestCase):
         markers = [(path, content) for path, content in self.files().items() if ".loading/" in path]
         self.assertEqual(len(markers), 1)
         self.assertEqual((markers[0][1]["generation"], markers[0][1]["strike"]), (generation, 0))
+        self.assertEqual(markers[0][1]["without"], 0)
 
         # The blob is skipped once, and what this start saves becomes a part.
         stats = self.client(*few, "--seed", "1")
@@ -227,6 +228,22 @@ class Program(unittest.TestCase):
         files = self.files()
         self.assertEqual([blob["generation"] for path, blob in files.items()
                           if "/quarantine/" in path and not path.endswith(".txt")], [generation])
+
+    def test_deaths_without_the_blob_as_well(self):
+        few = ("--compute", "4", "--graphics", "0")
+        deadly = self.use_test_driver()
+        self.client(*few)
+        generation = self.of(self.files(), ".wpcache")[0]["generation"]
+        self.client(*few, status=-6, **deadly)
+        self.client(*few, "--end", "kill", status=-9)  # goes without the blob
+        strike, = self.of(self.files(), f"{generation:016x}.strike")
+        without, = (content for path, content in self.files().items()
+                    if ".loading/" in path and not path.endswith(".strike"))
+        self.assertEqual((strike["without"], without["without"], without["strike"]),
+                         (0, 1, strike["id"]))
+        self.client(*few, status=-6, **deadly)
+        strike, = self.of(self.files(), f"{generation:016x}.strike")
+        self.assertEqual((strike["without"], strike["deaths"]), (2, 1))  # it came farther
 
     def test_damaged_markers_say_nothing(self):
         few = ("--compute", "4", "--graphics", "0")

@@ -149,7 +149,7 @@ def read_marker(data):
         marker["deaths"] = cursor.u32()
         marker["boot"] = cursor.bytes(16)
         fields = struct.unpack("=4I2Q", cursor.bytes(32))
-        marker.update(zip(("ended", "returned", "disproved"), fields))
+        marker.update(zip(("ended", "returned", "disproved", "without"), fields))
         marker.update(saved=fields[4], writing=fields[5])
         slots = [struct.unpack("=Q6I", cursor.bytes(32)) for _ in range(SLOTS)]
         inside = [slot for slot in slots if slot[1] in (1, 2) and slot[2] != slot[3]]
@@ -426,6 +426,7 @@ FILES = [
     (rf"[^/]+/{HEX32}\.{HEX16}\.part", read_named_envelope),
     (rf"[^/]+/{HEX32}\.(lock|wanted)", lambda name, data: read_empty(data)),
     (rf"[^/]+/{HEX32}\.loading/{HEX16}(\.strike)?", read_named_marker),
+    (rf"[^/]+/{HEX32}\.loading/killed", lambda name, data: read_empty(data)),
     (r"[^/]+/program\.json", lambda name, data: check_program_layout(data)),
     (rf"[^/]+/recipes/{HEX16}\.wprecipes", lambda name, data: read_segment(data)),
     (rf"[^/]+/recipes/{HEX32}\.crashed", lambda name, data: read_crashes(data)),

@@ -3,6 +3,7 @@
 // they use a good one.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -66,7 +67,8 @@ crash_finding find_page(const std::filesystem::path &root)
 {
     crash_finding finding = {};
     for (const auto &entry : std::filesystem::recursive_directory_iterator(root)) {
-        if (entry.is_regular_file() && entry.file_size() == sizeof(crash_page)) {
+        if (entry.is_regular_file() && entry.file_size() == sizeof(crash_page) &&
+            !entry.path().has_extension()) {
             const std::vector<uint8_t> content = read_bytes(entry.path());
             crash_page_read(content.data(), &finding);
         }
@@ -215,6 +217,31 @@ TEST_F(CrashGuardTest, KillsWhileSomethingNewIsCompiledPutNothingAway)
     }
 }
 
+// Somebody ends the program at every start, and always while it asks for what the blob holds. With
+// the blob or without it: that tells it from a blob that kills.
+TEST_F(CrashGuardTest, KillsAtEveryStartPutNothingAway)
+{
+    make_good_blob();
+    for (unsigned i = 0; i < 8; ++i) {
+        run(
+            [] {
+                leak_from_here_on();
+                auto *owner = new Program;
+                test_icd_on_call(
+                    [](const char *command, void *) {
+                        if (std::string(command) == "vkCreateComputePipelines") {
+                            raise(SIGKILL);
+                        }
+                    },
+                    nullptr);
+                owner->create(Kind::compute, 0);
+            },
+            {Layer::any, true, -SIGKILL});
+        EXPECT_FALSE(is_put_away()) << i;
+    }
+    EXPECT_EQ(state_of_a_start(), "loaded");
+}
+
 // Not even the next start goes without the blob.
 TEST_F(CrashGuardTest, ADeathInALongCallIsNone)
 {
@@ -240,6 +267,40 @@ TEST_F(CrashGuardTest, ADeathInALongCallIsNone)
             {Layer::any, true, -SIGKILL});
         EXPECT_EQ(state_of_a_start(), "loaded") << i;
     }
+}
+
+// Recipes are wrong where a blob was lost and an older one took its place: what they say to be
+// stored is compiled, and where that has taken long once, it is watched.
+TEST_F(CrashGuardTest, ADeathInALongCallForWhatRecipesHoldStoredIsNone)
+{
+    run([] { Program().create(Kind::compute, 0); });
+    const auto file = cache_file();
+    const std::vector<uint8_t> older = read_bytes(file);
+    make_good_blob();
+    write_bytes(file, older);
+    run(
+        [&] {
+            leak_from_here_on();
+            static std::filesystem::path root;
+            root = cache_root();
+            auto *owner = new Program;
+            owner->create(Kind::compute, 0);
+            test_icd_on_compile([](void *) { usleep(20000); }, nullptr);
+            owner->create(Kind::compute, 1);
+            test_icd_on_compile(
+                [](void *) {
+                    EXPECT_TRUE(find_page(root).stored) << "by the recipes";
+                    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                    while (find_page(root).died && std::chrono::steady_clock::now() < until) {
+                        usleep(1000);
+                    }
+                    raise(SIGKILL);
+                },
+                nullptr);
+            owner->create(Kind::compute, 2);
+        },
+        {Layer::any, true, -SIGKILL});
+    EXPECT_EQ(state_of_a_start(), "loaded");
 }
 
 // A program that calls exit() while another of its threads compiles.
@@ -275,6 +336,32 @@ TEST_F(CrashGuardTest, ABlobThatKillsAsItIsLoadedIsPutAwayAfterTwoDeaths)
         EXPECT_EQ(state_of_a_start(), deaths == 0 ? "rejected" : "quarantined");
     }
     EXPECT_TRUE(is_put_away());
+}
+
+// The start between is ended by somebody as well, but not at once: the program lives without the
+// blob.
+TEST_F(CrashGuardTest, AStartWithoutTheBlobThatLivesForAWhileIsNotKilledAtItsStart)
+{
+    make_good_blob();
+    for (unsigned deaths = 0; deaths < 2; ++deaths) {
+        environment["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+        run(program, {Layer::any, true, -SIGABRT});
+        environment.erase("WPTEST_ICD_CACHE_CREATE");
+        if (deaths == 0) {
+            run(
+                [&] {
+                    leak_from_here_on();
+                    (new Program)->create(Kind::compute, 0);
+                    EXPECT_TRUE(find_page(cache_root()).killed) << "if it were now";
+                    while (find_page(cache_root()).killed) {
+                        usleep(1000);
+                    }
+                    raise(SIGKILL);
+                },
+                {Layer::any, true, -SIGKILL});
+        }
+    }
+    EXPECT_EQ(state_of_a_start(), "quarantined");
 }
 
 // A page is gone with its device, and with its process.

@@ -89,7 +89,7 @@ TEST_F(CrashPage, TellsOfNoneWhereThereIsNoPage)
     crash_guard guard = {};
     call(&guard);
     crash_guard_end(&guard);
-    crash_guard_close(&guard, false);
+    crash_guard_close(&guard);
 }
 
 TEST_F(CrashPage, TellsWhetherThePipelineIsKnown)
@@ -241,7 +241,7 @@ TEST_F(CrashPage, AForkedChildHasNone)
         EXPECT_EQ(keys(), Keys{key});
         crash_guard_lower(guard, &call);
         EXPECT_FALSE(find().died);
-        crash_guard_close(guard, true);
+        crash_guard_close(guard);
         const int fd = open(path().c_str(), O_RDWR);
         EXPECT_EQ(flock(fd, LOCK_EX | LOCK_NB), 0) << "the child holds the lock";
     });
@@ -260,6 +260,70 @@ TEST_F(CrashPage, ADeathIsDisprovedWhenAllItWasInHasReturned)
         EXPECT_TRUE(crash_guard_has_passed(guard));
     }).end();
     EXPECT_TRUE(find().passed);
+}
+
+TEST_F(CrashPage, TellsOfAProcessThatWentWithoutTheBlobAndWasEnded)
+{
+    const auto go_without = [&](uint64_t known) {
+        crash_guard *guard = open_guard({1, {known}});
+        crash_guard_go_without(guard);
+        return guard;
+    };
+    Holder([&] { call(go_without(key), other_key); }).end();
+    EXPECT_TRUE(find().killed);
+    EXPECT_FALSE(find().passed);
+    Holder([&] { crash_guard_end(go_without(key)); }).end();
+    EXPECT_FALSE(find().killed);
+    Holder([&] {
+        crash_guard *guard = go_without(key);
+        call(guard, key);
+        EXPECT_FALSE(crash_guard_has_passed(guard)) << "that disproves nothing";
+    }).end();
+    EXPECT_TRUE(find().killed);
+    EXPECT_TRUE(find().passed);
+    Holder([&] { call(go_without(CRASH_KEY_LOAD), key); }).end();
+    EXPECT_TRUE(find().passed) << "it has nothing to load";
+    Holder([&] { open_guard(); }).end();
+    EXPECT_FALSE(find().killed) << "it went with the blob";
+}
+
+// Stores of other threads may come late, and exit() looks at all pages.
+TEST_F(CrashPage, MemoryOfAPageStaysWhenThatIsClosed)
+{
+    run_in_child([&] {
+        crash_guard *guard = open_guard();
+        crash_page *page = guard->page;
+        const crash_call late = crash_guard_raise(guard, key, CRASH_INSIDE);
+        crash_guard_close(guard);
+        crash_guard_lower(guard, &late);
+        page->ended = 1;
+        EXPECT_EQ(find().keys.count, 1u) << "the file is as it was";
+        delete guard;
+        guard = open_guard();
+        EXPECT_EQ(guard->page, page) << "and is used again";
+        EXPECT_EQ(page->ended, 0u);
+        crash_guard_close(guard);
+        delete guard;
+    });
+}
+
+TEST_F(CrashPage, AnEndWhilePagesAreClosedTouchesNothingThatIsGone)
+{
+    run_in_child([&] {
+        std::atomic<bool> done{false};
+        std::thread ending([&] {
+            while (!done) {
+                crash_guard_end_all();
+            }
+        });
+        for (int i = 0; i < 5000; i++) {
+            crash_guard *guard = open_guard();
+            crash_guard_close(guard);
+            delete guard;
+        }
+        done = true;
+        ending.join();
+    });
 }
 
 TEST_F(CrashPage, IsAFileOfAFixedLayout)

@@ -81,6 +81,9 @@ TEST(MarkerRecord, TellsNoTerminalWhatToDo)
 
 constexpr uint64_t generation = 0xaaaaaaaaaaaaaaaa;
 constexpr uint64_t other_generation = 0xbbbbbbbbbbbbbbbb;
+constexpr uint64_t pipeline = 0x1111111111111111;
+constexpr uint64_t another = 0x2222222222222222;
+constexpr uint64_t third = 0x3333333333333333;
 
 class Markers : public testing::Test {
   protected:
@@ -204,6 +207,37 @@ class Markers : public testing::Test {
             }).end();
         }
         return verdict;
+    }
+
+    enum class Without { killed, passes, lives, ends };
+
+    // The start that finds a death and goes without the blob.
+    marker_verdict go_without(Without how, uint64_t of = generation) const
+    {
+        marker_verdict verdict = MARKER_CLEAR;
+        Found found(*this);
+        verdict = found.judge(of);
+        Holder([&] {
+            auto *taken = new marker();
+            EXPECT_TRUE(marker_take_without(&found.folder, of, &found.history, taken));
+            if (how == Without::passes) {
+                call(*taken, pipeline);
+            } else if (how == Without::lives) {
+                crash_guard_end(&taken->guard);
+            } else if (how == Without::ends) {
+                marker_drop(taken, folder_path().c_str(), false);
+                return;
+            }
+            die_in(taken, {third});
+        }).end();
+        return verdict;
+    }
+
+    // A day passes since the last process was killed without the blob.
+    void forget_the_killed() const
+    {
+        const timespec times[2] = {{1, 0}, {1, 0}};
+        EXPECT_EQ(utimensat(AT_FDCWD, (folder_path() + "/killed").c_str(), times, 0), 0);
     }
 
     Scratch scratch;
@@ -437,10 +471,6 @@ TEST_F(Markers, CloseNoDescriptorThatIsAnotherFilesByNow)
 
 // Who dies, and where.
 
-constexpr uint64_t pipeline = 0x1111111111111111;
-constexpr uint64_t another = 0x2222222222222222;
-constexpr uint64_t third = 0x3333333333333333;
-
 TEST_F(Markers, OfAProcessThatDiesOutsideOfCallsSayNothing)
 {
     for (int i = 0; i < 5; i++) {
@@ -502,6 +532,92 @@ TEST_F(Markers, OfADeathAreNotDisprovedByOtherPipelines)
     EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
     EXPECT_EQ(live({}), MARKER_FAILED_ONCE);
     EXPECT_EQ(live({{}, {another, third}}), MARKER_CLEAR);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+// Somebody ends the program at every start: with the blob and without.
+TEST_F(Markers, OfDeathsProveNothingWhereTheProgramDiesWithoutTheBlobAsWell)
+{
+    for (crash_state state : {CRASH_INSIDE, CRASH_INSIDE_OTHER}) {
+        for (int i = 0; i < 9; i++) {
+            EXPECT_EQ(live({{pipeline}, {}, state}), MARKER_CLEAR) << i;
+            EXPECT_EQ(go_without(Without::killed), MARKER_FAILED_ONCE) << i;
+        }
+        EXPECT_EQ(live({{}, {pipeline}}), MARKER_CLEAR);
+        EXPECT_EQ(judge(), MARKER_CLEAR);
+        EXPECT_EQ(names(), std::vector<std::string>{"killed"});
+    }
+    Found found(*this);
+    marker_sweep(&found.folder, nullptr, 0);
+    EXPECT_TRUE(names().empty());
+}
+
+// Programs that always end soon and not in order.
+TEST_F(Markers, OfFiveDeathsBlockWhereTheProgramComesFartherWithoutTheBlob)
+{
+    for (int i = 0; i < 4; i++) {
+        EXPECT_EQ(live({{pipeline}}), MARKER_CLEAR) << i;
+        EXPECT_EQ(go_without(Without::passes), MARKER_FAILED_ONCE) << i;
+    }
+    EXPECT_EQ(live({{pipeline}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+TEST_F(Markers, OfDeathsElsewhereBeginAnewWhereTheProgramDiesWithoutTheBlobAsWell)
+{
+    for (uint64_t i = 0; i < 9; i++) {
+        EXPECT_EQ(live({{pipeline + i}, {another}}), MARKER_CLEAR) << i;
+        EXPECT_EQ(go_without(Without::killed), MARKER_FAILED_ONCE) << i;
+    }
+    EXPECT_EQ(live({{pipeline + 8}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(go_without(Without::lives), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{pipeline + 8}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(go_without(Without::lives), MARKER_FAILED_ONCE) << "others were killed today";
+    forget_the_killed();
+    EXPECT_EQ(live({{pipeline + 8}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED) << "it lives without";
+}
+
+// Nobody knows yet what becomes of it.
+TEST_F(Markers, OfASecondDeathWaitForTheProcessThatGoesWithoutTheBlob)
+{
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    Holder without([&] {
+        Found found(*this);
+        EXPECT_EQ(found.judge(), MARKER_FAILED_ONCE);
+        EXPECT_TRUE(marker_take_without(&found.folder, generation, &found.history, new marker()));
+    });
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_FAILED_ONCE);
+}
+
+TEST_F(Markers, OfASecondDeathBlockWhereTheProgramLivesWithoutTheBlob)
+{
+    for (Without how : {Without::lives, Without::ends}) {
+        EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+        EXPECT_EQ(go_without(how), MARKER_FAILED_ONCE);
+        EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+        Found found(*this);
+        EXPECT_EQ(found.judge(), MARKER_BLOCKED);
+        marker_forget(&found.folder, generation);
+    }
+    EXPECT_TRUE(names().empty());
+}
+
+// It was to tell of another death.
+TEST_F(Markers, OfAProcessWithoutTheBlobTellOfTheDeathThatItNames)
+{
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    auto early = std::make_unique<Holder>([&] {
+        Found found(*this);
+        EXPECT_EQ(found.judge(), MARKER_FAILED_ONCE);
+        EXPECT_TRUE(marker_take_without(&found.folder, generation, &found.history, new marker()));
+    });
+    EXPECT_EQ(live({{}, {pipeline}}), MARKER_CLEAR);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    early->end();
+    EXPECT_EQ(go_without(Without::lives), MARKER_FAILED_ONCE);
     EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
     EXPECT_EQ(judge(), MARKER_BLOCKED);
 }

@@ -146,6 +146,32 @@ TEST_F(StoreSuspect, GoesToQuarantineTheSecondTimeInARow)
     EXPECT_TRUE(names_in(folder() + "/" + names_in(folder(), ".loading").at(0)).empty());
 }
 
+// Only the start that skips it has a marker that says so, and that goes with it.
+TEST_F(StoreSuspect, IsComparedWithAStartThatSkipsIt)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    for (int i = 0; i < 3; i++) {
+        die_loading();
+        Holder([&] {
+            Store *store = new Store(root());
+            EXPECT_EQ(store->load(), "<suspect>");
+            EXPECT_TRUE(store_goes_without(store->get()));
+        }).end();
+    }
+    EXPECT_EQ(load(), "one") << "that one dies as well";
+    const std::string loading = names_in(folder(), ".loading").at(0);
+    EXPECT_EQ(unlink((folder() + "/" + loading + "/killed").c_str()), 0);
+    die_loading();
+    {
+        Store store(root());
+        EXPECT_EQ(store.load(), "<suspect>");
+        EXPECT_TRUE(store_goes_without(store.get()));
+        store_live(store.get());
+    }
+    die_loading();
+    EXPECT_EQ(load(), "<quarantined>");
+}
+
 TEST_F(StoreSuspect, GetsANoteInQuarantine)
 {
     ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
