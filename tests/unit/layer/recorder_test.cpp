@@ -21,7 +21,8 @@ class RecorderTest : public testing::Test {
     RecorderTest()
     {
         bytes environment = {};
-        const recorder_setup setup = {root_.c_str(), "app", UINT64_MAX, &environment, nullptr};
+        const recorder_setup setup = {root_.c_str(), "app",   UINT64_MAX,
+                                      &environment,  nullptr, nullptr};
         recorder_ = recorder_new(&setup);
     }
     ~RecorderTest() override
