@@ -137,7 +137,7 @@ static bool cache_writer_is_decided(struct cache_writer *writer, size_t size, bo
 }
 
 /* One look, under the lock: the device cache's data as it is or, with what was collected, both
- * merged into a fresh cache; what is new becomes the snapshot. */
+ * merged; what is new becomes the snapshot. */
 static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
                                      VkPipelineCache collected, bool at_end)
 {

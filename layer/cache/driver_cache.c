@@ -193,16 +193,28 @@ VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipeline
     return copy;
 }
 
-/* Merges `count` sources into a fresh cache and reads that. What the sources hold afterwards
- * depends on the driver. */
-static bool driver_cache_read_merged(const struct driver_caches *caches, uint32_t count,
-                                     const VkPipelineCache *sources, uint8_t **ret_data,
-                                     size_t *ret_size)
+/* Takes a cache of ours into another, which nobody else uses; the first becomes that itself. False:
+ * the driver refuses. */
+static bool driver_cache_take_in(const struct driver_caches *caches, VkPipelineCache *both,
+                                 VkPipelineCache cache)
 {
-    VkPipelineCache fresh = driver_cache_create(caches, NULL, 0);
-    bool done = fresh != VK_NULL_HANDLE && driver_cache_merge(caches, fresh, count, sources) &&
-                driver_cache_read(caches, fresh, ret_data, ret_size);
-    driver_cache_destroy(caches, fresh);
+    bool done = true;
+    if (*both == VK_NULL_HANDLE) {
+        *both = cache;
+    } else if (cache != VK_NULL_HANDLE) {
+        done = driver_cache_merge(caches, *both, 1, &cache);
+        driver_cache_destroy(caches, cache);
+    }
+    return done;
+}
+
+/* Its data; the cache is destroyed. */
+static bool driver_cache_read_away(const struct driver_caches *caches, VkPipelineCache cache,
+                                   uint8_t **ret_data, size_t *ret_size)
+{
+    const bool done =
+        cache != VK_NULL_HANDLE && driver_cache_read(caches, cache, ret_data, ret_size);
+    driver_cache_destroy(caches, cache);
     return done;
 }
 
@@ -210,44 +222,35 @@ bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache 
                             VkPipelineCache second, uint8_t **ret_data, size_t *ret_size)
 {
     const VkPipelineCache sources[] = {second, first};
-    VkPipelineCache copies[2];
-    uint32_t count = 0;
+    VkPipelineCache both = VK_NULL_HANDLE;
+    bool done = true;
     for (uint32_t i = 0; i < 2; i++) {
-        VkPipelineCache copy =
-            sources[i] != VK_NULL_HANDLE ? driver_cache_copy(caches, sources[i]) : VK_NULL_HANDLE;
-        if (copy != VK_NULL_HANDLE) {
-            copies[count++] = copy;
+        if (sources[i] != VK_NULL_HANDLE) {
+            done &= driver_cache_take_in(caches, &both, driver_cache_copy(caches, sources[i]));
         }
     }
-    const bool done =
-        count > 0 && driver_cache_read_merged(caches, count, copies, ret_data, ret_size);
-    for (uint32_t i = 0; i < count; i++) {
-        driver_cache_destroy(caches, copies[i]);
+    if (!done) {
+        driver_cache_destroy(caches, both);
     }
-    return done;
+    return done && driver_cache_read_away(caches, both, ret_data, ret_size);
 }
 
-bool driver_cache_merge_blobs(const struct driver_caches *caches, const struct store_blob *blobs,
+bool driver_cache_merge_blobs(const struct driver_caches *caches, struct store_blob *blobs,
                               size_t blob_count, const uint8_t *own, size_t own_size,
                               uint8_t **ret_data, size_t *ret_size)
 {
-    VkPipelineCache *sources = calloc(blob_count + 1, sizeof *sources);
-    uint32_t count = 0;
-    for (size_t i = 0; sources && i <= blob_count; i++) {
-        const bool is_own = i == blob_count;
-        VkPipelineCache cache = driver_cache_create(caches, is_own ? own : blobs[i].data,
-                                                    is_own ? own_size : blobs[i].size);
-        if (cache != VK_NULL_HANDLE) {
-            sources[count++] = cache;
-        }
+    VkPipelineCache both = VK_NULL_HANDLE;
+    bool done = true;
+    for (size_t i = 0; i < blob_count; i++) {
+        VkPipelineCache cache = driver_cache_create(caches, blobs[i].data, blobs[i].size);
+        store_blob_free(&blobs[i]);
+        done &= driver_cache_take_in(caches, &both, cache);
     }
-    const bool done =
-        count > 0 && driver_cache_read_merged(caches, count, sources, ret_data, ret_size);
-    for (uint32_t i = 0; i < count; i++) {
-        driver_cache_destroy(caches, sources[i]);
+    done &= driver_cache_take_in(caches, &both, driver_cache_create(caches, own, own_size));
+    if (!done) {
+        driver_cache_destroy(caches, both);
     }
-    free(sources);
-    return done;
+    return done && driver_cache_read_away(caches, both, ret_data, ret_size);
 }
 
 /* Snapshots. */

@@ -75,9 +75,10 @@ bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache
 bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache first,
                             VkPipelineCache second, uint8_t **ret_data, size_t *ret_size);
 
-/* Blobs and data of our own, each made a cache and all merged into a fresh one: its data,
- * malloc'ed. False: the driver refuses, or memory is out. */
-bool driver_cache_merge_blobs(const struct driver_caches *caches, const struct store_blob *blobs,
+/* Blobs and data of our own, each made a cache and all merged into one: its data, malloc'ed. Frees
+ * each blob as soon as the driver has it, so that no more than two copies of all are held at a
+ * time. False: the driver refuses, or memory is out. */
+bool driver_cache_merge_blobs(const struct driver_caches *caches, struct store_blob *blobs,
                               size_t blob_count, const uint8_t *own, size_t own_size,
                               uint8_t **ret_data, size_t *ret_size);
 

@@ -14,6 +14,10 @@
 #define OVERDUE_NS      PATIENCE_AT_END
 #define OVERDUE_POLL_NS (50 * CLOCK_MS)
 
+/* What the last writes of a process have. More than the end of a device has, since nobody goes on
+ * behind it, and on a busy machine the worker has to wait for a core. */
+#define LAST_WRITES_NS CLOCK_S
+
 /* Drivers merge and serialize on this stack; pages are only taken when they are used. */
 #define STACK_BYTES (1024 * 1024)
 
@@ -227,13 +231,13 @@ static void worker_write_last(void *argument)
     patience_set(before_ns);
 }
 
-/* By the worker, for a disk may not answer: it has 250 ms of its own, since a driver may have had
- * those that there were. */
+/* By the worker, for a disk may not answer: it has a time of its own, since a driver may have had
+ * what there was. */
 __attribute__((destructor)) static void worker_write_last_snapshots(void)
 {
     static uint64_t left_ns; /* of the process: what is abandoned reads it */
     left_ns = patience_limit(PATIENCE_AT_END);
-    patience_set(left_ns + PATIENCE_AT_END);
+    patience_set(left_ns + LAST_WRITES_NS);
     if (worker.clients && !sandbox_is_closed()) {
         worker_do(worker_write_last, NULL, &left_ns);
     }
