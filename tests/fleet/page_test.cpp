@@ -269,6 +269,7 @@ TEST_F(Page, Slurm)
             << err;
     }
     EXPECT_EQ(cold, 1);
+    EXPECT_FALSE(std::filesystem::exists("/warmpipe")) << "TMPDIR is each task's own";
 }
 
 } // namespace

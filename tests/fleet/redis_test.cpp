@@ -204,6 +204,19 @@ TEST_F(RedisRemote, AnswersThatAreNoneAreNotTaken)
     expect_refused("*2147483647\r\n", "remote_bad_answer");
 }
 
+TEST_F(RedisRemote, AListingWithoutAnEndIsNone)
+{
+    RawServer server([](const std::string &request) {
+        return contains(request, "SCAN") ? "*2\r\n$1\r\n5\r\n*0\r\n" : ":0\r\n";
+    });
+    const ToolResult result = machine.tool({"remote", "ls", "--remote",
+                                            "redis://localhost:" + std::to_string(server.port()),
+                                            "--public-key", keys.open});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_bad_answer)")) << result.err;
+    EXPECT_LE(server.requests(), 5);
+}
+
 TEST_F(RedisRemote, WhatIsNoRedisIsNotBelieved)
 {
     ScriptedServer page([](const std::string &) { return "HTTP/1.1 400 Bad Request\r\n\r\n"; });

@@ -246,6 +246,20 @@ TEST_F(S3Remote, EachRequestIsSigned)
     EXPECT_EQ(refused(), 0);
 }
 
+TEST_F(S3Remote, AListingWithoutAnEndIsNone)
+{
+    ScriptedServer round([](const std::string &) {
+        return http_answer("200 OK", "<ListBucketResult><NextContinuationToken>again"
+                                     "</NextContinuationToken></ListBucketResult>");
+    });
+    const ToolResult result =
+        first.tool({"remote", "ls", "--remote", "s3://bucket?region=x&endpoint=" + round.url(),
+                    "--public-key", keys.open});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_bad_answer)")) << result.err;
+    EXPECT_EQ(round.requests(), 2);
+}
+
 TEST_F(S3Remote, SessionTokensAreSignedToo)
 {
     const std::string token = "token+/=of a session";

@@ -161,7 +161,8 @@ void url_show(const struct url *url, char *ret_text)
 
 struct listing listing_over(const void *text, size_t size)
 {
-    return (struct listing){text, (const char *)text + size};
+    const char *start = size > 0 ? text : ""; /* an empty answer may be NULL */
+    return (struct listing){start, start + size};
 }
 
 /* The next tag; *ret_name: its local name. False: there is none. */

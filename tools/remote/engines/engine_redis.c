@@ -13,6 +13,9 @@
 /* The most bytes of a listing's step. */
 #define ENGINE_REDIS_LISTING_LIMIT ((uint64_t)16 << 20)
 
+/* Steps of a listing, of about a thousand keys of the whole server each. */
+#define ENGINE_REDIS_STEPS 1000000
+
 #define ENGINE_REDIS_KEY_SIZE (ENGINE_PATH_SIZE + sizeof ENGINE_REDIS_PREFIX)
 
 struct engine_redis {
@@ -158,13 +161,14 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
 {
     char pattern[ENGINE_REDIS_KEY_SIZE + 1];
     char cursor[24] = "0";
+    char before[sizeof cursor];
     bool more = true;
     snprintf(pattern, sizeof pattern, ENGINE_REDIS_PREFIX "%s*", prefix);
     const enum status found = engine_redis_find_node(engine);
     if (found != STATUS_ok) {
         return found;
     }
-    while (more) {
+    for (unsigned step = 0; more; step++) {
         redisReply *reply;
         struct redis_words words = {0};
         redis_add_texts(&words, "SCAN", cursor, "MATCH", pattern, "COUNT", "1000", (char *)NULL);
@@ -173,8 +177,12 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
         if (reason != STATUS_ok) {
             return reason;
         }
+        memcpy(before, cursor, sizeof before);
         const bool valid = redis_visit_step(reply, visit, user, cursor, &more);
         freeReplyObject(reply);
+        if (valid && more && (strcmp(cursor, before) == 0 || step == ENGINE_REDIS_STEPS)) {
+            return engine_fail(engine, STATUS_remote_bad_answer, "a listing without an end");
+        }
         if (!valid) {
             return engine_fail(engine, STATUS_remote_bad_answer, "not a scan");
         }

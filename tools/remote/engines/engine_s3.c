@@ -12,6 +12,9 @@
 
 #define ENGINE_S3_LISTING_LIMIT ((uint64_t)16 << 20)
 
+/* Pages of a listing, of a thousand keys each. */
+#define ENGINE_S3_PAGES 10000
+
 struct engine_s3 {
     struct engine engine;
     struct http_client *client;
@@ -156,6 +159,8 @@ static enum status engine_s3_list(struct engine *engine, const char *prefix, eng
 {
     const struct engine_s3 *s3 = (const struct engine_s3 *)engine;
     char token[1024] = "";
+    char before[sizeof token];
+    unsigned pages = 0;
     char encoded_token[3072];
     char whole[URL_SIZE + ENGINE_PATH_SIZE];
     char encoded[3 * sizeof whole];
@@ -169,9 +174,13 @@ static enum status engine_s3_list(struct engine *engine, const char *prefix, eng
         snprintf(query, sizeof query, "%s%s%slist-type=2&prefix=%s",
                  token[0] ? "continuation-token=" : "", encoded_token, token[0] ? "&" : "",
                  encoded);
+        memcpy(before, token, sizeof before);
         const enum status reason = s3_list_page(engine, query, visit, user, token, sizeof token);
         if (reason != STATUS_ok) {
             return reason;
+        }
+        if (token[0] && (strcmp(token, before) == 0 || ++pages == ENGINE_S3_PAGES)) {
+            return engine_fail(engine, STATUS_remote_bad_answer, "a listing without an end");
         }
     } while (token[0]);
     return STATUS_ok;
