@@ -14,7 +14,7 @@ suite=${SUITE:-bookworm}
 field() { dpkg-deb --field "$package" "$1"; }
 [ "$(field Multi-Arch)" = same ] && [ -n "$(field Homepage)" ] || { echo "fields are missing" >&2; exit 1; }
 symbols=$(compgen -G "${package%/*}/warmpipe-dbgsym_*deb") || { echo "no debug symbols beside it" >&2; exit 1; }
-dpkg-deb --contents "$symbols" | grep -q '/usr/lib/debug/.build-id/.*[.]debug$'
+[ "$(dpkg-deb --contents "$symbols" | grep -c '/usr/lib/debug/.build-id/.*[.]debug$')" -ge 2 ]
 
 bare_root "$suite" "$root"
 in_root() { inside "$root" "$@"; }
