@@ -26,7 +26,7 @@ cp "$package" "$root/tmp/warmpipe.deb"
 in_root lintian --fail-on error /tmp/warmpipe.deb
 in_root apt-get install -y --no-install-recommends /tmp/warmpipe.deb >/dev/null
 in_root warmpipe --version
-in_root sh -c 'hardening-check --nobindnow /usr/lib/*/warmpipe/warmpipe; hardening-check /usr/lib/*/libVkLayer_warmpipe.so'
+in_root sh -c 'hardening-check /usr/lib/*/warmpipe/warmpipe; hardening-check /usr/lib/*/libVkLayer_warmpipe.so'
 # RADV compiles without a GPU; what it draws nobody sees.
 in_root sh -c 'export WARMPIPE_ENABLE=1 RADV_FORCE_FAMILY=navi10
     export VK_ICD_FILENAMES=$(echo /usr/share/vulkan/icd.d/radeon_icd*.json)
