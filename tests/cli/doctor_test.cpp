@@ -190,6 +190,9 @@ TEST_F(Doctor, DamageInTheCachesIsAProblem)
 TEST_F(Doctor, TextAndJsonAgree)
 {
     std::string text = run_tool({"doctor"}, environment()).out;
+    for (const char *row : {"device                ok       ", "layer                 note     "}) {
+        EXPECT_TRUE(contains(text, row)) << text;
+    }
     json document = json::parse(run_tool({"doctor", "--json"}, environment()).out);
     // Other programs come and go between the two.
     const auto others = [](const std::vector<std::string> &lines) {

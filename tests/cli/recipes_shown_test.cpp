@@ -52,6 +52,9 @@ TEST_F(RecipeFiles, InspectShowsAPipelineAndItsCode)
     const json set_layout = report({"inspect", "--pipeline", hex(a.set_layout), path});
     EXPECT_EQ(set_layout["pBindings[0].descriptorType"], "VK_DESCRIPTOR_TYPE_STORAGE_BUFFER");
     EXPECT_EQ(set_layout["pBindings[0].stageFlags"], "VK_SHADER_STAGE_COMPUTE_BIT");
+    const auto lines = lines_of(tool({"inspect", "--pipeline", hex(a.set_layout), path}).out);
+    EXPECT_EQ(lines.size(), set_layout.size() + 1);
+    EXPECT_EQ(lines.at(0).find("value"), lines.at(1).find("0x0")) << "one below the other";
     EXPECT_EQ(report({"inspect", "--pipeline", hex(a.module), path})["pCode"], hex(a.code));
     for (const std::string &digest : {hex(a.code), hex(a.module)}) {
         ToolResult result = tool({"inspect", "--spirv", digest, path});

@@ -24,7 +24,7 @@ case $what in
 rpm)
     is_of_version rpm/warmpipe.spec
     try rpmspec rpmspec --parse rpm/warmpipe.spec
-    try rpmlint rpmlint --config rpm/rpmlint.toml rpm/warmpipe.spec
+    try rpmlint rpmlint rpm/warmpipe.spec
     ;;
 arch)
     is_of_version arch/PKGBUILD

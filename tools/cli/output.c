@@ -18,7 +18,8 @@
 #include "tools/cli/verb.h"
 
 /* The values of a row, and those behind a label, begin in this column. */
-#define LABEL_WIDTH 22
+#define LABEL_WIDTH   22
+#define VERDICT_WIDTH 9 /* "problem", and the gap */
 
 static void output_put_spaces(struct bytes *out, size_t count)
 {
@@ -284,12 +285,13 @@ static void output_put_text(struct output *output, const char *key, const char *
         return;
     }
     if (output_in_row(output)) {
-        /* The values of a row are two columns apart, the first as wide as a label. */
-        if (output->row_started) {
-            output_pad_to(out, 0, LABEL_WIDTH - 2);
+        /* The values of a row are two columns apart, the first as wide as a label, the second, if
+         * another follows, as a verdict. */
+        if (output->row_values > 0) {
+            output_pad_to(out, 0, LABEL_WIDTH - 2 + (output->row_values > 1 ? VERDICT_WIDTH : 0));
             bytes_put(out, "  ", 2);
         }
-        output->row_started = true;
+        output->row_values++;
         output_put_readable(out, text);
         return;
     }
@@ -314,7 +316,7 @@ void output_open(struct output *output, const char *key, enum output_shape shape
         output_flush(output);
     }
     output->shapes[output->depth++] = shape;
-    output->row_started = false;
+    output->row_values = 0;
 }
 
 void output_close(struct output *output)

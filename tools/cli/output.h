@@ -45,8 +45,8 @@ struct output {
     int error; /* errno of the first write that failed */
     int depth; /* of open shapes */
     enum output_shape shapes[OUTPUT_DEPTH];
-    bool row_started; /* the row in hand has a value already */
-    bool item_ended;  /* an empty line is due before an item or a table */
+    unsigned row_values; /* of the open row */
+    bool item_ended;     /* an empty line is due before an item or a table */
     struct output_table table;
     bool number_in_hand; /* the next text is that of a number */
 };

@@ -249,9 +249,18 @@ static int inspect_show_spirv(const struct recipe_segment *segment,
     return output_end(&output, EXIT_CLEAN);
 }
 
+/* Paths are of any length: in text they are a column of a table. */
 static void inspect_show_field(void *user, const char *path, const char *value)
 {
-    output_text(user, path, value);
+    struct output *output = user;
+    if (output->json) {
+        output_text(output, path, value);
+        return;
+    }
+    output_open(output, NULL, OUTPUT_ROW);
+    output_text(output, "field", path);
+    output_text(output, "value", value);
+    output_close(output);
 }
 
 static int inspect_show_pipeline(const struct recipe_segment *segment,
@@ -263,11 +272,17 @@ static int inspect_show_pipeline(const struct recipe_segment *segment,
         return EXIT_USAGE;
     }
     output_begin(&output, choice->json);
-    if (!canonical_describe(form.data, form.size, inspect_show_field, &output)) {
-        output_message("inspect: the form %s is malformed", choice->pipeline);
-        return output_end(&output, EXIT_FINDING);
+    if (!choice->json) {
+        output_open(&output, NULL, OUTPUT_TABLE);
     }
-    return output_end(&output, EXIT_CLEAN);
+    const bool whole = canonical_describe(form.data, form.size, inspect_show_field, &output);
+    if (!choice->json) {
+        output_close(&output);
+    }
+    if (!whole) {
+        output_message("inspect: the form %s is malformed", choice->pipeline);
+    }
+    return output_end(&output, whole ? EXIT_CLEAN : EXIT_FINDING);
 }
 
 static int inspect_show_unusable(const char *path, size_t size, enum status reason, bool json)
