@@ -297,7 +297,8 @@ bool crash_guard_has_passed(const struct crash_guard *guard)
 void crash_guard_end_all(void)
 {
     for (size_t i = 0; i < CRASH_PLACES; i++) {
-        struct crash_page *page = atomic_load(&crash_places[i].page);
+        const bool is_open = atomic_load(&crash_places[i].guard) != NULL;
+        struct crash_page *page = is_open ? atomic_load(&crash_places[i].page) : NULL;
         const bool is_inside = page && crash_own_slot > 0 && crash_own_slot <= CRASH_SLOTS &&
                                atomic_load(&page->slots[crash_own_slot - 1].state) != CRASH_OUTSIDE;
         if (page && !is_inside) {

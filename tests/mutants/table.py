@@ -135,6 +135,12 @@ MUTANTS = [
     ("a replay takes all samplers", "return is_within(samplers + 1, limits->max_samplers) &&",
      "return", r"(unit\.Replay|integration\.Prewarm)"),
 
+    # What a process died of.
+    ("a start that is killed without the blob", "if (first->is_page && without != CRASH_NOT_WITHOUT) {",
+     "if (0) {", r"unit\.Markers"),
+    ("a page's memory stays when it is closed", "        crash_forget_memory(page);\n        crash_replace_guard",
+     "        munmap(page, sizeof *page);\n        crash_replace_guard", r"unit\.CrashPage"),
+
     # Which objects may be shared.
     ("policy deduplicate", "->deduplicate &&", "->deduplicate + 1 &&",
      r"integration\.DeletedRules"),
