@@ -93,7 +93,7 @@ static struct envelope get_envelope_fields(const void *data)
     envelope.saved_at = bytes_get_u64(&reader);
     identity_get(&reader, &envelope.identity);
     bytes_get(&reader, 4 + 4 + 4 + 8);
-    envelope.blob_size = (size_t)bytes_get_u64(&reader);
+    envelope.blob_size = bytes_get_u64(&reader);
     envelope.blob_digest = digest_get(&reader);
     return envelope;
 }

@@ -27,7 +27,7 @@ struct envelope {
     uint64_t generation; /* random, another one with every save, never 0 */
     uint64_t saved_at;   /* seconds since the epoch, for people only */
     const uint8_t *blob; /* the driver's own cache data */
-    size_t blob_size;
+    uint64_t blob_size;  /* of a file that was not read whole: more than memory may hold */
     struct digest blob_digest;
 };
 

@@ -75,7 +75,8 @@ int openat(int directory_fd, const char *path, int flags, ...)
         std::exchange(faults.before_open, nullptr)();
     }
     return fails("openat") ? -1
-                           : static_cast<int>(syscall(SYS_openat, directory_fd, path, flags, mode));
+                           : static_cast<int>(syscall(SYS_openat, directory_fd, path,
+                                                      flags | O_LARGEFILE, mode));
 }
 
 int open(const char *path, int flags, ...)
@@ -84,7 +85,9 @@ int open(const char *path, int flags, ...)
     va_start(arguments, flags);
     int mode = flags & O_CREAT ? va_arg(arguments, int) : 0;
     va_end(arguments);
-    return fails("open") ? -1 : static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+    return fails("open")
+               ? -1
+               : static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags | O_LARGEFILE, mode));
 }
 
 int mkdirat(int directory_fd, const char *path, mode_t mode)

@@ -56,9 +56,9 @@ static enum status cache_file_check_blob(int fd, const struct envelope *envelope
     XXH3_128bits_reset(state);
     bool header_matches = true;
     ssize_t count = 1;
-    for (size_t done = 0; count > 0 && done < envelope->blob_size; done += (size_t)count) {
-        const size_t left = envelope->blob_size - done;
-        count = io_read(fd, buffer, left < PIECE_SIZE ? left : PIECE_SIZE, IO_HERE);
+    for (uint64_t done = 0; count > 0 && done < envelope->blob_size; done += (uint64_t)count) {
+        const uint64_t left = envelope->blob_size - done;
+        count = io_read(fd, buffer, left < PIECE_SIZE ? (size_t)left : PIECE_SIZE, IO_HERE);
         if (count > 0) {
             XXH3_128bits_update(state, buffer, (size_t)count);
         }
