@@ -14,9 +14,8 @@
 #define OVERDUE_NS      PATIENCE_AT_END
 #define OVERDUE_POLL_NS (50 * CLOCK_MS)
 
-/* What the last writes of a process have. More than the end of a device has, since nobody goes on
- * behind it, and on a busy machine the worker has to wait for a core. */
-#define LAST_WRITES_NS CLOCK_S
+/* How long a job that comes next may wait for a core, on a busy machine: no disk is waited for. */
+#define BEGIN_NS CLOCK_S
 
 /* Drivers merge and serialize on this stack; pages are only taken when they are used. */
 #define STACK_BYTES (1024 * 1024)
@@ -27,6 +26,7 @@ struct worker_job {
     void (*run)(void *argument);
     void (*carry_on)(void *argument);
     void *argument;
+    bool is_begun;
     bool is_done;
     bool is_abandoned; /* nobody waits for it any more */
 };
@@ -103,6 +103,8 @@ static bool worker_run_job(void)
     }
     worker.jobs = job->next;
     worker.jobs_under_way++;
+    job->is_begun = true;
+    pthread_cond_broadcast(&worker.rested);
     pthread_mutex_unlock(&worker.lock);
     job->run(job->argument);
     pthread_mutex_lock(&worker.lock);
@@ -231,14 +233,15 @@ static void worker_write_last(void *argument)
     patience_set(before_ns);
 }
 
-/* By the worker, for a disk may not answer: it has a time of its own, since a driver may have had
- * what there was. */
+/* By the worker, for a disk may not answer. If it was not a disk that had the time there was, but a
+ * driver, the disk has as much again. */
 __attribute__((destructor)) static void worker_write_last_snapshots(void)
 {
     static uint64_t left_ns; /* of the process: what is abandoned reads it */
     left_ns = patience_limit(PATIENCE_AT_END);
-    patience_set(left_ns + LAST_WRITES_NS);
     if (worker.clients && !sandbox_is_closed()) {
+        const bool is_at_disk = (worker.busy && !worker.in_driver) || worker.jobs_under_way > 0;
+        patience_set(is_at_disk ? left_ns : PATIENCE_AT_END);
         worker_do(worker_write_last, NULL, &left_ns);
     }
 }
@@ -347,11 +350,13 @@ void worker_leave_driver(void)
     pthread_mutex_unlock(&worker.lock);
 }
 
-/* Under the lock. False: nobody would do it. */
-static bool worker_post(struct worker_job *job)
+/* Under the lock. False: nobody would do it. *ret_is_next: a thread with nothing else to do will.
+ */
+static bool worker_post(struct worker_job *job, bool *ret_is_next)
 {
     struct worker_job **place = &worker.jobs;
     const bool is_occupied = worker.busy || worker.jobs_under_way > 0;
+    *ret_is_next = !is_occupied || !worker.has_helper;
     if (!worker.started || (is_occupied && !worker_call_helper())) {
         return false;
     }
@@ -369,12 +374,16 @@ bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), vo
     if (job) {
         *job = (struct worker_job){.run = run, .carry_on = carry_on, .argument = argument};
     }
+    bool is_next;
     pthread_mutex_lock(&worker.lock);
-    if (!job || !worker_post(job)) {
+    if (!job || !worker_post(job, &is_next)) {
         pthread_mutex_unlock(&worker.lock);
         free(job);
         run(argument);
         return true;
+    }
+    const uint64_t until_ns = clock_now_ns() + BEGIN_NS;
+    while (is_next && !job->is_begun && worker_wait_until(&worker.rested, until_ns)) {
     }
     while (!job->is_done && timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
     }
