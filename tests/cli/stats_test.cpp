@@ -65,7 +65,7 @@ TEST_F(Stats, TextAndJsonAgree)
 {
     put("alpha", alpha);
     std::vector<std::string> lines = lines_of(tool({}).out);
-    ASSERT_EQ(lines.size(), 16u);
+    ASSERT_EQ(lines.size(), 17u);
     EXPECT_EQ(lines[0], "total");
     EXPECT_EQ(lines[4], "  requests            40");
     EXPECT_EQ(lines[5], "  shared              10 (25.0%)");
@@ -73,7 +73,7 @@ TEST_F(Stats, TextAndJsonAgree)
     EXPECT_EQ(lines[9], "  spent               10.4 s");
     EXPECT_EQ(lines[10], "  saved               29.6 s");
     json total = document()["total"];
-    EXPECT_EQ(total.size(), 12u); // a line each
+    EXPECT_EQ(total.size(), 13u); // a line each
 }
 
 TEST_F(Stats, ZeroBeginsAnew)
