@@ -35,8 +35,9 @@ MUTANTS = [
     ("entry point", "if (!find_entry_point(module, stage, &function, &known) && known) {",
      "if (!find_entry_point(module, stage, &function, &known) && 0) {", r"unit\.ShaderStage"),
     ("bindings against the layout", "const bool fits = binding && binding->descriptorCount > 0",
-     "const bool fits = !binding || binding->descriptorCount > 0", r"unit\.ShaderStage"),
-    ("functions that call themselves", "walk.is_lost || !calls_end(&walk, entry) ?", "walk.is_lost ?",
+     "const bool fits = (!binding || binding->descriptorCount > 0)", r"unit\.ShaderStage"),
+    ("functions that call themselves", "walk.is_lost || !calls_end(&walk, entry) ?",
+     "walk.is_lost || (!calls_end(&walk, entry) && 0) ?",
      r"unit\.ShaderStage"),
     ("recipes are checked before a replay",
      "if (checked != REPLAY_COMPILED) { return checked; }",
@@ -73,12 +74,14 @@ MUTANTS = [
      r"unit\..*(Recipe|File)"),
 
     # Small disks, and sandboxes that kill.
-    ("room for the cache", "!leaves_reserve(writer->file.fd, bytes->size)", "0",
+    ("room for the cache", "!leaves_reserve(writer->file.fd, bytes->size)",
+     "(!leaves_reserve(writer->file.fd, bytes->size) && 0)",
      r"(integration\.SmallDiskTest|unit\..*Recipe)"),
     ("recipes give way to the cache", "writer->listener.disk_full && writer->listener.disk_full(",
      "0 && writer->listener.disk_full(",
      r"integration\.SmallDiskTest"),
-    ("tail of a failed write", "drop_tail(writer, bytes->size);", "", r"unit\..*Recipe"),
+    ("tail of a failed write", "drop_tail(writer, bytes->size);",
+     "if (0) { drop_tail(writer, bytes->size); }", r"unit\..*Recipe"),
     ("sandbox closed", "&& now > sandbox.before;", "&& now < sandbox.before;",
      r"integration\..*Sandbox"),
 
