@@ -33,7 +33,6 @@ stripped=$(mktemp)
 trap 'rm -f "$stripped"' EXIT
 strip -o "$stripped" "$library"
 size=$(stat -c %s "$stripped")
-# docs/BENCHMARKS.md tells why it is more than the 300,000 bytes that are wanted.
-expect "at most 340 KB when stripped, of $size bytes" yes "$([ "$size" -le 340000 ] && echo yes || echo no)"
+expect "at most 300 KB when stripped, of $size bytes" yes "$([ "$size" -le 300000 ] && echo yes || echo no)"
 
 [ "$failures" = 0 ]
