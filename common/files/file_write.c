@@ -12,10 +12,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
-#include "common/base/patience.h"
 #include "common/files/file.h"
 #include "common/files/file_owned.h"
 #include "common/files/names.h"
+#include "common/files/patience.h"
 
 #define CHUNK_SIZE ((size_t)8 << 20)
 

@@ -22,7 +22,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/driver/replay.h"
+#include "common/replay/replay.h"
 #include "layer/recipes/prewarm.h"
 #include "layer/recipes/prewarm_list.h"
 #include "layer/recipes/prewarm_watch.h"

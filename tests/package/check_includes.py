@@ -9,7 +9,7 @@ import re
 import sys
 
 ORDER = {
-    "common": ["base", "settings", "codec", "files", "spirv", "driver", "recipes", "blobs", "quota"],
+    "common": ["base", "settings", "codec", "files", "spirv", "driver", "replay", "recipes", "blobs", "quota"],
     "layer": ["chain", "worker", "trace", "cache", "dedup", "recipes", "", "commands"],
     "tools": ["cli", "vulkan", "recipes", "caches", "install", "warm", "remote", "run", "report",
               "doctor"],

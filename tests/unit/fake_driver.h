@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "common/driver/replay.h"
+#include "common/replay/replay.h"
 }
 
 class FakeDriver {

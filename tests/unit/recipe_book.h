@@ -14,7 +14,7 @@
 #include "handles.h"
 
 extern "C" {
-#include "common/driver/replay.h"
+#include "common/replay/replay.h"
 }
 
 class RecipeBook {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Whether the content of a recipe may be used: SPIR-V is validated by SPIRV-Tools, forms and
  * environments are decoded, and of pipelines form, code and layouts must fit each other
- * (driver/replay_check.h). Digests are checked before, and references after (recipes/merge.h). */
+ * (replay/replay_check.h). Digests are checked before, and references after (recipes/merge.h). */
 #ifndef WARMPIPE_TOOLS_RECIPES_JUDGE_H
 #define WARMPIPE_TOOLS_RECIPES_JUDGE_H
 
@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/driver/replay_check.h"
 #include "common/recipes/merge.h"
+#include "common/replay/replay_check.h"
 #include "tools/cli/output.h"
 
 struct spirv_validator;

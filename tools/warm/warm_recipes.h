@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 #include "common/driver/environment.h"
-#include "common/driver/replay.h"
 #include "common/recipes/recipes.h"
+#include "common/replay/replay.h"
 
 /* One pipeline in one environment. */
 struct warm_item {

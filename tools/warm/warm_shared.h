@@ -33,7 +33,7 @@
 
 #include "common/base/status.h"
 #include "common/driver/policy.h"
-#include "common/driver/replay.h"
+#include "common/replay/replay.h"
 #include "tools/warm/warm_recipes.h"
 
 #define WARM_MAX_JOBS 64

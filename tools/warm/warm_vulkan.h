@@ -9,7 +9,7 @@
 
 #include "common/driver/environment.h"
 #include "common/driver/identity.h"
-#include "common/driver/replay.h"
+#include "common/replay/replay.h"
 #include "tools/vulkan/vulkan_loader.h"
 
 struct warm_vulkan {

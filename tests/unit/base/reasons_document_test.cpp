@@ -9,7 +9,7 @@
 #include "paths.h"
 
 extern "C" {
-#include "common/driver/replay.h"
+#include "common/replay/replay.h"
 }
 
 namespace {

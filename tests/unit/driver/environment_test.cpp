@@ -284,7 +284,8 @@ TEST(FeatureTable, NamesAllFeaturesOfAStructOrNone)
     for (size_t i = 0; i < feature_struct_count; i++) {
         const feature_struct &known = feature_structs[i];
         const bool named = feature_name(known.stype, 0, name);
-        EXPECT_EQ(feature_name(known.stype, known.count - 1, name), named) << feature_struct_names[i];
+        EXPECT_EQ(feature_name(known.stype, known.count - 1, name), named)
+            << feature_struct_names[i];
         EXPECT_FALSE(feature_name(known.stype, known.count, name)) << feature_struct_names[i];
     }
     ASSERT_TRUE(feature_name(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MULTIVIEW_FEATURES, 2, name));

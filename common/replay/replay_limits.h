@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The limits of a device that pipelines made on another one may exceed. Such pipelines must not
  * reach the driver, which need not refuse them. Thread-safe. */
-#ifndef WARMPIPE_DRIVER_REPLAY_LIMITS_H
-#define WARMPIPE_DRIVER_REPLAY_LIMITS_H
+#ifndef WARMPIPE_REPLAY_REPLAY_LIMITS_H
+#define WARMPIPE_REPLAY_REPLAY_LIMITS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * driver sees any of it; the caller must validate code (the tool does, with SPIRV-Tools) unless
  * this user's own programs recorded it. Pipelines that cannot be replayed are skipped, with an
  * outcome. Nothing here logs. */
-#ifndef WARMPIPE_DRIVER_REPLAY_H
-#define WARMPIPE_DRIVER_REPLAY_H
+#ifndef WARMPIPE_REPLAY_REPLAY_H
+#define WARMPIPE_REPLAY_REPLAY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include <vulkan/vulkan.h>
 
 #include "common/base/digest.h"
-#include "common/driver/replay_limits.h"
+#include "common/replay/replay_limits.h"
 
 /* The next layer's or the loader's commands; those of extensions that are not enabled are NULL. */
 struct replay_commands {

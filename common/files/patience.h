@@ -3,8 +3,8 @@
  * program that ends a device or the process has so much for all its waits together; what it does
  * meanwhile, and calls of drivers, do not count. Threads without a limit wait as long as each wait
  * says. State of the calling thread; nothing to free. */
-#ifndef WARMPIPE_BASE_PATIENCE_H
-#define WARMPIPE_BASE_PATIENCE_H
+#ifndef WARMPIPE_FILES_PATIENCE_H
+#define WARMPIPE_FILES_PATIENCE_H
 
 #include <stdint.h>
 

@@ -6,10 +6,10 @@
  * ranges, sizes. It is less than full validation: what passes may still crash (recipes.h counts).
  *
  * Belongs to one thread. No I/O, no call of Vulkan. */
-#ifndef WARMPIPE_DRIVER_REPLAY_CHECK_H
-#define WARMPIPE_DRIVER_REPLAY_CHECK_H
+#ifndef WARMPIPE_REPLAY_REPLAY_CHECK_H
+#define WARMPIPE_REPLAY_REPLAY_CHECK_H
 
-#include "common/driver/replay.h"
+#include "common/replay/replay.h"
 
 struct replay_check;
 

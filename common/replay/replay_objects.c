@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/driver/replay_objects.h"
+#include "common/replay/replay_objects.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/driver/replay_limits.h"
+#include "common/replay/replay_limits.h"
 
 #include "common/spirv/workgroup.h"
 

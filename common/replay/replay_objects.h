@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The objects that a replay has created: one for each content digest, kept for every pipeline that
  * refers to it. Belongs to one thread. */
-#ifndef WARMPIPE_DRIVER_REPLAY_OBJECTS_H
-#define WARMPIPE_DRIVER_REPLAY_OBJECTS_H
+#ifndef WARMPIPE_REPLAY_REPLAY_OBJECTS_H
+#define WARMPIPE_REPLAY_REPLAY_OBJECTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <vulkan/vulkan.h>
 
 #include "common/base/digest.h"
-#include "common/driver/replay.h"
+#include "common/replay/replay.h"
 
 union replay_handle {
     uint64_t value;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/driver/replay_check.h"
+#include "common/replay/replay_check.h"
 
 #include <stdlib.h>
 
 #include "common/base/digest_set.h"
 #include "common/codec/canonical.h"
-#include "common/driver/replay_objects.h"
+#include "common/replay/replay_objects.h"
 #include "common/spirv/pipeline.h"
 #include "common/spirv/stage.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/driver/replay.h"
+#include "common/replay/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/codec/canonical.h"
 #include "common/codec/rules.h"
-#include "common/driver/replay_check.h"
-#include "common/driver/replay_objects.h"
+#include "common/replay/replay_check.h"
+#include "common/replay/replay_objects.h"
 
 /* Nesting of objects: no valid pipeline is as deep, and a hostile one must not exhaust the stack.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/base/patience.h"
+#include "common/files/patience.h"
 
 #include <stdbool.h>
 
