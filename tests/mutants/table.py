@@ -120,7 +120,7 @@ MUTANTS = [
     ("the end waits for the disk", "return is_worker || worker_do(step, writer);",
      "if (!is_worker) { step(writer); } return true;", r"integration\.LongCalls"),
     ("a replay takes all samplers", "return is_within(samplers + 1, limits->max_samplers) &&",
-     "return", r"(unit\.Replay|integration\.Prewarm)"),
+     "return (is_within(samplers + 1, limits->max_samplers) || 1) &&", r"(unit\.Replay|integration\.Prewarm)"),
 
     # Which objects may be shared.
     ("policy deduplicate", "->deduplicate &&", "->deduplicate + 1 &&",
