@@ -136,7 +136,7 @@ MUTANTS = [
     ("a step behind an occupied worker", "(is_occupied && !worker_call_helper())", "(is_occupied && 0 && !worker_call_helper())",
      r"unit\.Worker"),
     ("a replay takes all samplers", "return is_within(samplers + 1, limits->max_samplers) &&",
-     "return", r"(unit\.Replay|integration\.Prewarm)"),
+     "return (is_within(samplers + 1, limits->max_samplers) || 1) &&", r"(unit\.Replay|integration\.Prewarm)"),
 
     # What a process died of.
     ("a start that is killed without the blob", "if (first->is_page && without != CRASH_NOT_WITHOUT) {",
