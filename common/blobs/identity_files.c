@@ -337,11 +337,57 @@ static enum status block_blob(const struct identity_files *files, const struct b
     return reason;
 }
 
+/* Generations that stores of this process skip; 0: free. Who finds no place skips alone. A forked
+ * child skips nothing of its parent's. */
+static _Atomic uint64_t skipped[16];
+static _Atomic pid_t skipping_process;
+
+static bool is_skipped(uint64_t generation)
+{
+    for (size_t i = 0;
+         atomic_load(&skipping_process) == getpid() && i < sizeof skipped / sizeof skipped[0];
+         i++) {
+        if (atomic_load(&skipped[i]) == generation) {
+            return generation != 0;
+        }
+    }
+    return false;
+}
+
+static void replace_skipped(uint64_t before, uint64_t after)
+{
+    if (atomic_exchange(&skipping_process, getpid()) != getpid()) {
+        memset(skipped, 0, sizeof skipped);
+    }
+    for (size_t i = 0; before != after && i < sizeof skipped / sizeof skipped[0]; i++) {
+        uint64_t expected = before;
+        if (atomic_compare_exchange_strong(&skipped[i], &expected, after)) {
+            return;
+        }
+    }
+}
+
+void identity_files_skip(uint64_t *skips, uint64_t generation)
+{
+    if (*skips != generation) {
+        if (*skips != 0) {
+            replace_skipped(*skips, 0);
+        }
+        if (generation != 0) {
+            replace_skipped(0, generation);
+        }
+        *skips = generation;
+    }
+}
+
 static enum status judge_blob(const struct identity_files *files, const struct blob_judge *judge,
                               int directory_fd, const char *name, const struct envelope *envelope)
 {
     struct loading_markers *markers = judge->markers;
     struct marker_history history;
+    if (is_skipped(envelope->generation)) {
+        return STATUS_suspect;
+    }
     switch (marker_judge(judge->folder, envelope->generation, &history)) {
     case MARKER_FAILED_ONCE:
         if (judge->is_load && marker_take_without(judge->folder, envelope->generation, &history,

@@ -119,6 +119,11 @@ bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], struct p
 enum status quarantine_move(int directory_fd, const char *name, const char *as,
                             const struct bytes *note);
 
+/* From here on no store of this process reads the file of this generation, instead of the one that
+ * *skips names, which it was or 0; generation 0: of none. One start skips a suspect blob on all of
+ * its devices. Thread-safe; a seventeenth at once is skipped by its own store alone. */
+void identity_files_skip(uint64_t *skips, uint64_t generation);
+
 /* The cache files that this process has loaded or saved: its own quota never removes them. Kept
  * until the process ends, without locks and without allocated memory, so that a fork, an unloaded
  * library and a dying thread change nothing. */

@@ -73,17 +73,23 @@ void store_abort(struct store *store)
     }
 }
 
+void store_unload(struct store *store)
+{
+    if (store_is_ours(store)) {
+        store_drop_markers(store, &store->loading, false);
+    }
+}
+
 void store_close(struct store *store)
 {
     if (!store) {
         return;
     }
+    identity_files_skip(&store->skipped, 0);
     /* In a child these do nothing: lock and marker belong to its parent, and its copies of the
      * descriptors end with it. */
     store_abort(store);
-    if (store_is_ours(store)) {
-        store_drop_markers(store, &store->loading, false);
-    }
+    store_unload(store);
     store_free_foreign(store);
     identity_files_free(&store->files);
     free(store);
@@ -205,6 +211,9 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
     if (!store_is_ours(store)) {
         return STATUS_forked;
     }
+    if (store_goes_without(store)) {
+        return STATUS_suspect; /* asked again: this start goes without it all the same */
+    }
     store_drop_markers(store, &store->loading, true);
     int directory_fd;
     enum status reason = store_open_folder(store, false, &directory_fd);
@@ -228,7 +237,7 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
         in_use_add(store->files.path);
         *ret_blob = store_blob_of(&found);
     } else if (reason == STATUS_suspect) {
-        store->skipped = found.generation;
+        identity_files_skip(&store->skipped, found.generation);
     } else if (reason != STATUS_quarantined) {
         store->known = found.generation; /* nothing in it is worth a merge */
     }

@@ -75,6 +75,10 @@ void store_want(const struct store *store);
  * a row). */
 bool store_failed_once(const struct store *store);
 
+/* The driver has let go of what was loaded: takes its marker away, which uses the disk. store_close
+ * does it, too. */
+void store_unload(struct store *store);
+
 /* Whether this start goes without a blob that has failed once, and its marker says so; then call
  * store_live when it has gone on for CRASH_LIFE_NS: what the other died of was no end that any
  * process comes to here. store_live is thread-safe, and does nothing elsewhere. */

@@ -30,7 +30,7 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
     if (reason == STATUS_ok) {
         store->foreign[store->foreign_count++] = store_blob_of(&found);
     } else if (reason == STATUS_suspect) {
-        store->skipped = found.generation;
+        identity_files_skip(&store->skipped, found.generation);
     }
     return reason == STATUS_suspect || reason == STATUS_out_of_memory ? reason : STATUS_ok;
 }

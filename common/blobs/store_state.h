@@ -17,7 +17,7 @@ struct store {
     char part_name[PART_NAME_SIZE]; /* of this store's own part */
 
     uint64_t known;   /* generation of the file that our data contains; 0: of none */
-    uint64_t skipped; /* generation of the file that is suspect; 0: none */
+    uint64_t skipped; /* generation of the file that is suspect (identity_files_skip); 0: none */
     bool loaded;      /* our data began with that of a file */
     bool has_part;
     struct loading_markers loading; /* of store_load */

@@ -91,9 +91,18 @@ static const VkDescriptorSetLayoutCreateInfo **list_sets(const VkPipelineLayoutC
 }
 
 /* Code that the stages of one pipeline have altogether, and bytes that each counts besides: each
- * reads its module anew, and hundreds of thousands may name one. */
+ * reads its module anew, with a word for each of its ids, and hundreds of thousands may name one.
+ */
 #define MAX_STAGE_CODE  (UINT64_C(4) << 30)
 #define EACH_STAGE_CODE (UINT64_C(64) << 10)
+#define SPIRV_BOUND     3 /* the word of a module's header that its ids are below */
+
+static uint64_t stage_code(const VkShaderModuleCreateInfo *module)
+{
+    const bool has_header = module->codeSize > (SPIRV_BOUND + 1) * sizeof *module->pCode;
+    return module->codeSize + EACH_STAGE_CODE +
+           (has_header ? module->pCode[SPIRV_BOUND] * sizeof(uint32_t) : 0);
+}
 
 /* A stage without a module brings no code of its own along. */
 static enum replay_outcome check_stages(const struct pipeline_parts *pipeline,
@@ -105,7 +114,7 @@ static enum replay_outcome check_stages(const struct pipeline_parts *pipeline,
         union replay_handle handle = {.shader_module = pipeline->stages[i].module};
         if (handle.value != 0) {
             const VkShaderModuleCreateInfo *module = node_of(handle.value)->info;
-            read += module->codeSize + EACH_STAGE_CODE;
+            read += stage_code(module);
             status = read > MAX_STAGE_CODE ? STATUS_bad_spirv
                                            : spirv_check_stage(&pipeline->stages[i], module->pCode,
                                                                module->codeSize, layout);

@@ -206,6 +206,10 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
     pthread_mutex_lock(&writer->lock);
     const uint64_t start_ns = clock_now_ns();
     const uint64_t busy_ns = atomic_load(&writer->schedule.busy_ns);
+    if (atomic_load(&writer->schedule.pending) &&
+        !cache_writer_judge_late(writer, by == COMMIT_BY_WORKER)) {
+        return false;
+    }
     if (atomic_load(&writer->schedule.pending)) {
         if (!cache_writer_commit_twice(writer, by, &reason)) {
             return false;

@@ -78,7 +78,9 @@ void cache_load_work_watch(struct cache_load *load)
     atomic_store(&load->watch_due_ns, now_ns + WATCH_POLL_NS);
     if (!crash_guard_watch(guard, &load->watch, now_ns)) {
         atomic_store(&load->watching, false);
-        atomic_store(&load->watching, crash_guard_watch(guard, &load->watch, now_ns));
+        if (crash_guard_watch(guard, &load->watch, now_ns)) {
+            atomic_store(&load->watching, true);
+        }
     }
 }
 

@@ -25,10 +25,19 @@
 #define STACK_BYTES_PART 128
 #define STACK_BYTES_MAX  128
 
+/* One look. */
+struct cache_look {
+    bool at_end;
+    bool is_here;        /* by a thread of the program, which uses no disk */
+    bool in_driver;      /* the worker has entered it */
+    enum slow_call kind; /* what the driver is asked for */
+};
+
 void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size)
 {
     free(writer->snapshot);
     writer->snapshot = data;
+    writer->fresh.is_late = false;
     atomic_store(&writer->schedule.pending_size, size);
     atomic_store(&writer->schedule.pending, size > 0);
 }
@@ -96,10 +105,38 @@ static void cache_writer_judge_behind(void *user)
     cache_writer_commit_behind(user);
 }
 
+bool cache_writer_judge_late(struct cache_writer *writer, bool is_worker)
+{
+    if (!writer->fresh.is_late) {
+        return true;
+    }
+    writer->fresh.data = writer->snapshot;
+    writer->fresh.size = atomic_load(&writer->schedule.pending_size);
+    writer->snapshot = NULL;
+    cache_writer_set_snapshot(writer, NULL, 0);
+    if (!cache_writer_use_disk(writer, is_worker, cache_writer_load_again,
+                               cache_writer_judge_behind)) {
+        return false;
+    }
+    cache_writer_judge_by_file(writer);
+    return true;
+}
+
+/* Nothing more is asked of the driver: what follows may wait for a disk, which nobody must take for
+ * the driver. */
+static void cache_writer_leave_driver(struct cache_writer *writer, struct cache_look *look)
+{
+    call_costs_end(&writer->costs, look->kind);
+    if (look->in_driver) {
+        worker_leave_driver();
+        look->in_driver = false;
+    }
+}
+
 /* Data as it came from the driver: becomes the snapshot if it is new. Reads the file again only
  * where it may hold the same. */
 static void cache_writer_judge(struct cache_writer *writer, uint8_t *data, size_t size,
-                               bool has_missed, bool at_end)
+                               bool has_missed, const struct cache_look *look)
 {
     const struct digest digest = digest_of(data, size);
     const size_t known_size = writer->seen_size;
@@ -109,13 +146,15 @@ static void cache_writer_judge(struct cache_writer *writer, uint8_t *data, size_
     writer->seen_size = size;
     if (is_known) {
         free(data);
-    } else if (difference > known_size / WANDERING_PART) {
+    } else if (look->is_here || difference > known_size / WANDERING_PART) {
         cache_writer_set_snapshot(writer, data, size);
+        writer->fresh.has_missed = has_missed;
+        writer->fresh.is_late = difference <= known_size / WANDERING_PART;
     } else {
         writer->fresh.data = data;
         writer->fresh.size = size;
         writer->fresh.has_missed = has_missed;
-        if (cache_writer_use_disk(writer, !at_end, cache_writer_load_again,
+        if (cache_writer_use_disk(writer, !look->at_end, cache_writer_load_again,
                                   cache_writer_judge_behind)) {
             cache_writer_judge_by_file(writer);
         }
@@ -139,7 +178,7 @@ static bool cache_writer_is_decided(struct cache_writer *writer, size_t size, bo
 /* One look, under the lock: the device cache's data as it is or, with what was collected, both
  * merged; what is new becomes the snapshot. */
 static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
-                                     VkPipelineCache collected, bool at_end)
+                                     VkPipelineCache collected, struct cache_look *look)
 {
     const bool has_missed = atomic_load(&writer->schedule.missed) != writer->seen_missed;
     const struct driver_caches *caches = writer->caches;
@@ -157,7 +196,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         if (!driver_cache_query_size(caches, device_cache, &size)) {
             return STATUS_driver_refused;
         }
-        if (cache_writer_is_decided(writer, size, at_end, &reason)) {
+        if (cache_writer_is_decided(writer, size, look->at_end, &reason)) {
             return reason;
         }
         if (size == writer->seen_size && !has_missed) {
@@ -167,23 +206,25 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
             return STATUS_driver_refused;
         }
     }
-    if (cache_writer_is_decided(writer, size, at_end, &reason)) {
+    if (cache_writer_is_decided(writer, size, look->at_end, &reason)) {
         free(data);
         return reason;
     }
     writer->is_outgrown = false;
-    cache_writer_judge(writer, data, size, has_missed, at_end);
+    cache_writer_leave_driver(writer, look);
+    cache_writer_judge(writer, data, size, has_missed, look);
     return STATUS_ok;
 }
 
 /* Takes the lock; keeps it, if the writer is abandoned. *ret_pending: bytes of the snapshot. */
 static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipelineCache device_cache,
-                                         VkPipelineCache collected, bool at_end,
+                                         VkPipelineCache collected, struct cache_look *look,
                                          size_t *ret_pending)
 {
     pthread_mutex_lock(&writer->lock);
     const struct cache_schedule_mark mark = cache_schedule_begin_look(&writer->schedule);
-    const enum status reason = cache_writer_look(writer, device_cache, collected, at_end);
+    const enum status reason = cache_writer_look(writer, device_cache, collected, look);
+    cache_writer_leave_driver(writer, look);
     if (writer->is_abandoned) {
         *ret_pending = 0;
         return STATUS_io_error;
@@ -207,32 +248,32 @@ static uint64_t cache_writer_unseen_ns(const struct cache_writer *writer)
 }
 
 enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCache device_cache,
-                                     bool at_end)
+                                     enum cache_look_by by)
 {
     const uint64_t start_ns = clock_now_ns();
+    struct cache_look look = {.at_end = by != LOOK_BY_WORKER, .in_driver = by != LOOK_AT_END};
     if (writer->listener.looking) {
         writer->listener.looking(writer->listener.user);
     }
     struct call_costs *costs = &writer->costs;
     const bool merges =
-        at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
-               : call_costs_allow(costs, SLOW_MERGE);
+        look.at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
+                    : call_costs_allow(costs, SLOW_MERGE);
     VkPipelineCache collected = VK_NULL_HANDLE;
     if (merges) {
         call_costs_begin(costs, SLOW_MERGE);
         collected = cache_collection_pin(&writer->collection);
     }
-    const enum slow_call kind = collected != VK_NULL_HANDLE ? SLOW_MERGE : SLOW_READ;
-    if (kind == SLOW_READ) {
+    look.kind = collected != VK_NULL_HANDLE ? SLOW_MERGE : SLOW_READ;
+    if (look.kind == SLOW_READ) {
         call_costs_begin(costs, SLOW_READ);
     }
     size_t pending = 0;
     const enum status reason =
-        cache_writer_snapshot(writer, device_cache, collected, at_end, &pending);
+        cache_writer_snapshot(writer, device_cache, collected, &look, &pending);
     if (collected != VK_NULL_HANDLE) {
         cache_collection_unpin(&writer->collection);
     }
-    call_costs_end(costs, kind);
     trace_cache(writer->setup->trace, "snapshot", start_ns, pending, reason);
     if (reason == STATUS_ok && pending > 0) {
         log_debug("device %u: took a snapshot", writer->setup->device_index);
@@ -285,10 +326,10 @@ bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_
         !cache_writer_reads_fast(writer) || atomic_exchange(&writer->looking, true)) {
         return false;
     }
+    struct cache_look look = {.is_here = true, .kind = SLOW_READ};
     size_t pending = 0;
     call_costs_begin(&writer->costs, SLOW_READ);
-    cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, false, &pending);
-    call_costs_end(&writer->costs, SLOW_READ);
+    cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
     atomic_store(&writer->looked_at_ns, stats_get(writer->setup->stats, STATS_pipelines_create_ns));
     atomic_store(&writer->looking, false);
     return true;
@@ -305,8 +346,7 @@ void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_
         atomic_load(&writer->schedule.last_look_ns) <= EXIT_LOOK_NS &&
         cache_writer_recalls_at_end(writer) && call_costs_allow(&writer->costs, SLOW_READ) &&
         worker_enter_driver()) {
-        cache_writer_look_at_all(writer, device_cache, true);
-        worker_leave_driver();
+        cache_writer_look_at_all(writer, device_cache, LOOK_AT_EXIT);
     }
 }
 
@@ -322,5 +362,5 @@ enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCac
         device_report_not_saved(writer->report, STATUS_too_slow, store_path(writer->store));
         return STATUS_too_slow;
     }
-    return cache_writer_look_at_all(writer, device_cache, true);
+    return cache_writer_look_at_all(writer, device_cache, LOOK_AT_END);
 }

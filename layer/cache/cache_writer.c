@@ -48,6 +48,8 @@ void cache_writer_release(struct cache_writer *writer)
 {
     if (!sandbox_is_closed()) {
         store_close(writer->store);
+    } else if (writer->store) {
+        store_live(writer->store); /* no disk is needed to say that this start has lived */
     }
     free(writer->snapshot);
     cache_collection_release(&writer->collection);
@@ -171,8 +173,7 @@ void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache
     if (step == CACHE_SCHEDULE_COMMIT) {
         cache_writer_work_commit(writer);
     } else if (worker_enter_driver()) {
-        const enum status reason = cache_writer_look_at_all(writer, device_cache, false);
-        worker_leave_driver();
+        const enum status reason = cache_writer_look_at_all(writer, device_cache, LOOK_BY_WORKER);
         cache_writer_tell_listener(writer, reason);
     }
 }
@@ -193,8 +194,16 @@ static void cache_writer_report_end(void *user)
     struct cache_writer *writer = user;
     if (!sandbox_is_closed()) {
         call_costs_keep(&writer->costs);
+        if (writer->store) {
+            store_unload(writer->store);
+        }
     }
     device_report_end(writer->report, "destroy");
+}
+
+bool cache_writer_end(struct cache_writer *writer)
+{
+    return worker_do(cache_writer_report_end, NULL, writer);
 }
 
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache)
@@ -212,5 +221,5 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
         }
     }
     cache_collection_finish(&writer->collection);
-    return !writer->is_abandoned && worker_do(cache_writer_report_end, NULL, writer);
+    return !writer->is_abandoned;
 }

@@ -212,6 +212,7 @@ struct cache_writer {
         uint8_t *data;
         size_t size;
         bool has_missed;
+        bool is_late; /* they are the snapshot already, and to be held against it before a save */
         enum status reason; /* of reading the file */
         struct store_blob file;
     } fresh;
@@ -258,10 +259,11 @@ void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache
 void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_cache);
 void cache_writer_write_last(struct cache_writer *writer);
 
-/* At vkDestroyDevice, when the worker is done with it: saves what is new, writes the statistics,
- * and destroys what was collected. False: the disk has not answered (worker_do); the writer must
- * never be freed. */
+/* At vkDestroyDevice, when the worker is done with it: saves what is new, and destroys what was
+ * collected; then, when the device cache is destroyed as well, takes the markers away and writes
+ * the statistics. False: the disk has not answered (worker_do); the writer must never be freed. */
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
+bool cache_writer_end(struct cache_writer *writer);
 
 /* Looks (cache_look.c), which the cache writer alone calls. They take the lock. `ineffective`:
  * after several ordinary compiles, and at the end after one, the driver gives no more than a
@@ -271,9 +273,15 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
 /* Whether our threads may call the driver. */
 bool cache_writer_worker_may_look(const struct cache_writer *writer);
 
-/* Takes a snapshot of the device cache and of what is collected. */
+/* Takes a snapshot of the device cache and of what is collected. By the worker, or for the end of
+ * the process: the caller has entered the driver, which is left before a disk is waited for. */
+enum cache_look_by { LOOK_BY_WORKER, LOOK_AT_EXIT, LOOK_AT_END };
 enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCache device_cache,
-                                     bool at_end);
+                                     enum cache_look_by by);
+
+/* Under the lock, before a save: holds a snapshot of cache_writer_look_here against the file.
+ * False: the disk has not answered. */
+bool cache_writer_judge_late(struct cache_writer *writer, bool is_worker);
 
 /* The last one, at the end of the device, if anything has changed since the one before. */
 enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCache device_cache);

@@ -167,7 +167,7 @@ bool device_cache_finish(struct device_cache *device_cache)
         cache_writer_finish(&device_cache->writer, cache_load_loaded(&device_cache->load));
     driver_cache_destroy(&device_cache->caches, device_cache->load.cache);
     device_cache->load.cache = VK_NULL_HANDLE;
-    return finished;
+    return finished && cache_writer_end(&device_cache->writer);
 }
 
 /* Creations. */

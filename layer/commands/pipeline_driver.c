@@ -93,8 +93,8 @@ static VkResult pipeline_call_driver(struct device_services *services,
                                      struct pipeline_danger danger)
 {
     const struct driver_caches *driver = device_cache_caches(services->device_cache);
-    device_cache_watch_begin(services->device_cache, danger.state);
     const struct crash_call guarded = driver_cache_enter(driver, danger.key, danger.state);
+    device_cache_watch_begin(services->device_cache, danger.state);
     VkResult result = call->kind->create(services->device, call);
     driver_cache_leave(driver, &guarded);
     return result;

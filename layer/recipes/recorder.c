@@ -139,6 +139,7 @@ static void recorder_open_recipes(struct recorder *recorder)
         if (recorder->disk) {
             recipes_detach(recorder->disk);
             recorder_keep_to_limit(recorder);
+            recorder->queue.has_recorded = true;
         }
         recorder->day = (uint32_t)(time(NULL) / SECONDS_A_DAY);
         has_unsaved = recorder_read_uses(recorder);

@@ -86,7 +86,7 @@ void recorder_saved(struct recorder *recorder);
 void recorder_set_unsaved(struct recorder *recorder, void (*tell)(void *user), void *user);
 
 /* The disk is full, and the cache comes first: removes what this process has recorded, and records
- * nothing more. False: there is nothing of it on the disk. Waits 2 s at most for a write. */
+ * nothing more. False: there is nothing of it on the disk. Waits 250 ms at most for a write. */
 bool recorder_make_room(struct recorder *recorder);
 
 /* At vkDestroyDevice: writes what is left and seals the segment. False: the worker may still be

@@ -160,6 +160,9 @@ static void recorder_queue_write_end(void *user)
     struct recorder_queue *queue = user;
     recorder_queue_write(queue, WAIT_FOREVER);
     if (!sandbox_is_closed()) {
+        if (queue->has_recorded) {
+            recorder_queue_write_key(queue);
+        }
         recipe_writer_close(queue->writer, true);
     }
     queue->writer = NULL;

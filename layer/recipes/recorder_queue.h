@@ -47,9 +47,10 @@ struct recorder_queue {
     pthread_mutex_t write_lock;   /* over the writer; never taken by a thread that creates */
     struct recipe_writer *writer; /* NULL: nothing was written yet */
     struct worker_client client;
-    bool has_written; /* of the thread that writes */
-    bool has_ended;   /* the process ends: what a save queues is written at once */
-    bool has_key;     /* under write_lock: `key` is to be written down */
+    bool has_written;  /* of the thread that writes */
+    bool has_ended;    /* the process ends: what a save queues is written at once */
+    bool has_key;      /* under write_lock: `key` is to be written down */
+    bool has_recorded; /* an earlier run has, for which the key is written anew */
     struct pipeline_key key;
 
     pthread_mutex_t taken_lock; /* over `taken`; nothing else is locked or called under it */

@@ -205,13 +205,18 @@ def replay_device(place, app, run):
     return program, replays
 
 
-def replayed_devices(place):
-    """Of a program that has enabled little, and of one with a feature that shapes what RADV compiles."""
+def look_at_devices(place):
+    """From here on tests/drivers/keys is below the layer."""
     root = place.suite.root or ""
     place.variables.update({
         "VK_INSTANCE_LAYERS": KEY_LAYER,
         "VK_ADD_LAYER_PATH": os.path.join(place.suite.build, "tests/drivers/keys"),
         "DEVICE_KEYS_STRUCTS": known.feature_sizes(root + known.INSTALLED)})
+
+
+def replayed_devices(place):
+    """Of a program that has enabled little, and of one with a feature that shapes what RADV compiles."""
+    look_at_devices(place)
     devices = [replay_device(place, "client", place.client)]
     if "skipped" not in place.run_client(place.suite.features(), "queries").said:
         devices.append(replay_device(place, "queries", lambda: run_feature(place, "queries")))
@@ -240,13 +245,25 @@ def key(place):
         expect(len(set(keys)) == 2, f"the key does not tell two devices apart: {keys}")
 
 
+OTHER_KEY = "cswave32"  # of Mesa 26
+
+
 def other_key(place):
     """A setting of the driver that Vulkan does not know: its key tells the program from the replay."""
     if not place.device.name.startswith("radv"):
         raise Skip("no setting is known that changes the key and not the identity")
+    before = dict(place.variables)
+    look_at_devices(place)
+    keys = [devices_of(place, lambda: place.client(RADV_PERFTEST=option,
+                                                   WARMPIPE_DIR=place.path("elsewhere")))[0]["key"]
+            for option in ("", OTHER_KEY)]
+    place.variables.clear()
+    place.variables.update(before)
+    if len(set(keys)) == 1:
+        raise Skip(f"RADV_PERFTEST={OTHER_KEY} does not change its key")
     run_feature(place, "internal_cache")
     place.remove_caches()
-    _, finish = place.start(place.suite.tool(), ["warm", "--json"], RADV_PERFTEST="cswave32")
+    _, finish = place.start(place.suite.tool(), ["warm", "--json"], RADV_PERFTEST=OTHER_KEY)
     run = finish()
     (told,) = json.loads(run.output)["caches"]
     expect(run.status == 1 and told["compiled"] == 0 and

@@ -392,11 +392,10 @@ const struct verb verb_warm = {
         "cache yet: after a driver update, on another GPU, in a new container. PATH: a\n"
         "program's folder, or, with --app, recipes from elsewhere: a file, or a folder of\n"
         "them; their SPIR-V is validated.\n"
-        "What crashes or hangs the driver is skipped from then on, by programs too, and\n"
-        "all else is tried. Where a device lacks something, it says how many of the\n"
-        "program's pipelines it covers, and by name which extension, feature or limit\n"
-        "(not in a dry run) the others need. Where the driver says that it compiles\n"
-        "otherwise here than in the program (other_pipeline_key), nothing is compiled.\n\n"
+        "What crashes or hangs the driver is skipped from then on, by programs too.\n"
+        "Where a device lacks something, it says how many of the program's pipelines it\n"
+        "covers, and by name (not in a dry run) what the others need. Nothing is compiled\n"
+        "where the driver compiles otherwise than in the program (other_pipeline_key).\n\n"
         "Exit status: 0 fine, or nothing to do; 1 something could not be replayed as it\n"
         "should; 2 not done.",
     .options = options,
