@@ -212,8 +212,8 @@ TEST_F(RunRemote, APartThatKillsInTheMergeIsPutAwayAlone)
     EXPECT_EQ(result.exit_status, 128 + SIGABRT) << result.err;
     EXPECT_TRUE(contains(result.err, "(quarantined)")) << result.err;
     EXPECT_EQ(read_file(first.root + "/demo/" + cache), before);
-    EXPECT_TRUE(contains(read_file(first.root + "/demo/quarantine/" + cache + ".txt"),
-                         "\nfirst death: process "));
+    EXPECT_TRUE(
+        contains(read_file(first.root + "/demo/quarantine/" + cache + ".txt"), " (pipelines)\n"));
     // The layer, which sees both deaths, goes without the file for one start.
     first.run(6, reader());
     EXPECT_TRUE(contains(first.run(6, reader()), " 4 hits, 2 misses"));

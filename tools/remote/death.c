@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/blobs/identity_files.h"
@@ -51,14 +52,20 @@ static enum status death_put_away(struct session *session, const char *app,
                                   const struct marker_record *dead)
 {
     const struct driver_identity *identity = &blob->envelope.identity;
+    const time_t when = (time_t)dead->loaded_at;
+    struct tm calendar;
+    char time_text[32] = "";
     char text[2048];
+    if (gmtime_r(&when, &calendar)) {
+        strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", &calendar);
+    }
     const int length =
         snprintf(text, sizeof text,
                  "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32 "\nfrom: %s\n"
-                 "payload: %s\nbytes: %zu\nfirst death: process %" PRIu32 " of %s\n",
+                 "payload: %s\nbytes: %zu\nfirst death: %s, process %" PRIu32 " (%s)\n",
                  identity->device_name, identity->driver_name, identity->driver_info,
                  identity->driver_version, session->remote.name, blob->payload,
-                 blob->envelope.blob_size, dead->process, dead->program);
+                 blob->envelope.blob_size, time_text, dead->process, dead->program);
     struct bytes note = {0};
     bytes_put(&note, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
     const enum status reason = local_put_away(session->root, app, blob, folder, &note);
