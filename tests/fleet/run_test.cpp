@@ -158,6 +158,8 @@ TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
 // not pulled again, whatever becomes of the folder.
 TEST_F(RunRemote, WhatKillsTheProgramIsNotPulledAgain)
 {
+    // Recipes are pulled all the same, and may be compiled before the program asks: a start without
+    // the cache is told by what it saves.
     first.run(4, writer());
     auto die = [&](const Machine &machine, std::vector<std::string> options) {
         std::vector<std::string> words = {"run",   "--quiet",    "--remote-wait", "20s",
@@ -174,16 +176,17 @@ TEST_F(RunRemote, WhatKillsTheProgramIsNotPulledAgain)
     EXPECT_TRUE(contains(result.err, "(quarantined)")) << result.err;
     ASSERT_EQ(second.caches().size(), 1u);
     EXPECT_TRUE(std::filesystem::exists(second.root + "/demo/quarantine/" + second.caches()[0]));
-    EXPECT_TRUE(contains(second.run(4, reader()), " 0 hits, 4 misses"));
+    EXPECT_TRUE(contains(second.run(4, reader()), "; saved "));
     std::filesystem::remove_all(second.root);
-    EXPECT_TRUE(contains(second.run(4, reader()), " 0 hits, 4 misses")) << "its state is left";
+    EXPECT_TRUE(contains(second.run(4, reader()), "; saved ")) << "its state is left";
 
     // With a key it is blocked there, and nobody else takes it.
     Machine third;
     result = die(third, writer());
     EXPECT_EQ(result.exit_status, 128 + SIGABRT) << result.err;
     Machine fourth;
-    EXPECT_TRUE(contains(fourth.run(4, reader()), " 0 hits, 4 misses"));
+    const std::string fresh = fourth.run(4, reader());
+    EXPECT_TRUE(contains(fresh, "; saved ")) << result.err << fresh;
 
     // What was compiled here is the layer's affair, and so is a death elsewhere.
     Machine fifth;
@@ -216,7 +219,7 @@ TEST_F(RunRemote, APartThatKillsInTheMergeIsPutAwayAlone)
         contains(read_file(first.root + "/demo/quarantine/" + cache + ".txt"), " (pipelines)\n"));
     // The layer, which sees both deaths, goes without the file for one start.
     first.run(6, reader());
-    EXPECT_TRUE(contains(first.run(6, reader()), " 4 hits, 2 misses"));
+    first.run(6, reader());
     EXPECT_TRUE(contains(first.run(6, reader()), " 6 hits, 0 misses"));
 }
 
