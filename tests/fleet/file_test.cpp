@@ -312,6 +312,22 @@ TEST_F(FileRemote, ReplaceOverwritesWhatNoTrustedKeyHasSigned)
     EXPECT_EQ(head_json()["serial"], serial + 1);
 }
 
+// An older head that is signed may hold what the newer one of elsewhere does not.
+TEST_F(FileRemote, AHeadThatIsTooOldIsNotReplaced)
+{
+    first.run(4);
+    ASSERT_EQ(push(first).exit_status, 0);
+    const std::string old = read_file(head_file());
+    first.run(6);
+    ASSERT_EQ(push(first).exit_status, 0);
+    write_file(head_file(), old);
+    first.run(8);
+    const ToolResult result = push(first, {"--replace"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back)")) << result.err;
+    EXPECT_EQ(read_file(head_file()), old);
+}
+
 TEST_F(FileRemote, SecretsAreGuarded)
 {
     std::filesystem::create_directories(first.root);

@@ -5,6 +5,15 @@
 
 namespace {
 
+std::string repeat(int count, const std::string &text)
+{
+    std::string all;
+    for (int i = 0; i < count; i++) {
+        all += text;
+    }
+    return all;
+}
+
 class RedisRemote : public testing::Test {
   protected:
     Keys keys;
@@ -133,7 +142,7 @@ TEST_F(RedisRemote, AClusterIsFollowed)
         result = check(node->url);
         EXPECT_EQ(result.exit_status, 0) << result.out;
         EXPECT_TRUE(contains(result.out, "; a cluster")) << result.out;
-        EXPECT_TRUE(contains(result.out, "1 heads")) << result.out;
+        EXPECT_TRUE(contains(result.out, "1 head")) << result.out;
     }
     // While the slot moves, the node that it leaves names the other for one question at a time.
     std::string owner;
@@ -163,6 +172,10 @@ TEST_F(RedisRemote, AClusterIsFollowed)
     const ToolResult result = late.tool({"push", "--json", "--remote", cluster.nodes[0]->url,
                                          "--secret-key", keys.secret, "--dir", late.root});
     EXPECT_EQ(rows_of(result.out), Rows{"demo blob pushed"}) << result.err;
+    const ToolResult there = run_shell("export REDISCLI_AUTH=hunter2; redis-cli -p " + other +
+                                       " cluster countkeysinslot $(redis-cli -p " + other +
+                                       " cluster keyslot '{warmpipe}')");
+    EXPECT_GE(std::stoi("0" + there.out), 1) << "what is new lies on the other: " << there.err;
 }
 
 TEST_F(RedisRemote, APasswordGoesToNoOtherHost)
@@ -202,6 +215,53 @@ TEST_F(RedisRemote, AnswersThatAreNoneAreNotTaken)
     expect_refused("$200000\r\n" + std::string(200000, 'x') + "\r\n", "remote_bad_answer");
     expect_refused("$99999999999\r\n" + std::string(200000, 'x'), "remote_bad_answer");
     expect_refused("*2147483647\r\n", "remote_bad_answer");
+    expect_refused("*2\r\n*10001\r\n" + repeat(10001, ":1\r\n") + "*10001\r\n" +
+                       repeat(10001, ":1\r\n"),
+                   "remote_bad_answer");
+}
+
+// hiredis forgets what it has parsed, so that its buffer does not tell how much came.
+TEST_F(RedisRemote, AnAnswerOfManyPiecesMayNotBeLarger)
+{
+    const std::string piece = "$10000\r\n" + std::string(10000, 'x') + "\r\n";
+    RawServer server([&](const std::string &) { return "*2000\r\n" + repeat(2000, piece); });
+    const ToolResult result = pull("redis://localhost:" + std::to_string(server.port()));
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "larger than it may be")) << result.err;
+}
+
+// A write to a socket that the server has closed is SIGPIPE; the connection is made anew instead.
+TEST_F(RedisRemote, AServerThatHangsUpAfterEachAnswerKillsNobody)
+{
+    const std::string path = machine.folder.path + "/socket";
+    RawServer server(
+        [](const std::string &request) {
+            return std::string(contains(request, "GETRANGE") ? "$0\r\n\r\n" : ":1\r\n") + "hang up";
+        },
+        path);
+    const std::string err = machine.run(
+        4, {"--remote", "unix:" + path, "--secret-key", keys.secret, "--remote-wait", "20s"});
+    EXPECT_TRUE(contains(err, "(remote_no_conditions)")) << err;
+}
+
+TEST_F(RedisRemote, AListingOfTooManyProgramsIsRefused)
+{
+    std::string keys_there = "*2\r\n$1\r\n0\r\n*10001\r\n";
+    for (int i = 0; i < 10001; i++) {
+        const std::string key = "{warmpipe}:v1/head/p" + std::to_string(i) + "/recipes";
+        keys_there += "$" + std::to_string(key.size()) + "\r\n" + key + "\r\n";
+    }
+    RawServer server([&](const std::string &request) {
+        return contains(request, "SCAN")       ? keys_there
+               : contains(request, "GETRANGE") ? "$0\r\n\r\n"
+                                               : ":0\r\n";
+    });
+    const ToolResult result =
+        machine.tool({"pull", "--remote", "redis://localhost:" + std::to_string(server.port()),
+                      "--public-key", keys.open, "--dir", machine.root});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_bad_answer)")) << result.err;
+    EXPECT_TRUE(contains(result.err, "too many programs")) << result.err;
 }
 
 TEST_F(RedisRemote, AListingWithoutAnEndIsNone)

@@ -94,6 +94,41 @@ TEST_F(RunRemote, TheProgramsEndIsItsOwn)
               127);
 }
 
+// Whoever ignores SIGCHLD has its children ignore it: the tool waits for the program all the same,
+// which gets its signals as they were.
+TEST_F(RunRemote, AnIgnoredSignalOfChildrenHidesNoEnd)
+{
+    auto run = [&](std::vector<std::string> command, bool with_tool = true) {
+        std::vector<std::string> words = {"/usr/bin/env", "--ignore-signal=CHLD"};
+        if (with_tool) {
+            words.insert(words.end(),
+                         {WARMPIPE_TOOL, "run", "--quiet", "--dir", first.root, "--app", "demo",
+                          "--remote", place->url, "--public-key", keys.open, "--"});
+        }
+        words.insert(words.end(), command.begin(), command.end());
+        return run_program(words, first.environment());
+    };
+    EXPECT_EQ(run({"/bin/false"}).exit_status, 1);
+    EXPECT_EQ(run({"/bin/sh", "-c", "exit 7"}).exit_status, 7);
+    const std::vector<std::string> ignored = {"/bin/grep", "SigIgn", "/proc/self/status"};
+    EXPECT_EQ(run(ignored).out, run(ignored, false).out);
+}
+
+// Where the tool cannot hand on what it is sent, the program ends with it.
+TEST_F(RunRemote, WhoKillsTheToolKillsTheProgram)
+{
+    const std::string pid = first.folder.path + "/pid";
+    const ToolResult result =
+        first.tool({"run", "--dir", first.root, "--app", "demo", "--remote", place->url,
+                    "--public-key", keys.open, "--", "/bin/sh", "-c",
+                    "echo $$ >" + pid + "; kill -KILL $PPID; exec sleep 20"});
+    EXPECT_EQ(result.exit_status, 128 + SIGKILL);
+    // Nobody may have waited for it yet.
+    const std::string shell = "for i in $(seq 100); do grep -q '^State:.[A-Y]' /proc/$(cat " + pid +
+                              ")/status || exit 0; sleep 0.1; done; exit 1";
+    EXPECT_EQ(run_shell(shell).exit_status, 0);
+}
+
 TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
 {
     auto expect_line = [&](std::vector<std::string> options, const std::string &reason) {
@@ -123,6 +158,8 @@ TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
 // not pulled again, whatever becomes of the folder.
 TEST_F(RunRemote, WhatKillsTheProgramIsNotPulledAgain)
 {
+    // Recipes are pulled all the same, and may be compiled before the program asks: a start without
+    // the cache is told by what it saves.
     first.run(4, writer());
     auto die = [&](const Machine &machine, std::vector<std::string> options) {
         std::vector<std::string> words = {"run",   "--quiet",    "--remote-wait", "20s",
@@ -139,16 +176,17 @@ TEST_F(RunRemote, WhatKillsTheProgramIsNotPulledAgain)
     EXPECT_TRUE(contains(result.err, "(quarantined)")) << result.err;
     ASSERT_EQ(second.caches().size(), 1u);
     EXPECT_TRUE(std::filesystem::exists(second.root + "/demo/quarantine/" + second.caches()[0]));
-    EXPECT_TRUE(contains(second.run(4, reader()), " 0 hits, 4 misses"));
+    EXPECT_TRUE(contains(second.run(4, reader()), "; saved "));
     std::filesystem::remove_all(second.root);
-    EXPECT_TRUE(contains(second.run(4, reader()), " 0 hits, 4 misses")) << "its state is left";
+    EXPECT_TRUE(contains(second.run(4, reader()), "; saved ")) << "its state is left";
 
     // With a key it is blocked there, and nobody else takes it.
     Machine third;
     result = die(third, writer());
     EXPECT_EQ(result.exit_status, 128 + SIGABRT) << result.err;
     Machine fourth;
-    EXPECT_TRUE(contains(fourth.run(4, reader()), " 0 hits, 4 misses"));
+    const std::string fresh = fourth.run(4, reader());
+    EXPECT_TRUE(contains(fresh, "; saved ")) << result.err << fresh;
 
     // What was compiled here is the layer's affair, and so is a death elsewhere.
     Machine fifth;
@@ -159,6 +197,30 @@ TEST_F(RunRemote, WhatKillsTheProgramIsNotPulledAgain)
                           "kill -SEGV $$"});
     EXPECT_EQ(result.exit_status, 128 + SIGSEGV);
     EXPECT_FALSE(contains(result.err, "died")) << result.err;
+}
+
+// A part that kills as it is merged is the one to blame, not the file that was loaded before.
+TEST_F(RunRemote, APartThatKillsInTheMergeIsPutAwayAlone)
+{
+    first.run(4, writer());
+    const std::string cache = first.caches().at(0);
+    const std::string before = read_file(first.root + "/demo/" + cache);
+    second.run(6, writer());
+    first.more["WPTEST_ICD_CACHE_CREATE"] = "abort_second";
+    const ToolResult result =
+        first.tool({"run", "--quiet", "--remote-wait", "20s", "--dir", first.root, "--app", "demo",
+                    "--remote", place->url, "--public-key", keys.open, "--", PIPELINES_CLIENT,
+                    "--graphics", "0", "--compute", "8"});
+    first.more.erase("WPTEST_ICD_CACHE_CREATE");
+    EXPECT_EQ(result.exit_status, 128 + SIGABRT) << result.err;
+    EXPECT_TRUE(contains(result.err, "(quarantined)")) << result.err;
+    EXPECT_EQ(read_file(first.root + "/demo/" + cache), before);
+    EXPECT_TRUE(
+        contains(read_file(first.root + "/demo/quarantine/" + cache + ".txt"), " (pipelines)\n"));
+    // The layer, which sees both deaths, goes without the file for one start.
+    first.run(6, reader());
+    first.run(6, reader());
+    EXPECT_TRUE(contains(first.run(6, reader()), " 6 hits, 0 misses"));
 }
 
 // The doctor looks at the remote that programs would be given.
@@ -245,6 +307,18 @@ TEST_F(RunRemote, ALeaseEndsByItself)
     Machine machine;
     EXPECT_TRUE(contains(machine.run(4, options), " 0 hits, 4 misses"));
     EXPECT_FALSE(std::filesystem::exists(path)) << "it was taken over, and given back";
+}
+
+// Who cannot write a lease does not wait for one.
+TEST_F(RunRemote, ALeaseThatCannotBeWrittenIsNotWaitedFor)
+{
+    std::filesystem::create_directories(place->data + "/v1");
+    std::filesystem::create_symlink("/no/such/folder", place->data + "/v1/lease");
+    std::vector<std::string> options = writer();
+    options.insert(options.end(), {"--lease-wait", "60s"});
+    const auto start = std::chrono::steady_clock::now();
+    first.run(4, options);
+    EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 // A sidecar that can push takes the lease of what a program looks for, until it has pushed it.

@@ -17,6 +17,7 @@
 #include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "tool.h"
@@ -33,6 +34,18 @@ inline int listen_somewhere(int *ret_port)
     EXPECT_EQ(listen(fd, 16), 0);
     EXPECT_EQ(getsockname(fd, reinterpret_cast<struct sockaddr *>(&address), &size), 0);
     *ret_port = ntohs(address.sin_port);
+    return fd;
+}
+
+// The same of a socket of the file system.
+inline int listen_at(const std::string &path)
+{
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path.c_str());
+    EXPECT_EQ(bind(fd, reinterpret_cast<struct sockaddr *>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(fd, 16), 0);
     return fd;
 }
 
@@ -278,10 +291,21 @@ struct RedisCluster {
             words.push_back("127.0.0.1:" + std::to_string(nodes.back()->server->port()));
         }
         words.push_back("--cluster-yes");
-        const ToolResult result =
-            run_program(words, {{"REDISCLI_AUTH", more.size() == 2 ? more[1] : ""}});
+        const Environment environment = {{"REDISCLI_AUTH", more.size() == 2 ? more[1] : ""}};
+        const ToolResult result = run_program(words, environment);
         EXPECT_EQ(result.exit_status, 0) << result.out << result.err;
-        is_made = true;
+        is_made = result.exit_status == 0;
+        // Each node finds out by itself that the others are there.
+        for (const auto &node : nodes) {
+            while (is_made &&
+                   !contains(run_program({words[0], "-p", std::to_string(node->server->port()),
+                                          "cluster", "info"},
+                                         environment)
+                                 .out,
+                             "cluster_state:ok")) {
+                usleep(10000);
+            }
+        }
     }
 };
 
@@ -334,9 +358,10 @@ class RawServer {
   public:
     using Script = std::function<std::string(const std::string &request)>;
 
-    explicit RawServer(Script script) : script_(std::move(script))
+    // `path`: of a socket of the file system; "": a port.
+    explicit RawServer(Script script, const std::string &path = "") : script_(std::move(script))
     {
-        fd_ = listen_somewhere(&port_);
+        fd_ = path.empty() ? listen_somewhere(&port_) : listen_at(path);
         thread_ = std::thread([this] {
             for (int fd; (fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
                 serve(fd);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "icd_cache.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +150,10 @@ static void load(struct icd_cache *cache, const VkPipelineCacheCreateInfo *info)
 static VkResult creation_fault(const struct icd_settings *settings, bool has_data)
 {
     enum icd_create_fault fault = settings->cache_create;
-    if (fault == ICD_CREATE_ABORT_DATA && has_data) {
+    static atomic_uint with_data;
+    const bool is_second = has_data && atomic_fetch_add(&with_data, 1) == 1;
+    if ((fault == ICD_CREATE_ABORT_DATA && has_data) ||
+        (fault == ICD_CREATE_ABORT_SECOND && is_second)) {
         fprintf(stderr, "test driver: dies of its initial data, as told\n");
         abort();
     }

@@ -324,6 +324,7 @@ static int sync_main(const struct arguments *arguments)
     struct output output;
     uint64_t interval_ms = 60000;
     transfer_add_writer(arguments, &options);
+    signal(SIGPIPE, SIG_IGN); /* a remote that goes away is an error, not the end */
     sigemptyset(&sync.signals);
     sigaddset(&sync.signals, SIGTERM);
     sigaddset(&sync.signals, SIGINT);

@@ -1,50 +1,115 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/death.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "tools/remote/local.h"
 
-/* Whether a process has died of this very file. */
-static bool death_is_of(const struct marker_folder *folder, const struct local_blob *blob,
-                        uint64_t since)
+static bool death_is_in_merge(const struct marker_record *dead)
 {
-    for (size_t i = 0; i < folder->dead_count; i++) {
-        const struct marker_record *dead = &folder->dead[i];
-        if (dead->generation == blob->envelope.generation && dead->loaded_at >= since &&
-            dead->finding.died && dead->finding.stored) {
+    for (uint32_t i = 0; i < dead->finding.keys.count; i++) {
+        if (dead->finding.keys.keys[i] == CRASH_KEY_MERGE) {
             return true;
         }
     }
     return false;
 }
 
-static void death_judge_identity(struct session *session, const char *app, const char *identity_hex,
-                                 const struct marker_folder *folder, uint64_t since)
+/* Whether a process died as it merged another file: its guards of the file that it had loaded are
+ * raised then as well. */
+static bool death_is_of_another(const struct marker_folder *folder,
+                                const struct marker_record *dead)
+{
+    bool found = false;
+    for (size_t i = 0; i < folder->dead_count && !death_is_in_merge(dead); i++) {
+        found |= folder->dead[i].process == dead->process && folder->dead[i].finding.died &&
+                 death_is_in_merge(&folder->dead[i]);
+    }
+    return found;
+}
+
+/* The process that has died of this very file; NULL: none. */
+static const struct marker_record *death_of(const struct marker_folder *folder,
+                                            const struct local_blob *blob, uint64_t since)
+{
+    for (size_t i = 0; i < folder->dead_count; i++) {
+        const struct marker_record *dead = &folder->dead[i];
+        if (dead->generation == blob->envelope.generation && dead->loaded_at >= since &&
+            dead->finding.died && dead->finding.stored && !death_is_of_another(folder, dead)) {
+            return dead;
+        }
+    }
+    return NULL;
+}
+
+static enum status death_put_away(struct session *session, const char *app,
+                                  const struct local_blob *blob, const struct marker_folder *folder,
+                                  const struct marker_record *dead)
+{
+    const struct driver_identity *identity = &blob->envelope.identity;
+    const time_t when = (time_t)dead->loaded_at;
+    struct tm calendar;
+    char time_text[32] = "";
+    char text[2048];
+    if (gmtime_r(&when, &calendar)) {
+        strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", &calendar);
+    }
+    const int length =
+        snprintf(text, sizeof text,
+                 "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32 "\nfrom: %s\n"
+                 "payload: %s\nbytes: %zu\nfirst death: %s, process %" PRIu32 " (%s)\n",
+                 identity->device_name, identity->driver_name, identity->driver_info,
+                 identity->driver_version, session->remote.name, blob->payload,
+                 blob->envelope.blob_size, time_text, dead->process, dead->program);
+    struct bytes note = {0};
+    bytes_put(&note, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+    const enum status reason = local_put_away(session->root, app, blob, folder, &note);
+    bytes_free(&note);
+    return reason;
+}
+
+/* Of files that were merged at once the parts are looked at first; the file beside them is what
+ * this machine would rather keep. */
+static void death_judge_identity(struct session *session, const char *app, int folder_fd,
+                                 const char *identity_hex, const struct marker_folder *folder,
+                                 uint64_t since)
 {
     struct remote *remote = &session->remote;
-    struct local_blob blob;
+    struct parts files = {0};
     struct bytes taken;
     char path[HEAD_PATH_SIZE];
-    if (folder->dead_count == 0 ||
-        local_read(session->root, app, identity_hex, &blob) != STATUS_ok) {
+    if (folder->dead_count == 0) {
         return;
     }
+    parts_list(folder_fd, identity_hex, &files);
     head_path(app, identity_hex, path);
     state_taken(&remote->state, path, &taken);
-    if (state_has(&taken, blob.payload) && death_is_of(folder, &blob, since)) {
-        const enum status reason = local_put_away(session->root, app, &blob, folder);
-        state_add_bad(&remote->state, path, blob.payload);
-        output_message("%s: '%s' died in the driver with a cache from the remote, %s: %s (%s)",
-                       remote->verb, app, identity_hex,
-                       status_text(reason == STATUS_ok ? STATUS_quarantined : reason),
-                       status_id(reason == STATUS_ok ? STATUS_quarantined : reason));
+    for (size_t i = 0; i <= files.count; i++) {
+        struct local_blob blob = {0};
+        const enum status read =
+            i < files.count ? local_read_part(folder_fd, identity_hex, files.names[i], &blob)
+                            : local_read(session->root, app, identity_hex, &blob);
+        const struct marker_record *dead = read == STATUS_ok && state_has(&taken, blob.payload)
+                                               ? death_of(folder, &blob, since)
+                                               : NULL;
+        if (dead) {
+            const enum status reason = death_put_away(session, app, &blob, folder, dead);
+            const enum status told = reason == STATUS_ok ? STATUS_quarantined : reason;
+            state_add_bad(&remote->state, path, blob.payload);
+            output_message("%s: '%s' died in the driver with a cache from the remote, %s: %s (%s)",
+                           remote->verb, app, identity_hex, status_text(told), status_id(told));
+        }
+        local_blob_free(&blob);
+        if (dead) {
+            break;
+        }
     }
     bytes_free(&taken);
-    local_blob_free(&blob);
 }
 
 void death_judge(struct session *session, const char *app, uint64_t since)
@@ -60,7 +125,7 @@ void death_judge(struct session *session, const char *app, uint64_t since)
         if (names_classify(name, identity_hex) == NAME_LOADING) {
             struct marker_folder folder;
             marker_folder_open(folder_fd, name, &folder);
-            death_judge_identity(session, app, identity_hex, &folder, since);
+            death_judge_identity(session, app, folder_fd, identity_hex, &folder, since);
             marker_folder_close(&folder);
         }
     }

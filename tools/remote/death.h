@@ -10,9 +10,9 @@
 #include "tools/remote/session.h"
 
 /* Looks for processes that began to use a cache of the program after `since` (seconds since the
- * epoch) and died in a call that used it. A cache that is as it was pulled, or pushed, is put in
- * quarantine, is not pulled again by this machine, and is named by the next push as blocked; one
- * line says so. Asks the remote nothing. */
+ * epoch) and died in a call that used it, or in the merge of a part. A cache, or a part, that is as
+ * it was pulled, or pushed, is put in quarantine, is not pulled again by this machine, and is named
+ * by the next push as blocked; one line says so. Asks the remote nothing. */
 void death_judge(struct session *session, const char *app, uint64_t since);
 
 #endif

@@ -57,22 +57,21 @@ static enum lease_state lease_read(struct remote *remote, const char *own_number
     return strcmp(number, own_number) == 0 ? LEASE_OURS : LEASE_HELD;
 }
 
-/* `old`: the lease that is over, or an empty value. False: another run was first, or this server
- * cannot tell. */
-static bool lease_swap(struct remote *remote, const char *number, const char *path,
-                       const struct engine_value *old, unsigned duration_ms)
+/* `old`: the lease that is over, or an empty value. remote_conflict: another run was first. */
+static enum status lease_swap(struct remote *remote, const char *number, const char *path,
+                              const struct engine_value *old, unsigned duration_ms)
 {
     struct engine *engine = remote->engine;
     struct engine_value value;
     char text[LEASE_LIMIT];
-    if (remote_try_conditions(remote) != STATUS_ok) {
-        return false;
+    enum status reason = remote_try_conditions(remote);
+    if (reason != STATUS_ok) {
+        return reason;
     }
     const int size =
         snprintf(text, sizeof text, "warmpipe lease v1 %s %u\n", number, duration_ms / 1000);
     engine->lifetime_ms = duration_ms;
-    enum status reason =
-        engine->operations->swap(engine, path, old->size ? old : NULL, text, (size_t)size);
+    reason = engine->operations->swap(engine, path, old->size ? old : NULL, text, (size_t)size);
     engine->lifetime_ms = 0;
     if (reason == STATUS_ok && engine->settle_ms > 0) {
         const struct timespec pause = clock_timespec(engine->settle_ms * CLOCK_MS);
@@ -81,17 +80,20 @@ static bool lease_swap(struct remote *remote, const char *number, const char *pa
                                                                         : STATUS_remote_conflict;
         engine_value_free(&value);
     }
-    return reason == STATUS_ok;
+    return reason;
 }
 
-/* Takes it if it is free. */
+/* Takes it if it is free. Who cannot write here need not wait for it. */
 static enum lease_state lease_take(struct remote *remote, const char *number, const char *path,
                                    unsigned duration_ms)
 {
     struct engine_value value;
     enum lease_state state = lease_read(remote, number, path, &value);
-    if (state == LEASE_FREE && lease_swap(remote, number, path, &value, duration_ms)) {
-        state = LEASE_OURS;
+    if (state == LEASE_FREE) {
+        const enum status reason = lease_swap(remote, number, path, &value, duration_ms);
+        state = reason == STATUS_ok                ? LEASE_OURS
+                : reason == STATUS_remote_conflict ? LEASE_HELD
+                                                   : LEASE_UNKNOWN;
     }
     engine_value_free(&value);
     return state;
@@ -149,14 +151,13 @@ static void lease_push_path(const char *head_path, char ret_path[ENGINE_PATH_SIZ
     snprintf(ret_path, ENGINE_PATH_SIZE, "v1/lease/%s-push", head_path + strlen(HEAD_FOLDER));
 }
 
-/* Waits until it is this process's turn, or there is no more time. Who pushes without it loses
- * nothing. */
+/* Waits until it is this process's turn, but leaves half of the time for the push. Who pushes
+ * without it loses nothing. */
 static void lease_queue(struct remote *remote, struct lease_queue *queue, const char *head_path)
 {
-    const uint64_t deadline_ns = remote->engine->deadline_ns;
-    uint64_t until_ns = clock_now_ns() + LEASE_PUSH_WAIT_MS * CLOCK_MS;
+    const unsigned left_ms = engine_time_left(remote->engine, 2 * LEASE_PUSH_WAIT_MS);
+    const uint64_t until_ns = clock_now_ns() + left_ms / 2 * CLOCK_MS;
     char path[ENGINE_PATH_SIZE];
-    until_ns = deadline_ns && deadline_ns < until_ns ? deadline_ns : until_ns;
     unique_format(unique_draw(), queue->number);
     lease_push_path(head_path, path);
     for (unsigned look = 0;; look++) {

@@ -45,7 +45,8 @@ void leases_init(struct leases *ret_leases);
 enum lease_state { LEASE_FREE, LEASE_OURS, LEASE_HELD, LEASE_UNKNOWN };
 
 /* Takes the lease if it is free and this remote can be written: LEASE_OURS. LEASE_HELD: another
- * has it; LEASE_FREE: it could not be taken; LEASE_UNKNOWN: the remote does not say. */
+ * has it; LEASE_FREE: it is not for this process to take; LEASE_UNKNOWN: the remote does not say,
+ * or cannot be written. */
 enum lease_state lease_try(struct remote *remote, struct leases *leases, const char *app,
                            const char *identity_hex);
 

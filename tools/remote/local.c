@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/blobs/identity_files.h"
 #include "common/blobs/store.h"
 #include "common/files/file.h"
 #include "tools/remote/heads/minisign.h"
@@ -31,12 +30,11 @@ void local_blob_free(struct local_blob *blob)
     *blob = (struct local_blob){0};
 }
 
-static enum status local_read_in(int folder_fd, const char *identity_hex,
-                                 struct local_blob *ret_blob)
+enum status local_read_part(int folder_fd, const char *identity_hex, const char *name,
+                            struct local_blob *ret_blob)
 {
-    char name[PART_NAME_SIZE];
     struct local_blob blob = {0};
-    local_file_name(identity_hex, name);
+    snprintf(blob.name, sizeof blob.name, "%s", name);
     enum status reason = file_read(folder_fd, name, OBJECT_LIMIT, &blob.memory, &blob.size);
     if (reason == STATUS_ok) {
         reason = envelope_validate(blob.memory, blob.size, NULL, &blob.envelope);
@@ -53,6 +51,14 @@ static enum status local_read_in(int folder_fd, const char *identity_hex,
     object_name(blob.envelope.blob, blob.envelope.blob_size, blob.payload);
     *ret_blob = blob;
     return STATUS_ok;
+}
+
+static enum status local_read_in(int folder_fd, const char *identity_hex,
+                                 struct local_blob *ret_blob)
+{
+    char name[PART_NAME_SIZE];
+    local_file_name(identity_hex, name);
+    return local_read_part(folder_fd, identity_hex, name, ret_blob);
 }
 
 enum status local_read(const char *root, const char *app, const char *identity_hex,
@@ -149,7 +155,7 @@ enum status local_take(const char *root, const char *app, const char *identity_h
 }
 
 enum status local_put_away(const char *root, const char *app, const struct local_blob *blob,
-                           const struct marker_folder *folder)
+                           const struct marker_folder *folder, const struct bytes *note)
 {
     struct identity_files files;
     struct envelope now;
@@ -165,12 +171,12 @@ enum status local_put_away(const char *root, const char *app, const struct local
     }
     reason = identity_files_lock(&files, folder_fd, LOCAL_LOCK_MS, &lock_fd);
     if (reason == STATUS_ok) {
-        reason = identity_files_read_header(&files, folder_fd, files.file_name, &now);
+        reason = identity_files_read_header(&files, folder_fd, blob->name, &now);
         if (reason == STATUS_ok && now.generation != blob->envelope.generation) {
             reason = STATUS_renamed;
         }
         if (reason == STATUS_ok) {
-            reason = quarantine_move(folder_fd, files.file_name, files.file_name, NULL);
+            reason = quarantine_move(folder_fd, blob->name, files.file_name, note);
         }
         file_unlock(lock_fd);
     }

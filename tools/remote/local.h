@@ -15,18 +15,22 @@
 #include "common/base/digest.h"
 #include "common/base/status.h"
 #include "common/blobs/envelope.h"
+#include "common/blobs/identity_files.h"
 #include "common/blobs/marker.h"
 #include "tools/remote/heads/head.h"
 
 /* A cache file, read whole and checked as the layer checks it. */
 struct local_blob {
+    char name[PART_NAME_SIZE]; /* of the file */
     uint8_t *memory;
     size_t size;
     struct envelope envelope;
     char payload[OBJECT_NAME_SIZE]; /* the SHA-256 of what the driver is given */
 };
 
-/* Reads <identity>.wpcache. Freed with local_blob_free. */
+/* Reads <identity>.wpcache, or the part of that name. Freed with local_blob_free. */
+enum status local_read_part(int folder_fd, const char *identity_hex, const char *name,
+                            struct local_blob *ret_blob);
 enum status local_read(const char *root, const char *app, const char *identity_hex,
                        struct local_blob *ret_blob);
 void local_blob_free(struct local_blob *blob);
@@ -62,10 +66,10 @@ void local_identities_add(struct local_identities *identities, const char *hex);
 void local_identities_add_wanted(const char *root, const char *app,
                                  struct local_identities *identities);
 
-/* Puts the cache file with this generation in quarantine, if it still has it, and forgets the
- * deaths that `folder` tells of it. */
+/* Puts the file in quarantine as the cache file of its identity, if it still has this generation,
+ * with the note beside it, and forgets the deaths that `folder` tells of it. */
 enum status local_put_away(const char *root, const char *app, const struct local_blob *blob,
-                           const struct marker_folder *folder);
+                           const struct marker_folder *folder, const struct bytes *note);
 
 /* What is remembered. */
 struct state {

@@ -209,6 +209,14 @@ static enum status remote_check_head(const struct remote *remote, const char *pa
     return remote_check_age(remote, path, ret_head);
 }
 
+/* Whether --replace overwrites a head that is refused for this: nobody who is trusted has made it,
+ * or it cannot be read. One that is too old may be newer elsewhere. */
+static bool remote_is_replaced(const struct remote *remote, enum status reason)
+{
+    return remote->replace &&
+           (reason == STATUS_remote_untrusted_head || reason == STATUS_remote_bad_head);
+}
+
 enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
                             struct head *ret_head, struct engine_value *ret_value)
 {
@@ -220,7 +228,7 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
         return reason;
     }
     reason = remote_check_head(remote, path, &value, ret_head);
-    if (reason != STATUS_ok && remote->replace) {
+    if (remote_is_replaced(remote, reason)) {
         output_message("%s: %s/%s: is replaced: %s (%s)", remote->verb, remote->name, path,
                        status_text(reason), status_id(reason));
         remote->engine->detail[0] = '\0';
@@ -292,12 +300,12 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
     nanosleep(&pause, NULL);
     const enum status reason =
         remote_get_head(remote, head->program, head->identity_hex, &now, &value);
+    engine_value_free(&value); /* one that --replace would overwrite comes with no_file */
     if (reason != STATUS_ok) {
         return reason == STATUS_no_file || reason == STATUS_remote_rolled_back
                    ? STATUS_remote_conflict
                    : reason;
     }
-    engine_value_free(&value);
     if (head_find_payload(&now, payload) || head_blocks(&now, payload)) {
         return STATUS_ok;
     }

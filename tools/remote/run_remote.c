@@ -20,6 +20,13 @@
 /* Longest push at the end, milliseconds. */
 #define RUN_PUSH_MS 30000
 
+/* Where SIGCHLD is ignored, the end of a child is lost, and waiting for it never ends. */
+static void run_await_children(struct sigaction *ret_before)
+{
+    const struct sigaction action = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &action, ret_before);
+}
+
 static bool run_open(const struct run_remote *run, uint64_t until_ns, struct session *ret_session)
 {
     const struct remote_options options = {
@@ -48,8 +55,7 @@ static void run_wait_for_lease(struct session *session, struct leases *leases, c
         const enum lease_state state = lease_try(remote, leases, app, hex);
         /* Also after it is taken: the holder before us may just have pushed. */
         if (pull_blob(session, app, hex) || remote->failed || state == LEASE_OURS ||
-            state == LEASE_UNKNOWN || (state == LEASE_FREE && !remote->keys.can_sign) ||
-            clock_now_ns() >= until_ns) {
+            state == LEASE_UNKNOWN || state == LEASE_FREE || clock_now_ns() >= until_ns) {
             return;
         }
         const struct timespec pause =
@@ -113,13 +119,16 @@ void run_remote_pull(struct run_remote *run)
     }
     sigset_t blocked;
     sigset_t before;
+    struct sigaction action_before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGCHLD);
+    run_await_children(&action_before);
     sigprocmask(SIG_BLOCK, &blocked, &before);
     const pid_t parent = getpid();
     const pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGPIPE, SIG_IGN); /* a remote that goes away is an error, not the end */
         sigprocmask(SIG_SETMASK, &before, NULL);
         if (getppid() == parent) {
             progress_begin("run", "pulling");
@@ -137,6 +146,7 @@ void run_remote_pull(struct run_remote *run)
                        status_id(STATUS_remote_timeout));
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
+    sigaction(SIGCHLD, &action_before, NULL);
 }
 
 /* The program. */
@@ -147,7 +157,7 @@ static const int run_signals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIG
  * itself. */
 static int run_wait(pid_t child, const sigset_t *signals)
 {
-    int status = 0;
+    int status = 1 << 8; /* an end that nobody tells is no success */
     for (;;) {
         siginfo_t info;
         const pid_t found = waitpid(child, &status, WNOHANG);
@@ -198,16 +208,27 @@ int run_remote_program(const struct run_remote *run, char **command, int (*execu
 {
     sigset_t signals;
     sigset_t before;
+    struct sigaction action_before;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     for (size_t i = 0; i < sizeof run_signals / sizeof run_signals[0]; i++) {
         sigaddset(&signals, run_signals[i]);
     }
+    run_await_children(&action_before);
     sigprocmask(SIG_BLOCK, &signals, &before);
     const uint64_t since = (uint64_t)time(NULL);
+    const pid_t parent = getpid();
     const pid_t child = fork();
     if (child <= 0) {
         sigprocmask(SIG_SETMASK, &before, NULL);
+        sigaction(SIGCHLD, &action_before, NULL);
+        if (child == 0) {
+            /* Who kills this process means the program. */
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != parent) {
+                raise(SIGKILL);
+            }
+        }
         /* Where there can be no child, the program runs all the same. */
         const int failed = execute(command);
         if (child == 0) {
@@ -215,6 +236,7 @@ int run_remote_program(const struct run_remote *run, char **command, int (*execu
         }
         return failed;
     }
+    signal(SIGPIPE, SIG_IGN); /* here alone: the program has its own */
     const int status = run_wait(child, &signals);
     run_end_here(run, since, status != 0);
     if (WIFSIGNALED(status)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/session.h"
 
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,7 @@ bool session_open(const struct remote_options *options, char *root, struct sessi
 
 void session_close(struct session *session)
 {
-    for (size_t i = 0; i < session->app_count; i++) {
-        free(session->apps[i]);
-    }
+    tdestroy(session->app_tree, free);
     free(session->apps);
     vulkan_devices_free(&session->devices);
     remote_close(&session->remote);
@@ -43,23 +42,27 @@ void session_find_devices(struct session *session)
     vulkan_devices_list(session->remote.verb, &session->devices);
 }
 
+static int session_compare_texts(const void *left, const void *right)
+{
+    return strcmp(left, right);
+}
+
 bool session_add_app(struct session *session, const char *app)
 {
-    for (size_t i = 0; i < session->app_count; i++) {
-        if (strcmp(session->apps[i], app) == 0) {
-            return true;
-        }
+    if (tfind(app, &session->app_tree, session_compare_texts)) {
+        return true;
     }
     char **apps = realloc(session->apps, (session->app_count + 1) * sizeof *apps);
     if (!apps) {
         return false;
     }
     session->apps = apps;
-    apps[session->app_count] = strdup(app);
-    if (!apps[session->app_count]) {
+    char *copy = strdup(app);
+    if (!copy || !tsearch(copy, &session->app_tree, session_compare_texts)) {
+        free(copy);
         return false;
     }
-    session->app_count++;
+    apps[session->app_count++] = copy;
     return true;
 }
 
@@ -78,11 +81,23 @@ static bool session_add_named(struct session *session, const char *const *names,
     return true;
 }
 
+/* Programs that a remote may name. */
+#define SESSION_LISTED_MAX 10000
+
+struct session_programs {
+    struct session *session;
+    bool refused;
+};
+
 static bool session_add_listed(const char *path, void *user)
 {
+    struct session_programs *programs = user;
     char program[NAMES_APP_SIZE];
     char identity[DIGEST_HEX_SIZE];
-    return !head_split_path(path, program, identity) || session_add_app(user, program);
+    programs->refused = head_split_path(path, program, identity) &&
+                        (!session_add_app(programs->session, program) ||
+                         programs->session->app_count > SESSION_LISTED_MAX);
+    return !programs->refused;
 }
 
 bool session_apps_there(struct session *session, const char *const *names, int count)
@@ -91,8 +106,12 @@ bool session_apps_there(struct session *session, const char *const *names, int c
     if (count > 0) {
         return session_add_named(session, names, count);
     }
-    const enum status reason =
-        remote->engine->operations->list(remote->engine, HEAD_FOLDER, session_add_listed, session);
+    struct session_programs programs = {.session = session};
+    enum status reason = remote->engine->operations->list(remote->engine, HEAD_FOLDER,
+                                                          session_add_listed, &programs);
+    if (programs.refused) {
+        reason = engine_fail(remote->engine, STATUS_remote_bad_answer, "too many programs");
+    }
     if (reason != STATUS_ok) {
         remote_complain(remote, HEAD_FOLDER, reason);
         if (reason == STATUS_remote_unsupported) {
@@ -289,11 +308,6 @@ static bool session_visit_head(const char *path, void *user)
     return !meant || session_add_head(listing->heads, path);
 }
 
-static int session_compare_heads(const void *left, const void *right)
-{
-    return strcmp(left, right);
-}
-
 /* The paths that are known without a listing. */
 static void session_guess_heads(struct session *session, const char *const *apps, int app_count,
                                 struct session_heads *heads)
@@ -331,7 +345,7 @@ bool session_find_heads(struct session *session, const char *const *apps, int ap
         return false;
     }
     if (ret_heads->count > 0) {
-        qsort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_heads);
+        qsort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_texts);
     }
     return true;
 }

@@ -21,6 +21,7 @@ struct session {
     struct vulkan_devices devices; /* of this machine */
     char **apps;
     size_t app_count;
+    void *app_tree;                 /* tsearch(3), of the same texts */
     struct output *output;          /* gets a row for each head; NULL: nothing is shown */
     struct warm_coverage *coverage; /* of recipes that are pulled; NULL: it is not looked at */
 };

@@ -9,14 +9,20 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "common/base/clock.h"
+
 #define REDIS_PORT    6379
 #define REDIS_WAIT_MS 10000
 
 /* Bytes of an answer beside its value. */
 #define REDIS_SLACK 65536
 
-/* Elements of an array: hiredis 0.14 allocates as many as are announced. */
-#define REDIS_ELEMENTS 1000000
+/* Elements of all arrays of an answer: hiredis 0.14 allocates as many as are announced. A step of
+ * SCAN has about a thousand keys. */
+#define REDIS_ELEMENTS 20000
+
+/* Bytes that have moved, for each further millisecond that a command may take. */
+#define REDIS_BYTES_PER_MS 1
 
 /* So often one command is sent on to another node. */
 #define REDIS_MOVES 4
@@ -31,6 +37,7 @@ struct redis_client {
     struct url url;
     redisContext *context;                                               /* NULL: not connected */
     redisReplyObjectFunctions functions;                                 /* of its reader */
+    size_t elements;                                                     /* of this answer */
     void *(*create_array)(const redisReadTask *task, redis_count count); /* hiredis's own */
     char host[256]; /* the node that is asked; at first the URL's */
     int port;
@@ -124,26 +131,51 @@ static enum status redis_judge(struct engine *engine, const redisReply *reply)
     return engine_fail(engine, reason, "%.200s", reply->str);
 }
 
+/* The time that the next system call may take. A server that goes on and on, a byte at a time, has
+ * none left. */
+static bool redis_set_time(struct redis_client *client, const struct engine *engine,
+                           uint64_t since_ns, size_t moved)
+{
+    const uint64_t allowed_ms = REDIS_WAIT_MS + moved / REDIS_BYTES_PER_MS;
+    const uint64_t taken_ms = (clock_now_ns() - since_ns) / CLOCK_MS;
+    const unsigned left = engine_time_left(engine, REDIS_WAIT_MS);
+    const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
+    redisSetTimeout(client->context, wait);
+    return left > 0 && taken_ms < allowed_ms;
+}
+
+static enum status redis_late(struct redis_client *client, struct engine *engine)
+{
+    redis_disconnect(client);
+    return engine_fail(engine, STATUS_remote_timeout, "too slow");
+}
+
 /* Sends a command over an open connection. */
 static enum status redis_exchange(struct redis_client *client, struct engine *engine,
                                   const struct redis_words *words, uint64_t limit,
                                   redisReply **ret_reply)
 {
     redisContext *context = client->context;
-    const unsigned left = engine_time_left(engine, REDIS_WAIT_MS);
-    const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
+    const uint64_t since_ns = clock_now_ns();
+    uint64_t received = 0;
+    size_t sent = 0;
     int done = 0;
     void *reply = NULL;
     engine->traffic.requests++;
-    redisSetTimeout(context, wait);
+    client->elements = 0;
     if (redisAppendCommandArgv(context, words->count, (const char **)(uintptr_t)words->words,
                                words->sizes) != REDIS_OK) {
         return redis_broken(client, engine);
     }
     while (!done) {
+        const size_t before = sdslen(context->obuf);
+        if (!redis_set_time(client, engine, since_ns, sent)) {
+            return redis_late(client, engine);
+        }
         if (redisBufferWrite(context, &done) != REDIS_OK) {
             return redis_broken(client, engine);
         }
+        sent += before - sdslen(context->obuf);
     }
     for (;;) {
         if (redisGetReplyFromReader(context, &reply) != REDIS_OK) {
@@ -153,10 +185,16 @@ static enum status redis_exchange(struct redis_client *client, struct engine *en
             *ret_reply = reply;
             return STATUS_ok;
         }
+        /* What the reader holds is less than what came: it drops what it has parsed. */
+        const size_t before = context->reader->len;
+        if (!redis_set_time(client, engine, since_ns, sent + received)) {
+            return redis_late(client, engine);
+        }
         if (redisBufferRead(context) != REDIS_OK) {
             return redis_broken(client, engine);
         }
-        if (context->reader->len > limit + REDIS_SLACK) {
+        received += context->reader->len - before;
+        if (received > limit + REDIS_SLACK) {
             redis_disconnect(client);
             return engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be");
         }
@@ -200,8 +238,12 @@ static enum status redis_log_in(struct redis_client *client, struct engine *engi
 
 static void *redis_create_array(const redisReadTask *task, redis_count count)
 {
-    const struct redis_client *client = task->privdata;
-    return count > REDIS_ELEMENTS ? NULL : client->create_array(task, count);
+    struct redis_client *client = task->privdata;
+    if ((uint64_t)count > REDIS_ELEMENTS - client->elements) {
+        return NULL;
+    }
+    client->elements += (size_t)count;
+    return client->create_array(task, count);
 }
 
 /* Bounds what hiredis believes. */
@@ -259,46 +301,6 @@ static enum status redis_ask(struct redis_client *client, struct engine *engine,
 }
 
 /* Clusters. */
-
-bool redis_parse_move(const char *text, size_t size, struct redis_move *ret_move)
-{
-    const bool is_ask = size > 4 && memcmp(text, "ASK ", 4) == 0;
-    const bool is_moved = size > 6 && memcmp(text, "MOVED ", 6) == 0;
-    const char *end = text + size;
-    const char *host = text + (is_ask ? 4 : 6);
-    if (!is_ask && !is_moved) {
-        return false;
-    }
-    for (; host < end && *host >= '0' && *host <= '9'; host++) { /* the slot */
-    }
-    if (host == end || *host++ != ' ') {
-        return false;
-    }
-    const char *colon = end; /* the last: an address of IPv6 has more */
-    while (colon > host && colon[-1] != ':') {
-        colon--;
-    }
-    int port = 0;
-    for (const char *digit = colon; digit < end && port <= UINT16_MAX; digit++) {
-        if (*digit < '0' || *digit > '9') {
-            return false;
-        }
-        port = port * 10 + (*digit - '0');
-    }
-    const size_t length = colon > host ? (size_t)(colon - 1 - host) : 0;
-    if (colon == host || port == 0 || port > UINT16_MAX || length >= sizeof ret_move->host ||
-        memchr(host, '\0', length)) {
-        return false;
-    }
-    ret_move->is_ask = is_ask;
-    ret_move->port = port;
-    memcpy(ret_move->host, host, length);
-    ret_move->host[length] = '\0';
-    if (strcmp(ret_move->host, "?") == 0) { /* a node that does not know its own name */
-        ret_move->host[0] = '\0';
-    }
-    return true;
-}
 
 /* Whether it is the host of the open connection, by its name or its address. */
 static bool redis_is_here(const struct redis_client *client, const char *host)
