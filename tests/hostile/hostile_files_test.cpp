@@ -142,7 +142,8 @@ TEST_F(HostileFiles, WhatIsKnownOfAllFolders)
 {
     Store(root()).commit("words");
     const std::string limits = root() + "/.limits." + std::to_string(geteuid());
-    const quota_limits quota = {root().c_str(), "app", 1 << 20, 1 << 20};
+    const std::string folder = root();
+    const quota_limits quota = {folder.c_str(), "app", 1 << 20, 1 << 20};
     for (unsigned i = 0; i < files_of_a_kind(); i++) {
         put(limits, damage("1700000000 4096\n"));
         quota_outcome outcome = {};

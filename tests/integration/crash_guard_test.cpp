@@ -397,7 +397,9 @@ TEST_F(RealCrashGuardTest, DamagedBlobsCostTwoStartsAtMost)
     environment["WARMPIPE_APP"] = "program";
     // A crash ends the process at once, and not after a report: that makes a long call of a short
     // one.
-    environment["ASAN_OPTIONS"] += ":handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0";
+    for (const char *options : {"ASAN_OPTIONS", "TSAN_OPTIONS"}) {
+        environment[options] += ":handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0";
+    }
     client();
     const auto file = cache_file();
     const std::vector<uint8_t> good = read_bytes(file);
