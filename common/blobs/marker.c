@@ -140,7 +140,7 @@ static bool make_marker(struct marker_folder *folder, uint64_t generation,
          (only_page || !fill_plain(file.fd, &record, ret_marker)))) {
         unlinkat(folder->fd, file.name, 0);
         close(file.fd);
-        *ret_marker = (struct marker){0};
+        *ret_marker = (struct marker){.generation = 0};
         return false;
     }
     return true;
