@@ -45,7 +45,7 @@ static bool pipeline_keys_parse_digest(const char *digits, struct digest *ret_di
 
 void pipeline_keys_parse(struct json_text text, struct pipeline_keys *keys)
 {
-    const char *const end = text.data + text.size;
+    const char *const end = text.size ? text.data + text.size : text.data; /* NULL: none */
     keys->count = 0;
     for (const char *at = text.data; at < end;) {
         const char *space = memchr(at, ' ', (size_t)(end - at));

@@ -77,7 +77,7 @@ static bool slow_calls_parse_entry(const char *at, const char *end, struct slow_
 
 void slow_calls_parse(struct json_text text, struct slow_calls_list *list)
 {
-    const char *const end = text.data + text.size;
+    const char *const end = text.size ? text.data + text.size : text.data; /* NULL: none */
     list->count = 0;
     for (const char *at = text.data; at < end;) {
         const char *space = memchr(at, ' ', (size_t)(end - at));
