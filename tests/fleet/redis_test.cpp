@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Redis: passwords, databases and sockets, and what it drops when it is full.
 #ifdef WARMPIPE_HAVE_HIREDIS
+#include <atomic>
+
 #include "fleet.h"
 
 namespace {
@@ -192,7 +194,7 @@ TEST_F(RedisRemote, APasswordGoesToNoOtherHost)
 
 TEST_F(RedisRemote, AnswersThatAreNoneAreNotTaken)
 {
-    int port = 0;
+    std::atomic<int> port = 0;
     RawServer round([&port](const std::string &) {
         return "-MOVED 1 127.0.0.1:" + std::to_string(port) + "\r\n";
     });
