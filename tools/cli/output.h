@@ -18,8 +18,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "common/base/bytes.h"
+#include "common/base/digest.h"
+#include "common/base/status.h"
+#include "tools/cli/output_table.h"
 
 enum output_shape {
     OUTPUT_GROUP, /* JSON: an object */
@@ -30,13 +34,6 @@ enum output_shape {
 };
 
 #define OUTPUT_DEPTH 8
-
-/* The cells of a table. Every row has the same keys in the same order. */
-struct output_table {
-    struct bytes cells; /* of each: 'l' or 'r', key, zero, text, zero */
-    size_t count;       /* of cells */
-    size_t columns;     /* of the first row, once it has ended */
-};
 
 /* Opaque to verbs. */
 struct output {
@@ -87,6 +84,9 @@ void output_hex(struct output *output, const char *key, uint64_t number);
 /* Bytes as hexadecimal digits in both; at most 64 bytes. */
 void output_bytes(struct output *output, const char *key, const void *data, size_t size);
 
+/* The 32 hexadecimal digits of a digest in both. */
+void output_digest(struct output *output, const char *key, struct digest digest);
+
 /* "2026-08-21T13:27:35Z" in both. */
 void output_time(struct output *output, const char *key, uint64_t seconds_since_epoch);
 
@@ -97,8 +97,33 @@ void output_failure(void);
 /* One line on standard error, "warmpipe: …", with control characters shown as in text. */
 void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Such a line about a file or a program: "list: 'NAME': text of the reason (its id)". name NULL:
+ * about neither. */
+void output_reason(const char *verb, const char *name, enum status reason);
+
 /* A text in new memory, to be freed; NULL after a message that begins with the verb's name. */
 char *output_format(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Files that the user names; messages begin with the verb's name. */
+
+/* Whether the path is standard output: "-", or another name of it. Then nothing else may be written
+ * there. */
+bool output_file_is_standard(const char *path);
+
+/* Replaces a file by the concatenation of the parts, whole or not at all, and keeps its mode. A
+ * link stays a link. What is not a regular file (a pipe, a terminal, standard output) is written
+ * to. A reader that closes its pipe early is no error. False after a message that begins with the
+ * verb's name. */
+bool output_file_write(const char *verb, const char *path, const struct iovec *parts, int count);
+
+/* The same for what is no link, with this mode: programs may have the old file open. */
+bool output_file_replace(const char *verb, const char *path, mode_t mode, const struct iovec *parts,
+                         int count);
+
+/* Reads a regular file of any owner, of at most `limit` bytes, into memory that is to be freed.
+ * False after a message. */
+bool output_file_read(const char *verb, const char *path, uint64_t limit, uint8_t **ret_data,
+                      size_t *ret_size);
 
 #endif

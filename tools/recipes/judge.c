@@ -201,11 +201,9 @@ void recipe_judge_show(const struct recipe_judge *judge, struct output *output)
 {
     output_open(output, "refused", OUTPUT_TABLE);
     for (size_t i = 0; i < judge->count; i++) {
-        char digest[DIGEST_HEX_SIZE];
-        digest_format(judge->refusals[i].digest, digest);
         output_open(output, NULL, OUTPUT_ROW);
         output_text(output, "kind", judge->refusals[i].kind);
-        output_text(output, "digest", digest);
+        output_digest(output, "digest", judge->refusals[i].digest);
         output_text(output, "reason", judge->refusals[i].reason);
         output_close(output);
     }

@@ -13,7 +13,7 @@
 #include "tools/recipes/judge.h"
 #include "tools/remote/remote.h"
 #include "tools/vulkan/vulkan_loader.h"
-#include "tools/warm/warm_coverage.h"
+#include "tools/warm/warm_report.h"
 
 struct session {
     struct remote remote;
