@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/text.h"
 #include "common/files/file.h"
 
 static char *join_path(const char *root, const char *app, const char *name)
@@ -182,8 +181,12 @@ bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], struct p
 
 static void format_death(const struct marker_record *record, char ret_text[DEATH_SIZE])
 {
-    char time_text[TEXT_TIME_SIZE];
-    text_time(record->loaded_at, time_text);
+    const time_t when = (time_t)record->loaded_at;
+    struct tm calendar;
+    char time_text[32] = "";
+    if (gmtime_r(&when, &calendar)) {
+        strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", &calendar);
+    }
     snprintf(ret_text, DEATH_SIZE, "%s, process %" PRIu32 " (%s)", time_text, record->process,
              record->program);
 }

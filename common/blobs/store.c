@@ -172,6 +172,12 @@ enum status store_open_folder(const struct store *store, bool create, int *ret_f
     return file_open_directory(store->files.root, store->files.app, create, ret_fd);
 }
 
+enum status store_read_header(const struct store *store, int directory_fd, const char *name,
+                              struct envelope *ret_envelope)
+{
+    return identity_files_read_header(&store->files, directory_fd, name, ret_envelope);
+}
+
 enum status store_read_blob(const struct store *store, struct marker_folder *folder,
                             int directory_fd, const char *name, struct loading_markers *markers,
                             struct found_blob *ret_found)
@@ -260,8 +266,7 @@ enum status store_load_again(struct store *store, struct store_blob *ret_blob)
     }
     struct envelope header;
     struct found_blob found = {0};
-    reason =
-        identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header);
+    reason = store_read_header(store, directory_fd, store->files.file_name, &header);
     if (reason == STATUS_ok && (store->known == 0 || header.generation != store->known)) {
         reason = STATUS_no_file;
     }

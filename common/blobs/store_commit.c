@@ -14,8 +14,7 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
     const char *name = store->files.file_name;
     struct envelope header;
     *ret_generation = 0;
-    if (identity_files_read_header(&store->files, store->directory_fd, name, &header) !=
-        STATUS_ok) {
+    if (store_read_header(store, store->directory_fd, name, &header) != STATUS_ok) {
         return STATUS_ok; /* there is no file, or nothing in it can be used */
     }
     *ret_generation = header.generation;
@@ -90,7 +89,7 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
     for (size_t i = 0; i < parts.count; i++) {
         struct envelope header;
         const enum status reason =
-            identity_files_read_header(&store->files, store->directory_fd, parts.names[i], &header);
+            store_read_header(store, store->directory_fd, parts.names[i], &header);
         if (reason == STATUS_ok) {
             generations[generation_count++] = header.generation;
             store_collect_part(store, folder, parts.names[i], &header);
@@ -265,8 +264,7 @@ enum status store_commit(struct store *store, const void *data, size_t size)
 static bool store_is_file_known(const struct store *store, int directory_fd)
 {
     struct envelope header;
-    return identity_files_read_header(&store->files, directory_fd, store->files.file_name,
-                                      &header) != STATUS_ok ||
+    return store_read_header(store, directory_fd, store->files.file_name, &header) != STATUS_ok ||
            header.generation == store->known;
 }
 
