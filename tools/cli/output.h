@@ -23,7 +23,6 @@
 #include "common/base/bytes.h"
 #include "common/base/digest.h"
 #include "common/base/status.h"
-#include "tools/cli/output_table.h"
 
 enum output_shape {
     OUTPUT_GROUP, /* JSON: an object */
@@ -34,6 +33,13 @@ enum output_shape {
 };
 
 #define OUTPUT_DEPTH 8
+
+/* The cells of a table. Every row has the same keys in the same order. */
+struct output_table {
+    struct bytes cells; /* of each: 'l' or 'r', key, zero, text, zero */
+    size_t count;       /* of cells */
+    size_t columns;     /* of the first row, once it has ended */
+};
 
 /* Opaque to verbs. */
 struct output {
@@ -125,5 +131,22 @@ bool output_file_replace(const char *verb, const char *path, mode_t mode, const 
  * False after a message. */
 bool output_file_read(const char *verb, const char *path, uint64_t limit, uint8_t **ret_data,
                       size_t *ret_size);
+
+/* Tables in text (output_table.c), for output.c: cells are collected, then laid out in columns
+ * under a line of headings, numbers to the right. If the terminal is narrower than that, each row
+ * becomes a block of "heading  value" lines, so that nothing is cut or wrapped. Lack of memory:
+ * bytes.failed. */
+
+/* Adds a cell; `text` need not end with a zero. */
+void output_table_add(struct output_table *table, const char *key, const void *text, size_t size,
+                      bool right);
+
+/* Appends the whole table. width: columns of the terminal; 0: there is none. */
+void output_table_put(const struct output_table *table, size_t width, struct bytes *out);
+
+void output_put_spaces(struct bytes *out, size_t count);
+
+/* A key as people read it: with spaces for underscores. */
+void output_put_words(struct bytes *out, const char *key);
 
 #endif

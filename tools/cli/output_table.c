@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/output_table.h"
+#include "tools/cli/output.h"
 
 #include <stdlib.h>
 #include <string.h>

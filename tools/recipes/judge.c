@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/recipes/judge.h"
+#include "tools/recipes/recipe_tool.h"
 
 #include <spirv-tools/libspirv.h>
 #include <stdlib.h>

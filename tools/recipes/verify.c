@@ -7,7 +7,6 @@
 #include "common/base/text.h"
 #include "common/files/file.h"
 #include "common/recipes/recipes.h"
-#include "tools/recipes/judge.h"
 
 /* Files beside that keep a descriptor. */
 #define MAX_OPEN_FDS 64

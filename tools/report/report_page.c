@@ -8,7 +8,6 @@
 
 #include "common/base/machine.h"
 #include "common/base/text.h"
-#include "tools/report/html.h"
 
 static const char *page_or_unknown(const char *text)
 {

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "tools/cli/output.h"
-#include "tools/recipes/judge.h"
+#include "tools/recipes/recipe_tool.h"
 
 /* Opening files. */
 
