@@ -96,7 +96,7 @@ static bool find_code(void *user, struct digest content, size_t size, const void
     struct replay *replay = user;
     const void *code;
     size_t found;
-    if (!replay->source.code(replay->source.user, content, &code, &found)) {
+    if (!replay->source.find(replay->source.user, true, content, &code, &found)) {
         replay->failure = REPLAY_MISSING;
         return false;
     }
@@ -113,7 +113,7 @@ static VkBaseInStructure *decode_form(struct replay *replay, struct digest conte
     enum replay_outcome outer = replay->failure;
     const void *form;
     size_t size;
-    if (!replay->source.form(replay->source.user, content, &form, &size)) {
+    if (!replay->source.find(replay->source.user, false, content, &form, &size)) {
         *ret_failure = REPLAY_MISSING;
         return NULL;
     }

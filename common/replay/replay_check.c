@@ -179,7 +179,7 @@ static bool check_find_code(void *user, struct digest content, size_t size, cons
     struct replay_check *check = user;
     const void *code;
     size_t found;
-    if (!check->source.code(check->source.user, content, &code, &found)) {
+    if (!check->source.find(check->source.user, true, content, &code, &found)) {
         check->failure = REPLAY_MISSING;
         return false;
     }
@@ -211,7 +211,7 @@ static void check_node(struct replay_check *check, struct check_node *node)
     const void *form;
     size_t size;
     node->outcome = REPLAY_MISSING;
-    if (check->source.form(check->source.user, node->content, &form, &size)) {
+    if (check->source.find(check->source.user, false, node->content, &form, &size)) {
         node->being_checked = true;
         check->depth++;
         check_form(check, node, form, size);

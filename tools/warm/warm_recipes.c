@@ -298,21 +298,17 @@ void warm_recipes_close(struct warm_recipes *recipes)
     *recipes = (struct warm_recipes){0};
 }
 
-static bool warm_recipes_find_form(void *user, struct digest content, const void **ret_form,
-                                   size_t *ret_size)
-{
-    return warm_recipes_find(user, RECIPE_FORM, content, ret_form, ret_size);
-}
-
-/* Code that is not valid is given as empty: then its digest is not the one that the form names. */
-static bool warm_recipes_find_code(void *user, struct digest content, const void **ret_code,
-                                   size_t *ret_size)
+static bool warm_recipes_find_record(void *user, bool is_code, struct digest content,
+                                     const void **ret_data, size_t *ret_size)
 {
     const struct warm_recipes *recipes = user;
-    if (!warm_recipes_find(recipes, RECIPE_CODE, content, ret_code, ret_size)) {
+    const enum recipe_kind kind = is_code ? RECIPE_CODE : RECIPE_FORM;
+    if (!warm_recipes_find(recipes, kind, content, ret_data, ret_size)) {
         return false;
     }
-    if (recipes->validator && !spirv_validator_accepts(recipes->validator, *ret_code, *ret_size)) {
+    /* Code that is not valid is given as empty: its digest is not the one that the form names. */
+    if (is_code && recipes->validator &&
+        !spirv_validator_accepts(recipes->validator, *ret_data, *ret_size)) {
         *ret_size = 0;
     }
     return true;
@@ -320,6 +316,5 @@ static bool warm_recipes_find_code(void *user, struct digest content, const void
 
 struct replay_source warm_recipes_source(const struct warm_recipes *recipes)
 {
-    return (struct replay_source){warm_recipes_find_form, warm_recipes_find_code,
-                                  (void *)(uintptr_t)recipes};
+    return (struct replay_source){warm_recipes_find_record, (void *)(uintptr_t)recipes};
 }
