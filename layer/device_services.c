@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/driver/pipeline_key.h"
-#include "common/files/pipeline_keys.h"
+#include "common/files/program_lists.h"
 #include "layer/cache/app_caches.h"
 #include "layer/cache/device_cache.h"
 #include "layer/chain/instance.h"

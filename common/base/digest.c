@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/digest.h"
 
+#include <stdlib.h>
+
+#include "common/base/text.h"
+
 /* Inlined whole: the layer links no library, and exports no symbol of this one. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -9,6 +13,25 @@ struct digest digest_of(const void *data, size_t size)
 {
     XXH128_hash_t hash = XXH3_128bits(data, size);
     return (struct digest){.low = hash.low64, .high = hash.high64};
+}
+
+int digest_order(const void *left, const void *right)
+{
+    return digest_compare(*(const struct digest *)left, *(const struct digest *)right);
+}
+
+size_t digest_sort(struct digest *digests, size_t count)
+{
+    size_t kept = 0;
+    if (count > 0) {
+        qsort(digests, count, sizeof *digests, digest_order);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || !digest_equal(digests[kept - 1], digests[i])) {
+            digests[kept++] = digests[i];
+        }
+    }
+    return kept;
 }
 
 static void digest_format_half(uint64_t half, char *ret_hex)
@@ -25,25 +48,11 @@ void digest_format(struct digest digest, char ret_hex[DIGEST_HEX_SIZE])
     ret_hex[32] = '\0';
 }
 
-static int digest_hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9') {
-        return digit - '0';
-    }
-    if (digit >= 'a' && digit <= 'f') {
-        return digit - 'a' + 10;
-    }
-    if (digit >= 'A' && digit <= 'F') {
-        return digit - 'A' + 10;
-    }
-    return -1;
-}
-
 bool digest_parse(const char *hex, struct digest *ret_digest)
 {
     uint64_t halves[2] = {0, 0};
     for (int i = 0; i < 32; i++) {
-        int value = digest_hex_value(hex[i]);
+        int value = text_hex_value(hex[i]);
         if (value < 0) {
             return false;
         }
@@ -68,4 +77,95 @@ struct digest digest_get(struct bytes_reader *reader)
     digest.low = bytes_get_u64(reader);
     digest.high = bytes_get_u64(reader);
     return digest;
+}
+
+/* The set. */
+
+void digest_set_release(struct digest_set *set)
+{
+    if (set->slots != set->first) {
+        free(set->slots);
+    }
+    set->slots = NULL;
+    set->mask = 0;
+    set->count = 0;
+}
+
+static uint64_t digest_set_storable(uint64_t value)
+{
+    return value ? value : 1;
+}
+
+static uint64_t digest_set_hash(const struct digest_set *set, uint64_t value)
+{
+    return set->hash ? set->hash(value) : value;
+}
+
+/* The slot that holds the value, or the free one where it would stand. */
+static uint64_t *digest_set_place(const struct digest_set *set, uint64_t value)
+{
+    size_t i = (size_t)digest_set_hash(set, value) & set->mask;
+    while (set->slots[i] != 0 && set->slots[i] != value) {
+        i = (i + 1) & set->mask;
+    }
+    return &set->slots[i];
+}
+
+bool digest_set_has(const struct digest_set *set, uint64_t value)
+{
+    return set->slots && *digest_set_place(set, digest_set_storable(value)) != 0;
+}
+
+static bool digest_set_grow(struct digest_set *set)
+{
+    if (!set->slots) {
+        for (size_t i = 0; i < DIGEST_SET_FIRST; i++) {
+            set->first[i] = 0;
+        }
+        set->slots = set->first;
+        set->mask = DIGEST_SET_FIRST - 1;
+        return true;
+    }
+    struct digest_set larger = {.mask = set->mask * 2 + 1, .hash = set->hash};
+    larger.slots = calloc(larger.mask + 1, sizeof(uint64_t));
+    if (!larger.slots) {
+        return false;
+    }
+    for (size_t i = 0; i <= set->mask; i++) {
+        if (set->slots[i] != 0) {
+            *digest_set_place(&larger, set->slots[i]) = set->slots[i];
+        }
+    }
+    if (set->slots != set->first) {
+        free(set->slots);
+    }
+    set->slots = larger.slots;
+    set->mask = larger.mask;
+    return true;
+}
+
+bool digest_set_add(struct digest_set *set, uint64_t value)
+{
+    const bool is_full = !set->slots || (set->count + 1) * 4 > (set->mask + 1) * 3;
+    if (is_full && !digest_set_grow(set)) {
+        return false;
+    }
+    value = digest_set_storable(value);
+    uint64_t *place = digest_set_place(set, value);
+    set->count += *place == 0;
+    *place = value;
+    return true;
+}
+
+uint64_t digest_set_find(const struct digest_set *set, uint64_t hash,
+                         bool (*matches)(uint64_t value, const void *wanted), const void *wanted)
+{
+    size_t i = (size_t)hash & set->mask;
+    while (set->slots && set->slots[i] != 0) {
+        if (matches(set->slots[i], wanted)) {
+            return set->slots[i];
+        }
+        i = (i + 1) & set->mask;
+    }
+    return 0;
 }

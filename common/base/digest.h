@@ -32,6 +32,12 @@ static inline int digest_compare(struct digest a, struct digest b)
     return order ? order : (a.low > b.low) - (a.low < b.low);
 }
 
+/* The same for qsort and bsearch: of digests, or of structs that begin with one. */
+int digest_order(const void *left, const void *right);
+
+/* Sorts them, each once. Gives how many are left. */
+size_t digest_sort(struct digest *digests, size_t count);
+
 /* 32 lower-case hex digits, the high half first (XXH128's canonical text). */
 void digest_format(struct digest digest, char ret_hex[DIGEST_HEX_SIZE]);
 
@@ -41,5 +47,34 @@ bool digest_parse(const char *hex, struct digest *ret_digest);
 /* 16 bytes, low half first, each little-endian: the form inside files and canonical bytes. */
 void digest_put(struct bytes *bytes, struct digest digest);
 struct digest digest_get(struct bytes_reader *reader);
+
+/* A growing set of 64-bit values, by open addressing. A value is half of a content digest, which is
+ * its own hash (a coincidence costs a wrong hint, never a wrong pipeline), or a pointer to
+ * something with a digest, of which the owner tells the hash and whether it is the wanted one.
+ *
+ * Zero-initialize the struct, set `hash` where values are pointers, and do not move it. Not
+ * thread-safe: it belongs to one owner, under the owner's lock. */
+#define DIGEST_SET_FIRST 16
+
+struct digest_set {
+    uint64_t *slots; /* 0: free; NULL: nothing was added yet */
+    size_t mask;     /* of slot numbers; their count is a power of two */
+    size_t count;
+    uint64_t (*hash)(uint64_t value); /* NULL: a value is its own hash */
+    uint64_t first[DIGEST_SET_FIRST]; /* the slots, as long as they are enough */
+};
+
+/* Frees the slots, not what values point to. */
+void digest_set_release(struct digest_set *set);
+
+/* Whether this very value is in the set; 0 counts as 1, since it marks a free slot. */
+bool digest_set_has(const struct digest_set *set, uint64_t value);
+
+/* Adds a value, unless it is there. False: out of memory, nothing has changed. */
+bool digest_set_add(struct digest_set *set, uint64_t value);
+
+/* The value of this hash for which `matches` holds, or 0. */
+uint64_t digest_set_find(const struct digest_set *set, uint64_t hash,
+                         bool (*matches)(uint64_t value, const void *wanted), const void *wanted);
 
 #endif

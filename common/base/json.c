@@ -131,11 +131,6 @@ static bool is_digit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-static bool is_hex_digit(char byte)
-{
-    return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
-}
-
 struct json_reader json_reader_over(const void *data, size_t size)
 {
     const char *start = size ? data : "";
@@ -195,7 +190,7 @@ static void skip_escape(struct json_reader *reader)
 {
     if (accept_char(reader, 'u')) {
         for (int i = 0; i < 4; i++) {
-            if (!is_hex_digit(peek_char(reader))) {
+            if (text_hex_value(peek_char(reader)) < 0) {
                 fail_reader(reader);
                 return;
             }

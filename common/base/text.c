@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/text.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 static bool is_between(unsigned char byte, unsigned char low, unsigned char high)
 {
@@ -123,6 +126,13 @@ bool text_parse_digits(const char **text, uint64_t max, uint64_t *ret_number)
     return true;
 }
 
+bool text_ends_in(const char *text, const char *suffix)
+{
+    const size_t length = strlen(text);
+    const size_t suffix_length = strlen(suffix);
+    return length > suffix_length && strcmp(text + length - suffix_length, suffix) == 0;
+}
+
 const char *text_noun(uint64_t count, const char *one, const char *many)
 {
     return count == 1 ? one : many;
@@ -139,4 +149,14 @@ void text_bytes(uint64_t bytes, char ret_text[TEXT_BYTES_SIZE])
         unit++;
     }
     snprintf(ret_text, TEXT_BYTES_SIZE, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
+}
+
+void text_time(uint64_t seconds_since_epoch, char ret_text[TEXT_TIME_SIZE])
+{
+    const time_t seconds = (time_t)seconds_since_epoch;
+    struct tm parts;
+    if (!gmtime_r(&seconds, &parts) ||
+        strftime(ret_text, TEXT_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
+        snprintf(ret_text, TEXT_TIME_SIZE, "%" PRIu64, seconds_since_epoch);
+    }
 }

@@ -30,6 +30,19 @@ bool text_parse_digits(const char **text, uint64_t max, uint64_t *ret_number);
  * strlen(text) steps. */
 bool pattern_matches(const char *pattern, const char *text);
 
+/* The value of a hexadecimal digit of either case; -1: it is none. */
+static inline int text_hex_value(char digit)
+{
+    if (digit >= '0' && digit <= '9') {
+        return digit - '0';
+    }
+    const char lower = (char)(digit | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* Whether `text` is something and then `suffix`. */
+bool text_ends_in(const char *text, const char *suffix);
+
 /* The noun behind a count: "1 pipeline", "2 pipelines", "0 pipelines". */
 const char *text_noun(uint64_t count, const char *one, const char *many);
 
@@ -37,5 +50,10 @@ const char *text_noun(uint64_t count, const char *one, const char *many);
 
 /* In IEC units with one decimal: "512 B", "1.5 MiB". */
 void text_bytes(uint64_t bytes, char ret_text[TEXT_BYTES_SIZE]);
+
+#define TEXT_TIME_SIZE 32
+
+/* UTC: "2026-08-21T13:27:35Z"; of a year that no calendar has, the number as it is. */
+void text_time(uint64_t seconds_since_epoch, char ret_text[TEXT_TIME_SIZE]);
 
 #endif

@@ -199,4 +199,8 @@ bool canonical_references(const void *bytes, size_t size,
 /* The sType that the form starts with, VK_STRUCTURE_TYPE_MAX_ENUM where it is too short. */
 VkStructureType canonical_stype(const void *bytes, size_t size);
 
+/* The type of object that a create-info of this sType creates; VK_OBJECT_TYPE_UNKNOWN: not one that
+ * a pipeline is made of. */
+VkObjectType canonical_type_of(VkStructureType stype);
+
 #endif

@@ -21,8 +21,7 @@
 #include "common/base/bytes.h"
 #include "common/base/digest.h"
 #include "common/base/status.h"
-#include "common/files/pipeline_keys.h"
-#include "common/files/slow_calls.h"
+#include "common/files/program_lists.h"
 
 #define PROGRAM_FILE_LIMIT (64u << 10) /* bytes; a larger file is refused: too_large */
 
@@ -113,6 +112,9 @@ enum status program_learn(const char *root, const char *app, const struct progra
 /* The answer with this digest, or NULL. */
 const struct program_answer *program_find_answer(const struct program_app_caches *app_caches,
                                                  struct digest digest);
+
+/* Adds an answer, unless it is there. The oldest one gives way. */
+void program_add_answer(struct program_app_caches *app_caches, struct program_answer answer);
 
 /* Replaces what is remembered of one driver, in the same way. */
 enum status program_note_slow(const char *root, const char *app, const struct slow_calls *calls);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/blobs/envelope.h"
 #include "common/blobs/identity_files.h"
 #include "common/blobs/marker.h"
@@ -126,9 +127,7 @@ static bool evict_quarantined(int folder_fd, const char *name, int64_t before)
     char note[NAME_SIZE + sizeof NOTE_SUFFIX];
     struct stat status;
     size_t length = strlen(name);
-    const size_t suffix = sizeof NOTE_SUFFIX - 1;
-    const bool is_note = length > suffix && strcmp(name + length - suffix, NOTE_SUFFIX) == 0;
-    length -= is_note ? suffix : 0;
+    length -= text_ends_in(name, NOTE_SUFFIX) ? sizeof NOTE_SUFFIX - 1 : 0;
     if (length >= sizeof file) {
         return false;
     }
@@ -156,14 +155,6 @@ void evict_quarantine(int directory_fd, int64_t before)
     if (evicted) { /* a folder that was empty before may not be ours */
         unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
     }
-}
-
-uint64_t evict_rest(int directory_fd, int64_t last_use, bool other_files, bool *locked)
-{
-    evict_quarantine(directory_fd, INT64_MAX);
-    unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
-    return evict_recipes(directory_fd, last_use, locked) +
-           evict_program(directory_fd, last_use, other_files);
 }
 
 uint64_t evict_program(int directory_fd, int64_t last_use, bool other_files)
@@ -203,16 +194,17 @@ static uint64_t remove_abandoned(int folder_fd, const char *name, int64_t last_u
     return removed ? (uint64_t)status.st_size : 0;
 }
 
-/* The caller has the lock. */
-static uint64_t remove_all_recipes(int folder_fd, int64_t last_use, bool *locked)
+/* All recipes, under the lock; or only what processes were replaying. */
+static uint64_t remove_recipe_files(int folder_fd, bool only_replaying, int64_t last_use,
+                                    bool *locked)
 {
     DIR *listing = listing_open(folder_fd, ".");
-    char identity[DIGEST_HEX_SIZE];
     const char *name;
     uint64_t bytes = 0;
     while ((name = listing_next(listing))) {
-        const enum recipe_name kind = recipe_folder_classify(name, identity);
-        if (kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK) {
+        const enum recipe_name kind = recipe_folder_classify(name, NULL);
+        if (only_replaying ? kind == RECIPE_NAME_REPLAYING
+                           : kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK) {
             bytes += remove_abandoned(folder_fd, name, last_use, locked);
         }
     }
@@ -224,23 +216,24 @@ static uint64_t remove_all_recipes(int folder_fd, int64_t last_use, bool *locked
 static bool has_recipes(int folder_fd)
 {
     DIR *listing = listing_open(folder_fd, ".");
-    char identity[DIGEST_HEX_SIZE];
     const char *name;
     bool found = false;
     while (!found && (name = listing_next(listing))) {
-        const enum recipe_name kind = recipe_folder_classify(name, identity);
+        const enum recipe_name kind = recipe_folder_classify(name, NULL);
         found = kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK;
     }
     listing_close(listing);
     return found;
 }
 
-uint64_t evict_recipes(int directory_fd, int64_t last_use, bool *locked)
+/* Removes the recipes that were not written after `last_use`, except the files of living processes,
+ * and then the folder if it is empty. */
+static uint64_t evict_recipes(int directory_fd, int64_t last_use, bool *locked)
 {
     int folder_fd;
     int lock_fd;
     uint64_t bytes = 0;
-    if (recipe_folder_open_in(directory_fd, false, &folder_fd) != STATUS_ok) {
+    if (file_open_subdirectory(directory_fd, RECIPE_FOLDER, false, &folder_fd) != STATUS_ok) {
         return 0;
     }
     if (!has_recipes(folder_fd)) {
@@ -248,7 +241,7 @@ uint64_t evict_recipes(int directory_fd, int64_t last_use, bool *locked)
         return 0;
     }
     if (file_lock(folder_fd, RECIPE_LOCK_NAME, 0, &lock_fd) == STATUS_ok) {
-        bytes = remove_all_recipes(folder_fd, last_use, locked);
+        bytes = remove_recipe_files(folder_fd, false, last_use, locked);
         unlinkat(folder_fd, RECIPE_LOCK_NAME, 0);
         file_unlock(lock_fd);
     } else {
@@ -262,19 +255,19 @@ uint64_t evict_recipes(int directory_fd, int64_t last_use, bool *locked)
 void evict_recipe_leftovers(int directory_fd, int64_t before)
 {
     int folder_fd;
-    if (recipe_folder_open_in(directory_fd, false, &folder_fd) != STATUS_ok) {
+    if (file_open_subdirectory(directory_fd, RECIPE_FOLDER, false, &folder_fd) != STATUS_ok) {
         return;
     }
-    recipe_folder_sweep(folder_fd);
-    DIR *listing = listing_open(folder_fd, ".");
-    char identity[DIGEST_HEX_SIZE];
-    const char *name;
     bool locked = false;
-    while ((name = listing_next(listing))) {
-        if (recipe_folder_classify(name, identity) == RECIPE_NAME_REPLAYING) {
-            remove_abandoned(folder_fd, name, before, &locked);
-        }
-    }
-    listing_close(listing);
+    recipe_folder_sweep(folder_fd);
+    remove_recipe_files(folder_fd, true, before, &locked);
     close(folder_fd);
+}
+
+uint64_t evict_rest(int directory_fd, int64_t last_use, bool other_files, bool *locked)
+{
+    evict_quarantine(directory_fd, INT64_MAX);
+    unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
+    return evict_recipes(directory_fd, last_use, locked) +
+           evict_program(directory_fd, last_use, other_files);
 }

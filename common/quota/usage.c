@@ -52,11 +52,10 @@ static struct usage_identity *find_or_add_identity(struct usage *usage, const ch
 static void add_recipe_usage(struct usage *usage, int directory_fd, size_t *entries)
 {
     DIR *listing = listing_open(directory_fd, RECIPE_FOLDER);
-    char identity[DIGEST_HEX_SIZE];
     const char *name;
     struct stat status;
     while ((name = next_counted_name(listing, entries))) {
-        const enum recipe_name kind = recipe_folder_classify(name, identity);
+        const enum recipe_name kind = recipe_folder_classify(name, NULL);
         if (kind != RECIPE_NAME_FOREIGN &&
             fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(status.st_mode)) {

@@ -44,17 +44,14 @@ static bool list_sources(int folder_fd, struct recipe_sources *sources, size_t *
     const char *name;
     struct stat status;
     size_t count = 0;
-    while (listing && enough_memory && count < MAX_SEGMENTS &&
-           (name = recipe_folder_next_segment(listing))) {
+    while (enough_memory && count < MAX_SEGMENTS && (name = recipe_folder_next_segment(listing))) {
         if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
             struct recipe_source *source = &sources->sources[count++];
             source->size = (uint64_t)status.st_size;
             memcpy(source->name, name, strlen(name) + 1);
         }
     }
-    if (listing) {
-        closedir(listing);
-    }
+    listing_close(listing);
     if (count > 0) {
         qsort(sources->sources, count, sizeof *sources->sources, compare_sources);
     }

@@ -30,15 +30,9 @@ void crash_list_free(struct crash_list *list)
     *list = (struct crash_list){0};
 }
 
-static int compare_listed_digests(const void *left, const void *right)
-{
-    return digest_compare(*(const struct digest *)left, *(const struct digest *)right);
-}
-
 bool crash_list_has(const struct crash_list *list, struct digest digest)
 {
-    return list->count &&
-           bsearch(&digest, list->digests, list->count, sizeof digest, compare_listed_digests);
+    return list->count && bsearch(&digest, list->digests, list->count, sizeof digest, digest_order);
 }
 
 /* Makes room for `more` digests behind those of the list. False: out of memory. */
@@ -52,15 +46,8 @@ static bool list_reserve(struct crash_list *list, size_t more)
 /* Sorts the list, each digest once. False: there are too many. */
 static bool list_sort(struct crash_list *list)
 {
-    size_t count = 0;
-    qsort(list->digests, list->count, sizeof *list->digests, compare_listed_digests);
-    for (size_t i = 0; i < list->count; i++) {
-        if (count == 0 || !digest_equal(list->digests[count - 1], list->digests[i])) {
-            list->digests[count++] = list->digests[i];
-        }
-    }
-    list->count = count;
-    return count <= MAX_LISTED;
+    list->count = digest_sort(list->digests, list->count);
+    return list->count <= MAX_LISTED;
 }
 
 /* False: out of memory, or too many. */
@@ -157,9 +144,7 @@ static bool add_all_dead(int folder_fd, const char *identity, bool read_only,
             enough_memory = add_dead(folder_fd, name, read_only, list, names);
         }
     }
-    if (listing) {
-        closedir(listing);
-    }
+    listing_close(listing);
     return enough_memory && !names->failed;
 }
 

@@ -126,7 +126,7 @@ bool recipe_index_overlaps(const struct recipe_index *index, const uint8_t *data
 
 /* One pipeline in one environment. */
 struct recipe_use {
-    struct digest pipeline;    /* content digest; its form is a RECIPE_FORM */
+    struct digest pipeline; /* content digest; its form is a RECIPE_FORM; first, for digest_order */
     struct digest environment; /* of the device that it was created on */
     uint32_t last_day;         /* of its last use: days since 1970-01-01 UTC */
     uint32_t days;             /* on how many days it was used */

@@ -128,41 +128,10 @@ bool recipe_graph_load(const struct recipe_graph *graph, struct recipe_node *nod
                                node->record.digest, &node->record);
 }
 
-static VkStructureType node_stype(const struct recipe_node *node)
+/* Of the objects that a form makes. */
+static VkObjectType node_type(const struct recipe_node *node)
 {
-    return canonical_stype(node->record.data, node->record.size);
-}
-
-static bool makes_pipeline(VkStructureType stype)
-{
-    return stype == VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO ||
-           stype == VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO ||
-           stype == VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR ||
-           stype == VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_NV;
-}
-
-/* Whether a create-info makes objects of this type. */
-static bool makes_object(VkStructureType stype, VkObjectType type)
-{
-    switch (type) {
-    case VK_OBJECT_TYPE_SHADER_MODULE:
-        return stype == VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    case VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT:
-        return stype == VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-    case VK_OBJECT_TYPE_PIPELINE_LAYOUT:
-        return stype == VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
-    case VK_OBJECT_TYPE_SAMPLER:
-        return stype == VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO;
-    case VK_OBJECT_TYPE_SAMPLER_YCBCR_CONVERSION:
-        return stype == VK_STRUCTURE_TYPE_SAMPLER_YCBCR_CONVERSION_CREATE_INFO;
-    case VK_OBJECT_TYPE_RENDER_PASS:
-        return stype == VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO ||
-               stype == VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO_2;
-    case VK_OBJECT_TYPE_PIPELINE:
-        return makes_pipeline(stype);
-    default:
-        return false;
-    }
+    return canonical_type_of(canonical_stype(node->record.data, node->record.size));
 }
 
 /* The node that a form refers to. NULL: there is none of this type. */
@@ -175,7 +144,7 @@ static struct recipe_node *find_reference(const struct recipe_graph *graph, VkOb
     if (!node || is_code) {
         return node;
     }
-    return recipe_graph_load(graph, node) && makes_object(node_stype(node), type) ? node : NULL;
+    return recipe_graph_load(graph, node) && node_type(node) == type ? node : NULL;
 }
 
 /* A walk over what one form refers to. */
@@ -223,7 +192,7 @@ static bool node_is_complete(struct visit *from, struct recipe_node *node)
 bool recipe_graph_is_pipeline(const struct recipe_graph *graph, struct recipe_node *node)
 {
     struct visit visit = {.graph = graph};
-    return recipe_graph_load(graph, node) && makes_pipeline(node_stype(node)) &&
+    return recipe_graph_load(graph, node) && node_type(node) == VK_OBJECT_TYPE_PIPELINE &&
            node_is_complete(&visit, node);
 }
 

@@ -6,7 +6,7 @@
 
 /* A pipeline with all its uses. */
 struct candidate {
-    struct digest pipeline;
+    struct digest pipeline; /* first, for digest_order */
     struct recipe_node *node;
     uint64_t days;
     uint32_t last_day;
@@ -89,12 +89,6 @@ static void choose_uses(struct merging *merging, struct recipe_merge_counts *cou
     uses->count = kept;
 }
 
-static int compare_pipelines(const void *left, const void *right)
-{
-    return digest_compare(((const struct candidate *)left)->pipeline,
-                          ((const struct candidate *)right)->pipeline);
-}
-
 /* The most valuable first; the digest makes the order of equal ones definite. */
 static int compare_values(const void *left, const void *right)
 {
@@ -103,7 +97,7 @@ static int compare_values(const void *left, const void *right)
     int order = (a->days < b->days) - (a->days > b->days);
     order = order ? order : (a->last_day < b->last_day) - (a->last_day > b->last_day);
     order = order ? order : (a->compile_us < b->compile_us) - (a->compile_us > b->compile_us);
-    return order ? order : compare_pipelines(left, right);
+    return order ? order : digest_order(left, right);
 }
 
 static uint32_t larger_of(uint32_t a, uint32_t b)
@@ -138,10 +132,10 @@ static bool make_candidates(struct merging *merging)
     if (!candidates || count == 0) {
         return candidates;
     }
-    qsort(candidates, count, sizeof *candidates, compare_pipelines);
+    qsort(candidates, count, sizeof *candidates, digest_order);
     size_t last = 0;
     for (size_t i = 1; i < count; i++) {
-        if (compare_pipelines(&candidates[last], &candidates[i]) == 0) {
+        if (digest_equal(candidates[last].pipeline, candidates[i].pipeline)) {
             add_candidate(&candidates[last], &candidates[i]);
         } else {
             candidates[++last] = candidates[i];
@@ -189,8 +183,7 @@ static void take_candidates(struct merging *merging, struct recipe_merge_counts 
         }
         counts->pipelines += candidate->taken;
     }
-    qsort(merging->candidates, merging->candidate_count, sizeof *merging->candidates,
-          compare_pipelines);
+    qsort(merging->candidates, merging->candidate_count, sizeof *merging->candidates, digest_order);
 }
 
 /* Drops the uses of pipelines that were not taken. */
@@ -200,8 +193,8 @@ static void drop_uses(struct merging *merging)
     size_t kept = 0;
     for (size_t i = 0; i < uses->count; i++) {
         const struct candidate key = {.pipeline = uses->uses[i].pipeline};
-        const struct candidate *candidate = bsearch(
-            &key, merging->candidates, merging->candidate_count, sizeof key, compare_pipelines);
+        const struct candidate *candidate =
+            bsearch(&key, merging->candidates, merging->candidate_count, sizeof key, digest_order);
         if (candidate->taken) {
             uses->uses[kept++] = uses->uses[i];
         }

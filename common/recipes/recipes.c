@@ -23,13 +23,12 @@
 /* Descriptors are the program's, and few. */
 #define MAX_OPEN_FDS 32
 
-enum recipe_name recipe_folder_classify(const char *name, char ret_identity[DIGEST_HEX_SIZE])
+enum recipe_name recipe_folder_classify(const char *name, char *ret_identity)
 {
     const size_t digits = DIGEST_HEX_SIZE - 1;
     char of[NAMES_SIZE];
     if (names_is_temporary(name, of)) {
-        char identity[DIGEST_HEX_SIZE];
-        const enum recipe_name kind = recipe_folder_classify(of, identity);
+        const enum recipe_name kind = recipe_folder_classify(of, NULL);
         return kind == RECIPE_NAME_SEGMENT || kind == RECIPE_NAME_CRASHED ? RECIPE_NAME_TEMPORARY
                                                                           : RECIPE_NAME_FOREIGN;
     }
@@ -48,7 +47,7 @@ enum recipe_name recipe_folder_classify(const char *name, char ret_identity[DIGE
                                   : names_is_random(suffix, RECIPE_REPLAYING_SUFFIX)
                                       ? RECIPE_NAME_REPLAYING
                                       : RECIPE_NAME_FOREIGN;
-    if (kind != RECIPE_NAME_FOREIGN) {
+    if (kind != RECIPE_NAME_FOREIGN && ret_identity) {
         memcpy(ret_identity, name, digits);
         ret_identity[digits] = '\0';
     }
@@ -57,11 +56,10 @@ enum recipe_name recipe_folder_classify(const char *name, char ret_identity[DIGE
 
 const char *recipe_folder_next_segment(DIR *listing)
 {
-    char identity[DIGEST_HEX_SIZE];
     const char *name;
     do {
         name = listing_next(listing);
-    } while (name && recipe_folder_classify(name, identity) != RECIPE_NAME_SEGMENT);
+    } while (name && recipe_folder_classify(name, NULL) != RECIPE_NAME_SEGMENT);
     return name;
 }
 
@@ -69,20 +67,12 @@ void recipe_folder_sweep(int folder_fd)
 {
     DIR *listing = listing_open(folder_fd, ".");
     const char *name;
-    char identity[DIGEST_HEX_SIZE];
-    while (listing && (name = listing_next(listing))) {
-        if (recipe_folder_classify(name, identity) == RECIPE_NAME_TEMPORARY) {
+    while ((name = listing_next(listing))) {
+        if (recipe_folder_classify(name, NULL) == RECIPE_NAME_TEMPORARY) {
             file_sweep_temporary(folder_fd, name);
         }
     }
-    if (listing) {
-        closedir(listing);
-    }
-}
-
-enum status recipe_folder_open_in(int app_fd, bool create, int *ret_fd)
-{
-    return file_open_subdirectory(app_fd, RECIPE_FOLDER, create, ret_fd);
+    listing_close(listing);
 }
 
 enum status recipe_folder_open(const char *root, const char *app, bool create, int *ret_fd)
@@ -90,7 +80,7 @@ enum status recipe_folder_open(const char *root, const char *app, bool create, i
     int app_fd;
     enum status status = file_open_directory(root, app, create, &app_fd);
     if (status == STATUS_ok) {
-        status = recipe_folder_open_in(app_fd, create, ret_fd);
+        status = file_open_subdirectory(app_fd, RECIPE_FOLDER, create, ret_fd);
         close(app_fd);
     }
     return status;
@@ -189,7 +179,7 @@ static enum status open_listed(struct recipes *recipes, enum recipes_access acce
         status = add_segment(recipes, name, access);
         *ret_missed = *ret_missed || status == STATUS_no_file;
     }
-    closedir(listing);
+    listing_close(listing);
     return status == STATUS_out_of_memory ? status : recipes->count ? STATUS_ok : STATUS_no_file;
 }
 

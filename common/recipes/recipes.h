@@ -39,9 +39,9 @@ enum recipe_name {
     RECIPE_NAME_TEMPORARY
 };
 
-/* What a file in the folder is, by its name. ret_identity is written for the kinds that have one.
- * Thread-safe. */
-enum recipe_name recipe_folder_classify(const char *name, char ret_identity[DIGEST_HEX_SIZE]);
+/* What a file in the folder is, by its name. ret_identity, of DIGEST_HEX_SIZE bytes or NULL, is
+ * written for the kinds that have one. Thread-safe. */
+enum recipe_name recipe_folder_classify(const char *name, char *ret_identity);
 
 /* The next name of a segment in the folder's listing, valid until the next call; NULL: that was
  * all. */
@@ -54,9 +54,6 @@ void recipe_folder_sweep(int folder_fd);
  * file_open_directory for the program's folder, too; create: makes what is missing. *ret_fd is
  * closed by the caller. */
 enum status recipe_folder_open(const char *root, const char *app, bool create, int *ret_fd);
-
-/* The same in a program's folder that is open. */
-enum status recipe_folder_open_in(int app_fd, bool create, int *ret_fd);
 
 /* ---- Reading: all segments as one ----
  *

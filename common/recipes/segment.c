@@ -8,9 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/base/io.h"
 #include "common/files/file.h"
-#include "common/files/file_owned.h"
+#include "common/recipes/segment_file.h"
 
 /* Largest segment: 32-bit programs are short of address space. */
 #define MAX_SIZE (sizeof(void *) > 4 ? (uint64_t)4 << 30 : (uint64_t)256 << 20)
@@ -21,83 +20,6 @@ struct segment_slot {
 };
 
 static const uint8_t damaged[1] = {0};
-
-/* The file of a segment that is read record by record. */
-struct segment_file {
-    struct file_kept kept; /* fd -1: opened by its name for each read */
-    uint64_t size;         /* what was committed when the segment was opened */
-    int folder_fd;         /* borrowed */
-    atomic_bool failed;    /* a read within the size has failed */
-    char name[];
-};
-
-/* Takes fd over, also on failure. NULL: out of memory. */
-static struct segment_file *segment_file_new(int fd, uint64_t size, int folder_fd, const char *name)
-{
-    const size_t name_size = strlen(name) + 1;
-    struct segment_file *file = malloc(sizeof *file + name_size);
-    if (!file) {
-        close(fd);
-        return NULL;
-    }
-    *file = (struct segment_file){.kept = file_keep(fd), .size = size, .folder_fd = folder_fd};
-    memcpy(file->name, name, name_size);
-    return file;
-}
-
-static void segment_file_free(struct segment_file *file)
-{
-    if (file) {
-        file_kept_close(&file->kept);
-        free(file);
-    }
-}
-
-/* -1: there is no such file any more. */
-static int segment_file_reopen(const struct segment_file *file)
-{
-    struct file_kept again = file->kept;
-    uint64_t size;
-    if (file_open(file->folder_fd, file->name, &again.fd, &size) != STATUS_ok) {
-        return -1;
-    }
-    if (!file_kept_is_ours(&again)) {
-        close(again.fd);
-        return -1;
-    }
-    return again.fd;
-}
-
-/* False: the range lies outside, or cannot be read. */
-static bool segment_file_read(struct segment_file *file, uint64_t offset, void *data, uint64_t size)
-{
-    if (offset > file->size || size > file->size - offset) {
-        return false;
-    }
-    const bool is_closed = file->kept.fd < 0;
-    const int fd = is_closed ? segment_file_reopen(file) : file->kept.fd;
-    const bool whole = fd >= 0 && io_read(fd, data, (size_t)size, (off_t)offset) == (ssize_t)size;
-    if (is_closed && fd >= 0) {
-        close(fd);
-    }
-    if (!whole) {
-        atomic_store(&file->failed, true);
-    }
-    return whole;
-}
-
-/* The same into new memory. NULL: also out of memory. */
-static uint8_t *segment_file_read_new(struct segment_file *file, uint64_t offset, uint64_t size)
-{
-    uint8_t *data = malloc((size_t)size);
-    if (!data) {
-        atomic_store(&file->failed, true);
-    } else if (!segment_file_read(file, offset, data, size)) {
-        free(data);
-        data = NULL;
-    }
-    return data;
-}
 
 /* Makes an index by walking over the records. False: out of memory. */
 static bool make_index(struct recipe_segment *segment)

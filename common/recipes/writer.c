@@ -186,16 +186,10 @@ static void resume_segment(struct recipe_writer *writer)
     DIR *listing = listing_open(folder_fd, ".");
     const char *name;
     bool found = false;
-    for (int i = 0; listing && !found && i < MAX_TRIED; i++) {
-        name = recipe_folder_next_segment(listing);
-        if (!name) {
-            break;
-        }
+    for (int i = 0; !found && i < MAX_TRIED && (name = recipe_folder_next_segment(listing)); i++) {
         found = try_resume(writer, folder_fd, name);
     }
-    if (listing) {
-        closedir(listing);
-    }
+    listing_close(listing);
     close(folder_fd);
 }
 

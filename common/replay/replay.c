@@ -96,7 +96,7 @@ static bool find_code(void *user, struct digest content, size_t size, const void
     struct replay *replay = user;
     const void *code;
     size_t found;
-    if (!replay->source.code(replay->source.user, content, &code, &found)) {
+    if (!replay->source.find(replay->source.user, true, content, &code, &found)) {
         replay->failure = REPLAY_MISSING;
         return false;
     }
@@ -113,13 +113,13 @@ static VkBaseInStructure *decode_form(struct replay *replay, struct digest conte
     enum replay_outcome outer = replay->failure;
     const void *form;
     size_t size;
-    if (!replay->source.form(replay->source.user, content, &form, &size)) {
+    if (!replay->source.find(replay->source.user, false, content, &form, &size)) {
         *ret_failure = REPLAY_MISSING;
         return NULL;
     }
     replay->failure = REPLAY_INVALID;
     VkBaseInStructure *info = NULL;
-    if (replay_type_of(canonical_stype(form, size)) != VK_OBJECT_TYPE_UNKNOWN) {
+    if (canonical_type_of(canonical_stype(form, size)) != VK_OBJECT_TYPE_UNKNOWN) {
         info = canonical_decode(form, size, &sources);
     }
     *ret_failure = replay->failure;
@@ -148,7 +148,7 @@ static enum replay_outcome create_from(struct replay *replay, VkBaseInStructure 
                                        bool as_library, union replay_handle *ret_handle)
 {
     replay->lack = NULL;
-    if (replay_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
+    if (canonical_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
         return is_object_allowed(replay, info)
                    ? replay_create_object(replay->device, &replay->commands, info, ret_handle)
                    : REPLAY_UNSUPPORTED;
@@ -199,8 +199,8 @@ static enum replay_outcome make_object(struct replay *replay, VkObjectType type,
     }
     VkBaseInStructure *info = decode_form(replay, content, &outcome);
     if (info) {
-        outcome = replay_type_of(info->sType) == type ? create_from(replay, info, true, &handle)
-                                                      : REPLAY_INVALID;
+        outcome = canonical_type_of(info->sType) == type ? create_from(replay, info, true, &handle)
+                                                         : REPLAY_INVALID;
     }
     store_outcome(replay, content, outcome, handle, info);
     free(info);
@@ -244,7 +244,7 @@ static enum replay_outcome replay_form(struct replay *replay, struct digest pipe
     if (!info) {
         return outcome;
     }
-    if (replay_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
+    if (canonical_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
         free(info);
         return REPLAY_INVALID;
     }

@@ -40,10 +40,11 @@ struct replay_commands {
     PFN_vkDestroyPipeline destroy_pipeline;
 };
 
-/* The source of recipes: recipes_find, or a test. The bytes must live as long as the replay. */
+/* The source of recipes: finds code, or a form, by its digest (recipes_find, or a test). The bytes
+ * must live as long as the replay. */
 struct replay_source {
-    bool (*form)(void *user, struct digest content, const void **ret_form, size_t *ret_size);
-    bool (*code)(void *user, struct digest content, const void **ret_code, size_t *ret_size);
+    bool (*find)(void *user, bool is_code, struct digest content, const void **ret_data,
+                 size_t *ret_size);
     void *user;
 };
 

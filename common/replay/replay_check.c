@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/base/digest_set.h"
+#include "common/base/digest.h"
 #include "common/codec/canonical.h"
 #include "common/replay/replay_objects.h"
 #include "common/spirv/pipeline.h"
@@ -150,7 +150,7 @@ static enum replay_outcome check_pipeline(const VkBaseInStructure *info)
 
 static enum replay_outcome check_info(const VkBaseInStructure *info)
 {
-    switch (replay_type_of(info->sType)) {
+    switch (canonical_type_of(info->sType)) {
     case VK_OBJECT_TYPE_PIPELINE:
         return check_pipeline(info);
     case VK_OBJECT_TYPE_PIPELINE_LAYOUT:
@@ -179,7 +179,7 @@ static bool check_find_code(void *user, struct digest content, size_t size, cons
     struct replay_check *check = user;
     const void *code;
     size_t found;
-    if (!check->source.code(check->source.user, content, &code, &found)) {
+    if (!check->source.find(check->source.user, true, content, &code, &found)) {
         check->failure = REPLAY_MISSING;
         return false;
     }
@@ -194,7 +194,7 @@ static void check_form(struct replay_check *check, struct check_node *node, cons
     const struct canonical_sources sources = {check_find_handle, check_find_code, check};
     const enum replay_outcome outer = check->failure;
     check->failure = REPLAY_INVALID;
-    node->type = replay_type_of(canonical_stype(form, size));
+    node->type = canonical_type_of(canonical_stype(form, size));
     VkBaseInStructure *info =
         node->type == VK_OBJECT_TYPE_UNKNOWN ? NULL : canonical_decode(form, size, &sources);
     node->outcome = info ? check_info(info) : check->failure;
@@ -211,7 +211,7 @@ static void check_node(struct replay_check *check, struct check_node *node)
     const void *form;
     size_t size;
     node->outcome = REPLAY_MISSING;
-    if (check->source.form(check->source.user, node->content, &form, &size)) {
+    if (check->source.find(check->source.user, false, node->content, &form, &size)) {
         node->being_checked = true;
         check->depth++;
         check_form(check, node, form, size);

@@ -66,10 +66,6 @@ void replay_objects_destroy(VkDevice device, const struct replay_commands *comma
 void replay_objects_clear(struct replay_objects *objects, VkDevice device,
                           const struct replay_commands *commands);
 
-/* The type of object that a create-info of this sType creates; UNKNOWN: not one that a pipeline is
- * made of. */
-VkObjectType replay_type_of(VkStructureType stype);
-
 /* Creates an object of any type except a pipeline. *ret_handle is set on success.
  * REPLAY_UNSUPPORTED: the command does not exist. Calls Vulkan. */
 enum replay_outcome replay_create_object(VkDevice device, const struct replay_commands *c,

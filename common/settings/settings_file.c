@@ -61,20 +61,14 @@ static char *concatenate(const char *first, const char *second)
     return asprintf(&path, "%s%s", first, second) < 0 ? NULL : path;
 }
 
-static const char *look_up_nonempty(config_lookup_fn lookup, const char *name)
-{
-    const char *value = lookup(name);
-    return value && *value ? value : NULL;
-}
-
 /* Where Vulkan Configurator keeps the file; freed by the caller. NULL: nowhere. */
 static char *configurator_path(config_lookup_fn lookup)
 {
-    const char *data = look_up_nonempty(lookup, "XDG_DATA_HOME");
+    const char *data = config_variable(lookup, "XDG_DATA_HOME");
     if (data) {
         return concatenate(data, "/vulkan/settings.d/" NAME);
     }
-    const char *home = look_up_nonempty(lookup, "HOME");
+    const char *home = config_variable(lookup, "HOME");
     return home ? concatenate(home, "/.local/share/vulkan/settings.d/" NAME) : NULL;
 }
 
@@ -83,7 +77,7 @@ bool settings_file_read(config_lookup_fn lookup, struct settings_file *ret_file)
     if (try_settings_file(configurator_path(lookup), ret_file)) {
         return true;
     }
-    const char *named = look_up_nonempty(lookup, "VK_LAYER_SETTINGS_PATH");
+    const char *named = config_variable(lookup, "VK_LAYER_SETTINGS_PATH");
     struct stat status;
     if (named && stat(named, &status) == 0) {
         return try_settings_file(concatenate(named, S_ISDIR(status.st_mode) ? "/" NAME : ""),

@@ -125,47 +125,29 @@ static bool pointer_operands(uint32_t op, uint32_t length, uint32_t *ret_first, 
 {
     static const struct {
         uint16_t op;
+        uint16_t last_op;
         uint8_t first;
         uint8_t last;
     } rows[] = {
-        {OP_FUNCTION_CALL, 3, UINT8_MAX},
-        {60, 2, 2}, /* OpImageTexelPointer, OpLoad */
-        {61, 2, 2},
-        {62, 0, 0}, /* OpStore */
-        {63, 0, 1}, /* OpCopyMemory, OpCopyMemorySized */
-        {64, 0, 1},
-        {65, 2, 2}, /* OpAccessChain, OpInBoundsAccessChain, OpPtrAccessChain, OpArrayLength */
-        {66, 2, 2},
-        {67, 2, 2},
-        {68, 2, 2},
-        {70, 2, 2}, /* OpInBoundsPtrAccessChain, OpCopyObject */
-        {83, 2, 2},
-        {169, 3, 4}, /* OpSelect */
-        {227, 2, 2}, /* OpAtomicLoad, OpAtomicStore, OpAtomicExchange… OpAtomicXor */
-        {228, 0, 0},
-        {229, 2, 2},
-        {230, 2, 2},
-        {231, 2, 2},
-        {232, 2, 2},
-        {233, 2, 2},
-        {234, 2, 2},
-        {235, 2, 2},
-        {236, 2, 2},
-        {237, 2, 2},
-        {238, 2, 2},
-        {239, 2, 2},
-        {240, 2, 2},
-        {241, 2, 2},
-        {242, 2, 2},
-        {245, 2, UINT8_MAX}, /* OpPhi */
-        {4457, 2, 2},        /* OpCooperativeMatrixLoadKHR, OpCooperativeMatrixStoreKHR */
-        {4458, 0, 0},
-        {5614, 2, 2}, /* OpAtomicFMinEXT, OpAtomicFMaxEXT, OpAtomicFAddEXT */
-        {5615, 2, 2},
-        {6035, 2, 2},
+        {OP_FUNCTION_CALL, OP_FUNCTION_CALL, 3, UINT8_MAX},
+        {60, 61, 2, 2}, /* OpImageTexelPointer, OpLoad */
+        {62, 62, 0, 0}, /* OpStore */
+        {63, 64, 0, 1}, /* OpCopyMemory, OpCopyMemorySized */
+        {65, 68, 2, 2}, /* OpAccessChain, OpInBoundsAccessChain, OpPtrAccessChain, OpArrayLength */
+        {70, 70, 2, 2}, /* OpInBoundsPtrAccessChain */
+        {83, 83, 2, 2}, /* OpCopyObject */
+        {169, 169, 3, 4},         /* OpSelect */
+        {227, 227, 2, 2},         /* OpAtomicLoad */
+        {228, 228, 0, 0},         /* OpAtomicStore */
+        {229, 242, 2, 2},         /* OpAtomicExchange… OpAtomicXor */
+        {245, 245, 2, UINT8_MAX}, /* OpPhi */
+        {4457, 4457, 2, 2},       /* OpCooperativeMatrixLoadKHR */
+        {4458, 4458, 0, 0},       /* OpCooperativeMatrixStoreKHR */
+        {5614, 5615, 2, 2},       /* OpAtomicFMinEXT, OpAtomicFMaxEXT */
+        {6035, 6035, 2, 2},       /* OpAtomicFAddEXT */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].op == op) {
+        if (op >= rows[i].op && op <= rows[i].last_op) {
             *ret_first = rows[i].first;
             *ret_last = rows[i].last < length ? rows[i].last : length - 1;
             return length > rows[i].first;

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/base/digest_set.h"
+#include "common/base/digest.h"
 #include "layer/cache/app_caches.h"
 #include "layer/cache/device_cache.h"
 #include "layer/chain/handle_map.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/base/digest_set.h"
+#include "common/base/digest.h"
 #include "common/driver/environment.h"
 
 /* So many recorded times tell what the driver takes a byte. */

@@ -191,16 +191,10 @@ static void prewarm_note_outcome(struct prewarm *prewarm, struct digest pipeline
     }
 }
 
-static bool prewarm_find_form(void *user, struct digest content, const void **ret_form,
-                              size_t *ret_size)
+static bool prewarm_find(void *user, bool is_code, struct digest content, const void **ret_data,
+                         size_t *ret_size)
 {
-    return recipes_find(user, RECIPE_FORM, content, ret_form, ret_size);
-}
-
-static bool prewarm_find_code(void *user, struct digest content, const void **ret_code,
-                              size_t *ret_size)
-{
-    return recipes_find(user, RECIPE_CODE, content, ret_code, ret_size);
+    return recipes_find(user, is_code ? RECIPE_CODE : RECIPE_FORM, content, ret_data, ret_size);
 }
 
 unsigned prewarm_count_threads(void)
@@ -234,7 +228,7 @@ static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
         .create_ray_tracing_pipelines_nv = table->CreateRayTracingPipelinesNV,
         .destroy_pipeline = table->DestroyPipeline,
     };
-    const struct replay_source source = {prewarm_find_form, prewarm_find_code, prewarm->recipes};
+    const struct replay_source source = {prewarm_find, prewarm->recipes};
     const struct replay_limits limits =
         replay_limits_share(&prewarm->limits, prewarm_count_threads());
     return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &limits,

@@ -4,7 +4,7 @@
 #ifndef WARMPIPE_LAYER_RECIPES_RECIPE_DRAFT_H
 #define WARMPIPE_LAYER_RECIPES_RECIPE_DRAFT_H
 
-#include "common/base/digest_set.h"
+#include "common/base/digest.h"
 #include "common/codec/canonical.h"
 #include "layer/dedup/dedup.h"
 #include "layer/dedup/objects.h"

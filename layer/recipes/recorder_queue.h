@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "common/base/bytes.h"
-#include "common/base/digest_set.h"
+#include "common/base/digest.h"
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "layer/recipes/recorder.h"

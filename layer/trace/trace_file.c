@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/base/json.h"
 #include "common/files/file.h"
 
@@ -149,19 +150,14 @@ void trace_format_device(const struct trace_source *source, uint64_t time_ns,
 
 /* The file. */
 
-static bool trace_file_read_at(int fd, void *buffer, size_t size, uint64_t offset)
-{
-    return pread(fd, buffer, size, (off_t)offset) == (ssize_t)size;
-}
-
 /* Where the next event goes. False: it is no trace. */
 static bool trace_file_find_end(int fd, uint64_t size, uint64_t *ret_end)
 {
     char window[WINDOW_SIZE];
     size_t left = size < sizeof window ? (size_t)size : sizeof window;
-    if (size < HEAD_SIZE || !trace_file_read_at(fd, window, HEAD_SIZE, 0) ||
+    if (size < HEAD_SIZE || io_read(fd, window, HEAD_SIZE, 0) != (ssize_t)HEAD_SIZE ||
         memcmp(window, head, HEAD_SIZE) != 0 ||
-        !trace_file_read_at(fd, window, left, size - left)) {
+        io_read(fd, window, left, (off_t)(size - left)) != (ssize_t)left) {
         return false;
     }
     if (memcmp(window + left - TAIL_SIZE, tail, TAIL_SIZE) == 0) {

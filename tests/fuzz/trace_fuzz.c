@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "tools/report/report_page.h"
+#include "tools/report/report.h"
 
 /* In place of the real ones: a byte that nothing from a trace may bring into a page. */
 #define MARK "\1"

@@ -5,7 +5,7 @@
 #pragma GCC diagnostic ignored "-Wshadow" // in C a struct may have the name of a function
 extern "C" {
 #include "tools/remote/heads/head.h"
-#include "tools/report/report_page.h"
+#include "tools/report/report.h"
 
 const struct report_piece report_pieces[REPORT_PIECES] = {};
 }

@@ -55,16 +55,16 @@ class RecipeBook {
 
     replay_source source()
     {
-        return {find<&RecipeBook::forms>, find<&RecipeBook::codes>, this};
+        return {find, this};
     }
 
   private:
     canonical form_ = {};
 
-    template <std::map<Key, std::string> RecipeBook::*shelf>
-    static bool find(void *user, digest content, const void **data, size_t *size)
+    static bool find(void *user, bool is_code, digest content, const void **data, size_t *size)
     {
-        auto &where = static_cast<RecipeBook *>(user)->*shelf;
+        auto &book = *static_cast<RecipeBook *>(user);
+        auto &where = is_code ? book.codes : book.forms;
         auto found = where.find(key(content));
         if (found == where.end()) {
             return false;

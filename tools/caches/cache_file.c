@@ -9,22 +9,16 @@
 #include <xxhash.h>
 
 #include "common/base/io.h"
+#include "common/base/text.h"
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 
 #define SIZE_LIMIT ((uint64_t)1 << 30)
 #define PIECE_SIZE ((size_t)1 << 18) /* fits the processor's cache between read and digest */
 
-static bool cache_file_ends_in(const char *name, const char *suffix)
-{
-    size_t length = strlen(name);
-    size_t suffix_length = strlen(suffix);
-    return length > suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
-}
-
 bool cache_file_has_our_name(const char *name)
 {
-    return cache_file_ends_in(name, CACHE_SUFFIX) || cache_file_ends_in(name, PART_SUFFIX);
+    return text_ends_in(name, CACHE_SUFFIX) || text_ends_in(name, PART_SUFFIX);
 }
 
 bool cache_file_has_our_magic(const void *data, size_t size)

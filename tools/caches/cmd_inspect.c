@@ -7,9 +7,8 @@
 #include "common/driver/vulkan_names.h"
 #include "tools/caches/cache_file.h"
 #include "tools/cli/output.h"
-#include "tools/cli/output_file.h"
 #include "tools/cli/verb.h"
-#include "tools/recipes/inspect.h"
+#include "tools/recipes/recipe_tool.h"
 
 #define FILE_LIMIT (UINT64_C(4) << 30)
 
@@ -54,8 +53,6 @@ static void inspect_show_header(struct output *output, const struct envelope_lay
 
 static void inspect_show_identity(struct output *output, const struct driver_identity *identity)
 {
-    char digest[DIGEST_HEX_SIZE];
-    digest_format(identity_digest(identity), digest);
     char api_version[VULKAN_VERSION_SIZE];
     vulkan_api_version(identity->api_version, api_version);
     char driver_version[VULKAN_VERSION_SIZE];
@@ -66,7 +63,7 @@ static void inspect_show_identity(struct output *output, const struct driver_ide
              conformance[1], conformance[2], conformance[3]);
 
     output_open(output, "identity", OUTPUT_GROUP);
-    output_text(output, "digest", digest);
+    output_digest(output, "digest", identity_digest(identity));
     output_hex(output, "vendor_id", identity->vendor_id);
     output_hex(output, "device_id", identity->device_id);
     output_text(output, "device_name", identity->device_name);
@@ -85,15 +82,13 @@ static void inspect_show_identity(struct output *output, const struct driver_ide
 static void inspect_show_sections(struct output *output, const struct envelope_layout *layout,
                                   const struct envelope *envelope)
 {
-    char digest[DIGEST_HEX_SIZE];
-    digest_format(envelope->blob_digest, digest);
     output_open(output, "sections", OUTPUT_GROUP);
     output_number(output, "count", layout->section_count);
     output_open(output, "blob", OUTPUT_GROUP);
     output_number(output, "type", layout->section_type);
     output_number(output, "offset", layout->section_offset);
     output_size(output, "size", envelope->blob_size);
-    output_text(output, "digest", digest);
+    output_digest(output, "digest", envelope->blob_digest);
     output_close(output);
     output_close(output);
 }

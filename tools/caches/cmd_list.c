@@ -11,19 +11,19 @@
 #include "tools/cli/verb.h"
 #include "tools/recipes/recipe_tool.h"
 
-enum { OPTION_APP, OPTION_DIR, OPTION_JSON, OPTION_VERBOSE, OPTION_ZERO = OPTION_VERBOSE };
+enum { OPTION_JSON = VERB_DIR + 1, OPTION_VERBOSE, OPTION_ZERO = OPTION_VERBOSE };
 
 static const struct option_spec list_options[] = {
-    [OPTION_APP] = VERB_APP_OPTION,
-    [OPTION_DIR] = VERB_DIR_OPTION,
+    [VERB_APP] = VERB_APP_OPTION,
+    [VERB_DIR] = VERB_DIR_OPTION,
     [OPTION_JSON] = VERB_JSON_OPTION,
     [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also the digest that names the files"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct option_spec stats_options[] = {
-    [OPTION_APP] = VERB_APP_OPTION,
-    [OPTION_DIR] = VERB_DIR_OPTION,
+    [VERB_APP] = VERB_APP_OPTION,
+    [VERB_DIR] = VERB_DIR_OPTION,
     [OPTION_JSON] = VERB_JSON_OPTION,
     [OPTION_ZERO] = {"zero", 'z', NULL, "reset the counters"},
     {NULL, 0, NULL, NULL},
@@ -71,8 +71,7 @@ static void list_show_item(const struct inventory_item *item, void *user)
     output_text(output, "state", item->reason == STATUS_ok ? "ok" : status_id(item->reason));
     output_close(output);
     if (inventory_is_damage(item->reason)) {
-        output_message("list: '%s': %s (%s)", item->app, status_text(item->reason),
-                       status_id(item->reason));
+        output_reason("list", item->app, item->reason);
         list->found = true;
     }
 }
@@ -99,8 +98,7 @@ static int list_programs(const struct arguments *arguments, const char *root,
 
 static int list_run(const struct arguments *arguments)
 {
-    return inventory_run("list", arguments, arguments->values[OPTION_DIR],
-                         arguments->values[OPTION_APP], list_programs);
+    return inventory_run("list", arguments, list_programs);
 }
 
 struct stats_program {
@@ -138,7 +136,7 @@ static void stats_read_program(struct stats *stats, const char *root, const char
         reason = program_load(root, app, &program->facts);
     }
     if (reason != STATUS_ok && reason != STATUS_no_file) {
-        output_message("stats: '%s': %s (%s)", app, status_text(reason), status_id(reason));
+        output_reason("stats", app, reason);
         stats->found = true;
     } else if (program->facts.since != 0) {
         struct recipes *counts = recipe_tool_open(root, app);
@@ -203,8 +201,7 @@ static int stats_programs(const struct arguments *arguments, const char *root,
 
 static int stats_run(const struct arguments *arguments)
 {
-    return inventory_run("stats", arguments, arguments->values[OPTION_DIR],
-                         arguments->values[OPTION_APP], stats_programs);
+    return inventory_run("stats", arguments, stats_programs);
 }
 
 const struct verb verb_list = {

@@ -2,7 +2,7 @@
 /* warmpipe merge: one recipe file of several. */
 #include <stdlib.h>
 
-#include "tools/cli/output_file.h"
+#include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/recipes/recipe_tool.h"
 

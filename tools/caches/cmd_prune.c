@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe prune and clear: remove recipes that are not worth their room, or all that is kept. */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/files/file.h"
 #include "common/quota/evict.h"
 #include "common/quota/usage.h"
@@ -22,12 +22,12 @@
 
 #define DAY_S 86400
 
-enum { OPTION_APP, OPTION_DIR, OPTION_DRY_RUN, OPTION_JSON, OPTION_OLDER, OPTION_SIZE };
+enum { OPTION_DRY_RUN = VERB_DIR + 1, OPTION_JSON, OPTION_OLDER, OPTION_SIZE };
 #define OPTION_YES OPTION_OLDER
 
 static const struct option_spec prune_options[] = {
-    [OPTION_APP] = VERB_APP_OPTION,
-    [OPTION_DIR] = VERB_DIR_OPTION,
+    [VERB_APP] = VERB_APP_OPTION,
+    [VERB_DIR] = VERB_DIR_OPTION,
     [OPTION_DRY_RUN] = VERB_DRY_RUN_OPTION,
     [OPTION_JSON] = VERB_JSON_OPTION,
     [OPTION_OLDER] = {"older-than", 0, "DAYS", "remove what was not used for so long (90d, 12w)"},
@@ -36,8 +36,8 @@ static const struct option_spec prune_options[] = {
 };
 
 static const struct option_spec clear_options[] = {
-    [OPTION_APP] = VERB_APP_OPTION,
-    [OPTION_DIR] = VERB_DIR_OPTION,
+    [VERB_APP] = VERB_APP_OPTION,
+    [VERB_DIR] = VERB_DIR_OPTION,
     [OPTION_DRY_RUN] = VERB_DRY_RUN_OPTION,
     [OPTION_JSON] = VERB_JSON_OPTION,
     [OPTION_YES] = {"yes", 'y', NULL, "do not ask"},
@@ -47,12 +47,9 @@ static const struct option_spec clear_options[] = {
 /* "90d", "12w". */
 static bool prune_parse_days(const char *text, uint32_t *ret_days)
 {
-    uint64_t days = 0;
-    if (!isdigit((unsigned char)*text)) {
+    uint64_t days;
+    if (!text_parse_digits(&text, UINT32_MAX, &days)) {
         return false;
-    }
-    for (; isdigit((unsigned char)*text) && days < UINT32_MAX; text++) {
-        days = days * 10 + (uint64_t)(*text - '0');
     }
     days *= *text == 'w' ? 7 : 1;
     if ((*text != 'd' && *text != 'w') || text[1] || days > UINT32_MAX) {
@@ -99,10 +96,8 @@ static bool prune_has_segments(const char *root, const char *app)
     bool has = true; /* or recipe_prune tells what is wrong */
     if (recipe_folder_open(root, app, false, &folder_fd) == STATUS_ok) {
         DIR *listing = listing_open(folder_fd, ".");
-        if (listing) {
-            has = recipe_folder_next_segment(listing);
-            closedir(listing);
-        }
+        has = !listing || recipe_folder_next_segment(listing);
+        listing_close(listing);
         close(folder_fd);
     }
     return has;
@@ -121,7 +116,7 @@ static void prune_app(struct pruning *pruning, const char *app)
         return;
     }
     if (reason != STATUS_ok) {
-        output_message("prune: '%s': %s (%s)", app, status_text(reason), status_id(reason));
+        output_reason("prune", app, reason);
         pruning->found = true;
         return;
     }
@@ -154,8 +149,7 @@ static int prune_programs(const struct arguments *arguments, const char *root,
 
 static int prune_run(const struct arguments *arguments)
 {
-    return inventory_run("prune", arguments, arguments->values[OPTION_DIR],
-                         arguments->values[OPTION_APP], prune_programs);
+    return inventory_run("prune", arguments, prune_programs);
 }
 
 struct clearing {
@@ -278,10 +272,10 @@ static int clear_programs(const struct arguments *arguments, const char *root,
     }
     output_close(&clearing.output);
     if (clearing.root_fd >= 0) {
-        if (!clearing.dry_run && !arguments->values[OPTION_APP] && !clearing.found) {
+        if (!clearing.dry_run && !arguments->values[VERB_APP] && !clearing.found) {
             clear_stamp(&clearing);
             /* The default folder was made by the layer; one that was named may be a volume. */
-            if (!arguments->values[OPTION_DIR] && !getenv("WARMPIPE_DIR")) {
+            if (!arguments->values[VERB_DIR] && !getenv("WARMPIPE_DIR")) {
                 rmdir(root);
             }
         }
@@ -298,8 +292,7 @@ static int clear_programs(const struct arguments *arguments, const char *root,
 
 static int clear_run(const struct arguments *arguments)
 {
-    return inventory_run("clear", arguments, arguments->values[OPTION_DIR],
-                         arguments->values[OPTION_APP], clear_programs);
+    return inventory_run("clear", arguments, clear_programs);
 }
 
 const struct verb verb_prune = {

@@ -32,8 +32,7 @@ char *inventory_root(const char *verb, const char *option)
     config.root = NULL;
     config_free(&config);
     if (!root) {
-        output_message("%s: %s (%s)", verb, status_text(STATUS_no_directory),
-                       status_id(STATUS_no_directory));
+        output_reason(verb, NULL, STATUS_no_directory);
     }
     return root;
 }
@@ -79,9 +78,14 @@ static bool inventory_is_folder(DIR *listing, const char *name)
            S_ISDIR(status.st_mode);
 }
 
-bool inventory_apps(const char *verb, const char *root, struct inventory_apps *ret_apps)
+bool inventory_apps(const char *verb, const char *root, const char *app,
+                    struct inventory_apps *ret_apps)
 {
     struct inventory_apps apps = {0};
+    char only[NAMES_APP_SIZE] = "";
+    if (app) {
+        names_app_folder(&(struct names_program){.app_setting = app}, only);
+    }
     int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = fd < 0 ? NULL : fdopendir(fd);
     if (!listing && errno != ENOENT) {
@@ -90,14 +94,13 @@ bool inventory_apps(const char *verb, const char *root, struct inventory_apps *r
     }
     const char *name;
     bool enough_memory = true;
-    while (listing && enough_memory && (name = listing_next(listing))) {
-        if (names_is_app(name) && inventory_is_folder(listing, name)) {
+    while (enough_memory && (name = listing_next(listing))) {
+        if (names_is_app(name) && (!app || strcmp(name, only) == 0) &&
+            inventory_is_folder(listing, name)) {
             enough_memory = inventory_add_name(&apps, name);
         }
     }
-    if (listing) {
-        closedir(listing);
-    }
+    listing_close(listing);
     if (!enough_memory) {
         output_message("%s: out of memory", verb);
         inventory_apps_free(&apps);
@@ -110,52 +113,18 @@ bool inventory_apps(const char *verb, const char *root, struct inventory_apps *r
     return true;
 }
 
-bool inventory_find(const char *verb, const char *root, const char *app,
-                    struct inventory_apps *ret_apps)
+int inventory_run(const char *verb, const struct arguments *arguments, inventory_work *work)
 {
-    struct inventory_apps apps;
-    if (!inventory_apps(verb, root, &apps)) {
-        return false;
-    }
-    char name[NAMES_APP_SIZE] = "";
-    if (app) {
-        names_app_folder(&(struct names_program){.app_setting = app}, name);
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < apps.count; i++) {
-        if (!app || strcmp(apps.names[i], name) == 0) {
-            apps.names[kept++] = apps.names[i];
-        } else {
-            free(apps.names[i]);
-        }
-    }
-    apps.count = kept;
-    *ret_apps = apps;
-    return true;
-}
-
-/* inventory_find, but a named program that is not there is a message and false. */
-static bool inventory_select(const char *verb, const char *root, const char *app,
-                             struct inventory_apps *ret_apps)
-{
-    if (!inventory_find(verb, root, app, ret_apps)) {
-        return false;
-    }
-    if (app && ret_apps->count == 0) {
-        output_message("%s: no program '%s' in '%s'", verb, app, root);
-        return false;
-    }
-    return true;
-}
-
-int inventory_run(const char *verb, const struct arguments *arguments, const char *directory,
-                  const char *app, inventory_work *work)
-{
+    const char *app = arguments->values[VERB_APP];
     int status = EXIT_USAGE;
     struct inventory_apps apps = {0};
-    char *root = inventory_root(verb, directory);
-    if (root && inventory_select(verb, root, app, &apps)) {
-        status = work(arguments, root, &apps);
+    char *root = inventory_root(verb, arguments->values[VERB_DIR]);
+    if (root && inventory_apps(verb, root, app, &apps)) {
+        if (app && apps.count == 0) {
+            output_message("%s: no program '%s' in '%s'", verb, app, root);
+        } else {
+            status = work(arguments, root, &apps);
+        }
     }
     inventory_apps_free(&apps);
     free(root);
@@ -268,7 +237,7 @@ static void inventory_visit_quarantine(int folder_fd, struct inventory_visitor *
     DIR *listing = listing_open(folder_fd, QUARANTINE_FOLDER);
     const char *name;
     struct stat status;
-    while (listing && (name = listing_next(listing))) {
+    while ((name = listing_next(listing))) {
         if (names_is_quarantined(name) &&
             fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
             struct inventory_item item = visitor->common;
@@ -280,20 +249,16 @@ static void inventory_visit_quarantine(int folder_fd, struct inventory_visitor *
             inventory_tell(visitor, &item);
         }
     }
-    if (listing) {
-        closedir(listing);
-    }
+    listing_close(listing);
 }
 
 static bool inventory_has_quarantined(int folder_fd)
 {
     DIR *listing = listing_open(folder_fd, QUARANTINE_FOLDER);
     const char *name = NULL;
-    while (listing && (name = listing_next(listing)) && !names_is_quarantined(name)) {
+    while ((name = listing_next(listing)) && !names_is_quarantined(name)) {
     }
-    if (listing) {
-        closedir(listing);
-    }
+    listing_close(listing);
     return name;
 }
 

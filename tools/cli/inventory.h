@@ -40,24 +40,19 @@ struct inventory_apps {
     size_t count;
 };
 
-/* False after a message. Freed with inventory_apps_free. */
-bool inventory_apps(const char *verb, const char *root, struct inventory_apps *ret_apps);
-
-/* The same for one program (NULL: all), by its name as WARMPIPE_APP takes it. One that is not there
- * is an empty list. */
-bool inventory_find(const char *verb, const char *root, const char *app,
+/* All programs, or the one that `app` names, as WARMPIPE_APP takes it: one that is not there is an
+ * empty list. False after a message. Freed with inventory_apps_free. */
+bool inventory_apps(const char *verb, const char *root, const char *app,
                     struct inventory_apps *ret_apps);
-
 void inventory_apps_free(struct inventory_apps *apps);
 
 /* What a verb does with programs; gives its exit status. */
 typedef int inventory_work(const struct arguments *arguments, const char *root,
                            const struct inventory_apps *apps);
 
-/* Calls the work for a root (--dir, may be NULL) and the programs in it (--app, NULL: all). Gives
- * its exit status, or EXIT_USAGE after a message. */
-int inventory_run(const char *verb, const struct arguments *arguments, const char *directory,
-                  const char *app, inventory_work *work);
+/* Calls the work for a root (--dir) and the programs in it (--app), of a verb that begins with
+ * these two options. Gives its exit status, or EXIT_USAGE after a message. */
+int inventory_run(const char *verb, const struct arguments *arguments, inventory_work *work);
 
 /* Calls `visit` for each item of a program, the latest used first. Headers are checked, cache data
  * is not read. The item is borrowed for the call. False, without a call: the folder holds nothing

@@ -3,14 +3,15 @@
 
 #include <string.h>
 
+#include "common/base/text.h"
+
 #define REPLACEMENT 0xfffd
 
 static uint32_t json_value_hex_digits(const char *digits)
 {
     uint32_t value = 0;
     for (int i = 0; i < 4; i++) {
-        const char digit = digits[i];
-        value = value << 4 | (uint32_t)(digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10);
+        value = value << 4 | (uint32_t)text_hex_value(digits[i]);
     }
     return value;
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/json.h"
@@ -20,153 +19,6 @@
 /* The values of a row, and those behind a label, begin in this column. */
 #define LABEL_WIDTH   22
 #define VERDICT_WIDTH 9 /* "problem", and the gap */
-
-static void output_put_spaces(struct bytes *out, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        bytes_put_u8(out, ' ');
-    }
-}
-
-/* A key as people read it: with spaces for underscores. */
-static void output_put_words(struct bytes *out, const char *key)
-{
-    for (const char *c = key; *c; c++) {
-        bytes_put_u8(out, *c == '_' ? ' ' : (uint8_t)*c);
-    }
-}
-
-/* Tables: cells are collected, then laid out in columns under a line of headings, numbers to the
- * right. If the terminal is narrower than that, each row becomes a block of "heading  value" lines,
- * so that nothing is cut or wrapped. */
-
-#define COLUMN_GAP 2
-
-struct output_cell {
-    const char *key;
-    const char *text;
-    bool right;
-};
-
-static void table_add(struct output_table *table, const char *key, const void *text, size_t size,
-                      bool right)
-{
-    bytes_put_u8(&table->cells, right ? 'r' : 'l');
-    bytes_put(&table->cells, key, strlen(key) + 1);
-    bytes_put(&table->cells, text, size);
-    bytes_put_u8(&table->cells, '\0');
-    table->count++;
-}
-
-/* The cell at *place, which moves behind it. */
-static struct output_cell table_next_cell(const char **place)
-{
-    struct output_cell cell = {.right = **place == 'r', .key = *place + 1};
-    cell.text = cell.key + strlen(cell.key) + 1;
-    *place = cell.text + strlen(cell.text) + 1;
-    return cell;
-}
-
-/* In columns of the terminal: one for each code point. */
-static size_t table_width_of(const char *text)
-{
-    size_t width = 0;
-    for (; *text; text++) {
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    }
-    return width;
-}
-
-static void table_put_cell(struct bytes *out, const struct output_cell *cell, bool heading,
-                           size_t width, bool is_last)
-{
-    size_t used = table_width_of(heading ? cell->key : cell->text);
-    if (cell->right) {
-        output_put_spaces(out, width - used);
-    }
-    if (heading) {
-        output_put_words(out, cell->key);
-    } else {
-        bytes_put(out, cell->text, strlen(cell->text));
-    }
-    if (!is_last) {
-        output_put_spaces(out, (cell->right ? 0 : width - used) + COLUMN_GAP);
-    }
-}
-
-/* Fills the widths of the columns; gives that of the whole table. */
-static size_t table_measure(const struct output_table *table, size_t *widths)
-{
-    const char *place = (const char *)table->cells.data;
-    for (size_t i = 0; i < table->count; i++) {
-        struct output_cell cell = table_next_cell(&place);
-        size_t *width = &widths[i % table->columns];
-        size_t of_text = table_width_of(cell.text);
-        size_t of_key = table_width_of(cell.key);
-        *width = of_text > *width ? of_text : *width;
-        *width = of_key > *width ? of_key : *width;
-    }
-    size_t whole = COLUMN_GAP * (table->columns - 1);
-    for (size_t i = 0; i < table->columns; i++) {
-        whole += widths[i];
-    }
-    return whole;
-}
-
-static void table_put_line(const struct output_table *table, const char **place,
-                           const size_t *widths, bool heading, struct bytes *out)
-{
-    for (size_t i = 0; i < table->columns; i++) {
-        struct output_cell cell = table_next_cell(place);
-        table_put_cell(out, &cell, heading, widths[i], i + 1 == table->columns);
-    }
-    bytes_put_u8(out, '\n');
-}
-
-static void table_put_blocks(const struct output_table *table, struct bytes *out)
-{
-    const char *place = (const char *)table->cells.data;
-    size_t widest = 0;
-    for (size_t i = 0; i < table->columns; i++) {
-        struct output_cell cell = table_next_cell(&place);
-        size_t width = table_width_of(cell.key);
-        widest = width > widest ? width : widest;
-    }
-    place = (const char *)table->cells.data;
-    for (size_t i = 0; i < table->count; i++) {
-        struct output_cell cell = table_next_cell(&place);
-        if (i > 0 && i % table->columns == 0) {
-            bytes_put_u8(out, '\n');
-        }
-        output_put_words(out, cell.key);
-        output_put_spaces(out, widest - table_width_of(cell.key) + COLUMN_GAP);
-        bytes_put(out, cell.text, strlen(cell.text));
-        bytes_put_u8(out, '\n');
-    }
-}
-
-static void table_put(const struct output_table *table, size_t width, struct bytes *out)
-{
-    if (table->columns == 0 || table->cells.failed) {
-        return;
-    }
-    size_t *widths = calloc(table->columns, sizeof *widths);
-    if (!widths) {
-        return;
-    }
-    size_t whole = table_measure(table, widths);
-    if (width > 0 && whole > width) {
-        table_put_blocks(table, out);
-    } else {
-        const char *place = (const char *)table->cells.data;
-        table_put_line(table, &place, widths, true, out);
-        place = (const char *)table->cells.data;
-        for (size_t row = 0; row < table->count / table->columns; row++) {
-            table_put_line(table, &place, widths, false, out);
-        }
-    }
-    free(widths);
-}
 
 /* Whether there is a result, and what was said last. Of the thread that runs the verb. */
 static bool output_written;
@@ -280,7 +132,7 @@ static void output_put_text(struct output *output, const char *key, const char *
     if (output_in_table(output)) {
         struct bytes readable = {0};
         output_put_readable(&readable, text);
-        table_add(&output->table, key, readable.data, readable.size, output->number_in_hand);
+        output_table_add(&output->table, key, readable.data, readable.size, output->number_in_hand);
         bytes_free(&readable);
         return;
     }
@@ -332,7 +184,7 @@ void output_close(struct output *output)
         json_put_close(&output->pending, output_is_array(shape) ? ']' : '}');
     } else if (shape == OUTPUT_TABLE) {
         output->pending.failed |= output->table.cells.failed;
-        table_put(&output->table, output_terminal_width(), &output->pending);
+        output_table_put(&output->table, output_terminal_width(), &output->pending);
         bytes_free(&output->table.cells);
         output->table = (struct output_table){0};
         output_flush(output);
@@ -445,17 +297,17 @@ void output_bytes(struct output *output, const char *key, const void *data, size
     output_text(output, key, digits);
 }
 
+void output_digest(struct output *output, const char *key, struct digest digest)
+{
+    char digits[DIGEST_HEX_SIZE];
+    digest_format(digest, digits);
+    output_text(output, key, digits);
+}
+
 void output_time(struct output *output, const char *key, uint64_t seconds_since_epoch)
 {
-    char text[64];
-    time_t seconds = (time_t)seconds_since_epoch;
-    struct tm parts;
-    if (gmtime_r(&seconds, &parts)) {
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    } else {
-        /* A damaged file may name any year. */
-        snprintf(text, sizeof text, "%" PRIu64, seconds_since_epoch);
-    }
+    char text[TEXT_TIME_SIZE];
+    text_time(seconds_since_epoch, text);
     output_text(output, key, text);
 }
 
@@ -488,6 +340,12 @@ void output_message(const char *format, ...)
     if (length >= 0) {
         free(text);
     }
+}
+
+void output_reason(const char *verb, const char *name, enum status reason)
+{
+    output_message("%s: %s%s%s%s (%s)", verb, name ? "'" : "", name ? name : "", name ? "': " : "",
+                   status_text(reason), status_id(reason));
 }
 
 void output_failure(void)

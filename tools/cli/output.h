@@ -18,8 +18,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "common/base/bytes.h"
+#include "common/base/digest.h"
+#include "common/base/status.h"
 
 enum output_shape {
     OUTPUT_GROUP, /* JSON: an object */
@@ -87,6 +90,9 @@ void output_hex(struct output *output, const char *key, uint64_t number);
 /* Bytes as hexadecimal digits in both; at most 64 bytes. */
 void output_bytes(struct output *output, const char *key, const void *data, size_t size);
 
+/* The 32 hexadecimal digits of a digest in both. */
+void output_digest(struct output *output, const char *key, struct digest digest);
+
 /* "2026-08-21T13:27:35Z" in both. */
 void output_time(struct output *output, const char *key, uint64_t seconds_since_epoch);
 
@@ -97,8 +103,50 @@ void output_failure(void);
 /* One line on standard error, "warmpipe: …", with control characters shown as in text. */
 void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Such a line about a file or a program: "list: 'NAME': text of the reason (its id)". name NULL:
+ * about neither. */
+void output_reason(const char *verb, const char *name, enum status reason);
+
 /* A text in new memory, to be freed; NULL after a message that begins with the verb's name. */
 char *output_format(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Files that the user names; messages begin with the verb's name. */
+
+/* Whether the path is standard output: "-", or another name of it. Then nothing else may be written
+ * there. */
+bool output_file_is_standard(const char *path);
+
+/* Replaces a file by the concatenation of the parts, whole or not at all, and keeps its mode. A
+ * link stays a link. What is not a regular file (a pipe, a terminal, standard output) is written
+ * to. A reader that closes its pipe early is no error. False after a message that begins with the
+ * verb's name. */
+bool output_file_write(const char *verb, const char *path, const struct iovec *parts, int count);
+
+/* The same for what is no link, with this mode: programs may have the old file open. */
+bool output_file_replace(const char *verb, const char *path, mode_t mode, const struct iovec *parts,
+                         int count);
+
+/* Reads a regular file of any owner, of at most `limit` bytes, into memory that is to be freed.
+ * False after a message. */
+bool output_file_read(const char *verb, const char *path, uint64_t limit, uint8_t **ret_data,
+                      size_t *ret_size);
+
+/* Tables in text (output_table.c), for output.c: cells are collected, then laid out in columns
+ * under a line of headings, numbers to the right. If the terminal is narrower than that, each row
+ * becomes a block of "heading  value" lines, so that nothing is cut or wrapped. Lack of memory:
+ * bytes.failed. */
+
+/* Adds a cell; `text` need not end with a zero. */
+void output_table_add(struct output_table *table, const char *key, const void *text, size_t size,
+                      bool right);
+
+/* Appends the whole table. width: columns of the terminal; 0: there is none. */
+void output_table_put(const struct output_table *table, size_t width, struct bytes *out);
+
+void output_put_spaces(struct bytes *out, size_t count);
+
+/* A key as people read it: with spaces for underscores. */
+void output_put_words(struct bytes *out, const char *key);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/output_file.h"
+#include "tools/cli/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 
 #include "common/base/io.h"
 #include "common/files/file.h"
-#include "tools/cli/output.h"
 
 bool output_file_is_standard(const char *path)
 {
@@ -61,8 +60,8 @@ static bool output_file_fail(const char *verb, const char *path, const char *tex
     return false;
 }
 
-static bool output_file_replace(const char *verb, const char *path, mode_t mode,
-                                const struct iovec *parts, int count)
+bool output_file_replace(const char *verb, const char *path, mode_t mode, const struct iovec *parts,
+                         int count)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;

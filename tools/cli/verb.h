@@ -22,7 +22,8 @@ struct option_spec {
     const char *meaning;  /* one line */
 };
 
-/* Options that mean the same in every verb that has them. */
+/* Options that mean the same in every verb that has them. The first two have these places. */
+enum { VERB_APP, VERB_DIR };
 /* clang-format off */
 #define VERB_APP_OPTION     {"app", 0, "NAME", "only this program"}
 #define VERB_DIR_OPTION     {"dir", 0, "DIR", "use the caches in DIR instead of WARMPIPE_DIR"}

@@ -3,9 +3,12 @@
 #include <stdio.h>
 
 #include "common/base/text.h"
+#include "common/driver/policy.h"
+#include "common/driver/vulkan_names.h"
 #include "tools/cli/options.h"
 #include "tools/cli/verb.h"
 #include "tools/doctor/doctor.h"
+#include "tools/vulkan/vulkan_loader.h"
 
 enum { OPTION_JSON };
 
@@ -13,6 +16,68 @@ static const struct option_spec options[] = {
     [OPTION_JSON] = VERB_JSON_OPTION,
     {NULL, 0, NULL, NULL},
 };
+
+/* The devices: what the layer may do with each driver, whether the driver's pipeline cache works,
+ * and whether the layer makes a second start warm. */
+
+#define MAX_DEVICES 16 /* further ones are not checked */
+
+struct listing {
+    uint32_t count;
+    struct driver_identity identities[MAX_DEVICES];
+};
+
+static void doctor_list_devices(void *answer, const void *task)
+{
+    struct listing *listing = answer;
+    struct vulkan_devices devices;
+    (void)task;
+    if (!vulkan_devices_list("doctor", &devices)) {
+        return;
+    }
+    for (; listing->count < devices.count && listing->count < MAX_DEVICES; listing->count++) {
+        listing->identities[listing->count] = devices.identities[listing->count];
+    }
+}
+
+static void doctor_tell_device(struct doctor *doctor, uint32_t index,
+                               const struct driver_identity *identity)
+{
+    char version[VULKAN_VERSION_SIZE];
+    struct policy policy;
+    vulkan_driver_version(identity, version);
+    policy_of_settings(doctor->config, identity, &policy);
+    doctor_tell(doctor, VERDICT_OK, "device", NULL, "%u: %s, driver %s %s", index,
+                identity->device_name, identity->driver_name, version);
+    const bool allowed = policy.inject && policy.persist;
+    doctor_tell(doctor, allowed ? VERDICT_OK : VERDICT_NOTE, "policy",
+                allowed ? NULL : "see 'warmpipe policy -v' for the rules that decide this",
+                "rule %s: inject %s, persist %s, deduplicate %s", policy.rule,
+                policy.inject ? "yes" : "no", policy.persist ? "yes" : "no",
+                policy.deduplicate ? "yes" : "no");
+    if (doctor_check_driver(doctor, index, !policy.single_cache) && allowed) {
+        doctor_check_layer_starts(doctor, index);
+    }
+    doctor_check_driver_cache(doctor, identity);
+}
+
+static void doctor_check_devices(struct doctor *doctor)
+{
+    struct listing listing = {0};
+    struct child_end end =
+        doctor_try(doctor_list_devices, NULL, DOCTOR_CHILD_SECONDS, &listing, sizeof listing);
+    if (doctor_child_died(doctor, "device", end, "asks the loader for devices")) {
+        return;
+    }
+    for (uint32_t i = 0; i < listing.count; i++) {
+        doctor_tell_device(doctor, i, &listing.identities[i]);
+    }
+    if (listing.count == 0) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "device",
+                    "install a Vulkan driver (mesa-vulkan-drivers, nvidia-driver)",
+                    "there is no Vulkan device on this machine");
+    }
+}
 
 /* The last line: "1 problem, 2 notes". */
 static void doctor_sum_up(struct doctor *doctor, bool json)

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of `warmpipe doctor`. Each part checks one thing and tells what it finds. From bottom
  * to top: findings.c; storage.c, variables.c, loader.c, remote.c; driver_cache.c, which uses
- * storage.c; probes.c; devices.c, which uses these two; cmd_doctor.c, which calls all.
- * Single-threaded.
- */
+ * storage.c; probes.c; cmd_doctor.c, which calls all. Single-threaded. */
 #ifndef WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
 #define WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
 
@@ -66,10 +64,6 @@ void doctor_check_processes(struct doctor *doctor);
 
 /* Checks the variables of warmpipe, and those by which the loader finds layers and drivers. */
 void doctor_check_variables(struct doctor *doctor);
-
-/* Checks each device: what the layer may do with its driver, whether the driver's pipeline cache
- * works, and whether the layer makes a second start warm. */
-void doctor_check_devices(struct doctor *doctor);
 
 /* Tries what the driver of the device of this index does with its pipeline caches, without the
  * layer: compute and graphics pipelines, what it says of hits, the sizes of its data, and, if

@@ -53,14 +53,16 @@ static bool cache_says_yes(const char *value)
                      strcasecmp(value, "yes") == 0 || strcasecmp(value, "y") == 0);
 }
 
-/* "500M", "2G"; without a letter, the number is in `unit`. 0: it is not a number. */
-static uint64_t cache_size(const char *value, uint64_t unit)
+/* The limit that a variable sets, "500M", "2G"; without a letter, the number is in `unit`. A
+ * gibibyte where it says none. */
+static uint64_t cache_limit(const char *variable, uint64_t unit)
 {
     static const char letters[] = "KMG";
     char *end;
-    const uint64_t number = strtoull(value, &end, 10);
+    const uint64_t number = strtoull(options_variable(variable, "0"), &end, 10);
     const char *letter = *end ? strchr(letters, toupper((unsigned char)*end)) : NULL;
-    return letter ? number << (10 * (letter - letters + 1)) : number * unit;
+    const uint64_t limit = letter ? number << (10 * (letter - letters + 1)) : number * unit;
+    return limit ? limit : GIB;
 }
 
 /* Global, because nftw(3) has no user pointer. */
@@ -162,8 +164,6 @@ static void cache_tell_mesa(struct doctor *doctor)
         cache_says_yes(getenv("MESA_SHADER_CACHE_DISABLE")) ? "MESA_SHADER_CACHE_DISABLE"
         : cache_says_yes(getenv("MESA_GLSL_CACHE_DISABLE")) ? "MESA_GLSL_CACHE_DISABLE"
                                                             : NULL;
-    const char *limit_text = options_variable("MESA_SHADER_CACHE_MAX_SIZE", NULL);
-    const uint64_t limit = limit_text ? cache_size(limit_text, GIB) : GIB;
     if (off) {
         doctor_tell(doctor, VERDICT_PROBLEM, CHECK, "unset it, unless you want that",
                     "%s switches the driver's own cache off: a program without the layer compiles "
@@ -173,7 +173,8 @@ static void cache_tell_mesa(struct doctor *doctor)
         doctor_tell(doctor, VERDICT_PROBLEM, CHECK, "set HOME, or MESA_SHADER_CACHE_DIR",
                     "HOME is not set: the driver has no place for its own cache");
     } else {
-        cache_tell_folder(doctor, folder, cache_measure_mesa(folder), limit ? limit : GIB,
+        cache_tell_folder(doctor, folder, cache_measure_mesa(folder),
+                          cache_limit("MESA_SHADER_CACHE_MAX_SIZE", GIB),
                           "MESA_SHADER_CACHE_MAX_SIZE");
     }
 }
@@ -184,8 +185,6 @@ static void cache_tell_nvidia(struct doctor *doctor)
     const char *named = options_variable("__GL_SHADER_DISK_CACHE_PATH", NULL);
     const char *xdg = options_variable("XDG_CACHE_HOME", NULL);
     const char *home = options_variable("HOME", NULL);
-    const char *limit_text = options_variable("__GL_SHADER_DISK_CACHE_SIZE", NULL);
-    const uint64_t limit = limit_text ? cache_size(limit_text, 1) : GIB;
     const char *on = options_variable("__GL_SHADER_DISK_CACHE", NULL);
     const bool never_cleaned = cache_says_yes(getenv("__GL_SHADER_DISK_CACHE_SKIP_CLEANUP"));
     if (named) {
@@ -210,8 +209,7 @@ static void cache_tell_nvidia(struct doctor *doctor)
     } else {
         cache_tell_folder(doctor, folder, cache_measure(folder),
                           never_cleaned ? UINT64_MAX
-                          : limit       ? limit
-                                        : GIB,
+                                        : cache_limit("__GL_SHADER_DISK_CACHE_SIZE", 1),
                           "__GL_SHADER_DISK_CACHE_SIZE");
     }
 }

@@ -90,3 +90,14 @@ struct child_end doctor_try(void (*work)(void *answer, const void *task), const 
     free(answer);
     return end;
 }
+
+bool doctor_child_died(struct doctor *doctor, const char *check, struct child_end end,
+                       const char *doing)
+{
+    if (end.answered) {
+        return false;
+    }
+    doctor_tell(doctor, VERDICT_PROBLEM, check, "update the driver, or report it to its vendor",
+                "a process that %s %s", doing, end.signal == SIGALRM ? "hangs" : "dies");
+    return true;
+}

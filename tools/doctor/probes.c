@@ -2,7 +2,6 @@
 /* What a device's driver does with a pipeline cache, and the layer with the driver: each tried by
  * itself, in a process of its own. */
 #include <ftw.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,17 +42,6 @@ static void probes_run(void *answer, const void *task)
         setenv("WARMPIPE_DISABLE", "1", 1);
     }
     vulkan_probe(probe_task->kind, probe_task->index, answer);
-}
-
-bool doctor_child_died(struct doctor *doctor, const char *check, struct child_end end,
-                       const char *doing)
-{
-    if (end.answered) {
-        return false;
-    }
-    doctor_tell(doctor, VERDICT_PROBLEM, check, "update the driver, or report it to its vendor",
-                "a process that %s %s", doing, end.signal == SIGALRM ? "hangs" : "dies");
-    return true;
 }
 
 /* What a driver did with one kind of pipeline. */

@@ -5,7 +5,6 @@
  * names the library by a relative path. By that path a manifest is known as one of ours: one of a
  * package has another. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,6 @@
 
 #include "common/files/file.h"
 #include "tools/cli/output.h"
-#include "tools/cli/output_file.h"
 #include "tools/cli/verb.h"
 #include "tools/install/manifests.h"
 
@@ -140,31 +138,14 @@ static bool install_make_folders(struct install *install, const char *path)
     }
 }
 
-/* Whole or not at all: programs may have the old file open. */
-static bool install_replace(const struct install *install, const char *folder, const char *name,
-                            const struct bytes *content, mode_t mode)
-{
-    const struct iovec part = {.iov_base = content->data, .iov_len = content->size};
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const enum status reason = fd < 0 ? status_from_errno(errno) : file_replace(fd, name, &part, 1);
-    const bool done = reason == STATUS_ok && fchmodat(fd, name, mode, 0) == 0;
-    if (!done) {
-        output_message("%s: cannot write '%s/%s': %s (%s)", install->verb, folder, name,
-                       status_text(reason), status_id(reason));
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return done;
-}
-
-/* Puts the content at folder/name, and tells it. */
+/* Puts the content at folder/name. */
 static bool install_put(struct install *install, const char *folder, const char *name,
                         const struct bytes *content, mode_t mode)
 {
+    const struct iovec part = {.iov_base = content->data, .iov_len = content->size};
     char *path = output_format(install->verb, "%s/%s", folder, name);
     const bool done = path && install_make_folders(install, folder) &&
-                      install_replace(install, folder, name, content, mode);
+                      output_file_replace(install->verb, path, mode, &part, 1);
     if (done) {
         install_tell(install, path, "installed");
     }
@@ -255,8 +236,9 @@ static void install_note_folders(const struct install *install)
     if (path && install->made.size > 0) {
         struct bytes all = install_read(path);
         bytes_put(&all, install->made.data, install->made.size);
+        const struct iovec part = {.iov_base = all.data, .iov_len = all.size};
         if (!all.failed) {
-            install_replace(install, install->folder, FOLDERS_NAME, &all, 0644);
+            output_file_replace(install->verb, path, 0644, &part, 1);
         }
         bytes_free(&all);
     }

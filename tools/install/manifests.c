@@ -196,8 +196,7 @@ static void manifests_add_folder(struct search *search, const char *folder)
     int count = scandir(folder, &entries, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
-        size_t length = strlen(name);
-        if (length > 5 && strcmp(name + length - 5, ".json") == 0) {
+        if (text_ends_in(name, ".json")) {
             manifests_add_file(search, folder, name);
         }
         free(entries[i]);

@@ -3,22 +3,21 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/base/digest_set.h"
+#include "common/base/digest.h"
 #include "common/files/file.h"
 #include "common/quota/usage.h"
 #include "common/recipes/merge.h"
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
-#include "tools/cli/output_file.h"
+#include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/recipes/judge.h"
 #include "tools/recipes/recipe_tool.h"
 
-enum { OPTION_APP, OPTION_DIR, EXPORT_JSON, IMPORT_DRY_RUN = EXPORT_JSON, IMPORT_JSON };
+enum { EXPORT_JSON = VERB_DIR + 1, IMPORT_DRY_RUN = EXPORT_JSON, IMPORT_JSON };
 
 static const struct option_spec export_options[] = {
-    [OPTION_APP] = {"app", 0, "NAME", "of this program; needed if there are several"},
-    [OPTION_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
+    [VERB_APP] = {"app", 0, "NAME", "of this program; needed if there are several"},
+    [VERB_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
     [EXPORT_JSON] = {"json", 0, NULL, "results as a JSON document"},
     {NULL, 0, NULL, NULL},
 };
@@ -86,8 +85,8 @@ static int export_app(const struct arguments *arguments, const char *root, const
 
 static int export_run(const struct arguments *arguments)
 {
-    char *root = inventory_root("export", arguments->values[OPTION_DIR]);
-    return recipe_tool_run("export", arguments, root, arguments->values[OPTION_APP], export_app);
+    char *root = inventory_root("export", arguments->values[VERB_DIR]);
+    return recipe_tool_run("export", arguments, root, export_app);
 }
 
 const struct verb verb_export = {
@@ -109,19 +108,12 @@ const struct verb verb_export = {
 };
 
 static const struct option_spec import_options[] = {
-    [OPTION_APP] = {"app", 0, "NAME", "for this program; needed unless there is just one"},
-    [OPTION_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
+    [VERB_APP] = {"app", 0, "NAME", "for this program; needed unless there is just one"},
+    [VERB_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
     [IMPORT_DRY_RUN] = {"dry-run", 'n', NULL, "check FILE, and take nothing"},
     [IMPORT_JSON] = {"json", 0, NULL, "results as a JSON document"},
     {NULL, 0, NULL, NULL},
 };
-
-static struct config import_config(void)
-{
-    struct config config;
-    config_read(config_environment, &config);
-    return config;
-}
 
 /* Bytes of all files in the program's folder, and of the recipes among them. */
 static void measure_program(const char *root, const char *app, uint64_t *ret_all,
@@ -258,7 +250,8 @@ static struct import_news import_compare(const char *root, const char *app,
 static int import_segment(const struct arguments *arguments, const char *root, const char *app,
                           const struct recipe_segment *segment, struct recipe_judge *judge)
 {
-    struct config config = import_config();
+    struct config config;
+    config_read(config_environment, &config);
     const uint64_t max_size = config.max_size;
     config_free(&config);
     const struct recipe_merge_input input = {.segment = segment};
@@ -318,16 +311,16 @@ static int import_file(const struct arguments *arguments, const char *root, cons
 
 static int import_run(const struct arguments *arguments)
 {
-    struct config config = import_config();
+    struct config config;
+    config_read(config_environment, &config);
     const bool read_only = config.read_only;
     config_free(&config);
     if (!arguments->values[IMPORT_DRY_RUN] && read_only) {
-        output_message("import: %s (%s)", status_text(STATUS_read_only),
-                       status_id(STATUS_read_only));
+        output_reason("import", NULL, STATUS_read_only);
         return EXIT_USAGE;
     }
-    char *root = inventory_new_root("import", arguments->values[OPTION_DIR]);
-    return recipe_tool_run("import", arguments, root, arguments->values[OPTION_APP], import_file);
+    char *root = inventory_new_root("import", arguments->values[VERB_DIR]);
+    return recipe_tool_run("import", arguments, root, import_file);
 }
 
 const struct verb verb_import = {

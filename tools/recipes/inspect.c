@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/recipes/inspect.h"
+#include "tools/recipes/recipe_tool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,6 @@
 #include "common/recipes/merge.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/recipes/judge.h"
-#include "tools/recipes/verify.h"
 
 #define DAY_S 86400
 
@@ -40,13 +38,9 @@ const char *inspect_recipes_kind(const void *form, size_t size)
 static void inspect_show_use(struct output *output, const struct recipe_segment *segment,
                              const struct recipe_use *use)
 {
-    char digest[DIGEST_HEX_SIZE];
-    char environment[DIGEST_HEX_SIZE];
     struct recipe_record form;
-    digest_format(use->pipeline, digest);
-    digest_format(use->environment, environment);
     output_open(output, NULL, OUTPUT_ROW);
-    output_text(output, "pipeline", digest);
+    output_digest(output, "pipeline", use->pipeline);
     output_text(output, "kind",
                 recipe_segment_find(segment, RECIPE_FORM, use->pipeline, &form)
                     ? inspect_recipes_kind(form.data, form.size)
@@ -54,7 +48,7 @@ static void inspect_show_use(struct output *output, const struct recipe_segment 
     output_time(output, "last_day", (uint64_t)use->last_day * DAY_S);
     output_number(output, "days", use->days);
     output_number(output, "compile_us", use->compile_us);
-    output_text(output, "environment", environment);
+    output_digest(output, "environment", use->environment);
     output_close(output);
 }
 
@@ -103,10 +97,8 @@ static void inspect_show_code(struct output *output, const struct recipe_segment
     size_t at = SIZE_MAX;
     output_open(output, "code", OUTPUT_TABLE);
     while (recipe_segment_next_of(segment, RECIPE_CODE, &at, &record)) {
-        char digest[DIGEST_HEX_SIZE];
-        digest_format(record.digest, digest);
         output_open(output, NULL, OUTPUT_ROW);
-        output_text(output, "module", digest);
+        output_digest(output, "module", record.digest);
         output_size(output, "size", record.size);
         output_close(output);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/recipes/judge.h"
+#include "tools/recipes/recipe_tool.h"
 
 #include <spirv-tools/libspirv.h>
 #include <stdlib.h>
@@ -155,11 +155,12 @@ bool recipe_judge_accepts(void *user, const struct recipe_record *record)
     return accepts;
 }
 
-static bool judge_find_record(void *user, unsigned kind, struct digest content,
+static bool judge_find_record(void *user, bool is_code, struct digest content,
                               const void **ret_data, size_t *ret_size)
 {
     const struct recipe_judge *judge = user;
-    struct recipe_node *node = recipe_graph_find(judge->graph, kind, content);
+    struct recipe_node *node =
+        recipe_graph_find(judge->graph, is_code ? RECIPE_CODE : RECIPE_FORM, content);
     if (!node || !recipe_graph_load(judge->graph, node)) {
         return false;
     }
@@ -168,23 +169,11 @@ static bool judge_find_record(void *user, unsigned kind, struct digest content,
     return true;
 }
 
-static bool judge_find_form(void *user, struct digest content, const void **ret_form,
-                            size_t *ret_size)
-{
-    return judge_find_record(user, RECIPE_FORM, content, ret_form, ret_size);
-}
-
-static bool judge_find_code(void *user, struct digest content, const void **ret_code,
-                            size_t *ret_size)
-{
-    return judge_find_record(user, RECIPE_CODE, content, ret_code, ret_size);
-}
-
 bool recipe_judge_accepts_pipeline(void *user, const struct recipe_graph *graph,
                                    struct digest pipeline)
 {
     struct recipe_judge *judge = user;
-    const struct replay_source source = {judge_find_form, judge_find_code, judge};
+    const struct replay_source source = {judge_find_record, judge};
     judge->graph = graph;
     if (!judge->check) {
         judge->check = replay_check_new(&source);
@@ -201,11 +190,9 @@ void recipe_judge_show(const struct recipe_judge *judge, struct output *output)
 {
     output_open(output, "refused", OUTPUT_TABLE);
     for (size_t i = 0; i < judge->count; i++) {
-        char digest[DIGEST_HEX_SIZE];
-        digest_format(judge->refusals[i].digest, digest);
         output_open(output, NULL, OUTPUT_ROW);
         output_text(output, "kind", judge->refusals[i].kind);
-        output_text(output, "digest", digest);
+        output_digest(output, "digest", judge->refusals[i].digest);
         output_text(output, "reason", judge->refusals[i].reason);
         output_close(output);
     }

@@ -29,7 +29,7 @@ static void ignore_item(const struct inventory_item *item, void *user)
 static char *find_only_app(const char *verb, const char *root)
 {
     struct inventory_apps apps;
-    if (!inventory_apps(verb, root, &apps)) {
+    if (!inventory_apps(verb, root, NULL, &apps)) {
         return NULL;
     }
     /* A folder without our files belongs to no program: 'run --dir' keeps the driver's cache here.
@@ -68,9 +68,9 @@ static char *find_app(const char *verb, const char *root, const char *option)
 }
 
 int recipe_tool_run(const char *verb, const struct arguments *arguments, char *root,
-                    const char *app, recipe_tool_work *work)
+                    recipe_tool_work *work)
 {
-    char *meant = root ? find_app(verb, root, app) : NULL;
+    char *meant = root ? find_app(verb, root, arguments->values[VERB_APP]) : NULL;
     const int status = meant ? work(arguments, root, meant) : EXIT_USAGE;
     free(meant);
     free(root);
@@ -126,8 +126,7 @@ void recipe_tool_name_damage(const char *verb, const char *path,
                              const struct recipe_merge_counts *counts)
 {
     if (counts->damaged > 0) {
-        output_message("%s: '%s': %s (%s)", verb, path, status_text(STATUS_bad_record),
-                       status_id(STATUS_bad_record));
+        output_reason(verb, path, STATUS_bad_record);
     }
 }
 
@@ -174,11 +173,6 @@ static bool environment_is_of(const struct recipes *recipes, struct digest diges
     return is_it;
 }
 
-static int compare_pipeline_digests(const void *left, const void *right)
-{
-    return digest_compare(*(const struct digest *)left, *(const struct digest *)right);
-}
-
 uint64_t recipe_tool_count_pipelines(const struct recipes *recipes,
                                      const struct driver_identity *identity)
 {
@@ -195,15 +189,9 @@ uint64_t recipe_tool_count_pipelines(const struct recipes *recipes,
             pipelines[count++] = uses[i].pipeline;
         }
     }
-    uint64_t different = 0;
-    if (count > 0) {
-        qsort(pipelines, count, sizeof *pipelines, compare_pipeline_digests);
-        for (size_t i = 0; i < count; i++) {
-            different += i == 0 || !digest_equal(pipelines[i], pipelines[i - 1]);
-        }
-    }
+    count = digest_sort(pipelines, count);
     free(pipelines);
-    return different;
+    return count;
 }
 
 uint64_t recipe_tool_compile_ns(const struct recipes *recipes)

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/recipes/verify.h"
+#include "tools/recipes/recipe_tool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/files/file.h"
 #include "common/recipes/recipes.h"
-#include "tools/recipes/judge.h"
 
 /* Files beside that keep a descriptor. */
 #define MAX_OPEN_FDS 64
 
 bool verify_recipes_has_our_name(const char *name)
 {
-    const size_t length = strlen(name);
-    const size_t suffix = sizeof RECIPE_SUFFIX - 1;
-    return length > suffix && strcmp(name + length - suffix, RECIPE_SUFFIX) == 0;
+    return text_ends_in(name, RECIPE_SUFFIX);
 }
 
 bool verify_recipes_is_one(int directory_fd, const char *name)
@@ -91,14 +89,12 @@ static bool verify_add_files(struct verify_recipes *recipes, int directory_fd, c
     bool enough_memory = !only || verify_add_file(recipes, directory_fd, only, true);
     DIR *listing = listing_open(directory_fd, ".");
     const char *name;
-    while (enough_memory && listing && (name = listing_next(listing))) {
+    while (enough_memory && (name = listing_next(listing))) {
         if (verify_recipes_has_our_name(name) && (!only || strcmp(name, only) != 0)) {
             enough_memory = verify_add_file(recipes, directory_fd, name, !only);
         }
     }
-    if (listing) {
-        closedir(listing);
-    }
+    listing_close(listing);
     return enough_memory;
 }
 
@@ -160,19 +156,13 @@ void verify_recipes_close(struct verify_recipes *recipes)
     free(recipes);
 }
 
-static int compare_used_pipelines(const void *left, const void *right)
-{
-    return digest_compare(((const struct recipe_use *)left)->pipeline,
-                          ((const struct recipe_use *)right)->pipeline);
-}
-
 /* Counts each pipeline that is used in a known environment once. */
 static void count_pipelines(struct verify_recipes *recipes, struct recipe_uses *uses,
                             struct recipe_merge_counts *counts)
 {
     const struct recipe_graph *graph = &recipes->graph;
     if (uses->count > 0) {
-        qsort(uses->uses, uses->count, sizeof *uses->uses, compare_used_pipelines);
+        qsort(uses->uses, uses->count, sizeof *uses->uses, digest_order);
     }
     const struct recipe_use *last = NULL;
     for (size_t i = 0; i < uses->count; i++) {

@@ -11,7 +11,7 @@
 #include "common/recipes/recipes.h"
 #include "tools/remote/object.h"
 #include "tools/remote/session.h"
-#include "tools/warm/warm_offer.h"
+#include "tools/warm/warm_report.h"
 
 /* Parts that are taken at once: as many as one save merges. */
 #define PULL_PARTS 16
@@ -265,7 +265,7 @@ static bool pull_recipes(struct session *session, const char *app)
         }
         state_set_taken(&remote->state, path, &taken);
         if (session->coverage) {
-            warm_offer(session->root, app, &session->devices, session->coverage);
+            warm_coverage_ask(session->coverage, session->root, app, &session->devices);
         }
     }
     session_tell(session, app, &head, "",

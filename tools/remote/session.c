@@ -140,7 +140,7 @@ bool session_apps_here(struct session *session, const char *const *names, int co
     if (count > 0) {
         return session_add_named(session, names, count);
     }
-    if (!inventory_apps(session->remote.verb, session->root, &apps)) {
+    if (!inventory_apps(session->remote.verb, session->root, NULL, &apps)) {
         return false;
     }
     for (size_t i = 0; i < apps.count; i++) {

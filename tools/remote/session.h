@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 #include "tools/cli/output.h"
-#include "tools/recipes/judge.h"
+#include "tools/recipes/recipe_tool.h"
 #include "tools/remote/remote.h"
 #include "tools/vulkan/vulkan_loader.h"
-#include "tools/warm/warm_coverage.h"
+#include "tools/warm/warm_report.h"
 
 struct session {
     struct remote remote;

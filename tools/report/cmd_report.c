@@ -9,17 +9,15 @@
 #include "common/recipes/recipes.h"
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
-#include "tools/cli/output_file.h"
 #include "tools/cli/verb.h"
-#include "tools/recipes/inspect.h"
+#include "tools/recipes/recipe_tool.h"
 #include "tools/report/report.h"
-#include "tools/report/report_page.h"
 
-enum { OPTION_APP, OPTION_DIR, OPTION_HTML, OPTION_JSON };
+enum { OPTION_HTML = VERB_DIR + 1, OPTION_JSON };
 
 static const struct option_spec options[] = {
-    [OPTION_APP] = VERB_APP_OPTION,
-    [OPTION_DIR] = VERB_DIR_OPTION,
+    [VERB_APP] = VERB_APP_OPTION,
+    [VERB_DIR] = VERB_DIR_OPTION,
     [OPTION_HTML] = {"html", 0, "FILE", "write a page with timelines; -: to standard output"},
     [OPTION_JSON] = VERB_JSON_OPTION,
     {NULL, 0, NULL, NULL},
@@ -94,10 +92,8 @@ static void report_show_pipelines(struct output *output, const struct report_pro
     output_open(output, "dearest_pipelines", OUTPUT_TABLE);
     for (size_t i = 0; i < program->pipeline_count; i++) {
         const struct report_pipeline *pipeline = &program->pipelines[i];
-        char digest[DIGEST_HEX_SIZE];
-        digest_format(pipeline->digest, digest);
         output_open(output, NULL, OUTPUT_ROW);
-        output_text(output, "digest", digest);
+        output_digest(output, "digest", pipeline->digest);
         output_text(output, "kind", pipeline->kind);
         output_duration(output, is_traced ? "cold" : "compile", pipeline->cold_ns);
         if (is_traced) {
@@ -186,8 +182,8 @@ static void report_add_trace(struct report_sources *sources, const char *path)
     sources->misused |= verdict == TRACE_ALIEN;
     sources->found |= verdict == TRACE_DAMAGED;
     if (verdict != TRACE_WHOLE) {
-        const enum status reason = verdict == TRACE_ALIEN ? STATUS_not_a_trace : STATUS_bad_trace;
-        output_message("report: '%s': %s (%s)", path, status_text(reason), status_id(reason));
+        output_reason("report", path,
+                      verdict == TRACE_ALIEN ? STATUS_not_a_trace : STATUS_bad_trace);
     }
 }
 
@@ -200,7 +196,7 @@ static int report_traces(const struct arguments *arguments, char *const *paths)
     }
     trace_runs_finish(&sources.runs);
     int status = EXIT_USAGE;
-    const char *app = arguments->values[OPTION_APP];
+    const char *app = arguments->values[VERB_APP];
     if (!sources.runs.failed) {
         report_of_runs(&sources.runs, app, &report);
     }
@@ -254,7 +250,7 @@ static bool report_is_damage(const char *app, enum status reason)
 {
     const bool is_damage = reason != STATUS_ok && reason != STATUS_no_file;
     if (is_damage) {
-        output_message("report: '%s': %s (%s)", app, status_text(reason), status_id(reason));
+        output_reason("report", app, reason);
     }
     return is_damage;
 }
@@ -310,8 +306,7 @@ static int report_run(const struct arguments *arguments)
     if (from_environment[0] && *from_environment[0]) {
         return report_traces(arguments, from_environment);
     }
-    return inventory_run("report", arguments, arguments->values[OPTION_DIR],
-                         arguments->values[OPTION_APP], report_inventory);
+    return inventory_run("report", arguments, report_inventory);
 }
 
 const struct verb verb_report = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/html.h"
+#include "tools/report/report.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

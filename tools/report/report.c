@@ -74,7 +74,7 @@ static int report_compare_costs(const void *left, const void *right)
 {
     const uint64_t a = report_cost(left);
     const uint64_t b = report_cost(right);
-    return a == b ? trace_compare_digests(left, right) : a > b ? -1 : 1;
+    return a == b ? digest_order(left, right) : a > b ? -1 : 1;
 }
 
 /* Merges entries of the same pipeline. Gives how many are left. */
@@ -82,7 +82,7 @@ static size_t report_fold(struct report_pipeline *pipelines, size_t count)
 {
     size_t kept = 0;
     if (count > 0) {
-        qsort(pipelines, count, sizeof *pipelines, trace_compare_digests);
+        qsort(pipelines, count, sizeof *pipelines, digest_order);
     }
     for (size_t i = 0; i < count; i++) {
         struct report_pipeline *last = kept > 0 ? &pipelines[kept - 1] : NULL;

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/bytes.h"
 #include "common/files/program.h"
 #include "tools/report/trace_runs.h"
 
@@ -18,7 +19,7 @@
 #define REPORT_MAX_PROGRAMS 32
 
 struct report_pipeline {
-    struct digest digest; /* first, for trace_compare_digests */
+    struct digest digest; /* first, for digest_order */
     const char *kind;     /* borrowed */
     uint64_t cold_ns;     /* compiled; 0: unknown */
     uint64_t warm_ns;
@@ -75,5 +76,66 @@ double report_ratio(const struct report_program *program);
 
 /* The same by the clock: while any thread created pipelines. */
 double report_clock_ratio(const struct report_program *program);
+
+/* ---- The page: a report as one HTML document that needs nothing else. Its markup, style and
+ * script are page.html, page.css and page.js; codegen/report.py puts them into the program ---- */
+
+/* The page, cut where the title, the body and the timelines go; written by codegen/report.py. */
+struct report_piece {
+    const unsigned char *data;
+    size_t size;
+};
+#define REPORT_PIECES 4
+extern const struct report_piece report_pieces[REPORT_PIECES];
+
+/* Appends the page. Lack of memory: page->failed. */
+void report_page(struct bytes *page, const struct report *report, const struct trace_runs *runs);
+
+/* The spans that a timeline shows; of more the shortest are left out. */
+#define REPORT_MAX_SPANS 20000
+
+/* The spans of a report for the page's script, and what its colours mean: one JSON document for all
+ * programs (report_timelines.c):
+ *
+ *     {"kinds":[…],"names":[…],"programs":[{"digests":[…],"runs":[
+ *         {"lanes":[{"name":"…","rows":1}],"spans":[…]}]}]}
+ *
+ * The runs are those of report_shown. "spans" has seven numbers
+ * for each: lane, row, start, duration, kind, name, digest; the times in ns, from the run's
+ * begin; the last three are places in the lists, digest from 1 on, 0: none. */
+void report_timelines(struct bytes *json, const struct report *report,
+                      const struct trace_runs *runs);
+
+/* How many spans of a run its timeline shows. */
+size_t report_timelines_shown(const struct trace_run *run);
+
+/* ---- HTML, appended to bytes; figures and bars as the page shows them: html.c. Lack of memory:
+ * bytes.failed. Thread-safe ---- */
+
+/* Appends the format as it stands. Each %s in it is replaced by a text that is escaped for elements
+ * and for attributes in quotes, so nothing in a file can become markup. Control characters, and
+ * bytes that are not UTF-8, become U+FFFD. The format may hold no other conversion than %s. */
+void html_put(struct bytes *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A JSON document for a <script type="application/json">: nothing in it can end the element. */
+void html_put_json(struct bytes *out, const struct bytes *json);
+
+/* A bar: segments side by side, each in the colour of its kind, `whole` being the width of the bar.
+ * It shows without the page's script. */
+struct html_segment {
+    const char *kind; /* a class of page.css */
+    uint64_t part;
+};
+void html_put_bar(struct bytes *out, const struct html_segment *segments, size_t count,
+                  uint64_t whole);
+
+/* A number as a reader wants it. */
+struct html_figure {
+    char text[48];
+};
+struct html_figure html_duration(uint64_t nanoseconds);         /* "812 ms", "1.24 s" */
+struct html_figure html_size(uint64_t bytes);                   /* "1.50 MiB" */
+struct html_figure html_count(uint64_t number);                 /* "12,345" */
+struct html_figure html_percent(uint64_t part, uint64_t whole); /* "98.4 %"; whole 0: "–" */
 
 #endif

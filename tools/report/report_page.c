@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/report_page.h"
+#include "tools/report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,8 +8,6 @@
 
 #include "common/base/machine.h"
 #include "common/base/text.h"
-#include "tools/report/html.h"
-#include "tools/report/report_timelines.h"
 
 static const char *page_or_unknown(const char *text)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/report_timelines.h"
+#include "tools/report/report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,14 +110,7 @@ static bool timelines_list_digests(const struct selection *selections, size_t co
             }
         }
     }
-    qsort(digests.all, digests.count, sizeof *digests.all, trace_compare_digests);
-    size_t kept = 0;
-    for (size_t i = 0; i < digests.count; i++) {
-        if (kept == 0 || !digest_equal(digests.all[kept - 1], digests.all[i])) {
-            digests.all[kept++] = digests.all[i];
-        }
-    }
-    digests.count = kept;
+    digests.count = digest_sort(digests.all, digests.count);
     *ret_digests = digests;
     return true;
 }
@@ -126,7 +119,7 @@ static uint64_t timelines_place_of(const struct digests *digests, const struct t
 {
     const struct digest *found = timelines_has_digest(span)
                                      ? bsearch(&span->digest, digests->all, digests->count,
-                                               sizeof *digests->all, trace_compare_digests)
+                                               sizeof *digests->all, digest_order)
                                      : NULL;
     return found ? (uint64_t)(found - digests->all) + 1 : 0;
 }

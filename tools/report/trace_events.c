@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/trace_events.h"
+#include "tools/report/trace_runs.h"
 
 #include <string.h>
 
@@ -17,13 +17,6 @@ const char *trace_result_name(enum trace_result result)
 #undef TRACE_RESULT_NAME
     };
     return names[result];
-}
-
-int trace_compare_digests(const void *left, const void *right)
-{
-    const struct digest *a = left;
-    const struct digest *b = right;
-    return digest_compare(*a, *b);
 }
 
 static enum trace_result events_result_by_name(const char *name)

@@ -5,8 +5,35 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "tools/vulkan/small_pipeline.h"
 #include "tools/vulkan/vulkan_loader.h"
+
+/* Shaders that do nothing. */
+/* clang-format off */
+#define SHADER_HEAD                                                                                \
+    0x07230203, 0x00010000, 0, 6, 0,     /* SPIR-V 1.0, ids below 6 */                             \
+    2 << 16 | 17, 1,                     /* OpCapability Shader */                                 \
+    3 << 16 | 14, 0, 1                   /* OpMemoryModel Logical GLSL450 */
+#define SHADER_ENTRY(model)                                                                        \
+    5 << 16 | 15, model, 4, 0x6e69616d, 0 /* OpEntryPoint model %4 "main" */
+#define SHADER_BODY                                                                                \
+    2 << 16 | 19, 2,                     /* %2 = OpTypeVoid */                                     \
+    3 << 16 | 33, 3, 2,                  /* %3 = OpTypeFunction %2 */                              \
+    5 << 16 | 54, 2, 4, 0, 3,            /* %4 = OpFunction %2 None %3 */                          \
+    2 << 16 | 248, 5,                    /* %5 = OpLabel */                                        \
+    1 << 16 | 253, 1 << 16 | 56          /* OpReturn, OpFunctionEnd */
+
+static const uint32_t compute_shader[] = {
+    SHADER_HEAD, SHADER_ENTRY(5),
+    6 << 16 | 16, 4, 17, 1, 1, 1,        /* OpExecutionMode %4 LocalSize 1 1 1 */
+    SHADER_BODY,
+};
+static const uint32_t vertex_shader[] = {SHADER_HEAD, SHADER_ENTRY(0), SHADER_BODY};
+static const uint32_t fragment_shader[] = {
+    SHADER_HEAD, SHADER_ENTRY(4),
+    3 << 16 | 16, 4, 7,                  /* OpExecutionMode %4 OriginUpperLeft */
+    SHADER_BODY,
+};
+/* clang-format on */
 
 #define MAX_FAMILIES 16
 
@@ -27,9 +54,12 @@ struct probe {
     struct vulkan_loader loader;
     VkPhysicalDevice physical_device;
     VkDevice device;
-    struct small_pipeline objects;
     bool is_graphics;
     bool feedback; /* creation feedback may be requested */
+    /* What the pipeline is made of: Vulkan 1.0, a render pass without attachments. */
+    VkShaderModule modules[2]; /* of the compute stage; or of vertex and fragment */
+    VkPipelineLayout layout;
+    VkRenderPass render_pass; /* of a graphics pipeline */
 };
 
 #define GET(probe, name) ((PFN_##name)vulkan_loader_get(&(probe)->loader, #name))
@@ -125,6 +155,126 @@ static PFN_vkVoidFunction probe_get_command(struct probe *probe, const char *nam
 
 #define GET_DEVICE(probe, name) ((PFN_##name)probe_get_command(probe, #name))
 
+/* Creates what the pipeline is made of. */
+static VkResult probe_create_objects(struct probe *probe)
+{
+    const struct {
+        const uint32_t *code;
+        size_t size;
+    } shaders[][2] = {
+        {{compute_shader, sizeof compute_shader}},
+        {{vertex_shader, sizeof vertex_shader}, {fragment_shader, sizeof fragment_shader}},
+    };
+    const VkPipelineLayoutCreateInfo layout = {.sType =
+                                                   VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+    VkResult result =
+        GET_DEVICE(probe, vkCreatePipelineLayout)(probe->device, &layout, NULL, &probe->layout);
+    for (int i = 0; result == VK_SUCCESS && i <= probe->is_graphics; i++) {
+        const VkShaderModuleCreateInfo module = {
+            .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+            .codeSize = shaders[probe->is_graphics][i].size,
+            .pCode = shaders[probe->is_graphics][i].code,
+        };
+        result = GET_DEVICE(probe, vkCreateShaderModule)(probe->device, &module, NULL,
+                                                         &probe->modules[i]);
+    }
+    const VkSubpassDescription subpass = {.pipelineBindPoint = VK_PIPELINE_BIND_POINT_GRAPHICS};
+    const VkRenderPassCreateInfo pass = {
+        .sType = VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO,
+        .subpassCount = 1,
+        .pSubpasses = &subpass,
+    };
+    return result == VK_SUCCESS && probe->is_graphics
+               ? GET_DEVICE(probe, vkCreateRenderPass)(probe->device, &pass, NULL,
+                                                       &probe->render_pass)
+               : result;
+}
+
+static void probe_destroy_objects(struct probe *probe)
+{
+    GET_DEVICE(probe, vkDestroyRenderPass)(probe->device, probe->render_pass, NULL);
+    for (int i = 0; i < 2; i++) {
+        GET_DEVICE(probe, vkDestroyShaderModule)(probe->device, probe->modules[i], NULL);
+    }
+    GET_DEVICE(probe, vkDestroyPipelineLayout)(probe->device, probe->layout, NULL);
+}
+
+static VkPipelineShaderStageCreateInfo probe_stage(VkShaderStageFlagBits stage,
+                                                   VkShaderModule module)
+{
+    return (VkPipelineShaderStageCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+        .stage = stage,
+        .module = module,
+        .pName = "main",
+    };
+}
+
+static VkResult probe_create_compute(struct probe *probe, VkPipelineCache cache, const void *next,
+                                     VkPipeline *ret_pipeline)
+{
+    const VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .pNext = next,
+        .stage = probe_stage(VK_SHADER_STAGE_COMPUTE_BIT, probe->modules[0]),
+        .layout = probe->layout,
+        .basePipelineIndex = -1,
+    };
+    return GET_DEVICE(probe, vkCreateComputePipelines)(probe->device, cache, 1, &info, NULL,
+                                                       ret_pipeline);
+}
+
+static VkResult probe_create_graphics(struct probe *probe, VkPipelineCache cache, const void *next,
+                                      VkPipeline *ret_pipeline)
+{
+    const VkPipelineShaderStageCreateInfo stages[] = {
+        probe_stage(VK_SHADER_STAGE_VERTEX_BIT, probe->modules[0]),
+        probe_stage(VK_SHADER_STAGE_FRAGMENT_BIT, probe->modules[1]),
+    };
+    const VkPipelineVertexInputStateCreateInfo vertices = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_VERTEX_INPUT_STATE_CREATE_INFO};
+    const VkPipelineInputAssemblyStateCreateInfo assembly = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO,
+        .topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST,
+    };
+    const VkViewport viewport = {.width = 1, .height = 1, .maxDepth = 1};
+    const VkRect2D scissor = {.extent = {1, 1}};
+    const VkPipelineViewportStateCreateInfo viewports = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_VIEWPORT_STATE_CREATE_INFO,
+        .viewportCount = 1,
+        .pViewports = &viewport,
+        .scissorCount = 1,
+        .pScissors = &scissor,
+    };
+    const VkPipelineRasterizationStateCreateInfo rasterization = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_RASTERIZATION_STATE_CREATE_INFO,
+        .lineWidth = 1,
+    };
+    const VkPipelineMultisampleStateCreateInfo samples = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO,
+        .rasterizationSamples = VK_SAMPLE_COUNT_1_BIT,
+    };
+    const VkPipelineColorBlendStateCreateInfo blend = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_COLOR_BLEND_STATE_CREATE_INFO};
+    const VkGraphicsPipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO,
+        .pNext = next,
+        .stageCount = 2,
+        .pStages = stages,
+        .pVertexInputState = &vertices,
+        .pInputAssemblyState = &assembly,
+        .pViewportState = &viewports,
+        .pRasterizationState = &rasterization,
+        .pMultisampleState = &samples,
+        .pColorBlendState = &blend,
+        .layout = probe->layout,
+        .renderPass = probe->render_pass,
+        .basePipelineIndex = -1,
+    };
+    return GET_DEVICE(probe, vkCreateGraphicsPipelines)(probe->device, cache, 1, &info, NULL,
+                                                        ret_pipeline);
+}
+
 /* Creates the pipeline, and destroys it again. *ret_hit: the driver says that the cache had it. */
 static VkResult probe_compile(struct probe *probe, VkPipelineCache cache, uint64_t *ret_ns,
                               bool *ret_hit, struct probe_result *result)
@@ -140,7 +290,8 @@ static VkResult probe_compile(struct probe *probe, VkPipelineCache cache, uint64
     const void *next = probe->feedback ? &feedback : NULL;
     VkPipeline pipeline = VK_NULL_HANDLE;
     const uint64_t start = clock_now_ns();
-    const VkResult made = small_pipeline_create(&probe->objects, cache, next, &pipeline);
+    const VkResult made = (probe->is_graphics ? probe_create_graphics : probe_create_compute)(
+        probe, cache, next, &pipeline);
     *ret_ns = clock_now_ns() - start;
     GET_DEVICE(probe, vkDestroyPipeline)(probe->device, pipeline, NULL);
     result->tells_hits = whole.flags & VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT;
@@ -172,35 +323,6 @@ static VkResult probe_save(struct probe *probe, VkPipelineCache cache, void **re
                      : result;
 }
 
-static void probe_round_trip(struct probe *probe, struct probe_result *result)
-{
-    VkPipelineCache cold = VK_NULL_HANDLE;
-    VkPipelineCache warm = VK_NULL_HANDLE;
-    void *data = NULL;
-    size_t size = 0;
-    VkResult status = probe_new_cache(probe, NULL, 0, &cold);
-    if (status == VK_SUCCESS) {
-        status = probe_compile(probe, cold, &result->cold_ns, &result->cold_hit, result);
-    }
-    if (status == VK_SUCCESS) {
-        result->step = PROBE_SAVE;
-        status = probe_save(probe, cold, &data, &size);
-        result->data_size = size;
-    }
-    if (status == VK_SUCCESS) {
-        result->step = PROBE_LOAD;
-        status = probe_new_cache(probe, data, size, &warm);
-    }
-    if (status == VK_SUCCESS) {
-        status = probe_compile(probe, warm, &result->warm_ns, &result->hit, result);
-    }
-    result->step = status == VK_SUCCESS ? PROBE_DONE : result->step;
-    result->result = status;
-    GET_DEVICE(probe, vkDestroyPipelineCache)(probe->device, cold, NULL);
-    GET_DEVICE(probe, vkDestroyPipelineCache)(probe->device, warm, NULL);
-    free(data);
-}
-
 /* Bytes of a cache's data; 0: the driver does not tell. */
 static uint64_t probe_cache_size(struct probe *probe, VkPipelineCache cache)
 {
@@ -211,7 +333,43 @@ static uint64_t probe_cache_size(struct probe *probe, VkPipelineCache cache)
     return result == VK_SUCCESS ? size : 0;
 }
 
-static void probe_merge(struct probe *probe, struct probe_result *result)
+/* Gives what the first cache holds to a second one, which must then have the pipeline. */
+static VkResult probe_reload(struct probe *probe, VkPipelineCache caches[2],
+                             struct probe_result *result)
+{
+    void *data = NULL;
+    size_t size = 0;
+    result->step = PROBE_SAVE;
+    VkResult status = probe_save(probe, caches[0], &data, &size);
+    result->data_size = size;
+    if (status == VK_SUCCESS) {
+        result->step = PROBE_LOAD;
+        status = probe_new_cache(probe, data, size, &caches[1]);
+    }
+    if (status == VK_SUCCESS) {
+        status = probe_compile(probe, caches[1], &result->warm_ns, &result->hit, result);
+    }
+    free(data);
+    return status;
+}
+
+static VkResult probe_merge(struct probe *probe, VkPipelineCache caches[2],
+                            struct probe_result *result)
+{
+    result->step = PROBE_MERGE;
+    result->data_size = probe_cache_size(probe, caches[0]);
+    VkResult status = probe_new_cache(probe, NULL, 0, &caches[1]);
+    if (status == VK_SUCCESS) {
+        status = GET_DEVICE(probe, vkMergePipelineCaches)(probe->device, caches[1], 1, &caches[0]);
+        result->merged_size = probe_cache_size(probe, caches[1]);
+        result->left_size = probe_cache_size(probe, caches[0]);
+    }
+    return status;
+}
+
+/* Compiles into a first cache, for one of the two above. */
+static VkResult probe_try_caches(struct probe *probe, enum probe_kind kind,
+                                 struct probe_result *result)
 {
     VkPipelineCache caches[2] = {VK_NULL_HANDLE, VK_NULL_HANDLE};
     VkResult status = probe_new_cache(probe, NULL, 0, &caches[0]);
@@ -219,44 +377,26 @@ static void probe_merge(struct probe *probe, struct probe_result *result)
         status = probe_compile(probe, caches[0], &result->cold_ns, &result->cold_hit, result);
     }
     if (status == VK_SUCCESS) {
-        result->step = PROBE_MERGE;
-        result->data_size = probe_cache_size(probe, caches[0]);
-        status = probe_new_cache(probe, NULL, 0, &caches[1]);
+        status = (kind == PROBE_MERGING ? probe_merge : probe_reload)(probe, caches, result);
     }
-    if (status == VK_SUCCESS) {
-        status = GET_DEVICE(probe, vkMergePipelineCaches)(probe->device, caches[1], 1, &caches[0]);
-        result->merged_size = probe_cache_size(probe, caches[1]);
-        result->left_size = probe_cache_size(probe, caches[0]);
-    }
-    result->step = status == VK_SUCCESS ? PROBE_DONE : result->step;
-    result->result = status;
     GET_DEVICE(probe, vkDestroyPipelineCache)(probe->device, caches[0], NULL);
     GET_DEVICE(probe, vkDestroyPipelineCache)(probe->device, caches[1], NULL);
-}
-
-static void probe_create_one(struct probe *probe, struct probe_result *result)
-{
-    result->result =
-        probe_compile(probe, VK_NULL_HANDLE, &result->cold_ns, &result->cold_hit, result);
-    result->step = result->result == VK_SUCCESS ? PROBE_DONE : PROBE_PIPELINE;
+    return status;
 }
 
 static void probe_run(struct probe *probe, enum probe_kind kind, struct probe_result *result)
 {
-    static void (*const parts[])(struct probe * probe, struct probe_result * result) = {
-        [PROBE_COMPUTE] = probe_round_trip,
-        [PROBE_GRAPHICS] = probe_round_trip,
-        [PROBE_MERGING] = probe_merge,
-        [PROBE_CREATE] = probe_create_one,
-    };
     result->prefers_own = probe_prefers_own_cache(probe);
     result->step = PROBE_PIPELINE;
-    result->result = small_pipeline_open(&probe->objects, probe->device,
-                                         GET(probe, vkGetDeviceProcAddr), probe->is_graphics);
-    if (result->result == VK_SUCCESS) {
-        parts[kind](probe, result);
+    VkResult status = probe_create_objects(probe);
+    if (status == VK_SUCCESS) {
+        status = kind == PROBE_CREATE ? probe_compile(probe, VK_NULL_HANDLE, &result->cold_ns,
+                                                      &result->cold_hit, result)
+                                      : probe_try_caches(probe, kind, result);
     }
-    small_pipeline_close(&probe->objects);
+    result->step = status == VK_SUCCESS ? PROBE_DONE : result->step;
+    result->result = status;
+    probe_destroy_objects(probe);
     GET_DEVICE(probe, vkDestroyDevice)(probe->device, NULL);
 }
 

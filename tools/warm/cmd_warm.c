@@ -18,7 +18,6 @@
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/warm/warm_coverage.h"
 #include "tools/warm/warm_report.h"
 #include "tools/warm/warm_watch.h"
 
@@ -75,9 +74,9 @@ static bool warm_parse_number(const char *name, const char *text, uint64_t least
     if (!text) {
         return true;
     }
-    char *end;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (text[strspn(text, "0123456789")] != '\0' || *end || value < least || value > most) {
+    const char *end = text;
+    uint64_t value;
+    if (!text_parse_digits(&end, most, &value) || *end || value < least) {
         output_message("warm: --%s: '%s' is not a number from %llu to %llu", name, text,
                        (unsigned long long)least, (unsigned long long)most);
         return false;
@@ -113,31 +112,14 @@ static bool warm_parse(const struct arguments *arguments, struct warming *warmin
 /* Whether there is a cache that the layer would load. */
 static bool warm_has_cache(const struct warm_target *target)
 {
-    const struct store_options request = {
-        .root = target->root,
-        .app = target->app,
-        .max_blob = target->max_blob,
-        .read_only = true,
-    };
     struct store_blob blob;
-    struct store *store = store_open(&request, &target->identity);
+    struct store *store = warm_target_store(target, true);
     const bool has = store && store_load(store, &blob) == STATUS_ok;
     if (has) {
         store_blob_free(&blob);
     }
     store_close(store);
     return has;
-}
-
-/* How many of the recipes are for the target. */
-static size_t warm_count_items(const struct warm_target *target)
-{
-    const struct warm_recipes *recipes = target->recipes;
-    size_t count = 0;
-    for (size_t i = 0; i < recipes->item_count; i++) {
-        count += warm_target_has(target, recipes->environments[recipes->items[i].environment]);
-    }
-    return count;
 }
 
 /* Where there is something to do, does it. */
@@ -190,7 +172,7 @@ static void warm_identity(struct warming *warming, const char *app,
     struct warm_report report = {
         .app = app,
         .device = identity->device_name,
-        .total = warm_count_items(&target),
+        .total = warm_target_count(&target),
     };
     if (report.total > 0) {
         warm_one(warming, &target, &report);
@@ -317,7 +299,7 @@ static bool warm_all(struct warming *warming)
     if (warming->arguments->operand_count > 0) {
         return fine;
     }
-    if (!inventory_find("warm", warming->root, app, &apps)) {
+    if (!inventory_apps("warm", warming->root, app, &apps)) {
         return false;
     }
     if (apps.count == 0) {
@@ -374,7 +356,7 @@ static int warm_main(const struct arguments *arguments)
     options_read_config(&warming.config);
     warming.root = root;
     if (warming.config.read_only) {
-        output_message("warm: %s (%s)", status_text(STATUS_read_only), status_id(STATUS_read_only));
+        output_reason("warm", NULL, STATUS_read_only);
     } else {
         status = warm_run(&warming);
     }

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/warm/warm_coverage.h"
+#include "tools/warm/warm_report.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/base/clock.h"
+#include "tools/warm/warm_watch.h"
+
+/* Longest time that a driver may take that is only asked, nanoseconds. */
+#define COVERAGE_TIMEOUT_NS (30 * CLOCK_S)
 
 struct warm_coverage_row {
     char *app;
@@ -54,6 +60,51 @@ void warm_coverage_add(struct warm_coverage *coverage, const struct warm_report 
             coverage_add_row(coverage, report, shared->lacks.names[i], counts->lacking[i], 0);
         }
     }
+}
+
+static void coverage_ask(const struct warm_target *target, struct warm_shared *shared,
+                         struct warm_coverage *coverage)
+{
+    struct warm_report report = {
+        .app = target->app,
+        .device = target->identity.device_name,
+        .total = warm_target_count(target),
+    };
+    struct warm_probe none = {.pid = 0};
+    struct warm_progress progress;
+    if (report.total > 0) {
+        warm_shared_reset(shared);
+        warm_progress_begin(&progress, target->app, target->identity.device_name, report.total);
+        warm_watch_run(target, shared, &none, &progress);
+        warm_report_take(&report, shared, true);
+        warm_coverage_add(coverage, &report, shared);
+    }
+}
+
+void warm_coverage_ask(struct warm_coverage *coverage, const char *root, const char *app,
+                       const struct vulkan_devices *devices)
+{
+    struct warm_recipes recipes;
+    if (devices->count == 0 || !warm_recipes_open(root, app, NULL, &recipes)) {
+        return;
+    }
+    struct warm_shared *shared = warm_shared_new(recipes.item_count);
+    for (uint32_t i = 0; shared && i < devices->count; i++) {
+        struct warm_target target = {
+            .root = root,
+            .app = app,
+            .recipes = &recipes,
+            .identity = devices->identities[i],
+            .digest = identity_digest(&devices->identities[i]),
+            .device = i,
+            .jobs = 1,
+            .timeout_ns = COVERAGE_TIMEOUT_NS,
+            .offer_only = true,
+        };
+        coverage_ask(&target, shared, coverage);
+    }
+    warm_shared_delete(shared);
+    warm_recipes_close(&recipes);
 }
 
 static void coverage_show_table(const struct warm_coverage *coverage, struct output *output,

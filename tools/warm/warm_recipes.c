@@ -9,15 +9,9 @@
 #include <sys/stat.h>
 
 #include "tools/cli/output.h"
-#include "tools/recipes/judge.h"
+#include "tools/recipes/recipe_tool.h"
 
 /* Opening files. */
-
-static bool warm_recipes_fail(const char *path, enum status reason)
-{
-    output_message("warm: '%s': %s (%s)", path, status_text(reason), status_id(reason));
-    return false;
-}
 
 static bool warm_recipes_no_memory(void)
 {
@@ -46,7 +40,10 @@ static bool warm_recipes_open_file(struct warm_recipes *recipes, const char *pat
     if (in_folder && (reason == STATUS_bad_magic || reason == STATUS_truncated)) {
         return true;
     }
-    return reason == STATUS_ok ? warm_recipes_add(recipes, file) : warm_recipes_fail(path, reason);
+    if (reason != STATUS_ok) {
+        output_reason("warm", path, reason);
+    }
+    return reason == STATUS_ok && warm_recipes_add(recipes, file);
 }
 
 static bool warm_recipes_open_path(struct warm_recipes *recipes, const char *path)
@@ -83,7 +80,10 @@ static bool warm_recipes_open_app(struct warm_recipes *recipes, const char *root
     if (reason == STATUS_no_file) {
         return true;
     }
-    return reason == STATUS_ok ? warm_recipes_add(recipes, file) : warm_recipes_fail(app, reason);
+    if (reason != STATUS_ok) {
+        output_reason("warm", app, reason);
+    }
+    return reason == STATUS_ok && warm_recipes_add(recipes, file);
 }
 
 static bool warm_recipes_open_all(struct warm_recipes *recipes, const char *root, const char *app,
@@ -117,22 +117,9 @@ static bool warm_recipes_find(const struct warm_recipes *recipes, enum recipe_ki
 
 /* Environments. A file from elsewhere may have very many, so they are sorted and searched. */
 
-static int warm_compare(uint64_t left, uint64_t right)
-{
-    return left < right ? -1 : left > right;
-}
-
-static int warm_compare_digests(const void *left, const void *right)
-{
-    const struct digest *a = left;
-    const struct digest *b = right;
-    const int order = warm_compare(a->high, b->high);
-    return order ? order : warm_compare(a->low, b->low);
-}
-
 /* An environment that a use names. */
 struct warm_environment {
-    struct digest digest;  /* its name: must stand first, for the search */
+    struct digest digest;  /* its name: must stand first, for digest_order */
     struct digest meaning; /* of what it says but for the device */
     struct environment *decoded;
     size_t index; /* among the recipes' environments; SIZE_MAX: it cannot be used */
@@ -142,8 +129,8 @@ static int warm_compare_meanings(const void *left, const void *right)
 {
     const struct warm_environment *a = left;
     const struct warm_environment *b = right;
-    const int order = warm_compare_digests(&a->meaning, &b->meaning);
-    return order ? order : warm_compare_digests(a, b);
+    const int order = digest_compare(a->meaning, b->meaning);
+    return order ? order : digest_compare(a->digest, b->digest);
 }
 
 static void warm_recipes_decode(const struct warm_recipes *recipes,
@@ -165,7 +152,7 @@ static size_t warm_recipes_unite(struct warm_recipes *recipes, struct warm_envir
                                  size_t count)
 {
     size_t kept = 0;
-    qsort(list, count, sizeof *list, warm_compare_digests);
+    qsort(list, count, sizeof *list, digest_order);
     for (size_t i = 0; i < count; i++) {
         if (kept == 0 || !digest_equal(list[kept - 1].digest, list[i].digest)) {
             list[kept++] = list[i];
@@ -188,7 +175,7 @@ static size_t warm_recipes_unite(struct warm_recipes *recipes, struct warm_envir
             recipes->environments[recipes->environment_count++] = list[i].decoded;
         }
     }
-    qsort(list, kept, sizeof *list, warm_compare_digests);
+    qsort(list, kept, sizeof *list, digest_order);
     return kept;
 }
 
@@ -201,7 +188,7 @@ static void warm_recipes_take_uses(struct warm_recipes *recipes, const struct re
     const size_t count = recipes_uses(file, &uses);
     for (size_t i = 0; i < count; i++) {
         const struct warm_environment *found =
-            bsearch(&uses[i].environment, list, list_count, sizeof *list, warm_compare_digests);
+            bsearch(&uses[i].environment, list, list_count, sizeof *list, digest_order);
         if (!found || found->index == SIZE_MAX) {
             recipes->unusable++;
             continue;
@@ -250,9 +237,8 @@ static int warm_compare_items(const void *left, const void *right)
 {
     const struct warm_item *a = left;
     const struct warm_item *b = right;
-    int order = warm_compare(a->environment, b->environment);
-    order = order ? order : warm_compare(a->pipeline.high, b->pipeline.high);
-    return order ? order : warm_compare(a->pipeline.low, b->pipeline.low);
+    const int order = (a->environment > b->environment) - (a->environment < b->environment);
+    return order ? order : digest_compare(a->pipeline, b->pipeline);
 }
 
 /* The slowest first: the workers then end together. */
@@ -260,8 +246,9 @@ static int warm_compare_cost(const void *left, const void *right)
 {
     const struct warm_item *a = left;
     const struct warm_item *b = right;
-    int order = warm_compare(a->environment, b->environment);
-    order = order ? order : warm_compare(b->compile_us, a->compile_us);
+    const bool of_one = a->environment == b->environment;
+    const int order =
+        of_one ? (b->compile_us > a->compile_us) - (b->compile_us < a->compile_us) : 0;
     return order ? order : warm_compare_items(a, b);
 }
 
@@ -311,21 +298,17 @@ void warm_recipes_close(struct warm_recipes *recipes)
     *recipes = (struct warm_recipes){0};
 }
 
-static bool warm_recipes_find_form(void *user, struct digest content, const void **ret_form,
-                                   size_t *ret_size)
-{
-    return warm_recipes_find(user, RECIPE_FORM, content, ret_form, ret_size);
-}
-
-/* Code that is not valid is given as empty: then its digest is not the one that the form names. */
-static bool warm_recipes_find_code(void *user, struct digest content, const void **ret_code,
-                                   size_t *ret_size)
+static bool warm_recipes_find_record(void *user, bool is_code, struct digest content,
+                                     const void **ret_data, size_t *ret_size)
 {
     const struct warm_recipes *recipes = user;
-    if (!warm_recipes_find(recipes, RECIPE_CODE, content, ret_code, ret_size)) {
+    const enum recipe_kind kind = is_code ? RECIPE_CODE : RECIPE_FORM;
+    if (!warm_recipes_find(recipes, kind, content, ret_data, ret_size)) {
         return false;
     }
-    if (recipes->validator && !spirv_validator_accepts(recipes->validator, *ret_code, *ret_size)) {
+    /* Code that is not valid is given as empty: its digest is not the one that the form names. */
+    if (is_code && recipes->validator &&
+        !spirv_validator_accepts(recipes->validator, *ret_data, *ret_size)) {
         *ret_size = 0;
     }
     return true;
@@ -333,6 +316,5 @@ static bool warm_recipes_find_code(void *user, struct digest content, const void
 
 struct replay_source warm_recipes_source(const struct warm_recipes *recipes)
 {
-    return (struct replay_source){warm_recipes_find_form, warm_recipes_find_code,
-                                  (void *)(uintptr_t)recipes};
+    return (struct replay_source){warm_recipes_find_record, (void *)(uintptr_t)recipes};
 }

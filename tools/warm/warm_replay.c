@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/warm/warm_replay.h"
+#include "tools/warm/warm_shared.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include "common/driver/pipeline_key.h"
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
-#include "tools/warm/warm_cache.h"
+#include "tools/warm/warm_vulkan.h"
 
 /* Time between two saves; where a save takes long, REPLAY_SAVE_SHARE times as long as it took. */
 #define REPLAY_SAVE_INTERVAL_NS (10 * CLOCK_S)
@@ -331,14 +331,8 @@ static void replay_skip_crashed(struct warm_replay *process)
 static void replay_open_cache(struct warm_replay *process)
 {
     const struct warm_target *target = process->target;
-    const struct store_options options = {
-        .root = target->root,
-        .app = target->app,
-        .max_blob = target->max_blob,
-        .read_only = target->offer_only,
-    };
     process->cache = (struct warm_cache){
-        .store = store_open(&options, &target->identity),
+        .store = warm_target_store(target, target->offer_only),
         .may_merge = !target->policy.single_cache,
         .alone = target->policy.serialize ? &process->alone : NULL,
     };

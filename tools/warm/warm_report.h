@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "tools/cli/output.h"
+#include "tools/vulkan/vulkan_loader.h"
 #include "tools/warm/warm_shared.h"
 
 struct warm_progress {
@@ -65,5 +66,34 @@ size_t warm_report_skipped(const struct warm_report *report);
 
 /* Whether something went wrong. */
 bool warm_report_is_finding(const struct warm_report *report);
+
+/* ---- Coverage: how many of a program's pipelines a device can have, and what the others need that
+ * it lacks. Collected while `warmpipe warm` goes from program to program, shown at the end ---- */
+
+struct warm_coverage_row;
+
+/* Zero-initialize it. */
+struct warm_coverage {
+    struct warm_coverage_row *rows;
+    size_t count;
+};
+
+/* Adds the result of a run that has ended. Copies; what no memory is left for is left out. A dry
+ * run knows of extensions and features; of limits only a replay does. */
+void warm_coverage_add(struct warm_coverage *coverage, const struct warm_report *report,
+                       const struct warm_shared *shared);
+
+/* Asks the drivers, in child processes, what they offer of what the recipes' devices had enabled,
+ * and adds it, as a dry run of `warmpipe warm` does: for verbs that replay nothing. Nothing is said
+ * of a program without recipes, or without devices here. Called with one thread. */
+void warm_coverage_ask(struct warm_coverage *coverage, const char *root, const char *app,
+                       const struct vulkan_devices *devices);
+
+/* Two tables: the pipelines of each program and device, and what is lacking. Text: only if
+ * something is, or `always`. */
+void warm_coverage_show(const struct warm_coverage *coverage, struct output *output, bool always);
+
+/* Frees the rows. */
+void warm_coverage_free(struct warm_coverage *coverage);
 
 #endif

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/blobs/store.h"
+
 struct driver_identity warm_basic_identity(const struct driver_identity *identity)
 {
     struct driver_identity basic = *identity;
@@ -20,6 +22,27 @@ bool warm_target_has(const struct warm_target *target, const struct environment 
     const struct driver_identity basic = warm_basic_identity(&target->identity);
     const bool is_basic = digest_equal(identity_digest(&basic), target->digest);
     return environment_device_of(environment).has_properties2 == !is_basic;
+}
+
+size_t warm_target_count(const struct warm_target *target)
+{
+    const struct warm_recipes *recipes = target->recipes;
+    size_t count = 0;
+    for (size_t i = 0; i < recipes->item_count; i++) {
+        count += warm_target_has(target, recipes->environments[recipes->items[i].environment]);
+    }
+    return count;
+}
+
+struct store *warm_target_store(const struct warm_target *target, bool read_only)
+{
+    const struct store_options options = {
+        .root = target->root,
+        .app = target->app,
+        .max_blob = target->max_blob,
+        .read_only = read_only,
+    };
+    return store_open(&options, &target->identity);
 }
 
 struct warm_shared *warm_shared_new(size_t item_count)

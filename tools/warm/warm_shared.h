@@ -59,6 +59,12 @@ struct warm_target {
  * below Vulkan 1.1 sees less of the identity. */
 bool warm_target_has(const struct warm_target *target, const struct environment *environment);
 
+/* How many of the recipes' items are for the target. */
+size_t warm_target_count(const struct warm_target *target);
+
+/* The store of the target's blobs. NULL: out of memory. */
+struct store *warm_target_store(const struct warm_target *target, bool read_only);
+
 /* The identity as a program without vkGetPhysicalDeviceProperties2 sees it. */
 struct driver_identity warm_basic_identity(const struct driver_identity *identity);
 
@@ -133,5 +139,15 @@ struct warm_counts {
     size_t lacking[WARM_MAX_LACKS];
 };
 struct warm_counts warm_shared_count(const struct warm_shared *shared);
+
+/* All items. */
+#define WARM_ALL SIZE_MAX
+
+/* The replaying process (warm_replay.c): replays the target's items, or only the one of index
+ * `only`, saves, and reports in `shared`. Everything of Vulkan happens in it. SIGINT and SIGTERM
+ * end it early; what is compiled is saved. Called in a child of fork that has one thread. Ends the
+ * process. */
+_Noreturn void warm_replay_run(const struct warm_target *target, struct warm_shared *shared,
+                               size_t only);
 
 #endif

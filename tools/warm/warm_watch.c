@@ -16,7 +16,6 @@
 #include "common/base/io.h"
 #include "common/recipes/recipes.h"
 #include "tools/cli/output.h"
-#include "tools/warm/warm_replay.h"
 
 #define WATCH_INTERVAL_NS (100 * CLOCK_MS)
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "common/base/digest_set.h"
+#include "common/base/digest.h"
 }
 
 namespace {

@@ -116,4 +116,14 @@ TEST(Digest, GoesThroughBytes)
     bytes_free(&bytes);
 }
 
+TEST(DigestSort, KeepsEachOnceInTheOrderOfTheirText)
+{
+    digest digests[] = {{1, 2}, {9, 1}, {1, 2}, {0, 2}, {9, 1}};
+    ASSERT_EQ(digest_sort(digests, 5), 3u);
+    EXPECT_TRUE(digest_equal(digests[0], {9, 1}));
+    EXPECT_TRUE(digest_equal(digests[1], {0, 2}));
+    EXPECT_TRUE(digest_equal(digests[2], {1, 2}));
+    EXPECT_EQ(digest_sort(nullptr, 0), 0u);
+}
+
 } // namespace

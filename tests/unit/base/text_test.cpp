@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <climits>
 #include <cstring>
 #include <string>
 
@@ -163,6 +164,39 @@ TEST(Text, BytesInIecUnits)
         char text[TEXT_BYTES_SIZE];
         text_bytes(bytes, text);
         EXPECT_STREQ(text, expected);
+    }
+}
+
+TEST(TextTime, IsThatOfTheCalendarOrTheNumber)
+{
+    const std::pair<uint64_t, const char *> cases[] = {
+        {0, "1970-01-01T00:00:00Z"},
+        {1787318855, "2026-08-21T13:27:35Z"},
+        {UINT64_MAX / 2, "9223372036854775807"},
+    };
+    for (const auto &[seconds, expected] : cases) {
+        char text[TEXT_TIME_SIZE];
+        text_time(seconds, text);
+        EXPECT_STREQ(text, expected);
+    }
+}
+
+TEST(TextEnds, InASuffixWithSomethingBeforeIt)
+{
+    EXPECT_TRUE(text_ends_in("a.json", ".json"));
+    EXPECT_FALSE(text_ends_in(".json", ".json"));
+    EXPECT_FALSE(text_ends_in("a.json5", ".json"));
+    EXPECT_FALSE(text_ends_in("", ".json"));
+}
+
+TEST(TextHexValue, IsThatOfADigitOfEitherCase)
+{
+    const std::string digits = "0123456789abcdef";
+    for (int byte = CHAR_MIN; byte <= CHAR_MAX; byte++) {
+        const char digit = static_cast<char>(byte);
+        const bool is_capital = digit >= 'A' && digit <= 'F';
+        const size_t at = digit ? digits.find(is_capital ? digit - 'A' + 'a' : digit) : digits.npos;
+        EXPECT_EQ(text_hex_value(digit), at == digits.npos ? -1 : static_cast<int>(at)) << byte;
     }
 }
 

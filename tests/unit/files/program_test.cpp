@@ -397,7 +397,7 @@ TEST_F(Program, RemembersWhatTookADriverLong)
         EXPECT_EQ(program_note_slow(folder.c_str(), "app", &calls), STATUS_ok);
     }
     facts = load_all();
-    EXPECT_EQ(facts.slow.count, size_t{SLOW_CALLS_DRIVERS});
+    EXPECT_EQ(facts.slow.count, size_t{PROGRAM_LIST_MAX});
     EXPECT_FALSE(slow_calls_find(&facts.slow, {103, 0})) << "the oldest give way";
     EXPECT_TRUE(slow_calls_find(&facts.slow, {104, 0}));
 }
@@ -411,11 +411,11 @@ TEST_F(Program, RemembersTheKeysOfTheLatestDevices)
     const pipeline_key again = {{4, 1}, {7, 8}};
     EXPECT_EQ(program_note_key(folder.c_str(), "app", &again), STATUS_ok);
     const program_facts facts = load_all();
-    ASSERT_EQ(facts.keys.count, size_t{PIPELINE_KEYS_MAX});
+    ASSERT_EQ(facts.keys.count, size_t{PROGRAM_LIST_MAX});
     EXPECT_FALSE(pipeline_keys_find(&facts.keys, {3, 1})) << "the oldest give way";
     ASSERT_TRUE(pipeline_keys_find(&facts.keys, {4, 1}));
     EXPECT_TRUE(digest_equal(pipeline_keys_find(&facts.keys, {4, 1})->key, {7, 8}));
-    EXPECT_TRUE(digest_equal(facts.keys.keys[PIPELINE_KEYS_MAX - 1].device, {4, 1}));
+    EXPECT_TRUE(digest_equal(facts.keys.keys[PROGRAM_LIST_MAX - 1].device, {4, 1}));
 }
 
 TEST_F(Program, PassesOverWhatIsNoKeyOfADevice)

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* program.json as JSON, and the tables of its numbers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/files/program.h"
+
+#define FORMAT 1
+
+const struct program_counter program_counter_table[] = {
+#define PROGRAM_COUNTER(name) {#name, offsetof(struct program_counters, name)},
+#include "common/files/program_counters.def"
+#undef PROGRAM_COUNTER
+};
+const size_t program_counter_count = sizeof program_counter_table / sizeof *program_counter_table;
+
+static uint64_t *number_at(void *numbers, const struct program_counter *field)
+{
+    return (uint64_t *)(void *)((char *)numbers + field->offset);
+}
+
+static uint64_t number_value(const void *numbers, const struct program_counter *field)
+{
+    uint64_t value;
+    memcpy(&value, (const char *)numbers + field->offset, sizeof value);
+    return value;
+}
+
+/* The number of this name in the struct that the table describes; NULL: there is none. */
+static uint64_t *find_number(void *numbers, const struct program_counter *fields, size_t count,
+                             struct json_text name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (json_text_is(name, fields[i].name)) {
+            return number_at(numbers, &fields[i]);
+        }
+    }
+    return NULL;
+}
+
+void program_counters_add(struct program_counters *sum, const struct program_counters *more)
+{
+    for (size_t i = 0; i < program_counter_count; i++) {
+        const struct program_counter *field = &program_counter_table[i];
+        uint64_t *counter = number_at(sum, field);
+        if (__builtin_add_overflow(*counter, number_value(more, field), counter)) {
+            *counter = UINT64_MAX;
+        }
+    }
+}
+
+struct program_counters program_counters_since(const struct program_counters *now,
+                                               const struct program_counters *before)
+{
+    struct program_counters more = *now;
+    for (size_t i = 0; i < program_counter_count; i++) {
+        const struct program_counter *field = &program_counter_table[i];
+        *number_at(&more, field) -= number_value(before, field);
+    }
+    return more;
+}
+
+static const char *const caches_words[] = {
+    [PROGRAM_CACHES_NOT_READ] = "not_read",
+    [PROGRAM_CACHES_READ_BACK] = "read_back",
+};
+
+static enum program_caches caches_from(struct json_text word)
+{
+    const size_t count = sizeof caches_words / sizeof *caches_words;
+    for (size_t i = 0; i < count; i++) {
+        if (caches_words[i] && json_text_is(word, caches_words[i])) {
+            return (enum program_caches)i;
+        }
+    }
+    return PROGRAM_CACHES_UNKNOWN;
+}
+
+/* The numbers in struct program_app_caches, by the names of their members. */
+static const struct program_counter app_cache_numbers[] = {
+    {"app_caches_read_runs", offsetof(struct program_app_caches, read_runs)},
+    {"app_caches_read_days", offsetof(struct program_app_caches, read_days)},
+    {"app_caches_last_day", offsetof(struct program_app_caches, last_day)},
+    {"app_caches_made", offsetof(struct program_app_caches, made)},
+    {"app_caches_read", offsetof(struct program_app_caches, read)},
+};
+#define APP_CACHE_NUMBER_COUNT (sizeof app_cache_numbers / sizeof *app_cache_numbers)
+
+const struct program_answer *program_find_answer(const struct program_app_caches *app_caches,
+                                                 struct digest digest)
+{
+    for (size_t i = 0; i < app_caches->answer_count; i++) {
+        if (digest_equal(app_caches->answers[i].digest, digest)) {
+            return &app_caches->answers[i];
+        }
+    }
+    return NULL;
+}
+
+void program_add_answer(struct program_app_caches *app_caches, struct program_answer answer)
+{
+    if (program_find_answer(app_caches, answer.digest)) {
+        return;
+    }
+    if (app_caches->answer_count == PROGRAM_ANSWERS_MAX) {
+        app_caches->answer_count--;
+        memmove(app_caches->answers, app_caches->answers + 1,
+                app_caches->answer_count * sizeof *app_caches->answers);
+    }
+    app_caches->answers[app_caches->answer_count++] = answer;
+}
+
+/* Hexadecimal digests, separated by spaces; "-" follows those of empty answers. Anything else is
+ * skipped. */
+static void parse_answers(struct json_text text, struct program_app_caches *app_caches)
+{
+    const size_t digits = DIGEST_HEX_SIZE - 1;
+    app_caches->answer_count = 0;
+    for (size_t at = 0; at < text.size;) {
+        size_t end = at;
+        while (end < text.size && text.data[end] != ' ') {
+            end++;
+        }
+        char hex[DIGEST_HEX_SIZE] = {0};
+        struct program_answer answer = {0};
+        if (end - at >= digits) {
+            memcpy(hex, text.data + at, digits);
+            answer.empty = end - at == digits + 1 && text.data[end - 1] == '-';
+            if ((end - at == digits || answer.empty) && digest_parse(hex, &answer.digest)) {
+                program_add_answer(app_caches, answer);
+            }
+        }
+        at = end + 1;
+    }
+}
+
+static void put_answers(const struct program_app_caches *app_caches, struct bytes *out)
+{
+    for (size_t i = 0; i < app_caches->answer_count; i++) {
+        char hex[DIGEST_HEX_SIZE];
+        digest_format(app_caches->answers[i].digest, hex);
+        const char *before = i == 0 ? ",\"app_caches_answers\":\"" : " ";
+        bytes_put(out, before, strlen(before));
+        bytes_put(out, hex, sizeof hex - 1);
+        bytes_put(out, "-", app_caches->answers[i].empty);
+    }
+    bytes_put(out, "\"", app_caches->answer_count > 0);
+}
+
+/* Appends a member that another version has written, with the comma before it. */
+static void keep_member(struct bytes *kept, struct json_text key, struct json_text value)
+{
+    if (value.size) {
+        bytes_put(kept, ",\"", 2);
+        bytes_put(kept, key.data, key.size);
+        bytes_put(kept, "\":", 2);
+        bytes_put(kept, value.data, value.size);
+    }
+}
+
+/* Members that this version does not know go into `kept`, unless it is NULL; do not use them after
+ * a failure. */
+static enum status parse_program(const void *data, size_t size, struct program_facts *ret_facts,
+                                 struct bytes *kept)
+{
+    struct program_facts facts = {0};
+    uint64_t format = 0;
+    struct json_reader reader = json_reader_over(data, size);
+    struct json_text key;
+    json_read_open(&reader, '{');
+    while (json_read_member(&reader, &key)) {
+        uint64_t *number =
+            find_number(&facts.counters, program_counter_table, program_counter_count, key);
+        if (!number) {
+            number = find_number(&facts.app_caches, app_cache_numbers, APP_CACHE_NUMBER_COUNT, key);
+        }
+        if (number) {
+            *number = json_read_number(&reader);
+        } else if (json_text_is(key, "since")) {
+            facts.since = json_read_number(&reader);
+        } else if (json_text_is(key, "format")) {
+            format = json_read_number(&reader);
+        } else if (json_text_is(key, "app_caches")) {
+            facts.caches = caches_from(json_read_string(&reader));
+        } else if (json_text_is(key, "app_caches_kept")) {
+            facts.app_caches.kept = json_read_number(&reader) != 0;
+        } else if (json_text_is(key, "app_caches_answers")) {
+            parse_answers(json_read_string(&reader), &facts.app_caches);
+        } else if (json_text_is(key, "slow_calls")) {
+            slow_calls_parse(json_read_string(&reader), &facts.slow);
+        } else if (json_text_is(key, "pipeline_keys")) {
+            pipeline_keys_parse(json_read_string(&reader), &facts.keys);
+        } else {
+            struct json_text value = json_read_any(&reader);
+            if (kept) {
+                keep_member(kept, key, value);
+            }
+        }
+    }
+    json_read_end(&reader);
+    if (reader.failed || format == 0) {
+        return STATUS_bad_program_file;
+    }
+    if (format != FORMAT) {
+        return STATUS_bad_format_version;
+    }
+    if (facts.since == 0) {
+        facts.counters = (struct program_counters){0};
+    }
+    *ret_facts = facts;
+    return STATUS_ok;
+}
+
+enum status program_decode(const void *data, size_t size, struct program_facts *ret_facts)
+{
+    return parse_program(data, size, ret_facts, NULL);
+}
+
+/* Always 20 digits wide, so that a file whose counters change keeps its size. */
+static void put_wide_number(struct bytes *out, const char *name, uint64_t value)
+{
+    char text[64];
+    int length = snprintf(text, sizeof text, ",\"%s\":%20" PRIu64, name, value);
+    bytes_put(out, text, (size_t)length);
+}
+
+static void put_app_caches(const struct program_app_caches *app_caches, struct bytes *out)
+{
+    if (app_caches->kept) {
+        json_put_number(out, "app_caches_kept", 1);
+    }
+    for (size_t i = 0; i < APP_CACHE_NUMBER_COUNT; i++) {
+        const uint64_t value = number_value(app_caches, &app_cache_numbers[i]);
+        if (value != 0) {
+            json_put_number(out, app_cache_numbers[i].name, value);
+        }
+    }
+    put_answers(app_caches, out);
+}
+
+void program_encode(const struct program_facts *facts, const void *old, size_t old_size,
+                    struct bytes *out)
+{
+    struct program_facts ignored;
+    struct bytes kept = {0};
+    json_put_open(out, NULL, '{');
+    json_put_number(out, "format", FORMAT);
+    if (facts->caches != PROGRAM_CACHES_UNKNOWN) {
+        json_put_string(out, "app_caches", caches_words[facts->caches]);
+    }
+    put_app_caches(&facts->app_caches, out);
+    if (facts->slow.count > 0) {
+        const char name[] = ",\"slow_calls\":\"";
+        bytes_put(out, name, sizeof name - 1);
+        slow_calls_put(&facts->slow, out);
+        bytes_put(out, "\"", 1);
+    }
+    if (facts->keys.count > 0) {
+        const char name[] = ",\"pipeline_keys\":\"";
+        bytes_put(out, name, sizeof name - 1);
+        pipeline_keys_put(&facts->keys, out);
+        bytes_put(out, "\"", 1);
+    }
+    if (facts->since != 0) {
+        put_wide_number(out, "since", facts->since);
+        for (size_t i = 0; i < program_counter_count; i++) {
+            put_wide_number(out, program_counter_table[i].name,
+                            number_value(&facts->counters, &program_counter_table[i]));
+        }
+    }
+    /* Unknown members must not make the file too large to be read again. */
+    if (parse_program(old, old_size, &ignored, &kept) == STATUS_ok && !kept.failed &&
+        out->size + kept.size + 2 <= PROGRAM_FILE_LIMIT) {
+        bytes_put(out, kept.data, kept.size);
+    }
+    json_put_close(out, '}');
+    bytes_put_u8(out, '\n');
+    bytes_free(&kept);
+}
