@@ -70,7 +70,7 @@ done
 files "$root" >"$before"
 as_user bash -c 'cmake --install build --prefix ~/.local >/dev/null'
 starts as_user
-as_user bash -c '~/.local/bin/warmpipe list && ~/.local/bin/warmpipe clear --yes'
+as_user bash -c '"$HOME/.local/bin/warmpipe" list && "$HOME/.local/bin/warmpipe" clear --yes'
 as_user cmake --build build --target uninstall >/dev/null
 forget_driver
 same "$before" "cmake --install below ~/.local"
