@@ -42,6 +42,12 @@ class Stats : public ::testing::Test {
         "driver_hits":5,"create_ns":1000})";
 };
 
+TEST_F(Stats, OfNothingHaveNoTime)
+{
+    std::filesystem::create_directories(root);
+    EXPECT_EQ(document()["total"]["since"], "");
+}
+
 // Columns that few need are not in everybody's way.
 TEST_F(Stats, SaysWhatWasPulledWhereSomethingWas)
 {

@@ -154,7 +154,11 @@ static void stats_read_program(struct stats *stats, const char *root, const char
 static void stats_show_counters(struct output *output, const struct stats_program *program,
                                 bool with_pulled)
 {
-    output_time(output, "since", program->facts.since);
+    if (program->facts.since > 0) {
+        output_time(output, "since", program->facts.since);
+    } else {
+        output_text(output, "since", "");
+    }
     inventory_show_counters(output, &program->facts.counters);
     output_duration(output, "saved", program->saved_ns);
     if (with_pulled) {
