@@ -13,6 +13,21 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(SPIRV_TOOLS_INCLUDE_DIR spirv-tools/libspirv.h REQUIRED)
 find_library(SPIRV_TOOLS_LIBRARY NAMES SPIRV-Tools SPIRV-Tools-shared REQUIRED)
 
+# Where they are static, so is the library of C++ if there is a static one: most of a start of the tool
+# went into binding the shared one (docs/decisions/0152-libstdc++-in-the-tool.md).
+set(WARMPIPE_TOOL_LINK_OPTIONS "")
+if(SPIRV_TOOLS_LIBRARY MATCHES "\\.a$" AND NOT WARMPIPE_SANITIZE)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LINK_OPTIONS -static-libstdc++ -static-libgcc)
+  check_cxx_source_compiles("#include <string>
+int main(int argc, char **argv) { return (int)std::string(argv[0]).size() + argc; }"
+                            WARMPIPE_HAVE_STATIC_LIBSTDCXX)
+  if(WARMPIPE_HAVE_STATIC_LIBSTDCXX)
+    set(WARMPIPE_TOOL_LINK_OPTIONS ${CMAKE_REQUIRED_LINK_OPTIONS})
+  endif()
+  unset(CMAKE_REQUIRED_LINK_OPTIONS)
+endif()
+
 # Machines that share, in the tool alone: signatures and digests, compression.
 pkg_check_modules(SODIUM IMPORTED_TARGET libsodium)
 pkg_check_modules(ZSTD IMPORTED_TARGET libzstd)

@@ -181,7 +181,8 @@ static void device_report_summarize(struct device_report *report)
         text_bytes(report->saved_bytes, size);
         snprintf(saved, sizeof saved, "saved %s", size);
     } else if (report->state != CACHE_STATE_LOADED) {
-        snprintf(saved, sizeof saved, "nothing saved (%s)", status_id(report->reason));
+        snprintf(saved, sizeof saved, "nothing saved (%s)",
+                 status_id(report->config->read_only ? STATUS_read_only : report->reason));
     }
     pthread_mutex_unlock(&report->lock);
     const uint64_t hits = stats_get(stats, STATS_pipelines_driver_hits);

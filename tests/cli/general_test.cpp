@@ -186,7 +186,8 @@ TEST(General, TwoDashesEndTheOptions)
     write_file(folder.path + "/--json", "");
     ToolResult result = run_tool({"inspect", "--", "--json"}, {}, folder.path);
     EXPECT_EQ(result.exit_status, 2);
-    EXPECT_TRUE(contains(result.err, "'--json': not a warmpipe cache file")) << result.err;
+    EXPECT_TRUE(contains(result.err, "'--json' is neither a cache file nor a recipe file"))
+        << result.err;
 }
 
 TEST(General, AClosedPipeChangesNothingButTheOutput)
@@ -231,6 +232,7 @@ TEST(General, FailuresAreJsonToo)
              {"merge", "--json", "out", "/nowhere"},
              {"list", "--json", "--unknown"},
              {"verify", "--json"},
+             {"verify", "--json", "/nowhere"}, // beside the files that it has found
              {"list", "--json", "too many"}}) {
         const ToolResult result = run_tool(words, {}, folder.path);
         EXPECT_EQ(result.exit_status, 2) << words[0];

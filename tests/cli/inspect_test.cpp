@@ -280,7 +280,8 @@ TEST_F(Inspect, RefusesWhatIsNotOurs)
         ToolResult result = run_tool({"inspect", other});
         EXPECT_EQ(result.exit_status, 2);
         EXPECT_EQ(result.out, "");
-        EXPECT_TRUE(contains(result.err, "'" + other + "': not a warmpipe cache file"));
+        EXPECT_TRUE(contains(result.err, "'" + other + "' is neither a cache file nor a recipe"));
+        EXPECT_TRUE(contains(result.err, "(bad_magic)"));
     }
     for (const std::string &path :
          {folder.path, folder.path + "/missing", std::string("/dev/null")}) {

@@ -82,6 +82,11 @@ TEST_F(List, CountsTheRecipesOfAProgram)
     EXPECT_EQ(program["recipes"], 5000);
     EXPECT_EQ(program["size"], cache_file().size());
     EXPECT_TRUE(contains(tool({"list"}).out, "4.9 KiB"));
+    // Without a cache there are recipes alone, and nothing is counted twice.
+    std::filesystem::remove(root + "/one/" + cache);
+    const json recipes = json::parse(tool({"list", "--json"}).out)["programs"][0];
+    EXPECT_EQ(recipes["recipes"], 5000);
+    EXPECT_EQ(recipes["size"], 0);
 }
 
 TEST_F(List, TextAndJsonSayTheSame)

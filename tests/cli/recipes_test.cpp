@@ -19,6 +19,18 @@ TEST_F(RecipeFiles, AFolderOfTheDriverIsNoProgram)
     EXPECT_EQ(report({"export", file})["name"], "app");
 }
 
+// Recipes that an author ships come before the first start.
+TEST_F(RecipeFiles, WithoutAProgramYetOneIsToBeNamed)
+{
+    write(a);
+    EXPECT_EQ(report({"export", file})["name"], "app");
+    std::filesystem::remove_all(root + "/app");
+    const ToolResult result = run_tool({"import", file}, {{"WARMPIPE_DIR", root}});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_EQ(result.err,
+              "warmpipe: import: no program in '" + root + "' yet: name one with --app\n");
+}
+
 TEST_F(RecipeFiles, APathOrTitleNamesAProgramAsTheLayerDoes)
 {
     write(a);

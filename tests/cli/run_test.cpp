@@ -198,6 +198,28 @@ TEST(Run, TheProgramsOwnOptionsAreItsOwn)
     EXPECT_EQ(run_tool({"run", "--app", "a", "--", "echo", "--", "x"}).out, "-- x\n");
 }
 
+// The program has a driver's library, and ends once it has been told of; the watcher is not its
+// child.
+TEST(Run, TellsOfAProgramThatBypassesTheLoader)
+{
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "a plain program cannot load a library that needs a sanitizer's runtime";
+#endif
+    TemporaryFolder folder;
+    const std::string driver = folder.path + "/libvulkan_test.so";
+    std::filesystem::copy_file(TEST_ICD_LIBRARY, driver);
+    write_file(folder.path + "/program", R"(
+        children=none
+        [ ! -e /proc/$$/task/$$/children ] || read -r children </proc/$$/task/$$/children
+        until grep -q "has loaded libvulkan_test.so without the layer" messages; do sleep 0.1; done
+        [ -z "$children" ] || [ "$children" = none ])");
+    const ToolResult result = run_shell("timeout 60 $tool run -- env LD_PRELOAD=" + driver +
+                                            " sh program 2>messages; echo $?",
+                                        folder.path);
+    EXPECT_EQ(result.out, "0\n") << read_file(folder.path + "/messages");
+    EXPECT_EQ(lines_of(read_file(folder.path + "/messages")).size(), 1u);
+}
+
 // The tool's prefix, as `cmake --install` lays it out.
 class RunInstalled : public ::testing::Test {
   protected:

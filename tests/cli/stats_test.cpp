@@ -42,6 +42,22 @@ class Stats : public ::testing::Test {
         "driver_hits":5,"create_ns":1000})";
 };
 
+TEST_F(Stats, OfNothingHaveNoTime)
+{
+    std::filesystem::create_directories(root);
+    EXPECT_EQ(document()["total"]["since"], "");
+}
+
+// Columns that few need are not in everybody's way.
+TEST_F(Stats, SaysWhatWasPulledWhereSomethingWas)
+{
+    put("alpha", alpha);
+    EXPECT_FALSE(contains(tool({}).out, "pulled"));
+    EXPECT_EQ(document()["total"]["pulled"], 0);
+    put("beta", R"({"format":1,"since":1600000000,"starts":1,"pulled":2,"pulled_bytes":4096})");
+    EXPECT_TRUE(contains(tool({}).out, "pulled bytes")) << tool({}).out;
+}
+
 TEST_F(Stats, AddsUpAllPrograms)
 {
     put("alpha", alpha);
@@ -63,7 +79,7 @@ TEST_F(Stats, AddsUpAllPrograms)
 
 TEST_F(Stats, TextAndJsonAgree)
 {
-    put("alpha", alpha);
+    put("alpha", alpha.substr(0, alpha.size() - 1) + R"(,"pulled":1})");
     std::vector<std::string> lines = lines_of(tool({}).out);
     ASSERT_EQ(lines.size(), 17u);
     EXPECT_EQ(lines[0], "total");

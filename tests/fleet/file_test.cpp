@@ -352,7 +352,8 @@ TEST_F(FileRemote, SecretsAreGuarded)
         place->url = url;
         result = pull(second);
         EXPECT_EQ(result.exit_status, 2) << url;
-        EXPECT_TRUE(contains(result.err, "(remote_bad_url)")) << url << result.err;
+        EXPECT_TRUE(contains(result.err, "(remote_bad_url): write file:///DIR"))
+            << url << result.err;
     }
 }
 

@@ -161,6 +161,16 @@ TEST_F(SettingsTest, TheProgramSaysWhatNobodyElseDoes)
     EXPECT_EQ(outcome.log().size(), 1u) << outcome.errors; // the summary
 }
 
+// The summary names the setting, not the missing file that follows from it.
+TEST_F(SettingsTest, SummaryOfAReadOnlyStartSaysSo)
+{
+    environment["WARMPIPE_SUMMARY"] = "1";
+    environment["WARMPIPE_READONLY"] = "1";
+    const Outcome outcome = run(program);
+    EXPECT_NE(outcome.errors.find("nothing saved (read_only)"), std::string::npos)
+        << outcome.errors;
+}
+
 TEST_F(SettingsTest, FolderOfTheProgram)
 {
     environment["WARMPIPE_APP"] = "My_App-1";

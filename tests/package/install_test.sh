@@ -25,6 +25,14 @@ in_chain explicit VK_INSTANCE_LAYERS=VK_LAYER_WARMPIPE_pipeline_cache ||
     { cat "$work/explicit.log"; echo "explicit: not found" >&2; exit 1; }
 ! in_chain neither || { echo "in the chain without being asked for" >&2; exit 1; }
 
+# Who cannot write the lists in the build folder (root has made it) gets no half installation.
+if [ "$(id -u)" = 0 ]; then
+    mkdir "$work/other" && chown 54321 "$work/other" && chmod 755 "$work"
+    ! setpriv --reuid=54321 --regid=54321 --clear-groups "$cmake" --install "$build" --prefix "$work/other/.local" \
+        >"$work/other.log" 2>&1 && grep -q 'belongs to another user' "$work/other.log" && [ -z "$(ls -A "$work/other")" ] ||
+        { cat "$work/other.log"; find "$work/other"; echo "half an installation" >&2; exit 1; }
+fi
+
 # Removed again, nothing is left, and what was there before stays.
 mkdir -p "$work/home/share/vulkan/implicit_layer.d"
 echo '{}' >"$work/home/share/vulkan/implicit_layer.d/other.json"

@@ -3,7 +3,7 @@
 # usage: routes_test.sh SUITE DIRECTORY
 # By hand, as root (needs debootstrap and a Debian mirror): in a bare Debian of SUITE below DIRECTORY (made if it is
 # not there, and kept), from this checkout's last commit: the way of README.md for one user and for all, then that
-# of docs/PACKAGING.md. Each goes from nothing to a program that starts warm, and back to nothing.
+# of docs/PACKAGING.md, below the user's ~/.local and for all. Each goes from nothing to a program that starts warm, and back to nothing.
 set -euo pipefail
 [ $# = 2 ] || { sed -n '3,6s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 suite=$1 root=$(realpath -m "$2")
@@ -13,6 +13,7 @@ source=$(realpath "$(dirname "$0")/../..")
 
 bare_root "$suite" "$root"
 if [ -e "$root/src/.git" ]; then
+    export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0="$root/src" # it is another user's
     git -C "$root/src" fetch -q "$source" HEAD
     git -C "$root/src" checkout -q --force --detach FETCH_HEAD
 else
@@ -49,7 +50,8 @@ starts() {
 }
 
 rm -rf "$root"/home/somebody/.cache "$root"/home/somebody/.local # of a run that was broken off
-as_root tools/quickstart
+chown "$id:$id" "$root/src"
+as_root tools/quickstart # as under sudo, in a user's checkout
 before=$(mktemp)
 trap 'rm -f "$before"' EXIT
 
@@ -64,6 +66,15 @@ for who in as_user as_root; do
     same "$before" "$who"
     echo "$suite: $who: from nothing to warm and back"
 done
+
+files "$root" >"$before"
+as_user bash -c 'cmake --install build --prefix ~/.local >/dev/null'
+starts as_user
+as_user bash -c '"$HOME/.local/bin/warmpipe" list && "$HOME/.local/bin/warmpipe" clear --yes'
+as_user cmake --build build --target uninstall >/dev/null
+forget_driver
+same "$before" "cmake --install below ~/.local"
+echo "$suite: below ~/.local: from nothing to warm and back"
 
 as_root cmake --preset release -DCMAKE_INSTALL_PREFIX=/usr -DWARMPIPE_BUILD_TESTS=OFF >/dev/null
 as_root cmake --build --preset release >/dev/null

@@ -164,7 +164,8 @@ static int inspect_run(const struct arguments *arguments)
     }
     if (!cache_file_has_our_name(slash ? slash + 1 : path) &&
         !cache_file_has_our_magic(file.data, file.size)) {
-        output_message("inspect: '%s': %s", path, status_text(STATUS_bad_magic));
+        output_message("inspect: '%s' is neither a cache file nor a recipe file of warmpipe (%s)",
+                       path, status_id(STATUS_bad_magic));
         free(file.data);
         return EXIT_USAGE;
     }

@@ -147,17 +147,26 @@ static void stats_read_program(struct stats *stats, const char *root, const char
     }
 }
 
-static void stats_show_counters(struct output *output, const struct stats_program *program)
+/* with_pulled: as columns that most users have no use for, in text only where something was pulled.
+ */
+static void stats_show_counters(struct output *output, const struct stats_program *program,
+                                bool with_pulled)
 {
-    output_time(output, "since", program->facts.since);
+    if (program->facts.since > 0) {
+        output_time(output, "since", program->facts.since);
+    } else {
+        output_text(output, "since", "");
+    }
     inventory_show_counters(output, &program->facts.counters);
     output_duration(output, "saved", program->saved_ns);
-    output_number(output, "pulled", program->facts.counters.pulled);
-    output_size(output, "pulled_bytes", program->facts.counters.pulled_bytes);
-    output_duration(output, "pulled_saved", program->facts.counters.pulled_ns);
+    if (with_pulled) {
+        output_number(output, "pulled", program->facts.counters.pulled);
+        output_size(output, "pulled_bytes", program->facts.counters.pulled_bytes);
+        output_duration(output, "pulled_saved", program->facts.counters.pulled_ns);
+    }
 }
 
-static void stats_show(struct output *output, const struct stats *stats)
+static void stats_show(struct output *output, const struct stats *stats, bool json)
 {
     struct stats_program total = {0};
     for (size_t i = 0; i < stats->count; i++) {
@@ -167,15 +176,16 @@ static void stats_show(struct output *output, const struct stats *stats)
         total.saved_ns += program->saved_ns;
         program_counters_add(&total.facts.counters, &program->facts.counters);
     }
+    const bool with_pulled = json || total.facts.counters.pulled > 0;
     output_open(output, "total", OUTPUT_GROUP);
     output_number(output, "programs", stats->count);
-    stats_show_counters(output, &total);
+    stats_show_counters(output, &total, with_pulled);
     output_close(output);
     output_open(output, "programs", OUTPUT_TABLE);
     for (size_t i = 0; i < stats->count; i++) {
         output_open(output, NULL, OUTPUT_ROW);
         output_text(output, "name", stats->programs[i].name);
-        stats_show_counters(output, &stats->programs[i]);
+        stats_show_counters(output, &stats->programs[i], with_pulled);
         output_close(output);
     }
     output_close(output);
@@ -191,7 +201,7 @@ static int stats_programs(const struct arguments *arguments, const char *root,
     struct output output;
     output_begin(&output, arguments->values[OPTION_JSON]);
     if (stats.count > 0 || arguments->values[OPTION_JSON]) {
-        stats_show(&output, &stats);
+        stats_show(&output, &stats, arguments->values[OPTION_JSON]);
     } else {
         output_message("stats: nothing counted yet in '%s'", root);
     }

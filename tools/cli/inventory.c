@@ -289,7 +289,6 @@ bool inventory_visit(const char *root, const char *app,
     inventory_visit_identities(folder_fd, &usage, &visitor);
     inventory_visit_quarantine(folder_fd, &visitor);
     if (!visitor.visited && (reason != STATUS_ok || inventory_is_ours(folder_fd, &usage))) {
-        common->bytes = usage.other_bytes;
         common->last_use = usage.last_use;
         common->reason = reason == STATUS_ok ? STATUS_no_file : reason;
         inventory_tell(&visitor, common);

@@ -54,6 +54,9 @@ static void output_flush(struct output *output)
 int output_end(struct output *output, int status)
 {
     if (output->json) {
+        if (status == EXIT_USAGE && output_last[0]) {
+            output_text(output, "error", output_last);
+        }
         json_put_close(&output->pending, '}');
         bytes_put_u8(&output->pending, '\n');
     }
@@ -353,7 +356,6 @@ void output_failure(void)
     if (!output_written) {
         struct output output;
         output_begin(&output, true);
-        output_text(&output, "error", output_last);
         output_end(&output, EXIT_USAGE);
     }
 }

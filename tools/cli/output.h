@@ -56,8 +56,9 @@ struct output {
 
 void output_begin(struct output *output, bool json);
 
-/* Ends the document. Gives `status`, or EXIT_USAGE after a message if standard output could not be
- * written (a closed pipe excepted) or memory was out. */
+/* Ends the document; a JSON document of EXIT_USAGE says in "error" what was the last message. Gives
+ * `status`, or EXIT_USAGE after a message if standard output could not be written (a closed pipe
+ * excepted) or memory was out. */
 int output_end(struct output *output, int status);
 
 void output_open(struct output *output, const char *key, enum output_shape shape);
@@ -96,7 +97,7 @@ void output_digest(struct output *output, const char *key, struct digest digest)
 /* "2026-08-21T13:27:35Z" in both. */
 void output_time(struct output *output, const char *key, uint64_t seconds_since_epoch);
 
-/* Where no result was written, a document on standard output that has the last message:
+/* Where no result was written, a document on standard output that has the error alone:
  * {"error":"list: cannot open '/nowhere': No such file or directory"}. */
 void output_failure(void);
 

@@ -36,6 +36,12 @@ def members_of(entry):
     return [m.name for m in entry.members if m.name not in ("sType", "pNext")]
 
 
+def names_of(registry, name, count):
+    """All of them or none: a beta extension's struct may have had fewer members in this registry."""
+    names = members_of(registry.types[name]) if name in registry.types else []
+    return names if len(names) == count else []
+
+
 def newer(path):
     with open(path, encoding="utf-8") as file:
         rows = [line.split() for line in file if line.strip() and not line.startswith("#")]
@@ -51,8 +57,7 @@ HEAD = (
 def members_source(structs, registry):
     """Names: a file of its own, so that the layer, which needs none, is linked without it."""
     members = [
-        " ".join(members_of(registry.types[name])) if name in registry.types else ""
-        for _, (_, name) in sorted(structs.items())
+        " ".join(names_of(registry, name, count)) for _, (count, name) in sorted(structs.items())
     ] + [" ".join(members_of(registry.types["VkPhysicalDeviceFeatures"]))]
     names = [name for _, (_, name) in sorted(structs.items())]
     return HEAD + "\n".join(

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "common/base/text.h"
+#include "common/driver/policy.h"
 #include "tools/cli/options.h"
 #include "tools/doctor/doctor.h"
 #include "tools/install/manifests.h"
@@ -26,6 +27,7 @@ static const char *const our_variables[] = {
 /* What the value of a loader's variable is. */
 enum loader_kind {
     LOADER_OTHER,
+    LOADER_LAYERS,  /* names of layers, separated by colons */
     LOADER_DISABLE, /* patterns of layers not to load */
     LOADER_FILES,   /* drivers' manifests, or folders of them, separated by colons */
     LOADER_FOLDERS  /* folders that replace the usual ones */
@@ -36,7 +38,7 @@ static const struct {
     const char *name;
     enum loader_kind kind;
 } loader_variables[] = {
-    {"VK_INSTANCE_LAYERS", LOADER_OTHER},
+    {"VK_INSTANCE_LAYERS", LOADER_LAYERS},
     {"VK_LOADER_LAYERS_ENABLE", LOADER_OTHER},
     {"VK_LOADER_LAYERS_DISABLE", LOADER_DISABLE},
     {"VK_LOADER_LAYERS_ALLOW", LOADER_OTHER},
@@ -51,10 +53,76 @@ static const struct {
     {"VK_LOADER_DRIVERS_DISABLE", LOADER_OTHER},
 };
 
+/* The file that WARMPIPE_POLICY names. */
+static void variables_tell_policy(struct doctor *doctor, const char *path)
+{
+    struct policy_file file;
+    struct policy_file_error error;
+    if (strcmp(path, "none") == 0) {
+        doctor_tell(doctor, VERDICT_OK, "variable", NULL, "WARMPIPE_POLICY=none");
+        return;
+    }
+    if (policy_load(path, &file, &error) == STATUS_ok) {
+        policy_file_free(&file);
+        doctor_tell(doctor, VERDICT_OK, "variable", NULL, "WARMPIPE_POLICY=%s", path);
+    } else if (error.line > 0) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct the file, or unset it",
+                    "WARMPIPE_POLICY names '%s', which is ignored: line %u: %s", path, error.line,
+                    error.text);
+    } else {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
+                    "WARMPIPE_POLICY names '%s', which is ignored: %s", path, error.text);
+    }
+}
+
+/* A size without a unit is in bytes, and "4" was hardly meant so. */
+#define SMALLEST_LIMIT ((uint64_t)64 << 10)
+
+/* Whether a limit is so small that it keeps nothing. */
+static bool variables_keep_nothing(const struct config *config, const char *name)
+{
+    return (strcmp(name, "WARMPIPE_MAX_SIZE") == 0 && config->max_size < SMALLEST_LIMIT) ||
+           (strcmp(name, "WARMPIPE_MAX_TOTAL") == 0 && config->max_total < SMALLEST_LIMIT);
+}
+
+/* The file that a variable tells the layer to write; NULL: it tells none. */
+static const char *variables_written_file(const struct config *config, const char *name)
+{
+    return strcmp(name, "WARMPIPE_STATS") == 0   ? config->stats_path
+           : strcmp(name, "WARMPIPE_TRACE") == 0 ? config->trace_path
+           : strcmp(name, "WARMPIPE_LOG") == 0   ? config->log_path
+                                                 : NULL;
+}
+
+/* Whether the file could be opened for writing, in its folder if it is not there. */
+static bool variables_can_write(const char *path)
+{
+    if (access(path, F_OK) == 0) {
+        return access(path, W_OK) == 0;
+    }
+    char *folder = strdup(path);
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash) {
+        slash[slash == folder] = '\0';
+    }
+    const bool can = access(slash ? folder : ".", W_OK | X_OK) == 0;
+    free(folder);
+    return can;
+}
+
 static void variables_tell_ours(struct doctor *doctor, const char *name, const char *value)
 {
     const char *expected = config_expected(name, value);
-    if (expected) {
+    const char *written = variables_written_file(doctor->config, name);
+    if (strcmp(name, "WARMPIPE_POLICY") == 0 && *value) {
+        variables_tell_policy(doctor, value);
+    } else if (written && *written && !variables_can_write(written)) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "create its folder, or correct the path",
+                    "%s names '%s', which cannot be written", name, written);
+    } else if (*value && !expected && variables_keep_nothing(doctor->config, name)) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "write the unit, for example 4G",
+                    "%s=%s: so few bytes keep no cache", name, value);
+    } else if (expected) {
         doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
                     "%s='%s' is ignored: expected %s", name, value, expected);
     } else if (strcmp(name, "WARMPIPE_ENABLE") == 0 && strcmp(value, "1") != 0) {
@@ -115,35 +183,53 @@ static bool variables_disables_us(const char *patterns)
     return found;
 }
 
-/* The first path of a list separated by colons that does not exist; NULL: all do. To be freed. */
-static char *variables_first_missing(const char *list)
+/* The loader takes exact names alone. */
+static bool variables_is_misspelt_layer(const char *name)
 {
-    char *missing = NULL;
+    return strcasestr(name, "warmpipe") && strcmp(name, LAYER_NAME) != 0;
+}
+
+static bool variables_is_missing(const char *path)
+{
+    return *path && access(path, R_OK) != 0;
+}
+
+/* The first part of a list separated by colons that is wrong; NULL: none is. To be freed. */
+static char *variables_first_wrong(const char *list, bool is_wrong(const char *part))
+{
+    char *wrong = NULL;
     char *copy = strdup(list);
     char *rest = copy;
-    for (char *part; copy && !missing && (part = strsep(&rest, ":"));) {
-        if (*part && access(part, R_OK) != 0) {
-            missing = strdup(part);
+    for (char *part; copy && !wrong && (part = strsep(&rest, ":"));) {
+        if (is_wrong(part)) {
+            wrong = strdup(part);
         }
     }
     free(copy);
-    return missing;
+    return wrong;
 }
 
 static void variables_tell_loader(struct doctor *doctor, const char *name, enum loader_kind kind,
                                   const char *value)
 {
-    const bool lists_places = kind == LOADER_FILES || kind == LOADER_FOLDERS;
-    char *missing = lists_places ? variables_first_missing(value) : NULL;
-    if (missing && kind == LOADER_FILES) {
+    char *wrong = NULL;
+    if (kind == LOADER_FILES || kind == LOADER_FOLDERS) {
+        wrong = variables_first_wrong(value, variables_is_missing);
+    } else if (kind == LOADER_LAYERS) {
+        wrong = variables_first_wrong(value, variables_is_misspelt_layer);
+    }
+    if (wrong && kind == LOADER_LAYERS) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
+                    "%s names '%s', which is no layer; did you mean " LAYER_NAME "?", name, wrong);
+    } else if (wrong && kind == LOADER_FILES) {
         doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
                     "%s names '%s', which does not exist: the loader finds no driver there", name,
-                    missing);
-    } else if (missing) {
+                    wrong);
+    } else if (wrong) {
         doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
                     "%s names '%s', which does not exist, and the loader ignores the usual folders "
                     "while it is set",
-                    name, missing);
+                    name, wrong);
     } else if (kind == LOADER_DISABLE && variables_disables_us(value)) {
         doctor_tell(doctor, VERDICT_PROBLEM, "variable",
                     "unset it, or (loader 1.3.262 or later) set VK_LOADER_LAYERS_ALLOW=" LAYER_NAME,
@@ -151,7 +237,7 @@ static void variables_tell_loader(struct doctor *doctor, const char *name, enum 
     } else {
         doctor_tell(doctor, VERDICT_OK, "variable", NULL, "%s=%s", name, value);
     }
-    free(missing);
+    free(wrong);
 }
 
 void doctor_check_variables(struct doctor *doctor)

@@ -44,7 +44,7 @@ static char *find_only_app(const char *verb, const char *root)
     inventory_apps_free(&apps);
     if (count != 1) {
         if (count == 0) {
-            output_message("%s: there is no program in '%s'", verb, root);
+            output_message("%s: no program in '%s' yet: name one with --app", verb, root);
         } else {
             output_message("%s: there are %zu programs in '%s'; name one with --app", verb, count,
                            root);

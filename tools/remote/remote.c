@@ -59,17 +59,20 @@ static bool remote_open_url(struct remote *remote, const char *text)
 {
     struct url url;
     enum status reason = url_parse(text, &url);
-    const char *missing = NULL;
+    const char *hint = NULL;
     if (reason == STATUS_ok) {
         url_show(&url, remote->name);
-        missing = remote_missing_library(&url);
-        reason = missing ? STATUS_remote_unsupported : remote_open_engine(&url, &remote->engine);
+        hint = remote_missing_library(&url);
+        reason = hint ? STATUS_remote_unsupported : remote_open_engine(&url, &remote->engine);
     }
     if (reason != STATUS_ok) {
+        if (reason == STATUS_remote_bad_url) {
+            hint = "write file:///DIR, https://HOST/PATH, s3://BUCKET or redis://HOST";
+        }
         /* A URL that does not parse may hold a password: it is not shown. */
         output_message("%s: %s%s%s (%s)%s%s", remote->verb, remote->name,
                        remote->name[0] ? ": " : "", status_text(reason), status_id(reason),
-                       missing ? ": " : "", missing ? missing : "");
+                       hint ? ": " : "", hint ? hint : "");
     }
     return reason == STATUS_ok;
 }

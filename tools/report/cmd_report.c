@@ -57,13 +57,13 @@ static void report_show_runs(struct output *output, const struct report_program 
     output_text(output, "driver", program->driver);
     output_text(output, "driver_info", program->driver_info);
     output_text(output, "identity", program->identity);
-    if (report_ratio(program) > 0) {
-        snprintf(ratio, sizeof ratio, "%.2f", report_ratio(program));
-        output_text(output, "ratio", ratio);
-    }
     if (report_clock_ratio(program) > 0) {
         snprintf(ratio, sizeof ratio, "%.2f", report_clock_ratio(program));
         output_text(output, "times_faster", ratio);
+    }
+    if (report_ratio(program) > 0) {
+        snprintf(ratio, sizeof ratio, "%.2f", report_ratio(program));
+        output_text(output, "ratio", ratio);
     }
     output_open(output, "runs", OUTPUT_TABLE);
     for (size_t i = 0; i < program->run_count; i++) {
