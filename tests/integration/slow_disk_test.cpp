@@ -72,6 +72,52 @@ TEST_F(SlowDiskTest, WhatIsKnownOfTheDriverKeepsNobody)
     });
 }
 
+// With a messenger it is the program's thread that looks, and it does so only with what the worker
+// has read of the disk.
+TEST_F(SlowDiskTest, WhatIsKnownOfTheDriverKeepsNoCreation)
+{
+    run([] { Program().create_compute(0, 1); });
+    run_at_hanging_disk([] {
+        ProgramOptions options;
+        options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+        Program program(options);
+        create_messenger(program.instance); // the instance's end destroys it
+        disk_hangs("openat", "program.json");
+        program.create_compute(0, 2);
+        wait_until(disk_has_hung);
+        program.create_compute(2, 4);
+        EXPECT_EQ(test_icd_calls("vkGetPipelineCacheData"), 0u);
+        expect_destroyed(program);
+    });
+}
+
+// The worker holds what it has read against the file, and that takes long. It is no driver that has
+// to be spared.
+TEST_F(SlowDiskTest, ASlowDiskMakesNoDriverSlow)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    environment["WPTEST_ICD_FEEDBACK"] = "miss";
+    run([] { Program().create_compute(0, 5); });
+    environment["WPTEST_ICD_WANDER"] = "1";
+    run([] {
+        std::atomic<bool> is_read{false};
+        const DuringCalls reads([&](const char *command) {
+            if (std::string_view(command) == "vkGetPipelineCacheData" && !is_read.exchange(true)) {
+                disk_hangs("openat", ".wpcache");
+            }
+        });
+        Program program;
+        program.create_compute(0, 5);
+        wait_until(disk_has_hung);
+        usleep(300000); // what a driver would be remembered for
+        disk_answers();
+        program.create_compute(5, 6);
+    });
+    EXPECT_EQ(run([] { Program().create_compute(5, 6); }).hits(), 1u) << "it was read again";
+    EXPECT_EQ(read_text(cache_root() / "program" / "program.json").find("slow_calls"),
+              std::string::npos);
+}
+
 // The last look holds what the driver has against the file.
 TEST_F(SlowDiskTest, TheFileThatIsReadAgainKeepsNobody)
 {
