@@ -127,6 +127,9 @@ MUTANTS = [
     ("a slow disk is taken for a slow driver",
      "writer->is_outgrown = false; cache_writer_leave_driver(writer, look);",
      "writer->is_outgrown = false;", r"integration\.SlowDiskTest\.ASlowDiskMakesNoDriverSlow"),
+    ("a device leaves its cache to the driver",
+     "if (!removed && !worker_is_of_this_process(&device_cache->client)) {", "if (!removed) {",
+     r"integration\.SlowDiskTest\.ADeviceGoes"),
     ("a look waits for the recorder", "recorder->looked = atomic_load(&recorder->unsaved_size);",
      "if (recorder_queue_lock(&recorder->queue)) { recorder->looked = recorder->unsaved.size; "
      "pthread_mutex_unlock(&recorder->queue.lock); }", r"unit\.RecorderTest"),
