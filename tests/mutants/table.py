@@ -47,6 +47,9 @@ MUTANTS = [
      r"integration\.HostileRecipes"),
     ("the second death", "return crashes->listed.deaths > DEATHS_ALLOWED;",
      "return crashes->listed.deaths > 1000;", r"unit\.RecipeCrashes|integration\.HostileRecipes"),
+    ("a death in a long compile counts", "recipe_crashes_late(watch->crashes, thread);",
+     "recipe_crashes_end(watch->crashes, thread);",
+     r"integration\.LongCompilesTest\.ThoseThatKill"),
     ("times of others", "if (merging->limits->foreign) {", "if (0) {", r"unit\.RecipeCompact"),
 
     # Saves.
