@@ -85,8 +85,12 @@ static bool add_places(struct crash_list *list, const uint8_t *data, size_t size
     }
     while (bytes_left(&reader) >= CRASH_PLACE_SIZE) {
         const uint64_t check = digest_of(reader.next, DIGEST_SIZE).low;
-        list->digests[list->count] = digest_get(&reader);
-        list->count += bytes_get_u64(&reader) == check;
+        const struct digest digest = digest_get(&reader);
+        const bool is_place = bytes_get_u64(&reader) == check;
+        const bool is_late = digest_equal(digest, (struct digest){0});
+        list->digests[list->count] = digest;
+        list->count += is_place && !is_late;
+        list->died_late |= is_place && is_late;
     }
     list->deaths = bytes_left(&reader) == DEATHS_SIZE ? bytes_get_u64(&reader) : 0;
     return list_sort(list);
@@ -108,9 +112,9 @@ static bool read_places(int folder_fd, const char *name, struct crash_list *list
     return read;
 }
 
-/* Adds the pipelines that a dead process was at. An empty file is removed while it is locked, so
- * that an owner who has not locked it yet makes another; the names of the others are appended to
- * `names`, zero terminated. False: out of memory. */
+/* Adds the pipelines that a dead process was at. An empty file is no death, and is removed while it
+ * is locked, so that an owner who has not locked it yet makes another; the names of the others are
+ * appended to `names`, zero terminated. False: out of memory. */
 static bool add_dead(int folder_fd, const char *name, bool read_only, struct crash_list *list,
                      struct bytes *names)
 {
@@ -120,10 +124,10 @@ static bool add_dead(int folder_fd, const char *name, bool read_only, struct cra
     }
     struct crash_list own = {0};
     bool read = read_places(folder_fd, name, &own);
-    if (read && own.count == 0 && !read_only) {
-        unlinkat(folder_fd, name, 0);
-    } else {
+    if (own.count > 0 || own.died_late) {
         bytes_put(names, name, strlen(name) + 1);
+    } else if (read && !read_only) {
+        unlinkat(folder_fd, name, 0);
     }
     read = read && list_add(list, own.digests, own.count);
     crash_list_free(&own);

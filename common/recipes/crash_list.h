@@ -25,6 +25,7 @@ extern const uint8_t crash_list_magic[CRASH_MAGIC_SIZE];
 struct crash_list {
     struct digest *digests; /* sorted */
     size_t count;
+    bool died_late;  /* a place of the digest 0: a process died in a compile that took long */
     uint64_t deaths; /* of processes, since they were last forgiven */
 };
 

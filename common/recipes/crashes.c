@@ -241,6 +241,11 @@ bool recipe_crashes_begin(struct recipe_crashes *crashes, unsigned thread, struc
     return crashes->unmarked || write_place(crashes, thread, memory);
 }
 
+void recipe_crashes_late(struct recipe_crashes *crashes, unsigned thread)
+{
+    recipe_crashes_begin(crashes, thread, (struct digest){0});
+}
+
 void recipe_crashes_end(struct recipe_crashes *crashes, unsigned thread)
 {
     const uint8_t nothing[CRASH_PLACE_SIZE] = {0};

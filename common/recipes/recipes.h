@@ -210,4 +210,8 @@ enum status recipe_crashes_forgive(const char *root, const char *app, struct dig
 bool recipe_crashes_begin(struct recipe_crashes *crashes, unsigned thread, struct digest pipeline);
 void recipe_crashes_end(struct recipe_crashes *crashes, unsigned thread);
 
+/* It takes long, and is not begun again for that: whether the process dies of it or is ended by who
+ * waits for it, it is not listed, but the death counts. */
+void recipe_crashes_late(struct recipe_crashes *crashes, unsigned thread);
+
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/spirv/workgroup.h"
+
 /* VkSubpassShadingPipelineCreateInfoHUAWEI runs compute code in a stage of its own. */
 #define STAGE_SUBPASS_SHADING 0x4000u
 
@@ -145,6 +147,13 @@ static enum status check_specialization(const struct spirv_module *module,
                                        : STATUS_bad_specialization;
 }
 
+static bool has_workgroups(const VkPipelineShaderStageCreateInfo *stage)
+{
+    const VkFlags stages = VK_SHADER_STAGE_COMPUTE_BIT | STAGE_SUBPASS_SHADING |
+                           VK_SHADER_STAGE_TASK_BIT_EXT | VK_SHADER_STAGE_MESH_BIT_EXT;
+    return ((VkFlags)stage->stage & stages) != 0;
+}
+
 static enum status check_opened(const struct spirv_module *module,
                                 const VkPipelineShaderStageCreateInfo *stage,
                                 const struct spirv_layout *layout)
@@ -155,6 +164,10 @@ static enum status check_opened(const struct spirv_module *module,
         return STATUS_bad_entry_point;
     }
     const enum status status = check_specialization(module, stage->pSpecializationInfo);
+    if (status == STATUS_ok && known && has_workgroups(stage) &&
+        spirv_workgroup_is_nothing(module, function, stage->pSpecializationInfo)) {
+        return STATUS_bad_spirv;
+    }
     return status == STATUS_ok && known
                ? spirv_check_interface(module, function, stage->stage, layout)
                : status;

@@ -10,7 +10,8 @@
 
 /* Checks the code (aligned at 4, `size` in bytes) and the stage that is to run it:
  *
- *     bad_spirv           the code is damaged, not for Vulkan, or calls itself (usage.h)
+ *     bad_spirv           the code is damaged, not for Vulkan, calls itself (usage.h), or has
+ *                         workgroups without an invocation
  *     bad_entry_point     it has none of this name with the stage's execution model
  *                         (VUID-VkPipelineShaderStageCreateInfo-pName-00707)
  *     bad_specialization  a constant beyond the data, given twice, or of another size than in the

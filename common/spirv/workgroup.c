@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "common/spirv/spirv.h"
-
 /* SPIR-V specification, "Instructions", "Execution Model", "Execution Mode", "BuiltIn". */
 enum {
     OP_EXECUTION_MODE = 16,
@@ -87,15 +85,11 @@ static bool workgroup_read_mode(const struct spirv_module *module, const VkSpeci
     return false;
 }
 
-static bool workgroup_read(const struct spirv_module *module, const char *name,
+static bool workgroup_read(const struct spirv_module *module, uint32_t entry,
                            const VkSpecializationInfo *info, uint32_t ret_size[3])
 {
     struct spirv_instruction i;
-    uint32_t entry;
     uint32_t built_in;
-    if (!spirv_entry_point(module, MODEL_GL_COMPUTE, name, &entry)) {
-        return false;
-    }
     if (!workgroup_built_in(module, &built_in)) {
         return workgroup_read_mode(module, info, entry, ret_size);
     }
@@ -104,13 +98,23 @@ static bool workgroup_read(const struct spirv_module *module, const char *name,
            workgroup_read_constants(module, info, &i.words[2], ret_size);
 }
 
+bool spirv_workgroup_is_nothing(const struct spirv_module *module, uint32_t entry,
+                                const VkSpecializationInfo *specialization)
+{
+    uint32_t size[3];
+    return workgroup_read(module, entry, specialization, size) &&
+           (size[0] == 0 || size[1] == 0 || size[2] == 0);
+}
+
 bool spirv_workgroup_size(const void *code, size_t size, const char *name,
                           const VkSpecializationInfo *specialization, uint32_t ret_size[3])
 {
     struct spirv_module module;
+    uint32_t entry;
     uint32_t found[3];
     const bool read = spirv_open(code, size, &module) == SPIRV_OPENED &&
-                      workgroup_read(&module, name, specialization, found);
+                      spirv_entry_point(&module, MODEL_GL_COMPUTE, name, &entry) &&
+                      workgroup_read(&module, entry, specialization, found);
     spirv_close(&module);
     if (read) {
         memcpy(ret_size, found, sizeof found);

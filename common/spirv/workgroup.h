@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How large the workgroups of a compute shader are. Pure functions; thread-safe. */
+/* How large the workgroups of a shader are. Pure functions; thread-safe. */
 #ifndef WARMPIPE_SPIRV_WORKGROUP_H
 #define WARMPIPE_SPIRV_WORKGROUP_H
 
@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <vulkan/vulkan.h>
 
+#include "common/spirv/spirv.h"
+
 /* Reads the workgroup size (x, y, z) of the entry point `name` from SPIR-V, under this
  * specialization (may be NULL): the object decorated with WorkgroupSize if there is one, else
  * LocalSizeId or LocalSize (chapter "Built-In Variables", WorkgroupSize). False: there is no such
@@ -15,5 +17,10 @@
  * `code` is aligned at 4, `size` in bytes. */
 bool spirv_workgroup_size(const void *code, size_t size, const char *name,
                           const VkSpecializationInfo *specialization, uint32_t ret_size[3]);
+
+/* Whether a workgroup of this entry point, of a stage that has them, has no invocation: drivers
+ * divide by its size. False also where the size cannot be read. */
+bool spirv_workgroup_is_nothing(const struct spirv_module *module, uint32_t entry,
+                                const VkSpecializationInfo *specialization);
 
 #endif

@@ -23,11 +23,15 @@ static void cache_collection_drop(struct cache_collection *collection)
 
 void cache_collection_finish(struct cache_collection *collection)
 {
+    if (pthread_mutex_trylock(&collection->collect_lock) != 0) {
+        return;
+    }
     for (uint32_t i = 0; i < collection->queued; i++) {
         driver_cache_destroy(collection->driver, collection->queue[i]);
     }
     collection->queued = 0;
     cache_collection_drop(collection);
+    pthread_mutex_unlock(&collection->collect_lock);
 }
 
 void cache_collection_release(struct cache_collection *collection)

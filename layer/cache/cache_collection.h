@@ -74,7 +74,8 @@ struct cache_collection {
 void cache_collection_init(struct cache_collection *collection, const struct driver_caches *driver,
                            struct stats *stats, bool enabled);
 
-/* Destroys the driver objects that are left; at the end of the device, after the last save. */
+/* Destroys the driver objects that are left; at the end of the device, after the last save. Nothing
+ * where a worker that is at the disk is collecting. */
 void cache_collection_finish(struct cache_collection *collection);
 
 /* Frees the memory; calls nothing down. */

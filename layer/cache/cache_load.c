@@ -49,7 +49,7 @@ static void cache_load_watch_life(struct cache_load *load)
     }
 }
 
-static void cache_load_work_life(struct cache_load *load, uint64_t now_ns)
+static void cache_load_look_at_life(struct cache_load *load, uint64_t now_ns)
 {
     const uint64_t lives_at_ns = atomic_load(&load->lives_at_ns);
     if (lives_at_ns != 0 && now_ns >= lives_at_ns) {
@@ -70,7 +70,7 @@ uint64_t cache_load_watch_due(const struct cache_load *load)
 void cache_load_work_watch(struct cache_load *load)
 {
     const uint64_t now_ns = clock_now_ns();
-    cache_load_work_life(load, now_ns);
+    cache_load_look_at_life(load, now_ns);
     if (!atomic_load(&load->watching) || now_ns < atomic_load(&load->watch_due_ns)) {
         return;
     }
@@ -188,6 +188,12 @@ static bool cache_load_make(struct cache_load *load, bool is_worker)
     return true;
 }
 
+/* Whether snapshots are taken by the threads that create (cache_writer_look_here). */
+static bool cache_load_will_look_here(const struct cache_load *load)
+{
+    return load->writer->saves && driver_permit_is_withdrawn(load->writer->setup->permit);
+}
+
 /* Waits for the load, or loads; the lock is not held meanwhile. */
 static void cache_load_once(struct cache_load *load, bool is_worker)
 {
@@ -200,6 +206,9 @@ static void cache_load_once(struct cache_load *load, bool is_worker)
         return;
     }
     const uint64_t start_ns = clock_now_ns();
+    if (cache_load_will_look_here(load) && call_costs_ask(&load->writer->costs)) {
+        worker_wake_now(load->client); /* so that it is known when the first creation ends */
+    }
     const bool made = cache_load_make(load, is_worker);
     if (made) {
         device_report_load_ended(load->writer->report, start_ns);

@@ -144,8 +144,8 @@ static inline void cache_load_watch_end(struct cache_load *load, enum crash_stat
     }
 }
 
-/* On the worker: looks, if it is time to, and ends the page of a start that has lived; when it is
- * next (monotonic ns), or UINT64_MAX. */
+/* On the worker: looks, if it is time to, and ends the page of a start that has lived, which needs
+ * memory alone; when it is next (monotonic ns), or UINT64_MAX. */
 void cache_load_work_watch(struct cache_load *load);
 uint64_t cache_load_watch_due(const struct cache_load *load);
 

@@ -311,19 +311,18 @@ static bool cache_writer_recalls_at_end(struct cache_writer *writer)
            cache_writer_use_disk(writer, false, cache_writer_recall, NULL);
 }
 
-static bool cache_writer_reads_fast(struct cache_writer *writer)
-{
-    call_costs_recall(&writer->costs);
-    return call_costs_allow(&writer->costs, SLOW_READ);
-}
-
 /* Looks at the device cache alone: the program's own might be changed or destroyed meanwhile, and
  * are read at the end of the device. Nobody waits for this thread, which may be in a callback of
  * the program's. */
 bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache)
 {
-    if (cache_writer_worker_may_look(writer) || !cache_writer_may_look_here(writer) ||
-        !cache_writer_reads_fast(writer) || atomic_exchange(&writer->looking, true)) {
+    if (cache_writer_worker_may_look(writer) || !cache_writer_may_look_here(writer)) {
+        return false;
+    }
+    if (call_costs_ask(&writer->costs)) {
+        return true; /* a later creation looks */
+    }
+    if (!call_costs_allow(&writer->costs, SLOW_READ) || atomic_exchange(&writer->looking, true)) {
         return false;
     }
     struct cache_look look = {.is_here = true, .kind = SLOW_READ};

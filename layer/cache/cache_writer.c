@@ -115,7 +115,8 @@ static uint64_t cache_writer_save_due(struct cache_writer *writer, uint64_t now_
 uint64_t cache_writer_due(struct cache_writer *writer, uint64_t now_ns)
 {
     enum cache_schedule_step step;
-    if (atomic_load(&writer->collection.is_due) || atomic_load(&writer->costs.is_due)) {
+    if (atomic_load(&writer->collection.is_due) || atomic_load(&writer->costs.is_due) ||
+        atomic_load(&writer->costs.is_asked)) {
         return now_ns;
     }
     const uint64_t save = cache_writer_save_due(writer, now_ns, &step);
@@ -220,6 +221,5 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
             cache_writer_tell_listener(writer, looked == STATUS_ok ? reason : looked);
         }
     }
-    cache_collection_finish(&writer->collection);
     return !writer->is_abandoned;
 }

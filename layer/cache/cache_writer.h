@@ -66,10 +66,10 @@ struct cache_setup {
 };
 
 /* Who is told of saves, so that what is known of the program is kept along with them. `looking`:
- * the caches are about to be read; `saved`: all that was read is on disk. Called without a lock, by
- * the worker or by the thread that ends the device or the process; they may use the disk, never the
- * driver. `disk_full`: under the cache writer's lock; true: it has made room, a save may succeed
- * now. All are set, or none. */
+ * the caches are about to be read, perhaps within worker_enter_driver: waits for nothing; `saved`:
+ * all that was read is on disk. Called without a lock, by the worker or by the thread that ends the
+ * device or the process; `saved` may use the disk, none the driver. `disk_full`: under the cache
+ * writer's lock; true: it has made room, a save may succeed now. All are set, or none. */
 struct cache_listener {
     void (*looking)(void *user);
     void (*saved)(void *user);
@@ -246,8 +246,8 @@ void cache_writer_set_loaded(struct cache_writer *writer, const struct store_blo
 bool cache_writer_survived(struct cache_writer *writer, uint64_t wait_ns);
 
 /* Takes a snapshot on a thread of the program, where our threads must not call the driver and it
- * takes little of that thread's time. True: the worker is to be woken. In these functions
- * device_cache is VK_NULL_HANDLE as long as it is not loaded. */
+ * takes little of that thread's time; waits for no disk. True: the worker is to be woken. In these
+ * functions device_cache is VK_NULL_HANDLE as long as it is not loaded. */
 bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache);
 
 /* The worker's next step: when, and doing it if it is due. */
@@ -259,9 +259,9 @@ void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache
 void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_cache);
 void cache_writer_write_last(struct cache_writer *writer);
 
-/* At vkDestroyDevice, when the worker is done with it: saves what is new, and destroys what was
- * collected; then, when the device cache is destroyed as well, takes the markers away and writes
- * the statistics. False: the disk has not answered (worker_do); the writer must never be freed. */
+/* At vkDestroyDevice, when the worker is done with it: saves what is new; then, when the device
+ * cache is destroyed, takes the markers away and writes the statistics. False: the disk has not
+ * answered (worker_do); the writer must never be freed. */
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
 bool cache_writer_end(struct cache_writer *writer);
 

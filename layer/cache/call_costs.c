@@ -44,6 +44,7 @@ bool call_costs_is_recalled(struct call_costs *costs)
 void call_costs_recall(struct call_costs *costs)
 {
     struct program_facts facts;
+    atomic_store(&costs->is_asked, false);
     if (call_costs_is_recalled(costs)) {
         return;
     }
@@ -57,6 +58,15 @@ void call_costs_recall(struct call_costs *costs)
     }
     costs->recalled = true;
     pthread_mutex_unlock(&costs->lock);
+}
+
+bool call_costs_ask(struct call_costs *costs)
+{
+    const bool asks = !call_costs_is_recalled(costs);
+    if (asks) {
+        atomic_store(&costs->is_asked, true);
+    }
+    return asks;
 }
 
 static uint64_t call_costs_of(struct call_costs *costs, enum slow_call kind)

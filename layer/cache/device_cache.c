@@ -89,6 +89,14 @@ static void device_cache_work(struct worker_client *client)
     cache_writer_work(&device_cache->writer, cache_load_loaded(&device_cache->load));
 }
 
+/* Programs in sandboxes are ended like others: their pages have to be right. */
+static uint64_t device_cache_shut_in(struct worker_client *client)
+{
+    struct cache_load *load = &WORKER_OWNER(client, struct device_cache, client)->load;
+    cache_load_work_watch(load);
+    return cache_load_watch_due(load);
+}
+
 static void device_cache_closing(struct worker_client *client)
 {
     struct device_cache *device_cache = WORKER_OWNER(client, struct device_cache, client);
@@ -138,6 +146,7 @@ struct device_cache *device_cache_new(const struct cache_setup *setup,
     device_cache->client = (struct worker_client){
         .due = device_cache_due,
         .work = device_cache_work,
+        .shut_in = device_cache_shut_in,
         .closing = device_cache_closing,
         .last = device_cache_last,
         .overdue = device_cache_overdue,
@@ -160,11 +169,14 @@ void device_cache_delete(struct device_cache *device_cache)
 
 bool device_cache_finish(struct device_cache *device_cache)
 {
-    if (!worker_remove(&device_cache->client)) {
+    const bool removed = worker_remove(&device_cache->client);
+    if (!removed && !worker_is_of_this_process(&device_cache->client)) {
         return false;
     }
-    const bool finished =
-        cache_writer_finish(&device_cache->writer, cache_load_loaded(&device_cache->load));
+    const bool finished = removed && cache_writer_finish(&device_cache->writer,
+                                                         cache_load_loaded(&device_cache->load));
+    /* Also beside a worker that is at the disk: it does not come to the driver any more. */
+    cache_collection_finish(&device_cache->writer.collection);
     driver_cache_destroy(&device_cache->caches, device_cache->load.cache);
     device_cache->load.cache = VK_NULL_HANDLE;
     return finished && cache_writer_end(&device_cache->writer);

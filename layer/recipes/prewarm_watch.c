@@ -52,8 +52,12 @@ static void prewarm_watch_look(struct prewarm_watch *watch, unsigned thread, boo
     pthread_mutex_unlock(&watch->lock);
     const bool noted =
         cost_ns >= LONG_NS && recorder_took_long(watch->recorder, &use, prewarm_watch_us(cost_ns));
-    if ((noted || ends) && !sandbox_is_closed()) {
+    if (sandbox_is_closed()) {
+        /* no file is touched */
+    } else if (ends) {
         recipe_crashes_end(watch->crashes, thread);
+    } else if (noted) {
+        recipe_crashes_late(watch->crashes, thread);
     }
     pthread_mutex_lock(&watch->lock);
     compile->is_being_noted = false;

@@ -35,7 +35,11 @@ struct recorder {
     /* Under the queue's lock. */
     struct recipe_forms forms; /* that pipelines may refer to */
     struct bytes unsaved;      /* digests of pipelines that are to be saved */
-    size_t looked;             /* bytes of them that belong to the next save */
+
+    /* Bytes of `unsaved`, for who must not wait for the lock; and those that belong to the next
+     * save, of the thread that saves. */
+    _Atomic size_t unsaved_size;
+    size_t looked;
 };
 
 bool recorder_make_room(struct recorder *recorder)
@@ -263,6 +267,12 @@ static bool recorder_put_form(const struct recorder_visit *visit, struct digest 
     return true;
 }
 
+static void recorder_put_unsaved(struct recorder *recorder, struct digest pipeline)
+{
+    bytes_put(&recorder->unsaved, &pipeline, sizeof pipeline);
+    atomic_store(&recorder->unsaved_size, recorder->unsaved.size);
+}
+
 static void recorder_put_use(struct recorder *recorder, struct digest pipeline, uint32_t compile_us,
                              bool to_be_saved)
 {
@@ -281,7 +291,7 @@ static void recorder_put_use(struct recorder *recorder, struct digest pipeline, 
                                                  .unsaved = unsaved,
                                              });
     if (unsaved) {
-        bytes_put(&recorder->unsaved, &pipeline, sizeof pipeline);
+        recorder_put_unsaved(recorder, pipeline);
     }
 }
 
@@ -324,7 +334,7 @@ void recorder_submit(struct recorder *recorder, struct recipe_draft *draft, uint
 void recorder_prewarmed(struct recorder *recorder, struct digest pipeline)
 {
     pthread_mutex_lock(&recorder->queue.lock);
-    bytes_put(&recorder->unsaved, &pipeline, sizeof pipeline);
+    recorder_put_unsaved(recorder, pipeline);
     pthread_mutex_unlock(&recorder->queue.lock);
 }
 
@@ -348,11 +358,7 @@ bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
 
 void recorder_looking(struct recorder *recorder)
 {
-    if (!recorder_queue_lock(&recorder->queue)) {
-        return;
-    }
-    recorder->looked = recorder->unsaved.size;
-    pthread_mutex_unlock(&recorder->queue.lock);
+    recorder->looked = atomic_load(&recorder->unsaved_size);
 }
 
 void recorder_saved(struct recorder *recorder)
@@ -375,6 +381,7 @@ void recorder_saved(struct recorder *recorder)
         memmove(recorder->unsaved.data, recorder->unsaved.data + looked,
                 recorder->unsaved.size - looked);
         recorder->unsaved.size -= looked;
+        atomic_store(&recorder->unsaved_size, recorder->unsaved.size);
         recorder->looked = 0;
         recorder_queue_note(&recorder->queue);
     }

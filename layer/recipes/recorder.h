@@ -74,7 +74,8 @@ void recorder_prewarmed(struct recorder *recorder, struct digest pipeline);
 bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
                         uint32_t compile_us);
 
-/* The caches are about to be looked at: what was compiled before this belongs to the next save. */
+/* The caches are about to be looked at: what was compiled before this belongs to the next save.
+ * Waits for no lock. */
 void recorder_looking(struct recorder *recorder);
 
 /* What they held when they were last looked at is on disk: is recorded as saved. */

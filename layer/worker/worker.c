@@ -144,6 +144,17 @@ static bool worker_call_helper(void)
     return worker.has_helper;
 }
 
+/* Under the lock: what is done in a sandbox, and when it is to be done next. */
+static uint64_t worker_shut_in(void)
+{
+    uint64_t next = UINT64_MAX;
+    for (struct worker_client *client = worker.clients; client; client = client->next) {
+        const uint64_t due = client->shut_in ? client->shut_in(client) : UINT64_MAX;
+        next = due < next ? due : next;
+    }
+    return next;
+}
+
 static void *worker_run(void *argument)
 {
     (void)argument;
@@ -164,7 +175,7 @@ static void *worker_run(void *argument)
             continue;
         }
         if (sandbox_is_closed()) {
-            worker_wait_until(&worker.changed, UINT64_MAX);
+            worker_wait_until(&worker.changed, worker_shut_in());
             continue;
         }
         worker_call(client, client->work);
@@ -312,6 +323,14 @@ bool worker_remove(struct worker_client *client)
     }
     pthread_mutex_unlock(&worker.lock);
     return may_free;
+}
+
+bool worker_is_of_this_process(const struct worker_client *client)
+{
+    pthread_mutex_lock(&worker.lock);
+    const bool is_ours = client->generation == worker.generation;
+    pthread_mutex_unlock(&worker.lock);
+    return is_ours;
 }
 
 void worker_wake(struct worker_client *client)

@@ -49,6 +49,9 @@ struct worker_client {
     uint64_t (*due)(struct worker_client *client, uint64_t now_ns);
     /* Does what is due; may call the driver between worker_enter_driver and _leave_driver. */
     void (*work)(struct worker_client *client);
+    /* Instead of it where the program has shut itself in: needs memory alone, and is called under
+     * the worker's lock. When it is to be called next, as `due`; may be NULL. */
+    uint64_t (*shut_in)(struct worker_client *client);
     /* The process ends, and drivers can still be called, between worker_enter_driver and _leave;
      * may be NULL. Other threads of the program may be running, in the driver as well. */
     void (*closing)(struct worker_client *client);
@@ -74,6 +77,9 @@ void worker_add(struct worker_client *client);
  * answered, or since this is a forked child of the process that added the client, and its locks may
  * be held by threads that do not exist here. */
 bool worker_remove(struct worker_client *client);
+
+/* Whether the client was added in this process, and not before a fork. */
+bool worker_is_of_this_process(const struct worker_client *client);
 
 /* Has the worker do what a disk may keep, and waits for it as long as this thread has patience;
  * while the worker is occupied, a thread made for that does it. Neither must call the driver.

@@ -9,8 +9,9 @@ FLOORS = {
     # vsnprintf refuses or a signal interrupts; logs to /dev/fd.
     "common/base": (98, 92),
     # Left: what a clock, a chance of 2^-64 or another process at the very moment makes (a key of 0, a
-    # year beyond gmtime_r, a file that goes between two looks); more markers than are read.
-    "common/blobs": (98, 92),
+    # year beyond gmtime_r, a file that goes between two looks); more markers than are read; more than 64
+    # pages of a process, and more than 16 blobs that it skips.
+    "common/blobs": (98, 90),
     # Left: kinds of members that only structs have which no test describes; forms beyond 16 MiB; of
     # each member that the encoder refuses, the same in the decoder, which canonical_fuzz runs.
     "common/codec": (94, 90),
@@ -20,6 +21,9 @@ FLOORS = {
     # Left: records beyond 4 GiB and segments beyond a gigabyte; files of other users; samplers and
     # render passes in a merge; each further field of an index entry or a footer that is wrong alone.
     "common/recipes": (98, 90),
+    # Left: code and forms of gigabytes; drivers that refuse one kind of object each; no memory in the
+    # middle of a kind that no test starves.
+    "common/replay": (96, 90),
     # Left: no memory for a value; a file that changes between two looks; odd white space.
     "common/settings": (97, 91),
     # Left: instructions that end in the middle of an operand; ids of every kind in every place.

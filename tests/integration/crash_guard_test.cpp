@@ -10,12 +10,15 @@
 #include <random>
 #include <thread>
 
+#include <fcntl.h>
+#include <linux/seccomp.h>
 #include <unistd.h>
 
 #include "harness.hpp"
 #include "paths.h"
 #include "program.hpp"
 #include "real_drivers.hpp"
+#include "sandbox.hpp"
 #include "test_icd.h"
 
 extern "C" {
@@ -62,17 +65,37 @@ void put_back(const std::filesystem::path &file, const std::vector<uint8_t> &goo
     std::filesystem::permissions(file, std::filesystem::perms(0600));
 }
 
-// What the page of the only process that lives would say of its death.
-crash_finding find_page(const std::filesystem::path &root)
+// The page of the only process that lives; empty: there is none.
+std::filesystem::path page_path(const std::filesystem::path &root)
 {
-    crash_finding finding = {};
+    std::filesystem::path found;
     for (const auto &entry : std::filesystem::recursive_directory_iterator(root)) {
         if (entry.is_regular_file() && entry.file_size() == sizeof(crash_page) &&
             !entry.path().has_extension()) {
-            const std::vector<uint8_t> content = read_bytes(entry.path());
-            crash_page_read(content.data(), &finding);
+            found = entry.path();
         }
     }
+    return found;
+}
+
+// What it would say of its death.
+crash_finding find_page(const std::filesystem::path &root)
+{
+    crash_finding finding = {};
+    const std::filesystem::path path = page_path(root);
+    if (!path.empty()) {
+        crash_page_read(read_bytes(path).data(), &finding);
+    }
+    return finding;
+}
+
+// The same of a page that was opened, for a process that can open nothing any more.
+crash_finding read_page(int file)
+{
+    std::vector<uint8_t> content(sizeof(crash_page));
+    crash_finding finding = {};
+    EXPECT_EQ(pread(file, content.data(), content.size(), 0), ssize_t(content.size()));
+    crash_page_read(content.data(), &finding);
     return finding;
 }
 
@@ -122,6 +145,21 @@ class CrashGuardTest : public LayerTest {
         change_blob(cache_file(), [&](std::vector<uint8_t> &blob) {
             blob.at(records_at + record * record_bytes + 20) ^= 1;
         });
+    }
+
+    // Whoever is killed says nothing of what has failed: the next start does.
+    template <typename Condition> static void wait_while(const Condition &condition)
+    {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (condition() && std::chrono::steady_clock::now() < until) {
+            usleep(1000);
+        }
+    }
+
+    static void shut_in()
+    {
+        unsetenv("WPTEST_ICD_LOG"); // the test driver's own files are not what is tested
+        close_sandbox({calls_of_files_and_threads(), SECCOMP_RET_KILL_PROCESS});
     }
 
     std::string state_of_a_start()
@@ -179,6 +217,25 @@ TEST_F(CrashGuardTest, ABlobThatWasSavedAgainBeforeItKillsIsPutAwayAsWell)
                   return outcome.status == 0;
               }),
               2u);
+}
+
+// The start between goes without the blob on all of its devices, else it proves nothing.
+TEST_F(CrashGuardTest, ASecondDeviceDoesNotLoadWhatTheFirstHasSkipped)
+{
+    make_good_blob();
+    damage_record(5);
+    EXPECT_EQ(count_lost([&] {
+                  const Outcome outcome = run(
+                      [] {
+                          Program first;
+                          first.create(Kind::compute, 100);
+                          program();
+                      },
+                      {Layer::any, true, 0, true});
+                  return outcome.status == 0;
+              }),
+              2u);
+    EXPECT_TRUE(is_put_away());
 }
 
 TEST_F(CrashGuardTest, DeathsOutsideOfCallsAreNone)
@@ -362,6 +419,57 @@ TEST_F(CrashGuardTest, AStartWithoutTheBlobThatLivesForAWhileIsNotKilledAtItsSta
         }
     }
     EXPECT_EQ(state_of_a_start(), "quarantined");
+}
+
+// The same where the program has shut itself in: then no file can be touched to say so.
+TEST_F(CrashGuardTest, AStartWithoutTheBlobLivesInASandboxAsWell)
+{
+    make_good_blob();
+    for (unsigned deaths = 0; deaths < 2; ++deaths) {
+        environment["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+        run(program, {Layer::any, true, -SIGABRT});
+        environment.erase("WPTEST_ICD_CACHE_CREATE");
+        if (deaths == 0) {
+            run(
+                [&] {
+                    leak_from_here_on();
+                    (new Program)->create(Kind::compute, 0);
+                    const int page = open(page_path(cache_root()).c_str(), O_RDONLY | O_CLOEXEC);
+                    EXPECT_TRUE(read_page(page).killed) << "if it were now";
+                    shut_in();
+                    wait_while([page] { return read_page(page).killed; });
+                    raise(SIGKILL);
+                },
+                {Layer::any, true, -SIGKILL});
+        }
+    }
+    EXPECT_EQ(state_of_a_start(), "quarantined");
+}
+
+// Nor is a call that takes long one that the blob could be blamed for.
+TEST_F(CrashGuardTest, ADeathInALongCallInASandboxIsNone)
+{
+    make_good_blob();
+    run(
+        [&] {
+            leak_from_here_on();
+            static int page;
+            auto *owner = new Program;
+            owner->create(Kind::compute, 100); // from here on there is a worker
+            page = open(page_path(cache_root()).c_str(), O_RDONLY | O_CLOEXEC);
+            EXPECT_FALSE(read_page(page).died);
+            shut_in();
+            test_icd_on_compile(
+                [](void *) {
+                    EXPECT_TRUE(read_page(page).died) << "if it died now";
+                    wait_while([] { return read_page(page).died; });
+                    raise(SIGKILL);
+                },
+                nullptr);
+            owner->create(Kind::compute, 101);
+        },
+        {Layer::any, true, -SIGKILL});
+    EXPECT_EQ(state_of_a_start(), "loaded");
 }
 
 // A page is gone with its device, and with its process.

@@ -2,7 +2,9 @@
 // The end of a device and of a process is bounded: what once took a driver long is not begun again
 // in a program.
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <string_view>
 #include <thread>
 #include <unistd.h>
@@ -242,6 +244,15 @@ class LongCompilesTest : public LongCallsTest {
         return test_icd_calls("vkCreateComputePipelines");
     }
 
+    static void destroy_and_tell(Program &program)
+    {
+        const auto start = std::chrono::steady_clock::now();
+        program.destroy_device();
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+        printf("vkDestroyDevice took %.3f s\n", took.count());
+        fflush(stdout);
+    }
+
     void expect_one_left_out()
     {
         for (const std::filesystem::path &file : cache_files()) {
@@ -255,7 +266,8 @@ class LongCompilesTest : public LongCallsTest {
         EXPECT_TRUE(logged("prewarmed 4 of 4 ")) << read_text(log());
         EXPECT_EQ(outcome.pipelines().size(), 4u);
         for (const auto &file : std::filesystem::recursive_directory_iterator(cache_root())) {
-            EXPECT_NE(file.path().extension(), ".crashed") << "a slow one has crashed nothing";
+            EXPECT_TRUE(file.path().extension() != ".crashed" || file.file_size() == 16)
+                << "a slow one has crashed nothing: there are no places, only a death";
         }
     }
 
@@ -270,7 +282,7 @@ class LongCompilesTest : public LongCallsTest {
     }
 };
 
-// The first compile of the process takes long.
+// The first compile of the process takes long: by hand, as long as one likes.
 void be_slow_once()
 {
     static std::atomic<int> begun{0};
@@ -278,7 +290,8 @@ void be_slow_once()
     test_icd_on_compile(
         [](void *) {
             if (begun++ == 0) {
-                usleep(long_us);
+                const char *us = std::getenv("WARMPIPE_LONG_COMPILE_US");
+                usleep(us ? static_cast<unsigned>(std::strtoul(us, nullptr, 10)) : long_us);
             }
         },
         nullptr);
@@ -286,15 +299,19 @@ void be_slow_once()
 
 TEST_F(LongCompilesTest, OneIsNotBegunAgain)
 {
-    run([] {
+    if (const char *us = std::getenv("WARMPIPE_LONG_COMPILE_US")) {
+        environment["WARMPIPE_LONG_COMPILE_US"] = us;
+    }
+    const Outcome first = run([] {
         be_slow_once();
         Program program;
         wait_until([] { return asked() >= 1; });
-        program.destroy_device(); // waits for it: a device cannot go while a call is in it
+        destroy_and_tell(program); // waits for it: a device cannot go while a call is in it
         EXPECT_LE(asked(), 64u);
     });
     EXPECT_EQ(longs(), 1u);
     expect_one_left_out();
+    printf("%s", first.output.c_str());
 }
 
 // The first compile of the process never ends.
@@ -325,6 +342,26 @@ TEST_F(LongCompilesTest, NorOneThatTheProcessWasKilledFor)
         {Layer::any, true, -SIGKILL});
     EXPECT_EQ(longs(), 1u);
     expect_one_left_out();
+}
+
+// Some take long, and then kill: that costs two starts, as what kills at once does.
+TEST_F(LongCompilesTest, ThoseThatKillInTheEndCostTwoStartsAtMost)
+{
+    for (size_t starts = 1; starts <= 2; ++starts) {
+        run(
+            [&] {
+                hang_once();
+                Program program;
+                wait_until([&] { return longs() >= starts; });
+                raise(SIGKILL);
+            },
+            {Layer::any, true, -SIGKILL});
+    }
+    run([&] {
+        Program program;
+        wait_until([&] { return logged("prewarm_died"); });
+        EXPECT_EQ(asked(), 0u);
+    });
 }
 
 TEST_F(LongCompilesTest, NorOneThatTheProcessEndedIn)
@@ -380,15 +417,16 @@ TEST_F(LongCompilesTest, WhatIsLargeAndOfUnknownTimeIsNotBegun)
         vkDestroyShaderModule(program.device, module, nullptr);
     };
     run(program_of_two);
-    std::filesystem::remove_all(cache_root() / "program" / "recipes");
-    run(program_of_two); // hits: recorded without a time
+    record_hits(program_of_two);
     ASSERT_EQ(recipes().uses.size(), 2u);
     update_driver();
     environment.erase("WARMPIPE_PREWARM");
     const Outcome outcome = run([&] {
         Program program;
         wait_until([&] { return logged("prewarmed "); });
+        destroy_and_tell(program);
     });
+    printf("%s", outcome.output.c_str());
     EXPECT_TRUE(logged("prewarmed 1 of 2 ")) << read_text(log());
     EXPECT_EQ(outcome.pipelines().size(), 1u);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <unistd.h>
 
@@ -92,6 +93,19 @@ std::map<std::string, uintmax_t> RecipesTest::segments() const
         }
     }
     return found;
+}
+
+void RecipesTest::record_hits(const std::function<void()> &program)
+{
+    bool has_times = true;
+    for (int i = 0; i < 100 && has_times; ++i) {
+        std::filesystem::remove_all(cache_root() / "program" / "recipes");
+        run(program);
+        const std::vector<Recipes::Use> uses = recipes().uses;
+        has_times = std::any_of(uses.begin(), uses.end(),
+                                [](const Recipes::Use &use) { return use.compile_us > 0; });
+    }
+    EXPECT_FALSE(has_times);
 }
 
 // By docs/FORMAT.md; the index, which would no longer fit, is left out.

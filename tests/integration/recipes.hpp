@@ -58,6 +58,10 @@ class RecipesTest : public LayerTest {
         EXPECT_TRUE(condition());
     }
 
+    // Has a program whose pipelines all are hits recorded anew, without times. On a busy machine a
+    // hit takes as long as a compile, and is taken for one: tries until none does.
+    void record_hits(const std::function<void()> &program);
+
     // From now on the driver is a newer one: no blob fits it.
     void update_driver()
     {

@@ -72,6 +72,71 @@ TEST_F(SlowDiskTest, WhatIsKnownOfTheDriverKeepsNobody)
     });
 }
 
+// With a messenger it is the program's thread that looks, and it does so only with what the worker
+// has read of the disk.
+TEST_F(SlowDiskTest, WhatIsKnownOfTheDriverKeepsNoCreation)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "10000";
+    run([] { Program().create_compute(0, 1); });
+    run([] {
+        ProgramOptions options;
+        options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+        Program program(options);
+        create_messenger(program.instance); // the instance's end destroys it
+        leak_from_here_on();
+        const auto reads = [] { return test_icd_calls("vkGetPipelineCacheData"); };
+        disk_hangs("openat", "program.json");
+        program.create_compute(0, 2);
+        wait_until(disk_has_hung);
+        program.create_compute(2, 10);
+        EXPECT_EQ(reads(), 0u);
+        disk_answers();
+        for (unsigned i = 10; i < 1000 && reads() == 0; ++i) {
+            program.create_compute(i, i + 1);
+        }
+        EXPECT_GE(reads(), 1u);
+    });
+}
+
+TEST_F(SlowDiskTest, ADeviceGoesBesideAWorkerThatIsAtTheDisk)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    run_at_hanging_disk([] {
+        Program program;
+        disk_hangs("fsync");
+        program.create_compute(0, 2);
+        wait_until(disk_has_hung);
+        expect_destroyed(program); // and its cache before it, or the driver would complain
+    });
+}
+
+// The worker holds what it has read against the file, and that takes long. It is no driver that has
+// to be spared.
+TEST_F(SlowDiskTest, ASlowDiskMakesNoDriverSlow)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    environment["WPTEST_ICD_FEEDBACK"] = "miss";
+    run([] { Program().create_compute(0, 5); });
+    environment["WPTEST_ICD_WANDER"] = "1";
+    run([] {
+        std::atomic<bool> is_read{false};
+        const DuringCalls reads([&](const char *command) {
+            if (std::string_view(command) == "vkGetPipelineCacheData" && !is_read.exchange(true)) {
+                disk_hangs("openat", ".wpcache");
+            }
+        });
+        Program program;
+        program.create_compute(0, 5);
+        wait_until(disk_has_hung);
+        usleep(600000); // a driver would be remembered for it
+        disk_answers();
+        program.create_compute(5, 6);
+    });
+    EXPECT_EQ(run([] { Program().create_compute(5, 6); }).hits(), 1u) << "it was read again";
+    EXPECT_EQ(read_text(cache_root() / "program" / "program.json").find("slow_calls"),
+              std::string::npos);
+}
+
 // The last look holds what the driver has against the file.
 TEST_F(SlowDiskTest, TheFileThatIsReadAgainKeepsNobody)
 {

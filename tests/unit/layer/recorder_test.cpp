@@ -2,7 +2,9 @@
 // The recorder, as the end of a process or a device meets it.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <future>
+#include <thread>
 
 #include "faults.h"
 #include "scratch.h"
@@ -31,38 +33,54 @@ class RecorderTest : public testing::Test {
         recorder_delete(recorder_);
     }
 
+    // A thread of the program reads the recipes, and the disk does not answer meanwhile.
+    void while_a_thread_is_at_the_disk(const std::function<void()> &act)
+    {
+        std::promise<void> reading;
+        std::promise<void> answer;
+        faults = {};
+        faults.before_open = [&] {
+            reading.set_value();
+            answer.get_future().wait();
+        };
+        std::thread program([&] {
+            uint8_t bytes[] = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, 0, 0, 0};
+            canonical form = {};
+            form.key.data = bytes;
+            form.size = sizeof bytes;
+            recorder_keep(recorder_, &form);
+        });
+        reading.get_future().wait();
+        act();
+        answer.set_value();
+        program.join();
+    }
+
     Scratch scratch_;
     std::string root_ = scratch_.path("root");
     recorder *recorder_ = nullptr;
 };
 
-// A thread of the program reads the recipes, and the disk does not answer.
 TEST_F(RecorderTest, AnEndDoesNotWaitForAThreadThatIsAtTheDisk)
 {
-    std::promise<void> reading;
-    std::promise<void> answer;
-    faults = {};
-    faults.before_open = [&] {
-        reading.set_value();
-        answer.get_future().wait();
-    };
-    std::thread program([&] {
-        uint8_t bytes[] = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, 0, 0, 0};
-        canonical form = {};
-        form.key.data = bytes;
-        form.size = sizeof bytes;
-        recorder_keep(recorder_, &form);
-    });
-    reading.get_future().wait();
-    const uint64_t before_ns = patience_set(CLOCK_MS);
     const recipe_use use = {};
-    recorder_looking(recorder_);
-    recorder_saved(recorder_);
-    EXPECT_FALSE(recorder_took_long(recorder_, &use, 1));
-    patience_set(before_ns);
-    answer.set_value();
-    program.join();
+    while_a_thread_is_at_the_disk([&] {
+        const uint64_t before_ns = patience_set(CLOCK_MS);
+        recorder_saved(recorder_);
+        EXPECT_FALSE(recorder_took_long(recorder_, &use, 1));
+        patience_set(before_ns);
+    });
     EXPECT_TRUE(recorder_took_long(recorder_, &use, 1));
+}
+
+// It is told from within the driver, where vkDestroyDevice waits for it however long.
+TEST_F(RecorderTest, ALookWaitsForNoLock)
+{
+    while_a_thread_is_at_the_disk([&] {
+        const uint64_t before_ns = patience_set(CLOCK_MS);
+        recorder_looking(recorder_);
+        EXPECT_EQ(patience_set(before_ns), CLOCK_MS) << "nothing of it was spent";
+    });
 }
 
 TEST_F(RecorderTest, WhereNothingIsRecordedNoLongCompileIs)

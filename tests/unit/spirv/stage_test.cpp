@@ -111,6 +111,41 @@ TEST_F(ShaderStage, NamesAnEntryPointOfItsModel)
     }
 }
 
+// Drivers divide by the size of a workgroup.
+TEST_F(ShaderStage, WorkgroupsHaveAnInvocation)
+{
+    const Words decorations = shader.decorations;
+    const auto check_of = [&](const Words &size) {
+        shader.decorations = instruction(16, Words{Shader::main, 17} + size) + decorations;
+        return check(false);
+    };
+    const auto stages = {std::pair(VK_SHADER_STAGE_COMPUTE_BIT, 5u),
+                         std::pair(static_cast<VkShaderStageFlagBits>(0x4000), 5u),
+                         std::pair(VK_SHADER_STAGE_TASK_BIT_EXT, 5364u),
+                         std::pair(VK_SHADER_STAGE_MESH_BIT_EXT, 5365u)};
+    for (const auto &[bit, model] : stages) {
+        stage.stage = bit;
+        shader.model = model;
+        EXPECT_EQ(check_of({8, 1, 1}), "ok") << model;
+        for (const Words &nothing : {Words{0, 1, 1}, Words{8, 0, 1}, Words{8, 8, 0}}) {
+            EXPECT_EQ(check_of(nothing), "bad_spirv") << model;
+        }
+    }
+    stage.stage = VK_SHADER_STAGE_VERTEX_BIT;
+    shader.model = 0;
+    EXPECT_EQ(check_of({0, 1, 1}), "ok") << "it has none";
+}
+
+TEST_F(ShaderStage, WorkgroupsAreSpecializedToHaveAnInvocation)
+{
+    shader.decorations =
+        instruction(331, {Shader::main, 38, Shader::specified, Shader::three, Shader::three}) +
+        shader.decorations;
+    EXPECT_EQ(check(), "ok");
+    specialize({{7, 0, 4}});
+    EXPECT_EQ(check(), "bad_spirv") << "the data are zeros";
+}
+
 TEST_F(ShaderStage, StagesOfTomorrowPass)
 {
     stage.stage = static_cast<VkShaderStageFlagBits>(0x40000000);
