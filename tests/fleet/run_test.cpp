@@ -154,6 +154,50 @@ TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
     EXPECT_TRUE(contains(result.err, "--app NAME")) << result.err;
 }
 
+// The tool asks no driver: the program tells which device it is.
+TEST_F(RunRemote, TheProgramAsksForItsDevice)
+{
+    first.run(4, writer());
+    const std::string driver = TEST_ICD_MANIFEST;
+    second.lose_driver();
+    auto run = [&](const std::string &variables, const std::string &wait) {
+        return second
+            .tool({"run", "--dir", second.root, "--app", "demo", "--remote", place->url,
+                   "--public-key", keys.open, "--remote-wait", wait, "--", "/bin/sh", "-c",
+                   "VK_DRIVER_FILES=" + driver + " VK_ICD_FILENAMES=" + driver + " " + variables +
+                       " " PIPELINES_CLIENT " --graphics 0 --compute 4"})
+            .err;
+    };
+    // Nobody answers in another folder than the one that was named.
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(contains(run("WARMPIPE_APP=other", "60s"), " 0 hits, 4 misses"));
+    EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+    EXPECT_TRUE(contains(run("", "60s"), " 4 hits, 0 misses"));
+    for (const auto &entry : std::filesystem::directory_iterator(second.root + "/demo")) {
+        EXPECT_NE(entry.path().extension(), ".asked") << "it was not answered";
+    }
+}
+
+// Who would have pulled has died: the program goes on when its wait is over, and waits once.
+TEST_F(RunRemote, AProgramWaitsNoLongerThanWasSet)
+{
+    first.run(4, writer());
+    const std::string kill =
+        "kill -KILL $(cat /proc/$PPID/task/$PPID/children | tr ' ' '\n' | grep -v \"^$$\\$\"); ";
+    const std::string program = PIPELINES_CLIENT " --graphics 0 --compute 4; ";
+    const auto start = std::chrono::steady_clock::now();
+    const ToolResult result = second.tool({"run", "--dir", second.root, "--app", "demo", "--remote",
+                                           place->url, "--public-key", keys.open, "--remote-wait",
+                                           "1500ms", "--", "/bin/sh", "-c", kill + program});
+    EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1500));
+    EXPECT_TRUE(contains(result.err, " 0 hits, 4 misses")) << result.err;
+    // What it asked for is answered by the next.
+    EXPECT_TRUE(contains(second.run(4, reader()), " 4 hits, 0 misses"));
+    for (const auto &entry : std::filesystem::directory_iterator(second.root + "/demo")) {
+        EXPECT_NE(entry.path().extension(), ".asked") << "it was not answered";
+    }
+}
+
 // What kills the program in its driver is put away at once, told to the others by who can push, and
 // not pulled again, whatever becomes of the folder.
 TEST_F(RunRemote, WhatKillsTheProgramIsNotPulledAgain)

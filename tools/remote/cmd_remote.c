@@ -246,8 +246,7 @@ static int remote_check(struct session *session, const struct remote_request *re
     output_open(output, "findings", OUTPUT_LIST);
     if (remote_check_reach(session, output)) {
         size_t count = 0;
-        enum status reason =
-            engine->operations->list(engine, HEAD_FOLDER, remote_count_head, &count);
+        enum status reason = engine_list(engine, HEAD_FOLDER, SIZE_MAX, remote_count_head, &count);
         if (reason == STATUS_remote_unsupported) {
             snprintf(text, sizeof text, "the server cannot: name programs by --app");
         } else {

@@ -227,7 +227,7 @@ static bool pull_has_recipes(struct session *session, const char *app, const str
     return true;
 }
 
-static bool pull_recipes(struct session *session, const char *app)
+bool pull_recipes(struct session *session, const char *app)
 {
     struct remote *remote = &session->remote;
     struct head head;

@@ -16,7 +16,7 @@
 #include "tools/cli/verb.h"
 #include "tools/run/layer_process.h"
 #ifdef WARMPIPE_HAVE_REMOTE
-#include "tools/remote/session.h"
+#include "tools/remote/run/run_remote.h"
 #endif
 
 /* Below --dir: the driver's own caches. */
@@ -146,7 +146,6 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
         config_free(&config);
         return execute(arguments->operands);
     }
-    run_remote_pull(&remote);
     const int status = run_remote_program(&remote, arguments->operands, execute);
     config_free(&config);
     return status;
