@@ -114,6 +114,30 @@ TEST_F(RunRemote, AnIgnoredSignalOfChildrenHidesNoEnd)
     EXPECT_EQ(run(ignored).out, run(ignored, false).out);
 }
 
+// The same of the processes in which other verbs try a driver.
+TEST_F(RunRemote, AnIgnoredSignalOfChildrenHidesNoCrash)
+{
+    first.run(4);
+    auto tool = [&](std::vector<std::string> words, const std::string &name,
+                    const std::string &value) {
+        words.insert(words.begin(), {"/usr/bin/env", "--ignore-signal=CHLD", WARMPIPE_TOOL});
+        words.insert(words.end(), "--json");
+        Environment environment = first.environment();
+        environment["WARMPIPE_DIR"] = first.root;
+        environment["WPTEST_ICD_DRIVER_VERSION"] = "2";
+        environment[name] = value;
+        return run_program(words, environment);
+    };
+    ToolResult result = tool({"doctor"}, "WPTEST_ICD_CACHE_CREATE", "abort_data");
+    EXPECT_EQ(result.exit_status, 1) << result.err;
+    EXPECT_TRUE(contains(result.out, "dies")) << result.out;
+    result = tool({"warm", "--force"}, "WPTEST_ICD_CRASH_ENTRY", "main");
+    EXPECT_EQ(result.exit_status, 1) << result.out << result.err;
+    EXPECT_EQ(json::parse(result.out)["caches"][0]["crashed"], 4) << result.out;
+    result = tool({"warm"}, "WPTEST_ICD_API", "nonsense"); // the driver aborts
+    EXPECT_TRUE(contains(result.err, "crashed when it was asked for its devices")) << result.err;
+}
+
 // Where the tool cannot hand on what it is sent, the program ends with it.
 TEST_F(RunRemote, WhoKillsTheToolKillsTheProgram)
 {
