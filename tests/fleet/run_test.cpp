@@ -291,6 +291,78 @@ TEST_F(RunRemote, APartThatKillsInTheMergeIsPutAwayAlone)
     EXPECT_TRUE(contains(first.run(6, reader()), " 6 hits, 0 misses"));
 }
 
+// What was pulled and merged is neither pushed nor kept before a program has lived with it: a good
+// one is after one clean end.
+TEST_F(RunRemote, WhatWasPulledIsSentOnAfterOneCleanEnd)
+{
+    second.run(6, writer());
+    first.run(4);
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    first.run(8, writer()); // merges what lies beside its file
+    Machine third;
+    EXPECT_TRUE(contains(third.run(8, reader()), " 6 hits, 2 misses")) << "it was sent unproven";
+    first.run(8, writer());
+    Machine fourth;
+    EXPECT_TRUE(contains(fourth.run(8, reader()), " 8 hits, 0 misses"));
+    EXPECT_EQ(first.caches().size(), 1u) << "the file from before is left";
+}
+
+// One that kills never leaves the machine, which has again what it had before.
+TEST_F(RunRemote, WhatWasPulledAndKillsIsUndone)
+{
+    second.run(6, writer());
+    first.run(4);
+    const std::string cache = first.root + "/demo/" + first.caches().at(0);
+    const std::string before = read_file(cache);
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    first.run(8, writer());
+    ASSERT_NE(read_file(cache), before);
+    first.more["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+    const ToolResult result = first.tool({"run", "--quiet", "--dir", first.root, "--app", "demo",
+                                          "--remote", place->url, "--secret-key", keys.secret, "--",
+                                          PIPELINES_CLIENT, "--graphics", "0", "--compute", "8"});
+    first.more.erase("WPTEST_ICD_CACHE_CREATE");
+    EXPECT_EQ(result.exit_status, 128 + SIGABRT) << result.err;
+    EXPECT_TRUE(contains(result.err, "(quarantined)")) << result.err;
+    EXPECT_EQ(read_file(cache), before);
+    EXPECT_TRUE(contains(first.run(4, reader()), " 4 hits, 0 misses"));
+    EXPECT_EQ(first.caches().size(), 2u) << "beside the one in quarantine another was pulled";
+    Machine third;
+    EXPECT_TRUE(contains(third.run(8, reader()), " 4 hits, 4 misses")) << "it is not blocked";
+}
+
+// The same where no run is the program's parent: the layer puts it away at the second death.
+TEST_F(RunRemote, WhatWasPulledAndKillsIsUndoneByTheLayer)
+{
+    second.run(6, writer());
+    first.run(4);
+    const std::string cache = first.root + "/demo/" + first.caches().at(0);
+    const std::string before = read_file(cache);
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    first.run(8);
+    for (int death = 0; death < 2; death++) {
+        first.more["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+        EXPECT_EQ(first
+                      .tool({"run", "--quiet", "--dir", first.root, "--app", "demo", "--",
+                             PIPELINES_CLIENT, "--graphics", "0", "--compute", "8"})
+                      .exit_status,
+                  128 + SIGABRT);
+        first.more.erase("WPTEST_ICD_CACHE_CREATE");
+        first.run(8); // without it, which then judges
+    }
+    first.run(4);
+    EXPECT_EQ(read_file(first.root + "/demo/quarantine/" + first.caches().at(0)).empty(), false);
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    ASSERT_EQ(first
+                  .tool({"push", "--remote", place->url, "--secret-key", keys.secret, "--app",
+                         "demo", "--dir", first.root})
+                  .exit_status,
+              0);
+    Machine third;
+    const std::string err = third.run(8, reader());
+    EXPECT_FALSE(contains(err, " 6 hits")) << err;
+}
+
 // The doctor looks at the remote that programs would be given.
 TEST_F(RunRemote, TheDoctorAsksTheRemote)
 {

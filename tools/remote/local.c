@@ -19,6 +19,9 @@
 /* Longest wait for other processes, milliseconds. */
 #define LOCAL_LOCK_MS 1000
 
+/* Bytes of a note in quarantine at most. */
+#define LOCAL_NOTE_LIMIT 65536
+
 static void local_file_name(const char *identity_hex, char ret_name[PART_NAME_SIZE])
 {
     snprintf(ret_name, PART_NAME_SIZE, "%s" CACHE_SUFFIX, identity_hex);
@@ -104,26 +107,65 @@ bool local_has_parts(const char *root, const char *app, const char *identity_hex
     return found;
 }
 
-bool local_quarantined(const char *root, const char *app, const char *identity_hex,
-                       char ret_payload[OBJECT_NAME_SIZE])
+/* The lines of a note that name what was pulled. */
+static void local_read_note(int quarantine_fd, const char *identity_hex, struct bytes *ret_names)
+{
+    char name[PART_NAME_SIZE + 4];
+    uint8_t *text;
+    size_t size;
+    snprintf(name, sizeof name, "%s" CACHE_SUFFIX ".txt", identity_hex);
+    if (file_read(quarantine_fd, name, LOCAL_NOTE_LIMIT, &text, &size) != STATUS_ok) {
+        return;
+    }
+    const size_t begin = strlen(TRIAL_NOTE);
+    for (size_t at = 0, length; at < size; at += length + 1) {
+        const uint8_t *end = memchr(text + at, '\n', size - at);
+        length = end ? (size_t)(end - (text + at)) : size - at;
+        if (length == begin + TRIAL_PAYLOAD_DIGITS && memcmp(text + at, TRIAL_NOTE, begin) == 0) {
+            char payload[OBJECT_NAME_SIZE] = "";
+            memcpy(payload, text + at + begin, TRIAL_PAYLOAD_DIGITS);
+            state_add(ret_names, payload);
+        }
+    }
+    free(text);
+}
+
+void local_quarantined(const char *root, const char *app, const char *identity_hex,
+                       struct bytes *ret_names)
 {
     int folder_fd;
     int quarantine_fd;
     struct local_blob blob;
-    bool found = false;
+    *ret_names = (struct bytes){0};
     if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
-        return false;
+        return;
     }
     if (file_open_subdirectory(folder_fd, QUARANTINE_FOLDER, false, &quarantine_fd) == STATUS_ok) {
-        found = local_read_in(quarantine_fd, identity_hex, &blob) == STATUS_ok;
-        if (found) {
-            memcpy(ret_payload, blob.payload, OBJECT_NAME_SIZE);
+        if (local_read_in(quarantine_fd, identity_hex, &blob) == STATUS_ok) {
+            local_read_note(quarantine_fd, identity_hex, ret_names);
+            if (ret_names->size == 0) {
+                state_add(ret_names, blob.payload);
+            }
             local_blob_free(&blob);
         }
         close(quarantine_fd);
     }
     close(folder_fd);
-    return found;
+}
+
+bool local_on_trial(const char *root, const char *app, const char *identity_hex,
+                    uint64_t generation, struct trial *ret_trial)
+{
+    int folder_fd;
+    char name[PART_NAME_SIZE];
+    *ret_trial = (struct trial){.kept = ""};
+    if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
+        return false;
+    }
+    snprintf(name, sizeof name, "%s" LOADING_SUFFIX, identity_hex);
+    const bool is = trial_read(folder_fd, name, generation, ret_trial);
+    close(folder_fd);
+    return is;
 }
 
 enum status local_take(const char *root, const char *app, const char *identity_hex,
@@ -144,7 +186,8 @@ enum status local_take(const char *root, const char *app, const char *identity_h
     if (strcmp(found, payload) != 0) {
         return STATUS_remote_bad_object;
     }
-    const struct store_options options = {.root = root, .app = app, .max_blob = OBJECT_LIMIT};
+    const struct store_options options = {
+        .root = root, .app = app, .max_blob = OBJECT_LIMIT, .pulled = payload};
     struct store *store = store_open(&options, &envelope.identity);
     if (!store) {
         return STATUS_out_of_memory;
@@ -177,6 +220,9 @@ enum status local_put_away(const char *root, const char *app, const struct local
         }
         if (reason == STATUS_ok) {
             reason = quarantine_move(folder_fd, blob->name, files.file_name, note);
+        }
+        if (reason == STATUS_ok && strcmp(blob->name, files.file_name) == 0) {
+            trial_restore(folder_fd, files.loading_name, now.generation, files.file_name);
         }
         file_unlock(lock_fd);
     }
@@ -357,11 +403,15 @@ void state_bad(const struct state *state, const char *path, struct bytes *ret_na
     state_read(state, path, "bad", ret_names);
 }
 
-void state_add_bad(const struct state *state, const char *path, const char *payload)
+void state_add_bad(const struct state *state, const char *path, const struct bytes *payloads)
 {
     struct bytes names;
     state_bad(state, path, &names);
-    state_add(&names, payload);
+    for (size_t at = 0; at + OBJECT_NAME_SIZE <= payloads->size; at += OBJECT_NAME_SIZE) {
+        char payload[OBJECT_NAME_SIZE] = "";
+        memcpy(payload, payloads->data + at, OBJECT_NAME_SIZE - 1);
+        state_add(&names, payload);
+    }
     if (!names.failed) {
         state_write(state, path, "bad", names.data, names.size);
     }

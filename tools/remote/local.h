@@ -17,6 +17,7 @@
 #include "common/blobs/envelope.h"
 #include "common/blobs/identity_files.h"
 #include "common/blobs/marker.h"
+#include "common/blobs/trial.h"
 #include "tools/remote/heads/head.h"
 
 /* A cache file, read whole and checked as the layer checks it. */
@@ -41,9 +42,14 @@ bool local_exists(const char *root, const char *app, const char *identity_hex);
 /* Whether parts lie beside the file, for the next save to merge. */
 bool local_has_parts(const char *root, const char *app, const char *identity_hex);
 
-/* The payload that lies in quarantine. False: none does. */
-bool local_quarantined(const char *root, const char *app, const char *identity_hex,
-                       char ret_payload[OBJECT_NAME_SIZE]);
+/* What came from the remote with what lies in quarantine, or else that itself: names of payloads, a
+ * newline behind each. Freed with bytes_free. */
+void local_quarantined(const char *root, const char *app, const char *identity_hex,
+                       struct bytes *ret_names);
+
+/* Whether the cache file of this generation is on trial (blobs/trial.h). Freed with trial_free. */
+bool local_on_trial(const char *root, const char *app, const char *identity_hex,
+                    uint64_t generation, struct trial *ret_trial);
 
 /* Takes a file from elsewhere: every check of the envelope, this very identity and payload; then
  * the store writes it, in place of no file or as a part beside one. */
@@ -94,7 +100,7 @@ void state_set_taken(const struct state *state, const char *path, const struct b
 
 /* The payloads of this head that have killed a program of this machine, in the same form. */
 void state_bad(const struct state *state, const char *path, struct bytes *ret_names);
-void state_add_bad(const struct state *state, const char *path, const char *payload);
+void state_add_bad(const struct state *state, const char *path, const struct bytes *payloads);
 
 /* Whether a name is among them. */
 bool state_has(const struct bytes *names, const char *name);
