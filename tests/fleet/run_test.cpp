@@ -267,6 +267,28 @@ TEST_F(RunRemote, WhatKillsTheProgramIsNotPulledAgain)
     EXPECT_FALSE(contains(result.err, "died")) << result.err;
 }
 
+// What is remembered may lie where a container keeps it.
+TEST_F(RunRemote, AStateFolderOfOnesOwnIsRemembered)
+{
+    first.run(4, writer());
+    TemporaryFolder kept;
+    auto run = [&](const Machine &machine, bool dies) {
+        Environment environment = machine.environment();
+        if (dies) {
+            environment["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+        }
+        return run_tool({"run", "--dir", machine.root, "--app", "demo", "--remote", place->url,
+                         "--public-key", keys.open, "--state", kept.path + "/state", "--",
+                         PIPELINES_CLIENT, "--graphics", "0", "--compute", "4"},
+                        environment);
+    };
+    EXPECT_EQ(run(second, true).exit_status, 128 + SIGABRT);
+    Machine third;
+    const ToolResult result = run(third, false);
+    EXPECT_TRUE(contains(result.err, "; saved ")) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(third.folder.path + "/.local/state/warmpipe/remote"));
+}
+
 // A part that kills as it is merged is the one to blame, not the file that was loaded before.
 TEST_F(RunRemote, APartThatKillsInTheMergeIsPutAwayAlone)
 {

@@ -34,6 +34,7 @@ enum {
     OPTION_SECRET_KEY,
     OPTION_REMOTE_WAIT,
     OPTION_LEASE_WAIT,
+    OPTION_STATE,
     OPTION_QUIET,
     OPTION_VERBOSE
 };
@@ -46,6 +47,7 @@ static const struct option_spec options[] = {
     [OPTION_SECRET_KEY] = {"secret-key", 0, "FILE", "push at the end, signed with this key"},
     [OPTION_REMOTE_WAIT] = {"remote-wait", 0, "TIME", "start after this time at most (default 2s)"},
     [OPTION_LEASE_WAIT] = {"lease-wait", 0, "TIME", "let one machine compile for all (default 0s)"},
+    [OPTION_STATE] = {"state", 0, "DIR", "remember here what killed a program, and heads seen"},
     [OPTION_QUIET] = {"quiet", 'q', NULL, "do not print a summary line at the end"},
     [OPTION_VERBOSE] = {"verbose", 'v', NULL, "show the variables that are set; more messages"},
     {NULL, 0, NULL, NULL},
@@ -135,6 +137,7 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
         .url = arguments->values[OPTION_REMOTE],
         .public_key = arguments->values[OPTION_PUBLIC_KEY],
         .secret_key = arguments->values[OPTION_SECRET_KEY],
+        .state = arguments->values[OPTION_STATE],
         .app = app,
         .wait_ms = wait_ms,
         .lease_wait_ms = lease_wait_ms,

@@ -14,6 +14,7 @@ struct run_remote {
     const char *url;        /* NULL: WARMPIPE_REMOTE */
     const char *public_key; /* files; NULL: as remote_options says */
     const char *secret_key; /* NULL: nothing is pushed */
+    const char *state;      /* folder of what is remembered; NULL: that of the user */
     const char *app;        /* the program's folder */
     const char *root;       /* of the caches */
     uint64_t wait_ms;       /* of the program for a pull, at most */
