@@ -116,7 +116,9 @@ static enum status write_envelope(const struct identity_files *files, int direct
         {.iov_base = memory, .iov_len = sizeof memory},
         {.iov_base = (void *)(uintptr_t)data, .iov_len = size},
     };
-    const enum status reason = file_replace(directory_fd, name, parts, 2);
+    const bool is_synced = !files->is_pulled || strcmp(name, files->file_name) != 0;
+    const enum status reason = is_synced ? file_replace(directory_fd, name, parts, 2)
+                                         : file_replace_unsynced(directory_fd, name, parts, 2);
     if (reason == STATUS_ok) {
         in_use_add(files->path);
     }

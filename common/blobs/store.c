@@ -44,6 +44,7 @@ struct store *store_open(const struct store_options *options,
     store->lock_fd = -1;
     store->directory_fd = -1;
     if (options->pulled) {
+        store->files.is_pulled = true;
         bytes_put(&store->pulled.payloads, options->pulled, TRIAL_PAYLOAD_DIGITS);
         bytes_put_u8(&store->pulled.payloads, '\n');
     }
