@@ -129,7 +129,7 @@ static void puller_serve(const struct run_remote *run, atomic_bool *is_told, int
     }
     free(folder);
     /* Where it cannot be opened, all are answered at once. */
-    run_remote_open(run, &work.session);
+    run_session_open(run, &work.session);
     do {
         puller_answer_all(&work);
     } while (puller_wait(changes_fd, end_fd));

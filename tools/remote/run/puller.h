@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "tools/remote/run/run_remote.h"
+#include "tools/remote/run/run_session.h"
 
 struct puller {
     pid_t process;        /* 0: there is none */

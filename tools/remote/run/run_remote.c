@@ -26,19 +26,6 @@ static void run_await_children(struct sigaction *ret_before)
     sigaction(SIGCHLD, &action, ret_before);
 }
 
-bool run_remote_open(const struct run_remote *run, struct session *ret_session)
-{
-    const struct remote_options options = {
-        .verb = "run",
-        .url = run->url,
-        .public_key = run->public_key,
-        .secret_key = run->secret_key, /* what it has signed is trusted */
-        .state = run->state,
-    };
-    return session_open(&options, strdup(run->root), ret_session) &&
-           session_add_app(ret_session, run->app);
-}
-
 /* Leases that this process and the puller both see. */
 static void run_share_leases(struct run_remote *run)
 {
@@ -80,7 +67,7 @@ static int run_wait(pid_t child, const sigset_t *signals)
 static void run_end_here(const struct run_remote *run, uint64_t since, bool failed)
 {
     struct session session;
-    if ((!failed && !run->secret_key) || !run_remote_open(run, &session)) {
+    if ((!failed && !run->secret_key) || !run_session_open(run, &session)) {
         return;
     }
     session.remote.engine->deadline_ns = clock_now_ns() + RUN_PUSH_MS * CLOCK_MS;
