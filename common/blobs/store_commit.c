@@ -60,8 +60,10 @@ static uint64_t store_foreign_bytes(const struct store *store)
     return bytes;
 }
 
-static void store_take_part(struct store *store, const char *name)
+/* trial: its generation, if it is on trial. */
+static void store_take_part(struct store *store, const char *name, uint64_t trial)
 {
+    store->taken_trials[store->taken.count] = trial;
     memcpy(store->taken.names[store->taken.count++], name, PART_NAME_SIZE);
 }
 
@@ -89,7 +91,7 @@ static void store_collect_part(struct store *store, struct marker_folder *folder
     }
     trial_free(&trial);
     if (reason != STATUS_quarantined && !store_may_read_later(reason)) {
-        store_take_part(store, name);
+        store_take_part(store, name, is_on_trial ? header->generation : 0);
     }
 }
 
@@ -111,7 +113,7 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
             generations[generation_count++] = header.generation;
             store_collect_part(store, folder, parts.names[i], &header);
         } else if (!store_may_read_later(reason)) {
-            store_take_part(store, parts.names[i]);
+            store_take_part(store, parts.names[i], 0);
         }
     }
     marker_sweep(folder, generations, generation_count);
@@ -178,6 +180,9 @@ static void store_remove_taken(struct store *store)
 {
     for (size_t i = 0; i < store->taken.count; i++) {
         unlinkat(store->directory_fd, store->taken.names[i], 0);
+        if (store->taken_trials[i] != 0) {
+            trial_remove(store->directory_fd, store->files.loading_name, store->taken_trials[i]);
+        }
     }
     store->taken.count = 0;
     store->has_part = false;
@@ -273,6 +278,7 @@ static enum status store_write_file(struct store *store, int directory_fd, const
     const uint64_t gone = reason == STATUS_ok ? store->known : generation;
     if (gone != 0) {
         marker_forget_failure(directory_fd, store->files.loading_name, gone);
+        trial_remove(directory_fd, store->files.loading_name, gone);
     }
     if (reason == STATUS_ok) {
         const bool is_tried = store->trying != 0 && store->trying == store->known;

@@ -132,7 +132,7 @@ void trial_forget(int folder_fd, uint64_t generation)
     unlinkat(folder_fd, name, 0);
 }
 
-static void trial_remove(int directory_fd, const char *name, uint64_t generation)
+void trial_remove(int directory_fd, const char *name, uint64_t generation)
 {
     const int folder_fd =
         openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -54,7 +54,8 @@ void trial_end(int directory_fd, const char *name, uint64_t generation);
 /* The cache file of this generation was put away: the one from before takes its place. */
 void trial_restore(int directory_fd, const char *name, uint64_t generation, const char *file_name);
 
-/* Removes the mark alone. */
+/* The file of this generation is gone: removes the mark alone. folder_fd: of the markers. */
+void trial_remove(int directory_fd, const char *name, uint64_t generation);
 void trial_forget(int folder_fd, uint64_t generation);
 
 /* Appends "pulled: <payload>" for each, to a note for people. */
