@@ -279,6 +279,7 @@ static bool services_start_caches(struct device_services *services,
                                                .has_allocator = has_allocator},
                          identity);
     if (services->device_cache) {
+        device_cache_await_pull(services->device_cache);
         services->app_caches =
             app_caches_new(device->handle, &device->table, services->device_cache, config,
                            instance->app, &services->stats);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/blobs/trial.h"
 #include "common/files/file.h"
 
 static char *join_path(const char *root, const char *app, const char *name)
@@ -115,7 +116,9 @@ static enum status write_envelope(const struct identity_files *files, int direct
         {.iov_base = memory, .iov_len = sizeof memory},
         {.iov_base = (void *)(uintptr_t)data, .iov_len = size},
     };
-    const enum status reason = file_replace(directory_fd, name, parts, 2);
+    const bool is_synced = !files->is_pulled || strcmp(name, files->file_name) != 0;
+    const enum status reason = is_synced ? file_replace(directory_fd, name, parts, 2)
+                                         : file_replace_unsynced(directory_fd, name, parts, 2);
     if (reason == STATUS_ok) {
         in_use_add(files->path);
     }
@@ -307,13 +310,21 @@ static enum status move_to_quarantine(const struct identity_files *files,
         .history = history,
     };
     struct bytes note = {0};
+    struct trial trial;
     quarantine_note(&the_case, &note);
+    if (trial_read(directory_fd, files->loading_name, envelope->generation, &trial)) {
+        trial_put_note(&trial, &note);
+        trial_free(&trial);
+    }
     char as[IDENTITY_NAME_SIZE];
     format_name(files, strcmp(name, files->file_name) == 0 ? CACHE_SUFFIX : PART_SUFFIX, as);
     const enum status reason = quarantine_move(directory_fd, name, as, &note);
     bytes_free(&note);
     if (reason != STATUS_ok) {
         return STATUS_suspect;
+    }
+    if (strcmp(name, files->file_name) == 0) {
+        trial_restore(directory_fd, files->loading_name, envelope->generation, name);
     }
     marker_forget(folder, envelope->generation);
     return STATUS_quarantined;

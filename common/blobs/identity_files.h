@@ -31,6 +31,8 @@ struct identity_files {
     char lock_name[IDENTITY_NAME_SIZE];
     char loading_name[IDENTITY_NAME_SIZE];
     uint64_t max_blob; /* bytes; larger blobs are not read (too_large) */
+    bool is_pulled;    /* what is written came from another machine, and can be had again: a program
+                          that waits for its cache file does not wait for the disk */
 };
 
 /* Copies everything; touches no file. False: memory is out. Free with identity_files_free. */

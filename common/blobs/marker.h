@@ -86,6 +86,8 @@ struct marker_folder {
     struct marker_record dead[MARKER_MAX_FOUND]; /* of dead processes; the rest is left for later */
     size_t failure_count;
     uint64_t failures[MARKER_MAX_FOUND]; /* generations that have failed once */
+    size_t trial_count;
+    uint64_t trials[MARKER_MAX_FOUND]; /* generations on trial (trial.h) */
 };
 
 /* Reads the folder `name` of the directory; a folder that does not exist or cannot be read counts

@@ -12,9 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/blobs/trial.h"
 #include "common/files/file.h"
 
 #define DEATHS_OFFSET MARKER_RECORD_SIZE
+
+/* A mark of a trial is that old before its file is missed, seconds. */
+#define NEW_TRIAL_S 60
 
 /* An empty file, last changed when a process was found that somebody had killed without the blob:
  * for so long it may have been the same who ended one with it. */
@@ -71,6 +75,10 @@ static void read_marker_entry(struct marker_folder *folder, const char *name)
         if (folder->failure_count < MARKER_MAX_FOUND) {
             folder->failures[folder->failure_count++] = number;
         }
+    } else if (parse_marker_name(name, TRIAL_SUFFIX, &number)) {
+        if (folder->trial_count < MARKER_MAX_FOUND) {
+            folder->trials[folder->trial_count++] = number;
+        }
     } else if (parse_marker_name(name, "", &number) && folder->dead_count < MARKER_MAX_FOUND &&
                read_dead_marker(folder->fd, name, number, &record)) {
         folder->dead[folder->dead_count++] = record;
@@ -88,6 +96,7 @@ void marker_folder_open(int directory_fd, const char *name, struct marker_folder
     ret_folder->name = name;
     ret_folder->dead_count = 0;
     ret_folder->failure_count = 0;
+    ret_folder->trial_count = 0;
     ret_folder->fd = open_marker_folder(directory_fd, name);
     DIR *listing = ret_folder->fd < 0 ? NULL : listing_open(ret_folder->fd, ".");
     const char *entry;
@@ -232,6 +241,18 @@ void marker_forget(const struct marker_folder *folder, uint64_t generation)
         }
     }
     marker_folder_remove_failure(folder, generation);
+    trial_forget(folder->fd, generation);
+}
+
+/* Its file may not stand yet: a part is written without the lock. */
+static bool is_new_trial(const struct marker_folder *folder, uint64_t generation)
+{
+    char name[UNIQUE_HEX_SIZE + sizeof TRIAL_SUFFIX];
+    struct stat status;
+    unique_format(generation, name);
+    strcat(name, TRIAL_SUFFIX);
+    return fstatat(folder->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           llabs((long long)time(NULL) - (long long)status.st_mtim.tv_sec) < NEW_TRIAL_S;
 }
 
 void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count)
@@ -247,6 +268,12 @@ void marker_sweep(const struct marker_folder *folder, const uint64_t *generation
     for (size_t i = 0; i < folder->failure_count; i++) {
         if (!contains_generation(generations, count, folder->failures[i])) {
             marker_folder_remove_failure(folder, folder->failures[i]);
+        }
+    }
+    for (size_t i = 0; i < folder->trial_count; i++) {
+        if (!contains_generation(generations, count, folder->trials[i]) &&
+            (count == 0 || !is_new_trial(folder, folder->trials[i]))) {
+            trial_forget(folder->fd, folder->trials[i]);
         }
     }
     if (count == 0) {

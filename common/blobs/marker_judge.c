@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "common/blobs/marker_folder.h"
+#include "common/blobs/trial.h"
 #include "common/files/file.h"
 
 /* After so many repetitions of a death at one pipeline no further one is a chance. */
@@ -141,6 +142,9 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
             if (knew && dead->finding.passed && !dead->finding.without) {
                 marker_folder_remove_failure(folder, generation);
                 stands = 0;
+            }
+            if (!dead->finding.died && !dead->finding.without && dead->finding.returned) {
+                trial_end(folder->directory_fd, folder->name, generation);
             }
             marker_folder_remove(folder, dead);
         }

@@ -43,6 +43,11 @@ struct store *store_open(const struct store_options *options,
     store->lock_wait_ms = options->lock_wait_ms ? options->lock_wait_ms : DEFAULT_LOCK_WAIT_MS;
     store->lock_fd = -1;
     store->directory_fd = -1;
+    if (options->pulled) {
+        store->files.is_pulled = true;
+        bytes_put(&store->pulled.payloads, options->pulled, TRIAL_PAYLOAD_DIGITS);
+        bytes_put_u8(&store->pulled.payloads, '\n');
+    }
     parts_name(store->files.identity_hex, unique_draw(), store->part_name);
     return store;
 }
@@ -56,9 +61,24 @@ static void store_drop_markers(const struct store *store, struct loading_markers
     markers->failed_once = false;
 }
 
+void store_prove(struct store *store)
+{
+    int directory_fd;
+    if (store->trying == 0 || store_open_folder(store, false, &directory_fd) != STATUS_ok) {
+        return;
+    }
+    trial_end(directory_fd, store->files.loading_name, store->trying);
+    if (store->has_part) {
+        trial_end(directory_fd, store->files.loading_name, store->part);
+    }
+    store->trying = 0;
+    close(directory_fd);
+}
+
 void store_end_commit(struct store *store, bool survived)
 {
     store_free_foreign(store);
+    trial_free(&store->pulled);
     store_drop_markers(store, &store->merging, survived);
     file_unlock(store->lock_fd);
     close(store->directory_fd);
@@ -76,6 +96,7 @@ void store_abort(struct store *store)
 void store_unload(struct store *store)
 {
     if (store_is_ours(store)) {
+        store_prove(store);
         store_drop_markers(store, &store->loading, false);
     }
 }
@@ -91,6 +112,8 @@ void store_close(struct store *store)
     store_abort(store);
     store_unload(store);
     store_free_foreign(store);
+    trial_free(&store->pulled);
+    trial_free(&store->file_trial);
     identity_files_free(&store->files);
     free(store);
 }
@@ -157,6 +180,11 @@ void store_merged(struct store *store)
 
 void store_leave(struct store *store)
 {
+    const struct crash_page *page =
+        store->loading.count > 0 ? atomic_load(&store->loading.markers[0].guard.page) : NULL;
+    if (store_is_ours(store) && (!page || atomic_load(&page->ended))) {
+        store_prove(store);
+    }
     for (size_t i = 0; store_is_ours(store) && i < store->loading.count; i++) {
         marker_leave(&store->loading.markers[i], store->files.loading_path);
     }
@@ -206,6 +234,14 @@ struct store_blob store_blob_of(const struct found_blob *found)
 
 /* Loading. */
 
+static bool store_is_on_trial(const struct store *store, int directory_fd, uint64_t generation)
+{
+    struct trial trial;
+    const bool is = trial_read(directory_fd, store->files.loading_name, generation, &trial);
+    trial_free(&trial);
+    return is;
+}
+
 enum status store_load(struct store *store, struct store_blob *ret_blob)
 {
     if (!store_is_ours(store)) {
@@ -229,6 +265,10 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
         marker_folder_open(directory_fd, store->files.loading_name, &folder);
         reason = store_read_blob(store, &folder, directory_fd, name, &store->loading, &found);
         marker_folder_close(&folder);
+        store->trying =
+            reason == STATUS_ok && store_is_on_trial(store, directory_fd, found.generation)
+                ? found.generation
+                : 0;
     }
     close(directory_fd);
     if (reason == STATUS_ok) {

@@ -35,6 +35,8 @@ struct store_options {
     uint64_t max_blob;     /* bytes; larger blobs are neither loaded nor saved (too_large) */
     unsigned lock_wait_ms; /* longest wait for another process's commit; 0: 200 */
     bool read_only;        /* never write: no markers, no locks, commits answer read_only */
+    const char *pulled;    /* SHA-256 in hex of what it saves, which came from another machine and
+                              is on trial (trial.h); NULL: it was made here */
 };
 
 /* Cache data from disk, validated. Free with store_blob_free. */
@@ -113,11 +115,13 @@ struct store_foreign {
 /* Begins a commit: makes the directory if needed, takes the lock within a bounded time, and returns
  * every blob on disk that this store has neither loaded nor written (the file, if its generation is
  * not the known one, and parts of other processes), with their markers set. At most 16 blobs, and
- * max_blob bytes of parts; the rest is left for the next commit. Damaged files are skipped, and
+ * max_blob bytes of parts; the rest is left for the next commit, and so is what is on trial while
+ * the file is. Damaged files are skipped, and
  * replaced or removed by the commit. After a commit with foreign blobs the file contains more than
  * the caller's own cache, so the next store_begin returns it as a foreign blob. STATUS_ok: exactly
  * one of store_commit and store_abort must follow; until then the blobs belong to the store.
- * `locked`, `suspect`: use store_commit_unmerged instead. */
+ * `locked`, `suspect` (also of a file on trial that this store has not loaded): use
+ * store_commit_unmerged instead. */
 enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
 
 /* Replaces the file by this data, as a whole or not at all, and removes the merged parts. Whatever

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
     const char *name = store->files.file_name;
     struct envelope header;
     *ret_generation = 0;
+    store->is_file_on_trial = false;
     if (store_read_header(store, store->directory_fd, name, &header) != STATUS_ok) {
         return STATUS_ok; /* there is no file, or nothing in it can be used */
     }
@@ -21,8 +23,15 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
     if (header.generation == store->skipped) {
         return STATUS_suspect;
     }
+    trial_free(&store->file_trial);
+    store->is_file_on_trial = trial_read(store->directory_fd, store->files.loading_name,
+                                         header.generation, &store->file_trial);
     if (header.generation == store->known) {
+        store->trying = store->is_file_on_trial ? store->trying : 0;
         return STATUS_ok;
+    }
+    if (store->is_file_on_trial) {
+        return STATUS_suspect; /* only who has it alone tries it */
     }
     struct found_blob found;
     const enum status reason =
@@ -51,8 +60,10 @@ static uint64_t store_foreign_bytes(const struct store *store)
     return bytes;
 }
 
-static void store_take_part(struct store *store, const char *name)
+/* trial: its generation, if it is on trial. */
+static void store_take_part(struct store *store, const char *name, uint64_t trial)
 {
+    store->taken_trials[store->taken.count] = trial;
     memcpy(store->taken.names[store->taken.count++], name, PART_NAME_SIZE);
 }
 
@@ -60,19 +71,27 @@ static void store_collect_part(struct store *store, struct marker_folder *folder
                                const struct envelope *header)
 {
     enum status reason = STATUS_ok;
+    struct trial trial;
+    const bool is_on_trial =
+        trial_read(store->directory_fd, store->files.loading_name, header->generation, &trial);
     if (!store->has_part || strcmp(name, store->part_name) != 0) {
-        if (store->foreign_count == MARKERS_MAX ||
+        const bool waits =
+            store->is_file_on_trial && (is_on_trial || strcmp(name, store->file_trial.kept) == 0);
+        if (waits || store->foreign_count == MARKERS_MAX ||
             store_foreign_bytes(store) > store->files.max_blob - header->blob_size) {
+            trial_free(&trial);
             return; /* left for the next commit */
         }
         struct found_blob found;
         reason = store_read_blob(store, folder, store->directory_fd, name, &store->merging, &found);
         if (reason == STATUS_ok) {
             store->foreign[store->foreign_count++] = store_blob_of(&found);
+            trial_unite(&store->pulled, &trial);
         }
     }
+    trial_free(&trial);
     if (reason != STATUS_quarantined && !store_may_read_later(reason)) {
-        store_take_part(store, name);
+        store_take_part(store, name, is_on_trial ? header->generation : 0);
     }
 }
 
@@ -94,7 +113,7 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
             generations[generation_count++] = header.generation;
             store_collect_part(store, folder, parts.names[i], &header);
         } else if (!store_may_read_later(reason)) {
-            store_take_part(store, parts.names[i]);
+            store_take_part(store, parts.names[i], 0);
         }
     }
     marker_sweep(folder, generations, generation_count);
@@ -161,6 +180,9 @@ static void store_remove_taken(struct store *store)
 {
     for (size_t i = 0; i < store->taken.count; i++) {
         unlinkat(store->directory_fd, store->taken.names[i], 0);
+        if (store->taken_trials[i] != 0) {
+            trial_remove(store->directory_fd, store->files.loading_name, store->taken_trials[i]);
+        }
     }
     store->taken.count = 0;
     store->has_part = false;
@@ -185,11 +207,30 @@ static void store_note_generation(const struct store *store, bool is_saved, uint
     }
 }
 
+/* What is about to be written holds what this store tries, and what it has merged, or was given: it
+ * is on trial as those are. False: it cannot be marked. */
+static bool store_mark_trial(struct store *store, int directory_fd, uint64_t generation)
+{
+    struct trial trial;
+    const char *name = store->files.loading_name;
+    if (store->trying == 0 || !trial_read(directory_fd, name, store->trying, &trial)) {
+        trial = (struct trial){.kept = ""};
+    }
+    trial_unite(&trial, &store->pulled);
+    const bool done =
+        trial.payloads.size == 0 || trial_begin(directory_fd, name, generation, &trial);
+    trial_free(&trial);
+    return done;
+}
+
 /* Writes a file. The page names its generation before it is there, since the process may die at any
  * moment. */
 static enum status store_write_noted(struct store *store, int directory_fd, const char *name,
                                      const void *data, size_t size, uint64_t generation)
 {
+    if (!store_mark_trial(store, directory_fd, generation)) {
+        return STATUS_io_error;
+    }
     store_note_generation(store, false, generation);
     const enum status reason =
         identity_files_write(&store->files, directory_fd, name, data, size, generation);
@@ -216,6 +257,17 @@ static void store_copy_strikes(const struct store *store, int directory_fd, uint
     }
 }
 
+/* The file as it is stays beside the one that is merged with what is on trial. */
+static void store_keep_file(struct store *store)
+{
+    char name[PART_NAME_SIZE];
+    parts_name(store->files.identity_hex, unique_draw(), name);
+    if (store->pulled.payloads.size > 0 && !store->pulled.kept[0] &&
+        linkat(store->directory_fd, store->files.file_name, store->directory_fd, name, 0) == 0) {
+        snprintf(store->pulled.kept, sizeof store->pulled.kept, "%s", name);
+    }
+}
+
 static enum status store_write_file(struct store *store, int directory_fd, const void *data,
                                     size_t size)
 {
@@ -226,8 +278,11 @@ static enum status store_write_file(struct store *store, int directory_fd, const
     const uint64_t gone = reason == STATUS_ok ? store->known : generation;
     if (gone != 0) {
         marker_forget_failure(directory_fd, store->files.loading_name, gone);
+        trial_remove(directory_fd, store->files.loading_name, gone);
     }
     if (reason == STATUS_ok) {
+        const bool is_tried = store->trying != 0 && store->trying == store->known;
+        store->trying = is_tried ? generation : store->trying;
         store->known = generation;
         for (size_t i = 0; i < store->loading.count && !store_goes_without(store); i++) {
             store->loading.markers[i].generation = generation;
@@ -245,6 +300,7 @@ enum status store_commit(struct store *store, const void *data, size_t size)
     store_free_foreign(store);
     enum status reason = store_check_data(store, data, size);
     if (reason == STATUS_ok) {
+        store_keep_file(store);
         reason = store_write_file(store, store->directory_fd, data, size);
         if (reason == STATUS_ok) {
             store_remove_taken(store);
@@ -276,8 +332,10 @@ static enum status store_write_part(struct store *store, int directory_fd, const
         parts.count >= PARTS_MAX) {
         return STATUS_too_many_parts;
     }
+    const uint64_t generation = unique_draw();
     const enum status reason =
-        store_write_noted(store, directory_fd, store->part_name, data, size, unique_draw());
+        store_write_noted(store, directory_fd, store->part_name, data, size, generation);
+    store->part = reason == STATUS_ok ? generation : store->part;
     store->has_part = store->has_part || reason == STATUS_ok;
     return reason;
 }

@@ -8,6 +8,7 @@
 
 #include "common/blobs/identity_files.h"
 #include "common/blobs/store.h"
+#include "common/blobs/trial.h"
 
 struct store {
     pid_t process;
@@ -20,6 +21,11 @@ struct store {
     uint64_t skipped; /* generation of the file that is suspect (identity_files_skip); 0: none */
     bool loaded;      /* our data began with that of a file */
     bool has_part;
+    uint64_t part;       /* generation of that */
+    uint64_t trying;     /* generation on trial that our data contains; 0: none */
+    struct trial pulled; /* what else of other machines the next save holds */
+    bool is_file_on_trial;
+    struct trial file_trial;        /* between begin and commit */
     struct loading_markers loading; /* of store_load */
     struct loading_markers merging; /* of store_begin */
 
@@ -29,6 +35,7 @@ struct store {
     size_t foreign_count;
     struct store_blob foreign[MARKERS_MAX];
     struct crash_call merge_calls[MARKERS_MAX]; /* between store_merging and store_merged */
+    uint64_t taken_trials[PARTS_MAX];           /* generations of those on trial; 0: it is not */
     struct parts taken;                         /* parts that the commit makes superfluous */
 };
 
@@ -46,6 +53,9 @@ enum status store_read_blob(const struct store *store, struct marker_folder *fol
                             int directory_fd, const char *name, struct loading_markers *markers,
                             struct found_blob *ret_found);
 struct store_blob store_blob_of(const struct found_blob *found);
+
+/* The process has used what was loaded, and ends in order, or the device does. */
+void store_prove(struct store *store);
 
 /* Frees the blobs of store_begin. */
 void store_free_foreign(struct store *store);

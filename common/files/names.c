@@ -249,6 +249,7 @@ enum name_kind names_classify(const char *name, char ret_identity[DIGEST_HEX_SIZ
                           : strcmp(rest, LOCK_SUFFIX) == 0     ? NAME_LOCK
                           : strcmp(rest, LOADING_SUFFIX) == 0  ? NAME_LOADING
                           : strcmp(rest, WANTED_SUFFIX) == 0   ? NAME_WANTED
+                          : strcmp(rest, ASKED_SUFFIX) == 0    ? NAME_ASKED
                           : names_is_random(rest, PART_SUFFIX) ? NAME_PART
                                                                : NAME_FOREIGN;
     if (kind != NAME_FOREIGN) {

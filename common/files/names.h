@@ -56,6 +56,7 @@ bool names_is_app(const char *name);
 #define LOCK_SUFFIX       ".lock"
 #define LOADING_SUFFIX    ".loading"
 #define WANTED_SUFFIX     ".wanted"
+#define ASKED_SUFFIX      ".asked"
 #define TEMPORARY_SUFFIX  ".tmp"
 #define PROGRAM_FILE_NAME "program.json"
 #define QUARANTINE_FOLDER "quarantine"
@@ -67,6 +68,7 @@ enum name_kind {
     NAME_LOCK,     /* <identity>.lock */
     NAME_LOADING,  /* <identity>.loading, a folder */
     NAME_WANTED,   /* <identity>.wanted, empty */
+    NAME_ASKED,    /* <identity>.asked, empty */
     NAME_TEMPORARY /* <name>.<random>.tmp, of a cache, a part or program.json */
 };
 

@@ -82,10 +82,12 @@ bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int6
     char loading[NAME_SIZE];
     char lock[NAME_SIZE];
     char wanted[NAME_SIZE];
+    char asked[NAME_SIZE];
     snprintf(cache, sizeof cache, "%s%s", identity, CACHE_SUFFIX);
     snprintf(loading, sizeof loading, "%s%s", identity, LOADING_SUFFIX);
     snprintf(lock, sizeof lock, "%s%s", identity, LOCK_SUFFIX);
     snprintf(wanted, sizeof wanted, "%s%s", identity, WANTED_SUFFIX);
+    snprintf(asked, sizeof asked, "%s%s", identity, ASKED_SUFFIX);
     int lock_fd;
     if (file_lock(directory_fd, lock, 0, &lock_fd) != STATUS_ok) {
         return false;
@@ -102,6 +104,7 @@ bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int6
         }
         remove_loading_folder(directory_fd, loading);
         remove_own_file(directory_fd, wanted);
+        remove_own_file(directory_fd, asked);
         remove_own_file(directory_fd, lock);
         *ret_bytes = bytes;
     }

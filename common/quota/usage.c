@@ -84,7 +84,7 @@ static bool add_usage_entry(struct usage *usage, int directory_fd, const char *n
         (kind == NAME_LOADING ? !S_ISDIR(status.st_mode) : !S_ISREG(status.st_mode))) {
         return true;
     }
-    const bool is_used = kind != NAME_LOCK && kind != NAME_WANTED;
+    const bool is_used = kind != NAME_LOCK && kind != NAME_WANTED && kind != NAME_ASKED;
     if (is_used) {
         update_last_use(&usage->last_use, usage_modified(&status));
     }

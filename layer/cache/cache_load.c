@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/cache/cache_load.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/blobs/asked.h"
+#include "common/files/file.h"
+#include "common/settings/config.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_thread.h"
 #include "layer/worker/sandbox.h"
@@ -15,6 +24,13 @@
 
 /* How often a thread that waits for the load checks whether there is a messenger now. */
 #define LOAD_POLL_NS (10 * CLOCK_MS)
+
+/* Pauses between two looks for the answer: a remote nearby takes a few milliseconds. */
+#define PULL_FIRST_POLL_NS (CLOCK_MS / 4)
+#define PULL_LAST_POLL_NS  (8 * CLOCK_MS)
+
+/* Longer waits are nobody's. */
+#define PULL_WAIT_LIMIT_MS 3600000
 
 void cache_load_init(struct cache_load *load, struct cache_writer *writer,
                      struct worker_client *client)
@@ -82,6 +98,61 @@ void cache_load_work_watch(struct cache_load *load)
             atomic_store(&load->watching, true);
         }
     }
+}
+
+/* The blob that another machine has. */
+
+/* 0: nobody answers in this folder. */
+static uint64_t cache_load_pull_wait_ms(const struct cache_setup *setup)
+{
+    const char *text = config_environment(ASKED_VARIABLE);
+    const size_t root_length = strlen(setup->config->root);
+    char *end;
+    if (!text || text[0] < '0' || text[0] > '9') {
+        return 0;
+    }
+    errno = 0;
+    const unsigned long long wait_ms = strtoull(text, &end, 10);
+    const bool is_here = *end == ':' && strncmp(end + 1, setup->config->root, root_length) == 0 &&
+                         end[1 + root_length] == '/' &&
+                         strcmp(end + 2 + root_length, setup->app) == 0;
+    return !is_here || errno || wait_ms > PULL_WAIT_LIMIT_MS ? 0 : wait_ms;
+}
+
+/* False: there is no answer. */
+static bool cache_load_wait_for_pull(int folder_fd, const char *identity, uint64_t wait_ms)
+{
+    const uint64_t until_ns = clock_now_ns() + wait_ms * CLOCK_MS;
+    uint64_t poll_ns = PULL_FIRST_POLL_NS;
+    while (asked_is_open(folder_fd, identity)) {
+        if (clock_now_ns() >= until_ns) {
+            return false;
+        }
+        const struct timespec pause = clock_timespec(poll_ns);
+        nanosleep(&pause, NULL);
+        poll_ns = poll_ns * 2 < PULL_LAST_POLL_NS ? poll_ns * 2 : PULL_LAST_POLL_NS;
+    }
+    return true;
+}
+
+void cache_load_await_pull(struct cache_load *load)
+{
+    static atomic_bool nobody_answers;
+    const struct cache_setup *setup = load->writer->setup;
+    const uint64_t wait_ms = load->writer->saves ? cache_load_pull_wait_ms(setup) : 0;
+    char hex[DIGEST_HEX_SIZE];
+    int folder_fd;
+    if (wait_ms == 0 || atomic_load(&nobody_answers) ||
+        file_open_directory(setup->config->root, setup->app, true, &folder_fd) != STATUS_ok) {
+        return;
+    }
+    digest_format(identity_digest(load->writer->report->identity), hex);
+    if (asked_begin(folder_fd, hex) && !asked_has_file(folder_fd, hex) &&
+        !cache_load_wait_for_pull(folder_fd, hex, wait_ms)) {
+        atomic_store(&nobody_answers, true);
+        log_info("nothing was pulled within %llu ms", (unsigned long long)wait_ms);
+    }
+    close(folder_fd);
 }
 
 /* Loading. */

@@ -70,7 +70,8 @@ TEST_P(EveryEngine, WhatOneMachineCompiledStartsAnotherWarm)
     EXPECT_EQ(rows_of(push(second).out), Rows{"demo blob unchanged"});
 
     // What has grown replaces what it was made of.
-    EXPECT_TRUE(contains(second.run(6), " 4 hits, 2 misses"));
+    const std::string err = second.run(6);
+    EXPECT_TRUE(contains(err, " 4 hits, 2 misses")) << err;
     EXPECT_EQ(rows_of(push(second).out), Rows{"demo blob pushed"});
     const json shown = remote(second, {"show", "--app", "demo"})["heads"][0];
     EXPECT_EQ(shown["serial"], 2);

@@ -43,6 +43,11 @@ class Machine {
         return result.err;
     }
 
+    ToolResult pull(const std::string &url, const std::string &key) const
+    {
+        return tool({"pull", "--remote", url, "--public-key", key, "--app", "demo", "--dir", root});
+    }
+
     // From now on there is no driver for what is started here.
     void lose_driver()
     {

@@ -103,6 +103,25 @@ TEST_F(HttpRemote, AServerWithoutConditionsWantsASingleWriter)
 }
 
 // A certificate of the test's own authority, for localhost.
+// Apache's entity tags are weak for a second after a write: nobody waits for that second.
+TEST_F(HttpRemote, AWeakTagWillDoWhereTheServerComparesIt)
+{
+    const std::unique_ptr<Place> apache = place_of("apache");
+    if (!apache) {
+        GTEST_SKIP() << "apache is not installed";
+    }
+    for (int pipelines : {2, 4, 6}) {
+        machine.run(pipelines);
+        const ToolResult result =
+            machine.tool({"push", "--json", "--app", "demo", "--remote", apache->url,
+                          "--secret-key", keys.secret, "--dir", machine.root});
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        // Reading the head, trying conditions, object, head, and looking again; each step that
+        // waits for a strong tag would be one more.
+        EXPECT_LE(json::parse(result.out)["requests"], pipelines == 2 ? 16 : 10) << result.out;
+    }
+}
+
 TEST_F(HttpRemote, CertificatesAreVerified)
 {
     if (!is_installed("/usr/bin/openssl")) {

@@ -266,6 +266,40 @@ TEST_F(RedisRemote, AListingOfTooManyProgramsIsRefused)
     EXPECT_TRUE(contains(result.err, "too many programs")) << result.err;
 }
 
+// A server that lists for ever fills no memory: neither of heads nor of objects.
+TEST_F(RedisRemote, AListingThatIsTooLongIsRefused)
+{
+    auto refuses = [&](const std::string &folder, int a_page, std::vector<std::string> words) {
+        int count = 0;
+        int pages = 0;
+        RawServer server([&](const std::string &request) {
+            if (!contains(request, "SCAN")) {
+                return std::string(contains(request, "GETRANGE") ? "$0\r\n\r\n" : ":0\r\n");
+            }
+            const std::string cursor = std::to_string(++pages);
+            std::string page = "*2\r\n$" + std::to_string(cursor.size()) + "\r\n" + cursor +
+                               "\r\n*" + std::to_string(a_page) + "\r\n";
+            for (int i = 0; i < a_page; i++) {
+                std::string number = std::to_string(count++);
+                number.insert(0, 32 - number.size(), '0');
+                const std::string key = "{warmpipe}:v1/" + folder + number;
+                page += "$" + std::to_string(key.size()) + "\r\n" + key + "\r\n";
+            }
+            return page;
+        });
+        words.insert(words.end(), {"--remote", "redis://localhost:" + std::to_string(server.port()),
+                                   "--public-key", keys.open});
+        const ToolResult result = machine.tool(words);
+        EXPECT_EQ(result.exit_status, 1);
+        EXPECT_TRUE(contains(result.err, "(remote_bad_answer)")) << result.err;
+        EXPECT_TRUE(contains(result.err, "a listing that is too long")) << result.err;
+    };
+    refuses("head/demo/", 10000, {"remote", "ls"});
+    refuses("head/demo/", 10000, {"remote", "rm", "--app", "demo"});
+    refuses("head/demo/", 10000, {"pull", "--dir", machine.root});
+    refuses("obj/", 10000, {"remote", "gc"});
+}
+
 TEST_F(RedisRemote, AListingWithoutAnEndIsNone)
 {
     RawServer server([](const std::string &request) {
@@ -289,7 +323,7 @@ TEST_F(RedisRemote, WhatIsNoRedisIsNotBelieved)
     machine.more["WARMPIPE_REMOTE"] = url(page);
     const ToolResult result =
         machine.tool({"run", "--quiet", "--app", "demo", "--dir", machine.root, "--remote-wait",
-                      "300ms", "--", "/bin/true"});
+                      "300ms", "--", PIPELINES_CLIENT, "--graphics", "0", "--compute", "2"});
     EXPECT_EQ(result.exit_status, 0);
     EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
     EXPECT_TRUE(contains(result.err, "(remote_")) << result.err;

@@ -114,6 +114,30 @@ TEST_F(RunRemote, AnIgnoredSignalOfChildrenHidesNoEnd)
     EXPECT_EQ(run(ignored).out, run(ignored, false).out);
 }
 
+// The same of the processes in which other verbs try a driver.
+TEST_F(RunRemote, AnIgnoredSignalOfChildrenHidesNoCrash)
+{
+    first.run(4);
+    auto tool = [&](std::vector<std::string> words, const std::string &name,
+                    const std::string &value) {
+        words.insert(words.begin(), {"/usr/bin/env", "--ignore-signal=CHLD", WARMPIPE_TOOL});
+        words.insert(words.end(), "--json");
+        Environment environment = first.environment();
+        environment["WARMPIPE_DIR"] = first.root;
+        environment["WPTEST_ICD_DRIVER_VERSION"] = "2";
+        environment[name] = value;
+        return run_program(words, environment);
+    };
+    ToolResult result = tool({"doctor"}, "WPTEST_ICD_CACHE_CREATE", "abort_data");
+    EXPECT_EQ(result.exit_status, 1) << result.err;
+    EXPECT_TRUE(contains(result.out, "dies")) << result.out;
+    result = tool({"warm", "--force"}, "WPTEST_ICD_CRASH_ENTRY", "main");
+    EXPECT_EQ(result.exit_status, 1) << result.out << result.err;
+    EXPECT_EQ(json::parse(result.out)["caches"][0]["crashed"], 4) << result.out;
+    result = tool({"warm"}, "WPTEST_ICD_API", "nonsense"); // the driver aborts
+    EXPECT_TRUE(contains(result.err, "crashed when it was asked for its devices")) << result.err;
+}
+
 // Where the tool cannot hand on what it is sent, the program ends with it.
 TEST_F(RunRemote, WhoKillsTheToolKillsTheProgram)
 {
@@ -152,6 +176,50 @@ TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
     const ToolResult result = first.tool({"run", "--remote", place->url, "--", "/bin/true"});
     EXPECT_EQ(result.exit_status, 0);
     EXPECT_TRUE(contains(result.err, "--app NAME")) << result.err;
+}
+
+// The tool asks no driver: the program tells which device it is.
+TEST_F(RunRemote, TheProgramAsksForItsDevice)
+{
+    first.run(4, writer());
+    const std::string driver = TEST_ICD_MANIFEST;
+    second.lose_driver();
+    auto run = [&](const std::string &variables, const std::string &wait) {
+        return second
+            .tool({"run", "--dir", second.root, "--app", "demo", "--remote", place->url,
+                   "--public-key", keys.open, "--remote-wait", wait, "--", "/bin/sh", "-c",
+                   "VK_DRIVER_FILES=" + driver + " VK_ICD_FILENAMES=" + driver + " " + variables +
+                       " " PIPELINES_CLIENT " --graphics 0 --compute 4"})
+            .err;
+    };
+    // Nobody answers in another folder than the one that was named.
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(contains(run("WARMPIPE_APP=other", "60s"), " 0 hits, 4 misses"));
+    EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+    EXPECT_TRUE(contains(run("", "60s"), " 4 hits, 0 misses"));
+    for (const auto &entry : std::filesystem::directory_iterator(second.root + "/demo")) {
+        EXPECT_NE(entry.path().extension(), ".asked") << "it was not answered";
+    }
+}
+
+// Who would have pulled has died: the program goes on when its wait is over, and waits once.
+TEST_F(RunRemote, AProgramWaitsNoLongerThanWasSet)
+{
+    first.run(4, writer());
+    const std::string kill =
+        "kill -KILL $(cat /proc/$PPID/task/$PPID/children | tr ' ' '\n' | grep -v \"^$$\\$\"); ";
+    const std::string program = PIPELINES_CLIENT " --graphics 0 --compute 4; ";
+    const auto start = std::chrono::steady_clock::now();
+    const ToolResult result = second.tool({"run", "--dir", second.root, "--app", "demo", "--remote",
+                                           place->url, "--public-key", keys.open, "--remote-wait",
+                                           "1500ms", "--", "/bin/sh", "-c", kill + program});
+    EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1500));
+    EXPECT_TRUE(contains(result.err, " 0 hits, 4 misses")) << result.err;
+    // What it asked for is answered by the next.
+    EXPECT_TRUE(contains(second.run(4, reader()), " 4 hits, 0 misses"));
+    for (const auto &entry : std::filesystem::directory_iterator(second.root + "/demo")) {
+        EXPECT_NE(entry.path().extension(), ".asked") << "it was not answered";
+    }
 }
 
 // What kills the program in its driver is put away at once, told to the others by who can push, and
@@ -199,6 +267,28 @@ TEST_F(RunRemote, WhatKillsTheProgramIsNotPulledAgain)
     EXPECT_FALSE(contains(result.err, "died")) << result.err;
 }
 
+// What is remembered may lie where a container keeps it.
+TEST_F(RunRemote, AStateFolderOfOnesOwnIsRemembered)
+{
+    first.run(4, writer());
+    TemporaryFolder kept;
+    auto run = [&](const Machine &machine, bool dies) {
+        Environment environment = machine.environment();
+        if (dies) {
+            environment["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+        }
+        return run_tool({"run", "--dir", machine.root, "--app", "demo", "--remote", place->url,
+                         "--public-key", keys.open, "--state", kept.path + "/state", "--",
+                         PIPELINES_CLIENT, "--graphics", "0", "--compute", "4"},
+                        environment);
+    };
+    EXPECT_EQ(run(second, true).exit_status, 128 + SIGABRT);
+    Machine third;
+    const ToolResult result = run(third, false);
+    EXPECT_TRUE(contains(result.err, "; saved ")) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(third.folder.path + "/.local/state/warmpipe/remote"));
+}
+
 // A part that kills as it is merged is the one to blame, not the file that was loaded before.
 TEST_F(RunRemote, APartThatKillsInTheMergeIsPutAwayAlone)
 {
@@ -221,6 +311,78 @@ TEST_F(RunRemote, APartThatKillsInTheMergeIsPutAwayAlone)
     first.run(6, reader());
     first.run(6, reader());
     EXPECT_TRUE(contains(first.run(6, reader()), " 6 hits, 0 misses"));
+}
+
+// What was pulled and merged is neither pushed nor kept before a program has lived with it: a good
+// one is after one clean end.
+TEST_F(RunRemote, WhatWasPulledIsSentOnAfterOneCleanEnd)
+{
+    second.run(6, writer());
+    first.run(4);
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    first.run(8, writer()); // merges what lies beside its file
+    Machine third;
+    EXPECT_TRUE(contains(third.run(8, reader()), " 6 hits, 2 misses")) << "it was sent unproven";
+    first.run(8, writer());
+    Machine fourth;
+    EXPECT_TRUE(contains(fourth.run(8, reader()), " 8 hits, 0 misses"));
+    EXPECT_EQ(first.caches().size(), 1u) << "the file from before is left";
+}
+
+// One that kills never leaves the machine, which has again what it had before.
+TEST_F(RunRemote, WhatWasPulledAndKillsIsUndone)
+{
+    second.run(6, writer());
+    first.run(4);
+    const std::string cache = first.root + "/demo/" + first.caches().at(0);
+    const std::string before = read_file(cache);
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    first.run(8, writer());
+    ASSERT_NE(read_file(cache), before);
+    first.more["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+    const ToolResult result = first.tool({"run", "--quiet", "--dir", first.root, "--app", "demo",
+                                          "--remote", place->url, "--secret-key", keys.secret, "--",
+                                          PIPELINES_CLIENT, "--graphics", "0", "--compute", "8"});
+    first.more.erase("WPTEST_ICD_CACHE_CREATE");
+    EXPECT_EQ(result.exit_status, 128 + SIGABRT) << result.err;
+    EXPECT_TRUE(contains(result.err, "(quarantined)")) << result.err;
+    EXPECT_EQ(read_file(cache), before);
+    EXPECT_TRUE(contains(first.run(4, reader()), " 4 hits, 0 misses"));
+    EXPECT_EQ(first.caches().size(), 2u) << "beside the one in quarantine another was pulled";
+    Machine third;
+    EXPECT_TRUE(contains(third.run(8, reader()), " 4 hits, 4 misses")) << "it is not blocked";
+}
+
+// The same where no run is the program's parent: the layer puts it away at the second death.
+TEST_F(RunRemote, WhatWasPulledAndKillsIsUndoneByTheLayer)
+{
+    second.run(6, writer());
+    first.run(4);
+    const std::string cache = first.root + "/demo/" + first.caches().at(0);
+    const std::string before = read_file(cache);
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    first.run(8);
+    for (int death = 0; death < 2; death++) {
+        first.more["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+        EXPECT_EQ(first
+                      .tool({"run", "--quiet", "--dir", first.root, "--app", "demo", "--",
+                             PIPELINES_CLIENT, "--graphics", "0", "--compute", "8"})
+                      .exit_status,
+                  128 + SIGABRT);
+        first.more.erase("WPTEST_ICD_CACHE_CREATE");
+        first.run(8); // without it, which then judges
+    }
+    first.run(4);
+    EXPECT_EQ(read_file(first.root + "/demo/quarantine/" + first.caches().at(0)).empty(), false);
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    ASSERT_EQ(first
+                  .tool({"push", "--remote", place->url, "--secret-key", keys.secret, "--app",
+                         "demo", "--dir", first.root})
+                  .exit_status,
+              0);
+    Machine third;
+    const std::string err = third.run(8, reader());
+    EXPECT_FALSE(contains(err, " 6 hits")) << err;
 }
 
 // The doctor looks at the remote that programs would be given.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a remote adds to the start of a program, in time:
 //
-//     env $(tests/drivers/environment radv-navi10) build/tests/fleet/fleet_starts redis [--pairs
-//     31]
+//     env $(tests/drivers/environment radv-navi10) build/tests/fleet/fleet_starts redis
+//         [--pairs 31] [--scale 1]
+//
+// --scale: times 240 pipelines.
 //
 // Each round runs, in turn, `warmpipe run` with a warm folder and no remote, as a fresh machine
 // with a warm remote, with a remote that refuses, and with one that never says a word. The figures
@@ -23,7 +25,7 @@ constexpr double wait_ms = 500; // of a run, for the silent one
 
 class Starts {
   public:
-    Starts(Place &place, size_t pairs) : place_(place), pairs_(pairs)
+    Starts(Place &place, size_t pairs, size_t scale) : place_(place), pairs_(pairs), scale_(scale)
     {
         for (const char *name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "RADV_FORCE_FAMILY",
                                  "LD_PRELOAD", "DRM_SHIM_DEBUG"}) {
@@ -46,9 +48,10 @@ class Starts {
         std::vector<std::string> words = {"run", "--dir", machine.root, "--app", "demo"};
         words.insert(words.end(), options.begin(), options.end());
         words.insert(words.end(), {"--", PIPELINES_CLIENT});
-        if (!is_real_) {
-            words.insert(words.end(), {"--graphics", "0", "--compute", "50"});
-        }
+        const size_t graphics = is_real_ ? 40 * scale_ : 0;
+        const size_t compute = is_real_ ? 200 * scale_ : 50 * scale_;
+        words.insert(words.end(), {"--graphics", std::to_string(graphics), "--compute",
+                                   std::to_string(compute)});
         Environment environment = machine.environment();
         for (const auto &[name, value] : more_) {
             environment[name] = value;
@@ -87,6 +90,7 @@ class Starts {
 
     Place &place_;
     size_t pairs_;
+    size_t scale_;
     Keys keys_;
     TemporaryFolder drivers_;
     Environment more_;
@@ -138,6 +142,7 @@ json Starts::measure()
     }
     close(silent_fd);
     return {{"pushed_bytes", json::parse(pushed.out)["sent"]},
+            {"file_bytes", std::filesystem::file_size(warm.root + "/demo/" + warm.caches().at(0))},
             {"local_ms", median(local)},
             {"local_processor_ms", median(local_used)},
             {"fresh_adds_processor_ms", median(added_used)},
@@ -154,14 +159,18 @@ json Starts::measure()
 int main(int argc, char **argv)
 {
     const std::string engine = argc > 1 ? argv[1] : "file";
-    const size_t pairs = argc > 3 && std::string(argv[2]) == "--pairs" ? std::stoul(argv[3]) : 31;
+    size_t pairs = 31;
+    size_t scale = 1;
+    for (int i = 2; i + 1 < argc; i += 2) {
+        (std::string(argv[i]) == "--scale" ? scale : pairs) = std::stoul(argv[i + 1]);
+    }
     testing::InitGoogleTest();
     const std::unique_ptr<Place> place = place_of(engine);
     if (!place) {
         fprintf(stderr, "%s is not installed\n", engine.c_str());
         return 77;
     }
-    json answer = Starts(*place, pairs).measure();
+    json answer = Starts(*place, pairs, scale).measure();
     answer["engine"] = engine;
     printf("%s\n", answer.dump(1).c_str());
     return testing::UnitTest::GetInstance()->ad_hoc_test_result().Failed() ? 1 : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe: the tool. A verb is a struct verb that a file cmd_*.c defines, and a name in VERBS of
  * verb.h. */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,10 @@ static int main_run_verb(const struct verb *verb, char **words)
     }
     if (help) {
         return main_show_help(verb);
+    }
+    if (!verb->runs_program) {
+        /* Where it is ignored, how a child has ended is lost. A program gets it as it was. */
+        signal(SIGCHLD, SIG_DFL);
     }
     if (verb->doing) {
         progress_begin(verb->name, verb->doing);

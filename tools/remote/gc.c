@@ -27,6 +27,9 @@
 /* Bytes of the notes at most. */
 #define GC_LIMIT ((uint64_t)16 << 20)
 
+/* Objects that a remote may list. */
+#define GC_OBJECTS_MAX 1000000
+
 struct gc_object {
     char name[HEAD_FILE_SIZE];
     uint64_t since; /* noted at, seconds since the epoch */
@@ -249,8 +252,8 @@ int gc_run(struct session *session, uint64_t grace_ms, bool dry_run, struct outp
     struct remote *remote = &session->remote;
     struct gc gc = {0};
     int status = EXIT_FINDING;
-    const enum status reason = remote->engine->operations->list(remote->engine, HEAD_OBJECT_FOLDER,
-                                                                gc_visit_object, &gc.objects);
+    const enum status reason = engine_list(remote->engine, HEAD_OBJECT_FOLDER, GC_OBJECTS_MAX,
+                                           gc_visit_object, &gc.objects);
     if (reason != STATUS_ok) {
         remote_complain(remote, HEAD_OBJECT_FOLDER, reason);
     } else if (!gc.objects.failed && gc_read_heads(session, &gc.named) &&

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* This side of a remote: what the caches' root has of one program and driver, and what this machine
- * remembers of the remote, in $XDG_STATE_HOME/warmpipe/remote/<digest of the URL>: of each head the
- * highest serial that it has seen, which payloads it has taken into which root, and which have
- * killed a program here. Losing that is safe: an old head may then be accepted, and parts are
- * pulled again. */
+/* This side of a remote: what the caches' root has of one program and driver. */
 #ifndef WARMPIPE_TOOLS_REMOTE_LOCAL_H
 #define WARMPIPE_TOOLS_REMOTE_LOCAL_H
 
@@ -17,7 +13,9 @@
 #include "common/blobs/envelope.h"
 #include "common/blobs/identity_files.h"
 #include "common/blobs/marker.h"
+#include "common/blobs/trial.h"
 #include "tools/remote/heads/head.h"
+#include "tools/remote/state.h"
 
 /* A cache file, read whole and checked as the layer checks it. */
 struct local_blob {
@@ -41,9 +39,14 @@ bool local_exists(const char *root, const char *app, const char *identity_hex);
 /* Whether parts lie beside the file, for the next save to merge. */
 bool local_has_parts(const char *root, const char *app, const char *identity_hex);
 
-/* The payload that lies in quarantine. False: none does. */
-bool local_quarantined(const char *root, const char *app, const char *identity_hex,
-                       char ret_payload[OBJECT_NAME_SIZE]);
+/* What came from the remote with what lies in quarantine, or else that itself: names of payloads, a
+ * newline behind each. Freed with bytes_free. */
+void local_quarantined(const char *root, const char *app, const char *identity_hex,
+                       struct bytes *ret_names);
+
+/* Whether the cache file of this generation is on trial (blobs/trial.h). Freed with trial_free. */
+bool local_on_trial(const char *root, const char *app, const char *identity_hex,
+                    uint64_t generation, struct trial *ret_trial);
 
 /* Takes a file from elsewhere: every check of the envelope, this very identity and payload; then
  * the store writes it, in place of no file or as a part beside one. */
@@ -70,34 +73,5 @@ void local_identities_add_wanted(const char *root, const char *app,
  * with the note beside it, and forgets the deaths that `folder` tells of it. */
 enum status local_put_away(const char *root, const char *app, const struct local_blob *blob,
                            const struct marker_folder *folder, const struct bytes *note);
-
-/* What is remembered. */
-struct state {
-    char *folder;      /* NULL: nothing is remembered */
-    char root_hex[17]; /* names the root of the caches */
-};
-
-/* `url` as it was given. Freed with state_free. Nothing is made on disk. */
-void state_open(const char *url, const char *root, struct state *ret_state);
-void state_free(struct state *state);
-
-/* The highest serial that was seen of this head; 0: none. */
-uint64_t state_serial(const struct state *state, const char *path);
-
-/* Remembers it if it is higher. */
-void state_see_serial(const struct state *state, const char *path, uint64_t serial);
-
-/* The payloads of this head that were taken into the root: names, a newline behind each. Freed with
- * bytes_free. */
-void state_taken(const struct state *state, const char *path, struct bytes *ret_names);
-void state_set_taken(const struct state *state, const char *path, const struct bytes *names);
-
-/* The payloads of this head that have killed a program of this machine, in the same form. */
-void state_bad(const struct state *state, const char *path, struct bytes *ret_names);
-void state_add_bad(const struct state *state, const char *path, const char *payload);
-
-/* Whether a name is among them. */
-bool state_has(const struct bytes *names, const char *name);
-void state_add(struct bytes *names, const char *name);
 
 #endif

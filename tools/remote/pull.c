@@ -24,10 +24,10 @@ struct pull {
     const char *identity_hex;
     char path[HEAD_PATH_SIZE];
     bool has_file;
-    bool has_read;                      /* of the file: local is what it holds */
-    struct local_blob local;            /* memory NULL: none */
-    struct local_blob base;             /* that was fetched last; memory NULL: none */
-    char bad_payload[OBJECT_NAME_SIZE]; /* the one in quarantine here, or "" */
+    bool has_read;            /* of the file: local is what it holds */
+    struct local_blob local;  /* memory NULL: none */
+    struct local_blob base;   /* that was fetched last; memory NULL: none */
+    struct bytes quarantined; /* payloads that are, here */
     struct bytes taken;
     struct bytes bad; /* payloads that have killed a program of this machine */
     uint64_t bytes;
@@ -39,7 +39,7 @@ struct pull {
 
 static bool pull_is_wanted(struct pull *blob, const struct head *head, const struct head_part *part)
 {
-    if (head_blocks(head, part->payload) || strcmp(part->payload, blob->bad_payload) == 0 ||
+    if (head_blocks(head, part->payload) || state_has(&blob->quarantined, part->payload) ||
         state_has(&blob->bad, part->payload)) {
         blob->blocked++;
         return false;
@@ -125,7 +125,7 @@ static void pull_parts(struct pull *blob, struct head *head)
     }
     blob->has_read = !blob->has_file;
     state_bad(&remote->state, blob->path, &blob->bad);
-    local_quarantined(blob->session->root, blob->app, blob->identity_hex, blob->bad_payload);
+    local_quarantined(blob->session->root, blob->app, blob->identity_hex, &blob->quarantined);
     qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
     for (size_t i = 0; i < head->part_count && blob->count < PULL_PARTS && !remote->gone; i++) {
         /* The list of what was taken may say enough. */
@@ -167,6 +167,7 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
         session_tell(session, app, &head, blob.identity_hex, result, blob.bytes);
         bytes_free(&blob.taken);
         bytes_free(&blob.bad);
+        bytes_free(&blob.quarantined);
         local_blob_free(&blob.local);
         local_blob_free(&blob.base);
         return blob.has_file;
@@ -227,7 +228,7 @@ static bool pull_has_recipes(struct session *session, const char *app, const str
     return true;
 }
 
-static bool pull_recipes(struct session *session, const char *app)
+bool pull_recipes(struct session *session, const char *app)
 {
     struct remote *remote = &session->remote;
     struct head head;

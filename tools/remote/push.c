@@ -29,8 +29,8 @@ struct push {
     const char *app;
     char identity_hex[DIGEST_HEX_SIZE]; /* "": recipes */
     char path[HEAD_PATH_SIZE];
-    struct local_blob local; /* size 0: there is none to send */
-    char bad_payload[OBJECT_NAME_SIZE];
+    struct local_blob local;            /* size 0: there is none to send */
+    char bad_payload[OBJECT_NAME_SIZE]; /* that has killed a program here, or "" */
     struct bytes taken;
     uint64_t compile_ms;   /* of what is in it, about; 0: not known */
     struct object object;  /* what is sent */
@@ -200,6 +200,30 @@ static uint64_t push_estimate_ms(const char *root, const char *app)
     return count * mean_ns / CLOCK_MS;
 }
 
+/* Of several that were merged it is not known which: none is blocked. */
+static void push_find_bad(struct push *push)
+{
+    struct bytes names;
+    local_quarantined(push->session->root, push->app, push->identity_hex, &names);
+    if (names.size == OBJECT_NAME_SIZE) {
+        memcpy(push->bad_payload, names.data, OBJECT_NAME_SIZE - 1);
+    }
+    bytes_free(&names);
+}
+
+/* What was pulled goes on to others only once a program here has lived with it; as it was pulled it
+ * is there already. */
+static bool push_is_on_trial(const struct push *push)
+{
+    struct trial trial;
+    const bool is = local_on_trial(push->session->root, push->app, push->identity_hex,
+                                   push->local.envelope.generation, &trial);
+    const bool is_as_pulled =
+        trial.payloads.size == OBJECT_NAME_SIZE && state_has(&trial.payloads, push->local.payload);
+    trial_free(&trial);
+    return is && !is_as_pulled;
+}
+
 /* An identity of the root, whose state is `state`: ok, or quarantined. */
 static void push_identity(struct session *session, const char *app, const char *identity_hex)
 {
@@ -209,9 +233,17 @@ static void push_identity(struct session *session, const char *app, const char *
     bool changed = false;
     snprintf(push.identity_hex, sizeof push.identity_hex, "%s", identity_hex);
     head_path(app, identity_hex, push.path);
-    local_quarantined(session->root, app, identity_hex, push.bad_payload);
+    push_find_bad(&push);
     enum status reason = local_read(session->root, app, identity_hex, &push.local);
+    const bool waits = reason == STATUS_ok && push_is_on_trial(&push);
+    if (waits) {
+        local_blob_free(&push.local);
+        reason = STATUS_no_file;
+    }
     if (reason == STATUS_no_file && !push.bad_payload[0]) {
+        if (waits) {
+            session_tell(session, app, NULL, identity_hex, "on trial", 0);
+        }
         return;
     }
     state_taken(&remote->state, push.path, &push.taken);

@@ -102,7 +102,7 @@ bool remote_open(const struct remote_options *options, struct remote *ret_remote
         return false;
     }
     remote->engine->single_writer = remote->single_writer;
-    state_open(url, options->root, &remote->state);
+    state_open(url, options->root, options->state, &remote->state);
     return true;
 }
 

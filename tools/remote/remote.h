@@ -24,6 +24,7 @@ struct remote_options {
     bool single_writer;     /* nobody else writes: conditions need not work */
     bool replace;           /* heads that cannot be trusted are overwritten */
     const char *root;       /* of the caches; NULL: none */
+    const char *state;      /* folder of what is remembered; NULL: state_open says which */
     uint64_t min_serial;    /* older heads are refused; 0: none is too old */
     uint64_t max_age_s;     /* heads made longer ago are refused; 0: none is */
 };

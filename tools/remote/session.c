@@ -81,8 +81,9 @@ static bool session_add_named(struct session *session, const char *const *names,
     return true;
 }
 
-/* Programs that a remote may name. */
+/* Programs that a remote may name, and heads. */
 #define SESSION_LISTED_MAX 10000
+#define SESSION_HEADS_MAX  100000
 
 struct session_programs {
     struct session *session;
@@ -107,8 +108,8 @@ bool session_apps_there(struct session *session, const char *const *names, int c
         return session_add_named(session, names, count);
     }
     struct session_programs programs = {.session = session};
-    enum status reason = remote->engine->operations->list(remote->engine, HEAD_FOLDER,
-                                                          session_add_listed, &programs);
+    enum status reason =
+        engine_list(remote->engine, HEAD_FOLDER, SESSION_HEADS_MAX, session_add_listed, &programs);
     if (programs.refused) {
         reason = engine_fail(remote->engine, STATUS_remote_bad_answer, "too many programs");
     }
@@ -291,11 +292,12 @@ struct session_listing {
     struct session_heads *heads;
     const char *const *apps;
     int app_count;
+    bool failed; /* out of memory */
 };
 
 static bool session_visit_head(const char *path, void *user)
 {
-    const struct session_listing *listing = user;
+    struct session_listing *listing = user;
     char program[NAMES_APP_SIZE];
     char identity[DIGEST_HEX_SIZE];
     if (!head_split_path(path, program, identity)) {
@@ -305,7 +307,8 @@ static bool session_visit_head(const char *path, void *user)
     for (int i = 0; i < listing->app_count; i++) {
         meant = meant || strcmp(listing->apps[i], program) == 0;
     }
-    return !meant || session_add_head(listing->heads, path);
+    listing->failed = meant && !session_add_head(listing->heads, path);
+    return !listing->failed;
 }
 
 /* The paths that are known without a listing. */
@@ -330,10 +333,11 @@ bool session_find_heads(struct session *session, const char *const *apps, int ap
                         struct session_heads *ret_heads)
 {
     struct remote *remote = &session->remote;
-    struct session_listing listing = {ret_heads, apps, app_count};
+    struct session_listing listing = {ret_heads, apps, app_count, false};
     *ret_heads = (struct session_heads){0};
-    const enum status reason =
-        remote->engine->operations->list(remote->engine, HEAD_FOLDER, session_visit_head, &listing);
+    enum status reason =
+        engine_list(remote->engine, HEAD_FOLDER, SESSION_HEADS_MAX, session_visit_head, &listing);
+    reason = listing.failed ? STATUS_out_of_memory : reason;
     if (reason == STATUS_remote_unsupported && app_count > 0) {
         remote->engine->detail[0] = '\0';
         session_guess_heads(session, apps, app_count, ret_heads);

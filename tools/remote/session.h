@@ -65,6 +65,9 @@ void pull_program(struct session *session, const char *app);
 /* The blob of one device alone. Whether the program then has one here. */
 bool pull_blob(struct session *session, const char *app, const char *identity_hex);
 
+/* The program's recipes. Whether it has those of the remote here. */
+bool pull_recipes(struct session *session, const char *app);
+
 /* Sends the program's blobs that the remote lacks, of every driver that the root has. */
 void push_program(struct session *session, const char *app);
 
@@ -101,30 +104,5 @@ void session_heads_free(struct session_heads *heads);
 /* `warmpipe remote gc` (gc.c): removes objects that no head names and that a run at least
  * `grace_ms` ago has noted as such. Gives the exit status. */
 int gc_run(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output);
-
-/* `warmpipe run` with a remote (run_remote.c): pulls before the program starts, in a process of its
- * own with a time limit, and pushes when the program has ended. Nothing that a remote does keeps
- * the program from starting. */
-struct run_remote {
-    const char *url;        /* NULL: WARMPIPE_REMOTE */
-    const char *public_key; /* files; NULL: as remote_options says */
-    const char *secret_key; /* NULL: nothing is pushed */
-    const char *app;        /* the program's folder */
-    const char *root;       /* of the caches */
-    uint64_t wait_ms;       /* for a pull, at most */
-    uint64_t lease_wait_ms; /* for another machine that compiles, at most; 0: leases are not used */
-    struct leases *leases;  /* that this run holds; NULL: none */
-};
-
-/* Pulls for at most `wait_ms`. With leases: if the program then has no blob for a device, takes the
- * lease of it, or waits for the machine that holds it and pulls again. Called with one thread. */
-void run_remote_pull(struct run_remote *run);
-
-/* Runs the command as a child by `execute`, which gives an exit status where it cannot, and passes
- * on the signals that this process is sent. Once it has ended, puts away a cache of the remote that
- * has killed it (death.h), pushes, and gives the leases back. Gives its exit status; where a signal
- * has killed it, does not return but dies of the same. */
-int run_remote_program(const struct run_remote *run, char **command,
-                       int (*execute)(char **command));
 
 #endif

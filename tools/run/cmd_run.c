@@ -16,7 +16,7 @@
 #include "tools/cli/verb.h"
 #include "tools/run/layer_process.h"
 #ifdef WARMPIPE_HAVE_REMOTE
-#include "tools/remote/session.h"
+#include "tools/remote/run/run_remote.h"
 #endif
 
 /* Below --dir: the driver's own caches. */
@@ -34,6 +34,7 @@ enum {
     OPTION_SECRET_KEY,
     OPTION_REMOTE_WAIT,
     OPTION_LEASE_WAIT,
+    OPTION_STATE,
     OPTION_QUIET,
     OPTION_VERBOSE
 };
@@ -41,11 +42,13 @@ enum {
 static const struct option_spec options[] = {
     [OPTION_DIR] = {"dir", 0, "DIR", "keep all caches here; the driver's own in DIR/driver"},
     [OPTION_APP] = {"app", 0, "NAME", "name of the program's folder there"},
-    [OPTION_REMOTE] = {"remote", 0, "URL", "pull from there first (default WARMPIPE_REMOTE)"},
+    [OPTION_REMOTE] = {"remote", 0, "URL", "pull from there (default WARMPIPE_REMOTE)"},
     [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust only this key"},
     [OPTION_SECRET_KEY] = {"secret-key", 0, "FILE", "push at the end, signed with this key"},
-    [OPTION_REMOTE_WAIT] = {"remote-wait", 0, "TIME", "start after this time at most (default 2s)"},
+    [OPTION_REMOTE_WAIT] = {"remote-wait", 0, "TIME",
+                            "it waits for a pull so long at most (default 2s)"},
     [OPTION_LEASE_WAIT] = {"lease-wait", 0, "TIME", "let one machine compile for all (default 0s)"},
+    [OPTION_STATE] = {"state", 0, "DIR", "remember here what killed a program, and heads seen"},
     [OPTION_QUIET] = {"quiet", 'q', NULL, "do not print a summary line at the end"},
     [OPTION_VERBOSE] = {"verbose", 'v', NULL, "show the variables that are set; more messages"},
     {NULL, 0, NULL, NULL},
@@ -125,7 +128,7 @@ static bool run_find_app(char ret_app[NAMES_APP_SIZE])
     return true;
 }
 
-/* Pulls, runs the program, and pushes if there is a secret key. */
+/* Runs the program, pulls beside it, and pushes if there is a secret key. */
 static int run_with_remote(const struct arguments *arguments, run_executor *execute,
                            uint64_t wait_ms, uint64_t lease_wait_ms)
 {
@@ -135,6 +138,7 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
         .url = arguments->values[OPTION_REMOTE],
         .public_key = arguments->values[OPTION_PUBLIC_KEY],
         .secret_key = arguments->values[OPTION_SECRET_KEY],
+        .state = arguments->values[OPTION_STATE],
         .app = app,
         .wait_ms = wait_ms,
         .lease_wait_ms = lease_wait_ms,
@@ -146,7 +150,6 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
         config_free(&config);
         return execute(arguments->operands);
     }
-    run_remote_pull(&remote);
     const int status = run_remote_program(&remote, arguments->operands, execute);
     config_free(&config);
     return status;
@@ -211,9 +214,8 @@ const struct verb verb_run = {
         "With --dir, one directory holds everything that a container has to keep: the\n"
         "driver's own disk caches move to DIR/driver, unless MESA_SHADER_CACHE_DIR or\n"
         "__GL_SHADER_DISK_CACHE_PATH is set. Without --dir they stay where they are.\n"
-        "With --remote, the program's caches are pulled first, and pushed at its end if\n"
-        "there is a secret key. A remote that fails never stops the program. --lease-wait\n"
-        "lets one machine compile what nobody has, while the others wait to pull it.\n"
+        "With --remote, its caches are pulled as it starts, and pushed at its end with a\n"
+        "secret key. A remote that fails never stops it (docs/FLEET.md).\n"
         "The exit status is PROGRAM's; 127 if it is not found, 126 if it cannot be run.",
     .options = options,
     .min_operands = 1,

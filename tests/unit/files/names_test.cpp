@@ -29,6 +29,7 @@ TEST(Names, KnowsOurs)
     expect_kind(identity + ".lock", NAME_LOCK);
     expect_kind(identity + ".loading", NAME_LOADING);
     expect_kind(identity + ".wanted", NAME_WANTED);
+    expect_kind(identity + ".asked", NAME_ASKED);
     expect_kind(identity + ".wpcache." + random_number + ".tmp", NAME_TEMPORARY);
     expect_kind(identity + "." + random_number + ".part." + random_number + ".tmp", NAME_TEMPORARY);
     expect_kind("program.json." + random_number + ".tmp", NAME_TEMPORARY);

@@ -33,6 +33,51 @@ unsigned engine_time_left(const struct engine *engine, unsigned most)
     return left < most ? (unsigned)left : most;
 }
 
+struct engine_visitor {
+    struct engine *engine;
+    const char *prefix;
+    size_t left;
+    uint64_t received; /* before the listing */
+    bool refused;
+    engine_visit *visit;
+    void *user;
+};
+
+static bool engine_visit_bounded(const char *path, void *user)
+{
+    struct engine_visitor *visitor = user;
+    visitor->refused = visitor->left == 0 ||
+                       visitor->engine->traffic.received - visitor->received > ENGINE_LIST_BYTES;
+    if (visitor->refused) {
+        return false;
+    }
+    visitor->left--;
+    return strncmp(path, visitor->prefix, strlen(visitor->prefix)) != 0 ||
+           visitor->visit(path, visitor->user);
+}
+
+enum status engine_list(struct engine *engine, const char *prefix, size_t most, engine_visit *visit,
+                        void *user)
+{
+    struct engine_visitor visitor = {.engine = engine,
+                                     .prefix = prefix,
+                                     .left = most,
+                                     .received = engine->traffic.received,
+                                     .visit = visit,
+                                     .user = user};
+    const uint64_t deadline_ns = engine->deadline_ns;
+    const uint64_t until_ns = clock_now_ns() + ENGINE_LIST_MS * CLOCK_MS;
+    if (deadline_ns == 0 || deadline_ns > until_ns) {
+        engine->deadline_ns = until_ns;
+    }
+    const enum status reason =
+        engine->operations->list(engine, prefix, engine_visit_bounded, &visitor);
+    engine->deadline_ns = deadline_ns;
+    return visitor.refused
+               ? engine_fail(engine, STATUS_remote_bad_answer, "a listing that is too long")
+               : reason;
+}
+
 /* URLs. */
 
 static const char *const url_schemes[] = {

@@ -114,6 +114,14 @@ struct engine *engine_redis_open(const struct url *url);
 enum status engine_fail(struct engine *engine, enum status reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* operations->list for callers that believe no server: a listing of more than `most` paths, of more
+ * than ENGINE_LIST_BYTES, or one that takes longer than ENGINE_LIST_MS is none (remote_bad_answer,
+ * remote_timeout). Paths outside the prefix count, but are not visited. */
+#define ENGINE_LIST_BYTES ((uint64_t)256 << 20)
+#define ENGINE_LIST_MS    300000
+enum status engine_list(struct engine *engine, const char *prefix, size_t most, engine_visit *visit,
+                        void *user);
+
 /* Milliseconds until the deadline, at most `most`; 0: it has passed. */
 unsigned engine_time_left(const struct engine *engine, unsigned most);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* http: and https:, any server with GET and, to push, PUT and If-Match: Apache with mod_dav, a CDN
  * for readers. Only `remote` lists, by PROPFIND. Apache gives weak entity tags within a second of a
- * write, and If-Match refuses those: then we wait for a strong one. Apache also checks If-Match
- * before it reads the body, so two writers at the same moment may both be told that they won:
- * settle_ms makes them read the value again. */
+ * write, and If-Match refuses those. WebDAV's own If takes them (RFC 4918, 10.4), where the server
+ * knows it; else we wait for a strong one. Apache also checks conditions before it reads the body,
+ * so two writers at the same moment may both be told that they won: settle_ms makes them read the
+ * value again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,17 @@
 /* Bytes of a folder's listing at most. */
 #define ENGINE_HTTP_LISTING_LIMIT ((uint64_t)64 << 20)
 
+/* Overwritten to find out whether the server heeds If. */
+#define ENGINE_HTTP_PROBE "v1/probe"
+
+/* Hex digits of a time in microseconds: an entity tag with fewer may stand for two values. */
+#define ENGINE_HTTP_TIME_DIGITS 13
+
+enum engine_http_if { HTTP_IF_UNTRIED, HTTP_IF_WORKS, HTTP_IF_IGNORED };
+
 struct engine_http {
     struct engine engine;
+    enum engine_http_if heeds_if;
     struct http_client *client;
     char base[URL_SIZE * 2];
     char path[URL_SIZE]; /* of the base */
@@ -143,12 +153,38 @@ static enum status engine_http_find_tag(struct engine *engine, const char *path,
                : engine_fail(engine, STATUS_remote_no_conditions, "no entity tags");
 }
 
+/* A weak tag of Apache's: W/"<size>-<microseconds>", which changes with every write. */
+static bool engine_http_is_fine_tag(const char *tag)
+{
+    const char *dash = strrchr(tag, '-');
+    const size_t digits = dash ? strspn(dash + 1, "0123456789abcdef") : 0;
+    return strncmp(tag, "W/\"", 3) == 0 && digits >= ENGINE_HTTP_TIME_DIGITS &&
+           strcmp(dash + 1 + digits, "\"") == 0;
+}
+
+/* Whether a write with a wrong tag in its If fails, as it must. */
+static bool engine_http_heeds_if(struct engine *engine)
+{
+    struct engine_http *http = (struct engine_http *)engine;
+    if (http->heeds_if == HTTP_IF_UNTRIED) {
+        const enum status reason =
+            engine_http_write(engine, ENGINE_HTTP_PROBE, "If: ([\"0-warmpipe\"])", "warmpipe\n",
+                              strlen("warmpipe\n"));
+        http->heeds_if = reason == STATUS_remote_conflict ? HTTP_IF_WORKS : HTTP_IF_IGNORED;
+        engine->detail[0] = '\0';
+    }
+    return http->heeds_if == HTTP_IF_WORKS;
+}
+
 static enum status engine_http_swap(struct engine *engine, const char *path,
                                     const struct engine_value *old, const void *data, size_t size)
 {
     char tag[ENGINE_VERSION_SIZE];
     char condition[ENGINE_VERSION_SIZE + 16] = "If-None-Match: *";
-    if (old) {
+    if (old && engine_http_is_fine_tag(old->version) && engine_http_heeds_if(engine)) {
+        memcpy(tag, old->version, sizeof tag);
+        snprintf(condition, sizeof condition, "If: ([%s])", tag);
+    } else if (old) {
         const enum status reason = engine_http_find_tag(engine, path, old, tag);
         if (reason != STATUS_ok) {
             return reason;

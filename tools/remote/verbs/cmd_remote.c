@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe remote: looks after what lies at a remote. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/base/clock.h"
-#include "common/base/io.h"
-#include "common/base/text.h"
 #include "common/driver/vulkan_names.h"
 #include "tools/cli/options.h"
 #include "tools/cli/verb.h"
-#include "tools/remote/session.h"
+#include "tools/remote/verbs/remote_actions.h"
 
 enum {
     OPTION_REMOTE,
@@ -189,159 +182,17 @@ static int remote_remove(struct session *session, const struct remote_request *r
     return EXIT_CLEAN;
 }
 
-/* Checks: whether the remote works from here. */
-
-static void remote_show_check(struct session *session, struct output *output, const char *check,
-                              enum status reason, const char *finding, const char *advice)
+static int remote_look(struct session *session, const struct remote_request *request,
+                       struct output *output)
 {
-    struct engine *engine = session->remote.engine;
-    char text[512];
-    snprintf(text, sizeof text, "%s%s%s%s%s%s", reason == STATUS_ok ? finding : status_text(reason),
-             reason == STATUS_ok ? "" : " (", status_id(reason), reason == STATUS_ok ? "" : ")",
-             reason != STATUS_ok && engine->detail[0] ? ": " : "",
-             reason != STATUS_ok ? engine->detail : "");
-    output_open(output, NULL, OUTPUT_ROW);
-    output_text(output, "check", check);
-    output_text(output, "verdict", reason == STATUS_ok ? "ok" : "problem");
-    output_text(output, "finding", text);
-    if (reason != STATUS_ok && advice) {
-        output_remark(output, "advice", advice);
-    }
-    output_close(output);
-    session->remote.failed = session->remote.failed || reason != STATUS_ok;
-    engine->detail[0] = '\0';
-}
-
-static bool remote_check_reach(struct session *session, struct output *output)
-{
-    struct engine *engine = session->remote.engine;
-    struct engine_value value = {0};
-    char text[64];
-    const uint64_t start = clock_now_ns();
-    enum status reason = engine->operations->get(engine, "v1/probe", 4096, &value);
-    engine_value_free(&value);
-    reason = reason == STATUS_no_file ? STATUS_ok : reason;
-    snprintf(text, sizeof text, "answers in %.1f ms",
-             (double)(clock_now_ns() - start) / (double)CLOCK_MS);
-    remote_show_check(session, output, "reach", reason, text, NULL);
-    return reason == STATUS_ok;
-}
-
-static bool remote_count_head(const char *path, void *user)
-{
-    char program[NAMES_APP_SIZE];
-    char identity[DIGEST_HEX_SIZE];
-    size_t *count = user;
-    *count += head_split_path(path, program, identity);
-    return true;
-}
-
-static int remote_check(struct session *session, const struct remote_request *request,
-                        struct output *output)
-{
-    struct remote *remote = &session->remote;
-    struct engine *engine = remote->engine;
-    char text[128];
     (void)request;
-    output_open(output, "findings", OUTPUT_LIST);
-    if (remote_check_reach(session, output)) {
-        size_t count = 0;
-        enum status reason =
-            engine->operations->list(engine, HEAD_FOLDER, remote_count_head, &count);
-        if (reason == STATUS_remote_unsupported) {
-            snprintf(text, sizeof text, "the server cannot: name programs by --app");
-        } else {
-            snprintf(text, sizeof text, "%zu %s", count, text_noun(count, "head", "heads"));
-        }
-        remote_show_check(session, output, "list",
-                          reason == STATUS_remote_unsupported ? STATUS_ok : reason, text, NULL);
-        if (engine->operations->check) {
-            reason = engine->operations->check(engine, text, sizeof text);
-            remote_show_check(session, output, "server", reason, text, NULL);
-        }
-        if (remote->keys.can_sign) {
-            reason = remote_try_conditions(remote);
-            remote_show_check(
-                session, output, "write", reason, "conditional writes work",
-                reason == STATUS_remote_no_conditions
-                    ? "push with --single-writer, if only one machine ever writes there"
-                    : NULL);
-        }
-    }
-    snprintf(text, sizeof text, "%zu trusted", remote->keys.count);
-    remote_show_check(session, output, "keys",
-                      remote->keys.count ? STATUS_ok : STATUS_remote_no_key, text,
-                      "give --public-key FILE or set WARMPIPE_REMOTE_KEY");
-    output_close(output);
-    return EXIT_CLEAN;
+    return remote_check(session, output);
 }
 
 static int remote_gc(struct session *session, const struct remote_request *request,
                      struct output *output)
 {
     return gc_run(session, request->grace_ms, request->dry_run, output);
-}
-
-/* Keys. */
-
-/* Makes a file that is not there. False after a message. */
-static bool remote_write_key(const char *path, mode_t mode, const struct bytes *text)
-{
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-    bool written = fd >= 0 && io_write(fd, text->data, text->size, IO_HERE) && fsync(fd) == 0;
-    if (!written) {
-        output_message("remote: cannot write '%s': %s", path, strerror(errno));
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    return written;
-}
-
-static int remote_keygen(const struct arguments *arguments)
-{
-    const char *folder = arguments->values[OPTION_OUT];
-    char public_path[URL_SIZE];
-    char secret_path[URL_SIZE];
-    char id[17];
-    if (!folder || strlen(folder) + 16 > sizeof public_path) {
-        output_message("remote: keygen needs --out DIR");
-        return EXIT_USAGE;
-    }
-    if (!minisign_prepare()) {
-        output_message("remote: no random numbers");
-        return EXIT_USAGE;
-    }
-    snprintf(public_path, sizeof public_path, "%s/warmpipe.pub", folder);
-    snprintf(secret_path, sizeof secret_path, "%s/warmpipe.key", folder);
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
-        output_message("remote: cannot make '%s': %s", folder, strerror(errno));
-        return EXIT_USAGE;
-    }
-    struct minisign_secret_key secret;
-    struct bytes secret_text = {0};
-    struct bytes public_text = {0};
-    minisign_generate(&secret);
-    const struct minisign_public_key public_key = minisign_public_of(&secret);
-    minisign_put_secret(&secret_text, &secret);
-    minisign_put_public(&public_text, &public_key);
-    minisign_format_id(public_key.id, id);
-    const bool written = !secret_text.failed && !public_text.failed &&
-                         remote_write_key(secret_path, 0600, &secret_text) &&
-                         remote_write_key(public_path, 0644, &public_text);
-    minisign_wipe(&secret, sizeof secret);
-    minisign_wipe(secret_text.data, secret_text.size);
-    bytes_free(&secret_text);
-    bytes_free(&public_text);
-    if (!written) {
-        return EXIT_USAGE;
-    }
-    struct output output;
-    output_begin(&output, arguments->values[OPTION_JSON]);
-    output_text(&output, "public_key", public_path);
-    output_text(&output, "secret_key", secret_path);
-    output_text(&output, "id", id);
-    return output_end(&output, EXIT_CLEAN);
 }
 
 /* The verb. */
@@ -381,14 +232,15 @@ static int remote_main(const struct arguments *arguments)
         const char *name;
         remote_action *action; /* NULL: keygen, which needs no remote */
     } actions[] = {
-        {"check", remote_check}, {"ls", remote_list}, {"show", remote_show},
-        {"rm", remote_remove},   {"gc", remote_gc},   {"keygen", NULL},
+        {"check", remote_look}, {"ls", remote_list}, {"show", remote_show},
+        {"rm", remote_remove},  {"gc", remote_gc},   {"keygen", NULL},
     };
     const char *word = arguments->operands[0];
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(word, actions[i].name) == 0) {
             return actions[i].action ? remote_act(arguments, actions[i].action)
-                                     : remote_keygen(arguments);
+                                     : remote_keygen(arguments->values[OPTION_OUT],
+                                                     arguments->values[OPTION_JSON]);
         }
     }
     output_message("remote: unknown action '%s': check, ls, show, rm, gc or keygen", word);

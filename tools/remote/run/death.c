@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/death.h"
+#include "tools/remote/run/death.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static const struct marker_record *death_of(const struct marker_folder *folder,
 
 static enum status death_put_away(struct session *session, const char *app,
                                   const struct local_blob *blob, const struct marker_folder *folder,
-                                  const struct marker_record *dead)
+                                  const struct marker_record *dead, const struct trial *trial)
 {
     const struct driver_identity *identity = &blob->envelope.identity;
     const time_t when = (time_t)dead->loaded_at;
@@ -68,6 +68,7 @@ static enum status death_put_away(struct session *session, const char *app,
                  blob->envelope.blob_size, time_text, dead->process, dead->program);
     struct bytes note = {0};
     bytes_put(&note, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+    trial_put_note(trial, &note);
     const enum status reason = local_put_away(session->root, app, blob, folder, &note);
     bytes_free(&note);
     return reason;
@@ -94,16 +95,22 @@ static void death_judge_identity(struct session *session, const char *app, int f
         const enum status read =
             i < files.count ? local_read_part(folder_fd, identity_hex, files.names[i], &blob)
                             : local_read(session->root, app, identity_hex, &blob);
-        const struct marker_record *dead = read == STATUS_ok && state_has(&taken, blob.payload)
-                                               ? death_of(folder, &blob, since)
-                                               : NULL;
+        struct trial trial = {.kept = ""};
+        const bool is_theirs = read == STATUS_ok && (trial_read(folder_fd, folder->name,
+                                                                blob.envelope.generation, &trial) ||
+                                                     state_has(&taken, blob.payload));
+        const struct marker_record *dead = is_theirs ? death_of(folder, &blob, since) : NULL;
         if (dead) {
-            const enum status reason = death_put_away(session, app, &blob, folder, dead);
+            const enum status reason = death_put_away(session, app, &blob, folder, dead, &trial);
             const enum status told = reason == STATUS_ok ? STATUS_quarantined : reason;
-            state_add_bad(&remote->state, path, blob.payload);
+            if (trial.payloads.size == 0) {
+                state_add(&trial.payloads, blob.payload);
+            }
+            state_add_bad(&remote->state, path, &trial.payloads);
             output_message("%s: '%s' died in the driver with a cache from the remote, %s: %s (%s)",
                            remote->verb, app, identity_hex, status_text(told), status_id(told));
         }
+        trial_free(&trial);
         local_blob_free(&blob);
         if (dead) {
             break;

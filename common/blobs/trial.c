@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/blobs/trial.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+#include "common/files/file.h"
+
+/* Bytes of a mark at most. */
+#define TRIAL_LIMIT 65536
+
+#define TRIAL_KEPT "kept "
+
+#define TRIAL_NAME_SIZE (UNIQUE_HEX_SIZE + sizeof TRIAL_SUFFIX - 1)
+
+static void trial_name(uint64_t generation, char ret_name[TRIAL_NAME_SIZE])
+{
+    unique_format(generation, ret_name);
+    memcpy(ret_name + UNIQUE_HEX_SIZE - 1, TRIAL_SUFFIX, sizeof TRIAL_SUFFIX);
+}
+
+void trial_free(struct trial *trial)
+{
+    bytes_free(&trial->payloads);
+    *trial = (struct trial){.kept = ""};
+}
+
+static bool trial_has(const struct trial *trial, const void *line)
+{
+    const size_t size = TRIAL_PAYLOAD_DIGITS + 1;
+    for (size_t at = 0; at + size <= trial->payloads.size; at += size) {
+        if (memcmp(trial->payloads.data + at, line, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void trial_unite(struct trial *trial, const struct trial *other)
+{
+    const size_t size = TRIAL_PAYLOAD_DIGITS + 1;
+    for (size_t at = 0; at + size <= other->payloads.size; at += size) {
+        if (!trial_has(trial, other->payloads.data + at)) {
+            bytes_put(&trial->payloads, other->payloads.data + at, size);
+        }
+    }
+    if (!trial->kept[0]) {
+        memcpy(trial->kept, other->kept, sizeof trial->kept);
+    }
+}
+
+bool trial_begin(int directory_fd, const char *name, uint64_t generation, const struct trial *trial)
+{
+    char file_name[TRIAL_NAME_SIZE];
+    struct bytes text = {0};
+    bool done = file_make_directory(directory_fd, name);
+    const int folder_fd =
+        done ? openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    bytes_put(&text, trial->payloads.data, trial->payloads.size);
+    if (trial->kept[0]) {
+        bytes_put(&text, TRIAL_KEPT, strlen(TRIAL_KEPT));
+        bytes_put(&text, trial->kept, strlen(trial->kept));
+        bytes_put_u8(&text, '\n');
+    }
+    trial_name(generation, file_name);
+    const int fd = folder_fd < 0
+                       ? -1
+                       : openat(folder_fd, file_name,
+                                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    done = fd >= 0 && !text.failed && io_write(fd, text.data, text.size, IO_HERE);
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (folder_fd >= 0) {
+        close(folder_fd);
+    }
+    bytes_free(&text);
+    return done;
+}
+
+static void trial_parse(const char *text, size_t size, struct trial *ret_trial)
+{
+    const size_t kept = strlen(TRIAL_KEPT);
+    while (size > 0) {
+        const char *end = memchr(text, '\n', size);
+        const size_t length = end ? (size_t)(end - text) : size;
+        if (end && length == TRIAL_PAYLOAD_DIGITS && names_is_hex(text, length)) {
+            bytes_put(&ret_trial->payloads, text, length + 1);
+        } else if (length > kept && length - kept < sizeof ret_trial->kept &&
+                   memcmp(text, TRIAL_KEPT, kept) == 0) {
+            char identity[DIGEST_HEX_SIZE];
+            memcpy(ret_trial->kept, text + kept, length - kept);
+            ret_trial->kept[length - kept] = '\0';
+            if (names_classify(ret_trial->kept, identity) != NAME_PART) {
+                ret_trial->kept[0] = '\0';
+            }
+        }
+        text += length + (end ? 1 : 0);
+        size -= length + (end ? 1 : 0);
+    }
+}
+
+bool trial_read(int directory_fd, const char *name, uint64_t generation, struct trial *ret_trial)
+{
+    char path[NAMES_SIZE + TRIAL_NAME_SIZE];
+    uint8_t *data;
+    size_t size;
+    *ret_trial = (struct trial){.kept = ""};
+    const int folder_fd =
+        openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (folder_fd < 0) {
+        return false;
+    }
+    trial_name(generation, path);
+    const bool found = file_read(folder_fd, path, TRIAL_LIMIT, &data, &size) == STATUS_ok;
+    if (found) {
+        trial_parse((const char *)data, size, ret_trial);
+        free(data);
+    }
+    close(folder_fd);
+    return found;
+}
+
+void trial_forget(int folder_fd, uint64_t generation)
+{
+    char name[TRIAL_NAME_SIZE];
+    trial_name(generation, name);
+    unlinkat(folder_fd, name, 0);
+}
+
+void trial_remove(int directory_fd, const char *name, uint64_t generation)
+{
+    const int folder_fd =
+        openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (folder_fd >= 0) {
+        trial_forget(folder_fd, generation);
+        close(folder_fd);
+    }
+}
+
+void trial_end(int directory_fd, const char *name, uint64_t generation)
+{
+    struct trial trial;
+    if (!trial_read(directory_fd, name, generation, &trial)) {
+        return;
+    }
+    if (trial.kept[0]) {
+        unlinkat(directory_fd, trial.kept, 0);
+    }
+    trial_remove(directory_fd, name, generation);
+    trial_free(&trial);
+}
+
+void trial_restore(int directory_fd, const char *name, uint64_t generation, const char *file_name)
+{
+    struct trial trial;
+    if (!trial_read(directory_fd, name, generation, &trial)) {
+        return;
+    }
+    if (trial.kept[0] && renameat(directory_fd, trial.kept, directory_fd, file_name) != 0) {
+        /* It stays a part, which the next save takes up. */
+    }
+    trial_remove(directory_fd, name, generation);
+    trial_free(&trial);
+}
+
+void trial_put_note(const struct trial *trial, struct bytes *note)
+{
+    const size_t size = TRIAL_PAYLOAD_DIGITS + 1;
+    for (size_t at = 0; at + size <= trial->payloads.size; at += size) {
+        bytes_put(note, TRIAL_NOTE, strlen(TRIAL_NOTE));
+        bytes_put(note, trial->payloads.data + at, size);
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Blobs on trial: what came from another machine, and no process here has yet used and ended
+ * without dying of it. A file <generation>.trial in the folder of markers lists what the blob of
+ * that generation holds of the kind: a line for each payload, its SHA-256, and where a cache file
+ * was merged with it, the part that still is that file: "kept <name>". States of a blob, and the
+ * function for each arrow:
+ *
+ *     1 on trial   not merged with others on trial, not sent to other machines
+ *     2 proven     as if it had been compiled here
+ *
+ *     pulled → 1             store_commit_unmerged of a store with `pulled`
+ *     merged, saved → 1      what held one on trial holds it still: store_write_noted
+ *     1 → 2                  a process that has used it ends: store_prove; or was killed, but not
+ *                            by it: marker_judge
+ *     1 → put away           it has killed: trial_restore, which brings back the file from before
+ *
+ * Failures are left, but for trial_begin's: what cannot be marked must not be written. */
+#ifndef WARMPIPE_BLOBS_TRIAL_H
+#define WARMPIPE_BLOBS_TRIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/files/names.h"
+
+#define TRIAL_SUFFIX ".trial"
+
+/* Digits of a payload's name; a line is one byte longer. */
+#define TRIAL_PAYLOAD_DIGITS 64
+
+struct trial {
+    struct bytes payloads; /* lines */
+    char kept[NAMES_SIZE]; /* "": none */
+};
+
+void trial_free(struct trial *trial);
+
+/* Adds the lines that are not there yet; of `kept` the first stays. */
+void trial_unite(struct trial *trial, const struct trial *other);
+
+/* directory_fd, name: the program's folder, and that of the markers in it, which is made. False: it
+ * cannot be marked. */
+bool trial_begin(int directory_fd, const char *name, uint64_t generation,
+                 const struct trial *trial);
+
+/* Whether this generation is on trial. Freed with trial_free. */
+bool trial_read(int directory_fd, const char *name, uint64_t generation, struct trial *ret_trial);
+
+/* It has been proven: removes the mark and the file from before. */
+void trial_end(int directory_fd, const char *name, uint64_t generation);
+
+/* The cache file of this generation was put away: the one from before takes its place. */
+void trial_restore(int directory_fd, const char *name, uint64_t generation, const char *file_name);
+
+/* The file of this generation is gone: removes the mark alone. folder_fd: of the markers. */
+void trial_remove(int directory_fd, const char *name, uint64_t generation);
+void trial_forget(int folder_fd, uint64_t generation);
+
+/* Appends "pulled: <payload>" for each, to a note for people. */
+void trial_put_note(const struct trial *trial, struct bytes *note);
+#define TRIAL_NOTE "pulled: "
+
+#endif

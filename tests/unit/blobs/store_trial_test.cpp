@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// What came from another machine: on trial until a process has lived with it.
+#include <functional>
+
+#include "child.h"
+#include "disk_fixture.h"
+#include "scratch.h"
+#include "store_fixture.h"
+
+extern "C" {
+#include "common/blobs/identity_files.h"
+#include "common/blobs/trial.h"
+}
+
+namespace {
+
+class StoreTrial : public testing::Test {
+  protected:
+    std::string root() const
+    {
+        return scratch.path("root");
+    }
+
+    std::vector<std::string> parts() const
+    {
+        return names_in(root() + "/app", ".part");
+    }
+
+    // How many files are on trial.
+    size_t trials() const
+    {
+        char hex[DIGEST_HEX_SIZE];
+        const driver_identity identity = sample_identity();
+        digest_format(identity_digest(&identity), hex);
+        return names_in(root() + "/app/" + hex + ".loading", ".trial").size();
+    }
+
+    std::string load() const
+    {
+        store_options options = {};
+        options.read_only = true; // proves nothing
+        return Store(root(), options).load();
+    }
+
+    void pull(const std::string &words, char digit = '1') const
+    {
+        const std::string payload(TRIAL_PAYLOAD_DIGITS, digit);
+        store_options options = {};
+        options.pulled = payload.c_str();
+        ASSERT_EQ(Store(root(), options).commit_unmerged(words), STATUS_ok);
+    }
+
+    // A process that loads, and is gone without an end.
+    void die(const std::function<void(Store &)> &use) const
+    {
+        run_in_child([&] {
+            Store *store = new Store(root()); // nobody closes it
+            store->load();
+            use(*store);
+        });
+    }
+
+    Scratch scratch;
+};
+
+TEST_F(StoreTrial, EndsWithTheProcessThatHasUsedIt)
+{
+    pull("theirs");
+    EXPECT_EQ(trials(), 1u);
+    EXPECT_EQ(load(), "theirs");
+    EXPECT_EQ(trials(), 1u);
+    {
+        Store store(root());
+        EXPECT_EQ(store.load(), "theirs");
+        EXPECT_EQ(trials(), 1u) << "it may still die";
+        EXPECT_EQ(store.commit("ours"), STATUS_ok);
+        EXPECT_GE(trials(), 1u) << "what was saved holds it";
+    }
+    EXPECT_EQ(load(), "ours theirs");
+    EXPECT_EQ(trials(), 0u);
+}
+
+TEST_F(StoreTrial, IsMergedByNobodyWhoDoesNotUseIt)
+{
+    Store store(root());
+    EXPECT_EQ(store.load(), "<no_file>");
+    pull("theirs");
+    EXPECT_EQ(store.commit("ours"), STATUS_suspect);
+    EXPECT_EQ(store.commit_unmerged("ours"), STATUS_ok);
+    EXPECT_TRUE(store_has_part(store.get()));
+    store.close();
+    EXPECT_EQ(trials(), 1u) << "it was not used";
+    EXPECT_EQ(load(), "theirs");
+    Store user(root());
+    EXPECT_EQ(user.load(), "theirs");
+    EXPECT_EQ(user.commit("more"), STATUS_ok) << "one's own part is merged into it";
+    user.close();
+    EXPECT_EQ(load(), "more ours theirs");
+    EXPECT_EQ(trials(), 0u);
+}
+
+// The save that merges it keeps the file from before, which goes when the merged one is proven.
+TEST_F(StoreTrial, LeavesTheFileFromBefore)
+{
+    ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+    pull("theirs");
+    pull("others", '2');
+    EXPECT_EQ(parts().size(), 2u);
+    {
+        Store store(root());
+        ASSERT_EQ(store.load(), "ours");
+        EXPECT_EQ(store.commit("more"), STATUS_ok);
+    }
+    EXPECT_EQ(load(), "more others ours theirs");
+    EXPECT_EQ(parts().size(), 1u) << "the file from before";
+    EXPECT_GE(trials(), 1u) << "who merged it has not used it";
+    {
+        Store store(root());
+        ASSERT_EQ(store.load(), "more others ours theirs");
+        EXPECT_EQ(store.commit("again"), STATUS_ok);
+        EXPECT_EQ(parts().size(), 1u) << "not merged before it is proven";
+        pull("late", '3');
+        EXPECT_EQ(store.commit("once"), STATUS_ok);
+        EXPECT_EQ(parts().size(), 2u) << "nor is another";
+    }
+    EXPECT_EQ(load(), "again more once others ours theirs");
+    EXPECT_EQ(parts().size(), 1u) << "the late one";
+}
+
+// A process that was killed, but not by it, proves it, if it has made something with it.
+TEST_F(StoreTrial, EndsWithAKillElsewhere)
+{
+    pull("theirs");
+    die([](Store &) {});
+    Store first(root());
+    ASSERT_EQ(first.load(), "theirs");
+    EXPECT_EQ(trials(), 1u) << "it has made nothing";
+    die([](Store &store) { store.call(7); });
+    Store second(root());
+    ASSERT_EQ(second.load(), "theirs");
+    EXPECT_EQ(trials(), 0u);
+}
+
+TEST_F(StoreTrial, OfAFileThatKillsBringsBackTheOneFromBefore)
+{
+    ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+    pull("theirs");
+    ASSERT_EQ(Store(root()).commit("more"), STATUS_ok);
+    ASSERT_EQ(load(), "more ours theirs");
+    for (int death = 0; death < 2; death++) {
+        die([](Store &store) { store.begin_call(7); });
+        if (death == 0) {
+            EXPECT_EQ(Store(root()).load(), "<suspect>");
+        }
+    }
+    EXPECT_EQ(Store(root()).load(), "<quarantined>");
+    EXPECT_EQ(load(), "ours");
+    EXPECT_TRUE(parts().empty());
+    EXPECT_EQ(trials(), 0u);
+    const std::vector<std::string> notes = names_in(root() + "/app/quarantine", ".txt");
+    ASSERT_EQ(notes.size(), 1u);
+    EXPECT_NE(scratch.read("root/app/quarantine/" + notes[0])
+                  .find("pulled: " + std::string(TRIAL_PAYLOAD_DIGITS, '1') + "\n"),
+              std::string::npos);
+}
+
+} // namespace

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What `warmpipe run` was told of its remote, which its processes open each for itself. */
+#ifndef WARMPIPE_TOOLS_REMOTE_RUN_RUN_SESSION_H
+#define WARMPIPE_TOOLS_REMOTE_RUN_RUN_SESSION_H
+
+#include <stdint.h>
+
+#include "tools/remote/lease.h"
+#include "tools/remote/session.h"
+
+struct run_remote {
+    const char *url;        /* NULL: WARMPIPE_REMOTE */
+    const char *public_key; /* files; NULL: as remote_options says */
+    const char *secret_key; /* NULL: nothing is pushed */
+    const char *state;      /* folder of what is remembered; NULL: that of the user */
+    const char *app;        /* the program's folder */
+    const char *root;       /* of the caches */
+    uint64_t wait_ms;       /* of the program for a pull, at most */
+    uint64_t lease_wait_ms; /* for another machine that compiles, at most; 0: leases are not used */
+    struct leases *leases;  /* that this run holds, in memory that is shared with the puller; NULL:
+                               none */
+};
+
+/* Opens the remote for the program. False after a message. */
+bool run_session_open(const struct run_remote *run, struct session *ret_session);
+
+#endif

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/remote/state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/files/file.h"
+#include "tools/remote/heads/minisign.h"
+
+/* Bytes of a state file at most. */
+#define STATE_LIMIT 65536
+
+static void state_digest(const char *text, char ret_hex[17])
+{
+    char name[OBJECT_NAME_SIZE];
+    object_name(text, strlen(text), name);
+    memcpy(ret_hex, name, 16);
+    ret_hex[16] = '\0';
+}
+
+/* To be freed; NULL: there is none. */
+static char *state_base(const char *folder)
+{
+    const char *home = folder ? folder : getenv("XDG_STATE_HOME");
+    const char *below = folder ? "" : "/warmpipe";
+    char *base = NULL;
+    if (folder && folder[0] != '/') {
+        char *here = getcwd(NULL, 0);
+        const int size = here ? asprintf(&base, "%s/%s", here, folder) : -1;
+        free(here);
+        return size < 0 ? NULL : base;
+    }
+    if (!home || home[0] != '/') {
+        home = getenv("HOME");
+        below = "/.local/state/warmpipe";
+    }
+    return home && home[0] == '/' && asprintf(&base, "%s%s", home, below) >= 0 ? base : NULL;
+}
+
+void state_open(const char *url, const char *root, const char *folder, struct state *ret_state)
+{
+    char *base = state_base(folder);
+    char hex[17];
+    *ret_state = (struct state){0};
+    state_digest(url, hex);
+    state_digest(root ? root : "", ret_state->root_hex);
+    if (base && asprintf(&ret_state->folder, "%s/remote/%s", base, hex) < 0) {
+        ret_state->folder = NULL;
+    }
+    free(base);
+}
+
+void state_free(struct state *state)
+{
+    free(state->folder);
+    *state = (struct state){0};
+}
+
+/* The folder, opened; -1. */
+static int state_open_folder(const struct state *state, bool create)
+{
+    int fd = -1;
+    char *slash = state->folder ? strrchr(state->folder, '/') : NULL;
+    if (!slash) {
+        return -1;
+    }
+    *slash = '\0';
+    const enum status reason = file_open_directory(state->folder, slash + 1, create, &fd);
+    *slash = '/';
+    return reason == STATUS_ok ? fd : -1;
+}
+
+/* A head's path as a file's name, with `suffix`. */
+static void state_name(const char *path, const char *suffix, char ret_name[HEAD_PATH_SIZE + 40])
+{
+    snprintf(ret_name, HEAD_PATH_SIZE + 40, "%s.%s", path + strlen(HEAD_FOLDER), suffix);
+    for (char *next = ret_name; *next; next++) {
+        *next = *next == '/' ? '.' : *next;
+    }
+}
+
+static void state_read(const struct state *state, const char *path, const char *suffix,
+                       struct bytes *ret_text)
+{
+    char name[HEAD_PATH_SIZE + 40];
+    uint8_t *data;
+    size_t size;
+    *ret_text = (struct bytes){0};
+    const int folder_fd = state_open_folder(state, false);
+    if (folder_fd < 0) {
+        return;
+    }
+    state_name(path, suffix, name);
+    if (file_read(folder_fd, name, STATE_LIMIT, &data, &size) == STATUS_ok) {
+        bytes_put(ret_text, data, size);
+        free(data);
+    }
+    close(folder_fd);
+}
+
+static void state_write(const struct state *state, const char *path, const char *suffix,
+                        const void *data, size_t size)
+{
+    char name[HEAD_PATH_SIZE + 40];
+    const int folder_fd = state_open_folder(state, true);
+    if (folder_fd < 0) {
+        return;
+    }
+    const struct iovec part = {(void *)(uintptr_t)data, size};
+    state_name(path, suffix, name);
+    file_replace_unsynced(folder_fd, name, &part, 1);
+    close(folder_fd);
+}
+
+uint64_t state_serial(const struct state *state, const char *path)
+{
+    struct bytes text;
+    uint64_t serial = 0;
+    state_read(state, path, "serial", &text);
+    for (size_t i = 0; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++) {
+        serial = serial * 10 + (uint64_t)(text.data[i] - '0');
+    }
+    bytes_free(&text);
+    return serial;
+}
+
+void state_see_serial(const struct state *state, const char *path, uint64_t serial)
+{
+    char text[24];
+    if (serial > state_serial(state, path)) {
+        const int length = snprintf(text, sizeof text, "%" PRIu64 "\n", serial);
+        state_write(state, path, "serial", text, (size_t)length);
+    }
+}
+
+void state_taken(const struct state *state, const char *path, struct bytes *ret_names)
+{
+    state_read(state, path, state->root_hex, ret_names);
+}
+
+void state_set_taken(const struct state *state, const char *path, const struct bytes *names)
+{
+    if (!names->failed) {
+        state_write(state, path, state->root_hex, names->data, names->size);
+    }
+}
+
+void state_bad(const struct state *state, const char *path, struct bytes *ret_names)
+{
+    state_read(state, path, "bad", ret_names);
+}
+
+void state_add_bad(const struct state *state, const char *path, const struct bytes *payloads)
+{
+    struct bytes names;
+    state_bad(state, path, &names);
+    for (size_t at = 0; at + OBJECT_NAME_SIZE <= payloads->size; at += OBJECT_NAME_SIZE) {
+        char payload[OBJECT_NAME_SIZE] = "";
+        memcpy(payload, payloads->data + at, OBJECT_NAME_SIZE - 1);
+        state_add(&names, payload);
+    }
+    if (!names.failed) {
+        state_write(state, path, "bad", names.data, names.size);
+    }
+    bytes_free(&names);
+}
+
+bool state_has(const struct bytes *names, const char *name)
+{
+    const size_t line = OBJECT_NAME_SIZE;
+    for (size_t at = 0; at + line <= names->size; at += line) {
+        if (memcmp(names->data + at, name, line - 1) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void state_add(struct bytes *names, const char *name)
+{
+    if (!state_has(names, name) && names->size + OBJECT_NAME_SIZE <= STATE_LIMIT) {
+        bytes_put(names, name, OBJECT_NAME_SIZE - 1);
+        bytes_put_u8(names, '\n');
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe sync: beside programs, exchanges with other machines what was compiled and recorded. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "tools/cli/inventory.h"
+#include "tools/remote/lease.h"
+#include "tools/remote/session.h"
+#include "tools/remote/verbs/transfer.h"
+
+/* Poll interval of the folder, and time limit of the last push, milliseconds. */
+#define SYNC_POLL_MS 1000
+#define SYNC_LAST_MS 10000
+
+enum { SYNC_READER = WRITER_END, SYNC_INTERVAL = SYNC_READER + READER_COUNT };
+
+static const struct option_spec sync_options[] = {
+    COMMON_OPTIONS,
+    WRITER_OPTIONS,
+    READER_OPTIONS(SYNC_READER),
+    [SYNC_INTERVAL] = {"interval", 0, "TIME", "time between two pulls; default: 60s"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct sync {
+    const struct arguments *arguments;
+    struct session session;
+    struct leases leases;
+    sigset_t signals; /* that end it */
+    uint64_t pulls;   /* rounds */
+    uint64_t pushes;
+    bool failed;     /* in the latest round of either */
+    uint64_t pushed; /* the stamp of the folder that was pushed last */
+    uint64_t wanted; /* the stamp of what programs looked for, at the latest pull */
+};
+
+static uint64_t sync_mix(uint64_t stamp, const char *folder)
+{
+    struct stat status;
+    if (stat(folder, &status) != 0) {
+        return stamp;
+    }
+    const uint64_t time =
+        (uint64_t)status.st_mtim.tv_sec * CLOCK_S + (uint64_t)status.st_mtim.tv_nsec;
+    return (stamp ^ time) * UINT64_C(0x9e3779b97f4a7c15) + status.st_ino;
+}
+
+/* A number that changes with every file that is saved: each is renamed into its folder. */
+static uint64_t sync_stamp(struct sync *sync)
+{
+    struct session *session = &sync->session;
+    uint64_t stamp = 1;
+    session_apps_here(session, sync->arguments->repeated, sync->arguments->repeated_count);
+    for (size_t i = 0; i < session->app_count; i++) {
+        char *folder;
+        if (asprintf(&folder, "%s/%s", session->root, session->apps[i]) >= 0) {
+            stamp = sync_mix(stamp, folder);
+            free(folder);
+        }
+        if (asprintf(&folder, "%s/%s/recipes", session->root, session->apps[i]) >= 0) {
+            stamp = sync_mix(stamp, folder);
+            free(folder);
+        }
+    }
+    return stamp;
+}
+
+/* A number that changes when a program looks for a cache file that is not there. */
+static uint64_t sync_wanted(const struct sync *sync)
+{
+    const struct session *session = &sync->session;
+    uint64_t stamp = 1;
+    for (size_t i = 0; i < session->app_count; i++) {
+        struct local_identities wanted = {.count = 0};
+        local_identities_add_wanted(session->root, session->apps[i], &wanted);
+        for (size_t k = 0; k < wanted.count; k++) {
+            stamp += digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^ i;
+        }
+    }
+    return stamp;
+}
+
+static void sync_begin_round(struct sync *sync)
+{
+    sync->session.remote.gone = false;
+    sync->session.remote.failed = false;
+}
+
+/* What programs look for and nobody has, they compile now: others may wait for it. */
+static void sync_take_leases(struct sync *sync)
+{
+    const struct session *session = &sync->session;
+    for (size_t i = 0; i < session->app_count; i++) {
+        struct local_identities wanted = {.count = 0};
+        local_identities_add_wanted(session->root, session->apps[i], &wanted);
+        for (size_t k = 0; k < wanted.count && !session->remote.gone; k++) {
+            if (!local_exists(session->root, session->apps[i], wanted.hex[k])) {
+                lease_try(&sync->session.remote, &sync->leases, session->apps[i], wanted.hex[k]);
+            }
+        }
+    }
+}
+
+static void sync_pull(struct sync *sync)
+{
+    const struct arguments *arguments = sync->arguments;
+    const uint64_t wanted = sync_wanted(sync);
+    sync_begin_round(sync);
+    if (session_apps_there(&sync->session, arguments->repeated, arguments->repeated_count)) {
+        session_pull(&sync->session);
+    }
+    if (sync->session.remote.keys.can_sign && wanted != sync->wanted) {
+        sync_take_leases(sync);
+    }
+    sync->failed = sync->session.remote.failed;
+    sync->wanted = wanted;
+    sync->pulls++;
+}
+
+/* A push that failed is tried again after the next change, or after the next pull. */
+static void sync_push(struct sync *sync, uint64_t stamp)
+{
+    sync_begin_round(sync);
+    session_push(&sync->session, sync->arguments->values[WRITER_RECIPES]);
+    lease_give_back(&sync->session.remote, &sync->leases, sync->session.root);
+    sync->failed = sync->session.remote.failed;
+    sync->pushed = stamp;
+    sync->pushes++;
+}
+
+/* True: a signal came. */
+static bool sync_pause(const struct sync *sync)
+{
+    const struct timespec pause = clock_timespec(SYNC_POLL_MS * CLOCK_MS);
+    return sigtimedwait(&sync->signals, NULL, &pause) > 0;
+}
+
+/* Until a signal comes. Pushes once the folder has not changed between two polls. */
+static void sync_loop(struct sync *sync, uint64_t interval_ms)
+{
+    const bool can_push = sync->session.remote.keys.can_sign;
+    uint64_t next_pull = 0;
+    uint64_t before = 0;
+    bool again = false;
+    do {
+        const uint64_t now = clock_now_ns();
+        if (now >= next_pull || sync_wanted(sync) != sync->wanted) {
+            sync_pull(sync);
+            next_pull = now + interval_ms * CLOCK_MS;
+            again = sync->failed;
+        }
+        const uint64_t stamp = sync_stamp(sync);
+        if (can_push && stamp == before && (stamp != sync->pushed || again)) {
+            sync_push(sync, stamp);
+            again = false;
+        }
+        before = stamp;
+    } while (!sync_pause(sync));
+    const uint64_t stamp = sync_stamp(sync);
+    if (can_push && stamp != sync->pushed) {
+        sync->session.remote.engine->deadline_ns = clock_now_ns() + SYNC_LAST_MS * CLOCK_MS;
+        sync_push(sync, stamp);
+    }
+    lease_give_back(&sync->session.remote, &sync->leases, NULL);
+}
+
+static int sync_main(const struct arguments *arguments)
+{
+    struct remote_options options = transfer_options("sync", arguments);
+    const char *interval = arguments->values[SYNC_INTERVAL];
+    struct sync sync = {.arguments = arguments};
+    struct output output;
+    uint64_t interval_ms = 60000;
+    transfer_add_writer(arguments, &options);
+    signal(SIGPIPE, SIG_IGN); /* a remote that goes away is an error, not the end */
+    sigemptyset(&sync.signals);
+    sigaddset(&sync.signals, SIGTERM);
+    sigaddset(&sync.signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &sync.signals, NULL);
+    if (!transfer_add_reader(arguments, SYNC_READER, &options) ||
+        (interval && !options_duration("sync", interval, &interval_ms)) ||
+        session_is_read_only("sync") ||
+        !session_open(&options, inventory_new_root("sync", arguments->values[OPTION_DIR]),
+                      &sync.session)) {
+        return EXIT_USAGE;
+    }
+    if (!session_apps_here(&sync.session, arguments->repeated, arguments->repeated_count)) {
+        session_close(&sync.session);
+        return EXIT_USAGE;
+    }
+    session_find_devices(&sync.session);
+    leases_init(&sync.leases);
+    sync_loop(&sync, interval_ms);
+    output_begin(&output, arguments->values[OPTION_JSON]);
+    output_number(&output, "pulls", sync.pulls);
+    output_number(&output, "pushes", sync.pushes);
+    session_show_traffic(&sync.session, &output);
+    session_close(&sync.session);
+    return output_end(&output, sync.failed ? EXIT_FINDING : EXIT_CLEAN);
+}
+
+const struct verb verb_sync = {
+    .name = "sync",
+    .doing = "pulling and pushing",
+    .summary = "pull and push beside programs that run",
+    .operands = "",
+    .description = "The sidecar: pulls, and pulls again at an interval; with a secret key it also\n"
+                   "pushes what the programs have saved, once their folder is quiet, and has the\n"
+                   "lease of what they compile until then. It needs no driver. SIGTERM and\n"
+                   "SIGINT end it after the push under way, and after what was not yet pushed.\n\n"
+                   "Exit status: 0 the latest pull or push went well, 1 it did not, 2 wrong usage.",
+    .options = sync_options,
+    .repeated = OPTION_APP,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = sync_main,
+};

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/* warmpipe pull and push: exchange with other machines what was compiled and recorded. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "tools/cli/inventory.h"
+#include "tools/remote/session.h"
+#include "tools/remote/verbs/transfer.h"
+
+enum { PULL_READER = OPTION_OWN, PULL_INSECURE = PULL_READER + READER_COUNT };
+enum { PUSH_REPLACE = WRITER_END };
+
+static const struct option_spec pull_options[] = {
+    COMMON_OPTIONS,
+    READER_OPTIONS(PULL_READER),
+    [PULL_INSECURE] = {"insecure", 0, NULL, "do not check who has signed"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_spec push_options[] = {
+    COMMON_OPTIONS,
+    WRITER_OPTIONS,
+    [PUSH_REPLACE] = {"replace", 0, NULL, "overwrite heads that no trusted key has signed"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct remote_options transfer_options(const char *verb, const struct arguments *arguments)
+{
+    return (struct remote_options){.verb = verb,
+                                   .url = arguments->values[OPTION_REMOTE],
+                                   .public_key = arguments->values[OPTION_PUBLIC_KEY]};
+}
+
+void transfer_add_writer(const struct arguments *arguments, struct remote_options *options)
+{
+    options->secret_key = arguments->values[WRITER_SECRET_KEY];
+    options->single_writer = arguments->values[WRITER_SINGLE];
+}
+
+bool transfer_add_reader(const struct arguments *arguments, int first,
+                         struct remote_options *options)
+{
+    const char *serial = arguments->values[first + READER_MIN_SERIAL];
+    const char *age = arguments->values[first + READER_MAX_AGE];
+    uint64_t age_ms = 0;
+    if (serial) {
+        char *end;
+        errno = 0;
+        options->min_serial = strtoull(serial, &end, 10);
+        if (serial[0] < '0' || serial[0] > '9' || *end || errno) {
+            output_message("%s: --min-serial: '%s' is not a number", options->verb, serial);
+            return false;
+        }
+    }
+    if (age && !options_duration(options->verb, age, &age_ms)) {
+        return false;
+    }
+    options->max_age_s = age_ms / 1000 + (age_ms % 1000 > 0);
+    return true;
+}
+
+static void transfer_begin(struct session *session, const struct arguments *arguments,
+                           struct output *output)
+{
+    output_begin(output, arguments->values[OPTION_JSON]);
+    session->output = output;
+    output_open(output, "results", OUTPUT_TABLE);
+}
+
+/* Gives the exit status. */
+static int transfer_end(struct session *session, bool known)
+{
+    struct output *output = session->output;
+    output_close(output);
+    if (session->coverage) {
+        warm_coverage_show(session->coverage, output, true);
+        warm_coverage_free(session->coverage);
+    }
+    session_show_traffic(session, output);
+    const int status =
+        output_end(output, !known || session->remote.failed ? EXIT_FINDING : EXIT_CLEAN);
+    session_close(session);
+    return status;
+}
+
+static int pull_main(const struct arguments *arguments)
+{
+    struct remote_options options = transfer_options("pull", arguments);
+    struct warm_coverage coverage = {.count = 0};
+    struct session session;
+    struct output output;
+    options.insecure = arguments->values[PULL_INSECURE];
+    if (!transfer_add_reader(arguments, PULL_READER, &options) || session_is_read_only("pull") ||
+        !session_open(&options, inventory_new_root("pull", arguments->values[OPTION_DIR]),
+                      &session)) {
+        return EXIT_USAGE;
+    }
+    if (options.insecure) {
+        output_message("pull: signatures are not checked (--insecure)");
+    }
+    transfer_begin(&session, arguments, &output);
+    session.coverage = &coverage;
+    const bool known = session_apps_there(&session, arguments->repeated, arguments->repeated_count);
+    if (known) {
+        session_find_devices(&session);
+        session_pull(&session);
+    }
+    return transfer_end(&session, known);
+}
+
+static int push_main(const struct arguments *arguments)
+{
+    struct remote_options options = transfer_options("push", arguments);
+    struct session session;
+    struct output output;
+    transfer_add_writer(arguments, &options);
+    options.replace = arguments->values[PUSH_REPLACE];
+    if (!options.secret_key) {
+        output_message("push: give --secret-key FILE ('warmpipe remote keygen' makes one)");
+        return EXIT_USAGE;
+    }
+    if (!session_open(&options, inventory_root("push", arguments->values[OPTION_DIR]), &session)) {
+        return EXIT_USAGE;
+    }
+    if (!session_apps_here(&session, arguments->repeated, arguments->repeated_count)) {
+        session_close(&session);
+        return EXIT_USAGE;
+    }
+    transfer_begin(&session, arguments, &output);
+    session_push(&session, arguments->values[WRITER_RECIPES]);
+    return transfer_end(&session, true);
+}
+
+const struct verb verb_pull = {
+    .name = "pull",
+    .doing = "pulling",
+    .summary = "take what other machines have compiled",
+    .operands = "",
+    .description =
+        "Takes from a remote the caches of this machine's devices, and of those for which\n"
+        "a program has found none here; recipes, where a device then has none. Signatures\n"
+        "are checked first: of the key in --public-key or WARMPIPE_REMOTE_KEY, else of\n"
+        "those in ~/.config/warmpipe/trusted/. What is damaged, of another device, or has\n"
+        "crashed a driver is not taken. All programs, where the remote can list them.\n"
+        "Of recipes it says how many each device can have, and what the others lack.\n"
+        "A machine that has pulled before refuses heads older than those it has seen; a\n"
+        "new one can ask for --min-serial or --max-age.\n\n"
+        "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
+        "had, 2 wrong usage.",
+    .options = pull_options,
+    .repeated = OPTION_APP,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = pull_main,
+};
+
+const struct verb verb_push = {
+    .name = "push",
+    .doing = "pushing",
+    .summary = "give other machines what this one has",
+    .operands = "",
+    .description =
+        "Sends the caches that the remote lacks and names them in heads signed with the\n"
+        "secret key. Several machines may push at once: none loses another's work. A head\n"
+        "that no trusted key has signed is left alone, unless --replace is given. Caches\n"
+        "in quarantine are named there as blocked. A server that ignores conditional\n"
+        "writes needs --single-writer.\n\n"
+        "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
+        "sent, 2 wrong usage.",
+    .options = push_options,
+    .repeated = OPTION_APP,
+    .min_operands = 0,
+    .max_operands = 0,
+    .run = push_main,
+};

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Actions of `warmpipe remote` that have files of their own. Each gives the exit status. */
+#ifndef WARMPIPE_TOOLS_REMOTE_VERBS_REMOTE_ACTIONS_H
+#define WARMPIPE_TOOLS_REMOTE_VERBS_REMOTE_ACTIONS_H
+
+#include <stdbool.h>
+
+#include "tools/remote/session.h"
+
+/* Asks for a value, for a listing, and with a secret key tries to write. */
+int remote_check(struct session *session, struct output *output);
+
+/* Makes warmpipe.key and warmpipe.pub in the folder, which is made; NULL: none was named. Neither
+ * may be there. */
+int remote_keygen(const char *folder, bool json);
+
+#endif
