@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A suite of drivers, and programs that run with one of its devices."""
 
+import filecmp
 import json
 import os
 import re
@@ -55,6 +56,15 @@ def prewarm(place, program, arguments, whole):
         raise Skip("so busy a machine that a pipeline took 250 ms: not one to be compiled ahead")
 
 
+def lend(path, copy):
+    """A copy of a library. Programs of another run may have the one that is there mapped: it is left as it
+    is, or replaced as a whole."""
+    if not os.path.exists(copy) or not filecmp.cmp(path, copy, shallow=False):
+        new = f"{copy}.{os.getpid()}"
+        shutil.copyfile(path, new)
+        os.replace(new, copy)
+
+
 def run_script(name, *arguments):
     return subprocess.run([os.path.join(HERE, name), *arguments], capture_output=True, text=True,
                           check=False, stdin=subprocess.DEVNULL)
@@ -101,7 +111,7 @@ class Suite:
         for name, path in re.findall(r"(\S+) => (/\S+)", linked.stdout):
             places = [f"/usr/lib/{os.uname().machine}-linux-gnu", "/usr/lib", "/usr/lib64"]
             if not any(os.path.exists(f"{self.root}{place}/{name}") for place in places):
-                shutil.copyfile(path, os.path.join(folder, name))
+                lend(path, os.path.join(folder, name))
         self.libraries = folder
 
     def try_client(self):
