@@ -9,6 +9,8 @@ from process import Failure, Program, empty_directory, stats_of
 from series import Claim, Series, Side, expect
 
 PIPELINES = 240  # 200 compute, 40 graphics: the client's own default
+LARGE_PIPELINES = 18000  # graphics: 4 KB each in RADV's cache
+LARGE_BYTES = 69_000_000
 
 
 def creation_ns(run):
@@ -91,12 +93,14 @@ class Bench:
         stats_of(program, self.work)
         return program
 
-    def expect_warm(self, program, injected=True):
+    def expect_warm(self, program, injected=PIPELINES):
+        """`injected`: how many pipelines were given the layer's cache, None: whatever."""
         (stats,) = stats_of(program, self.work)
         pipelines = stats["pipelines"]
         expect(stats["cache"]["state"] == "loaded", f"not warm: {stats}")
         expect(pipelines["driver_misses"] == 0, f"the driver compiled: {stats}")
-        expect(not injected or pipelines["injected"] == PIPELINES, f"not injected: {stats}")
+        expect(injected in (None, pipelines["injected"]), f"not injected: {stats}")
+        return stats
 
     def cold_side(self, directory, program):
         """The layer with an empty folder for each run, which must hold a cache afterwards."""
@@ -153,6 +157,35 @@ def disk_cache(bench):
     ], check=lambda: bench.expect_warm(ours))
 
 
+def large(bench):
+    """A large cache of which a start wants a hundred pipelines, and not at once: the layer loads it
+    meanwhile, the program itself before it goes on."""
+    def arguments(count, *others):
+        return ["--compute", "0", "--graphics", str(count), *others]
+
+    own = ("--cache", f"file={bench.path('large.bin')}")
+    if os.path.exists(bench.path("large.bin")):
+        os.unlink(bench.path("large.bin"))
+    layer = bench.layer(empty_directory(bench.path("large")), WARMPIPE_APP="large")
+    # What the first compiles, the second finds in Mesa's disk cache.
+    making = bench.radv_alone("navi10", MESA_SHADER_CACHE_DIR=empty_directory(bench.path("mesa")))
+    all_of_it = arguments(LARGE_PIPELINES, "--threads", str(os.cpu_count()))
+    Program([bench.client, *all_of_it, *own], making).run(bench.path("output"))
+    Program([bench.client, *all_of_it], {**making, **layer}).run(bench.path("output"))
+    theirs = Program([bench.client, *arguments(100, "--delay-ms", "300"), *own], bench.radv())
+    ours = Program([bench.client, *arguments(100, "--delay-ms", "300")], {**bench.radv(), **layer})
+
+    def check():
+        loaded = bench.expect_warm(ours, injected=100)["cache"]["loaded_bytes"]
+        expect(loaded >= LARGE_BYTES, f"{loaded} bytes loaded")
+
+    return Series("large", Side(ours), Side(theirs), [
+        Claim("creation", "100 pipelines of a cache of 69 MB, 300 ms after the device, warm through "
+              "the layer / the program's own kept cache: pipeline creation with loading",
+              creation_ns, at_most=0.5),
+    ], check=check)
+
+
 def thirty_caches(bench):
     """A program with thirty caches that it never reads back, against itself with one."""
     def served(name, cache):
@@ -164,8 +197,8 @@ def thirty_caches(bench):
     one = served("one", "own")
 
     def check():
-        bench.expect_warm(one, injected=False)
-        bench.expect_warm(thirty, injected=False)
+        bench.expect_warm(one, injected=None)
+        bench.expect_warm(thirty, injected=None)
         (stats,) = stats_of(thirty, bench.work)
         expect(stats["app_caches"]["served"] == 30, f"not served: {stats}")
 
@@ -214,6 +247,7 @@ SERIES = {
     "warm": warm,
     "gain": gain,
     "disk-cache": disk_cache,
+    "large": large,
     "thirty-caches": thirty_caches,
     "cold-injected": cold("cold-injected", "no cache of its own", []),
     "cold-served": cold("cold-served", "thirty of its own, served", ["--cache", "many=30"],

@@ -5,22 +5,13 @@ import json
 import os
 import re
 import shutil
-import time
 
 import known
+import suite
 from feature_checks import run_feature
-from suite import KEY_LAYER, LAYER, VALIDATION, Skip, expect
+from suite import KEY_LAYER, LAYER, VALIDATION, Skip, expect, wait_for
 
 PIPELINES = 30  # of Place.client
-
-
-def wait_for(process, condition, what):
-    """Until something has come true in a running process."""
-    until = time.monotonic() + 240
-    while not condition():
-        expect(process.poll() is None, f"ended before {what}")
-        expect(time.monotonic() < until, f"waited in vain until {what}")
-        time.sleep(0.02)
 
 
 def saved(place):
@@ -134,12 +125,7 @@ def prewarm(place):
     place.client()
     whole = os.path.getsize(place.cache_files()[0])
     place.remove_caches()
-    process, finish = place.client_process("--delay-ms", "1000000", WARMPIPE_PREWARM="auto")
-    wait_for(process, lambda: [file for file in place.cache_files()
-                               if os.path.getsize(file) >= 0.95 * whole],
-             "all that was prewarmed was saved")
-    process.kill()
-    finish()
+    suite.prewarm(place, place.suite.client(), [*suite.PIPELINES, "--delay-ms", "1000000"], whole)
     run = place.client()
     misses = run.last()["pipelines"]["driver_misses"]
     expect(misses <= PIPELINES // 10, f"compiled ahead, but {misses} misses: {run.last()}")

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A suite of drivers, and programs that run with one of its devices."""
 
+import filecmp
 import json
 import os
 import re
 import shutil
 import subprocess
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAYER = "VK_LAYER_WARMPIPE_pipeline_cache"
@@ -25,6 +27,42 @@ class Skip(Exception):
 def expect(condition, what):
     if not condition:
         raise Failure(what)
+
+
+def wait_for(process, condition, what):
+    """Until something has come true in a running process."""
+    until = time.monotonic() + 240
+    while not condition():
+        expect(process.poll() is None, f"ended before {what}")
+        expect(time.monotonic() < until, f"waited in vain until {what}")
+        time.sleep(0.02)
+
+
+def prewarm(place, program, arguments, whole):
+    """A process with recipes and no cache that asks for nothing, killed when it has saved what was
+    `whole` bytes before."""
+    process, finish = place.start(program, arguments, WARMPIPE_PREWARM="auto", WARMPIPE_LOG="debug")
+
+    def is_whole():
+        return any(os.path.getsize(file) >= 0.95 * whole for file in place.cache_files())
+
+    def is_held_back():
+        return "not prewarmed: may take long" in place.text(place.path(f"run-{place.runs}.err"))
+
+    wait_for(process, lambda: is_whole() or is_held_back(), "all that was prewarmed was saved")
+    process.kill()
+    finish()
+    if not is_whole():
+        raise Skip("so busy a machine that a pipeline took 250 ms: not one to be compiled ahead")
+
+
+def lend(path, copy):
+    """A copy of a library. Programs of another run may have the one that is there mapped: it is left as it
+    is, or replaced as a whole."""
+    if not os.path.exists(copy) or not filecmp.cmp(path, copy, shallow=False):
+        new = f"{copy}.{os.getpid()}"
+        shutil.copyfile(path, new)
+        os.replace(new, copy)
 
 
 def run_script(name, *arguments):
@@ -73,7 +111,7 @@ class Suite:
         for name, path in re.findall(r"(\S+) => (/\S+)", linked.stdout):
             places = [f"/usr/lib/{os.uname().machine}-linux-gnu", "/usr/lib", "/usr/lib64"]
             if not any(os.path.exists(f"{self.root}{place}/{name}") for place in places):
-                shutil.copyfile(path, os.path.join(folder, name))
+                lend(path, os.path.join(folder, name))
         self.libraries = folder
 
     def try_client(self):

@@ -36,7 +36,7 @@ def read_options(text):
 
 
 def help_of(tool, *words):
-    return subprocess.run([tool, *words, "--help"], check=True, stdout=subprocess.PIPE,
+    return subprocess.run([*tool, *words, "--help"], check=True, stdout=subprocess.PIPE,
                           text=True).stdout
 
 
@@ -312,8 +312,9 @@ def write(directory, name, text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("--tool", "--settings", "--examples", "--version", "--output"):
+    for name in ("--settings", "--examples", "--version", "--output"):
         parser.add_argument(name, required=True)
+    parser.add_argument("tool", nargs="+", help="behind '--': the tool, and before it what runs it")
     arguments = parser.parse_args()
     verbs = list(read_verbs(arguments.tool))
     settings = list(read_settings(arguments.settings))

@@ -54,7 +54,8 @@ struct feature {
 
 struct feature_options {
     uint32_t variants;
-    bool statistics; /* look at what was compiled, where the driver tells */
+    uint32_t delay_s; /* between the device and its first pipeline */
+    bool statistics;  /* look at what was compiled, where the driver tells */
     const char
         *cache_path; /* the program keeps a cache of its own in this file; NULL: it has none */
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "features.h"
 
@@ -86,9 +87,9 @@ static const struct feature features[] = {
 };
 
 static const char usage[] =
-    "usage: features NAME [--statistics] [--cache FILE] [--variants N]\n\n"
-    "Creates N pipelines (4) of each kind with this feature, and prints what\n"
-    "came out, as JSON. --statistics: looks at what was compiled, too.\n"
+    "usage: features NAME [--statistics] [--cache FILE] [--variants N] [--delay-s S]\n\n"
+    "Creates N pipelines (4) of each kind with this feature, S seconds (0) after its device, and\n"
+    "prints what came out, as JSON. --statistics: looks at what was compiled, too.\n"
     "--cache: with a cache of its own, kept in FILE.\n\n";
 
 static _Noreturn void show_usage(void)
@@ -105,6 +106,7 @@ static struct feature_options parse_options(int argc, char **argv)
     static const struct option known[] = {{"statistics", no_argument, NULL, 's'},
                                           {"cache", required_argument, NULL, 'c'},
                                           {"variants", required_argument, NULL, 'v'},
+                                          {"delay-s", required_argument, NULL, 'd'},
                                           {NULL, 0, NULL, 0}};
     struct feature_options options = {.variants = 4};
     for (int found; (found = getopt_long(argc, argv, "", known, NULL)) != -1;) {
@@ -117,6 +119,9 @@ static struct feature_options parse_options(int argc, char **argv)
             break;
         case 'v':
             options.variants = (uint32_t)strtoul(optarg, NULL, 10);
+            break;
+        case 'd':
+            options.delay_s = (uint32_t)strtoul(optarg, NULL, 10);
             break;
         default:
             show_usage();
@@ -137,6 +142,7 @@ int main(int argc, char **argv)
     }
     struct feature_device device;
     feature_device_open(&device, feature, &options);
+    sleep(options.delay_s);
     for (uint32_t variant = 0; variant < options.variants; variant++) {
         feature->create(&device, variant);
     }

@@ -62,7 +62,7 @@ static enum status death_put_away(struct session *session, const char *app,
     const int length =
         snprintf(text, sizeof text,
                  "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32 "\nfrom: %s\n"
-                 "payload: %s\nbytes: %zu\nfirst death: %s, process %" PRIu32 " (%s)\n",
+                 "payload: %s\nbytes: %" PRIu64 "\nfirst death: %s, process %" PRIu32 " (%s)\n",
                  identity->device_name, identity->driver_name, identity->driver_info,
                  identity->driver_version, session->remote.name, blob->payload,
                  blob->envelope.blob_size, time_text, dead->process, dead->program);
