@@ -182,7 +182,7 @@ static VkResult create_object(VkDevice handle, const struct object_request *requ
                                    });
     }
     if (form) {
-        dedup_done(services->dedup, form);
+        dedup_done(form);
     }
     return result;
 }

@@ -94,6 +94,9 @@ struct pipeline_element {
 /* A call of the driver. */
 struct pipeline_driver_call {
     uint32_t count; /* of the elements that it was asked for */
+    uint32_t hits;  /* of these, as it says */
+    uint32_t misses;
+    uint64_t compile_ns; /* that the misses took, as it says */
     bool hot;       /* with the device cache */
     bool saved;     /* with that, or with one that the next save takes up */
     uint64_t start_ns;

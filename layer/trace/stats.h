@@ -21,7 +21,7 @@ enum stats_field {
 /* Most threads count in a stripe of their own, so that they do not compete for cache lines. */
 #define STATS_STRIPES 4
 
-/* Zero-initialize; only the two functions below touch the values. stats_add may be called from any
+/* Zero-initialize; only the functions below touch the values. stats_add may be called from any
  * thread at any time. (The builtins, not stdatomic.h: C++17 tests include this header.) */
 struct stats {
     uint64_t values[STATS_STRIPES][(STATS_COUNT + 31) / 16 * 16]; /* never in one line */
@@ -30,10 +30,22 @@ struct stats {
 /* A number that mostly differs between threads and never changes in one. */
 unsigned stats_thread_number(void);
 
+/* Where this thread counts: for who counts several things at once. */
+static inline uint64_t *stats_stripe(struct stats *stats)
+{
+    return stats->values[stats_thread_number() % STATS_STRIPES];
+}
+
+static inline void stats_stripe_add(uint64_t *stripe, enum stats_field field, uint64_t amount)
+{
+    if (amount > 0) {
+        __atomic_fetch_add(&stripe[field], amount, __ATOMIC_RELAXED);
+    }
+}
+
 static inline void stats_add(struct stats *stats, enum stats_field field, uint64_t amount)
 {
-    __atomic_fetch_add(&stats->values[stats_thread_number() % STATS_STRIPES][field], amount,
-                       __ATOMIC_RELAXED);
+    stats_stripe_add(stats_stripe(stats), field, amount);
 }
 
 static inline uint64_t stats_get(const struct stats *stats, enum stats_field field)
