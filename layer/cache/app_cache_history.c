@@ -180,12 +180,11 @@ static void history_write(struct app_cache_history *history, uint64_t write_wait
 
 bool app_cache_history_is_due(struct app_cache_history *history)
 {
-    bool is_due = false;
-    if (history) {
-        pthread_mutex_lock(&history->lock);
-        is_due = history->changed;
-        pthread_mutex_unlock(&history->lock);
+    if (!history || !timed_lock(&history->lock, LOCK_WAIT_NS)) {
+        return history;
     }
+    const bool is_due = history->changed;
+    pthread_mutex_unlock(&history->lock);
     return is_due;
 }
 

@@ -110,11 +110,10 @@ static VkResult create_cached(struct device_services *services, const struct pip
     return result;
 }
 
-/* Counts a call: each add is an atomic operation. */
 static void count_call(struct device_services *services, const struct pipeline_call *call,
                        const struct pipeline_driver_call *driver, uint64_t took_ns)
 {
-    uint64_t *stripe = stats_stripe(&services->stats);
+    const struct stats_stripe stripe = stats_stripe_of(&services->stats);
     stats_stripe_add(stripe, STATS_pipelines_requested, call->count);
     stats_stripe_add(stripe, driver->hot ? STATS_pipelines_injected : STATS_pipelines_passed,
                      driver->count);
@@ -140,8 +139,7 @@ static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *ca
     bool cacheable = elements && copy && pipeline_encode(services, call, elements);
     VkResult result = cacheable ? create_cached(services, call, elements, copy, start_ns, &driver)
                                 : pipeline_create_untouched(services, call);
-    const uint64_t end_ns =
-        driver.start_ns ? driver.start_ns + driver.took_ns : clock_now_ns();
+    const uint64_t end_ns = driver.start_ns ? driver.start_ns + driver.took_ns : clock_now_ns();
     if (services->trace) {
         trace_call(services->trace, call, cacheable ? elements : NULL, &driver, start_ns, end_ns);
     }

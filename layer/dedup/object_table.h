@@ -43,13 +43,13 @@ struct object {
     atomic_bool in_device_cache; /* OBJECT_CLAIMED: it will be */
     bool awaited;                /* OBJECT_CLAIMED: others may wait for it */
     atomic_bool has_waited;      /* somebody has begun to */
-    uint8_t key[];        /* key_size bytes; of an adopted render pass its struct render_pass_use */
+    uint8_t key[]; /* key_size bytes; of an adopted render pass its struct render_pass_use */
 };
 
 /* All but the slots is in one cache line: a creation finds each shard cold. */
 struct object_shard {
     _Alignas(128) pthread_mutex_t lock;
-    struct object **slots; /* NULL where free */
+    struct object **slots;    /* NULL where free */
     struct object *unindexed; /* for which there was no memory in the table (handle shards only) */
     uint32_t mask;
     uint32_t count : 31;

@@ -34,6 +34,7 @@ struct recorder {
 
     /* Under the queue's lock. */
     struct recipe_forms forms; /* that pipelines may refer to */
+    bool has_environment;      /* it is recorded, or queued */
     struct bytes unsaved;      /* digests of pipelines that are to be saved */
     size_t looked;             /* bytes of them that belong to the next save */
 };
@@ -208,8 +209,9 @@ struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *ded
         *ret_stored = is_saved;
         return NULL;
     }
-    *ret_stored = is_saved && recorder_is_on_disk(recorder, RECIPE_FORM, form->digest);
-    return recorder_is_recorded(recorder, RECIPE_FORM, form->digest)
+    const bool is_on_disk = recorder_is_on_disk(recorder, RECIPE_FORM, form->digest);
+    *ret_stored = is_saved && is_on_disk;
+    return is_on_disk || recorder_queue_has(&recorder->queue, RECIPE_FORM, form->digest)
                ? recipe_draft_of_use(form->digest)
                : recipe_draft_new(dedup, form);
 }
@@ -268,10 +270,12 @@ static void recorder_put_use(struct recorder *recorder, struct digest pipeline, 
 {
     const bool unsaved = to_be_saved && compile_us > 0;
     struct digest environment = recorder->environment_digest;
-    if (!recorder_is_recorded(recorder, RECIPE_ENVIRONMENT, environment)) {
+    if (!recorder->has_environment &&
+        !recorder_is_recorded(recorder, RECIPE_ENVIRONMENT, environment)) {
         recorder_queue_put(&recorder->queue, RECIPE_ENVIRONMENT, environment,
                            recorder->environment.data, recorder->environment.size);
     }
+    recorder->has_environment = true;
     recorder_queue_put_use(&recorder->queue, &(struct recipe_use){
                                                  .pipeline = pipeline,
                                                  .environment = environment,

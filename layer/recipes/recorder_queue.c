@@ -182,10 +182,12 @@ bool recorder_queue_make_room(struct recorder_queue *queue)
     return made;
 }
 
-/* A worker that is waited for costs more than a start with nothing but hits. */
+/* Whether the end has something to do at the disk. */
 static bool recorder_queue_has_end(struct recorder_queue *queue)
 {
-    pthread_mutex_lock(&queue->lock);
+    if (!recorder_queue_lock(queue)) {
+        return true;
+    }
     const bool has_records = queue->records.size > 0;
     pthread_mutex_unlock(&queue->lock);
     return has_records || queue->writer || (queue->has_key && queue->has_recorded);
