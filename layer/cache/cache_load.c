@@ -131,7 +131,7 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
 {
     struct store *store = load->writer->store;
     struct store_blob blob;
-    /* With the file that is read anyway: else the end of the device has to wait for a disk. */
+    /* While the disk is asked anyway: else the end of the device has to wait for it. */
     call_costs_recall(&load->writer->costs);
     const enum status reason = cache_writer_load(load->writer, &blob);
     if (reason != STATUS_ok) {
