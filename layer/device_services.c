@@ -292,8 +292,7 @@ struct device_services *device_services_start(struct device *device,
                                               const VkDeviceCreateInfo *create_info,
                                               const VkAllocationCallbacks *allocator)
 {
-    sandbox_note_open();
-    struct device_services *services = sandbox_is_closed() ? NULL : calloc(1, sizeof *services);
+    struct device_services *services = sandbox_note_open() ? calloc(1, sizeof *services) : NULL;
     if (!services) {
         return NULL;
     }

@@ -154,15 +154,18 @@ static bool crash_may_map(int fd)
     return may;
 }
 
-/* The disk gives the room now: a write into a mapped file that finds none is a SIGBUS. `memory` of
- * an earlier page is used again; NULL: there is none. */
-static struct crash_page *crash_map(int fd, struct crash_page *memory)
+/* The whole page is written first: that gives it room, so that no store finds the disk full, which
+ * would be a SIGBUS. (posix_fallocate would as well, but it takes blocks at once, and to give them
+ * back when the file goes takes ext4 milliseconds: docs/decisions/0140.) `memory` of an earlier
+ * page is used again; NULL: there is none. */
+static struct crash_page *crash_map(int fd, const struct crash_page *content,
+                                    struct crash_page *memory)
 {
-    if (!crash_may_map(fd) || !file_size_allowed(sizeof(struct crash_page)) ||
-        posix_fallocate(fd, 0, sizeof(struct crash_page)) != 0) {
+    if (!crash_may_map(fd) || !file_size_allowed(sizeof *content) ||
+        pwrite(fd, content, sizeof *content, 0) != (ssize_t)sizeof *content) {
         return NULL;
     }
-    void *page = mmap(memory, sizeof(struct crash_page), PROT_READ | PROT_WRITE,
+    void *page = mmap(memory, sizeof *content, PROT_READ | PROT_WRITE,
                       MAP_SHARED | (memory ? MAP_FIXED : 0), fd, 0);
     return page == MAP_FAILED ? NULL : page;
 }
@@ -171,6 +174,7 @@ bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *rec
                       const struct crash_keys *known)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct crash_page content = {.ended = 0};
     pthread_once(&once, crash_prepare);
     if (record->failed || record->size > CRASH_RECORD_SIZE) {
         return false;
@@ -179,7 +183,11 @@ bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *rec
     if (place == CRASH_PLACES) {
         return false;
     }
-    struct crash_page *page = crash_map(fd, atomic_load(&crash_places[place].page));
+    if (record->size > 0) {
+        memcpy(content.record, record->data, record->size);
+    }
+    crash_boot_id(content.boot);
+    struct crash_page *page = crash_map(fd, &content, atomic_load(&crash_places[place].page));
     if (!page) {
         atomic_store(&crash_places[place].guard, NULL);
         return false;
@@ -189,10 +197,6 @@ bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *rec
     guard->without = false;
     atomic_store(&guard->passed, 0);
     guard->file = file_keep(fd);
-    crash_boot_id(page->boot);
-    if (record->size > 0) {
-        memcpy(page->record, record->data, record->size);
-    }
     atomic_store(&guard->page, page);
     return true;
 }

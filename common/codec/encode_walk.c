@@ -108,14 +108,33 @@ static bool encode_put_content(struct encoder *encoder, struct digest content)
                : encode_put_digest(encoder, content);
 }
 
+/* The tail never leaves the process: its words are in the machine's order. */
+static void encode_put_tail(struct encoder *encoder, const uint64_t *words, size_t count)
+{
+    struct bytes *tail = &encoder->canonical->tail;
+    if (tail->capacity - tail->size < count * sizeof *words) {
+        bytes_put(tail, words, count * sizeof *words);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(tail->data + tail->size, &words[i], sizeof *words);
+        tail->size += sizeof *words;
+    }
+}
+
+static void encode_put_name(struct encoder *encoder, struct digest name)
+{
+    encode_put_tail(encoder, (const uint64_t[]){name.low, name.high}, 2);
+}
+
 static bool encode_object(struct encoder *encoder, VkObjectType type,
                           const struct canonical_object *object)
 {
     if (encode_is_named_by_serial(encoder, type, object)) {
-        bytes_put_u64(&encoder->canonical->tail, object->serial);
+        encode_put_tail(encoder, &object->serial, 1);
         encoder->canonical->by_serial = true;
     } else if (encoder->context->live_key) {
-        digest_put(&encoder->canonical->tail, object->name);
+        encode_put_name(encoder, object->name);
     }
     return encode_put_content(encoder, object->content);
 }
@@ -187,8 +206,8 @@ static bool encode_inline_code(struct encoder *encoder, const VkShaderModuleCrea
         encoder->context->inline_module(encoder->context->user, &module);
     }
     if (encoder->context->live_key) {
-        digest_put(&canonical->tail, live_name(encoder->context->live_key, form, module.form_size,
-                                               module.code, module.code_size));
+        encode_put_name(encoder, live_name(encoder->context->live_key, form, module.form_size,
+                                           module.code, module.code_size));
     }
     encoder->next = form;
     canonical->code = NULL;

@@ -214,8 +214,14 @@ static int compare_numbers(uint64_t a, uint64_t b)
 static int compare_entry_to(const struct recipe_index *index, size_t at, unsigned kind,
                             struct digest digest)
 {
-    const int order = compare_numbers(recipe_index_kind(index, at), kind);
-    return order ? order : digest_compare(recipe_index_digest(index, at), digest);
+    const uint8_t *entry = index_entry(index, at);
+    const unsigned own_kind = (unsigned)(bytes_load_u64(entry + 16) >> OFFSET_BITS);
+    if (own_kind != kind) {
+        return own_kind > kind ? 1 : -1;
+    }
+    const uint64_t high = bytes_load_u64(entry + 8);
+    return high != digest.high ? compare_numbers(high, digest.high)
+                               : compare_numbers(bytes_load_u64(entry), digest.low);
 }
 
 static int compare_entries(const void *left, const void *right)

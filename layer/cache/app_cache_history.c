@@ -49,6 +49,7 @@ struct app_cache_history {
     struct program_answer answers[PROGRAM_ANSWERS_MAX]; /* of this process; the latest */
     size_t answer_count;
     bool changed;              /* something of this is not written */
+    bool is_client;            /* the worker knows of it: there was something to write */
     bool recorded;             /* this run has written */
     bool wakes;                /* the worker is to be woken when the lock is released */
     _Atomic uint64_t write_ns; /* when the worker is to write; UINT64_MAX: not at all */
@@ -129,6 +130,10 @@ static void history_enter(struct app_cache_history *history)
 static void history_changed(struct app_cache_history *history, bool urgent)
 {
     history->changed = true;
+    if (!history->is_client) {
+        history->is_client = true;
+        worker_add(&history->client);
+    }
     if (urgent && !history->read_only && atomic_load(&history->write_ns) == UINT64_MAX) {
         const uint64_t after = history->recorded ? LATER_WRITE_NS : FIRST_WRITE_NS;
         atomic_store(&history->write_ns, clock_now_ns() + after);
@@ -173,11 +178,19 @@ static void history_write(struct app_cache_history *history, uint64_t write_wait
     pthread_mutex_unlock(&history->write_lock);
 }
 
+bool app_cache_history_is_due(struct app_cache_history *history)
+{
+    if (!history || !timed_lock(&history->lock, LOCK_WAIT_NS)) {
+        return history;
+    }
+    const bool is_due = history->changed;
+    pthread_mutex_unlock(&history->lock);
+    return is_due;
+}
+
 void app_cache_history_write(struct app_cache_history *history)
 {
-    if (history) {
-        history_write(history, LOCK_WAIT_NS, WAIT_FOREVER);
-    }
+    history_write(history, LOCK_WAIT_NS, WAIT_FOREVER);
 }
 
 static uint64_t history_due(struct worker_client *client, uint64_t now_ns)
@@ -223,7 +236,6 @@ static struct app_cache_history *history_new(const struct config *config, const 
     history->client.due = history_due;
     history->client.work = history_work;
     history->client.last = history_last;
-    worker_add(&history->client);
     return history;
 }
 

@@ -154,7 +154,8 @@ static void app_caches_write_history(void *user)
 bool app_caches_finish(struct app_caches *caches)
 {
     return device_cache_finish(caches->device_cache) &&
-           worker_do(app_caches_write_history, NULL, caches->history);
+           (!app_cache_history_is_due(caches->history) ||
+            worker_do(app_caches_write_history, NULL, caches->history));
 }
 
 /* Making and destroying. */

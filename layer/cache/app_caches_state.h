@@ -75,7 +75,9 @@ void app_cache_history_answered(struct app_cache_history *history, struct digest
  * earlier process. */
 bool app_cache_history_loads(struct app_cache_history *history, const void *data, size_t size);
 
-/* Writes what is new, at the end of a device; waits 100 ms at most for others. */
+/* At the end of a device: whether there is something new, and writing it; that waits 100 ms at most
+ * for others. */
+bool app_cache_history_is_due(struct app_cache_history *history);
 void app_cache_history_write(struct app_cache_history *history);
 
 /* A served cache that is read back is answered from a snapshot of the device cache, held in memory,

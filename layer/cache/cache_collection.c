@@ -63,6 +63,7 @@ struct passed_cache *cache_collection_add(struct cache_collection *collection,
     }
     collection->first = cache;
     pthread_mutex_unlock(&collection->lock);
+    atomic_store(&collection->is_used, true);
     return cache;
 }
 

@@ -56,6 +56,7 @@ struct cache_collection {
     const struct driver_caches *driver;
     struct stats *stats;
     bool enabled;               /* what is collected can be merged and saved */
+    atomic_bool is_used;        /* the program has passed a cache, once */
     atomic_bool is_due;         /* there is something in the queue for the worker */
     atomic_bool finishing;      /* the device goes: no thread of the program uses it */
     pthread_mutex_t lock;       /* over the list and the queue; never held across a call down */

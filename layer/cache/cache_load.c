@@ -202,6 +202,8 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
 {
     struct store *store = load->writer->store;
     struct store_blob blob;
+    /* While the disk is asked anyway: else the end of the device has to wait for it. */
+    call_costs_recall(&load->writer->costs);
     const enum status reason = cache_writer_load(load->writer, &blob);
     if (reason != STATUS_ok) {
         cache_load_watch_life(load);

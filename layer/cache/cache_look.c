@@ -257,8 +257,9 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     }
     struct call_costs *costs = &writer->costs;
     const bool merges =
-        look.at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
-                    : call_costs_allow(costs, SLOW_MERGE);
+        atomic_load(&writer->collection.is_used) &&
+        (look.at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
+                     : call_costs_allow(costs, SLOW_MERGE));
     VkPipelineCache collected = VK_NULL_HANDLE;
     if (merges) {
         call_costs_begin(costs, SLOW_MERGE);

@@ -65,7 +65,9 @@ void cache_schedule_note(struct cache_schedule *schedule, enum device_cache_chan
                          uint32_t compiled, uint64_t took_ns)
 {
     atomic_fetch_add_explicit(&schedule->busy_ns, took_ns, memory_order_relaxed);
-    atomic_fetch_add_explicit(&schedule->compiled, compiled, memory_order_relaxed);
+    if (compiled > 0) {
+        atomic_fetch_add_explicit(&schedule->compiled, compiled, memory_order_relaxed);
+    }
     if (change != DEVICE_CACHE_UNCHANGED) {
         const uint64_t now_ns = clock_now_ns();
         atomic_store_explicit(&schedule->last_hint_ns, now_ns, memory_order_relaxed);

@@ -193,11 +193,12 @@ void cache_writer_write_last(struct cache_writer *writer)
 static void cache_writer_report_end(void *user)
 {
     struct cache_writer *writer = user;
-    if (!sandbox_is_closed()) {
-        call_costs_keep(&writer->costs);
-        if (writer->store) {
-            store_unload(writer->store);
-        }
+    if (sandbox_is_closed()) {
+        return;
+    }
+    call_costs_keep(&writer->costs);
+    if (writer->store) {
+        store_unload(writer->store);
     }
     device_report_end(writer->report, "destroy");
 }

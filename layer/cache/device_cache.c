@@ -262,6 +262,11 @@ VkPipelineCache device_cache_cache(struct device_cache *device_cache)
     return cache_load_get(&device_cache->load);
 }
 
+void device_cache_recall(struct device_cache *device_cache)
+{
+    call_costs_recall(&device_cache->writer.costs);
+}
+
 void device_cache_load_soon(struct device_cache *device_cache)
 {
     cache_load_soon(&device_cache->load);

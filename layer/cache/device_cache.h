@@ -38,6 +38,10 @@ void device_cache_delete(struct device_cache *device_cache);
  * program back they do not wait: VK_NULL_HANDLE. */
 VkPipelineCache device_cache_cache(struct device_cache *device_cache);
 
+/* Reads what earlier processes have learnt of this driver, before the cache is loaded; else the
+ * first load does. Uses the disk. */
+void device_cache_recall(struct device_cache *device_cache);
+
 /* Whether a call of device_cache_cache would return at once. */
 bool device_cache_is_loaded(const struct device_cache *device_cache);
 

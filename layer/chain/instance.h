@@ -47,6 +47,7 @@ enum command_scope {
 
 struct command {
     const char *name;
+    size_t length; /* of the name */
     PFN_vkVoidFunction function;
     enum command_scope scope;
 };

@@ -93,14 +93,17 @@ static const struct command chain_commands_list[] = {
 
 static const struct command_family chain_commands = COMMAND_FAMILY(chain_commands_list);
 
+/* The loader asks for each command that it knows, some seven hundred at each start. */
 static const struct command *command_find(const char *name)
 {
     static const struct command_family *const families[] = {&chain_commands, &pipeline_commands,
                                                             &object_commands, &name_commands};
+    const size_t length = strlen(name);
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
         for (size_t j = 0; j < families[i]->count; j++) {
-            if (strcmp(families[i]->commands[j].name, name) == 0) {
-                return &families[i]->commands[j];
+            const struct command *command = &families[i]->commands[j];
+            if (command->length == length && memcmp(command->name, name, length) == 0) {
+                return command;
             }
         }
     }

@@ -4,6 +4,7 @@
  * so that what refers to them can be encoded. */
 #include "common/base/clock.h"
 #include "common/settings/config.h"
+#include "layer/cache/device_cache.h"
 #include "layer/commands/commands.h"
 #include "layer/dedup/dedup.h"
 #include "layer/recipes/recorder.h"
@@ -70,8 +71,8 @@ static struct digest object_name_of(const struct device_services *services,
 /* What recipes of pipelines may refer to. */
 static void object_keep_form(const struct device_services *services, const struct canonical *form)
 {
-    if (services->recorder) {
-        recorder_keep(services->recorder, form);
+    if (services->recorder && recorder_keep(services->recorder, form)) {
+        device_cache_recall(services->device_cache);
     }
 }
 
@@ -182,7 +183,7 @@ static VkResult create_object(VkDevice handle, const struct object_request *requ
                                    });
     }
     if (form) {
-        dedup_done(services->dedup, form);
+        dedup_done(form);
     }
     return result;
 }

@@ -94,8 +94,11 @@ struct pipeline_element {
 /* A call of the driver. */
 struct pipeline_driver_call {
     uint32_t count; /* of the elements that it was asked for */
-    bool hot;       /* with the device cache */
-    bool saved;     /* with that, or with one that the next save takes up */
+    uint32_t hits;  /* of these, as it says */
+    uint32_t misses;
+    uint64_t compile_ns; /* that the misses took, as it says */
+    bool hot;            /* with the device cache */
+    bool saved;          /* with that, or with one that the next save takes up */
     uint64_t start_ns;
     uint64_t took_ns;
     bool pending; /* the operation goes on: its pipelines are not there yet */

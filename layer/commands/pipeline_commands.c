@@ -110,6 +110,19 @@ static VkResult create_cached(struct device_services *services, const struct pip
     return result;
 }
 
+static void count_call(struct device_services *services, const struct pipeline_call *call,
+                       const struct pipeline_driver_call *driver, uint64_t took_ns)
+{
+    const struct stats_stripe stripe = stats_stripe_of(&services->stats);
+    stats_stripe_add(stripe, STATS_pipelines_requested, call->count);
+    stats_stripe_add(stripe, driver->hot ? STATS_pipelines_injected : STATS_pipelines_passed,
+                     driver->count);
+    stats_stripe_add(stripe, STATS_pipelines_driver_hits, driver->hits);
+    stats_stripe_add(stripe, STATS_pipelines_driver_misses, driver->misses);
+    stats_stripe_add(stripe, STATS_compile_ns, driver->compile_ns);
+    stats_stripe_add(stripe, STATS_pipelines_create_ns, took_ns);
+}
+
 static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *call)
 {
     struct device_services *services = services_of(handle);
@@ -122,12 +135,11 @@ static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *ca
         elements = malloc(call->count * sizeof *elements);
         copy = malloc(call->count * call->kind->create_info_size);
     }
-    stats_add(&services->stats, STATS_pipelines_requested, call->count);
     struct pipeline_driver_call driver = {0};
     bool cacheable = elements && copy && pipeline_encode(services, call, elements);
     VkResult result = cacheable ? create_cached(services, call, elements, copy, start_ns, &driver)
                                 : pipeline_create_untouched(services, call);
-    uint64_t end_ns = clock_now_ns();
+    const uint64_t end_ns = driver.start_ns ? driver.start_ns + driver.took_ns : clock_now_ns();
     if (services->trace) {
         trace_call(services->trace, call, cacheable ? elements : NULL, &driver, start_ns, end_ns);
     }
@@ -138,7 +150,7 @@ static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *ca
         free(elements);
         free(copy);
     }
-    stats_add(&services->stats, STATS_pipelines_create_ns, end_ns - start_ns);
+    count_call(services, call, &driver, end_ns - start_ns);
     device_cache_called(services->device_cache);
     return result;
 }

@@ -172,8 +172,8 @@ static bool pipeline_is_ordinary(const struct pipeline_element *element)
     return !(element->rules.flags & CAPTURES) && element->rules.stage_count > 0;
 }
 
-static void pipeline_count_feedback(struct device_services *services,
-                                    struct pipeline_element *element)
+static void pipeline_count_feedback(struct pipeline_element *element,
+                                    struct pipeline_driver_call *driver)
 {
     element->verdict = feedback_read(&element->feedback);
     if (element->verdict == FEEDBACK_UNKNOWN) {
@@ -181,10 +181,10 @@ static void pipeline_count_feedback(struct device_services *services,
     }
     element->duration_ns = element->feedback.used->pPipelineCreationFeedback->duration;
     if (element->verdict == FEEDBACK_HIT) {
-        stats_add(&services->stats, STATS_pipelines_driver_hits, 1);
+        driver->hits++;
     } else {
-        stats_add(&services->stats, STATS_pipelines_driver_misses, 1);
-        stats_add(&services->stats, STATS_compile_ns, element->duration_ns);
+        driver->misses++;
+        driver->compile_ns += element->duration_ns;
     }
 }
 
@@ -201,9 +201,9 @@ static void pipeline_note_change(const struct pipeline_element *element,
 
 /* Reads what the driver has said, before the program sees it: a hit in the device cache is one in
  * the cache that the program named only if that has seen the pipeline before. */
-static void pipeline_take_feedback(struct device_services *services,
-                                   const struct pipeline_call *call,
+static void pipeline_take_feedback(const struct pipeline_call *call,
                                    struct pipeline_element *elements,
+                                   struct pipeline_driver_call *driver,
                                    struct device_cache_creation *creation)
 {
     for (uint32_t i = 0; i < call->count; i++) {
@@ -211,7 +211,7 @@ static void pipeline_take_feedback(struct device_services *services,
             continue;
         }
         if (call->pipelines[i] != VK_NULL_HANDLE) {
-            pipeline_count_feedback(services, &elements[i]);
+            pipeline_count_feedback(&elements[i], driver);
             if (pipeline_is_ordinary(&elements[i])) {
                 pipeline_note_change(&elements[i], creation);
             }
@@ -258,8 +258,6 @@ static VkResult pipeline_call_with(struct device_services *services,
                                    struct pipeline_driver_call *ret_driver)
 {
     call->cache = choice->cache;
-    stats_add(&services->stats, choice->hot ? STATS_pipelines_injected : STATS_pipelines_passed,
-              call->count);
     device_cache_creating(services->device_cache);
     const uint64_t start_ns = clock_now_ns();
     VkResult result = pipeline_call_driver(services, call, danger);
@@ -300,7 +298,7 @@ VkResult pipeline_create(struct device_services *services, const struct pipeline
         .took_ns = ret_driver->took_ns,
     };
     pipeline_spread(call, elements, changed.count);
-    pipeline_take_feedback(services, call, elements, &creation);
+    pipeline_take_feedback(call, elements, ret_driver, &creation);
     if (creation.change == DEVICE_CACHE_UNCHANGED &&
         creation.took_ns >= PIPELINE_LONG_NS * changed.count) {
         creation.change = DEVICE_CACHE_UNKNOWN;

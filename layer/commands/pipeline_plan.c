@@ -114,11 +114,10 @@ static void plan_element(struct device_services *services, const struct pipeline
     plan_draft(services, element, form);
 }
 
-static void plan_release_form(const struct device_services *services,
-                              struct pipeline_element *element)
+static void plan_release_form(struct pipeline_element *element)
 {
     if (element->form) {
-        dedup_done(services->dedup, element->form);
+        dedup_done(element->form);
         element->form = NULL;
     }
 }
@@ -147,7 +146,7 @@ bool pipeline_encode(const struct device_services *services, const struct pipeli
         cacheable = element->rules.cacheable && (element->rules.known || !services->strict);
     }
     while (!cacheable && encoded > 0) {
-        plan_release_form(services, &elements[--encoded]);
+        plan_release_form(&elements[--encoded]);
     }
     return cacheable;
 }
@@ -177,7 +176,7 @@ uint32_t pipeline_plan(struct device_services *services, const struct pipeline_c
     for (uint32_t i = 0; i < call->count; i++) {
         if (elements[i].form) {
             plan_element(services, call, share, named, elements, i);
-            plan_release_form(services, &elements[i]);
+            plan_release_form(&elements[i]);
         }
         created += pipeline_needs_driver(&elements[i]);
     }
@@ -293,7 +292,7 @@ void pipeline_settle_deferred(struct device_services *services, const struct pip
                 plan_draft(services, element, element->form);
                 recorder_submit(services->recorder, element->draft, 0, false);
             }
-            plan_release_form(services, element);
+            plan_release_form(element);
         }
     }
 }

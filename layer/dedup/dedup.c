@@ -30,11 +30,14 @@ struct modules {
     bool failed;
 };
 
+struct scratch;
+
 /* What encoding works with, kept from one creation to the next. The form comes first: it is what
  * callers hold. */
 struct workspace {
     struct canonical form;
     struct objects *objects;
+    struct scratch *home; /* of the thread that has taken it */
     uint64_t epoch;
     struct resolved resolved;
     struct modules modules;
@@ -208,15 +211,10 @@ bool dedup_may_wait(const struct dedup *dedup)
     return !atomic_load_explicit(dedup->has_callback, memory_order_relaxed);
 }
 
-/* Mostly differs between threads, so that each finds its own workspace again. */
-static unsigned dedup_own_slot(void)
-{
-    return stats_thread_number() % SCRATCH_COUNT;
-}
-
+/* Numbers mostly differ between threads, so that each finds its own workspace again. */
 static struct workspace *dedup_take_workspace(struct dedup *dedup)
 {
-    struct scratch *scratch = &dedup->scratch[dedup_own_slot()];
+    struct scratch *scratch = &dedup->scratch[stats_thread_number() % SCRATCH_COUNT];
     struct workspace *workspace = NULL;
     for (unsigned i = 0; i < SCRATCH_DEPTH && !workspace; i++) {
         if (atomic_load_explicit(&scratch->workspaces[i], memory_order_relaxed)) {
@@ -226,6 +224,9 @@ static struct workspace *dedup_take_workspace(struct dedup *dedup)
     }
     if (!workspace && (workspace = calloc(1, sizeof *workspace))) {
         workspace->objects = dedup->objects;
+    }
+    if (workspace) {
+        workspace->home = scratch;
     }
     return workspace;
 }
@@ -243,10 +244,10 @@ struct canonical *dedup_encode(struct dedup *dedup, const void *create_info)
     return &workspace->form;
 }
 
-void dedup_done(struct dedup *dedup, struct canonical *form)
+void dedup_done(struct canonical *form)
 {
     struct workspace *workspace = (struct workspace *)form;
-    struct scratch *scratch = &dedup->scratch[dedup_own_slot()];
+    struct scratch *scratch = workspace->home;
     for (unsigned i = 0; i < SCRATCH_DEPTH; i++) {
         if (!atomic_load_explicit(&scratch->workspaces[i], memory_order_relaxed)) {
             workspace =

@@ -40,7 +40,7 @@ bool dedup_may_wait(const struct dedup *dedup);
 /* The canonical form of a create-info, in memory that is used again: to be given back with
  * dedup_done before the thread asks for the next. NULL: out of memory. Thread-safe. */
 struct canonical *dedup_encode(struct dedup *dedup, const void *create_info);
-void dedup_done(struct dedup *dedup, struct canonical *form);
+void dedup_done(struct canonical *form);
 
 /* What a form says of its object, all but serial and name. */
 struct canonical_object dedup_facts(const struct canonical *form);

@@ -72,14 +72,14 @@ static void shard_insert(struct object_shard *shard, struct object *object)
 static bool shard_grow(struct object_shard *shard)
 {
     struct object **old = shard->slots;
-    const size_t old_count = old ? shard->mask + 1 : 0;
+    const size_t old_count = old ? (size_t)shard->mask + 1 : 0;
     const size_t count = old ? old_count * 2 : SHARD_FIRST_SLOTS;
     struct object **slots = old ? calloc(count, sizeof *slots) : shard->first;
-    if (!slots) {
+    if (!slots || count > UINT32_MAX) {
         return false;
     }
     shard->slots = slots;
-    shard->mask = count - 1;
+    shard->mask = (uint32_t)(count - 1);
     for (size_t i = 0; i < old_count; i++) {
         if (old[i]) {
             shard_insert(shard, old[i]);
@@ -93,7 +93,8 @@ static bool shard_grow(struct object_shard *shard)
 
 bool shard_add_key(struct object_shard *shard, struct object *object)
 {
-    bool full = !shard->slots || (shard->count + 1) * 4 > (shard->mask + 1) * 3;
+    const size_t slot_count = (size_t)shard->mask + 1;
+    const bool full = !shard->slots || ((size_t)shard->count + 1) * 4 > slot_count * 3;
     if (full && !shard_grow(shard)) {
         return false;
     }
@@ -167,7 +168,6 @@ void shards_init(struct object_shard *shards, bool by_handle)
 {
     for (unsigned i = 0; i < SHARD_COUNT; i++) {
         shard_init_lock(&shards[i].lock);
-        pthread_cond_init(&shards[i].settled, NULL);
         shards[i].by_handle = by_handle;
     }
 }
@@ -187,7 +187,6 @@ void shards_release(struct object_shard *shards)
             free(shard->slots);
         }
         pthread_mutex_destroy(&shard->lock);
-        pthread_cond_destroy(&shard->settled);
     }
 }
 

@@ -11,7 +11,7 @@
 
 #include "common/codec/canonical.h"
 
-#define SHARD_COUNT       128
+#define SHARD_COUNT       32
 #define SHARD_FIRST_SLOTS 16
 
 /* Tests narrow the hash to show that equality never depends on it. */
@@ -40,20 +40,21 @@ struct object {
     uint32_t type;
     _Atomic uint8_t state;
     bool by_serial;
-    bool in_device_cache; /* OBJECT_CLAIMED: it will be */
-    bool awaited;         /* OBJECT_CLAIMED: others may wait for it */
-    uint8_t key[];        /* key_size bytes; of an adopted render pass its struct render_pass_use */
+    atomic_bool in_device_cache; /* OBJECT_CLAIMED: it will be */
+    bool awaited;                /* OBJECT_CLAIMED: others may wait for it */
+    atomic_bool has_waited;      /* somebody has begun to */
+    uint8_t key[]; /* key_size bytes; of an adopted render pass its struct render_pass_use */
 };
 
+/* All but the slots is in one cache line: a creation finds each shard cold. */
 struct object_shard {
     _Alignas(128) pthread_mutex_t lock;
-    pthread_cond_t settled; /* a claim was published or abandoned (key shards only) */
-    struct object **slots;  /* NULL where free */
-    size_t mask;
-    size_t count;
-    bool by_handle;
-    struct object *first[SHARD_FIRST_SLOTS]; /* the slots, as long as they are enough */
+    struct object **slots;    /* NULL where free */
     struct object *unindexed; /* for which there was no memory in the table (handle shards only) */
+    uint32_t mask;
+    uint32_t count : 31;
+    uint32_t by_handle : 1;
+    struct object *first[SHARD_FIRST_SLOTS]; /* the slots, as long as they are enough */
 };
 
 static inline uint64_t object_mix(uint64_t value)

@@ -24,6 +24,7 @@ struct objects {
     _Atomic uint64_t likely_ns[2]; /* what creations take on average: of pipelines, of all else */
     struct object_shard by_key[SHARD_COUNT];
     struct object_shard by_handle[SHARD_COUNT];
+    pthread_cond_t settled[SHARD_COUNT]; /* a claim in by_key was published or abandoned */
 };
 
 struct objects *objects_new(void)
@@ -34,6 +35,9 @@ struct objects *objects_new(void)
         atomic_init(&objects->next_serial, 1);
         shards_init(objects->by_key, false);
         shards_init(objects->by_handle, true);
+        for (unsigned i = 0; i < SHARD_COUNT; i++) {
+            pthread_cond_init(&objects->settled[i], NULL);
+        }
     }
     return objects;
 }
@@ -43,6 +47,9 @@ void objects_delete(struct objects *objects)
     if (objects) {
         shards_release(objects->by_key);
         shards_release(objects->by_handle);
+        for (unsigned i = 0; i < SHARD_COUNT; i++) {
+            pthread_cond_destroy(&objects->settled[i]);
+        }
         free(objects);
     }
 }
@@ -59,7 +66,7 @@ uint64_t object_handle(const struct object *object)
 
 bool object_is_in_device_cache(const struct object *object)
 {
-    return object->in_device_cache;
+    return atomic_load_explicit(&object->in_device_cache, memory_order_relaxed);
 }
 
 /* One reference more, unless the last one is just being dropped. */
@@ -102,11 +109,12 @@ static _Atomic uint64_t *objects_likely_ns(struct objects *objects, uint32_t typ
     return &objects->likely_ns[type != VK_OBJECT_TYPE_PIPELINE];
 }
 
-/* Notes how long a creation took. What another thread notes at the same time may be lost. */
+/* Notes how long a creation took, in ticks of the coarse clock: the mean comes out right. What
+ * another thread notes at the same time may be lost. */
 static void objects_note_duration(struct objects *objects, const struct object *claim)
 {
     _Atomic uint64_t *likely = objects_likely_ns(objects, claim->type);
-    const uint64_t took_ns = clock_now_ns() - claim->claimed_ns + 1;
+    const uint64_t took_ns = clock_coarse_ns() - claim->claimed_ns + 1;
     const uint64_t old_ns = atomic_load_explicit(likely, memory_order_relaxed);
     const uint64_t new_ns = old_ns == 0 ? took_ns : old_ns - old_ns / 8 + took_ns / 8;
     atomic_store_explicit(likely, new_ns, memory_order_relaxed);
@@ -115,11 +123,11 @@ static void objects_note_duration(struct objects *objects, const struct object *
 /* Under the key shard's lock: waits for a change of it, until `*until_ns` at most, which is set at
  * the first wait of a call. False: the claim is not worth a wait, or the time is over. */
 static bool objects_wait_for_claim(struct objects *objects, struct object_shard *shard,
-                                   const struct object *claim, const struct objects_flight *flight,
+                                   struct object *claim, const struct objects_flight *flight,
                                    uint64_t *until_ns)
 {
     if (!flight->waits || !claim->awaited ||
-        (flight->needs_device_cache && !claim->in_device_cache)) {
+        (flight->needs_device_cache && !object_is_in_device_cache(claim))) {
         return false;
     }
     if (*until_ns == 0) {
@@ -131,8 +139,13 @@ static bool objects_wait_for_claim(struct objects *objects, struct object_shard 
         objects_thread_rank(claim->claimant) < objects_thread_rank(0)) {
         return false;
     }
-    const struct timespec until = clock_timespec(*until_ns);
-    pthread_cond_clockwait(&shard->settled, &shard->lock, CLOCK_MONOTONIC, &until);
+    /* Whoever publishes looks for this after it has changed the state. */
+    atomic_store(&claim->has_waited, true);
+    if (atomic_load(&claim->state) == OBJECT_CLAIMED) {
+        const struct timespec until = clock_timespec(*until_ns);
+        pthread_cond_clockwait(&objects->settled[shard - objects->by_key], &shard->lock,
+                               CLOCK_MONOTONIC, &until);
+    }
     return true;
 }
 
@@ -148,10 +161,12 @@ static struct object *objects_new_claim(struct objects *objects, struct object_s
         return NULL;
     }
     claim->hash = hash;
-    claim->claimed_ns = clock_now_ns();
-    claim->claimant = objects_thread_id();
     claim->awaited = flight->awaited;
-    claim->in_device_cache = flight->in_device_cache;
+    atomic_init(&claim->in_device_cache, flight->in_device_cache);
+    if (flight->awaited) {
+        claim->claimed_ns = clock_coarse_ns();
+        claim->claimant = objects_thread_id();
+    }
     if (!shard_add_key(shard, claim)) {
         free(claim);
         claim = NULL;
@@ -226,20 +241,28 @@ static bool objects_enter_handle(struct objects *objects, struct object *object)
     return !known;
 }
 
-/* Ends a claim: keep it as shared, or take it out of the index. */
-static void objects_settle(struct objects *objects, struct object *claim, bool shared,
-                           bool in_device_cache)
+/* Takes a claim out of the index and frees it. */
+static void objects_drop_claim(struct objects *objects, struct object *claim)
 {
     struct object_shard *shard = shard_of(objects->by_key, claim->hash);
     pthread_mutex_lock(&shard->lock);
-    if (shared) {
-        claim->in_device_cache = in_device_cache;
-        atomic_store(&claim->state, OBJECT_SHARED);
-    } else {
-        shard_remove_key(shard, claim);
-    }
-    pthread_cond_broadcast(&shard->settled);
+    shard_remove_key(shard, claim);
+    pthread_cond_broadcast(&objects->settled[shard - objects->by_key]);
     pthread_mutex_unlock(&shard->lock);
+    free(claim);
+}
+
+/* The lock is only taken for those who wait. */
+static void objects_share_claim(struct objects *objects, struct object *claim, bool in_device_cache)
+{
+    atomic_store_explicit(&claim->in_device_cache, in_device_cache, memory_order_relaxed);
+    atomic_store(&claim->state, OBJECT_SHARED);
+    if (atomic_load(&claim->has_waited)) {
+        struct object_shard *shard = shard_of(objects->by_key, claim->hash);
+        pthread_mutex_lock(&shard->lock);
+        pthread_cond_broadcast(&objects->settled[shard - objects->by_key]);
+        pthread_mutex_unlock(&shard->lock);
+    }
 }
 
 void objects_publish(struct objects *objects, struct object *claim, uint64_t handle,
@@ -250,17 +273,16 @@ void objects_publish(struct objects *objects, struct object *claim, uint64_t han
     }
     claim->handle = handle;
     claim->name = name;
-    bool entered = objects_enter_handle(objects, claim);
-    objects_settle(objects, claim, entered, in_device_cache);
-    if (!entered) {
-        free(claim);
+    if (objects_enter_handle(objects, claim)) {
+        objects_share_claim(objects, claim, in_device_cache);
+    } else {
+        objects_drop_claim(objects, claim);
     }
 }
 
 void objects_abandon(struct objects *objects, struct object *claim)
 {
-    objects_settle(objects, claim, false, false);
-    free(claim);
+    objects_drop_claim(objects, claim);
 }
 
 static void objects_adopt_parts(struct objects *objects, VkObjectType type,

@@ -34,6 +34,7 @@ struct recorder {
 
     /* Under the queue's lock. */
     struct recipe_forms forms; /* that pipelines may refer to */
+    bool has_environment;      /* it is recorded, or queued */
     struct bytes unsaved;      /* digests of pipelines that are to be saved */
 
     /* Bytes of `unsaved`, for who must not wait for the lock; and those that belong to the next
@@ -121,13 +122,15 @@ static void recorder_keep_to_limit(struct recorder *recorder)
     }
 }
 
-/* A folder that cannot be used: nothing is recorded; loading or saving there logs it. */
-static void recorder_open_recipes(struct recorder *recorder)
+/* A folder that cannot be used: nothing is recorded; loading or saving there logs it. True: the
+ * disk was asked just now. */
+static bool recorder_open_recipes(struct recorder *recorder)
 {
     if (atomic_load_explicit(&recorder->opened, memory_order_acquire)) {
-        return;
+        return false;
     }
     bool has_unsaved = false;
+    bool is_opened = false;
     pthread_mutex_lock(&recorder->queue.lock);
     if (!atomic_load_explicit(&recorder->opened, memory_order_relaxed)) {
         const bool is_shut_in = sandbox_is_closed();
@@ -148,11 +151,13 @@ static void recorder_open_recipes(struct recorder *recorder)
         recorder->day = (uint32_t)(time(NULL) / SECONDS_A_DAY);
         has_unsaved = recorder_read_uses(recorder);
         atomic_store_explicit(&recorder->opened, true, memory_order_release);
+        is_opened = !is_shut_in;
     }
     pthread_mutex_unlock(&recorder->queue.lock);
     if (has_unsaved && recorder->tell_unsaved) {
         recorder->tell_unsaved(recorder->unsaved_user);
     }
+    return is_opened;
 }
 
 void recorder_set_unsaved(struct recorder *recorder, void (*tell)(void *user), void *user)
@@ -182,21 +187,21 @@ static bool recorder_is_used_today(struct recorder *recorder, struct digest pipe
            recorder_queue_has(&recorder->queue, RECORDER_QUEUE_USE, pipeline);
 }
 
-void recorder_keep(struct recorder *recorder, const struct canonical *form)
+bool recorder_keep(struct recorder *recorder, const struct canonical *form)
 {
     VkStructureType type = canonical_stype(form->key.data, form->size);
-    if (type == VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO) {
-        recorder_open_recipes(recorder);
-    }
+    const bool is_opened =
+        type == VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO && recorder_open_recipes(recorder);
     if (!form->complete || atomic_load_explicit(&recorder->queue.is_broken, memory_order_relaxed) ||
         !recipe_forms_keep_type(type)) {
-        return;
+        return is_opened;
     }
     pthread_mutex_lock(&recorder->queue.lock);
     if (!recorder_is_on_disk(recorder, RECIPE_FORM, form->digest)) {
         recipe_forms_keep(&recorder->forms, form->digest, form->key.data, form->size);
     }
     pthread_mutex_unlock(&recorder->queue.lock);
+    return is_opened;
 }
 
 struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *dedup,
@@ -212,8 +217,9 @@ struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *ded
         *ret_stored = is_saved;
         return NULL;
     }
-    *ret_stored = is_saved && recorder_is_on_disk(recorder, RECIPE_FORM, form->digest);
-    return recorder_is_recorded(recorder, RECIPE_FORM, form->digest)
+    const bool is_on_disk = recorder_is_on_disk(recorder, RECIPE_FORM, form->digest);
+    *ret_stored = is_saved && is_on_disk;
+    return is_on_disk || recorder_queue_has(&recorder->queue, RECIPE_FORM, form->digest)
                ? recipe_draft_of_use(form->digest)
                : recipe_draft_new(dedup, form);
 }
@@ -278,10 +284,12 @@ static void recorder_put_use(struct recorder *recorder, struct digest pipeline, 
 {
     const bool unsaved = to_be_saved && compile_us > 0;
     struct digest environment = recorder->environment_digest;
-    if (!recorder_is_recorded(recorder, RECIPE_ENVIRONMENT, environment)) {
+    if (!recorder->has_environment &&
+        !recorder_is_recorded(recorder, RECIPE_ENVIRONMENT, environment)) {
         recorder_queue_put(&recorder->queue, RECIPE_ENVIRONMENT, environment,
                            recorder->environment.data, recorder->environment.size);
     }
+    recorder->has_environment = true;
     recorder_queue_put_use(&recorder->queue, &(struct recipe_use){
                                                  .pipeline = pipeline,
                                                  .environment = environment,

@@ -48,8 +48,9 @@ const struct bytes *recorder_environment(const struct recorder *recorder);
 
 /* An object that pipelines may refer to was created: a shader module, or another, whose form is
  * kept. The first module opens the recipes, since a program that makes one is about to make
- * pipelines; a program that makes none pays nothing. */
-void recorder_keep(struct recorder *recorder, const struct canonical *form);
+ * pipelines; a program that makes none pays nothing. True: this call has opened them, so that the
+ * disk may be asked for more. */
+bool recorder_keep(struct recorder *recorder, const struct canonical *form);
 
 /* What is to be recorded of a pipeline, if it is created, by the form that dedup_encode has just
  * given. NULL: nothing. To be given to recorder_submit or recipe_draft_free in the same call of the

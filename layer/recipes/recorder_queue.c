@@ -182,9 +182,21 @@ bool recorder_queue_make_room(struct recorder_queue *queue)
     return made;
 }
 
+/* Whether the end has something to do at the disk. */
+static bool recorder_queue_has_end(struct recorder_queue *queue)
+{
+    if (!recorder_queue_lock(queue)) {
+        return true;
+    }
+    const bool has_records = queue->records.size > 0;
+    pthread_mutex_unlock(&queue->lock);
+    return has_records || queue->writer || (queue->has_key && queue->has_recorded);
+}
+
 bool recorder_queue_finish(struct recorder_queue *queue)
 {
-    return worker_remove(&queue->client) && worker_do(recorder_queue_write_end, NULL, queue);
+    return worker_remove(&queue->client) &&
+           (!recorder_queue_has_end(queue) || worker_do(recorder_queue_write_end, NULL, queue));
 }
 
 void recorder_queue_init(struct recorder_queue *queue, const struct recorder_setup *setup)

@@ -7,7 +7,6 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
-#include "layer/worker/sandbox.h"
 
 void device_report_init(struct device_report *report)
 {
@@ -197,9 +196,6 @@ static void device_report_summarize(struct device_report *report)
 
 void device_report_end(struct device_report *report, const char *event)
 {
-    if (sandbox_is_closed()) {
-        return;
-    }
     device_report_count(report);
     device_report_write(report, event);
     device_report_summarize(report);

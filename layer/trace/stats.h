@@ -3,6 +3,7 @@
 #ifndef WARMPIPE_LAYER_TRACE_STATS_H
 #define WARMPIPE_LAYER_TRACE_STATS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/bytes.h"
@@ -18,22 +19,48 @@ enum stats_field {
     STATS_COUNT
 };
 
-/* Most threads count in a stripe of their own, so that they do not compete for cache lines. */
-#define STATS_STRIPES 4
+/* The first threads count in a stripe of their own each, without atomic operations; all others
+ * share the first stripe. */
+#define STATS_STRIPES 8
 
-/* Zero-initialize; only the two functions below touch the values. stats_add may be called from any
+/* Zero-initialize; only the functions below touch the values. stats_add may be called from any
  * thread at any time. (The builtins, not stdatomic.h: C++17 tests include this header.) */
 struct stats {
     uint64_t values[STATS_STRIPES][(STATS_COUNT + 31) / 16 * 16]; /* never in one line */
 };
 
-/* A number that mostly differs between threads and never changes in one. */
+/* From 1; differs between threads, never changes in one, and is never given again. */
 unsigned stats_thread_number(void);
+
+/* Where this thread counts: for who counts several things at once. */
+struct stats_stripe {
+    uint64_t *values;
+    bool is_own;
+};
+
+static inline struct stats_stripe stats_stripe_of(struct stats *stats)
+{
+    const unsigned thread = stats_thread_number();
+    const bool is_own = thread < STATS_STRIPES;
+    const struct stats_stripe stripe = {stats->values[is_own ? thread : 0], is_own};
+    return stripe;
+}
+
+static inline void stats_stripe_add(struct stats_stripe stripe, enum stats_field field,
+                                    uint64_t amount)
+{
+    uint64_t *value = &stripe.values[field];
+    if (stripe.is_own) {
+        const uint64_t before = __atomic_load_n(value, __ATOMIC_RELAXED);
+        __atomic_store_n(value, before + amount, __ATOMIC_RELAXED);
+    } else {
+        __atomic_fetch_add(value, amount, __ATOMIC_RELAXED);
+    }
+}
 
 static inline void stats_add(struct stats *stats, enum stats_field field, uint64_t amount)
 {
-    __atomic_fetch_add(&stats->values[stats_thread_number() % STATS_STRIPES][field], amount,
-                       __ATOMIC_RELAXED);
+    stats_stripe_add(stats_stripe_of(stats), field, amount);
 }
 
 static inline uint64_t stats_get(const struct stats *stats, enum stats_field field)

@@ -35,7 +35,7 @@ struct own_thread_timer {
 /* Of the thread that calls it; a few system calls. */
 struct own_thread_timer own_thread_timer_start(void);
 
-/* Nanoseconds since then; from any thread of the process. */
+/* Nanoseconds since then, exact from a millisecond on; from any thread of the process. */
 uint64_t own_thread_timer_elapsed(const struct own_thread_timer *timer);
 
 #define WAIT_FOREVER UINT64_MAX

@@ -53,8 +53,9 @@ static void sandbox_after_fork_in_child(void)
     atomic_store(&sandbox.fd, -1);
 }
 
-void sandbox_note_open(void)
+bool sandbox_note_open(void)
 {
+    bool is_first = false;
     pthread_mutex_lock(&sandbox.lock);
     if (!sandbox.prepared) {
         pthread_atfork(NULL, NULL, sandbox_after_fork_in_child);
@@ -64,11 +65,13 @@ void sandbox_note_open(void)
         const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC | O_NOCTTY);
         if (fd >= 0 && sandbox_count_filters(fd, &sandbox.before)) {
             atomic_store_explicit(&sandbox.fd, fd, memory_order_release);
+            is_first = true;
         } else if (fd >= 0) {
             close(fd);
         }
     }
     pthread_mutex_unlock(&sandbox.lock);
+    return is_first || !sandbox_is_closed();
 }
 
 bool sandbox_is_closed(void)

@@ -12,8 +12,9 @@
 #include <stdbool.h>
 
 /* Notes how many filters the process has; to be called while a device is made. Only the first call
- * of a process counts. Opens /proc/self/status, and keeps the descriptor. Thread-safe. */
-void sandbox_note_open(void);
+ * of a process counts. Opens /proc/self/status, and keeps the descriptor. False: there are more
+ * filters now. Thread-safe. */
+bool sandbox_note_open(void);
 
 /* Whether there are more filters now: to be asked before each piece of work that makes other system
  * calls than the program does. Reads the kept descriptor, some 20 us, and makes no other call: not

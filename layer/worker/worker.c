@@ -376,7 +376,7 @@ static bool worker_post(struct worker_job *job, bool *ret_is_next)
     struct worker_job **place = &worker.jobs;
     const bool is_occupied = worker.busy || worker.jobs_under_way > 0;
     *ret_is_next = !is_occupied || !worker.has_helper;
-    if (!worker.started && !sandbox_is_closed()) {
+    if (!worker.started) {
         worker.started = own_thread_start(worker_run, NULL, STACK_BYTES);
     }
     if (!worker.started || (is_occupied && !worker_call_helper())) {

@@ -140,14 +140,6 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
                            : syscall(SYS_pwrite64, fd, data, std::min(size, faults.most), offset);
 }
 
-int posix_fallocate(int fd, off_t offset, off_t size)
-{
-    if (fails("posix_fallocate")) {
-        return faults.error;
-    }
-    return syscall(SYS_fallocate, fd, 0, offset, size) == 0 ? 0 : errno;
-}
-
 ssize_t write(int fd, const void *data, size_t size)
 {
     return fails("write") ? -1 : syscall(SYS_write, fd, data, std::min(size, faults.most));

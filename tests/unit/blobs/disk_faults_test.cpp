@@ -240,7 +240,7 @@ TEST(DiskFaults, MarkersWithoutAPageStandWhileTheBlobIsLoaded)
     const std::string root = scratch.path("root");
     ASSERT_EQ(Store(root).commit("words"), STATUS_ok);
     const auto load = [&](Store &store) {
-        Arm arm(0, EOPNOTSUPP, true, "posix_fallocate");
+        Arm arm(0, ENOSPC, false, "pwrite");
         const std::string found = store.load();
         EXPECT_GT(faults.calls, 0);
         return found;

@@ -2,6 +2,7 @@
 // The recorder, as the end of a process or a device meets it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <thread>
@@ -81,6 +82,22 @@ TEST_F(RecorderTest, ALookWaitsForNoLock)
         recorder_looking(recorder_);
         EXPECT_EQ(patience_set(before_ns), CLOCK_MS) << "nothing of it was spent";
     });
+}
+
+// Where there is something it is the worker that writes, and the end waits for that.
+TEST_F(RecorderTest, AnEndWithNothingToWriteStartsNoThread)
+{
+    const auto threads = [] {
+        const std::filesystem::directory_iterator tasks("/proc/self/task");
+        return std::distance(begin(tasks), end(tasks));
+    };
+    const auto before = threads();
+    EXPECT_TRUE(recorder_finish(recorder_));
+    EXPECT_EQ(threads(), before);
+    const recipe_use use = {};
+    EXPECT_TRUE(recorder_took_long(recorder_, &use, 1));
+    EXPECT_TRUE(recorder_finish(recorder_));
+    EXPECT_TRUE(std::filesystem::exists(root_ + "/app/recipes"));
 }
 
 TEST_F(RecorderTest, WhereNothingIsRecordedNoLongCompileIs)
