@@ -3,8 +3,9 @@
 
 #include <errno.h>
 
+/* The id stands in the table itself: a pointer would be relocated at each start of a program. */
 static const struct {
-    const char *id;
+    char id[24];
     const char *text;
 } reasons[] = {
 #define REASON(id, text) {#id, text},

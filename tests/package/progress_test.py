@@ -86,22 +86,6 @@ def test_pull(folder):
     server.shutdown()
 
 
-def test_run(folder):
-    """What it pulls before the program starts."""
-    terminals = []
-    server, url = silent_server(terminals)
-    subprocess.run([TOOL, "remote", "keygen", "--out", folder + "/keys"], check=True,
-                   stdout=subprocess.DEVNULL)
-    command = [TOOL, "run", "--remote", url, "--remote-wait", f"{LONGEST_S}s", "--public-key",
-               folder + "/keys/warmpipe.pub", "--app", "a", "--dir", folder, "--", "/bin/echo", "started"]
-    terminal = Terminal(command, "warmpipe run: pulling, 0:0", {"HOME": folder})
-    terminals.append(terminal)
-    status = terminal.read_to_end()
-    assert terminal.shown.is_set() and status == 0, (status, terminal.text)
-    assert b"\033[Kstarted" in terminal.text, terminal.text
-    server.shutdown()
-
-
 def test_sync(folder):
     """It goes on until it is told to end."""
     subprocess.run([TOOL, "remote", "keygen", "--out", folder + "/keys"], check=True,
@@ -147,6 +131,6 @@ def test_quickstart(folder):
     assert not any("3 of 7" in line for line in screen_of(terminal.text)), terminal.text
 
 
-for test in (test_pull, test_run, test_sync, test_quickstart):
+for test in (test_pull, test_sync, test_quickstart):
     with tempfile.TemporaryDirectory() as place:
         test(place)
