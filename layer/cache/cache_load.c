@@ -261,12 +261,6 @@ static bool cache_load_make(struct cache_load *load, bool is_worker)
     return true;
 }
 
-/* Whether snapshots are taken by the threads that create (cache_writer_look_here). */
-static bool cache_load_will_look_here(const struct cache_load *load)
-{
-    return load->writer->saves && driver_permit_is_withdrawn(load->writer->setup->permit);
-}
-
 /* Waits for the load, or loads; the lock is not held meanwhile. */
 static void cache_load_once(struct cache_load *load, bool is_worker)
 {
@@ -279,9 +273,6 @@ static void cache_load_once(struct cache_load *load, bool is_worker)
         return;
     }
     const uint64_t start_ns = clock_now_ns();
-    if (cache_load_will_look_here(load) && call_costs_ask(&load->writer->costs)) {
-        worker_wake_now(load->client); /* so that it is known when the first creation ends */
-    }
     const bool made = cache_load_make(load, is_worker);
     if (made) {
         device_report_load_ended(load->writer->report, start_ns);

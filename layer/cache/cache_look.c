@@ -216,12 +216,12 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     return STATUS_ok;
 }
 
-/* Takes the lock; keeps it, if the writer is abandoned. *ret_pending: bytes of the snapshot. */
+/* Under the lock, which it releases unless the writer is abandoned. *ret_pending: bytes of the
+ * snapshot. */
 static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipelineCache device_cache,
                                          VkPipelineCache collected, struct cache_look *look,
                                          size_t *ret_pending)
 {
-    pthread_mutex_lock(&writer->lock);
     const struct cache_schedule_mark mark = cache_schedule_begin_look(&writer->schedule);
     const enum status reason = cache_writer_look(writer, device_cache, collected, look);
     cache_writer_leave_driver(writer, look);
@@ -270,6 +270,7 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
         call_costs_begin(costs, SLOW_READ);
     }
     size_t pending = 0;
+    pthread_mutex_lock(&writer->lock);
     const enum status reason =
         cache_writer_snapshot(writer, device_cache, collected, &look, &pending);
     if (collected != VK_NULL_HANDLE) {
@@ -314,25 +315,27 @@ static bool cache_writer_recalls_at_end(struct cache_writer *writer)
 
 /* Looks at the device cache alone: the program's own might be changed or destroyed meanwhile, and
  * are read at the end of the device. Nobody waits for this thread, which may be in a callback of
- * the program's. */
+ * the program's, nor this thread for a step that is under way, which may be at the disk: a later
+ * creation looks. */
 bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache)
 {
     if (cache_writer_worker_may_look(writer) || !cache_writer_may_look_here(writer)) {
         return false;
     }
-    if (call_costs_ask(&writer->costs)) {
-        return true; /* a later creation looks */
-    }
     if (!call_costs_allow(&writer->costs, SLOW_READ) || atomic_exchange(&writer->looking, true)) {
         return false;
     }
-    struct cache_look look = {.is_here = true, .kind = SLOW_READ};
-    size_t pending = 0;
-    call_costs_begin(&writer->costs, SLOW_READ);
-    cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
-    atomic_store(&writer->looked_at_ns, stats_get(writer->setup->stats, STATS_pipelines_create_ns));
+    const bool looks = pthread_mutex_trylock(&writer->lock) == 0;
+    if (looks) {
+        struct cache_look look = {.is_here = true, .kind = SLOW_READ};
+        size_t pending = 0;
+        call_costs_begin(&writer->costs, SLOW_READ);
+        cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
+        atomic_store(&writer->looked_at_ns,
+                     stats_get(writer->setup->stats, STATS_pipelines_create_ns));
+    }
     atomic_store(&writer->looking, false);
-    return true;
+    return looks;
 }
 
 /* Only for drivers that a test has shown to answer at that time (driver/policy.c), and where

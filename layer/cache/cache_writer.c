@@ -115,8 +115,7 @@ static uint64_t cache_writer_save_due(struct cache_writer *writer, uint64_t now_
 uint64_t cache_writer_due(struct cache_writer *writer, uint64_t now_ns)
 {
     enum cache_schedule_step step;
-    if (atomic_load(&writer->collection.is_due) || atomic_load(&writer->costs.is_due) ||
-        atomic_load(&writer->costs.is_asked)) {
+    if (atomic_load(&writer->collection.is_due) || atomic_load(&writer->costs.is_due)) {
         return now_ns;
     }
     const uint64_t save = cache_writer_save_due(writer, now_ns, &step);

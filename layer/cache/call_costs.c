@@ -44,7 +44,6 @@ bool call_costs_is_recalled(struct call_costs *costs)
 void call_costs_recall(struct call_costs *costs)
 {
     struct program_facts facts;
-    atomic_store(&costs->is_asked, false);
     if (call_costs_is_recalled(costs)) {
         return;
     }
@@ -58,15 +57,6 @@ void call_costs_recall(struct call_costs *costs)
     }
     costs->recalled = true;
     pthread_mutex_unlock(&costs->lock);
-}
-
-bool call_costs_ask(struct call_costs *costs)
-{
-    const bool asks = !call_costs_is_recalled(costs);
-    if (asks) {
-        atomic_store(&costs->is_asked, true);
-    }
-    return asks;
 }
 
 static uint64_t call_costs_of(struct call_costs *costs, enum slow_call kind)

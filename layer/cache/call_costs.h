@@ -31,9 +31,8 @@ struct call_costs {
     const char *root; /* borrowed, as app; NULL: nothing is remembered */
     const char *app;
     struct digest identity;
-    bool writes;          /* what is learnt here is kept */
-    atomic_bool is_due;   /* something was learnt that is not kept yet */
-    atomic_bool is_asked; /* the worker is to recall */
+    bool writes;        /* what is learnt here is kept */
+    atomic_bool is_due; /* something was learnt that is not kept yet */
 
     pthread_mutex_t lock; /* over what follows */
     bool recalled;
@@ -50,10 +49,6 @@ void call_costs_release(struct call_costs *costs);
 /* Reads what is remembered, the first time; and whether that has been. */
 void call_costs_recall(struct call_costs *costs);
 bool call_costs_is_recalled(struct call_costs *costs);
-
-/* For a thread that must not wait for the disk: has the worker recall, which is to be woken.
- * False: that has been. */
-bool call_costs_ask(struct call_costs *costs);
 
 /* Whether the kind may be begun: in the background, or at the end of a device, where compiles of
  * compiled_ns are to be saved. Touches no file: what is not recalled yet may. */

@@ -47,11 +47,13 @@ static void prewarm_watch_look(struct prewarm_watch *watch, unsigned thread, boo
     struct prewarm_compile *compile = &watch->compiles[thread];
     const uint64_t cost_ns = own_thread_timer_elapsed(&compile->timer);
     const struct recipe_use use = *compile->use;
+    const bool was_noted = compile->is_noted;
     compile->look_ns = clock_now_ns() + POLL_NS;
     compile->is_being_noted = true;
     pthread_mutex_unlock(&watch->lock);
     const bool noted =
-        cost_ns >= LONG_NS && recorder_took_long(watch->recorder, &use, prewarm_watch_us(cost_ns));
+        was_noted || (cost_ns >= LONG_NS &&
+                      recorder_took_long(watch->recorder, &use, prewarm_watch_us(cost_ns)));
     if (sandbox_is_closed()) {
         /* no file is touched */
     } else if (ends) {
@@ -84,7 +86,7 @@ static void prewarm_watch_last(struct worker_client *client)
     struct prewarm_watch *watch = WORKER_OWNER(client, struct prewarm_watch, client);
     if (timed_lock(&watch->lock, WAIT_FOREVER)) {
         for (unsigned i = 0; i < RECIPE_CRASHES_THREADS; i++) {
-            if (prewarm_watch_is_due(&watch->compiles[i], UINT64_MAX)) {
+            if (watch->compiles[i].use) {
                 prewarm_watch_look(watch, i, true);
             }
         }

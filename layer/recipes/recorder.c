@@ -374,7 +374,8 @@ void recorder_saved(struct recorder *recorder)
     if (!recorder_queue_lock(&recorder->queue)) {
         return;
     }
-    const size_t looked = recorder->looked;
+    const size_t looked =
+        recorder->looked < recorder->unsaved.size ? recorder->looked : recorder->unsaved.size;
     for (size_t at = 0; at < looked && !atomic_load(&recorder->queue.is_broken);
          at += sizeof(struct digest)) {
         struct recipe_use use = {

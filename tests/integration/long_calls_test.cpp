@@ -271,6 +271,16 @@ class LongCompilesTest : public LongCallsTest {
         }
     }
 
+    bool has_file(const char *extension) const
+    {
+        for (const auto &file : std::filesystem::recursive_directory_iterator(cache_root())) {
+            if (file.path().extension() == extension) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     // How many recorded uses took long.
     size_t longs() const
     {
@@ -376,6 +386,26 @@ TEST_F(LongCompilesTest, NorOneThatTheProcessEndedIn)
     });
     EXPECT_EQ(longs(), 1u);
     expect_one_left_out();
+}
+
+// Nor does it count as a death where it is known to take long, and has its mark for that.
+TEST_F(LongCompilesTest, ProcessesThatEndInOneAreNoDeaths)
+{
+    for (size_t starts = 1; starts <= 2; ++starts) {
+        run([&] {
+            leak_from_here_on();
+            hang_once();
+            new Program;
+            wait_until([&] { return longs() >= starts; });
+            std::exit(0);
+        });
+    }
+    run([&] {
+        Program program;
+        wait_until([&] { return logged("prewarmed ") || logged("prewarm_died"); });
+    });
+    EXPECT_FALSE(logged("prewarm_died"));
+    EXPECT_FALSE(has_file(".crashed"));
 }
 
 // Where nothing may be written nothing is recorded, and the process goes on.
