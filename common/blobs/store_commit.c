@@ -92,7 +92,6 @@ static void store_collect_part(struct store *store, struct marker_folder *folder
     const enum status known =
         trial_find(store->directory_fd, store->files.loading_name, header->generation, &trial);
     const bool is_on_trial = known != STATUS_no_file;
-    trial.kept[0] = '\0'; /* the way back of a file alone is one */
     if (!store->has_part || strcmp(name, store->part_name) != 0) {
         const bool waits =
             store->is_file_on_trial && (is_on_trial || strcmp(name, store->file_trial.kept) == 0);
@@ -121,8 +120,6 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
     struct parts parts;
     uint64_t generations[1 + PARTS_MAX] = {generation};
     size_t generation_count = 1;
-    const bool has_file =
-        store->foreign_count > 0 || (generation != 0 && generation == store->known);
     store->taken.count = 0;
     if (!parts_list(store->directory_fd, store->files.identity_hex, &parts)) {
         return;
@@ -131,9 +128,7 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
         struct envelope header;
         const enum status reason =
             store_read_header(store, store->directory_fd, parts.names[i], &header);
-        if (reason == STATUS_ok && has_file && header.generation == generation) {
-            store_take_part(store, parts.names[i], 0); /* kept for a save that did not happen */
-        } else if (reason == STATUS_ok) {
+        if (reason == STATUS_ok) {
             generations[generation_count++] = header.generation;
             store_collect_part(store, folder, parts.names[i], &header);
         } else if (!store_may_read_later(reason)) {

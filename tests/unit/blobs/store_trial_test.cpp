@@ -41,13 +41,32 @@ class StoreTrial : public testing::Test {
         return names_in(root() + "/app", ".part");
     }
 
-    // How many files are on trial.
-    size_t trials() const
+    std::vector<std::string> marks() const
     {
         char hex[DIGEST_HEX_SIZE];
         const driver_identity identity = sample_identity();
         digest_format(identity_digest(&identity), hex);
-        return names_in(root() + "/app/" + hex + ".loading", ".trial").size();
+        const std::string loading = std::string("root/app/") + hex + ".loading";
+        std::vector<std::string> texts;
+        for (const std::string &name : names_in(scratch.path(loading), ".trial")) {
+            texts.push_back(scratch.read(loading + "/" + name));
+        }
+        return texts;
+    }
+
+    // How many files are on trial, and how many of them name the file from before.
+    size_t trials() const
+    {
+        return marks().size();
+    }
+
+    size_t ways_back() const
+    {
+        size_t count = 0;
+        for (const std::string &text : marks()) {
+            count += text.find("kept ") != std::string::npos;
+        }
+        return count;
     }
 
     std::string load() const
@@ -212,6 +231,8 @@ TEST_F(StoreTrial, APartOfWhatWasOnTrialTakesNoWayBackAway)
         ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
         ASSERT_EQ(store.commit_unmerged("mine"), STATUS_ok);
         ASSERT_TRUE(store_has_part(store.get()));
+        ASSERT_EQ(trials(), 2u);
+        EXPECT_EQ(ways_back(), 1u) << "of the file alone";
     });
     EXPECT_EQ(load(), "ours");
     ASSERT_EQ(Store(root()).commit("good"), STATUS_ok);
