@@ -78,6 +78,9 @@ void store_prove(struct store *store)
 void store_end_commit(struct store *store, bool survived)
 {
     store_free_foreign(store);
+    if (store->pulled.kept[0]) {
+        unlinkat(store->directory_fd, store->pulled.kept, 0);
+    }
     trial_free(&store->pulled);
     store_drop_markers(store, &store->merging, survived);
     file_unlock(store->lock_fd);
@@ -234,12 +237,14 @@ struct store_blob store_blob_of(const struct found_blob *found)
 
 /* Loading. */
 
-static bool store_is_on_trial(const struct store *store, int directory_fd, uint64_t generation)
+/* Also where nobody can tell now: the save looks again. */
+static bool store_may_be_on_trial(const struct store *store, int directory_fd, uint64_t generation)
 {
     struct trial trial;
-    const bool is = trial_read(directory_fd, store->files.loading_name, generation, &trial);
+    const enum status reason =
+        trial_find(directory_fd, store->files.loading_name, generation, &trial);
     trial_free(&trial);
-    return is;
+    return reason != STATUS_no_file;
 }
 
 enum status store_load(struct store *store, struct store_blob *ret_blob)
@@ -266,7 +271,7 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
         reason = store_read_blob(store, &folder, directory_fd, name, &store->loading, &found);
         marker_folder_close(&folder);
         store->trying =
-            reason == STATUS_ok && store_is_on_trial(store, directory_fd, found.generation)
+            reason == STATUS_ok && store_may_be_on_trial(store, directory_fd, found.generation)
                 ? found.generation
                 : 0;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdio.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,8 +24,12 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
         return STATUS_suspect;
     }
     trial_free(&store->file_trial);
-    store->is_file_on_trial = trial_read(store->directory_fd, store->files.loading_name,
+    const enum status trial = trial_find(store->directory_fd, store->files.loading_name,
                                          header.generation, &store->file_trial);
+    if (trial != STATUS_ok && trial != STATUS_no_file) {
+        return STATUS_suspect; /* nobody can tell now */
+    }
+    store->is_file_on_trial = trial == STATUS_ok;
     if (header.generation == store->known) {
         store->trying = store->is_file_on_trial ? store->trying : 0;
         return STATUS_ok;
@@ -60,6 +64,19 @@ static uint64_t store_foreign_bytes(const struct store *store)
     return bytes;
 }
 
+/* The file as it is stays beside the one that is merged with what is on trial, as a part that
+ * store_end_commit removes if nothing was. False: there would be no way back. */
+static bool store_keep_file(struct store *store)
+{
+    char name[PART_NAME_SIZE];
+    const int fd = store->directory_fd;
+    parts_name(store->files.identity_hex, unique_draw(), name);
+    if (!store->pulled.kept[0] && linkat(fd, store->files.file_name, fd, name, 0) == 0) {
+        memcpy(store->pulled.kept, name, sizeof name);
+    }
+    return store->pulled.kept[0] || errno == ENOENT;
+}
+
 /* trial: its generation, if it is on trial. */
 static void store_take_part(struct store *store, const char *name, uint64_t trial)
 {
@@ -72,13 +89,15 @@ static void store_collect_part(struct store *store, struct marker_folder *folder
 {
     enum status reason = STATUS_ok;
     struct trial trial;
-    const bool is_on_trial =
-        trial_read(store->directory_fd, store->files.loading_name, header->generation, &trial);
+    const enum status known =
+        trial_find(store->directory_fd, store->files.loading_name, header->generation, &trial);
+    const bool is_on_trial = known != STATUS_no_file;
     if (!store->has_part || strcmp(name, store->part_name) != 0) {
         const bool waits =
             store->is_file_on_trial && (is_on_trial || strcmp(name, store->file_trial.kept) == 0);
         if (waits || store->foreign_count == MARKERS_MAX ||
-            store_foreign_bytes(store) > store->files.max_blob - header->blob_size) {
+            store_foreign_bytes(store) > store->files.max_blob - header->blob_size ||
+            (is_on_trial && (known != STATUS_ok || !store_keep_file(store)))) {
             trial_free(&trial);
             return; /* left for the next commit */
         }
@@ -209,16 +228,22 @@ static void store_note_generation(const struct store *store, bool is_saved, uint
 
 /* What is about to be written holds what this store tries, and what it has merged, or was given: it
  * is on trial as those are. False: it cannot be marked. */
-static bool store_mark_trial(struct store *store, int directory_fd, uint64_t generation)
+static bool store_mark_trial(struct store *store, int directory_fd, const char *of,
+                             uint64_t generation)
 {
-    struct trial trial;
+    struct trial trial = {.kept = ""};
     const char *name = store->files.loading_name;
-    if (store->trying == 0 || !trial_read(directory_fd, name, store->trying, &trial)) {
-        trial = (struct trial){.kept = ""};
+    const enum status reason =
+        store->trying == 0 ? STATUS_no_file : trial_find(directory_fd, name, store->trying, &trial);
+    if (reason != STATUS_ok && reason != STATUS_no_file) {
+        return false;
     }
     trial_unite(&trial, &store->pulled);
-    const bool done =
-        trial.payloads.size == 0 || trial_begin(directory_fd, name, generation, &trial);
+    if (strcmp(of, store->files.file_name) != 0) {
+        trial.kept[0] = '\0';
+    }
+    const bool done = (trial.payloads.size == 0 && !trial.payloads.failed) ||
+                      trial_begin(directory_fd, name, generation, &trial);
     trial_free(&trial);
     return done;
 }
@@ -228,7 +253,7 @@ static bool store_mark_trial(struct store *store, int directory_fd, uint64_t gen
 static enum status store_write_noted(struct store *store, int directory_fd, const char *name,
                                      const void *data, size_t size, uint64_t generation)
 {
-    if (!store_mark_trial(store, directory_fd, generation)) {
+    if (!store_mark_trial(store, directory_fd, name, generation)) {
         return STATUS_io_error;
     }
     store_note_generation(store, false, generation);
@@ -254,17 +279,6 @@ static void store_copy_strikes(const struct store *store, int directory_fd, uint
     }
     if (store->known != 0) {
         marker_follow(directory_fd, name, store->known, to);
-    }
-}
-
-/* The file as it is stays beside the one that is merged with what is on trial. */
-static void store_keep_file(struct store *store)
-{
-    char name[PART_NAME_SIZE];
-    parts_name(store->files.identity_hex, unique_draw(), name);
-    if (store->pulled.payloads.size > 0 && !store->pulled.kept[0] &&
-        linkat(store->directory_fd, store->files.file_name, store->directory_fd, name, 0) == 0) {
-        snprintf(store->pulled.kept, sizeof store->pulled.kept, "%s", name);
     }
 }
 
@@ -300,10 +314,12 @@ enum status store_commit(struct store *store, const void *data, size_t size)
     store_free_foreign(store);
     enum status reason = store_check_data(store, data, size);
     if (reason == STATUS_ok) {
-        store_keep_file(store);
         reason = store_write_file(store, store->directory_fd, data, size);
         if (reason == STATUS_ok) {
             store_remove_taken(store);
+            if (store->pulled.payloads.size > 0) {
+                store->pulled.kept[0] = '\0'; /* it stays */
+            }
             /* The file now contains more than the caller's next data may. */
             store->known = merged ? 0 : store->known;
         }

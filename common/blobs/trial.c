@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/blobs/trial.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,8 @@ void trial_unite(struct trial *trial, const struct trial *other)
             bytes_put(&trial->payloads, other->payloads.data + at, size);
         }
     }
-    if (!trial->kept[0]) {
+    trial->payloads.failed = trial->payloads.failed || other->payloads.failed;
+    if (!trial->kept[0] && other->payloads.size > 0) {
         memcpy(trial->kept, other->kept, sizeof trial->kept);
     }
 }
@@ -71,7 +73,8 @@ bool trial_begin(int directory_fd, const char *name, uint64_t generation, const 
                        ? -1
                        : openat(folder_fd, file_name,
                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    done = fd >= 0 && !text.failed && io_write(fd, text.data, text.size, IO_HERE);
+    done = fd >= 0 && !text.failed && !trial->payloads.failed &&
+           io_write(fd, text.data, text.size, IO_HERE);
     if (fd >= 0) {
         close(fd);
     }
@@ -104,25 +107,40 @@ static void trial_parse(const char *text, size_t size, struct trial *ret_trial)
     }
 }
 
-bool trial_read(int directory_fd, const char *name, uint64_t generation, struct trial *ret_trial)
+enum status trial_find(int directory_fd, const char *name, uint64_t generation,
+                       struct trial *ret_trial)
 {
     char path[NAMES_SIZE + TRIAL_NAME_SIZE];
     uint8_t *data;
     size_t size;
     *ret_trial = (struct trial){.kept = ""};
-    const int folder_fd =
-        openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    int folder_fd;
+    do {
+        folder_fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    } while (folder_fd < 0 && errno == EINTR);
     if (folder_fd < 0) {
-        return false;
+        return errno == ENOTDIR || errno == ELOOP ? STATUS_no_file : status_from_errno(errno);
     }
     trial_name(generation, path);
-    const bool found = file_read(folder_fd, path, TRIAL_LIMIT, &data, &size) == STATUS_ok;
-    if (found) {
+    enum status reason = file_read(folder_fd, path, TRIAL_LIMIT, &data, &size);
+    close(folder_fd);
+    if (reason == STATUS_ok) {
         trial_parse((const char *)data, size, ret_trial);
         free(data);
+        if (ret_trial->payloads.failed) {
+            trial_free(ret_trial);
+            reason = STATUS_out_of_memory;
+        }
+    } else if (reason != STATUS_io_error && reason != STATUS_out_of_memory &&
+               reason != STATUS_unreadable) {
+        reason = STATUS_no_file;
     }
-    close(folder_fd);
-    return found;
+    return reason;
+}
+
+bool trial_read(int directory_fd, const char *name, uint64_t generation, struct trial *ret_trial)
+{
+    return trial_find(directory_fd, name, generation, ret_trial) == STATUS_ok;
 }
 
 void trial_forget(int folder_fd, uint64_t generation)

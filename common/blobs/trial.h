@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Blobs on trial: what came from another machine, and no process here has yet used and ended
  * without dying of it. A file <generation>.trial in the folder of markers lists what the blob of
- * that generation holds of the kind: a line for each payload, its SHA-256, and where a cache file
- * was merged with it, the part that still is that file: "kept <name>". States of a blob, and the
- * function for each arrow:
+ * that generation holds of the kind: a line for each payload, its SHA-256, and where the blob is
+ * a cache file that was merged with it, the part that is the file from before: "kept <name>".
+ * States of a blob, and the function for each arrow:
  *
  *     1 on trial   not merged with others on trial, not sent to other machines
  *     2 proven     as if it had been compiled here
@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "common/base/bytes.h"
+#include "common/base/status.h"
 #include "common/files/names.h"
 
 #define TRIAL_SUFFIX ".trial"
@@ -37,7 +38,8 @@ struct trial {
 
 void trial_free(struct trial *trial);
 
-/* Adds the lines that are not there yet; of `kept` the first stays. */
+/* Adds the lines that are not there yet; of `kept` the first stays, and none comes without lines.
+ */
 void trial_unite(struct trial *trial, const struct trial *other);
 
 /* directory_fd, name: the program's folder, and that of the markers in it, which is made. False: it
@@ -45,7 +47,13 @@ void trial_unite(struct trial *trial, const struct trial *other);
 bool trial_begin(int directory_fd, const char *name, uint64_t generation,
                  const struct trial *trial);
 
-/* Whether this generation is on trial. Freed with trial_free. */
+/* STATUS_ok: this generation is on trial; *ret_trial is freed with trial_free, and empty otherwise.
+ * no_file: it is not, or what is there is no mark. Another reason (no descriptors, no memory, a
+ * disk that fails): nobody can tell now. */
+enum status trial_find(int directory_fd, const char *name, uint64_t generation,
+                       struct trial *ret_trial);
+
+/* Whether trial_find finds it. */
 bool trial_read(int directory_fd, const char *name, uint64_t generation, struct trial *ret_trial);
 
 /* It has been proven: removes the mark and the file from before. */

@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // What came from another machine: on trial until a process has lived with it.
+#include <cerrno>
 #include <functional>
+#include <sys/syscall.h>
 
 #include "child.h"
 #include "disk_fixture.h"
+#include "faults.h"
 #include "scratch.h"
 #include "store_fixture.h"
 
 extern "C" {
 #include "common/blobs/identity_files.h"
 #include "common/blobs/trial.h"
+}
+
+static bool has_links = true;
+
+// Found before that of the C library: a file system without hard links.
+extern "C" int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags) noexcept
+{
+    if (!has_links) {
+        errno = EPERM;
+        return -1;
+    }
+    return static_cast<int>(syscall(SYS_linkat, from_fd, from, to_fd, to, flags));
 }
 
 namespace {
@@ -26,13 +41,32 @@ class StoreTrial : public testing::Test {
         return names_in(root() + "/app", ".part");
     }
 
-    // How many files are on trial.
-    size_t trials() const
+    std::vector<std::string> marks() const
     {
         char hex[DIGEST_HEX_SIZE];
         const driver_identity identity = sample_identity();
         digest_format(identity_digest(&identity), hex);
-        return names_in(root() + "/app/" + hex + ".loading", ".trial").size();
+        const std::string loading = std::string("root/app/") + hex + ".loading";
+        std::vector<std::string> texts;
+        for (const std::string &name : names_in(scratch.path(loading), ".trial")) {
+            texts.push_back(scratch.read(loading + "/" + name));
+        }
+        return texts;
+    }
+
+    // How many files are on trial, and how many of them name the file from before.
+    size_t trials() const
+    {
+        return marks().size();
+    }
+
+    size_t ways_back() const
+    {
+        size_t count = 0;
+        for (const std::string &text : marks()) {
+            count += text.find("kept ") != std::string::npos;
+        }
+        return count;
     }
 
     std::string load() const
@@ -125,6 +159,129 @@ TEST_F(StoreTrial, LeavesTheFileFromBefore)
     }
     EXPECT_EQ(load(), "again more once others ours theirs");
     EXPECT_EQ(parts().size(), 1u) << "the late one";
+}
+
+TEST_F(StoreTrial, ASaveThatFailsLeavesNoFileBehind)
+{
+    ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+    pull("theirs");
+    Store store(root());
+    ASSERT_EQ(store.load(), "ours");
+    for (int i = 0; i < 3; i++) {
+        Arm arm(0, ENOSPC, true, "write");
+        EXPECT_NE(store.commit("more"), STATUS_ok);
+        EXPECT_EQ(parts().size(), 1u) << "what was pulled";
+    }
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+    store_abort(store.get());
+    EXPECT_EQ(parts().size(), 1u);
+    EXPECT_EQ(store.commit("more"), STATUS_ok);
+    EXPECT_EQ(load(), "more ours theirs");
+}
+
+TEST_F(StoreTrial, WhatAKilledSaveHasKeptGoesWithTheNext)
+{
+    ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+    pull("theirs");
+    die([](Store &store) {
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+    });
+    EXPECT_EQ(parts().size(), 2u);
+    Store store(root());
+    ASSERT_EQ(store.load(), "ours");
+    EXPECT_EQ(store.commit("more"), STATUS_ok);
+    EXPECT_EQ(load(), "more ours theirs");
+    EXPECT_EQ(parts().size(), 1u) << "the file from before, once";
+}
+
+TEST_F(StoreTrial, IsNotMergedWhereThereWouldBeNoWayBack)
+{
+    ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+    pull("theirs");
+    has_links = false;
+    const enum status reason = Store(root()).commit("more");
+    has_links = true;
+    EXPECT_EQ(reason, STATUS_ok);
+    EXPECT_EQ(load(), "more ours");
+    EXPECT_EQ(parts().size(), 1u) << "it waits";
+    EXPECT_EQ(trials(), 1u);
+}
+
+// What was made of a file on trial does not say where the file from before it was: it is gone.
+TEST_F(StoreTrial, APartOfWhatWasOnTrialTakesNoWayBackAway)
+{
+    const auto kill_twice = [&](const std::function<void(Store &)> &before) {
+        die([&](Store &store) {
+            before(store);
+            store.begin_call(7);
+        });
+        EXPECT_EQ(Store(root()).load(), "<suspect>");
+        die([](Store &store) { store.begin_call(7); });
+        EXPECT_EQ(Store(root()).load(), "<quarantined>");
+    };
+    ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+    pull("theirs");
+    ASSERT_EQ(Store(root()).commit("more"), STATUS_ok);
+    kill_twice([&](Store &store) {
+        Store *other = new Store(root()); // is saving: this one saves a part
+        other->load();
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
+        ASSERT_EQ(store.commit_unmerged("mine"), STATUS_ok);
+        ASSERT_TRUE(store_has_part(store.get()));
+        ASSERT_EQ(trials(), 2u);
+        EXPECT_EQ(ways_back(), 1u) << "of the file alone";
+    });
+    EXPECT_EQ(load(), "ours");
+    ASSERT_EQ(Store(root()).commit("good"), STATUS_ok);
+    EXPECT_EQ(load(), "good mine more ours theirs");
+    EXPECT_EQ(parts().size(), 1u) << "the file from before";
+    kill_twice([](Store &) {});
+    EXPECT_EQ(load(), "ours");
+}
+
+// Without descriptors, or on a disk that fails, nobody can tell whether a file is on trial.
+TEST_F(StoreTrial, StaysWhereItsMarkCannotBeRead)
+{
+    for (int error : {EMFILE, ENOMEM, EIO}) {
+        for (int call = 0, reached = 1; reached; call++) {
+            std::filesystem::remove_all(root());
+            pull("theirs");
+            Store store(root());
+            {
+                Arm arm(call, error, false, "openat");
+                store.load();
+                if (store.commit("ours") != STATUS_ok) {
+                    store.commit_unmerged("ours");
+                }
+                reached = faults.calls > call;
+            }
+            if (load().find("theirs") != std::string::npos) {
+                EXPECT_GE(trials(), 1u) << std::strerror(error) << call;
+            }
+            EXPECT_EQ(store.commit_unmerged("more"), STATUS_ok);
+        }
+    }
+}
+
+TEST_F(StoreTrial, OfAPartStaysWhereItsMarkCannotBeRead)
+{
+    for (int call = 0, reached = 1; reached; call++) {
+        std::filesystem::remove_all(root());
+        ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+        pull("theirs");
+        {
+            Store store(root());
+            Arm arm(call, EMFILE, false, "openat");
+            store.commit("more");
+            reached = faults.calls > call;
+        }
+        if (load().find("theirs") != std::string::npos) {
+            EXPECT_EQ(ways_back(), 1u) << call;
+        }
+    }
 }
 
 // A process that was killed, but not by it, proves it, if it has made something with it.

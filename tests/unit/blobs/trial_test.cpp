@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks of blobs on trial, and what a store does with them.
+#include <cerrno>
 #include <filesystem>
 
 #include <fcntl.h>
 
 #include "disk_fixture.h"
+#include "faults.h"
 #include "scratch.h"
 
 extern "C" {
@@ -98,6 +100,24 @@ TEST_F(Trial, WhatIsNoMarkIsNotBelieved)
     write_file(mark, "kept ../victim\nkept victim\n");
     trial_end(fd, "x.loading", 1);
     EXPECT_TRUE(std::filesystem::exists(victim));
+}
+
+TEST_F(Trial, OneThatCannotBeReadIsNotTakenForNone)
+{
+    struct trial trial;
+    EXPECT_EQ(trial_find(fd, "x.loading", 1, &trial), STATUS_no_file);
+    begin(1, line('0'));
+    EXPECT_EQ(trial_find(fd, "x.loading", 2, &trial), STATUS_no_file);
+    for (int call = 0; call < 2; call++) {
+        Arm arm(call, EMFILE, false, "openat");
+        EXPECT_EQ(trial_find(fd, "x.loading", 1, &trial), STATUS_io_error);
+    }
+    {
+        Starve starve(1); // behind that of the file
+        EXPECT_EQ(trial_find(fd, "x.loading", 1, &trial), STATUS_out_of_memory);
+    }
+    write_file(folder.path("file"), "");
+    EXPECT_EQ(trial_find(fd, "file", 1, &trial), STATUS_no_file);
 }
 
 TEST_F(Trial, Unites)
