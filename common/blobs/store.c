@@ -82,6 +82,7 @@ void store_end_commit(struct store *store, bool survived)
         unlinkat(store->directory_fd, store->pulled.kept, 0);
     }
     trial_free(&store->pulled);
+    store->takes_file_trial = false;
     store_drop_markers(store, &store->merging, survived);
     file_unlock(store->lock_fd);
     close(store->directory_fd);

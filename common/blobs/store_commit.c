@@ -16,6 +16,7 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
     struct envelope header;
     *ret_generation = 0;
     store->is_file_on_trial = false;
+    store->takes_file_trial = false;
     if (store_read_header(store, store->directory_fd, name, &header) != STATUS_ok) {
         return STATUS_ok; /* there is no file, or nothing in it can be used */
     }
@@ -34,9 +35,10 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
         store->trying = store->is_file_on_trial ? store->trying : 0;
         return STATUS_ok;
     }
-    if (store->is_file_on_trial) {
+    if (store->is_file_on_trial && header.generation != store->merged) {
         return STATUS_suspect; /* only who has it alone tries it */
     }
+    store->takes_file_trial = store->is_file_on_trial;
     struct found_blob found;
     const enum status reason =
         store_read_blob(store, folder, store->directory_fd, name, &store->merging, &found);
@@ -238,6 +240,9 @@ static bool store_mark_trial(struct store *store, int directory_fd, const char *
     if (reason != STATUS_ok && reason != STATUS_no_file) {
         return false;
     }
+    if (store->takes_file_trial) {
+        trial_unite(&trial, &store->file_trial);
+    }
     trial_unite(&trial, &store->pulled);
     if (strcmp(of, store->files.file_name) != 0) {
         trial.kept[0] = '\0';
@@ -320,7 +325,11 @@ enum status store_commit(struct store *store, const void *data, size_t size)
             if (store->pulled.payloads.size > 0) {
                 store->pulled.kept[0] = '\0'; /* it stays */
             }
+            if (store->takes_file_trial) {
+                trial_remove(store->directory_fd, store->files.loading_name, store->merged);
+            }
             /* The file now contains more than the caller's next data may. */
+            store->merged = merged ? store->known : 0;
             store->known = merged ? 0 : store->known;
         }
     } else if (reason == STATUS_too_large && store->loaded) {

@@ -18,6 +18,7 @@ struct store {
     char part_name[PART_NAME_SIZE]; /* of this store's own part */
 
     uint64_t known;   /* generation of the file that our data contains; 0: of none */
+    uint64_t merged;  /* generation of the file that this store has merged; our data may be less */
     uint64_t skipped; /* generation of the file that is suspect (identity_files_skip); 0: none */
     bool loaded;      /* our data began with that of a file */
     bool has_part;
@@ -26,6 +27,7 @@ struct store {
     struct trial pulled; /* what else of other machines the next save holds */
     bool is_file_on_trial;
     struct trial file_trial;        /* between begin and commit */
+    bool takes_file_trial;          /* what is written holds the file, and what that tries */
     struct loading_markers loading; /* of store_load */
     struct loading_markers merging; /* of store_begin */
 

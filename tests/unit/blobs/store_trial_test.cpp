@@ -161,6 +161,30 @@ TEST_F(StoreTrial, LeavesTheFileFromBefore)
     EXPECT_EQ(parts().size(), 1u) << "the late one";
 }
 
+// A process that has merged it goes on saving: what it compiles then is in the file.
+TEST_F(StoreTrial, IsMergedAgainByWhoHasMergedIt)
+{
+    ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+    pull("theirs");
+    {
+        Store store(root());
+        ASSERT_EQ(store.load(), "ours");
+        for (const char *words : {"once", "twice", "thrice"}) {
+            EXPECT_EQ(store.commit(words), STATUS_ok);
+            EXPECT_EQ(trials(), 1u);
+            EXPECT_EQ(ways_back(), 1u);
+            EXPECT_EQ(parts().size(), 1u) << "the file from before";
+        }
+    }
+    EXPECT_EQ(trials(), 1u) << "who merged it has not used it";
+    EXPECT_EQ(load(), "once ours theirs thrice twice");
+    for (int death = 0; death < 2; death++) {
+        die([](Store &store) { store.begin_call(7); });
+        Store(root()).load();
+    }
+    EXPECT_EQ(load(), "ours") << "the way back is still there";
+}
+
 TEST_F(StoreTrial, ASaveThatFailsLeavesNoFileBehind)
 {
     ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
