@@ -175,6 +175,10 @@ TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
 #endif
     expect_line({"--remote", "gopher://x"}, "(remote_bad_url)");
     expect_line({"--remote", place->url, "--public-key", "/no/such/key"}, "/no/such/key");
+    expect_line({"--remote", place->url, "--secret-key", "/no/such/key"}, "/no/such/key");
+    std::vector<std::string> options = reader();
+    options.insert(options.end(), {"--state", keys.open + "/state"});
+    expect_line(options, "--state " + keys.open + "/state: ");
     const ToolResult result = first.tool({"run", "--remote", place->url, "--", "/bin/true"});
     EXPECT_EQ(result.exit_status, 0);
     EXPECT_TRUE(contains(result.err, "--app NAME")) << result.err;
@@ -294,6 +298,52 @@ TEST_F(RunRemote, ALongWaitIsAWait)
     EXPECT_TRUE(contains(second.run(4, options), " 4 hits, 0 misses"));
 }
 
+// Where the standard streams are closed, no file of the tool's takes their place: messages would be
+// written into it.
+TEST_F(RunRemote, NoFileIsTakenForAClosedStream)
+{
+    const std::string done = second.folder.path + "/done";
+    const ToolResult result = run_program(
+        {"/bin/sh", "-c",
+         "exec " WARMPIPE_TOOL " run --quiet --dir " + second.root + " --app demo --remote " +
+             place->url + " --public-key /no/such/key -- /bin/sh -c '" + the_program + "; cat " +
+             second.root + "/demo/asked.*.tmp > " + done + "' >&- 2>&-"},
+        second.environment());
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_EQ(second.caches().size(), 1u);
+    EXPECT_EQ(read_file(done), "");
+}
+
+const std::string held_lease = "warmpipe lease v1 0123456789abcdef 600\n";
+
+// A device whose cache is at the remote does not wait for another one's lease.
+TEST_F(RunRemote, WhoWaitsForALeaseKeepsNobodyElse)
+{
+    first.run(4, writer());
+    const std::string ours = first.caches().at(0).substr(0, 32);
+    first.more["WPTEST_ICD_DRIVER_VERSION"] = "2";
+    first.run(4, writer());
+    std::filesystem::remove(place->data + "/v1/head/demo/" + ours);
+    std::filesystem::create_directories(place->data + "/v1/lease/demo");
+    write_file(place->data + "/v1/lease/demo/" + ours, held_lease);
+    std::vector<std::string> words = {"run", "--dir", second.root, "--app", "demo"};
+    for (const std::string &word : reader()) {
+        words.push_back(word);
+    }
+    const std::string lease = place->data + "/v1/lease/demo/" + ours;
+    const std::string waits = second.folder.path + "/waits";
+    words.insert(words.end(), {"--lease-wait", "300s", "--", "/bin/sh", "-c",
+                               the_program + " 2>/dev/null & while ! ls " + second.root +
+                                   "/demo/*.asked; do sleep 0.02; done >/dev/null 2>&1; "
+                                   "WPTEST_ICD_DRIVER_VERSION=2 " +
+                                   the_program + "; ls " + second.root + "/demo/*.asked > " +
+                                   waits + "; rm " + lease + "; wait"});
+    const ToolResult result = second.tool(words);
+    EXPECT_TRUE(contains(result.err, " 4 hits, 0 misses")) << result.err;
+    EXPECT_TRUE(contains(read_file(waits), ours)) << "it was to wait meanwhile";
+    EXPECT_EQ(second.caches().size(), 2u);
+}
+
 // A program that is ended while it waits for a lease ends the tool.
 TEST_F(RunRemote, ASignalEndsTheWaitForALease)
 {
@@ -306,8 +356,7 @@ TEST_F(RunRemote, ASignalEndsTheWaitForALease)
     }
     std::filesystem::remove_all(head);
     std::filesystem::create_directories(place->data + "/v1/lease/demo");
-    write_file(place->data + "/v1/lease/demo/" + identity,
-               "warmpipe lease v1 0123456789abcdef 600\n");
+    write_file(place->data + "/v1/lease/demo/" + identity, held_lease);
     std::vector<std::string> words = {"run", "--quiet", "--dir", second.root, "--app", "demo"};
     for (const std::string &word : reader()) {
         words.push_back(word);
@@ -348,6 +397,16 @@ TEST_F(RunRemote, ARunAnswersItsOwnAlone)
     close(fd);
     second.run(4, reader());
     EXPECT_FALSE(something_is_asked(folder));
+}
+
+// What the tool tells the program is no variable that the doctor does not know.
+TEST_F(RunRemote, TheDoctorKnowsWhatTheProgramIsTold)
+{
+    const ToolResult result =
+        first.tool({"run", "--dir", first.root, "--app", "demo", "--remote", place->url,
+                    "--public-key", keys.open, "--", WARMPIPE_TOOL, "doctor"});
+    EXPECT_TRUE(contains(result.out, "WARMPIPE_ASK=")) << result.out;
+    EXPECT_FALSE(contains(result.out, "unknown variable")) << result.out;
 }
 
 // A file of the name that is none is not opened, which could take for ever.

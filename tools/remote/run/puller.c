@@ -41,6 +41,7 @@
 struct puller_state {
     atomic_bool is_told;   /* it has said what failed */
     atomic_bool is_asking; /* it waits for the remote */
+    atomic_bool is_barred; /* it could not open the remote, and has said so */
 };
 
 /* In nanoseconds, no longer than anybody waits. */
@@ -224,7 +225,7 @@ static void puller_serve(struct puller_work *work, const struct file_owned *serv
     free(folder);
     /* Where it cannot be opened, all are answered at once. */
     if (!run_session_open(run, &work->session)) {
-        atomic_store(&work->state->is_told, true);
+        atomic_store(&work->state->is_barred, true);
     }
     do {
         puller_answer_all(work);
@@ -363,10 +364,10 @@ static bool puller_has_ended(pid_t child, uint64_t until_ns)
     }
 }
 
-void puller_end(struct puller *puller)
+bool puller_end(struct puller *puller)
 {
     if (puller->process <= 0) {
-        return;
+        return true;
     }
     close(puller->end_fd);
     if (!puller_has_ended(puller->process, clock_now_ns() + puller->end_ns)) {
@@ -379,6 +380,8 @@ void puller_end(struct puller *puller)
     }
     asked_sweep(puller->folder_fd);
     close(puller->folder_fd);
+    const bool is_barred = atomic_load(&puller->state->is_barred);
     munmap(puller->state, sizeof *puller->state);
     *puller = (struct puller){.end_fd = -1};
+    return !is_barred;
 }

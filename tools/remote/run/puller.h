@@ -6,6 +6,7 @@
 #ifndef WARMPIPE_TOOLS_REMOTE_RUN_PULLER_H
 #define WARMPIPE_TOOLS_REMOTE_RUN_PULLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -31,7 +32,7 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller);
 void puller_forget(const struct puller *puller, bool is_left);
 
 /* Has it answer what was asked, and end; one that takes longer than a program waits for a pull is
- * killed. */
-void puller_end(struct puller *puller);
+ * killed. False: it could not open the remote, and has said so. */
+bool puller_end(struct puller *puller);
 
 #endif
