@@ -399,6 +399,18 @@ TEST_F(RunRemote, ARunAnswersItsOwnAlone)
     EXPECT_FALSE(something_is_asked(folder));
 }
 
+// Who remembers nothing of what was pulled does not write it once more.
+TEST_F(RunRemote, WhatIsThereIsNotTakenTwice)
+{
+    first.run(4, writer());
+    second.run(6, writer());
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    ASSERT_EQ(first.caches().size(), 2u) << "a file and a part";
+    first.more["XDG_STATE_HOME"] = first.folder.path + "/other";
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    EXPECT_EQ(first.caches().size(), 2u);
+}
+
 // What the tool tells the program is no variable that the doctor does not know.
 TEST_F(RunRemote, TheDoctorKnowsWhatTheProgramIsTold)
 {
