@@ -1,48 +1,102 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/blobs/asked.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files/names.h"
+#include "common/files/file.h"
 
-static void asked_name(const char *identity, const char *suffix, char ret_name[NAMES_SIZE])
+static void asked_name(const char *identity, const char *token, char ret_name[NAMES_SIZE])
 {
-    snprintf(ret_name, NAMES_SIZE, "%s%s", identity, suffix);
+    snprintf(ret_name, NAMES_SIZE, "%s.%s" ASKED_SUFFIX, identity, token);
 }
 
-static bool asked_exists(int folder_fd, const char *identity, const char *suffix)
+static bool asked_exists(int folder_fd, const char *name)
 {
-    char name[NAMES_SIZE];
-    asked_name(identity, suffix, name);
     return faccessat(folder_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-bool asked_begin(int folder_fd, const char identity[DIGEST_HEX_SIZE])
+bool asked_serve(int folder_fd, struct file_owned *ret_file)
+{
+    return file_create_owned(folder_fd, ASKED_SERVED_PREFIX, TEMPORARY_SUFFIX, ret_file);
+}
+
+bool asked_is_served(int folder_fd, const char token[UNIQUE_HEX_SIZE])
 {
     char name[NAMES_SIZE];
-    asked_name(identity, ASKED_SUFFIX, name);
-    const int fd = openat(folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    snprintf(name, sizeof name, ASKED_SERVED_PREFIX ".%s" TEMPORARY_SUFFIX, token);
+    const int fd = file_open_abandoned(folder_fd, name);
+    if (fd >= 0) {
+        close(fd);
+        return false;
+    }
+    return errno == EWOULDBLOCK;
+}
+
+bool asked_begin(int folder_fd, const char identity[DIGEST_HEX_SIZE],
+                 const char token[UNIQUE_HEX_SIZE])
+{
+    char name[NAMES_SIZE];
+    struct stat status;
+    asked_name(identity, token, name);
+    const int fd = openat(
+        folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+    const bool is_file = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     if (fd >= 0) {
         close(fd);
     }
-    return fd >= 0;
+    return is_file;
 }
 
-bool asked_is_open(int folder_fd, const char identity[DIGEST_HEX_SIZE])
+bool asked_is_open(int folder_fd, const char identity[DIGEST_HEX_SIZE],
+                   const char token[UNIQUE_HEX_SIZE])
 {
-    return asked_exists(folder_fd, identity, ASKED_SUFFIX);
+    char name[NAMES_SIZE];
+    asked_name(identity, token, name);
+    return asked_exists(folder_fd, name);
 }
 
 bool asked_has_file(int folder_fd, const char identity[DIGEST_HEX_SIZE])
 {
-    return asked_exists(folder_fd, identity, CACHE_SUFFIX);
+    char name[NAMES_SIZE];
+    snprintf(name, sizeof name, "%s" CACHE_SUFFIX, identity);
+    return asked_exists(folder_fd, name);
 }
 
-void asked_answer(int folder_fd, const char identity[DIGEST_HEX_SIZE])
+void asked_remove(int folder_fd, const char identity[DIGEST_HEX_SIZE],
+                  const char token[UNIQUE_HEX_SIZE])
 {
     char name[NAMES_SIZE];
-    asked_name(identity, ASKED_SUFFIX, name);
+    asked_name(identity, token, name);
     unlinkat(folder_fd, name, 0);
+}
+
+void asked_token(const char *name, char ret_token[UNIQUE_HEX_SIZE])
+{
+    memcpy(ret_token, name + DIGEST_HEX_SIZE, UNIQUE_HEX_SIZE - 1);
+    ret_token[UNIQUE_HEX_SIZE - 1] = '\0';
+}
+
+void asked_sweep(int folder_fd)
+{
+    DIR *listing = listing_open(folder_fd, ".");
+    const char *name;
+    while ((name = listing_next(listing))) {
+        char identity[DIGEST_HEX_SIZE];
+        char token[UNIQUE_HEX_SIZE];
+        char of[NAMES_SIZE];
+        if (names_is_temporary(name, of) && strcmp(of, ASKED_SERVED_PREFIX) == 0) {
+            file_sweep_temporary(folder_fd, name);
+        } else if (names_classify(name, identity) == NAME_ASKED) {
+            asked_token(name, token);
+            if (!asked_is_served(folder_fd, token)) {
+                unlinkat(folder_fd, name, 0);
+            }
+        }
+    }
+    listing_close(listing);
 }

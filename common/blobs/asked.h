@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How a process asks the one that has started it, `warmpipe run` with a remote, for the blob of its
- * device: it alone knows the device without asking a driver once more. States of one identity, and
- * the function for each arrow:
+ * device: it alone knows the device without asking a driver once more. Each run answers under a
+ * token of its own, so that runs in one folder do not answer for each other. States of one identity
+ * and token, and the function for each arrow:
  *
  *     1 nobody asks
- *     2 asked      there is an empty file <identity>.asked
+ *     2 asked      there is an empty file <identity>.<token>.asked
  *
  *     1 → 2   vkCreateDevice                                    asked_begin
- *     2 → 1   the blob was taken, or there is none to be had    asked_answer
+ *     2 → 1   the blob was taken, or there is none to be had    asked_remove
+ *     2 → 1   nobody answers any more                           asked_remove
  *
- * Where nobody answers, the file stays until the next who answers does. The folder is the
+ * Whoever answers holds the lock of asked.<token>.tmp (files/file_owned.h). The folder is the
  * program's, opened by the caller. Nothing here logs. Thread-safe. */
 #ifndef WARMPIPE_BLOBS_ASKED_H
 #define WARMPIPE_BLOBS_ASKED_H
@@ -17,20 +19,42 @@
 #include <stdbool.h>
 
 #include "common/base/digest.h"
+#include "common/files/file_owned.h"
+#include "common/files/names.h"
 
-/* Set by whoever answers, for the processes that it starts: the milliseconds that one may wait, a
- * colon, and the absolute path of the folder in which it answers. */
+/* Set by whoever answers, for the processes that it starts: the milliseconds that one may wait, the
+ * token, and the absolute path of the folder in which it answers, with colons between them. */
 #define ASKED_VARIABLE "WARMPIPE_ASK"
 
+/* Nobody waits longer, in milliseconds. */
+#define ASKED_WAIT_LIMIT_MS 3600000
+
+/* Makes the file that tells that somebody answers, under a new token; file.number is the token.
+ * False: see errno. */
+bool asked_serve(int folder_fd, struct file_owned *ret_file);
+
+/* Whether somebody answers under the token. Where the file system has no locks: whether somebody
+ * did. */
+bool asked_is_served(int folder_fd, const char token[UNIQUE_HEX_SIZE]);
+
 /* False: the file cannot be made. */
-bool asked_begin(int folder_fd, const char identity[DIGEST_HEX_SIZE]);
+bool asked_begin(int folder_fd, const char identity[DIGEST_HEX_SIZE],
+                 const char token[UNIQUE_HEX_SIZE]);
 
 /* Whether there is no answer yet. */
-bool asked_is_open(int folder_fd, const char identity[DIGEST_HEX_SIZE]);
+bool asked_is_open(int folder_fd, const char identity[DIGEST_HEX_SIZE],
+                   const char token[UNIQUE_HEX_SIZE]);
 
 /* Whether the cache file is there, which need not be waited for. */
 bool asked_has_file(int folder_fd, const char identity[DIGEST_HEX_SIZE]);
 
-void asked_answer(int folder_fd, const char identity[DIGEST_HEX_SIZE]);
+void asked_remove(int folder_fd, const char identity[DIGEST_HEX_SIZE],
+                  const char token[UNIQUE_HEX_SIZE]);
+
+/* The token in a name that names_classify calls NAME_ASKED. */
+void asked_token(const char *name, char ret_token[UNIQUE_HEX_SIZE]);
+
+/* Removes what runs that are dead have left. */
+void asked_sweep(int folder_fd);
 
 #endif

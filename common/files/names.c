@@ -236,22 +236,22 @@ enum name_kind names_classify(const char *name, char ret_identity[DIGEST_HEX_SIZ
     char of[NAMES_SIZE];
     if (names_is_temporary(name, of)) {
         char identity[DIGEST_HEX_SIZE];
-        const bool ours = strcmp(of, PROGRAM_FILE_NAME) == 0 ||
-                          names_classify(of, identity) == NAME_CACHE ||
-                          names_classify(of, identity) == NAME_PART;
+        const bool ours =
+            strcmp(of, PROGRAM_FILE_NAME) == 0 || strcmp(of, ASKED_SERVED_PREFIX) == 0 ||
+            names_classify(of, identity) == NAME_CACHE || names_classify(of, identity) == NAME_PART;
         return ours ? NAME_TEMPORARY : NAME_FOREIGN;
     }
     if (!names_is_hex(name, IDENTITY_DIGITS)) {
         return NAME_FOREIGN;
     }
     const char *rest = name + IDENTITY_DIGITS;
-    enum name_kind kind = strcmp(rest, CACHE_SUFFIX) == 0      ? NAME_CACHE
-                          : strcmp(rest, LOCK_SUFFIX) == 0     ? NAME_LOCK
-                          : strcmp(rest, LOADING_SUFFIX) == 0  ? NAME_LOADING
-                          : strcmp(rest, WANTED_SUFFIX) == 0   ? NAME_WANTED
-                          : strcmp(rest, ASKED_SUFFIX) == 0    ? NAME_ASKED
-                          : names_is_random(rest, PART_SUFFIX) ? NAME_PART
-                                                               : NAME_FOREIGN;
+    enum name_kind kind = strcmp(rest, CACHE_SUFFIX) == 0       ? NAME_CACHE
+                          : strcmp(rest, LOCK_SUFFIX) == 0      ? NAME_LOCK
+                          : strcmp(rest, LOADING_SUFFIX) == 0   ? NAME_LOADING
+                          : strcmp(rest, WANTED_SUFFIX) == 0    ? NAME_WANTED
+                          : names_is_random(rest, ASKED_SUFFIX) ? NAME_ASKED
+                          : names_is_random(rest, PART_SUFFIX)  ? NAME_PART
+                                                                : NAME_FOREIGN;
     if (kind != NAME_FOREIGN) {
         memcpy(ret_identity, name, IDENTITY_DIGITS);
         ret_identity[IDENTITY_DIGITS] = '\0';

@@ -51,15 +51,16 @@ bool names_is_app(const char *name);
 
 /* Files in a program's folder. */
 
-#define CACHE_SUFFIX      ".wpcache"
-#define PART_SUFFIX       ".part"
-#define LOCK_SUFFIX       ".lock"
-#define LOADING_SUFFIX    ".loading"
-#define WANTED_SUFFIX     ".wanted"
-#define ASKED_SUFFIX      ".asked"
-#define TEMPORARY_SUFFIX  ".tmp"
-#define PROGRAM_FILE_NAME "program.json"
-#define QUARANTINE_FOLDER "quarantine"
+#define CACHE_SUFFIX        ".wpcache"
+#define PART_SUFFIX         ".part"
+#define LOCK_SUFFIX         ".lock"
+#define LOADING_SUFFIX      ".loading"
+#define WANTED_SUFFIX       ".wanted"
+#define ASKED_SUFFIX        ".asked"
+#define ASKED_SERVED_PREFIX "asked"
+#define TEMPORARY_SUFFIX    ".tmp"
+#define PROGRAM_FILE_NAME   "program.json"
+#define QUARANTINE_FOLDER   "quarantine"
 
 enum name_kind {
     NAME_FOREIGN,
@@ -68,8 +69,9 @@ enum name_kind {
     NAME_LOCK,     /* <identity>.lock */
     NAME_LOADING,  /* <identity>.loading, a folder */
     NAME_WANTED,   /* <identity>.wanted, empty */
-    NAME_ASKED,    /* <identity>.asked, empty */
-    NAME_TEMPORARY /* <name>.<random>.tmp, of a cache, a part or program.json */
+    NAME_ASKED,    /* <identity>.<random>.asked, empty */
+    NAME_TEMPORARY /* <name>.<random>.tmp, of a cache, a part or program.json; or
+                      asked.<random>.tmp */
 };
 
 /* Bytes for the longest name of our files, its terminating zero included. */

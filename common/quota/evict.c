@@ -75,6 +75,19 @@ static void remove_loading_folder(int directory_fd, const char *name)
     }
 }
 
+static void remove_asked(int directory_fd, const char *identity)
+{
+    DIR *listing = listing_open(directory_fd, ".");
+    const char *name;
+    while ((name = listing_next(listing))) {
+        char found[DIGEST_HEX_SIZE];
+        if (names_classify(name, found) == NAME_ASKED && strcmp(found, identity) == 0) {
+            remove_own_file(directory_fd, name);
+        }
+    }
+    listing_close(listing);
+}
+
 bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int64_t last_use,
                     uint64_t *ret_bytes)
 {
@@ -82,12 +95,10 @@ bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int6
     char loading[NAME_SIZE];
     char lock[NAME_SIZE];
     char wanted[NAME_SIZE];
-    char asked[NAME_SIZE];
     snprintf(cache, sizeof cache, "%s%s", identity, CACHE_SUFFIX);
     snprintf(loading, sizeof loading, "%s%s", identity, LOADING_SUFFIX);
     snprintf(lock, sizeof lock, "%s%s", identity, LOCK_SUFFIX);
     snprintf(wanted, sizeof wanted, "%s%s", identity, WANTED_SUFFIX);
-    snprintf(asked, sizeof asked, "%s%s", identity, ASKED_SUFFIX);
     int lock_fd;
     if (file_lock(directory_fd, lock, 0, &lock_fd) != STATUS_ok) {
         return false;
@@ -104,7 +115,7 @@ bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int6
         }
         remove_loading_folder(directory_fd, loading);
         remove_own_file(directory_fd, wanted);
-        remove_own_file(directory_fd, asked);
+        remove_asked(directory_fd, identity);
         remove_own_file(directory_fd, lock);
         *ret_bytes = bytes;
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/cache/cache_load.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,9 +27,6 @@
 /* Pauses between two looks for the answer: a remote nearby takes a few milliseconds. */
 #define PULL_FIRST_POLL_NS (CLOCK_MS / 4)
 #define PULL_LAST_POLL_NS  (8 * CLOCK_MS)
-
-/* Longer waits are nobody's. */
-#define PULL_WAIT_LIMIT_MS 3600000
 
 void cache_load_init(struct cache_load *load, struct cache_writer *writer,
                      struct worker_client *client)
@@ -103,7 +99,8 @@ void cache_load_work_watch(struct cache_load *load)
 /* The blob that another machine has. */
 
 /* 0: nobody answers in this folder. */
-static uint64_t cache_load_pull_wait_ms(const struct cache_setup *setup)
+static uint64_t cache_load_pull_wait_ms(const struct cache_setup *setup,
+                                        char ret_token[UNIQUE_HEX_SIZE])
 {
     const char *text = config_environment(ASKED_VARIABLE);
     const size_t root_length = strlen(setup->config->root);
@@ -111,21 +108,32 @@ static uint64_t cache_load_pull_wait_ms(const struct cache_setup *setup)
     if (!text || text[0] < '0' || text[0] > '9') {
         return 0;
     }
-    errno = 0;
     const unsigned long long wait_ms = strtoull(text, &end, 10);
-    const bool is_here = *end == ':' && strncmp(end + 1, setup->config->root, root_length) == 0 &&
-                         end[1 + root_length] == '/' &&
-                         strcmp(end + 2 + root_length, setup->app) == 0;
-    return !is_here || errno || wait_ms > PULL_WAIT_LIMIT_MS ? 0 : wait_ms;
+    if (*end != ':' || !names_is_hex(end + 1, UNIQUE_HEX_SIZE - 1) || end[UNIQUE_HEX_SIZE] != ':') {
+        return 0;
+    }
+    const char *folder = end + UNIQUE_HEX_SIZE + 1;
+    memcpy(ret_token, end + 1, UNIQUE_HEX_SIZE - 1);
+    ret_token[UNIQUE_HEX_SIZE - 1] = '\0';
+    const bool is_here = strncmp(folder, setup->config->root, root_length) == 0 &&
+                         folder[root_length] == '/' &&
+                         strcmp(folder + root_length + 1, setup->app) == 0;
+    return !is_here ? 0 : wait_ms < ASKED_WAIT_LIMIT_MS ? wait_ms : ASKED_WAIT_LIMIT_MS;
 }
 
-/* False: there is no answer. */
-static bool cache_load_wait_for_pull(int folder_fd, const char *identity, uint64_t wait_ms)
+/* False: there is no answer, and there will be none for another device. */
+static bool cache_load_wait_for_pull(int folder_fd, const char *identity, const char *token,
+                                     uint64_t wait_ms)
 {
     const uint64_t until_ns = clock_now_ns() + wait_ms * CLOCK_MS;
     uint64_t poll_ns = PULL_FIRST_POLL_NS;
-    while (asked_is_open(folder_fd, identity)) {
+    while (asked_is_open(folder_fd, identity, token)) {
+        if (!asked_is_served(folder_fd, token)) {
+            asked_remove(folder_fd, identity, token);
+            return false;
+        }
         if (clock_now_ns() >= until_ns) {
+            log_info("nothing was pulled within %llu ms", (unsigned long long)wait_ms);
             return false;
         }
         const struct timespec pause = clock_timespec(poll_ns);
@@ -139,18 +147,20 @@ void cache_load_await_pull(struct cache_load *load)
 {
     static atomic_bool nobody_answers;
     const struct cache_setup *setup = load->writer->setup;
-    const uint64_t wait_ms = load->writer->saves ? cache_load_pull_wait_ms(setup) : 0;
     char hex[DIGEST_HEX_SIZE];
+    char token[UNIQUE_HEX_SIZE];
+    const uint64_t wait_ms = load->writer->saves ? cache_load_pull_wait_ms(setup, token) : 0;
     int folder_fd;
     if (wait_ms == 0 || atomic_load(&nobody_answers) ||
         file_open_directory(setup->config->root, setup->app, true, &folder_fd) != STATUS_ok) {
         return;
     }
     digest_format(identity_digest(load->writer->report->identity), hex);
-    if (asked_begin(folder_fd, hex) && !asked_has_file(folder_fd, hex) &&
-        !cache_load_wait_for_pull(folder_fd, hex, wait_ms)) {
+    if (!asked_is_served(folder_fd, token)) {
         atomic_store(&nobody_answers, true);
-        log_info("nothing was pulled within %llu ms", (unsigned long long)wait_ms);
+    } else if (asked_begin(folder_fd, hex, token) && !asked_has_file(folder_fd, hex) &&
+               !cache_load_wait_for_pull(folder_fd, hex, token, wait_ms)) {
+        atomic_store(&nobody_answers, true);
     }
     close(folder_fd);
 }

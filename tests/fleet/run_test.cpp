@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // run --remote and sync: what happens around a program, with a real one under the layer.
 #include <csignal>
+#include <fcntl.h>
+#include <sys/file.h>
 
 #include "fleet.h"
 
@@ -173,6 +175,10 @@ TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
 #endif
     expect_line({"--remote", "gopher://x"}, "(remote_bad_url)");
     expect_line({"--remote", place->url, "--public-key", "/no/such/key"}, "/no/such/key");
+    expect_line({"--remote", place->url, "--secret-key", "/no/such/key"}, "/no/such/key");
+    std::vector<std::string> options = reader();
+    options.insert(options.end(), {"--state", keys.open + "/state"});
+    expect_line(options, "--state " + keys.open + "/state: ");
     const ToolResult result = first.tool({"run", "--remote", place->url, "--", "/bin/true"});
     EXPECT_EQ(result.exit_status, 0);
     EXPECT_TRUE(contains(result.err, "--app NAME")) << result.err;
@@ -202,24 +208,233 @@ TEST_F(RunRemote, TheProgramAsksForItsDevice)
     }
 }
 
-// Who would have pulled has died: the program goes on when its wait is over, and waits once.
+// The puller, as the program's shell sees it.
+const std::string the_puller =
+    "$(cat /proc/$PPID/task/$PPID/children | tr ' ' '\n' | grep -v \"^$$\\$\")";
+
+const std::string the_program = PIPELINES_CLIENT " --graphics 0 --compute 4";
+
+bool something_is_asked(const std::string &folder)
+{
+    for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+        const std::string name = entry.path().filename();
+        if (entry.path().extension() == ".asked" || name.compare(0, 6, "asked.") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Who would have pulled does nothing: the program goes on when its wait is over, and waits once.
 TEST_F(RunRemote, AProgramWaitsNoLongerThanWasSet)
 {
     first.run(4, writer());
-    const std::string kill =
-        "kill -KILL $(cat /proc/$PPID/task/$PPID/children | tr ' ' '\n' | grep -v \"^$$\\$\"); ";
-    const std::string program = PIPELINES_CLIENT " --graphics 0 --compute 4; ";
     const auto start = std::chrono::steady_clock::now();
-    const ToolResult result = second.tool({"run", "--dir", second.root, "--app", "demo", "--remote",
-                                           place->url, "--public-key", keys.open, "--remote-wait",
-                                           "1500ms", "--", "/bin/sh", "-c", kill + program});
+    const ToolResult result =
+        second.tool({"run", "--dir", second.root, "--app", "demo", "--remote", place->url,
+                     "--public-key", keys.open, "--remote-wait", "1500ms", "--", "/bin/sh", "-c",
+                     "kill -STOP " + the_puller + "; " + the_program});
     EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(1500));
     EXPECT_TRUE(contains(result.err, " 0 hits, 4 misses")) << result.err;
-    // What it asked for is answered by the next.
-    EXPECT_TRUE(contains(second.run(4, reader()), " 4 hits, 0 misses"));
-    for (const auto &entry : std::filesystem::directory_iterator(second.root + "/demo")) {
-        EXPECT_NE(entry.path().extension(), ".asked") << "it was not answered";
+    EXPECT_FALSE(something_is_asked(second.root + "/demo"));
+}
+
+// Who would have pulled is dead, or the folder was cleared: nobody is waited for.
+TEST_F(RunRemote, NobodyWaitsWhereNobodyAnswers)
+{
+    first.run(4, writer());
+    for (const std::string &before :
+         {"kill -KILL " + the_puller, "rm -r " + second.root + "/demo"}) {
+        std::vector<std::string> words = {"run", "--dir", second.root, "--app", "demo"};
+        for (const std::string &word : reader()) {
+            words.push_back(word);
+        }
+        words.insert(words.end(), {"--remote-wait", "300s", "--", "/bin/sh", "-c",
+                                   before + "; WARMPIPE_LOG=info " + the_program});
+        const ToolResult result = second.tool(words);
+        EXPECT_TRUE(contains(result.err, " 0 hits, 4 misses")) << result.err;
+        EXPECT_FALSE(contains(result.err, "nothing was pulled")) << result.err;
+        EXPECT_FALSE(something_is_asked(second.root + "/demo"));
+        std::filesystem::remove_all(second.root);
     }
+}
+
+// Launchers start the program and end.
+TEST_F(RunRemote, AProgramThatOutlivesTheToolAsksNobody)
+{
+    const std::string done = second.folder.path + "/done";
+    ASSERT_EQ(second
+                  .tool({"run", "--dir", second.root, "--app", "demo", "--remote",
+                         "file:///no/such/folder", "--public-key", keys.open, "--remote-wait",
+                         "300s", "--quiet", "--", "/bin/sh", "-c",
+                         "tool=$PPID; (while kill -0 $tool; do sleep 0.02; done; " + the_program +
+                             "; echo > " + done + ") >/dev/null 2>&1 & exit 0"})
+                  .exit_status,
+              0);
+    while (!std::filesystem::exists(done)) {
+        usleep(10000);
+    }
+    EXPECT_EQ(second.caches().size(), 1u);
+    EXPECT_FALSE(something_is_asked(second.root + "/demo"));
+}
+
+// A program that runs longer than one waits for the remote is no timeout.
+TEST_F(RunRemote, NothingIsSaidOfAProgramThatRunsLong)
+{
+    first.run(4, writer());
+    const ToolResult result = second.tool({"run", "--dir", second.root, "--app", "demo", "--remote",
+                                           place->url, "--public-key", keys.open, "--remote-wait",
+                                           "50ms", "--quiet", "--", "/bin/sleep", "0.2"});
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(result.exit_status, 0);
+}
+
+// More than an hour is an hour, not nothing.
+TEST_F(RunRemote, ALongWaitIsAWait)
+{
+    first.run(4, writer());
+    std::vector<std::string> options = reader();
+    options.insert(options.end(), {"--lease-wait", "2h", "--remote-wait", "2h"});
+    EXPECT_TRUE(contains(second.run(4, options), " 4 hits, 0 misses"));
+}
+
+// Where the standard streams are closed, no file of the tool's takes their place: messages would be
+// written into it.
+TEST_F(RunRemote, NoFileIsTakenForAClosedStream)
+{
+    const std::string done = second.folder.path + "/done";
+    const ToolResult result = run_program(
+        {"/bin/sh", "-c",
+         "exec " WARMPIPE_TOOL " run --quiet --dir " + second.root + " --app demo --remote " +
+             place->url + " --public-key /no/such/key -- /bin/sh -c '" + the_program + "; cat " +
+             second.root + "/demo/asked.*.tmp > " + done + "' >&- 2>&-"},
+        second.environment());
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_EQ(second.caches().size(), 1u);
+    EXPECT_EQ(read_file(done), "");
+}
+
+const std::string held_lease = "warmpipe lease v1 0123456789abcdef 600\n";
+
+// A device whose cache is at the remote does not wait for another one's lease.
+TEST_F(RunRemote, WhoWaitsForALeaseKeepsNobodyElse)
+{
+    first.run(4, writer());
+    const std::string ours = first.caches().at(0).substr(0, 32);
+    first.more["WPTEST_ICD_DRIVER_VERSION"] = "2";
+    first.run(4, writer());
+    std::filesystem::remove(place->data + "/v1/head/demo/" + ours);
+    std::filesystem::create_directories(place->data + "/v1/lease/demo");
+    write_file(place->data + "/v1/lease/demo/" + ours, held_lease);
+    std::vector<std::string> words = {"run", "--dir", second.root, "--app", "demo"};
+    for (const std::string &word : reader()) {
+        words.push_back(word);
+    }
+    const std::string lease = place->data + "/v1/lease/demo/" + ours;
+    const std::string waits = second.folder.path + "/waits";
+    words.insert(words.end(), {"--lease-wait", "300s", "--", "/bin/sh", "-c",
+                               the_program + " 2>/dev/null & while ! ls " + second.root +
+                                   "/demo/*.asked; do sleep 0.02; done >/dev/null 2>&1; "
+                                   "WPTEST_ICD_DRIVER_VERSION=2 " +
+                                   the_program + "; ls " + second.root + "/demo/*.asked > " +
+                                   waits + "; rm " + lease + "; wait"});
+    const ToolResult result = second.tool(words);
+    EXPECT_TRUE(contains(result.err, " 4 hits, 0 misses")) << result.err;
+    EXPECT_TRUE(contains(read_file(waits), ours)) << "it was to wait meanwhile";
+    EXPECT_EQ(second.caches().size(), 2u);
+}
+
+// A program that is ended while it waits for a lease ends the tool.
+TEST_F(RunRemote, ASignalEndsTheWaitForALease)
+{
+    first.run(4, writer());
+    const std::string head = place->data + "/v1/head/demo";
+    std::string identity;
+    for (const auto &entry : std::filesystem::directory_iterator(head)) {
+        const std::string name = entry.path().filename();
+        identity = name == "recipes" ? identity : name;
+    }
+    std::filesystem::remove_all(head);
+    std::filesystem::create_directories(place->data + "/v1/lease/demo");
+    write_file(place->data + "/v1/lease/demo/" + identity, held_lease);
+    std::vector<std::string> words = {"run", "--quiet", "--dir", second.root, "--app", "demo"};
+    for (const std::string &word : reader()) {
+        words.push_back(word);
+    }
+    // The program is ended when it has asked.
+    words.insert(words.end(),
+                 {"--lease-wait", "100s", "--", "/bin/sh", "-c",
+                  the_program + " & until ls " + second.root +
+                      "/demo/*.asked; do sleep 0.02; done >/dev/null 2>&1; kill -TERM $!; wait; "
+                      "kill -TERM $$"});
+    const auto start = std::chrono::steady_clock::now();
+    const ToolResult result = second.tool(words);
+    EXPECT_EQ(result.exit_status, 128 + SIGTERM);
+    EXPECT_FALSE(contains(result.err, "remote_timeout")) << result.err;
+    EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+    EXPECT_FALSE(something_is_asked(second.root + "/demo"));
+}
+
+// Another run in the folder answers for its own programs, and takes away what dead runs have left.
+TEST_F(RunRemote, ARunAnswersItsOwnAlone)
+{
+    first.run(4, writer());
+    second.run(1);
+    const std::string folder = second.root + "/demo/";
+    const std::string identity = second.caches().at(0).substr(0, 32);
+    const std::string left = folder + identity + ".fedcba9876543210.asked";
+    const std::string others = folder + identity + ".0123456789abcdef.asked";
+    const std::string served = folder + "asked.0123456789abcdef.tmp";
+    write_file(left, "");
+    write_file(others, "");
+    write_file(served, "");
+    const int fd = open(served.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(flock(fd, LOCK_EX), 0);
+    second.run(4, reader());
+    EXPECT_FALSE(std::filesystem::exists(left));
+    EXPECT_TRUE(std::filesystem::exists(others));
+    EXPECT_TRUE(std::filesystem::exists(served));
+    close(fd);
+    second.run(4, reader());
+    EXPECT_FALSE(something_is_asked(folder));
+}
+
+// Who remembers nothing of what was pulled does not write it once more.
+TEST_F(RunRemote, WhatIsThereIsNotTakenTwice)
+{
+    first.run(4, writer());
+    second.run(6, writer());
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    ASSERT_EQ(first.caches().size(), 2u) << "a file and a part";
+    first.more["XDG_STATE_HOME"] = first.folder.path + "/other";
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
+    EXPECT_EQ(first.caches().size(), 2u);
+}
+
+// What the tool tells the program is no variable that the doctor does not know.
+TEST_F(RunRemote, TheDoctorKnowsWhatTheProgramIsTold)
+{
+    const ToolResult result =
+        first.tool({"run", "--dir", first.root, "--app", "demo", "--remote", place->url,
+                    "--public-key", keys.open, "--", WARMPIPE_TOOL, "doctor"});
+    EXPECT_TRUE(contains(result.out, "WARMPIPE_ASK=")) << result.out;
+    EXPECT_FALSE(contains(result.out, "unknown variable")) << result.out;
+}
+
+// A file of the name that is none is not opened, which could take for ever.
+TEST_F(RunRemote, APipeInTheNameOfAQuestionIsNotWaitedFor)
+{
+    first.run(4, writer());
+    const std::string pipe =
+        second.root + "/demo/" + first.caches().at(0).substr(0, 32) + ".$TOKEN.asked";
+    const ToolResult result =
+        second.tool({"run", "--dir", second.root, "--app", "demo", "--remote", place->url,
+                     "--public-key", keys.open, "--remote-wait", "300s", "--", "/bin/sh", "-c",
+                     "PULLER=" + the_puller +
+                         "; kill -STOP $PULLER; TOKEN=${WARMPIPE_ASK#*:}; "
+                         "TOKEN=${TOKEN%%:*}; mkfifo " +
+                         pipe + "; " + the_program + "; rm " + pipe + "; kill -CONT $PULLER"});
+    EXPECT_TRUE(contains(result.err, "4 misses")) << result.err;
 }
 
 // What kills the program in its driver is put away at once, told to the others by who can push, and

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/text.h"
@@ -16,10 +17,7 @@ static const char *const our_variables[] = {
 #define SETTING(id, kind, from, name, ...) name,
 #include "common/settings/settings.def"
 #undef SETTING
-    "WARMPIPE_ENABLE",
-    "WARMPIPE_DISABLE",
-    "WARMPIPE_REMOTE",
-    "WARMPIPE_REMOTE_KEY",
+    "WARMPIPE_ENABLE", "WARMPIPE_DISABLE", "WARMPIPE_REMOTE", "WARMPIPE_REMOTE_KEY", "WARMPIPE_ASK",
 };
 
 #define OUR_COUNT (sizeof our_variables / sizeof *our_variables)
@@ -97,8 +95,9 @@ static const char *variables_written_file(const struct config *config, const cha
 /* Whether the file could be opened for writing, in its folder if it is not there. */
 static bool variables_can_write(const char *path)
 {
-    if (access(path, F_OK) == 0) {
-        return access(path, W_OK) == 0;
+    struct stat status;
+    if (stat(path, &status) == 0) {
+        return !S_ISDIR(status.st_mode) && access(path, W_OK) == 0;
     }
     char *folder = strdup(path);
     char *slash = folder ? strrchr(folder, '/') : NULL;

@@ -167,6 +167,47 @@ bool local_on_trial(const char *root, const char *app, const char *identity_hex,
     return is;
 }
 
+/* Whether the file of that name is whole and holds the same driver data. */
+static bool local_is_same(int folder_fd, const char *identity_hex, const char *name,
+                          const struct envelope *envelope, const char *payload)
+{
+    uint8_t head[ENVELOPE_HEADER_SIZE];
+    size_t size;
+    uint64_t file_size;
+    struct envelope found;
+    struct local_blob blob = {0};
+    /* The header tells most apart. */
+    const bool is_same =
+        file_read_head(folder_fd, name, head, sizeof head, &size, &file_size) == STATUS_ok &&
+        envelope_validate_header(head, size, file_size, NULL, &found) == STATUS_ok &&
+        found.blob_size == envelope->blob_size &&
+        digest_equal(found.blob_digest, envelope->blob_digest) &&
+        local_read_part(folder_fd, identity_hex, name, &blob) == STATUS_ok &&
+        strcmp(blob.payload, payload) == 0;
+    local_blob_free(&blob);
+    return is_same;
+}
+
+/* Whether the file or a part holds it: another process may have taken it meanwhile. */
+static bool local_has_payload(const char *root, const char *app, const char *identity_hex,
+                              const struct envelope *envelope, const char *payload)
+{
+    int folder_fd;
+    struct parts parts = {0};
+    char name[PART_NAME_SIZE];
+    if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
+        return false;
+    }
+    local_file_name(identity_hex, name);
+    bool found = local_is_same(folder_fd, identity_hex, name, envelope, payload);
+    parts_list(folder_fd, identity_hex, &parts);
+    for (size_t i = 0; i < parts.count && !found; i++) {
+        found = local_is_same(folder_fd, identity_hex, parts.names[i], envelope, payload);
+    }
+    close(folder_fd);
+    return found;
+}
+
 enum status local_take(const char *root, const char *app, const char *identity_hex,
                        const char *payload, const uint8_t *data, size_t size)
 {
@@ -184,6 +225,9 @@ enum status local_take(const char *root, const char *app, const char *identity_h
     object_name(envelope.blob, envelope.blob_size, found);
     if (strcmp(found, payload) != 0) {
         return STATUS_remote_bad_object;
+    }
+    if (local_has_payload(root, app, identity_hex, &envelope, payload)) {
+        return STATUS_ok;
     }
     const struct store_options options = {
         .root = root, .app = app, .max_blob = OBJECT_LIMIT, .pulled = payload};

@@ -49,7 +49,8 @@ bool local_on_trial(const char *root, const char *app, const char *identity_hex,
                     uint64_t generation, struct trial *ret_trial);
 
 /* Takes a file from elsewhere: every check of the envelope, this very identity and payload; then
- * the store writes it, in place of no file or as a part beside one. */
+ * the store writes it, in place of no file or as a part beside one. Where the file or a part holds
+ * the same already, there is nothing to do. */
 enum status local_take(const char *root, const char *app, const char *identity_hex,
                        const char *payload, const uint8_t *data, size_t size);
 

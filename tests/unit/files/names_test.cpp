@@ -29,7 +29,8 @@ TEST(Names, KnowsOurs)
     expect_kind(identity + ".lock", NAME_LOCK);
     expect_kind(identity + ".loading", NAME_LOADING);
     expect_kind(identity + ".wanted", NAME_WANTED);
-    expect_kind(identity + ".asked", NAME_ASKED);
+    expect_kind(identity + "." + random_number + ".asked", NAME_ASKED);
+    expect_kind("asked." + random_number + ".tmp", NAME_TEMPORARY);
     expect_kind(identity + ".wpcache." + random_number + ".tmp", NAME_TEMPORARY);
     expect_kind(identity + "." + random_number + ".part." + random_number + ".tmp", NAME_TEMPORARY);
     expect_kind("program.json." + random_number + ".tmp", NAME_TEMPORARY);
@@ -54,6 +55,7 @@ TEST(Names, KnowsNothingElse)
              upper + ".wpcache",
              "g" + identity.substr(1) + ".lock",
              identity + ".part",
+             identity + ".asked",
              identity + "." + random_number.substr(1) + ".part",
              identity + "." + random_number + "0.part",
              identity + random_number + ".part",

@@ -47,7 +47,7 @@ TEST_F(Folder, EvictsOnlyWhatWasNotUsedMeanwhile)
     EXPECT_FALSE(evict_identity(fd, id('a').c_str(), ago(8 * day), &bytes)) << "a new load";
     root.set_age("app/" + id('a') + ".loading", 9 * day);
     root.add("app/" + id('a') + ".wanted", 0, 0);
-    root.add("app/" + id('a') + ".asked", 0, 0);
+    root.add("app/" + id('a') + "." + random_number + ".asked", 0, 0);
     EXPECT_TRUE(evict_identity(fd, id('a').c_str(), ago(8 * day), &bytes));
     EXPECT_EQ(bytes, 1010u);
     EXPECT_TRUE(root.names("app").empty());

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,64 +28,144 @@
 /* Poll interval of the folder where the kernel does not tell of changes, milliseconds. */
 #define PULLER_POLL_MS 20
 
+/* A pull that nobody waits for takes this long at most, milliseconds. */
+#define PULLER_BACKGROUND_MS 60000
+
+/* Longest request of one look at a lease, milliseconds: others may ask meanwhile. */
+#define PULLER_LOOK_MS 2000
+
+/* Shortest wait for the process once the program has ended, milliseconds. */
+#define PULLER_END_MS 200
+
+/* What it shows its parent. */
+struct puller_state {
+    atomic_bool is_told;   /* it has said what failed */
+    atomic_bool is_asking; /* it waits for the remote */
+    atomic_bool is_barred; /* it could not open the remote, and has said so */
+};
+
+/* In nanoseconds, no longer than anybody waits. */
+static uint64_t puller_ns(uint64_t ms)
+{
+    return (ms < ASKED_WAIT_LIMIT_MS ? ms : ASKED_WAIT_LIMIT_MS) * CLOCK_MS;
+}
+
 /* The process. */
+
+/* A device that waits for another machine's lease. */
+struct puller_waiter {
+    char hex[DIGEST_HEX_SIZE];
+    uint64_t until_ns;
+};
 
 struct puller_work {
     const struct run_remote *run;
     struct session session; /* root NULL: the remote could not be opened */
     struct local_identities answered;
+    struct puller_waiter waiters[LOCAL_IDENTITIES];
+    size_t waiter_count;
+    uint64_t look_ns; /* when the leases are looked at next */
     bool has_recipes; /* they were asked for */
-    atomic_bool *is_told;
+    struct puller_state *state;
     int folder_fd;
+    char token[UNIQUE_HEX_SIZE];
 };
 
-/* For a device that has no blob: until this run has the lease, there is a blob, or time is over. A
- * run without the lease pulls again after each poll. */
-static void puller_wait_for_lease(struct puller_work *work, const char *hex)
+static void puller_begin_request(struct puller_work *work, uint64_t limit_ns)
+{
+    struct remote *remote = &work->session.remote;
+    remote->gone = false;
+    remote->failed = false;
+    remote->engine->deadline_ns = clock_now_ns() + limit_ns;
+    atomic_store(&work->state->is_asking, true);
+}
+
+static void puller_end_request(struct puller_work *work)
+{
+    if (work->session.remote.failed) {
+        atomic_store(&work->state->is_told, true);
+    }
+    atomic_store(&work->state->is_asking, false);
+}
+
+/* A device that has no blob waits until this run has the lease, there is a blob, or time is over: a
+ * run without the lease pulls again at each look. Whether it waits on. */
+static bool puller_look_at_lease(struct puller_work *work, const struct puller_waiter *waiter)
 {
     const struct run_remote *run = work->run;
     struct remote *remote = &work->session.remote;
-    const uint64_t until_ns = clock_now_ns() + run->lease_wait_ms * CLOCK_MS;
-    remote->engine->deadline_ns = until_ns;
-    while (!remote->gone) {
-        const enum lease_state state = lease_try(remote, run->leases, run->app, hex);
-        /* Also after it is taken: the holder before us may just have pushed. */
-        if (pull_blob(&work->session, run->app, hex) || remote->failed || state == LEASE_OURS ||
-            state == LEASE_UNKNOWN || state == LEASE_FREE || clock_now_ns() >= until_ns) {
-            return;
-        }
-        const struct timespec pause = clock_timespec(
-            (PULLER_LEASE_POLL_MS / 2 + unique_draw() % PULLER_LEASE_POLL_MS) * CLOCK_MS);
-        nanosleep(&pause, NULL);
-    }
+    const uint64_t now_ns = clock_now_ns();
+    const uint64_t left_ns = waiter->until_ns > now_ns ? waiter->until_ns - now_ns : 0;
+    const uint64_t look_ns = puller_ns(PULLER_LOOK_MS);
+    puller_begin_request(work, left_ns < look_ns ? left_ns : look_ns);
+    const enum lease_state state = lease_try(remote, run->leases, run->app, waiter->hex);
+    /* Also after it is taken: the holder before us may just have pushed. */
+    const bool has_blob = pull_blob(&work->session, run->app, waiter->hex);
+    puller_end_request(work);
+    return !has_blob && !remote->failed && state == LEASE_HELD && clock_now_ns() < waiter->until_ns;
 }
 
-static void puller_pull(struct puller_work *work, const char *hex)
+static void puller_look_at_leases(struct puller_work *work)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < work->waiter_count; i++) {
+        const struct puller_waiter waiter = work->waiters[i];
+        if (puller_look_at_lease(work, &waiter)) {
+            work->waiters[kept++] = waiter;
+        } else {
+            asked_remove(work->folder_fd, waiter.hex, work->token);
+        }
+    }
+    work->waiter_count = kept;
+    work->look_ns = clock_now_ns() +
+                    (PULLER_LEASE_POLL_MS / 2 + unique_draw() % PULLER_LEASE_POLL_MS) * CLOCK_MS;
+}
+
+/* Whether the device waits for a lease from now on. */
+static bool puller_pull(struct puller_work *work, const char *hex)
 {
     struct session *session = &work->session;
     const struct run_remote *run = work->run;
-    /* It gives up a little before the program does, and says what it waited for. */
-    session->remote.engine->deadline_ns = clock_now_ns() + run->wait_ms * CLOCK_MS * 9 / 10;
+    /* Where the program waits, it gives up a little before that, and says what it waited for. */
+    const uint64_t limit_ns = asked_has_file(work->folder_fd, hex)
+                                  ? puller_ns(PULLER_BACKGROUND_MS)
+                                  : puller_ns(run->wait_ms) / 10 * 9;
+    puller_begin_request(work, limit_ns);
     const bool has_blob = pull_blob(session, run->app, hex);
     if (!has_blob && !session->remote.gone && !work->has_recipes) {
         work->has_recipes = true;
         pull_recipes(session, run->app);
     }
-    if (!has_blob && run->leases) {
-        puller_wait_for_lease(work, hex);
+    puller_end_request(work);
+    return !has_blob && !session->remote.gone && run->leases;
+}
+
+static bool puller_has_waiter(const struct puller_work *work, const char *hex)
+{
+    for (size_t i = 0; i < work->waiter_count; i++) {
+        if (strcmp(work->waiters[i].hex, hex) == 0) {
+            return true;
+        }
     }
+    return false;
 }
 
 /* A remote is asked once for each device. */
 static void puller_answer(struct puller_work *work, const char *hex)
 {
     const size_t before = work->answered.count;
-    local_identities_add(&work->answered, hex);
-    if (work->session.root && work->answered.count > before && !work->session.remote.gone) {
-        puller_pull(work, hex);
-        atomic_store(work->is_told, work->session.remote.failed);
+    if (puller_has_waiter(work, hex)) {
+        return;
     }
-    asked_answer(work->folder_fd, hex);
+    local_identities_add(&work->answered, hex);
+    if (work->session.root && work->answered.count > before && puller_pull(work, hex)) {
+        struct puller_waiter *waiter = &work->waiters[work->waiter_count++];
+        snprintf(waiter->hex, sizeof waiter->hex, "%s", hex);
+        waiter->until_ns = clock_now_ns() + puller_ns(work->run->lease_wait_ms);
+        work->look_ns = 0;
+    } else {
+        asked_remove(work->folder_fd, hex, work->token);
+    }
 }
 
 static void puller_answer_all(struct puller_work *work)
@@ -93,20 +174,35 @@ static void puller_answer_all(struct puller_work *work)
     const char *name;
     while ((name = listing_next(listing))) {
         char hex[DIGEST_HEX_SIZE];
+        char token[UNIQUE_HEX_SIZE];
         if (names_classify(name, hex) == NAME_ASKED) {
-            puller_answer(work, hex);
+            asked_token(name, token);
+            if (strcmp(token, work->token) == 0) {
+                puller_answer(work, hex);
+            }
         }
     }
     listing_close(listing);
 }
 
+/* Milliseconds until there is something to do without a change; -1: there is nothing. */
+static int puller_pause_ms(const struct puller_work *work, int changes_fd)
+{
+    const uint64_t now_ns = clock_now_ns();
+    if (work->waiter_count == 0) {
+        return changes_fd < 0 ? PULLER_POLL_MS : -1;
+    }
+    const int look_ms = work->look_ns > now_ns ? (int)((work->look_ns - now_ns) / CLOCK_MS) + 1 : 0;
+    return changes_fd < 0 && look_ms > PULLER_POLL_MS ? PULLER_POLL_MS : look_ms;
+}
+
 /* False: it is to end. */
-static bool puller_wait(int changes_fd, int end_fd)
+static bool puller_wait(const struct puller_work *work, int changes_fd, int end_fd)
 {
     char events[4096];
     struct pollfd polled[] = {{.fd = end_fd, .events = POLLIN},
                               {.fd = changes_fd, .events = POLLIN}};
-    const int found = poll(polled, 2, changes_fd < 0 ? PULLER_POLL_MS : -1);
+    const int found = poll(polled, 2, puller_pause_ms(work, changes_fd));
     if (found > 0 && polled[1].revents) {
         /* Only that there are some matters. */
         (void)!read(changes_fd, events, sizeof events);
@@ -114,12 +210,11 @@ static bool puller_wait(int changes_fd, int end_fd)
     return polled[0].revents == 0 && (found >= 0 || errno == EINTR);
 }
 
-static void puller_serve(const struct run_remote *run, atomic_bool *is_told, int end_fd)
+static void puller_serve(struct puller_work *work, const struct file_owned *served, int end_fd)
 {
-    struct puller_work work = {.run = run, .is_told = is_told};
+    const struct run_remote *run = work->run;
     char *folder;
-    if (file_open_directory(run->root, run->app, true, &work.folder_fd) != STATUS_ok ||
-        asprintf(&folder, "%s/%s", run->root, run->app) < 0) {
+    if (asprintf(&folder, "%s/%s", run->root, run->app) < 0) {
         return;
     }
     int changes_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -129,27 +224,83 @@ static void puller_serve(const struct run_remote *run, atomic_bool *is_told, int
     }
     free(folder);
     /* Where it cannot be opened, all are answered at once. */
-    run_session_open(run, &work.session);
+    if (!run_session_open(run, &work->session)) {
+        atomic_store(&work->state->is_barred, true);
+    }
     do {
-        puller_answer_all(&work);
-    } while (puller_wait(changes_fd, end_fd));
-    puller_answer_all(&work);
+        puller_answer_all(work);
+        if (work->waiter_count > 0 && clock_now_ns() >= work->look_ns) {
+            puller_look_at_leases(work);
+        }
+    } while (puller_wait(work, changes_fd, end_fd));
+    puller_answer_all(work);
+    unlinkat(work->folder_fd, served->name, 0);
 }
 
 /* Its parent. */
 
+/* Descriptors of ours must not become those of the standard streams; the program gets them closed.
+ */
+static void puller_fill_streams(void)
+{
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+/* Makes what the child shows, the pipe that ends it, and the file that tells that it answers. False
+ * after a message. */
+static bool puller_prepare(struct puller_work *work, struct file_owned *ret_served, int ret_ends[2])
+{
+    const struct run_remote *run = work->run;
+    puller_fill_streams();
+    const enum status reason = file_open_directory(run->root, run->app, true, &work->folder_fd);
+    if (reason != STATUS_ok) {
+        output_message("run: nothing is pulled: %s (%s)", status_text(reason), status_id(reason));
+        return false;
+    }
+    asked_sweep(work->folder_fd);
+    work->state =
+        mmap(NULL, sizeof *work->state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (work->state == MAP_FAILED || !asked_serve(work->folder_fd, ret_served)) {
+        output_message("run: nothing is pulled: %s", strerror(errno));
+        close(work->folder_fd);
+        return false;
+    }
+    unique_format(ret_served->number, work->token);
+    if (pipe2(ret_ends, O_CLOEXEC) != 0) {
+        output_message("run: nothing is pulled: %s", strerror(errno));
+        unlinkat(work->folder_fd, ret_served->name, 0);
+        close(ret_served->fd);
+        close(work->folder_fd);
+        return false;
+    }
+    return true;
+}
+
+static void puller_tell_program(const struct puller_work *work)
+{
+    const struct run_remote *run = work->run;
+    const uint64_t wait_ms = (puller_ns(run->wait_ms) + puller_ns(run->lease_wait_ms)) / CLOCK_MS;
+    char *variable;
+    if (asprintf(&variable, "%" PRIu64 ":%s:%s/%s", wait_ms, work->token, run->root, run->app) >=
+        0) {
+        setenv(ASKED_VARIABLE, variable, 1);
+        free(variable);
+    }
+}
+
 void puller_start(const struct run_remote *run, struct puller *ret_puller)
 {
     int ends[2];
-    char *variable;
+    struct file_owned served;
+    struct puller_work work = {.run = run};
     *ret_puller = (struct puller){.end_fd = -1};
-    if (session_is_read_only("run")) {
-        return;
-    }
-    ret_puller->is_told = mmap(NULL, sizeof *ret_puller->is_told, PROT_READ | PROT_WRITE,
-                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (ret_puller->is_told == MAP_FAILED || pipe2(ends, O_CLOEXEC) != 0) {
-        output_message("run: nothing is pulled: %s", strerror(errno));
+    if (session_is_read_only("run") || !puller_prepare(&work, &served, ends)) {
         return;
     }
     const pid_t parent = getpid();
@@ -159,24 +310,28 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() == parent) {
             signal(SIGPIPE, SIG_IGN);
-            puller_serve(run, ret_puller->is_told, ends[0]);
+            puller_serve(&work, &served, ends[0]);
         }
         _exit(0);
     }
     close(ends[0]);
+    close(served.fd); /* the child alone holds the lock */
     if (child < 0) {
         output_message("run: nothing is pulled: %s", strerror(errno));
+        unlinkat(work.folder_fd, served.name, 0);
+        close(work.folder_fd);
         close(ends[1]);
         return;
     }
-    const uint64_t wait_ms = run->wait_ms + run->lease_wait_ms;
-    if (asprintf(&variable, "%" PRIu64 ":%s/%s", wait_ms, run->root, run->app) >= 0) {
-        setenv(ASKED_VARIABLE, variable, 1);
-        free(variable);
-    }
+    puller_tell_program(&work);
     ret_puller->process = child;
     ret_puller->end_fd = ends[1];
-    ret_puller->until_ns = clock_now_ns() + wait_ms * CLOCK_MS;
+    ret_puller->folder_fd = work.folder_fd;
+    ret_puller->state = work.state;
+    ret_puller->end_ns = puller_ns(run->wait_ms);
+    if (ret_puller->end_ns < PULLER_END_MS * CLOCK_MS) {
+        ret_puller->end_ns = PULLER_END_MS * CLOCK_MS;
+    }
 }
 
 void puller_forget(const struct puller *puller, bool is_left)
@@ -209,19 +364,24 @@ static bool puller_has_ended(pid_t child, uint64_t until_ns)
     }
 }
 
-void puller_end(struct puller *puller)
+bool puller_end(struct puller *puller)
 {
     if (puller->process <= 0) {
-        return;
+        return true;
     }
     close(puller->end_fd);
-    if (!puller_has_ended(puller->process, puller->until_ns)) {
+    if (!puller_has_ended(puller->process, clock_now_ns() + puller->end_ns)) {
         kill(puller->process, SIGKILL);
         waitpid(puller->process, NULL, 0);
-        if (!atomic_load(puller->is_told)) {
+        if (atomic_load(&puller->state->is_asking) && !atomic_load(&puller->state->is_told)) {
             output_message("run: nothing more is pulled: %s (%s)",
                            status_text(STATUS_remote_timeout), status_id(STATUS_remote_timeout));
         }
     }
+    asked_sweep(puller->folder_fd);
+    close(puller->folder_fd);
+    const bool is_barred = atomic_load(&puller->state->is_barred);
+    munmap(puller->state, sizeof *puller->state);
     *puller = (struct puller){.end_fd = -1};
+    return !is_barred;
 }

@@ -6,16 +6,20 @@
 #ifndef WARMPIPE_TOOLS_REMOTE_RUN_PULLER_H
 #define WARMPIPE_TOOLS_REMOTE_RUN_PULLER_H
 
-#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "tools/remote/run/run_session.h"
 
+struct puller_state;
+
 struct puller {
-    pid_t process;        /* 0: there is none */
-    int end_fd;           /* closed, it tells the process to end; -1 */
-    atomic_bool *is_told; /* it has said what failed; shared with it */
-    uint64_t until_ns;    /* until then it is waited for once the program has ended */
+    pid_t process;              /* 0: there is none */
+    int end_fd;                 /* closed, it tells the process to end; -1 */
+    int folder_fd;              /* the program's folder */
+    struct puller_state *state; /* what the process shows, in memory that is shared with it */
+    uint64_t end_ns;            /* nanoseconds that it has once the program has ended */
 };
 
 /* Starts it, and tells the processes that this one starts from now on that somebody answers. Where
@@ -27,8 +31,8 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller);
  * else has it, so the program is not told that somebody answers. */
 void puller_forget(const struct puller *puller, bool is_left);
 
-/* Has it answer what was asked, and end; one that takes longer than the program would have waited
- * is killed. */
-void puller_end(struct puller *puller);
+/* Has it answer what was asked, and end; one that takes longer than a program waits for a pull is
+ * killed. False: it could not open the remote, and has said so. */
+bool puller_end(struct puller *puller);
 
 #endif

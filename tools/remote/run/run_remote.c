@@ -2,6 +2,7 @@
 #include "tools/remote/run/run_remote.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/files/file.h"
 #include "tools/remote/run/death.h"
 #include "tools/remote/run/puller.h"
 
@@ -36,6 +38,25 @@ static void run_share_leases(struct run_remote *run)
     }
     if (run->leases) {
         leases_init(run->leases);
+    }
+}
+
+/* What is remembered is lost where its folder cannot be used: nothing more. */
+static void run_check_state(const struct run_remote *run)
+{
+    int fd;
+    if (!run->state) {
+        return;
+    }
+    enum status reason = file_open_directory(run->state, "remote", true, &fd);
+    if (reason == STATUS_ok) {
+        reason =
+            faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0 ? STATUS_ok : status_from_errno(errno);
+        close(fd);
+    }
+    if (reason != STATUS_ok) {
+        output_message("run: --state %s: %s (%s)", run->state, status_text(reason),
+                       status_id(reason));
     }
 }
 
@@ -63,7 +84,8 @@ static int run_wait(pid_t child, const sigset_t *signals)
     }
 }
 
-/* After the program: puts away what has killed it, and pushes if there is a key. */
+/* After the program: puts away what has killed it, and pushes if there is a key. Where the puller
+ * could not open the remote, it has said so. */
 static void run_end_here(const struct run_remote *run, uint64_t since, bool failed)
 {
     struct session session;
@@ -109,6 +131,7 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
     sigprocmask(SIG_BLOCK, &signals, &before);
     const uint64_t since = (uint64_t)time(NULL);
     const pid_t parent = getpid();
+    run_check_state(run);
     run_share_leases(run);
     puller_start(run, &puller);
     const pid_t child = fork();
@@ -132,8 +155,9 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
     }
     signal(SIGPIPE, SIG_IGN); /* here alone: the program has its own */
     const int status = run_wait(child, &signals);
-    puller_end(&puller);
-    run_end_here(run, since, status != 0);
+    if (puller_end(&puller)) {
+        run_end_here(run, since, status != 0);
+    }
     if (WIFSIGNALED(status)) {
         run_die_of(WTERMSIG(status), &before);
         return 128 + WTERMSIG(status);
