@@ -279,12 +279,15 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
 
 static bool session_add_head(struct session_heads *heads, const char *path)
 {
-    char(*paths)[HEAD_PATH_SIZE] = realloc(heads->paths, (heads->count + 1) * sizeof *paths);
-    if (!paths) {
-        return false;
+    if ((heads->count & (heads->count - 1)) == 0) {
+        const size_t capacity = heads->count ? 2 * heads->count : 1;
+        char(*paths)[HEAD_PATH_SIZE] = realloc(heads->paths, capacity * sizeof *paths);
+        if (!paths) {
+            return false;
+        }
+        heads->paths = paths;
     }
-    heads->paths = paths;
-    snprintf(paths[heads->count++], HEAD_PATH_SIZE, "%s", path);
+    snprintf(heads->paths[heads->count++], HEAD_PATH_SIZE, "%s", path);
     return true;
 }
 
