@@ -164,6 +164,22 @@ TEST_F(Doctor, WhatTheUserCannotReadIsAProblem)
             .out;
     };
     const std::string advice = "chmod -R a+rX";
+    // Below a home of another user nobody else should be let in.
+    chmod(folder.path.c_str(), 0755);
+    std::filesystem::create_directories(folder.path + "/root/home");
+    const auto away = [&](const std::string &home) {
+        chmod((folder.path + "/root").c_str(), 0700);
+        return run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups",
+                            tool, "doctor"},
+                           environment({{"HOME", home}, {"WARMPIPE_DIR", ""}}))
+            .out;
+    };
+    for (const std::string &home : {folder.path + "/root/home", std::string("/nonexistent")}) {
+        const std::string out = away(home);
+        EXPECT_TRUE(contains(out, home + "/.cache/warmpipe cannot be ")) << out;
+        EXPECT_TRUE(contains(out, "set HOME or WARMPIPE_DIR to a directory")) << out;
+        EXPECT_FALSE(contains(out, advice)) << out;
+    }
     EXPECT_TRUE(contains(doctor(0755, 0700), "/root/app' cannot be read"));
     EXPECT_TRUE(contains(doctor(0755, 0700), advice));
     EXPECT_TRUE(contains(doctor(0700, 0755), "/root cannot be read")) << doctor(0700, 0755);

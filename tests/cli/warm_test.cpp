@@ -372,6 +372,18 @@ TEST_F(Warm, InterruptedItKeepsWhatItHas)
     EXPECT_EQ(rest["compiled"], 1);
 }
 
+// What a process of its own has said stands in the document too.
+TEST_F(Warm, WhyThereAreNoDevicesIsJsonToo)
+{
+    record();
+    write_file(folder.path + "/libvulkan.so.1", "no loader");
+    const ToolResult result = warm({"--json"}, {{"LD_LIBRARY_PATH", folder.path}});
+    EXPECT_EQ(result.exit_status, 2);
+    const json told = json::parse(result.out);
+    ASSERT_TRUE(told.contains("error")) << result.out;
+    EXPECT_EQ("warmpipe: " + std::string(told["error"]) + "\n", result.err);
+}
+
 // A library that is a pipe: who loads it waits for ever.
 class WarmHanging : public Warm {
   protected:

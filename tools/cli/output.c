@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/json.h"
@@ -22,7 +23,18 @@
 
 /* Whether there is a result, and what was said last. Of the thread that runs the verb. */
 static bool output_written;
-static char output_last[1024];
+static char output_own_last[1024];
+static char *output_last = output_own_last;
+
+void output_share_messages(void)
+{
+    char *shared = mmap(NULL, sizeof output_own_last, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared != MAP_FAILED) {
+        memcpy(shared, output_own_last, sizeof output_own_last);
+        output_last = shared;
+    }
+}
 
 void output_begin(struct output *output, bool json)
 {
@@ -166,7 +178,7 @@ void output_open(struct output *output, const char *key, enum output_shape shape
         output_put_label(output, key);
         bytes_put_u8(&output->pending, '\n');
         output_flush(output);
-    } else if ((shape == OUTPUT_ITEM || shape == OUTPUT_TABLE) && output->item_ended) {
+    } else if (shape == OUTPUT_ITEM && output->item_ended) {
         bytes_put_u8(&output->pending, '\n');
         output_flush(output);
     }
@@ -182,11 +194,17 @@ void output_close(struct output *output)
         table->columns = table->columns ? table->columns : table->count;
     }
     enum output_shape shape = output->shapes[--output->depth];
-    output->item_ended = shape != OUTPUT_LIST && shape != OUTPUT_ROW;
+    const bool is_empty_table = shape == OUTPUT_TABLE && output->table.count == 0;
+    if (!is_empty_table) {
+        output->item_ended = shape != OUTPUT_LIST && shape != OUTPUT_ROW;
+    }
     if (output->json) {
         json_put_close(&output->pending, output_is_array(shape) ? ']' : '}');
     } else if (shape == OUTPUT_TABLE) {
         output->pending.failed |= output->table.cells.failed;
+        if (!is_empty_table && output_written) {
+            bytes_put_u8(&output->pending, '\n');
+        }
         output_table_put(&output->table, output_terminal_width(), &output->pending);
         bytes_free(&output->table.cells);
         output->table = (struct output_table){0};
@@ -338,7 +356,7 @@ void output_message(const char *format, ...)
     output_put_readable(&line, length < 0 ? format : text);
     progress_hide();
     fprintf(stderr, "warmpipe: %.*s\n", (int)line.size, line.data ? (const char *)line.data : "");
-    snprintf(output_last, sizeof output_last, "%s", length < 0 ? format : text);
+    snprintf(output_last, sizeof output_own_last, "%s", length < 0 ? format : text);
     bytes_free(&line);
     if (length >= 0) {
         free(text);

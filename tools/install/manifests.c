@@ -5,8 +5,10 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "common/base/bytes.h"
@@ -14,14 +16,14 @@
 #include "common/base/text.h"
 #include "common/files/file.h"
 
-/* False: it is not known. */
+/* False: it is not known. Without /proc, which some containers lack, the kernel still says by what
+ * path it has started the program. */
 static bool program_folder(char ret_folder[PATH_MAX])
 {
-    const ssize_t length = readlink("/proc/self/exe", ret_folder, PATH_MAX - 1);
-    if (length < 0) {
+    const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    if (!realpath("/proc/self/exe", ret_folder) && !(started && realpath(started, ret_folder))) {
         return false;
     }
-    ret_folder[length] = '\0';
     *strrchr(ret_folder, '/') = '\0';
     return true;
 }

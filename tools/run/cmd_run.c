@@ -164,6 +164,9 @@ static int run_program(const struct arguments *arguments, uint64_t wait_ms, uint
                                 ? run_execute
                                 : run_execute_watched;
     if (!arguments->values[OPTION_REMOTE] && (!variable || !*variable)) {
+        if (arguments->values[OPTION_SECRET_KEY]) {
+            output_message("run: nothing is pushed: give --remote URL or set WARMPIPE_REMOTE");
+        }
         return execute(arguments->operands);
     }
 #ifdef WARMPIPE_HAVE_REMOTE

@@ -316,6 +316,7 @@ static bool warm_all(struct warming *warming)
 static int warm_run(struct warming *warming)
 {
     int status = EXIT_USAGE;
+    output_share_messages();
     warm_watch_prepare();
     bool fine = warm_all(warming);
     if (!warming->begun && fine) { /* no recipes: no driver need be asked for anything */
