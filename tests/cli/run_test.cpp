@@ -45,8 +45,8 @@ TEST(Run, SetsWhatTheLoaderNeedsAndNothingElse)
 TEST(Run, NeedsNoProc)
 {
     const std::string without = "mount -t tmpfs none /proc && exec \"$@\"";
-    const std::vector<std::string> shell = {"/usr/bin/unshare", "--mount", "/bin/sh",
-                                            "-c",               without,   "sh"};
+    const std::vector<std::string> shell = {
+        "/usr/bin/unshare", "--mount", "/bin/sh", "-c", without, "sh"};
     std::vector<std::string> words = shell;
     words.push_back("/bin/true");
     if (run_program(words).exit_status != 0) {
