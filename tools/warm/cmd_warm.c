@@ -38,11 +38,11 @@ enum {
 static const struct option_spec options[] = {
     [OPTION_APP] = VERB_APP_OPTION,
     [OPTION_DEVICE] = {"device", 0, "N", "for this device only, by its index"},
-    [OPTION_JOBS] = {"jobs", 'j', "N", "threads; otherwise half as many as there are cores"},
+    [OPTION_JOBS] = {"jobs", 'j', "N", "threads (default: half of the cores)"},
     [OPTION_FORCE] = {"force", 'f', NULL,
                       "also where there is a cache, or the driver's key differs"},
     [OPTION_TIMEOUT] = {"timeout", 0, "S",
-                        "seconds that a driver may take at a time; otherwise 300"},
+                        "seconds a driver may take at a time (default 300)"},
     [OPTION_DIR] = VERB_DIR_OPTION,
     [OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "show what would be replayed, and replay nothing"},
     [OPTION_JSON] = VERB_JSON_OPTION,
