@@ -122,6 +122,10 @@ static size_t output_indentation(const struct output *output)
 
 static void output_put_label(struct output *output, const char *key)
 {
+    if (output->table_ended) {
+        bytes_put_u8(&output->pending, '\n');
+        output->table_ended = false;
+    }
     output_put_spaces(&output->pending, output_indentation(output));
     output_put_words(&output->pending, key);
 }
@@ -182,6 +186,7 @@ void output_open(struct output *output, const char *key, enum output_shape shape
         bytes_put_u8(&output->pending, '\n');
         output_flush(output);
     }
+    output->table_ended &= shape != OUTPUT_ITEM;
     output->shapes[output->depth++] = shape;
     output->row_values = 0;
 }
@@ -205,6 +210,7 @@ void output_close(struct output *output)
         if (!is_empty_table && output_written) {
             bytes_put_u8(&output->pending, '\n');
         }
+        output->table_ended |= !is_empty_table;
         output_table_put(&output->table, output_terminal_width(), &output->pending);
         bytes_free(&output->table.cells);
         output->table = (struct output_table){0};

@@ -3,7 +3,7 @@
  * so they cannot disagree: each call gives one field. Its key is the JSON name and, with spaces for
  * underscores, the label. In text a group is indented under its label, a row is one line of values
  * without labels, the items of a list have an empty line between them, and the rows of a table are
- * columns under a line of headings, with an empty line before it; of an empty table there is
+ * columns under a line of headings, with an empty line around it; of an empty table there is
  * nothing.
  *
  *     output_begin
@@ -51,6 +51,7 @@ struct output {
     enum output_shape shapes[OUTPUT_DEPTH];
     unsigned row_values; /* of the open row */
     bool item_ended;     /* an empty line is due before an item */
+    bool table_ended;    /* and before a field or group */
     struct output_table table;
     bool number_in_hand; /* the next text is that of a number */
 };

@@ -129,7 +129,7 @@ def main_page(verbs, settings, version, examples):
     page += ".SH VERBS\nEach has a page of its own, \\fBwarmpipe\\-\\fIVERB\\fR(1).\n"
     page += "".join(tagged(f"\\fB{verb.name}\\fR", verb.summary) for verb in verbs)
     page += (".SH OPTIONS\n" + tagged("\\fB\\-h\\fR, \\fB\\-\\-help\\fR", "show the verbs")
-             + tagged("\\fB\\-\\-version\\fR", "show the version"))
+             + tagged("\\fB\\-V\\fR, \\fB\\-\\-version\\fR", "show the version"))
     page += ".SH EXIT STATUS\n0: clean. 1: a finding. 2: wrong usage, or input and output failed.\n"
     page += ".SH ENVIRONMENT\nSettings of the layer. None is needed.\n"
     for _, _, _, variable, values, default, meaning in settings:
@@ -285,7 +285,7 @@ _warmpipe "$@"
 def fish(verbs):
     lines = ["# fish completion for warmpipe", "complete -c warmpipe -f",
              "complete -c warmpipe -n __fish_use_subcommand -l help -s h -d 'show the verbs'",
-             "complete -c warmpipe -n __fish_use_subcommand -l version -d 'show the version'"]
+             "complete -c warmpipe -n __fish_use_subcommand -l version -s V -d 'show the version'"]
     arguments = {"directories": "-x -a '(__fish_complete_directories)'", "files": "-r -F",
                  "programs": f"-x -a {quoted('(' + PROGRAMS + ')')}", "": "-x"}
     for verb in verbs:
