@@ -29,6 +29,16 @@ TEST_F(RecipeFiles, WithoutAProgramYetOneIsToBeNamed)
     EXPECT_EQ(result.exit_status, 2);
     EXPECT_EQ(result.err,
               "warmpipe: import: no program in '" + root + "' yet: name one with --app\n");
+    EXPECT_EQ(run_tool({"export", file}, {{"WARMPIPE_DIR", root}}).err,
+              "warmpipe: export: no program in '" + root + "' yet\n");
+}
+
+TEST_F(RecipeFiles, AFileOfOthersIsNoRecipeFile)
+{
+    write_file(folder.path + "/text", std::string(1000, 'x'));
+    EXPECT_EQ(tool({"import", "--app", "app", folder.path + "/text"}).err,
+              "warmpipe: import: '" + folder.path +
+                  "/text': not a recipe file of warmpipe (bad_magic)\n");
 }
 
 TEST_F(RecipeFiles, APathOrTitleNamesAProgramAsTheLayerDoes)
