@@ -127,6 +127,7 @@ TEST_F(Install, WhatAPackageHasPutIsLeftAlone)
         ToolResult result = tool({verb, "--user"});
         EXPECT_EQ(result.exit_status, 2);
         EXPECT_TRUE(contains(result.err, "belongs to a package or to")) << result.err;
+        EXPECT_EQ(contains(result.err, "WARMPIPE_ENABLE=1"), verb == std::string("install"));
     }
     EXPECT_EQ(tree(), before);
     EXPECT_EQ(read_file(implicit), theirs);

@@ -141,7 +141,10 @@ def main_page(verbs, settings, version, examples):
                                     "a folder for each program")
              + tagged("\\fIvk_layer_settings.txt\\fR",
                       "settings that no variable says, of the form\n"
-                      "warmpipe_pipeline_cache.dedup = all; never one that names a path"))
+                      "warmpipe_pipeline_cache.dedup = all; never one that names a path")
+             + tagged("\\fIPREFIX/share/doc/warmpipe\\fR",
+                      "pages on settings, containers, machines that share, and what to do when\n"
+                      "it does not work"))
     page += examples_section([pair for verb in ("run", "doctor", "stats")
                               for pair in examples.get(verb, [])[:1]])
     names = " ,\n".join(f".BR warmpipe\\-{verb.name} (1)" for verb in verbs)

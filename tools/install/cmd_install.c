@@ -164,9 +164,11 @@ static bool install_is_ours(const struct install *install, const char *path)
     bytes_free(&text);
     if (!ours) {
         output_message("%s: '%s' belongs to a package or to 'cmake --install': remove it the "
-                       "same way ('cmake --build BUILD --target uninstall'), or set "
-                       "WARMPIPE_ENABLE=1 for the session",
-                       install->verb, path);
+                       "same way ('cmake --build BUILD --target uninstall')%s",
+                       install->verb, path,
+                       strcmp(install->verb, "install") == 0
+                           ? ", or set WARMPIPE_ENABLE=1 for the session"
+                           : "");
     }
     return ours;
 }
