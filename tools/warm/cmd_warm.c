@@ -205,8 +205,7 @@ static bool warm_begin(struct warming *warming)
                                          &warming->devices);
         if (warming->able && warming->device != UINT32_MAX &&
             warming->device >= warming->devices.count) {
-            output_message("warm: there is no device %u of %u, counted from 0", warming->device,
-                           warming->devices.count);
+            output_message("warm: no device '%u'; see 'warmpipe policy'", warming->device);
             warming->able = false;
         }
         if (warming->able) {
