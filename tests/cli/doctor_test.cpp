@@ -203,6 +203,20 @@ TEST_F(Doctor, DamageInTheCachesIsAProblem)
     expect(findings({}, healthy), "cache", "ok: 1 usable");
 }
 
+// A phone's terminal: what is found begins at the left.
+TEST_F(Doctor, ANarrowTerminalGetsLinesOfTheirOwn)
+{
+    Environment variables = environment({{"tool", WARMPIPE_TOOL}});
+    const std::string out =
+        run_program(
+            {"/bin/bash", "-c", "script -qec 'stty cols 40; $tool doctor' /dev/null < /dev/null"},
+            variables)
+            .out;
+    EXPECT_TRUE(contains(out, "layer  note\r\n  programs started from here do not get the layer\r\n"
+                              "  start them with"))
+        << out;
+}
+
 TEST_F(Doctor, TextAndJsonAgree)
 {
     std::string text = run_tool({"doctor"}, environment()).out;

@@ -21,6 +21,9 @@
 #define LABEL_WIDTH   22
 #define VERDICT_WIDTH 9 /* "problem", and the gap */
 
+/* A terminal of fewer columns has no room for rows behind a label and a verdict. */
+#define NARROW_WIDTH 60
+
 /* Whether there is a result, and what was said last. Of the thread that runs the verb. */
 static bool output_written;
 static char output_own_last[1024];
@@ -105,6 +108,12 @@ static size_t output_terminal_width(void)
     return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+static bool output_is_narrow(void)
+{
+    const size_t width = output_terminal_width();
+    return width > 0 && width < NARROW_WIDTH;
+}
+
 static void output_pad_to(struct bytes *out, size_t start, size_t width)
 {
     size_t used = out->size - start;
@@ -157,10 +166,14 @@ static void output_put_text(struct output *output, const char *key, const char *
     }
     if (output_in_row(output)) {
         /* The values of a row are two columns apart, the first as wide as a label, the second, if
-         * another follows, as a verdict. */
-        if (output->row_values > 0) {
+         * another follows, as a verdict; on a narrow terminal the third has a line of its own. */
+        const bool narrow = output_is_narrow();
+        if (output->row_values > 0 && !narrow) {
             output_pad_to(out, 0, LABEL_WIDTH - 2 + (output->row_values > 1 ? VERDICT_WIDTH : 0));
-            bytes_put(out, "  ", 2);
+        }
+        if (output->row_values > 0) {
+            const char *gap = output->row_values > 1 && narrow ? "\n  " : "  ";
+            bytes_put(out, gap, strlen(gap));
         }
         output->row_values++;
         output_put_readable(out, text);
@@ -237,7 +250,7 @@ void output_remark(struct output *output, const char *key, const char *text)
         return;
     }
     bytes_put_u8(&output->pending, '\n');
-    output_put_spaces(&output->pending, LABEL_WIDTH);
+    output_put_spaces(&output->pending, output_is_narrow() ? 2 : LABEL_WIDTH);
     output_put_readable(&output->pending, text);
 }
 
