@@ -21,7 +21,10 @@
 static bool program_folder(char ret_folder[PATH_MAX])
 {
     const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-    if (!realpath("/proc/self/exe", ret_folder) && !(started && realpath(started, ret_folder))) {
+    const ssize_t length = readlink("/proc/self/exe", ret_folder, PATH_MAX - 1);
+    if (length >= 0) {
+        ret_folder[length] = '\0';
+    } else if (!started || !realpath(started, ret_folder)) {
         return false;
     }
     *strrchr(ret_folder, '/') = '\0';
