@@ -313,7 +313,7 @@ static void warn_of_policy_file(const char *path, const struct policy_file_error
     if (error->line != 0) {
         snprintf(where, sizeof where, ", line %u", error->line);
     }
-    log_warn("policy file '%.1024s'%s: %s; used is the built-in table (%s)", path, where,
+    log_warn("policy file '%.1024s'%s: %s; the built-in table is used (%s)", path, where,
              error->text, status_id(STATUS_bad_policy_file));
 }
 

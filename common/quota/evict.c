@@ -241,8 +241,8 @@ static bool has_recipes(int folder_fd)
 }
 
 /* Removes the recipes that were not written after `last_use`, except the files of living processes,
- * and then the folder if it is empty. */
-static uint64_t evict_recipes(int directory_fd, int64_t last_use, bool *locked)
+ * and then the folder if it is empty. is_ours: also one that has nothing but a lock. */
+static uint64_t evict_recipes(int directory_fd, int64_t last_use, bool is_ours, bool *locked)
 {
     int folder_fd;
     int lock_fd;
@@ -250,7 +250,7 @@ static uint64_t evict_recipes(int directory_fd, int64_t last_use, bool *locked)
     if (file_open_subdirectory(directory_fd, RECIPE_FOLDER, false, &folder_fd) != STATUS_ok) {
         return 0;
     }
-    if (!has_recipes(folder_fd)) {
+    if (!is_ours && !has_recipes(folder_fd)) {
         close(folder_fd);
         return 0;
     }
@@ -264,6 +264,12 @@ static uint64_t evict_recipes(int directory_fd, int64_t last_use, bool *locked)
     close(folder_fd);
     unlinkat(directory_fd, RECIPE_FOLDER, AT_REMOVEDIR); /* if empty now */
     return bytes;
+}
+
+void evict_empty_recipes(int directory_fd)
+{
+    bool locked;
+    evict_recipes(directory_fd, INT64_MIN, true, &locked);
 }
 
 void evict_recipe_leftovers(int directory_fd, int64_t before)
@@ -282,6 +288,6 @@ uint64_t evict_rest(int directory_fd, int64_t last_use, bool other_files, bool *
 {
     evict_quarantine(directory_fd, INT64_MAX);
     unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
-    return evict_recipes(directory_fd, last_use, locked) +
+    return evict_recipes(directory_fd, last_use, other_files, locked) +
            evict_program(directory_fd, last_use, other_files);
 }

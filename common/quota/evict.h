@@ -22,13 +22,17 @@ void evict_quarantine(int directory_fd, int64_t before);
 
 /* Removes what a folder of ours contains besides identities: everything in quarantine, the recipes
  * that were not written after `last_use`, except the files of living processes (*locked is set if
- * there are any), and program.json as below. Returns the bytes of these two. */
+ * there are any), and program.json as below. Returns the bytes of these two. A recipes' folder with
+ * nothing but a lock is ours if there are or were other files of ours (other_files). */
 uint64_t evict_rest(int directory_fd, int64_t last_use, bool other_files, bool *locked);
 
 /* Removes program.json if it was not modified after `last_use` and is ours: it can be read as such,
  * or there are or were other files of ours in the folder (other_files), so that it is only damaged.
  * Returns the bytes that it had. */
 uint64_t evict_program(int directory_fd, int64_t last_use, bool other_files);
+
+/* Removes the recipes' folder, from which recipes were removed, if nothing but its lock is left. */
+void evict_empty_recipes(int directory_fd);
 
 /* Removes from the recipes' folder the temporary files of dead processes, and their records of what
  * they were replaying from before this time (nanoseconds since the epoch). */

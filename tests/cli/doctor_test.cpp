@@ -164,6 +164,22 @@ TEST_F(Doctor, WhatTheUserCannotReadIsAProblem)
             .out;
     };
     const std::string advice = "chmod -R a+rX";
+    // Below a home of another user nobody else should be let in.
+    chmod(folder.path.c_str(), 0755);
+    std::filesystem::create_directories(folder.path + "/root/home");
+    const auto away = [&](const std::string &home) {
+        chmod((folder.path + "/root").c_str(), 0700);
+        return run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups",
+                            tool, "doctor"},
+                           environment({{"HOME", home}, {"WARMPIPE_DIR", ""}}))
+            .out;
+    };
+    for (const std::string &home : {folder.path + "/root/home", std::string("/nonexistent")}) {
+        const std::string out = away(home);
+        EXPECT_TRUE(contains(out, home + "/.cache/warmpipe cannot be ")) << out;
+        EXPECT_TRUE(contains(out, "set HOME or WARMPIPE_DIR to a directory")) << out;
+        EXPECT_FALSE(contains(out, advice)) << out;
+    }
     EXPECT_TRUE(contains(doctor(0755, 0700), "/root/app' cannot be read"));
     EXPECT_TRUE(contains(doctor(0755, 0700), advice));
     EXPECT_TRUE(contains(doctor(0700, 0755), "/root cannot be read")) << doctor(0700, 0755);
@@ -185,6 +201,20 @@ TEST_F(Doctor, DamageInTheCachesIsAProblem)
     }
     write_file(file, whole);
     expect(findings({}, healthy), "cache", "ok: 1 usable");
+}
+
+// A phone's terminal: what is found begins at the left.
+TEST_F(Doctor, ANarrowTerminalGetsLinesOfTheirOwn)
+{
+    Environment variables = environment({{"tool", WARMPIPE_TOOL}});
+    const std::string out =
+        run_program(
+            {"/bin/bash", "-c", "script -qec 'stty cols 40; $tool doctor' /dev/null < /dev/null"},
+            variables)
+            .out;
+    EXPECT_TRUE(contains(out, "layer  note\r\n  programs started from here do not get the layer\r\n"
+                              "  start them with"))
+        << out;
 }
 
 TEST_F(Doctor, TextAndJsonAgree)

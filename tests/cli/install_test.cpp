@@ -127,9 +127,33 @@ TEST_F(Install, WhatAPackageHasPutIsLeftAlone)
         ToolResult result = tool({verb, "--user"});
         EXPECT_EQ(result.exit_status, 2);
         EXPECT_TRUE(contains(result.err, "belongs to a package or to")) << result.err;
+        EXPECT_EQ(contains(result.err, "WARMPIPE_ENABLE=1"), verb == std::string("install"));
     }
     EXPECT_EQ(tree(), before);
     EXPECT_EQ(read_file(implicit), theirs);
+}
+
+TEST_F(Install, AHomeOfAnotherUserBelongsToNoPackage)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become another user";
+    }
+    const std::string copy = folder.path + "/bin/warmpipe";
+    fs::create_directories(home);
+    fs::create_directories(folder.path + "/bin");
+    fs::copy_file(WARMPIPE_TOOL, copy);
+    fs::copy(std::string(WARMPIPE_BUILD_DIR) + "/share", folder.path + "/share",
+             fs::copy_options::recursive);
+    chmod(folder.path.c_str(), 0755);
+    chmod(home.c_str(), 0700);
+    for (const char *verb : {"install", "uninstall"}) {
+        const ToolResult result = run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321",
+                                               "--clear-groups", copy, verb, "--user"},
+                                              {{"HOME", home}});
+        EXPECT_EQ(result.exit_status, 2);
+        EXPECT_EQ(result.err, std::string("warmpipe: ") + verb + ": cannot read '" + implicit +
+                                  "': Permission denied\n");
+    }
 }
 
 TEST_F(Install, SaysWhatIsWrong)

@@ -213,6 +213,7 @@ TEST_F(List, ClearRemovesAllThatIsOurs)
     put("app", "quarantine/" + cache, "x");
     put("app", "quarantine/" + cache + ".txt", "x");
     put("app", "program.json", "{\"format\":1}\n");
+    put("app", "recipes/lock", ""); // all that a limit has left of them
     put("kept", cache, cache_file());
     write_file(root + "/.limits." + std::to_string(geteuid()), "1 1\n");
 

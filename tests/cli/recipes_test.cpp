@@ -29,6 +29,16 @@ TEST_F(RecipeFiles, WithoutAProgramYetOneIsToBeNamed)
     EXPECT_EQ(result.exit_status, 2);
     EXPECT_EQ(result.err,
               "warmpipe: import: no program in '" + root + "' yet: name one with --app\n");
+    EXPECT_EQ(run_tool({"export", file}, {{"WARMPIPE_DIR", root}}).err,
+              "warmpipe: export: no program in '" + root + "' yet\n");
+}
+
+TEST_F(RecipeFiles, AFileOfOthersIsNoRecipeFile)
+{
+    write_file(folder.path + "/text", std::string(1000, 'x'));
+    EXPECT_EQ(tool({"import", "--app", "app", folder.path + "/text"}).err,
+              "warmpipe: import: '" + folder.path +
+                  "/text': not a recipe file of warmpipe (bad_magic)\n");
 }
 
 TEST_F(RecipeFiles, APathOrTitleNamesAProgramAsTheLayerDoes)
@@ -415,7 +425,7 @@ TEST_F(RecipeFiles, PruneByAgeAndSize)
     EXPECT_TRUE(has(b));
     EXPECT_TRUE(has(b, "other"));
     EXPECT_EQ(report({"prune", "--max-size", "1K", "--app", "other"})["programs"][0]["after"], 0);
-    EXPECT_FALSE(has(b, "other"));
+    EXPECT_FALSE(std::filesystem::exists(root + "/other")) << "nor its lock, nor its folder";
     EXPECT_TRUE(has(b));
     EXPECT_EQ(report({"prune", "--older-than", "1w"})["programs"][0]["old"], 1);
     EXPECT_FALSE(has(b));
@@ -427,6 +437,9 @@ TEST_F(RecipeFiles, PruneTakesTimesAndSizesAsTheyAreWritten)
         EXPECT_EQ(tool({"prune", "--older-than=" + std::string(words)}).exit_status, 2) << words;
     }
     EXPECT_EQ(tool({"prune", "--max-size", "much"}).exit_status, 2);
+    EXPECT_EQ(tool({"prune", "--max-size", "200"}).exit_status, 2) << "without its M";
+    EXPECT_EQ(tool({"prune", "--max-size", "0", "--app", "none"}).err,
+              "warmpipe: prune: no program 'none' in '" + root + "'\n");
     EXPECT_EQ(tool({"prune", "--older-than", "4000000000d"}).exit_status, 0);
     EXPECT_EQ(tool({"prune", "--app", "none"}).exit_status, 2);
 }

@@ -184,7 +184,11 @@ TEST_F(Report, TextAndJsonAgree)
         }
     }
     EXPECT_EQ(at, lines.size());
-    EXPECT_TRUE(contains(tool({trace}).out, "  shared              1 (33.3%)\n"));
+    const std::string text = tool({trace}).out;
+    EXPECT_TRUE(contains(text, "  shared              1 (33.3%)\n"));
+    EXPECT_TRUE(contains(text, "\n\nrun  ")) << "an empty line before a table:\n" << text;
+    EXPECT_TRUE(contains(text, "\n\ncold\n")) << "and behind it:\n" << text;
+    EXPECT_FALSE(contains(text, "\n\n\n")) << text;
     EXPECT_TRUE(contains(tool({trace}).out, digest_a + "  graphics  8.0 ms  180 µs         4\n"))
         << tool({trace}).out;
 }

@@ -41,6 +41,27 @@ TEST(Run, SetsWhatTheLoaderNeedsAndNothingElse)
                            {"VK_INSTANCE_LAYERS", layer_name}}));
 }
 
+// As some containers and sandboxes have it.
+TEST(Run, NeedsNoProc)
+{
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "sanitizers need /proc";
+#endif
+    const std::string without = "mount -t tmpfs none /proc && exec \"$@\"";
+    const std::vector<std::string> shell = {
+        "/usr/bin/unshare", "--mount", "/bin/sh", "-c", without, "sh"};
+    std::vector<std::string> words = shell;
+    words.push_back("/bin/true");
+    if (run_program(words).exit_status != 0) {
+        GTEST_SKIP() << "no namespaces here";
+    }
+    words = shell;
+    words.insert(words.end(), {WARMPIPE_TOOL, "run", "--", "/usr/bin/env"});
+    const ToolResult result = run_program(words);
+    EXPECT_EQ(result.err, "");
+    EXPECT_TRUE(contains(result.out, "VK_ADD_IMPLICIT_LAYER_PATH=" + share)) << result.out;
+}
+
 TEST(Run, KeepsWhatTheUserHasSet)
 {
     Environment environment = environment_of({}, {{"XDG_DATA_DIRS", "/a:/b"},

@@ -201,6 +201,19 @@ TEST_F(Warm, ADriverThatKeepsNothingIsTold)
     json cache = caches({}, {{"WPTEST_ICD_DATA", "header"}}).at(0);
     EXPECT_EQ(cache["state"], "ineffective");
     EXPECT_EQ(cache["saved"], 0);
+    // Once that is known, the rest is not compiled: such a device is there at each start.
+    const auto in_vain = [&] {
+        return json::parse(warm({"--json", "--jobs", "1"}, {{"WPTEST_ICD_DATA", "header"}}).out);
+    };
+    const json few = in_vain();
+    EXPECT_EQ(few["caches"][0]["compiled"], 8);
+    EXPECT_EQ(few["coverage"][0]["covered"], PIPELINES) << "for all that is known";
+    // Where something has crashed, what else does so is looked for.
+    warm({}, {{"WPTEST_ICD_CRASH", contents().at(3)}});
+    for (const std::string &name : names_in(root + "/program", ".wpcache")) {
+        std::filesystem::remove(root + "/program/" + name);
+    }
+    EXPECT_EQ(in_vain()["caches"][0]["compiled"], PIPELINES - 1);
 }
 
 TEST_F(Warm, TheSizeThatADriverDoesNotTellIsNotBelieved)
@@ -370,6 +383,18 @@ TEST_F(Warm, InterruptedItKeepsWhatItHas)
     json rest = caches({"--force"}).at(0);
     EXPECT_EQ(rest["hit"], PIPELINES - 1);
     EXPECT_EQ(rest["compiled"], 1);
+}
+
+// What a process of its own has said stands in the document too.
+TEST_F(Warm, WhyThereAreNoDevicesIsJsonToo)
+{
+    record();
+    write_file(folder.path + "/libvulkan.so.1", "no loader");
+    const ToolResult result = warm({"--json"}, {{"LD_LIBRARY_PATH", folder.path}});
+    EXPECT_EQ(result.exit_status, 2);
+    const json told = json::parse(result.out);
+    ASSERT_TRUE(told.contains("error")) << result.out;
+    EXPECT_EQ("warmpipe: " + std::string(told["error"]) + "\n", result.err);
 }
 
 // A library that is a pipe: who loads it waits for ever.

@@ -597,6 +597,10 @@ TEST_F(FileRemote, ShowsAndRemovesWhatLiesThere)
     EXPECT_EQ(list[0]["state"], "ok");
     EXPECT_EQ(tool({"show", "--app", "demo"})["heads"][0]["objects"].size(), 1u);
     EXPECT_EQ(tool({"show", "--app", "none"})["heads"].size(), 0u);
+    const std::string shown =
+        second.tool({"remote", "show", "--remote", place->url, "--public-key", keys.open}).out;
+    EXPECT_TRUE(contains(shown, "\n\nobject  ")) << shown;
+    EXPECT_FALSE(contains(shown, "\n\n\n")) << shown;
     const json check = tool({"check"});
     for (const json &finding : check["findings"]) {
         EXPECT_EQ(finding["verdict"], "ok") << finding;

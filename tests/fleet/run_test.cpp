@@ -172,7 +172,12 @@ TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
     expect_line({"--remote", "http://localhost:" + std::to_string(port), "--remote-wait", "200ms"},
                 "(remote_timeout)");
     close(silent);
+    // What it could not pull from, it cannot push to.
+    expect_line({"--remote", "http://localhost:" + std::to_string(free_port()), "--secret-key",
+                 keys.secret},
+                "(remote_unreachable)");
 #endif
+    expect_line({"--secret-key", keys.secret}, "give --remote URL or set WARMPIPE_REMOTE");
     expect_line({"--remote", "gopher://x"}, "(remote_bad_url)");
     expect_line({"--remote", place->url, "--public-key", "/no/such/key"}, "/no/such/key");
     expect_line({"--remote", place->url, "--secret-key", "/no/such/key"}, "/no/such/key");

@@ -39,6 +39,12 @@ echo '{}' >"$work/home/share/vulkan/implicit_layer.d/other.json"
 "$cmake" --install "$build" --prefix "$work/home" >/dev/null
 [ -x "$work/home/bin/warmpipe" ] && [ -e "$work/home/share/man/man1/warmpipe.1" ] ||
     { echo "not all was installed" >&2; exit 1; }
+# Each page that the tool names in a message.
+named=$(grep -aoE '[A-Z]{4,}\.md' "$work/home/bin/warmpipe" | sort -u)
+[ -n "$named" ]
+for page in $named; do
+    [ -e "$work/home/share/doc/warmpipe/$page" ] || { echo "$page is named, but not installed" >&2; exit 1; }
+done
 "$cmake" --build "$build" --target uninstall >/dev/null
 left=$(cd "$work/home" && find . -mindepth 1 | sort | tr '\n' ' ')
 [ "$left" = "./share ./share/vulkan ./share/vulkan/implicit_layer.d ./share/vulkan/implicit_layer.d/other.json " ] ||

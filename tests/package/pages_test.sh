@@ -34,6 +34,9 @@ zsh_offers() { # the options that its specifications name
     sed -n "/^        $1)\$/,/;;/p" "$pages/completions/_warmpipe" | grep -o "'--[a-z-]*" | tr -d "'"
 }
 
+main_options() { grep -o -- '-[hV]\|--[a-z]*'; }
+expect "page of warmpipe" "$("$tool" --help | sed -n '/^options:$/,$s/  show.*//p' | main_options)" \
+    "$(sed -n '/^[.]SH OPTIONS$/,/^[.]SH EXIT/s/\\-/-/g; /^\\fB-.*\\fR$/p' "$pages/man/warmpipe.1" | main_options)"
 bash -n "$pages/completions/warmpipe"
 expect "bash: verbs" "$verbs --help --version" "$(bash_offers warmpipe '')"
 for verb in $verbs; do

@@ -225,7 +225,7 @@ const struct verb verb_list = {
         "  ok           the next start can use it, as far as its header tells\n"
         "  no_file      there is no cache yet, or none worth keeping\n"
         "  suspect      a process died in the driver with the cache: skipped once\n"
-        "  quarantined  it came again: put away\n\n"
+        "  quarantined  it happened again: put away\n\n"
         "or the reason why it is not used; 'warmpipe verify' checks every byte.\n\n"
         "Exit status: 0 fine, 1 something is damaged, 2 no such program or directory.",
     .options = list_options,

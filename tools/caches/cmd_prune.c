@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -59,6 +61,12 @@ static bool prune_parse_days(const char *text, uint32_t *ret_days)
     return true;
 }
 
+/* "200" was hardly meant to be bytes, for then nothing is left; "0" was. */
+static bool prune_lacks_unit(const char *text, uint64_t size)
+{
+    return size > 0 && size < 1024 && text[strspn(text, "0123456789")] == '\0';
+}
+
 /* False after a message. */
 static bool prune_parse_limits(const struct arguments *arguments,
                                struct recipe_merge_limits *ret_limits)
@@ -71,7 +79,8 @@ static bool prune_parse_limits(const struct arguments *arguments,
         output_message("prune: invalid duration '%s' (for example 90d, 12w)", older);
         return false;
     }
-    if (size && !config_parse_size(size, &limits.max_size)) {
+    if (size &&
+        (!config_parse_size(size, &limits.max_size) || prune_lacks_unit(size, limits.max_size))) {
         output_message("prune: invalid size '%s' (for example 200M, 2G)", size);
         return false;
     }
@@ -103,6 +112,21 @@ static bool prune_has_segments(const char *root, const char *app)
     return has;
 }
 
+/* Where no recipe is left, neither their folder stays nor, if it had nothing else, the program's.
+ */
+static void prune_remove_folders(const char *root, const char *app)
+{
+    char folder[PATH_MAX];
+    int folder_fd;
+    if (!prune_has_segments(root, app) &&
+        file_open_directory(root, app, false, &folder_fd) == STATUS_ok) {
+        evict_empty_recipes(folder_fd);
+        close(folder_fd);
+        snprintf(folder, sizeof folder, "%s/%s", root, app);
+        rmdir(folder);
+    }
+}
+
 static void prune_app(struct pruning *pruning, const char *app)
 {
     struct recipe_compaction compaction;
@@ -119,6 +143,9 @@ static void prune_app(struct pruning *pruning, const char *app)
         output_reason("prune", app, reason);
         pruning->found = true;
         return;
+    }
+    if (!pruning->dry_run) {
+        prune_remove_folders(pruning->root, app);
     }
     output_open(output, NULL, OUTPUT_ROW);
     output_text(output, "name", app);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/json.h"
@@ -20,9 +21,23 @@
 #define LABEL_WIDTH   22
 #define VERDICT_WIDTH 9 /* "problem", and the gap */
 
+/* A terminal of fewer columns has no room for rows behind a label and a verdict. */
+#define NARROW_WIDTH 60
+
 /* Whether there is a result, and what was said last. Of the thread that runs the verb. */
 static bool output_written;
-static char output_last[1024];
+static char output_own_last[1024];
+static char *output_last = output_own_last;
+
+void output_share_messages(void)
+{
+    char *shared = mmap(NULL, sizeof output_own_last, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared != MAP_FAILED) {
+        memcpy(shared, output_own_last, sizeof output_own_last);
+        output_last = shared;
+    }
+}
 
 void output_begin(struct output *output, bool json)
 {
@@ -93,6 +108,12 @@ static size_t output_terminal_width(void)
     return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+static bool output_is_narrow(void)
+{
+    const size_t width = output_terminal_width();
+    return width > 0 && width < NARROW_WIDTH;
+}
+
 static void output_pad_to(struct bytes *out, size_t start, size_t width)
 {
     size_t used = out->size - start;
@@ -110,6 +131,10 @@ static size_t output_indentation(const struct output *output)
 
 static void output_put_label(struct output *output, const char *key)
 {
+    if (output->table_ended) {
+        bytes_put_u8(&output->pending, '\n');
+        output->table_ended = false;
+    }
     output_put_spaces(&output->pending, output_indentation(output));
     output_put_words(&output->pending, key);
 }
@@ -141,10 +166,14 @@ static void output_put_text(struct output *output, const char *key, const char *
     }
     if (output_in_row(output)) {
         /* The values of a row are two columns apart, the first as wide as a label, the second, if
-         * another follows, as a verdict. */
-        if (output->row_values > 0) {
+         * another follows, as a verdict; on a narrow terminal the third has a line of its own. */
+        const bool narrow = output_is_narrow();
+        if (output->row_values > 0 && !narrow) {
             output_pad_to(out, 0, LABEL_WIDTH - 2 + (output->row_values > 1 ? VERDICT_WIDTH : 0));
-            bytes_put(out, "  ", 2);
+        }
+        if (output->row_values > 0) {
+            const char *gap = output->row_values > 1 && narrow ? "\n  " : "  ";
+            bytes_put(out, gap, strlen(gap));
         }
         output->row_values++;
         output_put_readable(out, text);
@@ -166,10 +195,11 @@ void output_open(struct output *output, const char *key, enum output_shape shape
         output_put_label(output, key);
         bytes_put_u8(&output->pending, '\n');
         output_flush(output);
-    } else if ((shape == OUTPUT_ITEM || shape == OUTPUT_TABLE) && output->item_ended) {
+    } else if (shape == OUTPUT_ITEM && output->item_ended) {
         bytes_put_u8(&output->pending, '\n');
         output_flush(output);
     }
+    output->table_ended &= shape != OUTPUT_ITEM;
     output->shapes[output->depth++] = shape;
     output->row_values = 0;
 }
@@ -182,11 +212,18 @@ void output_close(struct output *output)
         table->columns = table->columns ? table->columns : table->count;
     }
     enum output_shape shape = output->shapes[--output->depth];
-    output->item_ended = shape != OUTPUT_LIST && shape != OUTPUT_ROW;
+    const bool is_empty_table = shape == OUTPUT_TABLE && output->table.count == 0;
+    if (!is_empty_table) {
+        output->item_ended = shape != OUTPUT_LIST && shape != OUTPUT_ROW;
+    }
     if (output->json) {
         json_put_close(&output->pending, output_is_array(shape) ? ']' : '}');
     } else if (shape == OUTPUT_TABLE) {
         output->pending.failed |= output->table.cells.failed;
+        if (!is_empty_table && output_written) {
+            bytes_put_u8(&output->pending, '\n');
+        }
+        output->table_ended |= !is_empty_table;
         output_table_put(&output->table, output_terminal_width(), &output->pending);
         bytes_free(&output->table.cells);
         output->table = (struct output_table){0};
@@ -213,7 +250,7 @@ void output_remark(struct output *output, const char *key, const char *text)
         return;
     }
     bytes_put_u8(&output->pending, '\n');
-    output_put_spaces(&output->pending, LABEL_WIDTH);
+    output_put_spaces(&output->pending, output_is_narrow() ? 2 : LABEL_WIDTH);
     output_put_readable(&output->pending, text);
 }
 
@@ -338,7 +375,7 @@ void output_message(const char *format, ...)
     output_put_readable(&line, length < 0 ? format : text);
     progress_hide();
     fprintf(stderr, "warmpipe: %.*s\n", (int)line.size, line.data ? (const char *)line.data : "");
-    snprintf(output_last, sizeof output_last, "%s", length < 0 ? format : text);
+    snprintf(output_last, sizeof output_own_last, "%s", length < 0 ? format : text);
     bytes_free(&line);
     if (length >= 0) {
         free(text);

@@ -3,7 +3,8 @@
  * so they cannot disagree: each call gives one field. Its key is the JSON name and, with spaces for
  * underscores, the label. In text a group is indented under its label, a row is one line of values
  * without labels, the items of a list have an empty line between them, and the rows of a table are
- * columns under a line of headings.
+ * columns under a line of headings, with an empty line around it; of an empty table there is
+ * nothing.
  *
  *     output_begin
  *     output_text, output_number, output_size, output_hex … between output_open and output_close
@@ -49,7 +50,8 @@ struct output {
     int depth; /* of open shapes */
     enum output_shape shapes[OUTPUT_DEPTH];
     unsigned row_values; /* of the open row */
-    bool item_ended;     /* an empty line is due before an item or a table */
+    bool item_ended;     /* an empty line is due before an item */
+    bool table_ended;    /* and before a field or group */
     struct output_table table;
     bool number_in_hand; /* the next text is that of a number */
 };
@@ -100,6 +102,9 @@ void output_time(struct output *output, const char *key, uint64_t seconds_since_
 /* Where no result was written, a document on standard output that has the error alone:
  * {"error":"list: cannot open '/nowhere': No such file or directory"}. */
 void output_failure(void);
+
+/* To be called once, before a fork: "error" is then also what child processes say. */
+void output_share_messages(void);
 
 /* One line on standard error, "warmpipe: …", with control characters shown as in text. */
 void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -129,7 +129,7 @@ def main_page(verbs, settings, version, examples):
     page += ".SH VERBS\nEach has a page of its own, \\fBwarmpipe\\-\\fIVERB\\fR(1).\n"
     page += "".join(tagged(f"\\fB{verb.name}\\fR", verb.summary) for verb in verbs)
     page += (".SH OPTIONS\n" + tagged("\\fB\\-h\\fR, \\fB\\-\\-help\\fR", "show the verbs")
-             + tagged("\\fB\\-\\-version\\fR", "show the version"))
+             + tagged("\\fB\\-V\\fR, \\fB\\-\\-version\\fR", "show the version"))
     page += ".SH EXIT STATUS\n0: clean. 1: a finding. 2: wrong usage, or input and output failed.\n"
     page += ".SH ENVIRONMENT\nSettings of the layer. None is needed.\n"
     for _, _, _, variable, values, default, meaning in settings:
@@ -141,7 +141,10 @@ def main_page(verbs, settings, version, examples):
                                     "a folder for each program")
              + tagged("\\fIvk_layer_settings.txt\\fR",
                       "settings that no variable says, of the form\n"
-                      "warmpipe_pipeline_cache.dedup = all; never one that names a path"))
+                      "warmpipe_pipeline_cache.dedup = all; never one that names a path")
+             + tagged("\\fIPREFIX/share/doc/warmpipe\\fR",
+                      "pages on settings, containers, machines that share, and what to do when\n"
+                      "it does not work"))
     page += examples_section([pair for verb in ("run", "doctor", "stats")
                               for pair in examples.get(verb, [])[:1]])
     names = " ,\n".join(f".BR warmpipe\\-{verb.name} (1)" for verb in verbs)
@@ -285,7 +288,7 @@ _warmpipe "$@"
 def fish(verbs):
     lines = ["# fish completion for warmpipe", "complete -c warmpipe -f",
              "complete -c warmpipe -n __fish_use_subcommand -l help -s h -d 'show the verbs'",
-             "complete -c warmpipe -n __fish_use_subcommand -l version -d 'show the version'"]
+             "complete -c warmpipe -n __fish_use_subcommand -l version -s V -d 'show the version'"]
     arguments = {"directories": "-x -a '(__fish_complete_directories)'", "files": "-r -F",
                  "programs": f"-x -a {quoted('(' + PROGRAMS + ')')}", "": "-x"}
     for verb in verbs:

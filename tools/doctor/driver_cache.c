@@ -100,9 +100,9 @@ static bool cache_run_keeps_it(const struct doctor *doctor)
     return access(folder, W_OK | X_OK) == 0;
 }
 
-/* The checks that are the same for every driver. */
+/* The checks that are the same for every driver. `full_advice`: what to do where it is full. */
 static void cache_tell_folder(struct doctor *doctor, const char *folder, uint64_t bytes,
-                              uint64_t limit, const char *limit_name)
+                              uint64_t limit, const char *limit_name, const char *full_advice)
 {
     char used[TEXT_BYTES_SIZE];
     char most[TEXT_BYTES_SIZE];
@@ -114,7 +114,7 @@ static void cache_tell_folder(struct doctor *doctor, const char *folder, uint64_
                     "the driver cannot write its own cache in %s", folder);
     } else if (bytes >= NEARLY_FULL(limit)) {
         doctor_tell(
-            doctor, VERDICT_PROBLEM, CHECK, "raise the limit, or remove the folder",
+            doctor, VERDICT_PROBLEM, CHECK, full_advice,
             "the driver's own cache in %s is full: %s of %s, so new pipelines evict old ones (%s)",
             folder, used, most, limit_name);
     } else if (doctor_dies_with_container(folder)) {
@@ -175,7 +175,8 @@ static void cache_tell_mesa(struct doctor *doctor)
     } else {
         cache_tell_folder(doctor, folder, cache_measure_mesa(folder),
                           cache_limit("MESA_SHADER_CACHE_MAX_SIZE", GIB),
-                          "MESA_SHADER_CACHE_MAX_SIZE");
+                          "MESA_SHADER_CACHE_MAX_SIZE",
+                          "raise the limit, or remove mesa_shader_cache* in that folder");
     }
 }
 
@@ -210,7 +211,7 @@ static void cache_tell_nvidia(struct doctor *doctor)
         cache_tell_folder(doctor, folder, cache_measure(folder),
                           never_cleaned ? UINT64_MAX
                                         : cache_limit("__GL_SHADER_DISK_CACHE_SIZE", 1),
-                          "__GL_SHADER_DISK_CACHE_SIZE");
+                          "__GL_SHADER_DISK_CACHE_SIZE", "raise the limit, or remove the folder");
     }
 }
 

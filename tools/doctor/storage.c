@@ -24,6 +24,9 @@
     "as its owner: chmod -R a+rX, so that others may read it; or chown it to the user who runs "   \
     "the programs"
 
+/* Another user's home, or none at all. */
+#define STORAGE_ELSEWHERE_HINT "set HOME or WARMPIPE_DIR to a directory that this user can write"
+
 struct contents {
     struct doctor *doctor;
     const char *root;
@@ -167,6 +170,10 @@ void doctor_check_storage(struct doctor *doctor)
         doctor_tell(doctor, VERDICT_PROBLEM, "directory", "remove the file, or set WARMPIPE_DIR",
                     "%s cannot be %s: %s is not a directory", root, exists ? "used" : "created",
                     path);
+    } else if (exists && access(path, F_OK) != 0) { /* a parent keeps this user out */
+        doctor_tell(doctor, VERDICT_PROBLEM, "directory", STORAGE_ELSEWHERE_HINT,
+                    "%s cannot be used: %s", root, strerror(errno));
+        exists = false;
     } else if (exists && access(path, R_OK | X_OK) != 0) {
         doctor_tell(doctor, VERDICT_PROBLEM, "directory", STORAGE_READ_HINT,
                     "%s cannot be read: %s", root, strerror(errno));
@@ -178,7 +185,7 @@ void doctor_check_storage(struct doctor *doctor)
         doctor_tell(doctor, VERDICT_PROBLEM, "directory",
                     exists ? "chown it to the user who runs the programs, set WARMPIPE_DIR, or say "
                              "that it is meant to stay as it is: WARMPIPE_READONLY=1"
-                           : "chown it to the user who runs the programs, or set WARMPIPE_DIR",
+                           : STORAGE_ELSEWHERE_HINT,
                     "%s cannot be %s: %s", root, exists ? "written" : "created", strerror(errno));
     } else if (doctor_dies_with_container(path)) {
         doctor_tell(doctor, VERDICT_PROBLEM, "directory",

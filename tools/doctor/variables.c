@@ -239,8 +239,25 @@ static void variables_tell_loader(struct doctor *doctor, const char *name, enum 
     free(wrong);
 }
 
+/* Base directories ("XDG Base Directory Specification": a relative path is to be ignored). Drivers
+ * and the loader do not all ignore it. */
+static void variables_check_bases(struct doctor *doctor)
+{
+    static const char *const bases[] = {"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
+                                        "XDG_DATA_HOME"};
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        const char *value = options_variable(bases[i], "/");
+        if (value[0] != '/') {
+            doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
+                        "%s='%s' is not an absolute path: caches and layers may not be found",
+                        bases[i], value);
+        }
+    }
+}
+
 void doctor_check_variables(struct doctor *doctor)
 {
+    variables_check_bases(doctor);
     for (char **entry = environ; *entry; entry++) {
         if (strncmp(*entry, "WARMPIPE_", strlen("WARMPIPE_")) == 0 &&
             strncmp(*entry, "WARMPIPE_DISABLE=", strlen("WARMPIPE_DISABLE=")) != 0) {

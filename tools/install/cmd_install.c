@@ -153,15 +153,23 @@ static bool install_put(struct install *install, const char *folder, const char 
     return done;
 }
 
-/* Whether the manifest at `path` is ours, or is not there. */
+/* Whether the manifest at `path` is ours, or is not there. False after a message. */
 static bool install_is_ours(const struct install *install, const char *path)
 {
-    if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        return true;
+    if (access(path, R_OK) != 0) {
+        return errno == ENOENT || errno == ENOTDIR || install_fail(install, "read", path);
     }
     struct bytes text = install_read(path);
     const bool ours = text.data && manifest_names(&text, install->library_path);
     bytes_free(&text);
+    if (!ours) {
+        output_message("%s: '%s' belongs to a package or to 'cmake --install': remove it the "
+                       "same way ('cmake --build BUILD --target uninstall')%s",
+                       install->verb, path,
+                       strcmp(install->verb, "install") == 0
+                           ? ", or set WARMPIPE_ENABLE=1 for the session"
+                           : "");
+    }
     return ours;
 }
 
@@ -173,12 +181,6 @@ static bool install_check_owner(const struct install *install)
         char *path = output_format(install->verb, "%s/%s/" LAYER_MANIFEST_NAME, install->data,
                                    manifest_folders[i]);
         ours = path && install_is_ours(install, path);
-        if (path && !ours) {
-            output_message("%s: '%s' belongs to a package or to 'cmake --install': remove it the "
-                           "same way ('cmake --build BUILD --target uninstall'), or set "
-                           "WARMPIPE_ENABLE=1 for the session",
-                           install->verb, path);
-        }
         free(path);
     }
     return ours;

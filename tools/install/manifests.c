@@ -4,9 +4,11 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "common/base/bytes.h"
@@ -14,14 +16,17 @@
 #include "common/base/text.h"
 #include "common/files/file.h"
 
-/* False: it is not known. */
+/* False: it is not known. Without /proc, which some containers lack, the kernel still says by what
+ * path it has started the program. */
 static bool program_folder(char ret_folder[PATH_MAX])
 {
+    const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     const ssize_t length = readlink("/proc/self/exe", ret_folder, PATH_MAX - 1);
-    if (length < 0) {
+    if (length >= 0) {
+        ret_folder[length] = '\0';
+    } else if (!started || !realpath(started, ret_folder)) {
         return false;
     }
-    ret_folder[length] = '\0';
     *strrchr(ret_folder, '/') = '\0';
     return true;
 }

@@ -44,7 +44,8 @@ static char *find_only_app(const char *verb, const char *root)
     inventory_apps_free(&apps);
     if (count != 1) {
         if (count == 0) {
-            output_message("%s: no program in '%s' yet: name one with --app", verb, root);
+            output_message("%s: no program in '%s' yet%s", verb, root,
+                           strcmp(verb, "import") == 0 ? ": name one with --app" : "");
         } else {
             output_message("%s: there are %zu programs in '%s'; name one with --app", verb, count,
                            root);
@@ -81,9 +82,10 @@ bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment 
 {
     const enum status status = recipe_segment_read_any(path, ret_segment);
     if (status != STATUS_ok) {
-        output_message("%s: '%s': %s (%s)", verb, path,
-                       status == STATUS_no_file ? strerror(ENOENT) : status_text(status),
-                       status_id(status));
+        const char *text = status == STATUS_no_file     ? strerror(ENOENT)
+                           : status == STATUS_bad_magic ? "not a recipe file of warmpipe"
+                                                        : status_text(status);
+        output_message("%s: '%s': %s (%s)", verb, path, text, status_id(status));
     }
     return status == STATUS_ok;
 }

@@ -120,8 +120,10 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
 {
     /* A conflict has no details of its own: they would be an earlier answer's. */
     const char *detail = reason == STATUS_remote_conflict ? "" : remote->engine->detail;
-    output_message("%s: %s/%s: %s (%s)%s%s", remote->verb, remote->name, path, status_text(reason),
-                   status_id(reason), detail[0] ? ": " : "", detail);
+    if (reason != remote->already_told) {
+        output_message("%s: %s/%s: %s (%s)%s%s", remote->verb, remote->name, path,
+                       status_text(reason), status_id(reason), detail[0] ? ": " : "", detail);
+    }
     remote->failed = true;
     switch (reason) {
     case STATUS_remote_unreachable:
@@ -132,6 +134,7 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
     case STATUS_remote_error:
     case STATUS_remote_bad_answer:
         remote->gone = true; /* the next request would fail alike */
+        remote->gone_because = reason;
         break;
     default:
         break;

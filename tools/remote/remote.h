@@ -43,6 +43,8 @@ struct remote {
     uint64_t max_age_s;
     bool failed; /* something was refused or could not be had */
     bool gone;   /* it does not answer, or not as a remote: nothing more is asked of it */
+    enum status gone_because;
+    enum status already_told; /* another process has said that it is gone because of this */
 };
 
 /* Reads the keys and opens the engine. False after a message: the usage is wrong, or a key cannot
@@ -50,7 +52,7 @@ struct remote {
 bool remote_open(const struct remote_options *options, struct remote *ret_remote);
 void remote_close(struct remote *remote);
 
-/* One line that names the path and why, and notes the failure. */
+/* One line that names the path and why, unless it is already told, and notes the failure. */
 void remote_complain(struct remote *remote, const char *path, enum status reason);
 
 /* Reads a head and checks signature, trusted comment, program, identity, serial and age. no_file:

@@ -45,10 +45,9 @@ static const struct option_spec options[] = {
     [OPTION_REMOTE] = {"remote", 0, "URL", "pull from there (default WARMPIPE_REMOTE)"},
     [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust only this key"},
     [OPTION_SECRET_KEY] = {"secret-key", 0, "FILE", "push at the end, signed with this key"},
-    [OPTION_REMOTE_WAIT] = {"remote-wait", 0, "TIME",
-                            "it waits for a pull so long at most (default 2s)"},
+    [OPTION_REMOTE_WAIT] = {"remote-wait", 0, "TIME", "longest wait for a pull (default 2s)"},
     [OPTION_LEASE_WAIT] = {"lease-wait", 0, "TIME", "let one machine compile for all (default 0s)"},
-    [OPTION_STATE] = {"state", 0, "DIR", "remember here what killed a program, and heads seen"},
+    [OPTION_STATE] = {"state", 0, "DIR", "keep notes here: what killed a program, heads seen"},
     [OPTION_QUIET] = {"quiet", 'q', NULL, "do not print a summary line at the end"},
     [OPTION_VERBOSE] = {"verbose", 'v', NULL, "show the variables that are set; more messages"},
     {NULL, 0, NULL, NULL},
@@ -164,6 +163,9 @@ static int run_program(const struct arguments *arguments, uint64_t wait_ms, uint
                                 ? run_execute
                                 : run_execute_watched;
     if (!arguments->values[OPTION_REMOTE] && (!variable || !*variable)) {
+        if (arguments->values[OPTION_SECRET_KEY]) {
+            output_message("run: nothing is pushed: give --remote URL or set WARMPIPE_REMOTE");
+        }
         return execute(arguments->operands);
     }
 #ifdef WARMPIPE_HAVE_REMOTE
@@ -211,11 +213,10 @@ const struct verb verb_run = {
     .description =
         "Runs PROGRAM under the layer; nothing needs to be installed. When one of its\n"
         "Vulkan devices is destroyed, a summary line says what was hit and saved.\n\n"
-        "With --dir, one directory holds everything that a container has to keep: the\n"
-        "driver's own disk caches move to DIR/driver, unless MESA_SHADER_CACHE_DIR or\n"
-        "__GL_SHADER_DISK_CACHE_PATH is set. Without --dir they stay where they are.\n"
-        "With --remote, its caches are pulled as it starts, and pushed at its end with a\n"
-        "secret key. A remote that fails never stops it (docs/FLEET.md).\n"
+        "With --dir, one directory holds all that a container has to keep: the driver's\n"
+        "own disk caches move to DIR/driver, unless MESA_SHADER_CACHE_DIR or\n"
+        "__GL_SHADER_DISK_CACHE_PATH is set. With --remote, caches are pulled at the\n"
+        "start and, with a secret key, pushed at the end. A failing remote stops nothing.\n\n"
         "The exit status is PROGRAM's; 127 if it is not found, 126 if it cannot be run.",
     .options = options,
     .min_operands = 1,

@@ -38,11 +38,10 @@ enum {
 static const struct option_spec options[] = {
     [OPTION_APP] = VERB_APP_OPTION,
     [OPTION_DEVICE] = {"device", 0, "N", "for this device only, by its index"},
-    [OPTION_JOBS] = {"jobs", 'j', "N", "threads; otherwise half as many as there are cores"},
+    [OPTION_JOBS] = {"jobs", 'j', "N", "threads (default: half of the cores)"},
     [OPTION_FORCE] = {"force", 'f', NULL,
                       "also where there is a cache, or the driver's key differs"},
-    [OPTION_TIMEOUT] = {"timeout", 0, "S",
-                        "seconds that a driver may take at a time; otherwise 300"},
+    [OPTION_TIMEOUT] = {"timeout", 0, "S", "seconds a driver may take at a time (default 300)"},
     [OPTION_DIR] = VERB_DIR_OPTION,
     [OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "show what would be replayed, and replay nothing"},
     [OPTION_JSON] = VERB_JSON_OPTION,
@@ -206,7 +205,7 @@ static bool warm_begin(struct warming *warming)
                                          &warming->devices);
         if (warming->able && warming->device != UINT32_MAX &&
             warming->device >= warming->devices.count) {
-            output_message("warm: no device %u among %u", warming->device, warming->devices.count);
+            output_message("warm: no device '%u'; see 'warmpipe policy'", warming->device);
             warming->able = false;
         }
         if (warming->able) {
@@ -316,6 +315,7 @@ static bool warm_all(struct warming *warming)
 static int warm_run(struct warming *warming)
 {
     int status = EXIT_USAGE;
+    output_share_messages();
     warm_watch_prepare();
     bool fine = warm_all(warming);
     if (!warming->begun && fine) { /* no recipes: no driver need be asked for anything */

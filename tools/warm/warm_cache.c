@@ -146,6 +146,20 @@ static enum status warm_cache_commit(const struct warm_cache *cache, const void 
     return reason;
 }
 
+bool warm_cache_is_empty(struct warm_cache *cache)
+{
+    const PFN_vkGetPipelineCacheData get = WARM_CACHE_COMMAND(cache, vkGetPipelineCacheData);
+    size_t size = SIZE_MAX;
+    if (cache->alone) {
+        pthread_mutex_lock(cache->alone);
+    }
+    const VkResult result = get(cache->vulkan->device, cache->handle, &size, NULL);
+    if (cache->alone) {
+        pthread_mutex_unlock(cache->alone);
+    }
+    return result == VK_SUCCESS && size <= WARM_CACHE_HEADER;
+}
+
 enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size)
 {
     size_t size = 0;

@@ -51,7 +51,9 @@ void warm_coverage_add(struct warm_coverage *coverage, const struct warm_report 
                        const struct warm_shared *shared)
 {
     const struct warm_counts *counts = &report->counts;
-    const size_t covered = report->state == WARM_STATE_TO_DO || report->state == WARM_STATE_NOTHING
+    const size_t covered = report->state == WARM_STATE_TO_DO ||
+                                   report->state == WARM_STATE_NOTHING ||
+                                   report->state == WARM_STATE_INEFFECTIVE
                                ? report->total - warm_report_skipped(report)
                                : counts->of[REPLAY_COMPILED] + counts->of[REPLAY_HIT];
     coverage_add_row(coverage, report, NULL, report->total, covered);

@@ -21,6 +21,10 @@
 #define REPLAY_SAVE_INTERVAL_NS (10 * CLOCK_S)
 #define REPLAY_SAVE_SHARE       20
 
+/* A cache that holds nothing after as many compiles never will, as with lavapipe: the layer's own
+ * number. */
+#define REPLAY_LOOK_AFTER 8
+
 /* The process. */
 struct warm_replay {
     const struct warm_target *target;
@@ -31,6 +35,9 @@ struct warm_replay {
     pthread_mutex_t lacks;     /* of the shared memory: new names */
     sigset_t signals;          /* blocked; the main thread waits for them */
     uint64_t next_save_ns;
+    bool has_crashed;          /* so that what else crashes this driver is to be found */
+    _Atomic unsigned compiled; /* pipelines */
+    atomic_bool is_in_vain;    /* the driver keeps nothing: the rest is not compiled */
 };
 
 /* The worker pool: threads that replay the items of one environment into one cache. */
@@ -73,6 +80,17 @@ static uint32_t replay_lack_bit(struct warm_replay *process, const char *name)
 
 /* The worker pool. */
 
+/* After a compile: whether it was one too many. */
+static void replay_look(struct replay_pool *pool)
+{
+    struct warm_replay *process = pool->process;
+    if (atomic_fetch_add(&process->compiled, 1) + 1 == REPLAY_LOOK_AFTER && !process->has_crashed &&
+        warm_cache_is_empty(&process->cache)) {
+        atomic_store(&process->is_in_vain, true);
+        atomic_store(&pool->next, pool->item_count);
+    }
+}
+
 static void replay_item(struct replay_pool *pool, struct replay *replay, unsigned worker,
                         size_t item)
 {
@@ -100,6 +118,9 @@ static void replay_item(struct replay_pool *pool, struct replay *replay, unsigne
                      replay_lack_bit(pool->process, replay_lack(replay)));
     }
     atomic_store(&slot->item, 0);
+    if (outcome == REPLAY_COMPILED) {
+        replay_look(pool);
+    }
 }
 
 static void replay_leave_pool(struct replay_pool *pool)
@@ -320,8 +341,10 @@ static void replay_skip_crashed(struct warm_replay *process)
     if (reason != STATUS_ok) {
         replay_fail(process, status_text(reason));
     }
+    process->has_crashed = recipe_crashes_are_many(crashes);
     for (size_t i = 0; i < target->recipes->item_count; i++) {
         if (recipe_crashes_have(crashes, target->recipes->items[i].pipeline)) {
+            process->has_crashed = true;
             atomic_store(&process->shared->items[i].outcome, WARM_CRASHED);
         }
     }
@@ -363,7 +386,7 @@ void warm_replay_run(const struct warm_target *target, struct warm_shared *share
         process.keys = facts.keys;
     }
     size_t end;
-    for (size_t i = 0; i < recipes->item_count; i = end) {
+    for (size_t i = 0; i < recipes->item_count && !process.is_in_vain; i = end) {
         const uint32_t environment = recipes->items[i].environment;
         const size_t count = replay_select(&process, i, only, items, &end);
         if (count > 0 && warm_target_has(target, recipes->environments[environment])) {

@@ -69,6 +69,9 @@ struct warm_cache {
  * the driver has taken its data. False: the driver refuses. */
 bool warm_cache_attach(struct warm_cache *cache, const struct warm_vulkan *vulkan);
 
+/* Whether the cache object holds nothing but a header. Other threads may compile meanwhile. */
+bool warm_cache_is_empty(struct warm_cache *cache);
+
 /* Writes what the cache object holds, unless nothing is new. *ret_size: bytes of it, also on
  * failure. ineffective: the driver keeps nothing in it. Other threads may compile meanwhile. */
 enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size);

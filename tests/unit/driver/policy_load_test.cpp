@@ -86,7 +86,7 @@ TEST(PolicyLoad, ADamagedFileIsToldOnceWithItsLine)
     write(path, "[mine]\nsingle-cache = no\n\npersits = yes\n");
     decide(path, table_rule,
            {"warmpipe: warn: policy file '" + path +
-            "', line 4: unknown key 'persits'; used is the built-in table (bad_policy_file)"},
+            "', line 4: unknown key 'persits'; the built-in table is used (bad_policy_file)"},
            3);
 }
 
@@ -97,29 +97,29 @@ TEST(PolicyLoad, AFileThatCannotBeReadIsTold)
     decide(none, table_rule,
            {"warmpipe: warn: policy file '" + none +
             "': cannot be read: No such file or "
-            "directory; used is the built-in table (bad_policy_file)"});
+            "directory; the built-in table is used (bad_policy_file)"});
     const std::string folder = scratch.path("folder");
     std::filesystem::create_directory(folder);
     decide(folder, table_rule,
            {"warmpipe: warn: policy file '" + folder +
             "': cannot be read: not a regular file; "
-            "used is the built-in table (bad_policy_file)"});
+            "the built-in table is used (bad_policy_file)"});
     // Nobody will ever write to it: opening or reading it must not wait.
     const std::string fifo = scratch.path("fifo");
     ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
     decide(fifo, table_rule,
            {"warmpipe: warn: policy file '" + fifo +
             "': cannot be read: not a regular file; "
-            "used is the built-in table (bad_policy_file)"});
+            "the built-in table is used (bad_policy_file)"});
     decide("/dev/zero", table_rule,
            {"warmpipe: warn: policy file '/dev/zero': cannot be read: not a regular file; "
-            "used is the built-in table (bad_policy_file)"});
+            "the built-in table is used (bad_policy_file)"});
     const std::string huge = scratch.path("huge");
     write(huge, std::string(POLICY_FILE_MAX_SIZE + 1, '#'));
     decide(huge, table_rule,
            {"warmpipe: warn: policy file '" + huge +
-            "': larger than 65536 bytes; used is the "
-            "built-in table (bad_policy_file)"});
+            "': larger than 65536 bytes; the built-in table "
+            "is used (bad_policy_file)"});
 }
 
 } // namespace

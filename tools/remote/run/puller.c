@@ -39,9 +39,10 @@
 
 /* What it shows its parent. */
 struct puller_state {
-    atomic_bool is_told;   /* it has said what failed */
-    atomic_bool is_asking; /* it waits for the remote */
-    atomic_bool is_barred; /* it could not open the remote, and has said so */
+    atomic_bool is_told;     /* it has said what failed */
+    atomic_bool is_asking;   /* it waits for the remote */
+    atomic_bool is_barred;   /* it could not open the remote, and has said so */
+    atomic_int gone_because; /* enum status; STATUS_ok: the remote answers */
 };
 
 /* In nanoseconds, no longer than anybody waits. */
@@ -82,9 +83,11 @@ static void puller_begin_request(struct puller_work *work, uint64_t limit_ns)
 
 static void puller_end_request(struct puller_work *work)
 {
-    if (work->session.remote.failed) {
+    const struct remote *remote = &work->session.remote;
+    if (remote->failed) {
         atomic_store(&work->state->is_told, true);
     }
+    atomic_store(&work->state->gone_because, remote->gone ? (int)remote->gone_because : STATUS_ok);
     atomic_store(&work->state->is_asking, false);
 }
 
@@ -376,12 +379,14 @@ bool puller_end(struct puller *puller)
         if (atomic_load(&puller->state->is_asking) && !atomic_load(&puller->state->is_told)) {
             output_message("run: nothing more is pulled: %s (%s)",
                            status_text(STATUS_remote_timeout), status_id(STATUS_remote_timeout));
+            atomic_store(&puller->state->gone_because, STATUS_remote_timeout);
         }
     }
     asked_sweep(puller->folder_fd);
     close(puller->folder_fd);
     const bool is_barred = atomic_load(&puller->state->is_barred);
+    const int gone_because = atomic_load(&puller->state->gone_because);
     munmap(puller->state, sizeof *puller->state);
-    *puller = (struct puller){.end_fd = -1};
+    *puller = (struct puller){.end_fd = -1, .gone_because = (enum status)gone_because};
     return !is_barred;
 }

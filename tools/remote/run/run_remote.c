@@ -85,13 +85,15 @@ static int run_wait(pid_t child, const sigset_t *signals)
 }
 
 /* After the program: puts away what has killed it, and pushes if there is a key. Where the puller
- * could not open the remote, it has said so. */
-static void run_end_here(const struct run_remote *run, uint64_t since, bool failed)
+ * could not open the remote, or it was gone, it has said so. */
+static void run_end_here(const struct run_remote *run, uint64_t since, bool failed,
+                         enum status already_told)
 {
     struct session session;
     if ((!failed && !run->secret_key) || !run_session_open(run, &session)) {
         return;
     }
+    session.remote.already_told = already_told;
     session.remote.engine->deadline_ns = clock_now_ns() + RUN_PUSH_MS * CLOCK_MS;
     if (failed) {
         death_judge(&session, run->app, since);
@@ -156,7 +158,7 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
     signal(SIGPIPE, SIG_IGN); /* here alone: the program has its own */
     const int status = run_wait(child, &signals);
     if (puller_end(&puller)) {
-        run_end_here(run, since, status != 0);
+        run_end_here(run, since, status != 0, puller.gone_because);
     }
     if (WIFSIGNALED(status)) {
         run_die_of(WTERMSIG(status), &before);

@@ -25,8 +25,8 @@ static const struct option_spec options[] = {
     [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust this key, and no other"},
     [OPTION_SECRET_KEY] = {"secret-key", 0, "FILE", "check: also try to write"},
     [OPTION_APP] = {"app", 0, "NAME", "of this program; may be given again"},
-    [OPTION_GRACE] = {"grace", 0, "TIME", "gc: only what was unused for so long; 24h"},
-    [OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "rm, gc: only say what would go"},
+    [OPTION_GRACE] = {"grace", 0, "TIME", "gc: only what was unused for so long (default 24h)"},
+    [OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "rm, gc: show what would be removed; remove nothing"},
     [OPTION_OUT] = {"out", 0, "DIR", "keygen: where the two keys go"},
     [OPTION_JSON] = VERB_JSON_OPTION,
     {NULL, 0, NULL, NULL},
@@ -250,7 +250,7 @@ static int remote_main(const struct arguments *arguments)
 const struct verb verb_remote = {
     .name = "remote",
     .doing = "asking the remote",
-    .summary = "look after what lies at a remote",
+    .summary = "show, check and clean up what lies at a remote",
     .operands = "check|ls|show|rm|gc|keygen",
     .description =
         "check: whether it works from here. ls: what lies there, a line a head. show: all\n"

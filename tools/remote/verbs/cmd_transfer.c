@@ -164,7 +164,8 @@ const struct verb verb_push = {
         "secret key. Several machines may push at once: none loses another's work. A head\n"
         "that no trusted key has signed is left alone, unless --replace is given. Caches\n"
         "in quarantine are named there as blocked. A server that ignores conditional\n"
-        "writes needs --single-writer.\n\n"
+        "writes needs --single-writer. What was pulled is not sent on before a program\n"
+        "has used it (result 'on trial').\n\n"
         "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
         "sent, 2 wrong usage.",
     .options = push_options,
