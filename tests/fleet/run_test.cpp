@@ -511,6 +511,8 @@ TEST_F(RunRemote, APartThatKillsInTheMergeIsPutAwayAlone)
     const std::string cache = first.caches().at(0);
     const std::string before = read_file(first.root + "/demo/" + cache);
     second.run(6, writer());
+    // Before the start: what is pulled beside it may come too late for its one save.
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
     first.more["WPTEST_ICD_CACHE_CREATE"] = "abort_second";
     const ToolResult result =
         first.tool({"run", "--quiet", "--remote-wait", "20s", "--dir", first.root, "--app", "demo",
