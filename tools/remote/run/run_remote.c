@@ -84,17 +84,32 @@ static int run_wait(pid_t child, const sigset_t *signals)
     }
 }
 
+/* By a signal that nobody sends to end a program; a shell between tells its own in its exit status.
+ */
+static bool run_has_crashed(int status)
+{
+    static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
+    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
+        if (signal == crashes[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* After the program: puts away what has killed it, and pushes if there is a key. Where the puller
  * could not open the remote, it has said so. */
-static void run_end_here(const struct run_remote *run, uint64_t since, bool failed)
+static void run_end_here(const struct run_remote *run, uint64_t since, int status)
 {
+    const bool failed = status != 0;
     struct session session;
     if ((!failed && !run->secret_key) || !run_session_open(run, &session)) {
         return;
     }
     session.remote.engine->deadline_ns = clock_now_ns() + RUN_PUSH_MS * CLOCK_MS;
     if (failed) {
-        death_judge(&session, run->app, since);
+        death_judge(&session, run->app, since, run_has_crashed(status));
     }
     if (run->secret_key) {
         session_push(&session, true);
@@ -156,7 +171,7 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
     signal(SIGPIPE, SIG_IGN); /* here alone: the program has its own */
     const int status = run_wait(child, &signals);
     if (puller_end(&puller)) {
-        run_end_here(run, since, status != 0);
+        run_end_here(run, since, status);
     }
     if (WIFSIGNALED(status)) {
         run_die_of(WTERMSIG(status), &before);
