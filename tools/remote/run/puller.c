@@ -42,6 +42,7 @@ struct puller_state {
     atomic_bool is_told;   /* it has said what failed */
     atomic_bool is_asking; /* it waits for the remote */
     atomic_bool is_barred; /* it could not open the remote, and has said so */
+    atomic_bool is_late;   /* nobody waits for what it pulls now */
 };
 
 /* In nanoseconds, no longer than anybody waits. */
@@ -64,8 +65,9 @@ struct puller_work {
     struct local_identities answered;
     struct puller_waiter waiters[LOCAL_IDENTITIES];
     size_t waiter_count;
-    uint64_t look_ns; /* when the leases are looked at next */
-    bool has_recipes; /* they were asked for */
+    uint64_t look_ns;             /* when the leases are looked at next */
+    struct local_identities late; /* whose answer came before the end of their pull */
+    bool has_recipes;             /* they were asked for */
     struct puller_state *state;
     int folder_fd;
     char token[UNIQUE_HEX_SIZE];
@@ -88,20 +90,33 @@ static void puller_end_request(struct puller_work *work)
     atomic_store(&work->state->is_asking, false);
 }
 
+/* Whether the remote talks, but took longer than the program waits. */
+static bool puller_was_cut(const struct puller_work *work, uint64_t received)
+{
+    const struct remote *remote = &work->session.remote;
+    return remote->gone && remote->engine->traffic.received > received;
+}
+
 /* A device that has no blob waits until this run has the lease, there is a blob, or time is over: a
  * run without the lease pulls again at each look. Whether it waits on. */
 static bool puller_look_at_lease(struct puller_work *work, const struct puller_waiter *waiter)
 {
     const struct run_remote *run = work->run;
     struct remote *remote = &work->session.remote;
+    const uint64_t received = remote->engine->traffic.received;
     const uint64_t now_ns = clock_now_ns();
     const uint64_t left_ns = waiter->until_ns > now_ns ? waiter->until_ns - now_ns : 0;
     const uint64_t look_ns = puller_ns(PULLER_LOOK_MS);
     puller_begin_request(work, left_ns < look_ns ? left_ns : look_ns);
     const enum lease_state state = lease_try(remote, run->leases, run->app, waiter->hex);
-    /* Also after it is taken: the holder before us may just have pushed. */
+    /* Also after it is taken: the holder before us may just have pushed. From a remote that talks
+     * it may take all the time that is left. */
+    puller_begin_request(work, state == LEASE_UNKNOWN && look_ns < left_ns ? look_ns : left_ns);
     const bool has_blob = pull_blob(&work->session, run->app, waiter->hex);
     puller_end_request(work);
+    if (!has_blob && puller_was_cut(work, received)) {
+        local_identities_add(&work->late, waiter->hex);
+    }
     return !has_blob && !remote->failed && state == LEASE_HELD && clock_now_ns() < waiter->until_ns;
 }
 
@@ -130,14 +145,30 @@ static bool puller_pull(struct puller_work *work, const char *hex)
     const uint64_t limit_ns = asked_has_file(work->folder_fd, hex)
                                   ? puller_ns(PULLER_BACKGROUND_MS)
                                   : puller_ns(run->wait_ms) / 10 * 9;
+    const uint64_t received = session->remote.engine->traffic.received;
     puller_begin_request(work, limit_ns);
     const bool has_blob = pull_blob(session, run->app, hex);
+    if (!has_blob && puller_was_cut(work, received)) {
+        local_identities_add(&work->late, hex);
+    }
     if (!has_blob && !session->remote.gone && !work->has_recipes) {
         work->has_recipes = true;
         pull_recipes(session, run->app);
     }
     puller_end_request(work);
     return !has_blob && !session->remote.gone && run->leases;
+}
+
+/* What took longer than a program waits comes for its next start, or its next save: nobody else
+ * asks now, and it is begun anew. */
+static void puller_pull_late(struct puller_work *work)
+{
+    const char *hex = work->late.hex[--work->late.count];
+    atomic_store(&work->state->is_late, true);
+    puller_begin_request(work, puller_ns(PULLER_BACKGROUND_MS));
+    pull_blob(&work->session, work->run->app, hex);
+    puller_end_request(work);
+    atomic_store(&work->state->is_late, false);
 }
 
 static bool puller_has_waiter(const struct puller_work *work, const char *hex)
@@ -189,6 +220,9 @@ static void puller_answer_all(struct puller_work *work)
 static int puller_pause_ms(const struct puller_work *work, int changes_fd)
 {
     const uint64_t now_ns = clock_now_ns();
+    if (work->late.count > 0) {
+        return 0;
+    }
     if (work->waiter_count == 0) {
         return changes_fd < 0 ? PULLER_POLL_MS : -1;
     }
@@ -228,9 +262,13 @@ static void puller_serve(struct puller_work *work, const struct file_owned *serv
         atomic_store(&work->state->is_barred, true);
     }
     do {
+        const size_t late_before = work->late.count;
         puller_answer_all(work);
         if (work->waiter_count > 0 && clock_now_ns() >= work->look_ns) {
             puller_look_at_leases(work);
+        }
+        if (work->late.count > 0 && work->late.count == late_before) {
+            puller_pull_late(work);
         }
     } while (puller_wait(work, changes_fd, end_fd));
     puller_answer_all(work);
@@ -370,7 +408,9 @@ bool puller_end(struct puller *puller)
         return true;
     }
     close(puller->end_fd);
-    if (!puller_has_ended(puller->process, clock_now_ns() + puller->end_ns)) {
+    const uint64_t end_ns =
+        atomic_load(&puller->state->is_late) ? PULLER_END_MS * CLOCK_MS : puller->end_ns;
+    if (!puller_has_ended(puller->process, clock_now_ns() + end_ns)) {
         kill(puller->process, SIGKILL);
         waitpid(puller->process, NULL, 0);
         if (atomic_load(&puller->state->is_asking) && !atomic_load(&puller->state->is_told)) {
