@@ -130,6 +130,46 @@ TEST_F(Ends, APullGoesOnBehindAProgramThatDidNotWait)
     EXPECT_TRUE(contains(result.err, "(remote_timeout)")) << result.err;
 }
 
+// Of two runs in one folder that want the same at once, one pulls it.
+TEST_F(Ends, OneRunPullsForAllOfAFolder)
+{
+    share();
+    const std::string cache = second.root + "/demo/";
+    std::atomic<int> objects = 0;
+    ScriptedServer server([&](const std::string &request) {
+        if (contains(request, "GET /v1/obj/") && objects++ == 0) {
+            auto asked = [&] {
+                int count = 0;
+                for (const auto &entry : std::filesystem::directory_iterator(cache)) {
+                    count += entry.path().extension() == ".asked";
+                }
+                return count;
+            };
+            while (asked() < 2) {
+                usleep(1000);
+            }
+        }
+        return serve(request);
+    });
+    std::vector<std::thread> threads;
+    std::vector<std::string> ends(2);
+    for (std::string &end : ends) {
+        threads.emplace_back([&] {
+            end = run(server.url(), {"--remote-wait", "60s"},
+                      PIPELINES_CLIENT " --graphics 0 --compute 4")
+                      .err;
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    for (const std::string &end : ends) {
+        EXPECT_TRUE(contains(end, " 4 hits, 0 misses")) << end;
+    }
+    EXPECT_EQ(objects, 1);
+    EXPECT_EQ(second.caches().size(), 1u);
+}
+
 // Who waits for another's lease has that time for the pull, too.
 TEST_F(Ends, ALeaseWaitsForALongPull)
 {

@@ -185,8 +185,9 @@ static enum status minisign_parse_public(const void *text, size_t size,
     return STATUS_ok;
 }
 
-enum status minisign_parse_secret(const void *text, size_t size,
-                                  struct minisign_secret_key *ret_key)
+/* remote_bad_key: it is none, or it has a password. */
+static enum status minisign_parse_secret(const void *text, size_t size,
+                                         struct minisign_secret_key *ret_key)
 {
     static const uint8_t no_password[2];
     static const uint8_t no_checksum[32];
