@@ -635,6 +635,26 @@ TEST_F(RunRemote, TheDoctorAsksTheRemote)
 #endif
 }
 
+// A fresh container has seen no head: it may say how old one may be.
+TEST_F(RunRemote, AHeadThatIsTooOldIsNotTaken)
+{
+    first.run(4, writer());
+    std::vector<std::string> options = reader();
+    options.insert(options.end(), {"--min-serial", "2"});
+    const std::string err = second.run(4, options);
+    EXPECT_TRUE(contains(err, "(remote_rolled_back)")) << err;
+    EXPECT_TRUE(contains(err, " 0 hits, 4 misses")) << err;
+    Machine third;
+    options = reader();
+    options.insert(options.end(), {"--min-serial", "1", "--max-age", "1h"});
+    EXPECT_TRUE(contains(third.run(4, options), " 4 hits, 0 misses"));
+    EXPECT_EQ(third
+                  .tool({"run", "--app", "demo", "--remote", place->url, "--max-age", "x", "--",
+                         "/bin/true"})
+                  .exit_status,
+              2);
+}
+
 TEST_F(RunRemote, AnIntervalThatIsNoneIsRefused)
 {
     for (const char *time : {"2", "s", "-1s", "2 s", "99999999999s"}) {

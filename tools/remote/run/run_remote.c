@@ -48,17 +48,17 @@ static void run_share_leases(struct run_remote *run)
 static void run_check_state(const struct run_remote *run)
 {
     int fd;
-    if (!run->state) {
+    if (!run->remote.state) {
         return;
     }
-    enum status reason = file_open_directory(run->state, "remote", true, &fd);
+    enum status reason = file_open_directory(run->remote.state, "remote", true, &fd);
     if (reason == STATUS_ok) {
         reason =
             faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0 ? STATUS_ok : status_from_errno(errno);
         close(fd);
     }
     if (reason != STATUS_ok) {
-        output_message("run: --state %s: %s (%s)", run->state, status_text(reason),
+        output_message("run: --state %s: %s (%s)", run->remote.state, status_text(reason),
                        status_id(reason));
     }
 }
@@ -145,7 +145,7 @@ static void run_end_here(const struct run_remote *run, const struct run_end *end
 {
     struct session session;
     sigset_t stops;
-    if ((end->status == 0 && !run->secret_key) || !run_session_open(run, &session)) {
+    if ((end->status == 0 && !run->remote.secret_key) || !run_session_open(run, &session)) {
         return;
     }
     struct engine *engine = session.remote.engine;
@@ -155,10 +155,10 @@ static void run_end_here(const struct run_remote *run, const struct run_end *end
     if (end->status != 0) {
         death_judge(&session, run->app, end->since, run_has_crashed(end->status));
     }
-    if (run->secret_key) {
+    if (run->remote.secret_key) {
         session_push(&session, true);
     }
-    if (run->secret_key && run->leases) {
+    if (run->remote.secret_key && run->leases) {
         if (engine_time_left(engine, 1) == 0) { /* others must not wait for what has ended */
             session.remote.gone = false;
             engine->stops = NULL;
