@@ -62,7 +62,7 @@ class Ends : public testing::Test {
         std::thread tool([&] {
             result = run_program({"/bin/sh", "-c", command}, machine.environment());
         });
-        const int connection = accept(silent, nullptr, nullptr);
+        const int connection = accept4(silent, nullptr, nullptr, SOCK_CLOEXEC);
         const auto start = std::chrono::steady_clock::now();
         kill(std::stoi(read_file(pid)), SIGTERM);
         tool.join();
