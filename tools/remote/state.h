@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What this machine remembers of a remote, in $XDG_STATE_HOME/warmpipe/remote/<digest of the URL>:
  * of each head the highest serial that it has seen, which payloads it has taken into which root,
- * which have killed a program here, and how often. Losing that is safe: an old head may then be accepted, and
- * parts are pulled again. */
+ * which have killed a program here, and how often. Losing that is safe: an old head may then be
+ * accepted, and parts are pulled again. */
 #ifndef WARMPIPE_TOOLS_REMOTE_STATE_H
 #define WARMPIPE_TOOLS_REMOTE_STATE_H
 
