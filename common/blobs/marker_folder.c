@@ -132,6 +132,11 @@ static bool contains_generation(const uint64_t *generations, size_t count, uint6
     return false;
 }
 
+bool marker_folder_tries(const struct marker_folder *folder, uint64_t generation)
+{
+    return contains_generation(folder->trials, folder->trial_count, generation);
+}
+
 bool marker_folder_read(const struct marker_folder *folder, const char *name,
                         struct marker_record *ret_record)
 {

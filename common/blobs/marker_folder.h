@@ -10,6 +10,9 @@
 
 #include "common/blobs/marker.h"
 
+/* Whether the generation is on trial (trial.h). */
+bool marker_folder_tries(const struct marker_folder *folder, uint64_t generation);
+
 /* Reads a marker or a .strike, whether its process lives or not. */
 bool marker_folder_read(const struct marker_folder *folder, const char *name,
                         struct marker_record *ret_record);

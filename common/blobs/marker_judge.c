@@ -15,28 +15,37 @@ static bool is_same_pipeline(const struct marker_record *first, const struct mar
     return crash_keys_share(&first->finding.keys, &second->finding.keys);
 }
 
+/* Whether what died there counts as use of the blob. Of one on trial nobody here knows what it
+ * holds: another machine has compiled it. */
+static bool is_of_blob(const struct marker_record *record, bool is_on_trial)
+{
+    return record->finding.stored || is_on_trial;
+}
+
 /* What a death makes of the count. It begins anew with one that did not know of the last, and where
  * the program is killed at every start: with the blob and without. */
-static uint32_t count_death(const struct marker_record *first, const struct marker_record *second)
+static uint32_t count_death(const struct marker_record *first, const struct marker_record *second,
+                            bool is_on_trial)
 {
     const bool is_same = first && is_same_pipeline(first, second);
     const bool continues = first && (first->finding.without == CRASH_NOT_WITHOUT ||
                                      (first->finding.without == CRASH_WITHOUT_PASSED && is_same));
-    return (continues ? first->deaths : 0) + (second->finding.stored || is_same);
+    return (continues ? first->deaths : 0) + (is_of_blob(second, is_on_trial) || is_same);
 }
 
 /* Whether the second death is one too many. What died at pipelines that the blob was not known to
  * hold says nothing of what it holds. */
-static bool is_blocking(const struct marker_record *first, const struct marker_record *second)
+static bool is_blocking(const struct marker_record *first, const struct marker_record *second,
+                        bool is_on_trial)
 {
     const bool is_same = is_same_pipeline(first, second);
     if (first->finding.without == CRASH_WITHOUT) {
         return false;
     }
-    if (!second->finding.stored || first->finding.without != CRASH_NOT_WITHOUT) {
+    if (!is_of_blob(second, is_on_trial) || first->finding.without != CRASH_NOT_WITHOUT) {
         return is_same && first->deaths >= MANY_DEATHS;
     }
-    return first->finding.stored &&
+    return is_of_blob(first, is_on_trial) &&
            (is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned));
 }
 
@@ -93,10 +102,11 @@ static const struct marker_record *find_blocking(const struct marker_folder *fol
                                                  uint64_t generation,
                                                  const struct marker_record *first)
 {
+    const bool is_on_trial = marker_folder_tries(folder, generation);
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
         if (marker_is_about(dead, generation) && dead->failure == first->id && dead->finding.died &&
-            is_blocking(first, dead)) {
+            is_blocking(first, dead, is_on_trial)) {
             return dead;
         }
     }
@@ -126,6 +136,7 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
     enum marker_verdict verdict = MARKER_CLEAR;
     uint64_t stands = failure; /* id of the strike that there is */
     const struct marker_record before = history.first;
+    const bool is_on_trial = marker_folder_tries(folder, generation);
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
         if (!marker_is_about(dead, generation)) {
@@ -133,7 +144,7 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
         }
         const bool knew = failure != 0 && stands == failure && dead->failure == failure;
         if (dead->finding.died && (stands == 0 || knew)) {
-            const uint32_t deaths = count_death(knew ? &before : NULL, dead);
+            const uint32_t deaths = count_death(knew ? &before : NULL, dead, is_on_trial);
             marker_folder_make_failure(folder, dead, generation, deaths);
             stands = dead->id;
             history.first = *dead;

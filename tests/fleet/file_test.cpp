@@ -65,7 +65,12 @@ class FileRemote : public testing::Test {
 
     json head_json()
     {
-        std::string text = read_file(head_file());
+        return remote_head(head_file());
+    }
+
+    static json remote_head(const std::string &file)
+    {
+        std::string text = read_file(file);
         for (int line = 0; line < 4; line++) {
             text = text.substr(text.find('\n') + 1);
         }
@@ -446,6 +451,56 @@ TEST_F(FileRemote, WhatIsSignedIsStillChecked)
     EXPECT_EQ(rows_of(pull(second).out), Rows());
     std::filesystem::create_directories(second.root);
     EXPECT_EQ(second.caches(), std::vector<std::string>());
+}
+
+// The same with a head that lies: an object of another device, another payload, other sizes.
+TEST_F(FileRemote, WhatASignedHeadClaimsIsStillChecked)
+{
+    if (!is_installed(minisign)) {
+        GTEST_SKIP() << "no minisign";
+    }
+    share();
+    const json part = head_json()["parts"][0];
+    const std::vector<std::string> lines = lines_of(read_file(head_file()));
+    const std::string head = lines[4];
+    // Of another driver, and whole: the same device, but for its driver's version.
+    first.more["WPTEST_ICD_DRIVER_VERSION"] = "2";
+    const std::string path = head_file();
+    first.run(3, {"--app", "other"});
+    ASSERT_EQ(push(first, {"--app", "other"}).exit_status, 0);
+    const json other = remote_head(files("head/other").at(0))["parts"][0];
+
+    const std::string message = first.folder.path + "/head";
+    auto expect_lie = [&](const std::map<std::string, json> &lies, const std::string &reason) {
+        std::string text = head;
+        for (const auto &[key, value] : lies) {
+            const std::string truth = "\"" + key + "\":" + part[key].dump();
+            ASSERT_NE(text.find(truth), std::string::npos) << truth;
+            text.replace(text.find(truth), truth.size(), "\"" + key + "\":" + value.dump());
+        }
+        write_file(message, text + "\n");
+        const std::string comment = lines[2].substr(strlen("trusted comment: "));
+        ASSERT_EQ(run_program({minisign, "-S", "-W", "-s", keys.secret, "-m", message, "-t",
+                               comment, "-x", message + ".minisig"})
+                      .exit_status,
+                  0);
+        write_file(path, read_file(message + ".minisig") + text + "\n");
+        expect_refused(reason);
+    };
+    const std::string nobody(64, 'a');
+    const uint64_t bytes = part["bytes"];
+    const uint64_t unpacked = part["unpacked"];
+    expect_lie({{"object", other["object"]},
+                {"payload", other["payload"]},
+                {"bytes", other["bytes"]},
+                {"unpacked", other["unpacked"]}},
+               "renamed");
+    expect_lie({{"payload", nobody}}, "remote_bad_object");
+    expect_lie({{"object", nobody}}, "remote_object_missing");
+    expect_lie({{"bytes", bytes - 1}}, "remote_bad_answer");
+    expect_lie({{"unpacked", unpacked - 1}}, "remote_bad_object");
+    expect_lie({{"unpacked", unpacked + 1}}, "remote_bad_object");
+    expect_lie({{"unpacked", uint64_t(1) << 40}}, "remote_bad_head");
 }
 
 TEST_F(FileRemote, DamageHereIsNotSent)

@@ -516,6 +516,8 @@ TEST_F(RunRemote, APartThatKillsInTheMergeIsPutAwayAlone)
     const std::string cache = first.caches().at(0);
     const std::string before = read_file(first.root + "/demo/" + cache);
     second.run(6, writer());
+    // Before the start: what is pulled beside it may come too late for its one save.
+    ASSERT_EQ(first.pull(place->url, keys.open).exit_status, 0);
     first.more["WPTEST_ICD_CACHE_CREATE"] = "abort_second";
     const ToolResult result =
         first.tool({"run", "--quiet", "--remote-wait", "20s", "--dir", first.root, "--app", "demo",
@@ -636,6 +638,26 @@ TEST_F(RunRemote, TheDoctorAsksTheRemote)
     EXPECT_TRUE(contains(found[0], "problem: http://localhost:")) << found[0];
     EXPECT_TRUE(contains(found[0], "(remote_unreachable)")) << found[0];
 #endif
+}
+
+// A fresh container has seen no head: it may say how old one may be.
+TEST_F(RunRemote, AHeadThatIsTooOldIsNotTaken)
+{
+    first.run(4, writer());
+    std::vector<std::string> options = reader();
+    options.insert(options.end(), {"--min-serial", "2"});
+    const std::string err = second.run(4, options);
+    EXPECT_TRUE(contains(err, "(remote_rolled_back)")) << err;
+    EXPECT_TRUE(contains(err, " 0 hits, 4 misses")) << err;
+    Machine third;
+    options = reader();
+    options.insert(options.end(), {"--min-serial", "1", "--max-age", "1h"});
+    EXPECT_TRUE(contains(third.run(4, options), " 4 hits, 0 misses"));
+    EXPECT_EQ(third
+                  .tool({"run", "--app", "demo", "--remote", place->url, "--max-age", "x", "--",
+                         "/bin/true"})
+                  .exit_status,
+              2);
 }
 
 TEST_F(RunRemote, AnIntervalThatIsNoneIsRefused)

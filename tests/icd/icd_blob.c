@@ -104,6 +104,19 @@ void icd_blob_write(const struct icd_device *device, const uint64_t *pipelines, 
     memset(end + HASH_SIZE, 0, padding_size(device));
 }
 
+void icd_blob_damage(const struct icd_device *device, uint8_t *data, uint64_t pipeline)
+{
+    const uint32_t record_bytes = device->settings->record_bytes;
+    uint32_t count;
+    memcpy(&count, data + ICD_BLOB_HEADER_SIZE + 12, sizeof count);
+    for (uint32_t i = 0; i < count && record_bytes > sizeof pipeline; ++i) {
+        uint8_t *record = data + PREFIX_SIZE + (size_t)i * record_bytes;
+        if (memcmp(record, &pipeline, sizeof pipeline) == 0) {
+            record[sizeof pipeline] ^= 1;
+        }
+    }
+}
+
 const char *icd_blob_check(const struct icd_device *device, const void *data, size_t size,
                            const uint8_t **ret_records, uint32_t *ret_record_bytes,
                            uint32_t *ret_count)

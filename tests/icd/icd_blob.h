@@ -25,6 +25,10 @@ void icd_blob_write(const struct icd_device *device, const uint64_t *pipelines, 
 /* Whether a record of so many bytes is none that icd_blob_write writes. */
 bool icd_blob_is_damaged(const uint8_t *record, uint32_t size);
 
+/* Makes the record of this pipeline, in data that icd_blob_write has written, one that it does not
+ * write. */
+void icd_blob_damage(const struct icd_device *device, uint8_t *data, uint64_t pipeline);
+
 /* What is wrong with the data; NULL if it is such as this driver writes. *ret_records then leads
  * to the first record; each begins with its pipeline, in the machine's byte order. */
 const char *icd_blob_check(const struct icd_device *device, const void *data, size_t size,

@@ -122,6 +122,19 @@ void icd_cache_add(struct icd_cache *cache, uint64_t pipeline)
     pthread_mutex_unlock(&cache->mutex);
 }
 
+/* Under the cache's lock. */
+static void add_damaged(struct icd_cache *cache, uint64_t pipeline)
+{
+    for (uint32_t i = 0; i < cache->damaged_count; ++i) {
+        if (cache->damaged[i] == pipeline) {
+            return;
+        }
+    }
+    if (cache->damaged_count < MAX_DAMAGED) {
+        cache->damaged[cache->damaged_count++] = pipeline;
+    }
+}
+
 /* Takes the initial data up; what is not this driver's is a violation, and ignored. */
 static void load(struct icd_cache *cache, const VkPipelineCacheCreateInfo *info)
 {
@@ -139,9 +152,8 @@ static void load(struct icd_cache *cache, const VkPipelineCacheCreateInfo *info)
         uint64_t pipeline;
         const uint8_t *record = records + (size_t)i * record_bytes;
         memcpy(&pipeline, record, sizeof pipeline);
-        if (cache->object.device->settings->trust && cache->damaged_count < MAX_DAMAGED &&
-            icd_blob_is_damaged(record, record_bytes)) {
-            cache->damaged[cache->damaged_count++] = pipeline;
+        if (cache->object.device->settings->trust && icd_blob_is_damaged(record, record_bytes)) {
+            add_damaged(cache, pipeline);
         }
         add(cache, pipeline);
     }
@@ -289,6 +301,9 @@ static VkResult get_data(const struct icd_device *device, struct icd_cache *cach
         return write_partly(device, cache, size, data);
     }
     icd_blob_write(device, cache->pipelines, cache->count, data);
+    for (uint32_t i = 0; i < cache->damaged_count; ++i) {
+        icd_blob_damage(device, data, cache->damaged[i]);
+    }
     if (fault != ICD_DATA_STALE_SIZE) {
         *size = whole;
     }
@@ -337,6 +352,9 @@ static void merge_one(const struct icd_device *device, struct icd_cache *to, VkP
     pthread_mutex_lock(&from->mutex);
     for (uint32_t i = 0; i < from->count; ++i) {
         add(to, from->pipelines[i]);
+    }
+    for (uint32_t i = 0; i < from->damaged_count; ++i) {
+        add_damaged(to, from->damaged[i]);
     }
     if (device->settings->merge_moves) {
         from->count = 0;

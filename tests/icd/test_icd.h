@@ -58,7 +58,8 @@
  *     WPTEST_ICD_CRASH_ENTRY=NAME  so does each pipeline with a stage whose entry point has this
  *                                  name, whether its module has such an entry point or not
  *     WPTEST_ICD_TRUST=1           initial data are not checked: a record that is not as it was
- *                                  written ends the process when its pipeline is asked for
+ *                                  written ends the process when its pipeline is asked for,
+ *                                  and stays so in what is merged with it and read back
  *     WPTEST_ICD_DATA              what vkGetPipelineCacheData does:
  *                                    incomplete  VK_INCOMPLETE for ever
  *                                    growing     more data at each call

@@ -162,7 +162,8 @@ static void lease_queue(struct remote *remote, struct lease_queue *queue, const 
     lease_push_path(head_path, path);
     for (unsigned look = 0;; look++) {
         const enum lease_state state = lease_take(remote, queue->number, path, LEASE_PUSH_MS);
-        if (state == LEASE_OURS || state == LEASE_UNKNOWN || clock_now_ns() >= until_ns) {
+        if (state == LEASE_OURS || state == LEASE_UNKNOWN || clock_now_ns() >= until_ns ||
+            engine_time_left(remote->engine, 1) == 0) {
             queue->is_ours = state == LEASE_OURS;
             remote->engine->detail[0] = '\0';
             return;

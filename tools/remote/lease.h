@@ -27,6 +27,9 @@
 /* Leases that one process holds at most. */
 #define LEASE_COUNT 4
 
+/* For giving leases back at the end, when the time for a push is over, milliseconds. */
+#define LEASE_LAST_MS 1000
+
 struct lease {
     char app[NAMES_APP_SIZE];
     char identity_hex[DIGEST_HEX_SIZE];

@@ -16,6 +16,13 @@
 /* Parts that are taken at once: as many as one save merges. */
 #define PULL_PARTS 16
 
+/* After so many deaths of what a head lists nothing more of it is taken: a cache that kills may
+ * come again within another, which has other bytes. */
+#define PULL_DEATHS 2
+
+/* Deaths that a cache has cost that the layer has put away. */
+#define PULL_LAYER_DEATHS 2
+
 /* Blobs. */
 
 struct pull {
@@ -30,6 +37,7 @@ struct pull {
     struct bytes quarantined; /* payloads that are, here */
     struct bytes taken;
     struct bytes bad; /* payloads that have killed a program of this machine */
+    bool is_barred;   /* they were too many */
     uint64_t bytes;
     uint64_t compile_ms; /* of what was taken where there was nothing */
     size_t count;        /* parts that were pulled */
@@ -39,8 +47,8 @@ struct pull {
 
 static bool pull_is_wanted(struct pull *blob, const struct head *head, const struct head_part *part)
 {
-    if (head_blocks(head, part->payload) || state_has(&blob->quarantined, part->payload) ||
-        state_has(&blob->bad, part->payload)) {
+    if (blob->is_barred || head_blocks(head, part->payload) ||
+        state_has(&blob->quarantined, part->payload) || state_has(&blob->bad, part->payload)) {
         blob->blocked++;
         return false;
     }
@@ -115,6 +123,31 @@ static enum status pull_part(struct pull *blob, const struct head *head,
     return reason;
 }
 
+/* Whether the layer has put away what was taken from this head: that is not in the state. */
+static bool pull_was_put_away(const struct pull *blob)
+{
+    struct bytes taken;
+    bool found = false;
+    state_taken(&blob->session->remote.state, blob->path, &taken);
+    for (size_t at = 0; at + OBJECT_NAME_SIZE <= blob->quarantined.size; at += OBJECT_NAME_SIZE) {
+        const char *name = (const char *)blob->quarantined.data + at;
+        found = found || (state_has(&taken, name) && !state_has(&blob->bad, name));
+    }
+    bytes_free(&taken);
+    return found;
+}
+
+static void pull_read_bad(struct pull *blob)
+{
+    const struct state *state = &blob->session->remote.state;
+    state_bad(state, blob->path, &blob->bad);
+    local_quarantined(blob->session->root, blob->app, blob->identity_hex, &blob->quarantined);
+    if (blob->quarantined.size > 0 && pull_was_put_away(blob)) {
+        state_add_bad(state, blob->path, &blob->quarantined, PULL_LAYER_DEATHS);
+    }
+    blob->is_barred = state_deaths(state, blob->path) >= PULL_DEATHS;
+}
+
 /* The largest first: it becomes the file, and the next save merges the others into it. */
 static void pull_parts(struct pull *blob, struct head *head)
 {
@@ -124,8 +157,7 @@ static void pull_parts(struct pull *blob, struct head *head)
         state_taken(&remote->state, blob->path, &blob->taken);
     }
     blob->has_read = !blob->has_file;
-    state_bad(&remote->state, blob->path, &blob->bad);
-    local_quarantined(blob->session->root, blob->app, blob->identity_hex, &blob->quarantined);
+    pull_read_bad(blob);
     qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
     for (size_t i = 0; i < head->part_count && blob->count < PULL_PARTS && !remote->gone; i++) {
         /* The list of what was taken may say enough. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/remote.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
+#include "tools/cli/options.h"
 #ifdef WARMPIPE_HAVE_CURL
 #include "tools/remote/engines/curl_library.h"
 #endif
@@ -20,6 +22,27 @@
 
 /* This value is overwritten to find out whether conditional writes work. */
 #define REMOTE_PROBE "v1/probe"
+
+/* Options. */
+
+bool remote_options_add_age(struct remote_options *options, const char *serial, const char *age)
+{
+    uint64_t age_ms = 0;
+    if (serial) {
+        char *end;
+        errno = 0;
+        options->min_serial = strtoull(serial, &end, 10);
+        if (serial[0] < '0' || serial[0] > '9' || *end || errno) {
+            output_message("%s: --min-serial: '%s' is not a number", options->verb, serial);
+            return false;
+        }
+    }
+    if (age && !options_duration(options->verb, age, &age_ms)) {
+        return false;
+    }
+    options->max_age_s = age_ms / 1000 + (age_ms % 1000 > 0);
+    return true;
+}
 
 /* Opening. */
 

@@ -29,6 +29,9 @@ struct remote_options {
     uint64_t max_age_s;     /* heads made longer ago are refused; 0: none is */
 };
 
+/* What --min-serial and --max-age say; NULL: not given. False after a message. */
+bool remote_options_add_age(struct remote_options *options, const char *serial, const char *age);
+
 struct remote {
     const char *verb;
     char name[URL_SIZE * 2]; /* the URL without secrets */

@@ -115,25 +115,41 @@ static void state_write(const struct state *state, const char *path, const char 
     close(folder_fd);
 }
 
-uint64_t state_serial(const struct state *state, const char *path)
+static uint64_t state_number(const struct state *state, const char *path, const char *suffix)
 {
     struct bytes text;
-    uint64_t serial = 0;
-    state_read(state, path, "serial", &text);
+    uint64_t number = 0;
+    state_read(state, path, suffix, &text);
     for (size_t i = 0; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++) {
-        serial = serial * 10 + (uint64_t)(text.data[i] - '0');
+        number = number * 10 + (uint64_t)(text.data[i] - '0');
     }
     bytes_free(&text);
-    return serial;
+    return number;
+}
+
+static void state_set_number(const struct state *state, const char *path, const char *suffix,
+                             uint64_t number)
+{
+    char text[24];
+    const int length = snprintf(text, sizeof text, "%" PRIu64 "\n", number);
+    state_write(state, path, suffix, text, (size_t)length);
+}
+
+uint64_t state_serial(const struct state *state, const char *path)
+{
+    return state_number(state, path, "serial");
 }
 
 void state_see_serial(const struct state *state, const char *path, uint64_t serial)
 {
-    char text[24];
     if (serial > state_serial(state, path)) {
-        const int length = snprintf(text, sizeof text, "%" PRIu64 "\n", serial);
-        state_write(state, path, "serial", text, (size_t)length);
+        state_set_number(state, path, "serial", serial);
     }
+}
+
+uint64_t state_deaths(const struct state *state, const char *path)
+{
+    return state_number(state, path, "deaths");
 }
 
 void state_taken(const struct state *state, const char *path, struct bytes *ret_names)
@@ -153,7 +169,8 @@ void state_bad(const struct state *state, const char *path, struct bytes *ret_na
     state_read(state, path, "bad", ret_names);
 }
 
-void state_add_bad(const struct state *state, const char *path, const struct bytes *payloads)
+void state_add_bad(const struct state *state, const char *path, const struct bytes *payloads,
+                   unsigned deaths)
 {
     struct bytes names;
     state_bad(state, path, &names);
@@ -166,6 +183,7 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
         state_write(state, path, "bad", names.data, names.size);
     }
     bytes_free(&names);
+    state_set_number(state, path, "deaths", state_deaths(state, path) + deaths);
 }
 
 bool state_has(const struct bytes *names, const char *name)

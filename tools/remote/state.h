@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What this machine remembers of a remote, in $XDG_STATE_HOME/warmpipe/remote/<digest of the URL>:
  * of each head the highest serial that it has seen, which payloads it has taken into which root,
- * and which have killed a program here. Losing that is safe: an old head may then be accepted, and
- * parts are pulled again. */
+ * which have killed a program here, and how often. Losing that is safe: an old head may then be
+ * accepted, and parts are pulled again. */
 #ifndef WARMPIPE_TOOLS_REMOTE_STATE_H
 #define WARMPIPE_TOOLS_REMOTE_STATE_H
 
@@ -35,7 +35,11 @@ void state_set_taken(const struct state *state, const char *path, const struct b
 
 /* The payloads of this head that have killed a program of this machine, in the same form. */
 void state_bad(const struct state *state, const char *path, struct bytes *ret_names);
-void state_add_bad(const struct state *state, const char *path, const struct bytes *payloads);
+void state_add_bad(const struct state *state, const char *path, const struct bytes *payloads,
+                   unsigned deaths);
+
+/* How often a program of this machine died of what this head lists, all payloads together. */
+uint64_t state_deaths(const struct state *state, const char *path);
 
 /* Whether a name is among them. */
 bool state_has(const struct bytes *names, const char *name);

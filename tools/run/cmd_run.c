@@ -35,6 +35,8 @@ enum {
     OPTION_REMOTE_WAIT,
     OPTION_LEASE_WAIT,
     OPTION_STATE,
+    OPTION_MIN_SERIAL,
+    OPTION_MAX_AGE,
     OPTION_QUIET,
     OPTION_VERBOSE
 };
@@ -48,6 +50,8 @@ static const struct option_spec options[] = {
     [OPTION_REMOTE_WAIT] = {"remote-wait", 0, "TIME", "longest wait for a pull (default 2s)"},
     [OPTION_LEASE_WAIT] = {"lease-wait", 0, "TIME", "let one machine compile for all (default 0s)"},
     [OPTION_STATE] = {"state", 0, "DIR", "keep notes here: what killed a program, heads seen"},
+    [OPTION_MIN_SERIAL] = {"min-serial", 0, "N", "refuse heads with a lower serial"},
+    [OPTION_MAX_AGE] = {"max-age", 0, "TIME", "refuse heads made longer ago"},
     [OPTION_QUIET] = {"quiet", 'q', NULL, "do not print a summary line at the end"},
     [OPTION_VERBOSE] = {"verbose", 'v', NULL, "show the variables that are set; more messages"},
     {NULL, 0, NULL, NULL},
@@ -134,14 +138,19 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
     char app[NAMES_APP_SIZE];
     struct config config;
     struct run_remote remote = {
-        .url = arguments->values[OPTION_REMOTE],
-        .public_key = arguments->values[OPTION_PUBLIC_KEY],
-        .secret_key = arguments->values[OPTION_SECRET_KEY],
-        .state = arguments->values[OPTION_STATE],
+        .remote = {.verb = "run",
+                   .url = arguments->values[OPTION_REMOTE],
+                   .public_key = arguments->values[OPTION_PUBLIC_KEY],
+                   .secret_key = arguments->values[OPTION_SECRET_KEY],
+                   .state = arguments->values[OPTION_STATE]},
         .app = app,
         .wait_ms = wait_ms,
         .lease_wait_ms = lease_wait_ms,
     };
+    if (!remote_options_add_age(&remote.remote, arguments->values[OPTION_MIN_SERIAL],
+                                arguments->values[OPTION_MAX_AGE])) {
+        return EXIT_USAGE;
+    }
     const bool known = run_find_app(app);
     options_read_config(&config);
     remote.root = config.root;

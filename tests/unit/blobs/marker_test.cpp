@@ -14,6 +14,7 @@
 
 extern "C" {
 #include "common/blobs/marker.h"
+#include "common/blobs/trial.h"
 }
 
 namespace {
@@ -639,6 +640,19 @@ TEST_F(Markers, OfDeathsAtOnePipelineBlockEvenIfItIsNotKnownToBeInTheBlob)
         EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR) << i;
         EXPECT_EQ(live({}), MARKER_FAILED_ONCE) << i;
     }
+    EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+// What another machine has compiled nobody here knows: all of it may be in the blob.
+TEST_F(Markers, OfDeathsOfABlobOnTrialBlockWhateverIsKnownToBeInIt)
+{
+    const int fd = open(scratch.path("").c_str(), O_RDONLY | O_DIRECTORY);
+    trial trial = {};
+    EXPECT_TRUE(trial_begin(fd, "loading", generation, &trial));
+    close(fd);
+    EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR);
+    EXPECT_EQ(go_without(Without::lives), MARKER_FAILED_ONCE);
     EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR);
     EXPECT_EQ(judge(), MARKER_BLOCKED);
 }

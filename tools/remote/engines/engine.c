@@ -23,14 +23,27 @@ enum status engine_fail(struct engine *engine, enum status reason, const char *f
     return reason;
 }
 
-unsigned engine_time_left(const struct engine *engine, unsigned most)
+static void engine_look_for_stop(struct engine *engine)
 {
-    if (engine->deadline_ns == 0) {
-        return most;
+    sigset_t pending;
+    sigset_t both;
+    if (engine->stops && engine->stop_ns == 0 && sigpending(&pending) == 0 &&
+        sigandset(&both, &pending, engine->stops) == 0 && !sigisemptyset(&both)) {
+        engine->stop_ns = clock_now_ns() + ENGINE_STOP_MS * CLOCK_MS;
     }
+}
+
+static unsigned engine_time_until(uint64_t end_ns, unsigned most)
+{
     const uint64_t now = clock_now_ns();
-    const uint64_t left = engine->deadline_ns > now ? (engine->deadline_ns - now) / CLOCK_MS : 0;
-    return left < most ? (unsigned)left : most;
+    const uint64_t left = end_ns > now ? (end_ns - now) / CLOCK_MS : 0;
+    return end_ns == 0 || left > most ? most : (unsigned)left;
+}
+
+unsigned engine_time_left(struct engine *engine, unsigned most)
+{
+    engine_look_for_stop(engine);
+    return engine_time_until(engine->stop_ns, engine_time_until(engine->deadline_ns, most));
 }
 
 struct engine_visitor {

@@ -9,6 +9,7 @@
 #ifndef WARMPIPE_TOOLS_REMOTE_ENGINES_ENGINE_H
 #define WARMPIPE_TOOLS_REMOTE_ENGINES_ENGINE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -94,13 +95,16 @@ struct engine_traffic {
 struct engine {
     const struct engine_operations *operations;
     struct engine_traffic traffic;
-    bool single_writer;   /* nobody else writes: a write without a condition will do */
-    unsigned settle_ms;   /* so long after a swap another that was begun before may still win: its
-                             server checks and writes in two steps; 0: it does both in one */
-    unsigned lifetime_ms; /* of what is swapped in, where the engine can remove it by itself
-                             (Redis); 0: it stays */
-    uint64_t deadline_ns; /* clock_now_ns; 0: none. Operations end by then (remote_timeout) */
-    char detail[256];     /* of the last failure, for a message: "HTTP 503"; never a secret */
+    bool single_writer;    /* nobody else writes: a write without a condition will do */
+    unsigned settle_ms;    /* so long after a swap another that was begun before may still win: its
+                              server checks and writes in two steps; 0: it does both in one */
+    unsigned lifetime_ms;  /* of what is swapped in, where the engine can remove it by itself
+                              (Redis); 0: it stays */
+    uint64_t deadline_ns;  /* clock_now_ns; 0: none. Operations end by then (remote_timeout) */
+    const sigset_t *stops; /* signals that are blocked: once one of them is pending, operations end
+                              within ENGINE_STOP_MS; NULL: none */
+    uint64_t stop_ns;      /* when that is; 0: none is pending. Of the engine's own */
+    char detail[256];      /* of the last failure, for a message: "HTTP 503"; never a secret */
 };
 
 /* Open the engine of a URL; most reach out only with the first operation. NULL: out of memory.
@@ -122,8 +126,12 @@ enum status engine_fail(struct engine *engine, enum status reason, const char *f
 enum status engine_list(struct engine *engine, const char *prefix, size_t most, engine_visit *visit,
                         void *user);
 
-/* Milliseconds until the deadline, at most `most`; 0: it has passed. */
-unsigned engine_time_left(const struct engine *engine, unsigned most);
+/* Milliseconds until the deadline, at most `most`; 0: it has passed. Who waits for long asks again
+ * each second: a signal may have come. */
+unsigned engine_time_left(struct engine *engine, unsigned most);
+
+/* Docker kills ten seconds after it has asked. */
+#define ENGINE_STOP_MS 5000
 
 /* Listings: what servers answer where a folder is listed, XML of WebDAV (RFC 4918) and of S3. Only
  * the elements that matter are looked for, the rest is skipped. Nothing is read outside of the

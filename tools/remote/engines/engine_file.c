@@ -166,7 +166,7 @@ static enum status engine_file_lock(struct engine *engine, int *ret_fd)
             close(fd);
             return engine_fail(engine, STATUS_remote_no_conditions, "flock: %s", strerror(error));
         }
-        if (clock_now_ns() >= until) {
+        if (clock_now_ns() >= until || engine_time_left(engine, 1) == 0) {
             close(fd);
             return engine_fail(engine, STATUS_remote_timeout, "the lock is held");
         }

@@ -110,6 +110,17 @@ static size_t http_take_header(char *data, size_t one, size_t size, void *user)
     return size * one;
 }
 
+/* At least once a second: ends a transfer whose time is over, which a signal may have cut. */
+static int http_look_at_time(void *user, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
+                             curl_off_t up)
+{
+    (void)down_all;
+    (void)down;
+    (void)up_all;
+    (void)up;
+    return engine_time_left(user, 1) == 0;
+}
+
 static enum status http_judge_code(struct engine *engine, const struct http_client *client,
                                    CURLcode code)
 {
@@ -125,6 +136,7 @@ static enum status http_judge_code(struct engine *engine, const struct http_clie
         reason = STATUS_remote_unreachable;
         break;
     case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_ABORTED_BY_CALLBACK:
         reason = STATUS_remote_timeout;
         break;
     case CURLE_SSL_CONNECT_ERROR:
@@ -152,7 +164,7 @@ static enum status http_judge_code(struct engine *engine, const struct http_clie
 }
 
 /* The handle, set up for this request but for its headers. */
-static void http_prepare(struct http_client *client, const struct engine *engine,
+static void http_prepare(struct http_client *client, struct engine *engine,
                          const struct http_request *request, struct http_transfer *transfer)
 {
     CURL *handle = client->handle;
@@ -178,9 +190,12 @@ static void http_prepare(struct http_client *client, const struct engine *engine
     curl.easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, HTTP_STALL_S);
     curl.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)engine_time_left(engine, HTTP_CONNECT_MS));
-    if (engine->deadline_ns) {
-        const unsigned left = engine_time_left(engine, INT32_MAX);
-        curl.easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
+    const unsigned left = engine_time_left(engine, INT32_MAX);
+    curl.easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
+    if (engine->stops) {
+        curl.easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+        curl.easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, http_look_at_time);
+        curl.easy_setopt(handle, CURLOPT_XFERINFODATA, engine);
     }
     /* Only reading follows, and never from TLS to plain text. */
     curl.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, follows ? 1L : 0L);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #define REDIS_PORT    6379
 #define REDIS_WAIT_MS 10000
+#define REDIS_LOOK_MS 1000
 
 /* Bytes of an answer beside its value. */
 #define REDIS_SLACK 65536
@@ -131,17 +133,21 @@ static enum status redis_judge(struct engine *engine, const redisReply *reply)
     return engine_fail(engine, reason, "%.200s", reply->str);
 }
 
-/* The time that the next system call may take. A server that goes on and on, a byte at a time, has
- * none left. */
-static bool redis_set_time(struct redis_client *client, const struct engine *engine,
-                           uint64_t since_ns, size_t moved)
+/* Waits until the next system call has something to do; looks at the time meanwhile, which a signal
+ * may have cut. False: it is over. A server that goes on and on, a byte at a time, has none left.
+ */
+static bool redis_await(struct redis_client *client, struct engine *engine, short events,
+                        uint64_t since_ns, size_t moved)
 {
-    const uint64_t allowed_ms = REDIS_WAIT_MS + moved / REDIS_BYTES_PER_MS;
-    const uint64_t taken_ms = (clock_now_ns() - since_ns) / CLOCK_MS;
-    const unsigned left = engine_time_left(engine, REDIS_WAIT_MS);
-    const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
-    redisSetTimeout(client->context, wait);
-    return left > 0 && taken_ms < allowed_ms;
+    const uint64_t until_ns = since_ns + (REDIS_WAIT_MS + moved / REDIS_BYTES_PER_MS) * CLOCK_MS;
+    const struct timeval most = {REDIS_LOOK_MS / 1000, 0};
+    struct pollfd polled = {.fd = client->context->fd, .events = events};
+    int found = 0;
+    redisSetTimeout(client->context, most);
+    while (found <= 0 && engine_time_left(engine, 1) > 0 && clock_now_ns() < until_ns) {
+        found = poll(&polled, 1, (int)engine_time_left(engine, REDIS_LOOK_MS));
+    }
+    return found > 0;
 }
 
 static enum status redis_late(struct redis_client *client, struct engine *engine)
@@ -169,7 +175,7 @@ static enum status redis_exchange(struct redis_client *client, struct engine *en
     }
     while (!done) {
         const size_t before = sdslen(context->obuf);
-        if (!redis_set_time(client, engine, since_ns, sent)) {
+        if (!redis_await(client, engine, POLLOUT, since_ns, sent)) {
             return redis_late(client, engine);
         }
         if (redisBufferWrite(context, &done) != REDIS_OK) {
@@ -187,7 +193,7 @@ static enum status redis_exchange(struct redis_client *client, struct engine *en
         }
         /* What the reader holds is less than what came: it drops what it has parsed. */
         const size_t before = context->reader->len;
-        if (!redis_set_time(client, engine, since_ns, sent + received)) {
+        if (!redis_await(client, engine, POLLIN, since_ns, sent + received)) {
             return redis_late(client, engine);
         }
         if (redisBufferRead(context) != REDIS_OK) {

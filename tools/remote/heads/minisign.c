@@ -11,6 +11,7 @@
 
 #include "common/files/file.h"
 #include "tools/cli/output.h"
+#include "tools/remote/heads/sha256.h"
 
 #define MINISIGN_UNTRUSTED "untrusted comment: "
 #define MINISIGN_TRUSTED   "trusted comment: "
@@ -184,8 +185,9 @@ static enum status minisign_parse_public(const void *text, size_t size,
     return STATUS_ok;
 }
 
-enum status minisign_parse_secret(const void *text, size_t size,
-                                  struct minisign_secret_key *ret_key)
+/* remote_bad_key: it is none, or it has a password. */
+static enum status minisign_parse_secret(const void *text, size_t size,
+                                         struct minisign_secret_key *ret_key)
 {
     static const uint8_t no_password[2];
     static const uint8_t no_checksum[32];
@@ -218,8 +220,8 @@ enum status minisign_parse_secret(const void *text, size_t size,
 
 void object_name(const void *data, size_t size, char ret_name[OBJECT_NAME_SIZE])
 {
-    unsigned char digest[crypto_hash_sha256_BYTES];
-    crypto_hash_sha256(digest, data, size);
+    uint8_t digest[SHA256_SIZE];
+    sha256(data, size, digest);
     sodium_bin2hex(ret_name, OBJECT_NAME_SIZE, digest, sizeof digest);
 }
 

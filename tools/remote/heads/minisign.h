@@ -44,10 +44,6 @@ void minisign_format_id(const uint8_t id[MINISIGN_ID_SIZE], char ret_text[17]);
 void minisign_put_public(struct bytes *text, const struct minisign_public_key *key);
 void minisign_put_secret(struct bytes *text, const struct minisign_secret_key *key);
 
-/* remote_bad_key: it is none, or it has a password. */
-enum status minisign_parse_secret(const void *text, size_t size,
-                                  struct minisign_secret_key *ret_key);
-
 /* The keys of one remote. */
 #define MINISIGN_KEYS 16
 

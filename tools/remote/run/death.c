@@ -33,14 +33,17 @@ static bool death_is_of_another(const struct marker_folder *folder,
     return found;
 }
 
-/* The process that has died of this very file; NULL: none. */
+/* The process that has died of this very file; NULL: none. `any_call`: also in one for a pipeline
+ * that recipes do not know it to hold. */
 static const struct marker_record *death_of(const struct marker_folder *folder,
-                                            const struct local_blob *blob, uint64_t since)
+                                            const struct local_blob *blob, uint64_t since,
+                                            bool any_call)
 {
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
         if (dead->generation == blob->envelope.generation && dead->loaded_at >= since &&
-            dead->finding.died && dead->finding.stored && !death_is_of_another(folder, dead)) {
+            dead->finding.died && (dead->finding.stored || any_call) &&
+            !death_is_of_another(folder, dead)) {
             return dead;
         }
     }
@@ -74,11 +77,17 @@ static enum status death_put_away(struct session *session, const char *app,
     return reason;
 }
 
+/* As death_judge has it. */
+struct death_search {
+    uint64_t since;
+    bool crashed;
+};
+
 /* Of files that were merged at once the parts are looked at first; the file beside them is what
  * this machine would rather keep. */
 static void death_judge_identity(struct session *session, const char *app, int folder_fd,
                                  const char *identity_hex, const struct marker_folder *folder,
-                                 uint64_t since)
+                                 const struct death_search *search)
 {
     struct remote *remote = &session->remote;
     struct parts files = {0};
@@ -96,17 +105,20 @@ static void death_judge_identity(struct session *session, const char *app, int f
             i < files.count ? local_read_part(folder_fd, identity_hex, files.names[i], &blob)
                             : local_read(session->root, app, identity_hex, &blob);
         struct trial trial = {.kept = ""};
-        const bool is_theirs = read == STATUS_ok && (trial_read(folder_fd, folder->name,
-                                                                blob.envelope.generation, &trial) ||
-                                                     state_has(&taken, blob.payload));
-        const struct marker_record *dead = is_theirs ? death_of(folder, &blob, since) : NULL;
+        const bool on_trial = read == STATUS_ok &&
+                              trial_read(folder_fd, folder->name, blob.envelope.generation, &trial);
+        const bool is_theirs = on_trial || (read == STATUS_ok && state_has(&taken, blob.payload));
+        /* What one on trial holds nobody here knows: another machine has compiled it. */
+        const bool any_call = search->crashed && on_trial;
+        const struct marker_record *dead =
+            is_theirs ? death_of(folder, &blob, search->since, any_call) : NULL;
         if (dead) {
             const enum status reason = death_put_away(session, app, &blob, folder, dead, &trial);
             const enum status told = reason == STATUS_ok ? STATUS_quarantined : reason;
             if (trial.payloads.size == 0) {
                 state_add(&trial.payloads, blob.payload);
             }
-            state_add_bad(&remote->state, path, &trial.payloads);
+            state_add_bad(&remote->state, path, &trial.payloads, 1);
             output_message("%s: '%s' died in the driver with a cache from the remote, %s: %s (%s)",
                            remote->verb, app, identity_hex, status_text(told), status_id(told));
         }
@@ -119,8 +131,9 @@ static void death_judge_identity(struct session *session, const char *app, int f
     bytes_free(&taken);
 }
 
-void death_judge(struct session *session, const char *app, uint64_t since)
+void death_judge(struct session *session, const char *app, uint64_t since, bool crashed)
 {
+    const struct death_search search = {since, crashed};
     int folder_fd;
     if (file_open_directory(session->root, app, false, &folder_fd) != STATUS_ok) {
         return;
@@ -132,7 +145,7 @@ void death_judge(struct session *session, const char *app, uint64_t since)
         if (names_classify(name, identity_hex) == NAME_LOADING) {
             struct marker_folder folder;
             marker_folder_open(folder_fd, name, &folder);
-            death_judge_identity(session, app, folder_fd, identity_hex, &folder, since);
+            death_judge_identity(session, app, folder_fd, identity_hex, &folder, &search);
             marker_folder_close(&folder);
         }
     }

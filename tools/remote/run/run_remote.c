@@ -18,8 +18,11 @@
 #include "tools/remote/run/death.h"
 #include "tools/remote/run/puller.h"
 
-/* Longest push at the end, milliseconds. */
-#define RUN_PUSH_MS 30000
+/* Longest push at the end; where somebody has ended the program, the least, and how long before its
+ * end that may have been, milliseconds. */
+#define RUN_PUSH_MS        30000
+#define RUN_LEAST_PUSH_MS  2000
+#define RUN_STOPPED_AGO_MS 10000
 
 /* Where SIGCHLD is ignored, the end of a child is lost, and waiting for it never ends. */
 static void run_await_children(struct sigaction *ret_before)
@@ -45,17 +48,17 @@ static void run_share_leases(struct run_remote *run)
 static void run_check_state(const struct run_remote *run)
 {
     int fd;
-    if (!run->state) {
+    if (!run->remote.state) {
         return;
     }
-    enum status reason = file_open_directory(run->state, "remote", true, &fd);
+    enum status reason = file_open_directory(run->remote.state, "remote", true, &fd);
     if (reason == STATUS_ok) {
         reason =
             faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0 ? STATUS_ok : status_from_errno(errno);
         close(fd);
     }
     if (reason != STATUS_ok) {
-        output_message("run: --state %s: %s (%s)", run->state, status_text(reason),
+        output_message("run: --state %s: %s (%s)", run->remote.state, status_text(reason),
                        status_id(reason));
     }
 }
@@ -64,9 +67,25 @@ static void run_check_state(const struct run_remote *run)
 
 static const int run_signals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
 
+/* Those that somebody sends who wants an end. */
+static bool run_is_stop(int signal)
+{
+    return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
+}
+
+static void run_stops(sigset_t *ret_signals)
+{
+    sigemptyset(ret_signals);
+    for (size_t i = 0; i < sizeof run_signals / sizeof run_signals[0]; i++) {
+        if (run_is_stop(run_signals[i])) {
+            sigaddset(ret_signals, run_signals[i]);
+        }
+    }
+}
+
 /* Waits for the end of the child, and hands on what others send; what a terminal sends it gets by
- * itself. */
-static int run_wait(pid_t child, const sigset_t *signals)
+ * itself. *ret_stopped_ns: when somebody wanted its end at last; 0: nobody. */
+static int run_wait(pid_t child, const sigset_t *signals, uint64_t *ret_stopped_ns)
 {
     int status = 1 << 8; /* an end that nobody tells is no success */
     for (;;) {
@@ -76,6 +95,9 @@ static int run_wait(pid_t child, const sigset_t *signals)
             return status;
         }
         const int signal = sigwaitinfo(signals, &info);
+        if (run_is_stop(signal)) {
+            *ret_stopped_ns = clock_now_ns();
+        }
         const bool is_of_terminal =
             (signal == SIGINT || signal == SIGQUIT) && info.si_code == SI_KERNEL;
         if (signal > 0 && signal != SIGCHLD && !is_of_terminal) {
@@ -84,27 +106,78 @@ static int run_wait(pid_t child, const sigset_t *signals)
     }
 }
 
+/* How the program ended. */
+struct run_end {
+    int status;
+    uint64_t since;      /* when it began, seconds since the epoch */
+    uint64_t stopped_ns; /* when somebody wanted it to, at last; 0: nobody did */
+};
+
+/* By a signal that nobody sends to end a program; a shell between tells its own in its exit status.
+ */
+static bool run_has_crashed(int status)
+{
+    static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 128;
+    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
+        if (signal == crashes[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who has ended the program waits for this one too, and not for long. */
+static uint64_t run_push_deadline_ns(uint64_t stopped_ns)
+{
+    const uint64_t now_ns = clock_now_ns();
+    if (stopped_ns == 0 || now_ns - stopped_ns > RUN_STOPPED_AGO_MS * CLOCK_MS) {
+        return now_ns + RUN_PUSH_MS * CLOCK_MS;
+    }
+    const uint64_t end_ns = stopped_ns + ENGINE_STOP_MS * CLOCK_MS;
+    const uint64_t least_ns = now_ns + RUN_LEAST_PUSH_MS * CLOCK_MS;
+    return end_ns > least_ns ? end_ns : least_ns;
+}
+
 /* After the program: puts away what has killed it, and pushes if there is a key. Where the puller
  * could not open the remote, or it was gone, it has said so. */
-static void run_end_here(const struct run_remote *run, uint64_t since, bool failed,
+static void run_end_here(const struct run_remote *run, const struct run_end *end,
                          enum status already_told)
 {
     struct session session;
-    if ((!failed && !run->secret_key) || !run_session_open(run, &session)) {
+    sigset_t stops;
+    if ((end->status == 0 && !run->remote.secret_key) || !run_session_open(run, &session)) {
         return;
     }
     session.remote.already_told = already_told;
-    session.remote.engine->deadline_ns = clock_now_ns() + RUN_PUSH_MS * CLOCK_MS;
-    if (failed) {
-        death_judge(&session, run->app, since);
+    struct engine *engine = session.remote.engine;
+    run_stops(&stops);
+    engine->stops = &stops;
+    engine->deadline_ns = run_push_deadline_ns(end->stopped_ns);
+    if (end->status != 0) {
+        death_judge(&session, run->app, end->since, run_has_crashed(end->status));
     }
-    if (run->secret_key) {
+    if (run->remote.secret_key) {
         session_push(&session, true);
     }
-    if (run->secret_key && run->leases) {
+    if (run->remote.secret_key && run->leases) {
+        if (engine_time_left(engine, 1) == 0) { /* others must not wait for what has ended */
+            session.remote.gone = false;
+            engine->stops = NULL;
+            engine->stop_ns = 0;
+            engine->deadline_ns = clock_now_ns() + LEASE_LAST_MS * CLOCK_MS;
+        }
         lease_give_back(&session.remote, run->leases, NULL);
     }
     session_close(&session);
+}
+
+/* A signal that came since then has had its effect: the end is the program's. */
+static void run_drop_signals(const sigset_t *signals)
+{
+    const struct timespec now = {0};
+    while (sigtimedwait(signals, NULL, &now) > 0) {
+    }
 }
 
 /* As the program did, without a second core file. */
@@ -131,7 +204,7 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
     }
     run_await_children(&action_before);
     sigprocmask(SIG_BLOCK, &signals, &before);
-    const uint64_t since = (uint64_t)time(NULL);
+    struct run_end end = {.since = (uint64_t)time(NULL)};
     const pid_t parent = getpid();
     run_check_state(run);
     run_share_leases(run);
@@ -156,14 +229,15 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
         return failed;
     }
     signal(SIGPIPE, SIG_IGN); /* here alone: the program has its own */
-    const int status = run_wait(child, &signals);
+    end.status = run_wait(child, &signals, &end.stopped_ns);
     if (puller_end(&puller)) {
-        run_end_here(run, since, status != 0, puller.gone_because);
+        run_end_here(run, &end, puller.gone_because);
     }
-    if (WIFSIGNALED(status)) {
-        run_die_of(WTERMSIG(status), &before);
-        return 128 + WTERMSIG(status);
+    run_drop_signals(&signals);
+    if (WIFSIGNALED(end.status)) {
+        run_die_of(WTERMSIG(end.status), &before);
+        return 128 + WTERMSIG(end.status);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return WEXITSTATUS(status);
+    return WEXITSTATUS(end.status);
 }

@@ -9,13 +9,11 @@
 #include "tools/remote/session.h"
 
 struct run_remote {
-    const char *url;        /* NULL: WARMPIPE_REMOTE */
-    const char *public_key; /* files; NULL: as remote_options says */
-    const char *secret_key; /* NULL: nothing is pushed */
-    const char *state;      /* folder of what is remembered; NULL: that of the user */
-    const char *app;        /* the program's folder */
-    const char *root;       /* of the caches */
-    uint64_t wait_ms;       /* of the program for a pull, at most */
+    struct remote_options remote; /* verb "run"; secret_key NULL: nothing is pushed; what it has
+                                     signed is trusted */
+    const char *app;              /* the program's folder */
+    const char *root;             /* of the caches */
+    uint64_t wait_ms;             /* of the program for a pull, at most */
     uint64_t lease_wait_ms; /* for another machine that compiles, at most; 0: leases are not used */
     struct leases *leases;  /* that this run holds, in memory that is shared with the puller; NULL:
                                none */

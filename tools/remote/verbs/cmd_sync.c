@@ -12,9 +12,8 @@
 #include "tools/remote/session.h"
 #include "tools/remote/verbs/transfer.h"
 
-/* Poll interval of the folder, and time limit of the last push, milliseconds. */
+/* Poll interval of the folder, milliseconds. */
 #define SYNC_POLL_MS 1000
-#define SYNC_LAST_MS 10000
 
 enum { SYNC_READER = WRITER_END, SYNC_INTERVAL = SYNC_READER + READER_COUNT };
 
@@ -139,6 +138,22 @@ static bool sync_pause(const struct sync *sync)
     return sigtimedwait(&sync->signals, NULL, &pause) > 0;
 }
 
+/* A signal has come: the push that was under way had the time that all has which is left. */
+static void sync_end(struct sync *sync, bool can_push)
+{
+    struct engine *engine = sync->session.remote.engine;
+    const uint64_t stamp = sync_stamp(sync);
+    if (engine->stop_ns == 0) {
+        engine->stop_ns = clock_now_ns() + ENGINE_STOP_MS * CLOCK_MS;
+    }
+    if (can_push && stamp != sync->pushed && engine_time_left(engine, 1) > 0) {
+        sync_push(sync, stamp);
+    }
+    sync->session.remote.gone = false; /* others must not wait for what has ended */
+    engine->stop_ns = clock_now_ns() + LEASE_LAST_MS * CLOCK_MS;
+    lease_give_back(&sync->session.remote, &sync->leases, NULL);
+}
+
 /* Until a signal comes. Pushes once the folder has not changed between two polls. */
 static void sync_loop(struct sync *sync, uint64_t interval_ms)
 {
@@ -160,12 +175,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
         }
         before = stamp;
     } while (!sync_pause(sync));
-    const uint64_t stamp = sync_stamp(sync);
-    if (can_push && stamp != sync->pushed) {
-        sync->session.remote.engine->deadline_ns = clock_now_ns() + SYNC_LAST_MS * CLOCK_MS;
-        sync_push(sync, stamp);
-    }
-    lease_give_back(&sync->session.remote, &sync->leases, NULL);
+    sync_end(sync, can_push);
 }
 
 static int sync_main(const struct arguments *arguments)
@@ -192,6 +202,7 @@ static int sync_main(const struct arguments *arguments)
         session_close(&sync.session);
         return EXIT_USAGE;
     }
+    sync.session.remote.engine->stops = &sync.signals;
     session_find_devices(&sync.session);
     leases_init(&sync.leases);
     sync_loop(&sync, interval_ms);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe pull and push: exchange with other machines what was compiled and recorded. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "tools/cli/inventory.h"
 #include "tools/remote/session.h"
 #include "tools/remote/verbs/transfer.h"
@@ -40,23 +37,8 @@ void transfer_add_writer(const struct arguments *arguments, struct remote_option
 bool transfer_add_reader(const struct arguments *arguments, int first,
                          struct remote_options *options)
 {
-    const char *serial = arguments->values[first + READER_MIN_SERIAL];
-    const char *age = arguments->values[first + READER_MAX_AGE];
-    uint64_t age_ms = 0;
-    if (serial) {
-        char *end;
-        errno = 0;
-        options->min_serial = strtoull(serial, &end, 10);
-        if (serial[0] < '0' || serial[0] > '9' || *end || errno) {
-            output_message("%s: --min-serial: '%s' is not a number", options->verb, serial);
-            return false;
-        }
-    }
-    if (age && !options_duration(options->verb, age, &age_ms)) {
-        return false;
-    }
-    options->max_age_s = age_ms / 1000 + (age_ms % 1000 > 0);
-    return true;
+    return remote_options_add_age(options, arguments->values[first + READER_MIN_SERIAL],
+                                  arguments->values[first + READER_MAX_AGE]);
 }
 
 static void transfer_begin(struct session *session, const struct arguments *arguments,

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pulls that take longer than a program waits, and pushes longer than who has asked for the end.
+#include <csignal>
+#include <sys/socket.h>
+
+#include "fleet.h"
+
+#ifdef WARMPIPE_HAVE_CURL
+
+namespace {
+
+class Ends : public testing::Test {
+  protected:
+    Keys keys;
+    Machine first;
+    Machine second;
+    std::unique_ptr<Place> place = file_place();
+
+    // What lies at the place, once the test has let the request pass.
+    std::string serve(const std::string &request)
+    {
+        const std::string path = request.substr(4, request.find(' ', 4) - 4);
+        const std::string file = place->data + path;
+        return request.substr(0, 4) == "GET " && std::filesystem::is_regular_file(file)
+                   ? http_answer("200 OK", read_file(file), "ETag: \"x\"\r\n")
+                   : http_answer("404 Not Found");
+    }
+
+    // first has compiled and pushed four pipelines.
+    void share()
+    {
+        first.run(4, {"--remote", place->url, "--secret-key", keys.secret});
+    }
+
+    ToolResult run(const std::string &url, std::vector<std::string> options,
+                   const std::string &script)
+    {
+        std::vector<std::string> words = {"run",      "--dir", second.root,    "--app",  "demo",
+                                          "--remote", url,     "--public-key", keys.open};
+        words.insert(words.end(), options.begin(), options.end());
+        words.insert(words.end(), {"--", "/bin/sh", "-c", script});
+        return second.tool(words);
+    }
+
+    // Whoever is asked to end while the remote says nothing does so in a few seconds, not in the
+    // thirty of a push or a stall. What the tool says is `status`.
+    void end(std::vector<std::string> words, const std::string &scheme, int status)
+    {
+        Machine machine;
+        machine.run(2);
+        int port;
+        const int silent = listen_somewhere(&port);
+        const std::string pid = machine.folder.path + "/pid";
+        std::string command = "echo $$ > " + pid + "; exec " WARMPIPE_TOOL;
+        words.insert(words.begin() + 1,
+                     {"--dir", machine.root, "--app", "demo", "--secret-key", keys.secret,
+                      "--remote", scheme + "://localhost:" + std::to_string(port)});
+        for (const std::string &word : words) {
+            command += " '" + word + "'";
+        }
+        ToolResult result;
+        std::thread tool([&] {
+            result = run_program({"/bin/sh", "-c", command}, machine.environment());
+        });
+        const int connection = accept4(silent, nullptr, nullptr, SOCK_CLOEXEC);
+        const auto start = std::chrono::steady_clock::now();
+        kill(std::stoi(read_file(pid)), SIGTERM);
+        tool.join();
+        EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(20))
+            << words[0] << " " << scheme;
+        EXPECT_EQ(result.exit_status, status) << words[0] << " " << scheme << ": " << result.err;
+        close(connection);
+        close(silent);
+    }
+};
+
+TEST_F(Ends, WhoAsksForItDoesNotWaitForARemote)
+{
+    std::vector<std::thread> threads;
+    std::vector<std::string> schemes = {"http"};
+#ifdef WARMPIPE_HAVE_HIREDIS
+    schemes.push_back("redis");
+#endif
+    for (const std::string &scheme : schemes) {
+        threads.emplace_back([=] { end({"run", "--", "/bin/sh", "-c", "exit 7"}, scheme, 7); });
+        threads.emplace_back([=] { end({"sync"}, scheme, 1); });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+}
+
+// The program is asked to end first, and does: what follows is part of the same end.
+TEST_F(Ends, APushAfterTheEndThatWasAskedForIsAsShort)
+{
+    first.run(2);
+    int port;
+    const int silent = listen_somewhere(&port);
+    const auto start = std::chrono::steady_clock::now();
+    const ToolResult result =
+        first.tool({"run", "--dir", first.root, "--app", "demo", "--secret-key", keys.secret,
+                    "--remote", "http://localhost:" + std::to_string(port), "--", "/bin/sh", "-c",
+                    "trap 'exit 3' TERM; kill -TERM $PPID; while :; do sleep 0.02; done"});
+    EXPECT_EQ(result.exit_status, 3) << result.err;
+    EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    close(silent);
+}
+
+// The program went on without the cache, which then lies beside its own for the next save.
+TEST_F(Ends, APullGoesOnBehindAProgramThatDidNotWait)
+{
+    share();
+    const std::string went_on = second.folder.path + "/went on";
+    int asked = 0;
+    ScriptedServer server([&](const std::string &request) {
+        while (contains(request, "GET /v1/obj/") && asked++ == 0 &&
+               !std::filesystem::exists(went_on)) {
+            asked = 0;
+            usleep(10000);
+        }
+        return serve(request);
+    });
+    const ToolResult result =
+        run(server.url(), {"--remote-wait", "300ms"},
+            PIPELINES_CLIENT " --graphics 0 --compute 2; touch '" + went_on +
+                "'; for i in $(seq 600); do ls " + second.root +
+                "/demo/*.part && exit 0; sleep 0.05; done 2>/dev/null; exit 1");
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_TRUE(contains(result.err, " 0 hits, 2 misses")) << result.err;
+    EXPECT_TRUE(contains(result.err, "(remote_timeout)")) << result.err;
+}
+
+// Of two runs in one folder that want the same at once, one pulls it.
+TEST_F(Ends, OneRunPullsForAllOfAFolder)
+{
+    share();
+    const std::string cache = second.root + "/demo/";
+    std::atomic<int> objects = 0;
+    ScriptedServer server([&](const std::string &request) {
+        if (contains(request, "GET /v1/obj/") && objects++ == 0) {
+            auto asked = [&] {
+                int count = 0;
+                for (const auto &entry : std::filesystem::directory_iterator(cache)) {
+                    count += entry.path().extension() == ".asked";
+                }
+                return count;
+            };
+            while (asked() < 2) {
+                usleep(1000);
+            }
+        }
+        return serve(request);
+    });
+    std::vector<std::thread> threads;
+    std::vector<std::string> ends(2);
+    for (std::string &end : ends) {
+        threads.emplace_back([&] {
+            end = run(server.url(), {"--remote-wait", "60s"},
+                      PIPELINES_CLIENT " --graphics 0 --compute 4")
+                      .err;
+        });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+    for (const std::string &end : ends) {
+        EXPECT_TRUE(contains(end, " 4 hits, 0 misses")) << end;
+    }
+    EXPECT_EQ(objects, 1);
+    EXPECT_EQ(second.caches().size(), 1u);
+}
+
+// Who waits for another's lease has that time for the pull, too.
+TEST_F(Ends, ALeaseWaitsForALongPull)
+{
+    share();
+    std::string identity;
+    for (const auto &entry : std::filesystem::directory_iterator(place->data + "/v1/head/demo")) {
+        const std::string name = entry.path().filename();
+        identity = name == "recipes" ? identity : name;
+    }
+    const std::string head = place->data + "/v1/head/demo/" + identity;
+    const std::string later = first.folder.path + "/later";
+    std::filesystem::rename(head, later);
+    std::filesystem::remove(place->data + "/v1/head/demo/recipes");
+    std::filesystem::create_directories(place->data + "/v1/lease/demo");
+    write_file(place->data + "/v1/lease/demo/" + identity,
+               "warmpipe lease v1 0123456789abcdef 600\n");
+    ScriptedServer server([&](const std::string &request) {
+        if (contains(request, "GET /v1/lease/") && std::filesystem::exists(later)) {
+            const std::string answer = serve(request);
+            std::filesystem::rename(later, head); // its holder has pushed meanwhile
+            return answer;
+        }
+        if (contains(request, "GET /v1/obj/")) {
+            sleep(3); // longer than one look at a lease
+        }
+        return serve(request);
+    });
+    const ToolResult result = run(server.url(), {"--remote-wait", "20s", "--lease-wait", "100s"},
+                                  PIPELINES_CLIENT " --graphics 0 --compute 4");
+    EXPECT_TRUE(contains(result.err, " 4 hits, 0 misses")) << result.err;
+}
+
+} // namespace
+
+#endif
