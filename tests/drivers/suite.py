@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LAYER = "VK_LAYER_WARMPIPE_pipeline_cache"
 VALIDATION = "VK_LAYER_KHRONOS_validation"
 KEY_LAYER = "VK_LAYER_WARMPIPE_TEST_device_key"
+LOADER_LINE = re.compile(r"(\[Vulkan Loader\] )?((INFO|DEBUG) \| )?(LAYER|DRIVER)\b")
 PIPELINES = ("--compute", "20", "--graphics", "10")
 
 
@@ -23,6 +24,10 @@ class Failure(Exception):
 
 class Skip(Exception):
     """Something cannot be tried here."""
+
+
+class Busy(Skip):
+    """The machine was so busy that the layer, whose time is bounded, did not come to say anything."""
 
 
 def expect(condition, what):
@@ -171,15 +176,21 @@ class Run:
     """What a program that has ended said of itself, and the layer and the tool of it."""
 
     def __init__(self, status, output, errors, stats):
+        lines = errors.splitlines()
         self.status = status
         self.output = output
-        self.errors = errors
+        self.loader = "\n".join(filter(LOADER_LINE.match, lines)) # what the loader said of layers
+        self.errors = "\n".join(line for line in lines if not LOADER_LINE.match(line))
         self.stats = stats
         self.said = None
 
     def last(self):
-        expect(self.stats, f"the layer was not in the chain: {self.errors[-300:]}")
-        return self.stats[-1]
+        """The last line of statistics. A device's end waits a second for the thread that writes them."""
+        if self.stats:
+            return self.stats[-1]
+        expect(f'Insert instance layer "{LAYER}"' in self.loader,
+               f"the layer was not in the chain: {self.errors[-300:]} {self.loader[-1500:]}")
+        raise Busy("so busy a machine that the end of a device was not waited for")
 
 
 class Place:
@@ -195,6 +206,7 @@ class Place:
             "LC_ALL": "C.UTF-8", "NODEVICE_SELECT": "1", "MESA_SHADER_CACHE_DISABLE": "true",
             "XDG_DATA_HOME": os.path.join(suite.build, "share"), "WARMPIPE_ENABLE": "1",
             "WARMPIPE_DIR": self.path("cache"), "WARMPIPE_APP": "client", "WARMPIPE_PREWARM": "off",
+            "VK_LOADER_DEBUG": "layer",
             **dict(setting.split("=", 1) for setting in suite.settings()),
         }
         self.use(device)

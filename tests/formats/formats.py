@@ -166,7 +166,7 @@ def read_marker(data):
 NUMBERS = {"format", "since", "starts", "requests", "shared", "driver_hits", "driver_misses",
            "prewarmed", "create_ns", "compile_ns", "app_caches_kept", "app_caches_read_runs",
            "app_caches_read_days", "app_caches_last_day", "app_caches_made", "app_caches_read"}
-STRINGS = {"app_caches", "app_caches_answers", "slow_calls"}
+STRINGS = {"app_caches", "app_caches_answers", "slow_calls", "pipeline_keys", "driver_settings"}
 # What a writer lays out 20 columns wide.
 WIDE = ("since", "starts", "requests", "shared", "driver_hits", "driver_misses", "prewarmed",
         "create_ns", "compile_ns")
