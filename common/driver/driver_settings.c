@@ -90,11 +90,9 @@ bool driver_settings_differ(const char *text)
 {
     char value[DRIVER_SETTINGS_SIZE];
     for (size_t i = 0; *text && i < SETTINGS_COUNT; i++) {
-        const char *name = settings_names[i];
-        const char *here = secure_getenv(name);
-        const bool there = settings_find(text, name, value);
-        if (strcmp(name, SETTINGS_PROGRAM) != 0 &&
-            (there != !!here || (there && strcmp(value, here) != 0))) {
+        const char *here = settings_value(settings_names[i]);
+        const bool there = settings_find(text, settings_names[i], value);
+        if (there != !!here || (there && strcmp(value, here) != 0)) {
             return true;
         }
     }

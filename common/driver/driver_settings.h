@@ -16,13 +16,14 @@
  * ends a text. Thread-safe, as long as nobody changes the environment. */
 void driver_settings_of_process(char ret_text[DRIVER_SETTINGS_SIZE]);
 
-/* Whether variables of this process are others than those of the text, which may hold anything.
- * The name is not compared: drivers ask for it anew with each instance. "" differs from nothing. */
+/* Whether those of this process are others than those of the text, which may hold anything. ""
+ * differs from nothing. */
 bool driver_settings_differ(const char *text);
 
 /* Makes those of the text this process's own, the name too; variables that the text does not name
  * are removed. Of "" a no-op. Names that are not in the table are passed over. One thread alone,
- * before it creates an instance. */
+ * before it loads a driver: some
+ * read their settings but once. */
 void driver_settings_use(const char *text);
 
 #endif

@@ -270,12 +270,15 @@ static void replay_environment(struct warm_replay *process, uint32_t index, cons
     case WARM_NOT_MADE:
         replay_skip(process, items, count, WARM_NOT_OFFERED, needs.lacks);
         break;
-    case WARM_NO_DEVICE:
+    case WARM_OTHER_DEVICE:
         if (!process->other_settings) {
             replay_fail(process, text);
         }
-        /* With the program's settings it is another device, of which the program has its caches. */
+        /* With the program's settings it has another identity, which the program's cache is of. */
         replay_skip(process, items, count, WARM_OTHER_KEY, 0);
+        break;
+    case WARM_NO_DEVICE:
+        replay_fail(process, text);
     }
     warm_vulkan_close(&vulkan);
 }

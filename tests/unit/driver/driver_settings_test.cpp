@@ -81,14 +81,16 @@ TEST_F(DriverSettings, WhatCannotStandInTheTextIsNotTold)
     }
 }
 
-TEST_F(DriverSettings, VariablesAreComparedAndTheNameIsNot)
+TEST_F(DriverSettings, AreCompared)
 {
-    EXPECT_FALSE(driver_settings_differ("MESA_DRICONF_EXECUTABLE_OVERRIDE=other"));
-    EXPECT_TRUE(driver_settings_differ("RADV_PERFTEST=a"));
-    setenv("RADV_PERFTEST", "a", 1);
-    EXPECT_FALSE(driver_settings_differ("RADV_PERFTEST=a"));
-    EXPECT_TRUE(driver_settings_differ("RADV_PERFTEST=b"));
+    const std::string named = "MESA_DRICONF_EXECUTABLE_OVERRIDE=game";
+    EXPECT_FALSE(driver_settings_differ(named.c_str()));
     EXPECT_TRUE(driver_settings_differ("MESA_DRICONF_EXECUTABLE_OVERRIDE=other"));
+    EXPECT_TRUE(driver_settings_differ(("RADV_PERFTEST=a;" + named).c_str()));
+    setenv("RADV_PERFTEST", "a", 1);
+    EXPECT_FALSE(driver_settings_differ(("RADV_PERFTEST=a;" + named).c_str()));
+    EXPECT_TRUE(driver_settings_differ(("RADV_PERFTEST=b;" + named).c_str()));
+    EXPECT_TRUE(driver_settings_differ(named.c_str()));
     EXPECT_FALSE(driver_settings_differ("")) << "not known";
 }
 
