@@ -2,6 +2,7 @@
 #include "common/files/program.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,7 @@ struct program_change {
     const struct slow_calls *slow;       /* NULL: nothing took long */
     const struct pipeline_key *key;      /* NULL: no device's key */
     const struct program_counters *more; /* NULL: nothing counted */
+    const char *driver_settings;         /* NULL or "": not known */
     bool zero;                           /* starts counting anew */
     uint64_t now_s;
 };
@@ -95,6 +97,10 @@ static void apply_change(const struct program_change *change, struct program_fac
     }
     if (change->more) {
         program_counters_add(&facts->counters, change->more);
+    }
+    if (change->driver_settings && *change->driver_settings) {
+        snprintf(facts->driver_settings, sizeof facts->driver_settings, "%s",
+                 change->driver_settings);
     }
 }
 
@@ -164,9 +170,11 @@ enum status program_note_key(const char *root, const char *app, const struct pip
 }
 
 enum status program_count(const char *root, const char *app, const struct program_counters *more,
-                          uint64_t now_s)
+                          uint64_t now_s, const char *driver_settings)
 {
-    return update_program(root, app, false, &(struct program_change){.more = more, .now_s = now_s});
+    return update_program(
+        root, app, false,
+        &(struct program_change){.more = more, .now_s = now_s, .driver_settings = driver_settings});
 }
 
 enum status program_zero(const char *root, const char *app, uint64_t now_s)

@@ -39,6 +39,8 @@ struct program_counters {
 #undef PROGRAM_COUNTER
 };
 
+#define PROGRAM_SETTINGS_SIZE 512 /* driver/driver_settings.h */
+
 /* How many answers are remembered: the latest. */
 #define PROGRAM_ANSWERS_MAX 64
 
@@ -79,6 +81,7 @@ struct program_facts {
     struct program_counters counters;
     struct slow_calls_list slow;
     struct pipeline_keys keys;
+    char driver_settings[PROGRAM_SETTINGS_SIZE]; /* of the latest run; "": not known */
 };
 
 /* The counters by name. */
@@ -123,9 +126,10 @@ enum status program_note_slow(const char *root, const char *app, const struct sl
 enum status program_note_key(const char *root, const char *app, const struct pipeline_key *key);
 
 /* Adds to the counters in the same way, but makes no folder (no_file). now_s (seconds since the
- * epoch) becomes `since` with the first count. */
+ * epoch) becomes `since` with the first count. driver_settings, printable text without quotes and
+ * backslashes, replaces what was there; NULL or "": it stays. */
 enum status program_count(const char *root, const char *app, const struct program_counters *more,
-                          uint64_t now_s);
+                          uint64_t now_s, const char *driver_settings);
 
 /* Sets the counters to zero. no_file: nothing was counted. A file that cannot be read is left
  * alone, because it may not be ours: the result is that of program_load. */

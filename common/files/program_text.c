@@ -149,6 +149,18 @@ static void put_answers(const struct program_app_caches *app_caches, struct byte
     bytes_put(out, "\"", app_caches->answer_count > 0);
 }
 
+/* Text that would need escapes is passed over, as one that is too long is. */
+static void parse_settings(struct json_text text, char settings[PROGRAM_SETTINGS_SIZE])
+{
+    bool is_plain = text.size < PROGRAM_SETTINGS_SIZE;
+    for (size_t i = 0; is_plain && i < text.size; i++) {
+        is_plain = text.data[i] >= ' ' && text.data[i] <= '~' && text.data[i] != '\\';
+    }
+    const size_t size = is_plain ? text.size : 0;
+    memcpy(settings, size > 0 ? text.data : "", size);
+    settings[size] = '\0';
+}
+
 /* Appends a member that another version has written, with the comma before it. */
 static void keep_member(struct bytes *kept, struct json_text key, struct json_text value)
 {
@@ -192,6 +204,8 @@ static enum status parse_program(const void *data, size_t size, struct program_f
             slow_calls_parse(json_read_string(&reader), &facts.slow);
         } else if (json_text_is(key, "pipeline_keys")) {
             pipeline_keys_parse(json_read_string(&reader), &facts.keys);
+        } else if (json_text_is(key, "driver_settings")) {
+            parse_settings(json_read_string(&reader), facts.driver_settings);
         } else {
             struct json_text value = json_read_any(&reader);
             if (kept) {
@@ -262,6 +276,9 @@ void program_encode(const struct program_facts *facts, const void *old, size_t o
         bytes_put(out, name, sizeof name - 1);
         pipeline_keys_put(&facts->keys, out);
         bytes_put(out, "\"", 1);
+    }
+    if (*facts->driver_settings) {
+        json_put_string(out, "driver_settings", facts->driver_settings);
     }
     if (facts->since != 0) {
         put_wide_number(out, "since", facts->since);

@@ -130,6 +130,9 @@ struct device_cache *device_cache_new(const struct cache_setup *setup,
     device_cache_init_report(device_cache);
     device_cache_narrow_policy(device_cache);
     device_cache->report.counts = device_cache->policy.persist && !setup->config->read_only;
+    if (device_cache->report.counts) {
+        driver_settings_of_process(device_cache->report.driver_settings);
+    }
     device_cache->caches = (struct driver_caches){
         .device = setup->device,
         .table = setup->table,

@@ -158,8 +158,8 @@ void device_report_count(struct device_report *report)
     }
     const struct program_counters more = program_counters_since(&now, &report->counted);
     report->counted = now;
-    const enum status reason =
-        program_count(report->config->root, report->app, &more, (uint64_t)time(NULL));
+    const enum status reason = program_count(report->config->root, report->app, &more,
+                                             (uint64_t)time(NULL), report->driver_settings);
     if (reason != STATUS_ok && reason != STATUS_no_file) {
         log_debug("not counted (%s)", status_id(reason));
     }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/driver/driver_settings.h"
 #include "common/driver/identity.h"
 #include "common/files/program.h"
 #include "common/settings/config.h"
@@ -40,6 +41,7 @@ struct device_report {
     _Atomic uint64_t written_requested;
 
     struct program_counters counted; /* what program.json has; of the thread that saves */
+    char driver_settings[DRIVER_SETTINGS_SIZE]; /* of this process */
 };
 
 void device_report_init(struct device_report *report);

@@ -3,7 +3,7 @@
 
 import os
 
-from suite import Skip, expect, prewarm
+from suite import Skip, before_others, expect, prewarm
 
 # None of the layer's affair: no pipelines, or pipelines that may have no cache.
 UNTOUCHED = ("shader_object", "pipeline_binary")
@@ -51,7 +51,7 @@ def expect_found(run, perfect, may_write=False):
 
 def check_feature(place, name):
     expect_same_results(place, name)
-    cold = run_feature(place, name)
+    cold = run_feature(place, name, prefix=before_others())
     pipelines = cold.last()["pipelines"]
     if name in UNTOUCHED:
         expect(pipelines["requested"] == (0 if name == "shader_object" else 8), f"{pipelines}")

@@ -41,9 +41,9 @@ def start(place):
         time.sleep(0.02)
     is_lost = process.poll() is not None
     process.kill()
-    finish()
+    run = finish()
     expect(is_lost, f"what is compiled ahead comes to no end: {place.text(log)}")
-    return place.text(log), True
+    return f"status {run.status}: {place.text(log)} {run.errors[-500:]}", True
 
 
 def warm(place):

@@ -14,7 +14,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools", "codegen"))
 
-from codegen import read_rules  # noqa: E402
+import codegen  # noqa: E402
 from features import known_to, newer  # noqa: E402
 from registry import Registry  # noqa: E402
 from structs import ROLES, Model  # noqa: E402
@@ -141,11 +141,26 @@ def commands(path):
             yield name
 
 
+def tables(path):
+    """Tables of the codec that come out otherwise with this registry's headers than with ours: whatever
+    the layer is built with, it knows the same."""
+    made = []
+    for registry in (INSTALLED, path):
+        standalone = Registry()
+        for source in (registry, NEWER):
+            standalone.read(source, installed=False)
+        model = Model(standalone, codegen.read_rules(RULES), partial=True)
+        made.append((codegen.ids_header(model), codegen.tables_source(model)))
+    for name, ours, theirs in zip(("codec_ids.h", "codec_tables.c"), *made):
+        if ours != theirs:
+            yield f"{name} made with another registry"
+
+
 def unknown(path):
     """What the registry at `path` has that is neither known nor reviewed, in words."""
     newest = read(path)
     ours = read(INSTALLED, NEWER)
-    rules = read_rules(RULES)
+    rules = codegen.read_rules(RULES)
     model = Model(ours, rules, partial=False)
     names = {newest.resolve(arguments[0]): arguments[0] for keyword, arguments in rules
              if keyword in ROLES or keyword == "UNION"}
@@ -153,6 +168,6 @@ def unknown(path):
     states = newest.enumerants["VkDynamicState"].keys() - ours.enumerants["VkDynamicState"].keys()
     found = [*structs(ours, newest, names), *flag_bits(ours, newest, model),
              *unions(ours, newest, model), *features(newest), *device_structs(newest),
-             *commands(path),
+             *commands(path), *tables(path),
              *[f"VkDynamicState {state}" for state in sorted(states)]]
     return [what for what in found if what not in REVIEWED]

@@ -365,6 +365,7 @@ class Program(unittest.TestCase):
             b'{"format":1,"other":' + b"[" * 32 + b"]" * 32 + b"}",
             b'{"format":1,"other":"\xff"}', b'{"format":1,"other":"\n"}',
             b'{"format":1,"other":"\\u12"}', b'{"format":1,"app_caches":3}',
+            b'{"format":1,"driver_settings":1}', b'{"format":1,"driver_settings":"\\u0041"}',
             b'{"format":1,"app_caches":"maybe"}', b'{"format":1,"app_caches_answers":"x y"}',
             b'{"format":1' + b" " * 65536 + b"}",
         ]

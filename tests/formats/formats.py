@@ -166,7 +166,7 @@ def read_marker(data):
 NUMBERS = {"format", "since", "starts", "requests", "shared", "driver_hits", "driver_misses",
            "prewarmed", "create_ns", "compile_ns", "app_caches_kept", "app_caches_read_runs",
            "app_caches_read_days", "app_caches_last_day", "app_caches_made", "app_caches_read"}
-STRINGS = {"app_caches", "app_caches_answers", "slow_calls"}
+STRINGS = {"app_caches", "app_caches_answers", "slow_calls", "pipeline_keys", "driver_settings"}
 # What a writer lays out 20 columns wide.
 WIDE = ("since", "starts", "requests", "shared", "driver_hits", "driver_misses", "prewarmed",
         "create_ns", "compile_ns")
@@ -398,10 +398,9 @@ def read_empty(data):
 
 
 def read_limits(data):
+    """None: it says nothing, as one does whose writer was ended before it wrote."""
     match = re.fullmatch(rb"(\d{1,20}) (\d{1,20})\n", data)
-    if not match:
-        raise Refused("invalid")
-    return int(match[1]), int(match[2])
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def read_named_envelope(name, data):

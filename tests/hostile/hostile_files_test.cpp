@@ -92,7 +92,7 @@ TEST_F(HostileFiles, MarkersAndStrikes)
 TEST_F(HostileFiles, WhatIsKnownOfTheProgram)
 {
     const program_counters more = {};
-    ASSERT_EQ(program_count(root().c_str(), "app", &more, 1700000000), STATUS_ok);
+    ASSERT_EQ(program_count(root().c_str(), "app", &more, 1700000000, nullptr), STATUS_ok);
     const std::string path = folder() + "/program.json";
     const std::string good =
         R"({"format":1,"app_caches":"read_back","app_caches_kept":1,"app_caches_read_runs":3,)"
@@ -103,7 +103,7 @@ TEST_F(HostileFiles, WhatIsKnownOfTheProgram)
         put(path, damage(good));
         program_facts facts;
         program_load(root().c_str(), "app", &facts);
-        const enum status counted = program_count(root().c_str(), "app", &more, 1700000001);
+        const enum status counted = program_count(root().c_str(), "app", &more, 1700000001, nullptr);
         EXPECT_EQ(counted, STATUS_ok) << status_id(counted) << get(path);
         EXPECT_EQ(program_load(root().c_str(), "app", &facts), STATUS_ok) << get(path);
     }

@@ -138,6 +138,11 @@ void icd_settings_read(struct icd_settings *settings)
     read_uuid(settings->uuid);
     read_text("WPTEST_ICD_WITHOUT", "", settings->without, sizeof settings->without);
     settings->key = read_number("WPTEST_ICD_KEY", 1);
+    const char *options = getenv("RADV_PERFTEST");
+    if (options) {
+        settings->key += strlen(options);
+        settings->uuid[0] ^= strcmp(options, "uuid") == 0;
+    }
     settings->compile_us = read_number("WPTEST_ICD_COMPILE_US", 0);
     settings->record_bytes = (uint32_t)read_number("WPTEST_ICD_RECORD_BYTES", 64);
     settings->no_feedback = read_flag("WPTEST_ICD_NO_FEEDBACK");

@@ -22,6 +22,7 @@
  *     WPTEST_ICD_WITHOUT=A,B       extensions it does not offer, commands it does not have
  *
  *   How it compiles
+ *     RADV_PERFTEST=               changes what vkGetPipelineKeyKHR tells; uuid: the UUID, too
  *     WPTEST_ICD_KEY=1             what vkGetPipelineKeyKHR tells
  *     WPTEST_ICD_COMPILE_US=0      busy time of each pipeline that no cache holds
  *     WPTEST_ICD_RECORD_BYTES=64   size of one pipeline in cache data

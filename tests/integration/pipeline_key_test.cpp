@@ -36,6 +36,13 @@ class PipelineKeyTest : public RecipesTest {
         return document.value("caches", json::array({json::object()})).at(0);
     }
 
+    std::string settings_kept() const
+    {
+        const json kept =
+            json::parse(read_text(cache_root() / "program" / "program.json"), nullptr, false);
+        return kept.is_object() ? kept.value("driver_settings", "none") : "damaged";
+    }
+
     std::string errors;
 };
 
@@ -80,6 +87,44 @@ TEST_F(PipelineKeyTest, TheLatestKeyCounts)
     EXPECT_EQ(warm(0)["compiled"], PIPELINES + 1);
     environment.erase("WPTEST_ICD_KEY");
     EXPECT_EQ(warm(1)["other_pipeline_key"], PIPELINES + 1);
+}
+
+// The driver reads its settings once: a replay with the program's needs a process of its own.
+TEST_F(PipelineKeyTest, TheDriversSettingsAreTheProgramsOwn)
+{
+    environment["RADV_PERFTEST"] = "a";
+    program();
+    environment.erase("RADV_PERFTEST");
+    EXPECT_EQ(warm(0)["compiled"], PIPELINES);
+    environment["RADV_PERFTEST"] = "abc";
+    EXPECT_EQ(warm(0)["compiled"], PIPELINES);
+    EXPECT_EQ(warm(0, {"--force"})["compiled"], PIPELINES) << "with the tool's own";
+}
+
+// Whatever the program has enabled. The latest of its runs counts, also one that records nothing.
+TEST_F(PipelineKeyTest, TheLatestSettingsCount)
+{
+    program(false);
+    environment["RADV_PERFTEST"] = "a";
+    program(false);
+    const std::string settings = settings_kept();
+    EXPECT_EQ(settings.rfind("RADV_PERFTEST=a;MESA_DRICONF_EXECUTABLE_OVERRIDE=", 0), 0u)
+        << settings;
+    EXPECT_GT(settings.size(), settings.find("OVERRIDE=") + 9) << "the program's name";
+    environment.erase("RADV_PERFTEST");
+    program(false);
+    EXPECT_EQ(settings_kept().find("RADV_PERFTEST"), std::string::npos) << settings_kept();
+}
+
+// Its caches have another name with them: here is nothing that it would find.
+TEST_F(PipelineKeyTest, SettingsThatMakeAnotherDriverOfIt)
+{
+    environment["RADV_PERFTEST"] = "uuid";
+    program(false);
+    environment.erase("RADV_PERFTEST");
+    const json cache = warm(1);
+    EXPECT_EQ(cache["compiled"], 0);
+    EXPECT_EQ(cache["other_pipeline_key"], PIPELINES);
 }
 
 TEST_F(PipelineKeyTest, AnotherDriverIsNotCompared)

@@ -176,7 +176,7 @@ static void pull_parts(struct pull *blob, struct head *head)
         const struct program_counters counters = {.pulled = blob->count,
                                                   .pulled_bytes = blob->bytes,
                                                   .pulled_ns = blob->compile_ms * CLOCK_MS};
-        program_count(blob->session->root, blob->app, &counters, (uint64_t)time(NULL));
+        program_count(blob->session->root, blob->app, &counters, (uint64_t)time(NULL), NULL);
         state_set_taken(&remote->state, blob->path, &blob->taken);
     }
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/driver/driver_settings.h"
 #include "common/driver/pipeline_key.h"
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
@@ -31,6 +32,7 @@ struct warm_replay {
     struct warm_shared *shared;
     struct warm_cache cache;
     struct pipeline_keys keys; /* of the program's devices */
+    bool other_settings;       /* the drivers' were not the program's before */
     pthread_mutex_t alone;     /* where the driver's caches must not be used by two threads */
     pthread_mutex_t lacks;     /* of the shared memory: new names */
     sigset_t signals;          /* blocked; the main thread waits for them */
@@ -289,6 +291,13 @@ static void replay_environment(struct warm_replay *process, uint32_t index, cons
     case WARM_NOT_MADE:
         replay_skip(process, items, count, WARM_NOT_OFFERED, needs.lacks);
         break;
+    case WARM_OTHER_DEVICE:
+        if (!process->other_settings) {
+            replay_fail(process, text);
+        }
+        /* With the program's settings it has another identity, which the program's cache is of. */
+        replay_skip(process, items, count, WARM_OTHER_KEY, 0);
+        break;
     case WARM_NO_DEVICE:
         replay_fail(process, text);
     }
@@ -384,6 +393,10 @@ void warm_replay_run(const struct warm_target *target, struct warm_shared *share
     struct program_facts facts;
     if (program_load(target->root, target->app, &facts) == STATUS_ok) {
         process.keys = facts.keys;
+        process.other_settings = !target->any_key && driver_settings_differ(facts.driver_settings);
+        if (!target->any_key) {
+            driver_settings_use(facts.driver_settings);
+        }
     }
     size_t end;
     for (size_t i = 0; i < recipes->item_count && !process.is_in_vain; i = end) {

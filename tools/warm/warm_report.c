@@ -147,9 +147,8 @@ void warm_report_take(struct warm_report *report, const struct warm_shared *shar
                        status_text(shared->save_reason), status_id(shared->save_reason));
     }
     if (report->counts.of[WARM_OTHER_KEY] > 0) {
-        output_message("warm: '%s' on %s: %s; set the variables that the program is started with, "
-                       "or use --force",
-                       report->app, report->device, status_text(STATUS_other_pipeline_key));
+        output_message("warm: '%s' on %s: %s; start the program once, or use --force", report->app,
+                       report->device, status_text(STATUS_other_pipeline_key));
     }
     for (int i = REPLAY_HIT + 1; i < WARM_PENDING; i++) {
         if (report->counts.of[i] > 0) {

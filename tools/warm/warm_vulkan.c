@@ -215,7 +215,7 @@ enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t 
     }
     if (!warm_vulkan_find_device(vulkan, index, identity, &told)) {
         snprintf(text, size, "the device is not there any more");
-        return WARM_NO_DEVICE;
+        return WARM_OTHER_DEVICE;
     }
     if (!warm_vulkan_is_offered(vulkan, environment, &told, tell, user)) {
         return WARM_NOT_MADE;

@@ -26,15 +26,16 @@ struct warm_vulkan {
 
 enum warm_made {
     WARM_MADE,
-    WARM_NOT_MADE, /* the device does not offer the environment, or refuses it */
-    WARM_NO_DEVICE /* it is gone, or another one: nothing will work */
+    WARM_NOT_MADE,     /* the device does not offer the environment, or refuses it */
+    WARM_OTHER_DEVICE, /* it is gone, or another one, or has another identity */
+    WARM_NO_DEVICE     /* nothing will work */
 };
 
 /* Makes an instance and, if the device offers all of the environment, the device. `index` is the
  * device's place in the loader's order, `identity` the digest that names its files. `offer_only`:
  * do not make the device itself. WARM_NOT_MADE: `tell` was told what the device lacks.
- * WARM_NO_DEVICE: text (of `size` bytes) says why. Closed with warm_vulkan_close, whatever the
- * result. */
+ * WARM_OTHER_DEVICE, WARM_NO_DEVICE: text (of `size` bytes) says why. Closed with
+ * warm_vulkan_close, whatever the result. */
 enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t index,
                                 struct digest identity, bool offer_only,
                                 struct warm_vulkan *ret_vulkan, char *text, size_t size,

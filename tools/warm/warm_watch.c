@@ -14,6 +14,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "common/driver/driver_settings.h"
+#include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "tools/cli/output.h"
 
@@ -291,11 +293,22 @@ static void watch_wait(struct watch *watch)
     watch_reap(watch->pid, watch->fd);
 }
 
-/* Starts a child for all items, or for one: the probe, if there still is one. */
+/* Whether the probe can replay: it has loaded the drivers, and some read their settings but once.
+ */
+static bool watch_may_use_probe(const struct warm_target *target)
+{
+    struct program_facts facts;
+    return target->any_key || program_load(target->root, target->app, &facts) != STATUS_ok ||
+           !driver_settings_differ(facts.driver_settings);
+}
+
+/* Starts a child for all items, or for one: the probe, if there still is one that can. */
 static void watch_start(struct watch *watch, size_t only)
 {
     warm_shared_restart(watch->shared);
-    watch->pid = only == WARM_ALL ? warm_probe_send(watch->probe, &watch->target, &watch->fd) : 0;
+    watch->pid = only == WARM_ALL && watch_may_use_probe(&watch->target)
+                     ? warm_probe_send(watch->probe, &watch->target, &watch->fd)
+                     : 0;
     if (watch->pid == 0) {
         watch->pid = watch_fork(&watch->fd);
         if (watch->pid == 0) {

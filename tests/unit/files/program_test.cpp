@@ -36,7 +36,7 @@ class Program : public ::testing::Test {
 
     program_facts load_all()
     {
-        program_facts facts = {PROGRAM_CACHES_READ_BACK, {}, 1, {}, {}, {}};
+        program_facts facts = {PROGRAM_CACHES_READ_BACK, {}, 1, {}, {}, {}, {}};
         read = program_load(folder.c_str(), "app", &facts);
         return facts;
     }
@@ -59,7 +59,7 @@ class Program : public ::testing::Test {
         program_counters more = {};
         more.starts = 1;
         more.requests = requests;
-        return program_count(folder.c_str(), "app", &more, now_s);
+        return program_count(folder.c_str(), "app", &more, now_s, nullptr);
     }
 
     Scratch scratch;
@@ -427,6 +427,33 @@ TEST_F(Program, PassesOverWhatIsNoKeyOfADevice)
     const program_facts facts = load_all();
     EXPECT_EQ(read, STATUS_ok);
     EXPECT_EQ(facts.keys.count, 1u);
+}
+
+TEST_F(Program, RemembersTheLatestSettingsOfDrivers)
+{
+    ASSERT_EQ(count(1, 7), STATUS_no_file) << "makes no folder";
+    ASSERT_EQ(save(PROGRAM_CACHES_NOT_READ), STATUS_ok);
+    const program_counters more = {};
+    const std::string texts[] = {"RADV_PERFTEST=a;TU_DEBUG=", "TU_DEBUG=b c"};
+    for (const std::string &text : texts) {
+        ASSERT_EQ(program_count(folder.c_str(), "app", &more, 7, text.c_str()), STATUS_ok);
+        EXPECT_EQ(load_all().driver_settings, text);
+        ASSERT_EQ(program_count(folder.c_str(), "app", &more, 7, ""), STATUS_ok);
+        ASSERT_EQ(program_count(folder.c_str(), "app", &more, 7, nullptr), STATUS_ok);
+        EXPECT_EQ(load_all().driver_settings, text) << "what is not known changes nothing";
+    }
+}
+
+TEST_F(Program, PassesOverSettingsOfAnotherForm)
+{
+    for (const std::string &text : {std::string("A=\\n"), std::string("A=\xc3\xa4"),
+                                    std::string(PROGRAM_SETTINGS_SIZE, 'A')}) {
+        write(R"({"format":1,"driver_settings":")" + text + "\"}");
+        EXPECT_STREQ(load_all().driver_settings, "") << text;
+        EXPECT_EQ(read, STATUS_ok);
+    }
+    write(R"({"format":1,"driver_settings":7})");
+    EXPECT_STREQ(load_all().driver_settings, "");
 }
 
 TEST_F(Program, PassesOverWhatIsNoTimeOfADriver)
