@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A look at the driver's caches: what is a change, and becomes the snapshot (docs/decisions/0085).
  */
-#include <stdlib.h>
-
 #include "common/base/clock.h"
+#include "common/base/large.h"
 #include "common/base/log.h"
 #include "layer/cache/cache_writer.h"
 #include "layer/worker/driver_gate.h"
@@ -35,7 +34,7 @@ struct cache_look {
 
 void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size)
 {
-    free(writer->snapshot);
+    large_free(writer->snapshot);
     writer->snapshot = data;
     writer->fresh.is_late = false;
     atomic_store(&writer->schedule.pending_size, size);
@@ -92,7 +91,7 @@ static void cache_writer_load_again(void *user)
 static void cache_writer_judge_by_file(struct cache_writer *writer)
 {
     if (writer->fresh.reason == STATUS_ok && cache_writer_is_in_file(writer)) {
-        free(writer->fresh.data);
+        large_free(writer->fresh.data);
     } else {
         cache_writer_set_snapshot(writer, writer->fresh.data, writer->fresh.size);
     }
@@ -145,7 +144,7 @@ static void cache_writer_judge(struct cache_writer *writer, uint8_t *data, size_
     writer->seen = digest;
     writer->seen_size = size;
     if (is_known) {
-        free(data);
+        large_free(data);
     } else if (look->is_here || difference > known_size / WANDERING_PART) {
         cache_writer_set_snapshot(writer, data, size);
         writer->fresh.has_missed = has_missed;
@@ -207,7 +206,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         }
     }
     if (cache_writer_is_decided(writer, size, look->at_end, &reason)) {
-        free(data);
+        large_free(data);
         return reason;
     }
     writer->is_outgrown = false;
