@@ -42,13 +42,11 @@ static uint8_t *bytes_grow(const struct bytes *bytes, size_t capacity)
     if (capacity < LARGE_BYTES) {
         return realloc(bytes->data, capacity);
     }
-    if (bytes_are_large(bytes)) {
-        return large_resize(bytes->data, capacity);
-    }
+    struct bytes old = *bytes;
     uint8_t *data = large_new(capacity);
-    if (data && bytes->data) {
-        memcpy(data, bytes->data, bytes->size);
-        free(bytes->data);
+    if (data && old.data) {
+        memcpy(data, old.data, old.size);
+        bytes_free(&old);
     }
     return data;
 }

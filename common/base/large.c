@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/large.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* Before each block. */
 struct large_head {
     _Alignas(64) size_t size; /* of the block, with this */
-    bool is_mapped;
 };
-
-static struct large_head *large_head_of(void *memory)
-{
-    return (struct large_head *)memory - 1;
-}
 
 /* A sanitizer sees what is read beyond the end of malloc's blocks alone. */
 #if defined(__has_feature)
@@ -39,13 +31,12 @@ static size_t large_whole(size_t size)
 void *large_new(size_t size)
 {
     const size_t whole = large_whole(size);
-    const bool is_mapped = whole >= LARGE_MAPPED_FROM;
     const size_t unit = sizeof(struct large_head);
     struct large_head *head;
     if (whole == SIZE_MAX) {
         return NULL;
     }
-    if (is_mapped) {
+    if (whole >= LARGE_MAPPED_FROM) {
         head = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         head = head == MAP_FAILED ? NULL : head;
     } else {
@@ -54,35 +45,14 @@ void *large_new(size_t size)
     if (!head) {
         return NULL;
     }
-    *head = (struct large_head){.size = whole, .is_mapped = is_mapped};
+    head->size = whole;
     return head + 1;
-}
-
-void *large_resize(void *memory, size_t size)
-{
-    struct large_head *head = memory ? large_head_of(memory) : NULL;
-    const size_t whole = large_whole(size);
-    if (head && head->is_mapped && whole >= LARGE_MAPPED_FROM && whole != SIZE_MAX) {
-        head = mremap(head, head->size, whole, MREMAP_MAYMOVE);
-        if (head == MAP_FAILED) {
-            return NULL;
-        }
-        head->size = whole;
-        return head + 1;
-    }
-    void *other = large_new(size);
-    if (other && head) {
-        const size_t held = head->size - sizeof *head;
-        memcpy(other, memory, held < size ? held : size);
-        large_free(memory);
-    }
-    return other;
 }
 
 void large_free(void *memory)
 {
-    struct large_head *head = memory ? large_head_of(memory) : NULL;
-    if (head && head->is_mapped) {
+    struct large_head *head = memory ? (struct large_head *)memory - 1 : NULL;
+    if (head && head->size >= LARGE_MAPPED_FROM) {
         munmap(head, head->size);
     } else {
         free(head);

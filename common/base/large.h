@@ -17,9 +17,6 @@
 /* At an address that is a multiple of 64. NULL: memory is out. */
 void *large_new(size_t size);
 
-/* As realloc: `memory` is of these functions, or NULL. NULL: memory is out, and nothing changed. */
-void *large_resize(void *memory, size_t size);
-
 /* NULL is a no-op. */
 void large_free(void *memory);
 

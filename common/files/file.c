@@ -244,32 +244,25 @@ static void *small_new(size_t size)
                : NULL;
 }
 
-/* Whose memory a file is read into. */
-struct file_memory {
-    void *(*allocate)(size_t size);
-    void (*release)(void *memory);
-};
-static const struct file_memory memory_of_malloc = {small_new, free};
-static const struct file_memory memory_of_large = {large_new, large_free};
-
 /* Reads a whole file of `size` bytes and closes it. */
-static enum status read_whole(int fd, uint64_t size, uint64_t limit,
-                              const struct file_memory *memory, uint8_t **ret_data,
-                              size_t *ret_size)
+static enum status read_whole(int fd, uint64_t size, uint64_t limit, void *(*allocate)(size_t size),
+                              uint8_t **ret_data, size_t *ret_size)
 {
     uint8_t *data = NULL;
     enum status reason = STATUS_too_large;
     if (size <= limit && size <= SIZE_MAX) {
-        data = memory->allocate((size_t)size);
+        data = allocate((size_t)size);
         reason = data ? read_some(fd, data, (size_t)size, ret_size) : STATUS_out_of_memory;
     }
     close(fd);
-    if (reason != STATUS_ok) {
-        memory->release(data);
-        return reason;
+    if (reason == STATUS_ok) {
+        *ret_data = data;
+    } else if (allocate == large_new) {
+        large_free(data);
+    } else {
+        free(data);
     }
-    *ret_data = data;
-    return STATUS_ok;
+    return reason;
 }
 
 enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
@@ -278,7 +271,7 @@ enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_
     int fd;
     uint64_t size;
     const enum status reason = file_open(directory_fd, name, &fd, &size);
-    return reason == STATUS_ok ? read_whole(fd, size, limit, &memory_of_malloc, ret_data, ret_size)
+    return reason == STATUS_ok ? read_whole(fd, size, limit, small_new, ret_data, ret_size)
                                : reason;
 }
 
@@ -288,7 +281,7 @@ enum status file_read_large(int directory_fd, const char *name, uint64_t limit, 
     int fd;
     uint64_t size;
     const enum status reason = file_open(directory_fd, name, &fd, &size);
-    return reason == STATUS_ok ? read_whole(fd, size, limit, &memory_of_large, ret_data, ret_size)
+    return reason == STATUS_ok ? read_whole(fd, size, limit, large_new, ret_data, ret_size)
                                : reason;
 }
 
@@ -303,7 +296,7 @@ enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, 
         close(fd);
         return STATUS_not_a_file;
     }
-    return read_whole(fd, (uint64_t)status.st_size, limit, &memory_of_malloc, ret_data, ret_size);
+    return read_whole(fd, (uint64_t)status.st_size, limit, small_new, ret_data, ret_size);
 }
 
 enum status file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,

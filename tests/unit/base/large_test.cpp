@@ -27,29 +27,11 @@ TEST(Large, IsAlignedAndWritableOfAnySize)
     large_free(nullptr);
 }
 
-TEST(Large, KeepsItsContentInAnotherSize)
-{
-    const size_t sizes[] = {1000, 2000, 3 * LARGE_BYTES, 50 * LARGE_BYTES, 2 * LARGE_BYTES, 1000};
-    uint8_t *memory = nullptr;
-    for (size_t size : sizes) {
-        memory = static_cast<uint8_t *>(large_resize(memory, size));
-        ASSERT_NE(memory, nullptr) << size;
-        if (size == sizes[0]) {
-            memset(memory, 0x5a, size);
-        }
-        EXPECT_EQ(std::vector<uint8_t>(memory, memory + 1000), std::vector<uint8_t>(1000, 0x5a));
-    }
-    large_free(memory);
-}
-
 TEST(Large, SizesBeyondAllMemoryAreRefused)
 {
-    void *memory = large_new(1);
     for (size_t size : {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX / 2 + 1}) {
         EXPECT_EQ(large_new(size), nullptr);
-        EXPECT_EQ(large_resize(memory, size), nullptr);
     }
-    large_free(memory);
 }
 
 // What malloc would map, and keep more of in every heap from then on.
