@@ -4,10 +4,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/large.h"
+
+/* Buffers of LARGE_BYTES and more are of large.h, others of malloc. */
+static bool bytes_are_large(const struct bytes *bytes)
+{
+    return bytes->capacity >= LARGE_BYTES;
+}
+
 void bytes_free(struct bytes *bytes)
 {
-    free(bytes->data);
+    if (bytes_are_large(bytes)) {
+        large_free(bytes->data);
+    } else {
+        free(bytes->data);
+    }
     *bytes = (struct bytes){0};
+}
+
+uint8_t *bytes_take(struct bytes *bytes)
+{
+    uint8_t *data = bytes->data;
+    if (bytes_are_large(bytes)) {
+        data = malloc(bytes->size + 1);
+        if (data) {
+            memcpy(data, bytes->data, bytes->size);
+        }
+        large_free(bytes->data);
+    }
+    *bytes = (struct bytes){0};
+    return data;
+}
+
+/* NULL: memory is out, and nothing changed. */
+static uint8_t *bytes_grow(const struct bytes *bytes, size_t capacity)
+{
+    if (capacity < LARGE_BYTES) {
+        return realloc(bytes->data, capacity);
+    }
+    struct bytes old = *bytes;
+    uint8_t *data = large_new(capacity);
+    if (data && old.data) {
+        memcpy(data, old.data, old.size);
+        bytes_free(&old);
+    }
+    return data;
 }
 
 bool bytes_reserve(struct bytes *bytes, size_t more)
@@ -29,7 +70,7 @@ bool bytes_reserve(struct bytes *bytes, size_t more)
     if (capacity < 64) {
         capacity = 64;
     }
-    uint8_t *data = realloc(bytes->data, capacity);
+    uint8_t *data = bytes_grow(bytes, capacity);
     if (!data) {
         bytes->failed = true;
         return false;

@@ -38,6 +38,10 @@ struct bytes {
 /* Releases the memory and zeroes the struct. */
 void bytes_free(struct bytes *bytes);
 
+/* The data, of which no more can be put: a block of malloc's, or NULL where there are none or
+ * memory is out. The struct is zeroed. */
+uint8_t *bytes_take(struct bytes *bytes);
+
 /* Makes room for `more` further bytes. False, with `failed` set: memory is out. */
 bool bytes_reserve(struct bytes *bytes, size_t more);
 

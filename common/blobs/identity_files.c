@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/large.h"
 #include "common/blobs/trial.h"
 #include "common/files/file.h"
 
@@ -432,7 +433,7 @@ enum status identity_files_read(const struct identity_files *files, const struct
     uint8_t *data;
     size_t size;
     *ret_found = (struct found_blob){0};
-    enum status reason = file_read(directory_fd, name, limit, &data, &size);
+    enum status reason = file_read_large(directory_fd, name, limit, &data, &size);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -449,7 +450,7 @@ enum status identity_files_read(const struct identity_files *files, const struct
         ret_found->memory = data;
         ret_found->envelope = envelope;
     } else {
-        free(data);
+        large_free(data);
     }
     return reason;
 }

@@ -78,7 +78,7 @@ struct blob_judge {
 };
 
 struct found_blob {
-    uint8_t *memory; /* the whole file; only if the result is STATUS_ok, freed by the caller */
+    uint8_t *memory; /* the whole file; only if the result is STATUS_ok, for large_free */
     struct envelope envelope;
     uint64_t generation; /* 0: the header is not valid */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/large.h"
 #include "common/blobs/store_state.h"
 #include "common/files/file.h"
 
@@ -13,7 +14,7 @@
 
 void store_blob_free(struct store_blob *blob)
 {
-    free(blob->memory);
+    large_free(blob->memory);
     *blob = (struct store_blob){0};
 }
 

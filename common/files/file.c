@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/io.h"
+#include "common/base/large.h"
 
 /* O_NONBLOCK: opening a fifo must not wait for its other end. */
 #define SAFE_FLAGS (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -235,24 +236,33 @@ static enum status read_some(int fd, void *data, size_t size, size_t *ret_read)
     return STATUS_ok;
 }
 
-/* Reads a whole file of `size` bytes and closes it. */
-static enum status read_whole(int fd, uint64_t size, uint64_t limit, uint8_t **ret_data,
-                              size_t *ret_size)
+static void *small_new(size_t size)
 {
     const size_t alignment = 64;
+    return size <= SIZE_MAX - alignment
+               ? aligned_alloc(alignment, (size / alignment + 1) * alignment)
+               : NULL;
+}
+
+/* Reads a whole file of `size` bytes and closes it. */
+static enum status read_whole(int fd, uint64_t size, uint64_t limit, void *(*allocate)(size_t size),
+                              uint8_t **ret_data, size_t *ret_size)
+{
     uint8_t *data = NULL;
     enum status reason = STATUS_too_large;
-    if (size <= limit && size <= SIZE_MAX - alignment) {
-        data = aligned_alloc(alignment, ((size_t)size / alignment + 1) * alignment);
+    if (size <= limit && size <= SIZE_MAX) {
+        data = allocate((size_t)size);
         reason = data ? read_some(fd, data, (size_t)size, ret_size) : STATUS_out_of_memory;
     }
     close(fd);
-    if (reason != STATUS_ok) {
+    if (reason == STATUS_ok) {
+        *ret_data = data;
+    } else if (allocate == large_new) {
+        large_free(data);
+    } else {
         free(data);
-        return reason;
     }
-    *ret_data = data;
-    return STATUS_ok;
+    return reason;
 }
 
 enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
@@ -261,7 +271,18 @@ enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_
     int fd;
     uint64_t size;
     const enum status reason = file_open(directory_fd, name, &fd, &size);
-    return reason == STATUS_ok ? read_whole(fd, size, limit, ret_data, ret_size) : reason;
+    return reason == STATUS_ok ? read_whole(fd, size, limit, small_new, ret_data, ret_size)
+                               : reason;
+}
+
+enum status file_read_large(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
+                            size_t *ret_size)
+{
+    int fd;
+    uint64_t size;
+    const enum status reason = file_open(directory_fd, name, &fd, &size);
+    return reason == STATUS_ok ? read_whole(fd, size, limit, large_new, ret_data, ret_size)
+                               : reason;
 }
 
 enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size)
@@ -275,7 +296,7 @@ enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, 
         close(fd);
         return STATUS_not_a_file;
     }
-    return read_whole(fd, (uint64_t)status.st_size, limit, ret_data, ret_size);
+    return read_whole(fd, (uint64_t)status.st_size, limit, small_new, ret_data, ret_size);
 }
 
 enum status file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,

@@ -47,6 +47,10 @@ enum status file_open(int directory_fd, const char *name, int *ret_fd, uint64_t 
 enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                       size_t *ret_size);
 
+/* The same, into memory that the caller gives to large_free. */
+enum status file_read_large(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
+                            size_t *ret_size);
+
 /* Reads a regular file anywhere, whoever may write it, links followed: do not trust the content.
  * Otherwise as file_read. */
 enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size);

@@ -91,10 +91,16 @@ static enum status map_segment(int fd, struct recipe_segment *segment)
     return index_data(segment);
 }
 
-/* Reads the segment from `offset` to its end. NULL: it cannot be read. */
-static uint8_t *read_rest(const struct recipe_segment *segment, uint64_t offset)
+/* Reads the segment from `offset` to its end. False: it cannot be read. */
+static bool read_rest(const struct recipe_segment *segment, uint64_t offset, struct bytes *ret_rest)
 {
-    return segment_file_read_new(segment->file, offset, segment->size - offset);
+    const size_t size = segment->size - (size_t)offset;
+    if (!bytes_reserve(ret_rest, size) ||
+        !segment_file_read(segment->file, offset, ret_rest->data, size)) {
+        return false;
+    }
+    ret_rest->size = size;
+    return true;
 }
 
 /* Reads the index at the end of the file. Without one that is intact, makes one from the records,
@@ -113,18 +119,19 @@ static enum status index_file(struct recipe_segment *segment)
     if (status != STATUS_ok) {
         return status;
     }
-    if (recipe_index_begins(footer, segment->size, &offset) &&
-        (own->data = read_rest(segment, offset))) {
-        own->size = own->capacity = segment->size - (size_t)offset;
+    if (recipe_index_begins(footer, segment->size, &offset) && read_rest(segment, offset, own)) {
         segment->is_sealed = recipe_find_index(own->data, own->size, offset, &segment->index);
     }
     if (!segment->is_sealed) {
         bytes_free(own);
-        uint8_t *data = read_rest(segment, 0);
-        segment->data = data;
-        status = !data ? STATUS_io_error : make_index(segment) ? STATUS_ok : STATUS_out_of_memory;
-        segment->data = NULL;
-        free(data);
+        struct bytes whole = {0};
+        status = STATUS_io_error;
+        if (read_rest(segment, 0, &whole)) {
+            segment->data = whole.data;
+            status = make_index(segment) ? STATUS_ok : STATUS_out_of_memory;
+            segment->data = NULL;
+        }
+        bytes_free(&whole);
     }
     return status == STATUS_ok ? make_slots(segment) : status;
 }
@@ -140,7 +147,7 @@ static enum status read_segment(int fd, int folder_fd, const char *name,
     if (segment->size > RECIPE_SEGMENT_SMALL) {
         return index_file(segment);
     }
-    segment->data = read_rest(segment, 0);
+    segment->data = segment_file_read_new(segment->file, 0, segment->size);
     segment_file_free(segment->file);
     segment->file = NULL;
     return segment->data ? index_data(segment) : STATUS_io_error;

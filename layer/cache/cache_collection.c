@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/large.h"
 #include "layer/worker/driver_gate.h"
 
 void cache_collection_init(struct cache_collection *collection, const struct driver_caches *driver,
@@ -181,7 +182,7 @@ static void cache_collection_read(struct cache_collection *collection, VkPipelin
     if (driver_cache_read(collection->driver, cache, &data, &size)) {
         cache_collection_merge(collection, data, size);
     }
-    free(data);
+    large_free(data);
 }
 
 /* The last that came; VK_NULL_HANDLE: none. */

@@ -6,17 +6,17 @@
 #include "layer/worker/own_thread.h"
 #include "layer/worker/worker.h"
 
-/* The snapshot becomes one that holds the blobs of other processes as well. */
+/* The snapshot becomes one that holds the blobs of other processes as well. False: there is none
+ * any more. */
 static bool cache_writer_merge(struct cache_writer *writer, const struct store_foreign *foreign)
 {
-    uint8_t *data = NULL;
+    uint8_t *own = writer->snapshot, *data = NULL;
     size_t size = 0;
+    writer->snapshot = NULL;
     const bool done =
-        driver_cache_merge_blobs(writer->caches, foreign->blobs, foreign->count, writer->snapshot,
+        driver_cache_merge_blobs(writer->caches, foreign->blobs, foreign->count, own,
                                  atomic_load(&writer->schedule.pending_size), &data, &size);
-    if (done) {
-        cache_writer_set_snapshot(writer, data, size);
-    }
+    cache_writer_set_snapshot(writer, data, size);
     return done;
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A look at the driver's caches: what is a change, and becomes the snapshot (docs/decisions/0085).
  */
-#include <stdlib.h>
-
 #include "common/base/clock.h"
+#include "common/base/large.h"
 #include "common/base/log.h"
 #include "layer/cache/cache_writer.h"
 #include "layer/worker/driver_gate.h"
@@ -14,6 +13,7 @@
 
 /* Where a thread of the program takes the snapshots, they take one part in so many of its time. */
 #define LOOK_HERE_FACTOR 50
+#define FIRST_LOOK_NS    (CLOCK_MS / 50)
 
 /* Order and padding change a blob's size by no more than this part of it. */
 #define WANDERING_PART 16
@@ -35,7 +35,7 @@ struct cache_look {
 
 void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size)
 {
-    free(writer->snapshot);
+    large_free(writer->snapshot);
     writer->snapshot = data;
     writer->fresh.is_late = false;
     atomic_store(&writer->schedule.pending_size, size);
@@ -92,7 +92,7 @@ static void cache_writer_load_again(void *user)
 static void cache_writer_judge_by_file(struct cache_writer *writer)
 {
     if (writer->fresh.reason == STATUS_ok && cache_writer_is_in_file(writer)) {
-        free(writer->fresh.data);
+        large_free(writer->fresh.data);
     } else {
         cache_writer_set_snapshot(writer, writer->fresh.data, writer->fresh.size);
     }
@@ -145,7 +145,7 @@ static void cache_writer_judge(struct cache_writer *writer, uint8_t *data, size_
     writer->seen = digest;
     writer->seen_size = size;
     if (is_known) {
-        free(data);
+        large_free(data);
     } else if (look->is_here || difference > known_size / WANDERING_PART) {
         cache_writer_set_snapshot(writer, data, size);
         writer->fresh.has_missed = has_missed;
@@ -207,7 +207,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         }
     }
     if (cache_writer_is_decided(writer, size, look->at_end, &reason)) {
-        free(data);
+        large_free(data);
         return reason;
     }
     writer->is_outgrown = false;
@@ -288,17 +288,26 @@ bool cache_writer_worker_may_look(const struct cache_writer *writer)
     return !driver_permit_is_withdrawn(writer->setup->permit);
 }
 
+/* What a snapshot is likely to cost a thread of the program: what the last one took, unless that
+ * one has waited for a busy machine. */
+static uint64_t cache_writer_cost_here(const struct cache_writer *writer)
+{
+    const uint64_t usual_ns = atomic_load(&writer->schedule.look_cost_ns);
+    const uint64_t last_ns = atomic_load(&writer->schedule.last_look_ns);
+    const uint64_t cost_ns = last_ns > 0 ? last_ns : FIRST_LOOK_NS;
+    return cost_ns < usual_ns ? cost_ns : usual_ns;
+}
+
 /* Whether a snapshot by a thread of the program stays within a fiftieth of the time that it has
- * spent in creations. Not while the last one waits for the disk, and not of a driver whose cache
- * users must be one at a time. */
+ * spent in creations. It replaces one that waits for the disk, since nobody can look at the end of
+ * the process. Not of a driver whose cache users must be one at a time. */
 static bool cache_writer_may_look_here(const struct cache_writer *writer)
 {
-    const uint64_t cost_ns = atomic_load(&writer->schedule.look_cost_ns);
+    const uint64_t cost_ns = cache_writer_cost_here(writer);
     const uint64_t spent_ns = stats_get(writer->setup->stats, STATS_pipelines_create_ns) -
                               atomic_load(&writer->looked_at_ns);
     return writer->saves && !writer->caches->serialize &&
-           cache_schedule_is_touched(&writer->schedule) &&
-           !atomic_load(&writer->schedule.pending) && spent_ns >= LOOK_HERE_FACTOR * cost_ns;
+           cache_schedule_is_touched(&writer->schedule) && spent_ns >= LOOK_HERE_FACTOR * cost_ns;
 }
 
 static void cache_writer_recall(void *user)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/cache/cache_writer.h"
 
-#include <stdlib.h>
-
 #include "common/base/clock.h"
+#include "common/base/large.h"
 #include "common/base/log.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
@@ -51,7 +50,7 @@ void cache_writer_release(struct cache_writer *writer)
     } else if (writer->store) {
         store_live(writer->store); /* no disk is needed to say that this start has lived */
     }
-    free(writer->snapshot);
+    large_free(writer->snapshot);
     cache_collection_release(&writer->collection);
     call_costs_release(&writer->costs);
     pthread_mutex_destroy(&writer->lock);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/large.h"
 #include "layer/worker/driver_gate.h"
 
 /* How often a cache may outgrow its buffer between the two calls. */
@@ -162,7 +163,7 @@ bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache
          * used. */
         bool spare = attempt % 2 != 0;
         size_t capacity = spare ? size + size / 16 + 4096 : size;
-        uint8_t *data = malloc(capacity);
+        uint8_t *data = large_new(capacity);
         if (!data) {
             return false;
         }
@@ -173,7 +174,7 @@ bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache
             *ret_size = written;
             return true;
         }
-        free(data);
+        large_free(data);
         if (result < VK_SUCCESS) {
             return false;
         }
@@ -189,7 +190,7 @@ VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipeline
         return VK_NULL_HANDLE;
     }
     VkPipelineCache copy = driver_cache_create(caches, data, size);
-    free(data);
+    large_free(data);
     return copy;
 }
 
@@ -221,14 +222,11 @@ static bool driver_cache_read_away(const struct driver_caches *caches, VkPipelin
 bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache first,
                             VkPipelineCache second, uint8_t **ret_data, size_t *ret_size)
 {
-    const VkPipelineCache sources[] = {second, first};
-    VkPipelineCache both = VK_NULL_HANDLE;
-    bool done = true;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (sources[i] != VK_NULL_HANDLE) {
-            done &= driver_cache_take_in(caches, &both, driver_cache_copy(caches, sources[i]));
-        }
+    if (first == VK_NULL_HANDLE) {
+        return driver_cache_read(caches, second, ret_data, ret_size);
     }
+    VkPipelineCache both = driver_cache_copy(caches, second);
+    bool done = driver_cache_take_in(caches, &both, driver_cache_copy(caches, first));
     if (!done) {
         driver_cache_destroy(caches, both);
     }
@@ -236,8 +234,8 @@ bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache 
 }
 
 bool driver_cache_merge_blobs(const struct driver_caches *caches, struct store_blob *blobs,
-                              size_t blob_count, const uint8_t *own, size_t own_size,
-                              uint8_t **ret_data, size_t *ret_size)
+                              size_t blob_count, uint8_t *own, size_t own_size, uint8_t **ret_data,
+                              size_t *ret_size)
 {
     VkPipelineCache both = VK_NULL_HANDLE;
     bool done = true;
@@ -246,7 +244,9 @@ bool driver_cache_merge_blobs(const struct driver_caches *caches, struct store_b
         store_blob_free(&blobs[i]);
         done &= driver_cache_take_in(caches, &both, cache);
     }
-    done &= driver_cache_take_in(caches, &both, driver_cache_create(caches, own, own_size));
+    VkPipelineCache cache = driver_cache_create(caches, own, own_size);
+    large_free(own);
+    done &= driver_cache_take_in(caches, &both, cache);
     if (!done) {
         driver_cache_destroy(caches, both);
     }
@@ -319,7 +319,7 @@ struct cache_snapshot *cache_snapshot_reference(struct cache_snapshot *snapshot)
 void cache_snapshot_drop(struct cache_snapshot *snapshot)
 {
     if (snapshot && atomic_fetch_sub(&((struct counted_snapshot *)snapshot)->references, 1) == 1) {
-        free(snapshot->data);
+        large_free(snapshot->data);
         free(snapshot);
     }
 }

@@ -65,22 +65,23 @@ bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache dest
 bool driver_cache_query_size(const struct driver_caches *caches, VkPipelineCache cache,
                              size_t *ret_size);
 
-/* The cache's data, malloc'ed, with the size that the driver reports as written. The cache may grow
- * meanwhile. False: the driver gives none, returns VK_INCOMPLETE every time, or memory is out. */
+/* The cache's data, for large_free, with the size that the driver reports as written. The cache may
+ * grow meanwhile. False: the driver gives none, returns VK_INCOMPLETE every time, or memory is out.
+ */
 bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache,
                        uint8_t **ret_data, size_t *ret_size);
 
 /* The data of two caches together, merged from copies: other threads may be using them. `first` may
- * be VK_NULL_HANDLE. */
+ * be VK_NULL_HANDLE: those of the second, without a copy. */
 bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache first,
                             VkPipelineCache second, uint8_t **ret_data, size_t *ret_size);
 
-/* Blobs and data of our own, each made a cache and all merged into one: its data, malloc'ed. Frees
- * each blob as soon as the driver has it, so that no more than two copies of all are held at a
- * time. False: the driver refuses, or memory is out. */
+/* Blobs and data of our own, each made a cache and all merged into one: its data, for large_free.
+ * Frees each blob and `own` (large.h) as soon as the driver has it, so that no more than two copies
+ * of all are held at a time. False: the driver refuses, or memory is out. */
 bool driver_cache_merge_blobs(const struct driver_caches *caches, struct store_blob *blobs,
-                              size_t blob_count, const uint8_t *own, size_t own_size,
-                              uint8_t **ret_data, size_t *ret_size);
+                              size_t blob_count, uint8_t *own, size_t own_size, uint8_t **ret_data,
+                              size_t *ret_size);
 
 /* Snapshots of the device cache, held in memory, for whoever is answered with its data. All share
  * the latest snapshot as long as it holds what they need. A count of changes tells that: a creation

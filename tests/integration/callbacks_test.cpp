@@ -191,6 +191,23 @@ TEST_F(CallbackTest, WhatIsCompiledIsSavedBeforeTheEnd)
     EXPECT_GE(run([] { Program().create_compute(0, 4); }).hits(), 1u);
 }
 
+// Nobody looks at the end of the process: what waits for the disk is what was last looked at.
+TEST_F(CallbackTest, WhatIsCompiledJustBeforeAnEndIsSaved)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "20000";
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    run([&] {
+        auto *program = new Program(with_messenger());
+        auto *messages = new Messages(*program);
+        for (unsigned i = 0; i < 12; ++i) {
+            program->create_compute(i, i + 1);
+        }
+        EXPECT_FALSE(messages->was_called_by_others());
+        leak_from_here_on();
+    });
+    EXPECT_GE(run([] { Program().create_compute(0, 12); }).hits(), 6u);
+}
+
 TEST_F(CallbackTest, ANewMessengerWaitsForTheCallThatIsUnderWay)
 {
     environment["WPTEST_ICD_DATA_US"] = "50000";

@@ -288,13 +288,16 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
                    : http_judge_code(engine, client, code);
     }
     if (success) {
-        ret_answer->body.data = transfer.body.data;
         ret_answer->body.size = transfer.body.size;
+        ret_answer->body.data = bytes_take(&transfer.body);
+        if (!ret_answer->body.data && ret_answer->body.size > 0) {
+            return STATUS_out_of_memory;
+        }
         memcpy(ret_answer->body.version, transfer.tag, sizeof transfer.tag);
         if (transfer.written >= 0 && transfer.now > transfer.written) {
             ret_answer->body.age_s = (uint64_t)(transfer.now - transfer.written);
         }
-        engine->traffic.received += transfer.body.size;
+        engine->traffic.received += ret_answer->body.size;
         engine->traffic.sent += request->body_size;
     } else {
         bytes_free(&transfer.body);
