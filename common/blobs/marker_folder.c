@@ -187,7 +187,8 @@ static void write_number(const struct marker_folder *folder, const char *name, o
     const int fd =
         openat(folder->fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0) {
-        if (pwrite(fd, number, size, offset) != (ssize_t)size) {
+        if (!file_size_allowed((uint64_t)offset + size) ||
+            pwrite(fd, number, size, offset) != (ssize_t)size) {
             /* It counts as it did: the blob is skipped once more, or put away a death later. */
         }
         close(fd);
@@ -294,7 +295,7 @@ void marker_follow(int directory_fd, const char *name, uint64_t from, uint64_t t
     marker_failure_name(to, to_name);
     const int fd = open_marker_folder(directory_fd, name);
     if (fd >= 0) {
-        linkat(fd, from_name, fd, to_name, 0); /* there is none, as a rule */
+        file_link(fd, from_name, to_name, sizeof(struct crash_page)); /* there is none, as a rule */
         close(fd);
     }
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -71,12 +70,16 @@ static uint64_t store_foreign_bytes(const struct store *store)
 static bool store_keep_file(struct store *store)
 {
     char name[PART_NAME_SIZE];
-    const int fd = store->directory_fd;
+    if (store->pulled.kept[0]) {
+        return true;
+    }
     parts_name(store->files.identity_hex, unique_draw(), name);
-    if (!store->pulled.kept[0] && linkat(fd, store->files.file_name, fd, name, 0) == 0) {
+    const enum status reason = file_link(store->directory_fd, store->files.file_name, name,
+                                         store->files.max_blob + ENVELOPE_HEADER_SIZE);
+    if (reason == STATUS_ok) {
         memcpy(store->pulled.kept, name, sizeof name);
     }
-    return store->pulled.kept[0] || errno == ENOENT;
+    return reason == STATUS_ok || reason == STATUS_no_file;
 }
 
 /* trial: its generation, if it is on trial. */

@@ -73,7 +73,7 @@ bool trial_begin(int directory_fd, const char *name, uint64_t generation, const 
                        ? -1
                        : openat(folder_fd, file_name,
                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    done = fd >= 0 && !text.failed && !trial->payloads.failed &&
+    done = fd >= 0 && !text.failed && !trial->payloads.failed && file_size_allowed(text.size) &&
            io_write(fd, text.data, text.size, IO_HERE);
     if (fd >= 0) {
         close(fd);

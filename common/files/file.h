@@ -70,6 +70,10 @@ enum status file_replace(int directory_fd, const char *name, const struct iovec 
 enum status file_replace_unsynced(int directory_fd, const char *name, const struct iovec *parts,
                                   int count);
 
+/* Gives a file of at most `limit` bytes a second name, which is free: a hard link, or a copy where
+ * none can be made (FAT has none, and Linux gives nobody links to files that are not his). */
+enum status file_link(int directory_fd, const char *name, const char *as, uint64_t limit);
+
 /* Overwrites a file of exactly this size in place: for small files of little value that are changed
  * under a lock. Checks the file as file_open does. truncated: it has another size. */
 enum status file_overwrite(int directory_fd, const char *name, const void *data, size_t size);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The writing half of file.h: replacing a file, and locks. */
+/* The writing half of file.h: replacing a file, linking one, and locks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -131,6 +132,25 @@ enum status file_replace_unsynced(int directory_fd, const char *name, const stru
                                   int count)
 {
     return replace_file(directory_fd, name, parts, count, false);
+}
+
+enum status file_link(int directory_fd, const char *name, const char *as, uint64_t limit)
+{
+    uint8_t *data;
+    size_t size;
+    if (linkat(directory_fd, name, directory_fd, as, 0) == 0) {
+        return STATUS_ok;
+    }
+    if (errno == ENOENT) {
+        return STATUS_no_file;
+    }
+    enum status reason = file_read(directory_fd, name, limit, &data, &size);
+    if (reason == STATUS_ok) {
+        const struct iovec part = {.iov_base = data, .iov_len = size};
+        reason = file_replace(directory_fd, as, &part, 1);
+        free(data);
+    }
+    return reason;
 }
 
 /* Locks. */

@@ -75,8 +75,8 @@ struct cache_collection {
 void cache_collection_init(struct cache_collection *collection, const struct driver_caches *driver,
                            struct stats *stats, bool enabled);
 
-/* Destroys the driver objects that are left; at the end of the device, after the last save. Nothing
- * where a worker that is at the disk is collecting. */
+/* Destroys the driver objects that are left; at the end of the device, after the last save, or
+ * beside a worker that is at the disk: it pins nothing there. */
 void cache_collection_finish(struct cache_collection *collection);
 
 /* Frees the memory; calls nothing down. */

@@ -30,6 +30,7 @@ struct cache_look {
     bool at_end;
     bool is_here;        /* by a thread of the program, which uses no disk */
     bool in_driver;      /* the worker has entered it */
+    bool has_pinned;     /* what was collected */
     enum slow_call kind; /* what the driver is asked for */
 };
 
@@ -123,10 +124,14 @@ bool cache_writer_judge_late(struct cache_writer *writer, bool is_worker)
 }
 
 /* Nothing more is asked of the driver: what follows may wait for a disk, which nobody must take for
- * the driver. */
+ * the driver, and beside which the device may go, with all that was collected. */
 static void cache_writer_leave_driver(struct cache_writer *writer, struct cache_look *look)
 {
     call_costs_end(&writer->costs, look->kind);
+    if (look->has_pinned) {
+        cache_collection_unpin(&writer->collection);
+        look->has_pinned = false;
+    }
     if (look->in_driver) {
         worker_leave_driver();
         look->in_driver = false;
@@ -265,7 +270,8 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
         call_costs_begin(costs, SLOW_MERGE);
         collected = cache_collection_pin(&writer->collection);
     }
-    look.kind = collected != VK_NULL_HANDLE ? SLOW_MERGE : SLOW_READ;
+    look.has_pinned = collected != VK_NULL_HANDLE;
+    look.kind = look.has_pinned ? SLOW_MERGE : SLOW_READ;
     if (look.kind == SLOW_READ) {
         call_costs_begin(costs, SLOW_READ);
     }
@@ -273,9 +279,6 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     pthread_mutex_lock(&writer->lock);
     const enum status reason =
         cache_writer_snapshot(writer, device_cache, collected, &look, &pending);
-    if (collected != VK_NULL_HANDLE) {
-        cache_collection_unpin(&writer->collection);
-    }
     trace_cache(writer->setup->trace, "snapshot", start_ns, pending, reason);
     if (reason == STATUS_ok && pending > 0) {
         log_debug("device %u: took a snapshot", writer->setup->device_index);

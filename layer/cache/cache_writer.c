@@ -122,14 +122,24 @@ uint64_t cache_writer_due(struct cache_writer *writer, uint64_t now_ns)
     return save != CACHE_SCHEDULE_NEVER ? save : device_report_due(writer->report);
 }
 
+/* As cache_collection_saved, unless the device is gone. */
+static bool cache_writer_drop_saved(struct cache_writer *writer)
+{
+    const bool entered = worker_enter_driver();
+    const bool dropped = entered && cache_collection_saved(&writer->collection);
+    if (entered) {
+        worker_leave_driver();
+    }
+    return dropped;
+}
+
 static void cache_writer_work_commit(struct cache_writer *writer)
 {
     enum status reason = STATUS_ok;
     size_t saved = 0;
     cache_writer_commit(writer, COMMIT_BY_WORKER, &reason, &saved);
     /* A part of ours is only ever replaced as a whole, so that what is in it must be kept. */
-    if (saved > 0 && !store_has_part(writer->store) &&
-        cache_collection_saved(&writer->collection)) {
+    if (saved > 0 && !store_has_part(writer->store) && cache_writer_drop_saved(writer)) {
         if (cache_collection_has_queued(&writer->collection)) {
             /* There is room again, for another save. */
             cache_schedule_note(&writer->schedule, DEVICE_CACHE_COMPILED, 1, 0);

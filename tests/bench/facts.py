@@ -41,4 +41,5 @@ def in_process(name, folder=None):
 
 
 FACTS = {"library": library, "envelope": in_process("bench_envelope"),
+         "guard": in_process("bench_guard", "guard"),
          "opening": in_process("bench_recipes", "opening")}

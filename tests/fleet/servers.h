@@ -463,9 +463,9 @@ class ScriptedServer {
             }
             const size_t head = request.find("\r\n\r\n");
             const size_t length = request.find("Content-Length: ");
-            while (length < head &&
-                   request.size() < head + 4 + std::stoul(request.substr(length + 16)) &&
-                   (size = read(connection, buffer, sizeof buffer)) > 0) {
+            const size_t whole =
+                length < head ? head + 4 + std::stoul(request.substr(length + 16, 20)) : 0;
+            while (request.size() < whole && (size = read(connection, buffer, sizeof buffer)) > 0) {
                 request.append(buffer, static_cast<size_t>(size));
             }
             requests_++;

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 // How often each kind of file is tried.
 inline unsigned files_of_a_kind()
 {
-    constexpr unsigned kinds = 18;
+    constexpr unsigned kinds = 19;
     const char *wanted = std::getenv("WARMPIPE_HOSTILE_FILES");
     return (wanted ? static_cast<unsigned>(std::atoi(wanted)) : 6000) / kinds + 1;
 }

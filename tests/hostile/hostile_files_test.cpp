@@ -138,6 +138,42 @@ TEST_F(HostileFiles, CrashPages)
     }
 }
 
+// Of a file that was merged with what was pulled, and names the file from before.
+TEST_F(HostileFiles, MarksOfTrials)
+{
+    const std::string payload(64, '1');
+    store_options options = {};
+    options.pulled = payload.c_str();
+    Store(root()).commit("old");
+    ASSERT_EQ(Store(root(), options).commit_unmerged("theirs"), STATUS_ok);
+    {
+        Store store(root());
+        store.load();
+        ASSERT_EQ(store.commit("more"), STATUS_ok);
+    }
+    const std::string victim = root() + "/victim";
+    put(victim, "");
+    const std::string name = files(".wpcache").at(0);
+    const std::string kept_name = files(".part").at(0);
+    const std::string mark_name = files(".trial").at(0);
+    const std::string file = get(name);
+    const std::string kept = get(kept_name);
+    const std::string marks[] = {get(mark_name), payload + "\nkept ../victim\n",
+                                 payload + "\nkept " + fs::path(name).filename().string() + "\n"};
+    for (unsigned i = 0; i < files_of_a_kind(); i++) {
+        put(name, file);
+        put(kept_name, kept);
+        put(mark_name, damage(marks[draw(3)]));
+        if (draw(2)) { // one that is proven
+            Store store(root());
+            store.load();
+            store.call(CRASH_KEY_FIRST_PIPELINE);
+        }
+        start({"more old theirs"});
+    }
+    EXPECT_TRUE(fs::exists(victim));
+}
+
 TEST_F(HostileFiles, WhatIsKnownOfAllFolders)
 {
     Store(root()).commit("words");

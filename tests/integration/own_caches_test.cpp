@@ -3,7 +3,13 @@
 #include "own_caches.hpp"
 
 #include <mutex>
+#include <numeric>
+#include <string_view>
 #include <thread>
+
+#include <unistd.h>
+
+#include "during.hpp"
 
 namespace {
 
@@ -209,6 +215,35 @@ TEST_F(OwnCachesTest, HarvestedAreTheLivingAndTheDestroyed)
         << "the program's leak, and no other";
     EXPECT_EQ(warm(0, 120), 120u);
     EXPECT_EQ(warm(200, 203), 3u);
+}
+
+// The worker drops what it has collected once that is saved, and the driver takes longer over it
+// than the end of a device waits for a disk.
+TEST_F(OwnCachesTest, ADeviceWaitsForWhatIsDropped)
+{
+    mode("harvest");
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    environment["WPTEST_ICD_RECORD_BYTES"] = "4096"; // what is small is not dropped
+    run([&] {
+        const std::thread::id own = std::this_thread::get_id();
+        Signal dropping;
+        const DuringCalls slow([&](const char *command) {
+            if (std::string_view(command) == "vkDestroyPipelineCache" &&
+                std::this_thread::get_id() != own && !cache_files().empty()) {
+                dropping.raise();
+                usleep(600000);
+                EXPECT_EQ(test_icd_calls("vkDestroyDevice"), 0u);
+            }
+        });
+        Program program;
+        std::vector<unsigned> numbers(40);
+        std::iota(numbers.begin(), numbers.end(), 0);
+        VkPipelineCache cache = program.create_cache();
+        EXPECT_EQ(Batch(program, Kind::compute, numbers).create(cache), VK_SUCCESS);
+        dropping.wait();
+        program.destroy_cache(cache);
+        program.destroy_device();
+    });
 }
 
 TEST_F(OwnCachesTest, IgnoredOnesAreIgnored)

@@ -111,6 +111,25 @@ TEST_F(SlowDiskTest, ADeviceGoesBesideAWorkerThatIsAtTheDisk)
     });
 }
 
+// With what it has collected of the program's own caches.
+TEST_F(SlowDiskTest, SoDoesOneWithCachesOfItsOwn)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
+    run([] { Program().create_compute(0, 60); });
+    environment["WPTEST_ICD_WANDER"] = "1";
+    run_at_hanging_disk([] {
+        Program program;
+        program.create_compute(0, 1);
+        disk_hangs("openat", ".wpcache"); // held against the file
+        VkPipelineCache cache = program.create_cache();
+        program.create_compute(1, 60, cache);
+        wait_until(disk_has_hung);
+        program.destroy_cache(cache);
+        expect_destroyed(program);
+    });
+}
+
 // The worker holds what it has read against the file, and that takes long. It is no driver that has
 // to be spared.
 TEST_F(SlowDiskTest, ASlowDiskMakesNoDriverSlow)

@@ -62,6 +62,10 @@ MUTANTS = [
      "if (reason != STATUS_quarantined) {", r"unit\.(StoreParts|StoreSuspect|DiskFaults)"),
     ("unreadable part deleted", "} else if (!store_may_read_later(reason)) { store_take_part(",
      "} else { store_take_part(", r"unit\.(StoreParts|StoreSuspect|DiskFaults)"),
+    ("a second name where there are no links", "reason = file_replace(directory_fd, as, &part, 1);",
+     "reason = STATUS_io_error;", r"unit\.(StoreTrial|Markers)"),
+    ("a part on trial is merged without a way back",
+     "(is_on_trial && (known != STATUS_ok || !store_keep_file(store)))", "0", r"unit\.StoreTrial"),
     ("fsync of the file", "(sync && !sync_fully(temporary.fd)) ||", "",
      r"unit\.DiskFaults"),
     ("fsync of the folder", "sync_fully(directory_fd);", "(void)directory_fd;",
@@ -69,6 +73,11 @@ MUTANTS = [
     ("limit of file sizes", "if (!file_size_allowed(total_size(parts, count))) {",
      "if (!file_size_allowed(total_size(parts, count)) && 0) {",
      r"unit\.(File|Store|Marker|Recipe)"),
+
+    ("marks beyond the limit of file sizes", "!trial->payloads.failed && file_size_allowed(text.size) &&",
+     "!trial->payloads.failed &&", r"unit\.Trial"),
+    ("deaths beyond the limit of file sizes", "if (!file_size_allowed((uint64_t)offset + size) ||",
+     "if (", r"unit\.Markers"),
 
     # Descriptors that the program has closed, and got the numbers of.
     ("crash mark into another's file", "file_kept_is_ours(&crashes->file) &&", "",
@@ -130,6 +139,16 @@ MUTANTS = [
     ("a device leaves its cache to the driver",
      "if (!removed && !worker_is_of_this_process(&device_cache->client)) {", "if (!removed) {",
      r"integration\.SlowDiskTest\.ADeviceGoes"),
+    ("what is collected is held at the disk",
+     "if (look->has_pinned) { cache_collection_unpin(&writer->collection);",
+     "if (look->has_pinned && !look->in_driver) { cache_collection_unpin(&writer->collection);",
+     r"integration\.SlowDiskTest\.SoDoes"),
+    ("what is saved is dropped without leave",
+     "const bool dropped = entered && cache_collection_saved(&writer->collection); "
+     "if (entered) { worker_leave_driver(); }",
+     "if (entered) { worker_leave_driver(); } "
+     "const bool dropped = cache_collection_saved(&writer->collection);",
+     r"integration\.OwnCachesTest\.ADeviceWaits"),
     ("a look waits for the recorder", "recorder->looked = atomic_load(&recorder->unsaved_size);",
      "if (recorder_queue_lock(&recorder->queue)) { recorder->looked = recorder->unsaved.size; "
      "pthread_mutex_unlock(&recorder->queue.lock); }", r"unit\.RecorderTest"),

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 Faults faults;
+bool has_hard_links = true;
 
 namespace {
 
@@ -154,6 +155,15 @@ int renameat(int from_fd, const char *from, int to_fd, const char *to) noexcept
         faults.done.push_back("renameat");
     }
     return static_cast<int>(syscall(SYS_renameat2, from_fd, from, to_fd, to, 0));
+}
+
+int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags) noexcept
+{
+    if (!has_hard_links) {
+        errno = EPERM;
+        return -1;
+    }
+    return static_cast<int>(syscall(SYS_linkat, from_fd, from, to_fd, to, flags));
 }
 
 int unlink(const char *path) noexcept

@@ -27,6 +27,9 @@ struct Faults {
 };
 extern Faults faults;
 
+// False: no file gets a second name, as on FAT.
+extern bool has_hard_links;
+
 // Calls fail from here to the end of the block.
 class Arm {
   public:

@@ -253,7 +253,7 @@ static bool pull_has_recipes(struct session *session, const char *app, const str
             return false;
         }
     }
-    if (recipes_open(session->root, app, RECIPES_MAP, &recipes) != STATUS_ok) {
+    if (recipes_open(session->root, app, RECIPES_READ, &recipes) != STATUS_ok) {
         return false;
     }
     recipes_close(recipes);

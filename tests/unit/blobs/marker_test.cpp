@@ -9,6 +9,7 @@
 
 #include "child.h"
 #include "disk_fixture.h"
+#include "faults.h"
 #include "holder.h"
 #include "scratch.h"
 
@@ -126,6 +127,15 @@ class Markers : public testing::Test {
     std::string folder_path() const
     {
         return scratch.path("loading");
+    }
+
+    // The blob of the other generation is saved again, as this one.
+    void follow() const
+    {
+        const int directory_fd = open(scratch.path("").c_str(), O_RDONLY | O_DIRECTORY);
+        marker_follow(directory_fd, "loading", other_generation, generation);
+        marker_forget_failure(directory_fd, "loading", other_generation);
+        close(directory_fd);
     }
 
     std::vector<std::string> names() const
@@ -673,16 +683,37 @@ TEST_F(Markers, AreAboutWhatTheirProcessHasSavedAsWell)
     EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE, other_generation}), MARKER_CLEAR);
     EXPECT_EQ(judge(other_generation), MARKER_FAILED_ONCE);
     EXPECT_EQ(names(), std::vector<std::string>{"bbbbbbbbbbbbbbbb.strike"});
-    const int directory_fd = open(scratch.path("").c_str(), O_RDONLY | O_DIRECTORY);
-    marker_follow(directory_fd, "loading", other_generation, generation);
-    marker_forget_failure(directory_fd, "loading", other_generation);
-    close(directory_fd);
+    follow();
+    EXPECT_EQ(names(), std::vector<std::string>{"aaaaaaaaaaaaaaaa.strike"});
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+TEST_F(Markers, AreAboutWhatWasSavedAlsoWhereThereAreNoHardLinks)
+{
+    EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE, other_generation}), MARKER_CLEAR);
+    EXPECT_EQ(judge(other_generation), MARKER_FAILED_ONCE);
+    has_hard_links = false;
+    follow();
+    has_hard_links = true;
     EXPECT_EQ(names(), std::vector<std::string>{"aaaaaaaaaaaaaaaa.strike"});
     EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
     EXPECT_EQ(judge(), MARKER_BLOCKED);
 }
 
 // A write beyond RLIMIT_FSIZE does not fail: it kills. Sandboxes set it to 0.
+TEST_F(Markers, AreJudgedWhereNothingMayBeWritten)
+{
+    EXPECT_EQ(live({{pipeline}}), MARKER_CLEAR);
+    run_in_child([&] {
+        rlimit limit = {0, 0};
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        EXPECT_EQ(judge(), MARKER_FAILED_ONCE);
+    });
+    EXPECT_EQ(live({{pipeline}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
 TEST_F(Markers, AreNotSetWhereNothingMayBeWritten)
 {
     run_in_child([&] {

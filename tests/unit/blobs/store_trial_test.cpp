@@ -2,7 +2,6 @@
 // What came from another machine: on trial until a process has lived with it.
 #include <cerrno>
 #include <functional>
-#include <sys/syscall.h>
 
 #include "child.h"
 #include "disk_fixture.h"
@@ -13,18 +12,6 @@
 extern "C" {
 #include "common/blobs/identity_files.h"
 #include "common/blobs/trial.h"
-}
-
-static bool has_links = true;
-
-// Found before that of the C library: a file system without hard links.
-extern "C" int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags) noexcept
-{
-    if (!has_links) {
-        errno = EPERM;
-        return -1;
-    }
-    return static_cast<int>(syscall(SYS_linkat, from_fd, from, to_fd, to, flags));
 }
 
 namespace {
@@ -220,13 +207,36 @@ TEST_F(StoreTrial, WhatAKilledSaveHasKeptGoesWithTheNext)
     EXPECT_EQ(parts().size(), 1u) << "the file from before, once";
 }
 
+TEST_F(StoreTrial, LeavesACopyWhereThereAreNoHardLinks)
+{
+    ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+    pull("theirs");
+    has_hard_links = false;
+    const enum status reason = Store(root()).commit("more");
+    has_hard_links = true;
+    EXPECT_EQ(reason, STATUS_ok);
+    EXPECT_EQ(load(), "more ours theirs");
+    EXPECT_EQ(parts().size(), 1u) << "the file from before";
+    EXPECT_EQ(ways_back(), 1u);
+    for (int death = 0; death < 2; death++) {
+        die([](Store &store) { store.begin_call(7); });
+        Store(root()).load();
+    }
+    EXPECT_EQ(load(), "ours");
+}
+
 TEST_F(StoreTrial, IsNotMergedWhereThereWouldBeNoWayBack)
 {
     ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
     pull("theirs");
-    has_links = false;
-    const enum status reason = Store(root()).commit("more");
-    has_links = true;
+    enum status reason;
+    has_hard_links = false;
+    {
+        Store store(root());
+        Arm arm(0, ENOSPC, false, "write"); // of the copy
+        reason = store.commit("more");
+    }
+    has_hard_links = true;
     EXPECT_EQ(reason, STATUS_ok);
     EXPECT_EQ(load(), "more ours");
     EXPECT_EQ(parts().size(), 1u) << "it waits";

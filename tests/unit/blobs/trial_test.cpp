@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
+#include "child.h"
 #include "disk_fixture.h"
 #include "faults.h"
 #include "scratch.h"
@@ -118,6 +120,20 @@ TEST_F(Trial, OneThatCannotBeReadIsNotTakenForNone)
     }
     write_file(folder.path("file"), "");
     EXPECT_EQ(trial_find(fd, "file", 1, &trial), STATUS_no_file);
+}
+
+// A write beyond RLIMIT_FSIZE does not fail: it kills.
+TEST_F(Trial, IsNotMarkedWhereNothingMayBeWritten)
+{
+    run_in_child([&] {
+        rlimit limit = {0, 0};
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        struct trial trial = {};
+        const std::string payloads = line('0');
+        bytes_put(&trial.payloads, payloads.data(), payloads.size());
+        EXPECT_FALSE(trial_begin(fd, "x.loading", 1, &trial));
+        trial_free(&trial);
+    });
 }
 
 TEST_F(Trial, Unites)
