@@ -119,7 +119,10 @@ static bool make_candidates(struct merging *merging)
     const size_t count = merging->uses.count;
     struct candidate *candidates = calloc(count + 1, sizeof *candidates);
     merging->candidates = candidates;
-    for (size_t i = 0; candidates && i < count; i++) {
+    if (!candidates) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
         const struct recipe_use *use = &merging->uses.uses[i];
         candidates[i] = (struct candidate){
             .pipeline = use->pipeline,
@@ -129,8 +132,8 @@ static bool make_candidates(struct merging *merging)
             .uses = 1,
         };
     }
-    if (!candidates || count == 0) {
-        return candidates;
+    if (count == 0) {
+        return true;
     }
     qsort(candidates, count, sizeof *candidates, digest_order);
     size_t last = 0;

@@ -71,11 +71,10 @@ static bool inventory_add_name(struct inventory_apps *apps, const char *name)
     return apps->names[apps->count++] != NULL;
 }
 
-static bool inventory_is_folder(DIR *listing, const char *name)
+static bool inventory_is_folder(int fd, const char *name)
 {
     struct stat status;
-    return fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISDIR(status.st_mode);
+    return fstatat(fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
 }
 
 bool inventory_apps(const char *verb, const char *root, const char *app,
@@ -96,7 +95,7 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
     bool enough_memory = true;
     while (enough_memory && (name = listing_next(listing))) {
         if (names_is_app(name) && (!app || strcmp(name, only) == 0) &&
-            inventory_is_folder(listing, name)) {
+            inventory_is_folder(fd, name)) {
             enough_memory = inventory_add_name(&apps, name);
         }
     }
