@@ -103,7 +103,8 @@ TEST_F(HostileFiles, WhatIsKnownOfTheProgram)
         put(path, damage(good));
         program_facts facts;
         program_load(root().c_str(), "app", &facts);
-        const enum status counted = program_count(root().c_str(), "app", &more, 1700000001, nullptr);
+        const enum status counted =
+            program_count(root().c_str(), "app", &more, 1700000001, nullptr);
         EXPECT_EQ(counted, STATUS_ok) << status_id(counted) << get(path);
         EXPECT_EQ(program_load(root().c_str(), "app", &facts), STATUS_ok) << get(path);
     }

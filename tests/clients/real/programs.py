@@ -17,7 +17,7 @@ class Program:
     command: tuple
     # Debian's package, or "npm NAME...".
     source: str
-    # Where it draws.
+    # Where what it draws is compared; "played": nowhere.
     draws_on: str = "lavapipe"
     # Files that must be there beyond the program itself.
     needs: tuple = ()
@@ -92,6 +92,9 @@ PROGRAMS = (
             prepare=write_video),
     Program("vkcube", ("vkcube", "--c", "20", "--present_mode", "0"), "vulkan-tools", quick=BOTH,
             lines="^$"),
+    Program("vkmark", ("vkmark", "--winsys=xcb", "-b", ":duration=0.2", "-b", "clear", "-b", "cube",
+                       "-b", "shading", "-b", "desktop", "-b", "effect2d"),
+            "vkmark", lines="^$"),
     Program("vkd3d-triangle", ("vkd3d-triangle",), "vkd3d-demos", quick=BOTH, endless=True,
             lines="^$"),
     Program("vkd3d-gears", ("vkd3d-gears",), "vkd3d-demos", endless=True, lines="^$"),
@@ -105,6 +108,20 @@ PROGRAMS = (
             "qml-qt6", needs=("/usr/lib/x86_64-linux-gnu/qt6/qml/QtQuick/Window",),
             environment={"QSG_RHI_BACKEND": "vulkan", "QT_QPA_PLATFORM": "xcb"},
             files=("picture.ppm",)),
+    Program("gstreamer", ("gst-launch-1.0", "videotestsrc", "num-buffers=5", "!",
+                          "video/x-raw,format=RGBA,width=64,height=48", "!", "vulkanupload", "!",
+                          "vulkancolorconvert", "!",
+                          "video/x-raw(memory:VulkanImage),format=BGRA", "!", "vulkandownload", "!",
+                          "filesink", "location={work}/frames"),
+            "gstreamer1.0-plugins-bad", lines="^$", files=("frames",), warm_by=2,
+            needs=("/usr/lib/x86_64-linux-gnu/gstreamer-1.0/libgstvulkan.so",)),
+    # GTK draws with Vulkan since 4.14; before, nothing is compiled and nothing shown.
+    Program("gtk", ("gtk4-demo",), "gtk-4-examples", draws_on="played", endless=True,
+            environment={"GSK_RENDERER": "vulkan", "GDK_BACKEND": "x11", "GTK_A11Y": "none"}),
+    Program("supertuxkart", ("supertuxkart", "--render-driver=vulkan", "--windowed",
+                             "--screensize=320x240", "--no-sound", "--no-start-screen",
+                             "--track=lighthouse", "--numkarts=1", "--profile-time=1"),
+            "supertuxkart", draws_on="played", warm_by=2),
     Program("dolphin", ("/usr/games/dolphin-emu-nogui", "--platform=headless", "-u", "{work}/user",
                         "-v", "Vulkan", "-e", "{work}/loop.dol"),
             "dolphin-emu", endless=True, lines="^$", prepare=write_console_program),

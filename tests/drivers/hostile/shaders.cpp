@@ -41,9 +41,9 @@ void add_visible(std::vector<HostilePipeline> &all)
     add(
         "no set", "bad_binding", [](P &) {}, [](Shader &s) { s.set = 3; });
     add("no layout", "bad_binding", [](P &p) { p.sets = 0; });
+    const auto nothing = op(16, {MAIN, 17, 0, 0, 0});
     add(
-        "workgroup of nothing", "bad_spirv", [](P &) {},
-        [](Shader &s) { s.modes = op(16, {MAIN, 17, 0, 0, 0}); });
+        "workgroup of nothing", "bad_spirv", [](P &) {}, [&](Shader &s) { s.modes = nothing; });
     add("other type of binding", "bad_binding",
         [](P &p) { p.bindings[0].descriptorType = VK_DESCRIPTOR_TYPE_SAMPLER; });
     add("binding of another stage", "bad_binding",
