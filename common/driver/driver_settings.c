@@ -2,10 +2,12 @@
 #include "common/driver/driver_settings.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* By this Mesa finds a program's options; without it, by the program's name. */
 #define SETTINGS_PROGRAM "MESA_DRICONF_EXECUTABLE_OVERRIDE"
@@ -32,30 +34,42 @@ static bool settings_is_plain(const char *value)
     return true;
 }
 
-/* Behind the last separator, of Linux or, for Wine's programs, of Windows. */
-static const char *settings_program_name(void)
+/* Behind the last separator, of Linux or, for Wine's programs, of Windows. Programs that write
+ * their arguments behind their path, as Chromium's processes do, are named by their file alone, as
+ * by Mesa. The text is program_invocation_name's, or in `path`. */
+static const char *settings_program_name(char path[PATH_MAX])
 {
     const char *name = program_invocation_name;
     const char *slash = strrchr(name, '/');
-    slash = slash ? slash : strrchr(name, '\\');
+    if (slash) {
+        const ssize_t size = readlink("/proc/self/exe", path, PATH_MAX - 1);
+        path[size > 0 ? size : 0] = '\0';
+        if (size > 0 && strncmp(path, name, (size_t)size) == 0) {
+            slash = strrchr(path, '/');
+        }
+    } else {
+        slash = strrchr(name, '\\');
+    }
     return slash ? slash + 1 : name;
 }
 
-static const char *settings_value(const char *name)
+/* The value is the environment's, or as settings_program_name's. */
+static const char *settings_value(const char *name, char path[PATH_MAX])
 {
     const char *value = secure_getenv(name);
     if (!value && strcmp(name, SETTINGS_PROGRAM) == 0) {
         value = secure_getenv("MESA_PROCESS_NAME");
-        value = value ? value : settings_program_name();
+        value = value ? value : settings_program_name(path);
     }
     return value;
 }
 
 void driver_settings_of_process(char ret_text[DRIVER_SETTINGS_SIZE])
 {
+    char path[PATH_MAX];
     size_t size = 0;
     for (size_t i = 0; i < SETTINGS_COUNT; i++) {
-        const char *value = settings_value(settings_names[i]);
+        const char *value = settings_value(settings_names[i], path);
         if (!value) {
             continue;
         }
@@ -88,9 +102,10 @@ static bool settings_find(const char *text, const char *name, char ret_value[DRI
 
 bool driver_settings_differ(const char *text)
 {
+    char path[PATH_MAX];
     char value[DRIVER_SETTINGS_SIZE];
     for (size_t i = 0; *text && i < SETTINGS_COUNT; i++) {
-        const char *here = settings_value(settings_names[i]);
+        const char *here = settings_value(settings_names[i], path);
         const bool there = settings_find(text, settings_names[i], value);
         if (there != !!here || (there && strcmp(value, here) != 0)) {
             return true;

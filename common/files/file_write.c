@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -13,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "common/base/large.h"
 #include "common/files/file.h"
 #include "common/files/file_owned.h"
 #include "common/files/names.h"
@@ -144,11 +144,11 @@ enum status file_link(int directory_fd, const char *name, const char *as, uint64
     if (errno == ENOENT) {
         return STATUS_no_file;
     }
-    enum status reason = file_read(directory_fd, name, limit, &data, &size);
+    enum status reason = file_read_large(directory_fd, name, limit, &data, &size);
     if (reason == STATUS_ok) {
         const struct iovec part = {.iov_base = data, .iov_len = size};
         reason = file_replace(directory_fd, as, &part, 1);
-        free(data);
+        large_free(data);
     }
     return reason;
 }

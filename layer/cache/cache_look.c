@@ -31,6 +31,7 @@ struct cache_look {
     bool is_here;        /* by a thread of the program, which uses no disk */
     bool in_driver;      /* the worker has entered it */
     bool has_pinned;     /* what was collected */
+    bool is_partial;     /* what is collected may hold more */
     enum slow_call kind; /* what the driver is asked for */
 };
 
@@ -72,13 +73,11 @@ static size_t cache_writer_weight(const uint8_t *data, size_t size)
 static bool cache_writer_is_in_file(struct cache_writer *writer)
 {
     struct store_blob *file = &writer->fresh.file;
-    const bool is_quiet =
-        atomic_load(&writer->schedule.hinted) == atomic_load(&writer->schedule.looked_hinted);
     const size_t before = cache_writer_weight(file->data, file->size);
     const size_t now = cache_writer_weight(writer->fresh.data, writer->fresh.size);
     store_blob_free(file);
     size_t allowed = writer->fresh.has_missed ? 0 : before / STACK_BYTES_PART;
-    if (!is_quiet && allowed > STACK_BYTES_MAX) {
+    if (writer->fresh.has_hinted && allowed > STACK_BYTES_MAX) {
         allowed = STACK_BYTES_MAX;
     }
     return (now > before ? now - before : before - now) <= allowed;
@@ -141,7 +140,7 @@ static void cache_writer_leave_driver(struct cache_writer *writer, struct cache_
 /* Data as it came from the driver: becomes the snapshot if it is new. Reads the file again only
  * where it may hold the same. */
 static void cache_writer_judge(struct cache_writer *writer, uint8_t *data, size_t size,
-                               bool has_missed, const struct cache_look *look)
+                               const struct cache_look *look)
 {
     const struct digest digest = digest_of(data, size);
     const size_t known_size = writer->seen_size;
@@ -151,18 +150,22 @@ static void cache_writer_judge(struct cache_writer *writer, uint8_t *data, size_
     writer->seen_size = size;
     if (is_known) {
         large_free(data);
-    } else if (look->is_here || difference > known_size / WANDERING_PART) {
+        return;
+    }
+    if (look->is_here || difference > known_size / WANDERING_PART) {
         cache_writer_set_snapshot(writer, data, size);
-        writer->fresh.has_missed = has_missed;
         writer->fresh.is_late = difference <= known_size / WANDERING_PART;
     } else {
         writer->fresh.data = data;
         writer->fresh.size = size;
-        writer->fresh.has_missed = has_missed;
-        if (cache_writer_use_disk(writer, !look->at_end, cache_writer_load_again,
-                                  cache_writer_judge_behind)) {
-            cache_writer_judge_by_file(writer);
+        if (!cache_writer_use_disk(writer, !look->at_end, cache_writer_load_again,
+                                   cache_writer_judge_behind)) {
+            return;
         }
+        cache_writer_judge_by_file(writer);
+    }
+    if (!look->is_partial) {
+        writer->fresh.has_missed = writer->fresh.has_hinted = false;
     }
 }
 
@@ -187,6 +190,9 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
 {
     const bool has_missed = atomic_load(&writer->schedule.missed) != writer->seen_missed;
     const struct driver_caches *caches = writer->caches;
+    writer->fresh.has_missed |= has_missed;
+    writer->fresh.has_hinted |=
+        atomic_load(&writer->schedule.hinted) != atomic_load(&writer->schedule.looked_hinted);
     enum status reason;
     uint8_t *data = NULL;
     size_t size = 0;
@@ -217,7 +223,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     }
     writer->is_outgrown = false;
     cache_writer_leave_driver(writer, look);
-    cache_writer_judge(writer, data, size, has_missed, look);
+    cache_writer_judge(writer, data, size, look);
     return STATUS_ok;
 }
 
@@ -271,6 +277,7 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
         collected = cache_collection_pin(&writer->collection);
     }
     look.has_pinned = collected != VK_NULL_HANDLE;
+    look.is_partial = !merges && atomic_load(&writer->collection.is_used);
     look.kind = look.has_pinned ? SLOW_MERGE : SLOW_READ;
     if (look.kind == SLOW_READ) {
         call_costs_begin(costs, SLOW_READ);
@@ -292,13 +299,15 @@ bool cache_writer_worker_may_look(const struct cache_writer *writer)
 }
 
 /* What a snapshot is likely to cost a thread of the program: what the last one took, unless that
- * one has waited for a busy machine. */
+ * one has waited for a busy machine; the first one by the size of what was loaded. */
 static uint64_t cache_writer_cost_here(const struct cache_writer *writer)
 {
     const uint64_t usual_ns = atomic_load(&writer->schedule.look_cost_ns);
     const uint64_t last_ns = atomic_load(&writer->schedule.last_look_ns);
-    const uint64_t cost_ns = last_ns > 0 ? last_ns : FIRST_LOOK_NS;
-    return cost_ns < usual_ns ? cost_ns : usual_ns;
+    if (last_ns == 0) {
+        return usual_ns > CACHE_LOOK_LEAST_NS ? usual_ns : FIRST_LOOK_NS;
+    }
+    return last_ns < usual_ns ? last_ns : usual_ns;
 }
 
 /* Whether a snapshot by a thread of the program stays within a fiftieth of the time that it has
@@ -331,7 +340,8 @@ static bool cache_writer_recalls_at_end(struct cache_writer *writer)
  * creation looks. */
 bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache)
 {
-    if (cache_writer_worker_may_look(writer) || !cache_writer_may_look_here(writer)) {
+    if (device_cache == VK_NULL_HANDLE || cache_writer_worker_may_look(writer) ||
+        !cache_writer_may_look_here(writer)) {
         return false;
     }
     if (!call_costs_allow(&writer->costs, SLOW_READ) || atomic_exchange(&writer->looking, true)) {
@@ -339,7 +349,7 @@ bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_
     }
     const bool looks = pthread_mutex_trylock(&writer->lock) == 0;
     if (looks) {
-        struct cache_look look = {.is_here = true, .kind = SLOW_READ};
+        struct cache_look look = {.is_here = true, .is_partial = true, .kind = SLOW_READ};
         size_t pending = 0;
         call_costs_begin(&writer->costs, SLOW_READ);
         cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);

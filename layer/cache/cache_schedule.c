@@ -22,8 +22,7 @@
  * program's creations. */
 #define REST_FACTOR 50
 
-/* What a look costs at least, and a byte on its way to disk (200 MB/s). */
-#define LEAST_COST_NS  (CLOCK_MS / 5)
+/* What a byte costs on its way to disk (200 MB/s), and a save at least. */
 #define BYTE_COST_NS   5
 #define COMMIT_COST_NS (CLOCK_MS / 2)
 
@@ -47,13 +46,13 @@ void cache_schedule_init(struct cache_schedule *schedule, uint32_t flush_idle_ms
 {
     *schedule = (struct cache_schedule){
         .flush_idle_ns = flush_idle_ms * CLOCK_MS,
-        .look_cost_ns = LEAST_COST_NS,
+        .look_cost_ns = CACHE_LOOK_LEAST_NS,
     };
 }
 
 void cache_schedule_set_loaded(struct cache_schedule *schedule, size_t size)
 {
-    schedule->look_cost_ns = later(LEAST_COST_NS, size); /* 1 GB/s */
+    schedule->look_cost_ns = later(CACHE_LOOK_LEAST_NS, size); /* 1 GB/s */
 }
 
 void cache_schedule_begin(struct cache_schedule *schedule)
@@ -204,7 +203,7 @@ void cache_schedule_end_look(struct cache_schedule *schedule,
     const uint64_t took_ns = cache_schedule_note_step(schedule, mark->start_ns) - mark->start_ns;
     const uint64_t last_ns = atomic_load(&schedule->last_look_ns);
     const uint64_t before_ns = last_ns ? last_ns : took_ns;
-    atomic_store(&schedule->look_cost_ns, later(LEAST_COST_NS, earlier(took_ns, before_ns)));
+    atomic_store(&schedule->look_cost_ns, later(CACHE_LOOK_LEAST_NS, earlier(took_ns, before_ns)));
     atomic_store(&schedule->last_look_ns, took_ns);
 }
 

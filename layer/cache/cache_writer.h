@@ -81,6 +81,9 @@ struct cache_listener {
 
 #define CACHE_SCHEDULE_NEVER UINT64_MAX
 
+/* What a look costs at least. */
+#define CACHE_LOOK_LEAST_NS (CLOCK_MS / 5)
+
 enum cache_schedule_step { CACHE_SCHEDULE_SNAPSHOT, CACHE_SCHEDULE_COMMIT };
 
 /* What a creation has done to the device cache, or to one that is collected, as far as is known. */
@@ -211,7 +214,8 @@ struct cache_writer {
     struct { /* data that a look has read, to be held against the file */
         uint8_t *data;
         size_t size;
-        bool has_missed;
+        bool has_missed; /* the driver says that it has compiled, since all was last judged */
+        bool has_hinted; /* so it has, or may have */
         bool is_late; /* they are the snapshot already, and to be held against it before a save */
         enum status reason; /* of reading the file */
         struct store_blob file;

@@ -226,7 +226,8 @@ bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache 
         return driver_cache_read(caches, second, ret_data, ret_size);
     }
     VkPipelineCache both = driver_cache_copy(caches, second);
-    bool done = driver_cache_take_in(caches, &both, driver_cache_copy(caches, first));
+    VkPipelineCache copy = both != VK_NULL_HANDLE ? driver_cache_copy(caches, first) : both;
+    const bool done = copy != VK_NULL_HANDLE && driver_cache_take_in(caches, &both, copy);
     if (!done) {
         driver_cache_destroy(caches, both);
     }
@@ -246,7 +247,7 @@ bool driver_cache_merge_blobs(const struct driver_caches *caches, struct store_b
     }
     VkPipelineCache cache = driver_cache_create(caches, own, own_size);
     large_free(own);
-    done &= driver_cache_take_in(caches, &both, cache);
+    done &= cache != VK_NULL_HANDLE && driver_cache_take_in(caches, &both, cache);
     if (!done) {
         driver_cache_destroy(caches, both);
     }

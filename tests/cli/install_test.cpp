@@ -116,6 +116,15 @@ TEST_F(Install, BelowAPrefixTooAndMovable)
     EXPECT_FALSE(fs::exists(folder.path + "/moved/lib/warmpipe"));
 }
 
+TEST_F(Install, AFileOfAnySizeInTheManifestsPlaceIsLeftAlone)
+{
+    fs::create_directories(fs::path(implicit).parent_path());
+    write_file(implicit, std::string(1 << 20, ' '));
+    const ToolResult result = tool({"install", "--user"});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "belongs to a package or to")) << result.err;
+}
+
 TEST_F(Install, WhatAPackageHasPutIsLeftAlone)
 {
     fs::create_directories(fs::path(implicit).parent_path());

@@ -379,6 +379,18 @@ TEST_F(RecipeFiles, ImportedAgainNothingIsAdded)
     EXPECT_NE(segments(), before);
 }
 
+TEST_F(RecipeFiles, ManyAreImportedTwice)
+{
+    Batch batch;
+    for (uint32_t i = 0; i < 20; i++) {
+        put_pipeline(batch, Samples::pipeline(100 + i, 5000));
+    }
+    ship(batch);
+    ASSERT_GT(std::filesystem::file_size(file), 256u << 10);
+    EXPECT_EQ(report({"import", "--app", "app", file})["new_pipelines"], 20);
+    EXPECT_EQ(report({"import", "--app", "app", file})["new_pipelines"], 0);
+}
+
 TEST_F(RecipeFiles, ImportWritesNothingWhereNothingIsToBeWritten)
 {
     Batch batch;

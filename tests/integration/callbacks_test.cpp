@@ -208,6 +208,57 @@ TEST_F(CallbackTest, WhatIsCompiledJustBeforeAnEndIsSaved)
     EXPECT_GE(run([] { Program().create_compute(0, 12); }).hits(), 6u);
 }
 
+// A pipeline that is little beside the file: less than what a driver may leave of its stack.
+TEST_F(CallbackTest, WhatIsLittleBesideTheFileIsSavedWithoutFeedback)
+{
+    environment["WPTEST_ICD_NO_FEEDBACK"] = "1";
+    environment["WPTEST_ICD_RECORD_BYTES"] = "1024";
+    run([] { Program().create_compute(0, 256); });
+    environment["WPTEST_ICD_COMPILE_US"] = "20000";
+    run([] {
+        Program program(with_messenger());
+        Messages messages(program);
+        program.create_compute(256, 257);
+        program.destroy_device();
+    });
+    EXPECT_EQ(run([] { Program().create_compute(256, 257); }).hits(), 1u);
+}
+
+// The program's thread has looked at the device's cache alone since.
+TEST_F(CallbackTest, WhatIsLittleInACacheOfTheProgramIsSavedAtTheEnd)
+{
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
+    run([] { Program().create_compute(0, 1024); });
+    environment["WPTEST_ICD_COMPILE_US"] = "20000";
+    run([] {
+        Program program(with_messenger());
+        Messages messages(program);
+        program.create_compute(1024, 1025);
+        const VkPipelineCache cache = program.create_cache();
+        program.create_compute(1025, 1026, cache);
+        program.destroy_cache(cache);
+        program.destroy_device();
+    });
+    EXPECT_EQ(run([] { Program().create_compute(1024, 1026); }).hits(), 2u);
+}
+
+// A look at 4 MiB would cost the program's thread more than it has spent in creations.
+TEST_F(CallbackTest, ALargeCacheIsNotLookedAtBesideTheFirstCompile)
+{
+    environment["WPTEST_ICD_RECORD_BYTES"] = "16384";
+    run([] { Program().create_compute(0, 256); }, {Layer::any});
+    environment["WPTEST_ICD_COMPILE_US"] = "2000";
+    run(
+        [] {
+            Program program(with_messenger());
+            program.create_compute(0, 1); // beside a messenger nobody waits for the load
+            Messages messages(program);
+            program.create_compute(256, 257);
+            EXPECT_EQ(test_icd_calls("vkGetPipelineCacheData"), 0u);
+        },
+        {Layer::any});
+}
+
 TEST_F(CallbackTest, ANewMessengerWaitsForTheCallThatIsUnderWay)
 {
     environment["WPTEST_ICD_DATA_US"] = "50000";

@@ -110,8 +110,11 @@ static void install_tell(struct install *install, const char *path, const char *
 static struct bytes install_read(const char *path)
 {
     struct bytes content = {0};
-    if (file_read_any(path, FILE_LIMIT, &content.data, &content.size) == STATUS_ok) {
-        content.capacity = content.size;
+    uint8_t *data;
+    size_t size;
+    if (file_read_any(path, FILE_LIMIT, &data, &size) == STATUS_ok) {
+        bytes_put(&content, data, size);
+        free(data);
     }
     return content;
 }

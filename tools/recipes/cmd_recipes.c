@@ -175,11 +175,16 @@ static enum status import_join(const struct recipe_merged *merged,
     for (size_t i = 0; i < merged->part_count; i++) {
         bytes_put(&joined, merged->parts[i].iov_base, merged->parts[i].iov_len);
     }
-    const enum status reason = joined.failed
-                                   ? STATUS_out_of_memory
-                                   : recipe_segment_take(joined.data, joined.size, ret_segment);
-    if (reason != STATUS_ok) {
+    if (joined.failed) {
         bytes_free(&joined);
+        return STATUS_out_of_memory;
+    }
+    const size_t size = joined.size;
+    uint8_t *data = bytes_take(&joined);
+    const enum status reason =
+        data ? recipe_segment_take(data, size, ret_segment) : STATUS_out_of_memory;
+    if (reason != STATUS_ok) {
+        free(data);
     }
     return reason;
 }

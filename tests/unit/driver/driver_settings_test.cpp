@@ -2,6 +2,7 @@
 // Settings of drivers that a replay takes from the program. The variables are this process's own.
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -69,6 +70,15 @@ TEST_F(DriverSettings, TheNameIsTheOneThatMesaKnows)
     EXPECT_EQ(told(), "MESA_DRICONF_EXECUTABLE_OVERRIDE=other");
     setenv("MESA_DRICONF_EXECUTABLE_OVERRIDE", "another", 1);
     EXPECT_EQ(told(), "MESA_DRICONF_EXECUTABLE_OVERRIDE=another");
+}
+
+// As a process does that shows its arguments in `ps`: they may hold anything, and change.
+TEST_F(DriverSettings, ArgumentsAreNoPartOfTheName)
+{
+    const std::filesystem::path file = std::filesystem::read_symlink("/proc/self/exe");
+    name = file.string() + " --token=secret --profile=/home/me";
+    program_invocation_name = name.data();
+    EXPECT_EQ(told(), "MESA_DRICONF_EXECUTABLE_OVERRIDE=" + file.filename().string());
 }
 
 TEST_F(DriverSettings, WhatCannotStandInTheTextIsNotTold)

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <string>
 
 extern "C" {
+#include "common/base/large.h"
 #include "layer/cache/driver_cache.h"
 }
 
@@ -136,6 +138,106 @@ TEST_F(CacheSnapshots, ADriverThatTellsMoreThanItWritesIsNotReadEachTime)
     EXPECT_EQ(answer(), content);
     EXPECT_EQ(answer(), content);
     EXPECT_EQ(reads, 1);
+}
+
+// Two caches and copies of them, of a driver that runs out of memory at the copy of one.
+class ReadBoth : public testing::Test {
+  protected:
+    void SetUp() override
+    {
+        caches = {{hot, "of the device"}, {collected, "collected"}};
+        refused = "";
+        table.CreatePipelineCache = [](VkDevice, const VkPipelineCacheCreateInfo *info,
+                                       const VkAllocationCallbacks *, VkPipelineCache *cache) {
+            const std::string data(static_cast<const char *>(info->pInitialData),
+                                   info->initialDataSize);
+            if (data == refused) {
+                return VK_ERROR_OUT_OF_HOST_MEMORY;
+            }
+            *cache = (VkPipelineCache)(0x100 + made++);
+            caches[*cache] = data;
+            return VK_SUCCESS;
+        };
+        table.DestroyPipelineCache = [](VkDevice, VkPipelineCache cache,
+                                        const VkAllocationCallbacks *) { caches.erase(cache); };
+        table.MergePipelineCaches = [](VkDevice, VkPipelineCache to, uint32_t count,
+                                       const VkPipelineCache *from) {
+            for (uint32_t i = 0; i < count; ++i) {
+                caches[to] += "+" + caches[from[i]];
+            }
+            return VK_SUCCESS;
+        };
+        table.GetPipelineCacheData = [](VkDevice, VkPipelineCache cache, size_t *size, void *data) {
+            *size = caches[cache].size();
+            if (data) {
+                std::memcpy(data, caches[cache].data(), *size);
+            }
+            return VK_SUCCESS;
+        };
+    }
+
+    // "": false.
+    static std::string taken(bool done, uint8_t *data, size_t size)
+    {
+        const std::string text = done ? std::string(reinterpret_cast<char *>(data), size) : "";
+        large_free(data);
+        return text;
+    }
+
+    std::string read_both()
+    {
+        uint8_t *data = nullptr;
+        size_t size = 0;
+        const bool done = driver_cache_read_both(&driver, hot, collected, &data, &size);
+        EXPECT_EQ(caches.size(), 2u) << "no copy stays";
+        return taken(done, data, size);
+    }
+
+    std::string merge_own(const std::string &own)
+    {
+        const std::string foreign = "foreign";
+        store_blob blob{};
+        blob.data = reinterpret_cast<const uint8_t *>(foreign.data());
+        blob.size = foreign.size();
+        auto *copy = static_cast<uint8_t *>(large_new(own.size()));
+        std::memcpy(copy, own.data(), own.size());
+        uint8_t *data = nullptr;
+        size_t size = 0;
+        const bool done =
+            driver_cache_merge_blobs(&driver, &blob, 1, copy, own.size(), &data, &size);
+        EXPECT_EQ(caches.size(), 2u) << "no copy stays";
+        return taken(done, data, size);
+    }
+
+    static const VkPipelineCache collected;
+    static std::map<VkPipelineCache, std::string> caches;
+    static std::string refused;
+    static uintptr_t made;
+    device_table table{};
+    driver_caches driver{VK_NULL_HANDLE, &table, nullptr, nullptr, nullptr, nullptr};
+};
+
+const VkPipelineCache ReadBoth::collected = (VkPipelineCache)0x30;
+std::map<VkPipelineCache, std::string> ReadBoth::caches;
+std::string ReadBoth::refused;
+uintptr_t ReadBoth::made;
+
+TEST_F(ReadBoth, IsAllOfBothOrNothing)
+{
+    EXPECT_EQ(read_both(), "collected+of the device");
+    for (const char *one : {"of the device", "collected"}) {
+        refused = one;
+        EXPECT_EQ(read_both(), "") << one;
+    }
+}
+
+TEST_F(ReadBoth, WhatIsOursIsInWhatIsMerged)
+{
+    EXPECT_EQ(merge_own("ours"), "foreign+ours");
+    refused = "ours";
+    EXPECT_EQ(merge_own("ours"), "");
+    refused = "foreign";
+    EXPECT_EQ(merge_own("ours"), "ours") << "what the driver does not take is left out";
 }
 
 TEST(SnapshotAnswers, AreReservedWithinTheBudget)
