@@ -168,6 +168,43 @@ TEST_F(Ends, WhoAsksForItDoesNotComeBackLater)
     EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));
 }
 
+// Nor does a name of which the name server says nothing.
+TEST_F(Ends, WhoAsksForItWaitsForNoName)
+{
+    first.run(2);
+    const std::string server = "import os, signal, socket, sys, time\n"
+                               "names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                               "names.bind(('127.0.0.1', 53))\n"
+                               "if not os.fork():\n"
+                               "    names.recv(512)\n"
+                               "    time.sleep(0.5)\n" // the name is asked for, and waited for
+                               "    os.kill(os.getppid(), signal.SIGTERM)\n"
+                               "    os._exit(0)\n"
+                               "os.execv(sys.argv[1], sys.argv[1:])\n";
+    const std::string configuration = first.folder.path + "/resolv.conf";
+    write_file(configuration, "nameserver 127.0.0.1\noptions timeout:15 attempts:2\n");
+    std::vector<std::string> schemes = {"http"};
+#ifdef WARMPIPE_HAVE_HIREDIS
+    schemes.push_back("redis");
+#endif
+    for (const std::string &scheme : schemes) {
+        const auto start = std::chrono::steady_clock::now();
+        const ToolResult result = run_program(
+            {"/usr/bin/unshare", "-rmn", "/bin/sh", "-c",
+             "mount --bind \"$0\" /etc/resolv.conf && ip link set lo up || exit 77; exec \"$@\"",
+             configuration, "/usr/bin/python3", "-c", server, WARMPIPE_TOOL, "sync", "--dir",
+             first.root, "--app", "demo", "--secret-key", keys.secret, "--remote",
+             scheme + "://nowhere.example"},
+            first.environment());
+        if (result.exit_status == 77 || contains(result.err, "unshare")) {
+            GTEST_SKIP() << result.err;
+        }
+        EXPECT_EQ(result.exit_status, 1) << result.err;
+        EXPECT_TRUE(contains(result.err, "(remote_timeout)")) << result.err;
+        EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)) << scheme;
+    }
+}
+
 // A question of which another run was asked before waits for that alone, whatever else is asked.
 TEST_F(Ends, AQuestionThatWaitsIsNotForgottenForAnother)
 {
