@@ -201,7 +201,7 @@ TEST_F(Ends, WhoAsksForItWaitsForNoName)
         }
         EXPECT_EQ(result.exit_status, 1) << result.err;
         EXPECT_TRUE(contains(result.err, "(remote_timeout)")) << result.err;
-        EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(20)) << scheme;
+        EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(12)) << scheme;
     }
 }
 
