@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pulls that take longer than a program waits, and pushes longer than who has asked for the end.
 #include <csignal>
+#include <fcntl.h>
+#include <mutex>
+#include <sys/file.h>
 #include <sys/socket.h>
 
 #include "fleet.h"
@@ -128,6 +131,107 @@ TEST_F(Ends, APullGoesOnBehindAProgramThatDidNotWait)
     EXPECT_EQ(result.exit_status, 0) << result.err;
     EXPECT_TRUE(contains(result.err, " 0 hits, 2 misses")) << result.err;
     EXPECT_TRUE(contains(result.err, "(remote_timeout)")) << result.err;
+}
+
+// Nor do a pull that nobody needs any more, or a server that wants to be asked later.
+TEST_F(Ends, WhoAsksForItWaitsForNoPull)
+{
+    const std::string program =
+        "trap \"exit 7\" TERM; " PIPELINES_CLIENT " --graphics 0 --compute 2;"
+        "while :; do sleep 0.02; done";
+    end({"run", "--remote-wait", "60s", "--", "/bin/sh", "-c", program}, "http", 7);
+}
+
+TEST_F(Ends, WhoAsksForItDoesNotComeBackLater)
+{
+    first.run(2);
+    const std::string pid = first.folder.path + "/pid";
+    std::once_flag once;
+    std::thread killer;
+    ScriptedServer server([&](const std::string &) {
+        std::call_once(once, [&] {
+            killer = std::thread([&] {
+                sleep(1); // by then it waits
+                kill(std::stoi(read_file(pid)), SIGTERM);
+            });
+        });
+        return http_answer("503 Service Unavailable", "", "Retry-After: 9\r\n");
+    });
+    const auto start = std::chrono::steady_clock::now();
+    const ToolResult result = run_program(
+        {"/bin/sh", "-c", "echo $$ > \"$0\"; exec \"$@\"", pid, WARMPIPE_TOOL, "sync", "--dir",
+         first.root, "--app", "demo", "--secret-key", keys.secret, "--remote", server.url()},
+        first.environment());
+    killer.join();
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_busy)")) << result.err;
+    EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(8));
+}
+
+// Nor does a name of which the name server says nothing.
+TEST_F(Ends, WhoAsksForItWaitsForNoName)
+{
+    first.run(2);
+    const std::string server = "import os, signal, socket, sys, time\n"
+                               "names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                               "names.bind(('127.0.0.1', 53))\n"
+                               "if not os.fork():\n"
+                               "    names.recv(512)\n"
+                               "    time.sleep(0.5)\n" // the name is asked for, and waited for
+                               "    os.kill(os.getppid(), signal.SIGTERM)\n"
+                               "    os._exit(0)\n"
+                               "os.execv(sys.argv[1], sys.argv[1:])\n";
+    const std::string configuration = first.folder.path + "/resolv.conf";
+    write_file(configuration, "nameserver 127.0.0.1\noptions timeout:15 attempts:2\n");
+    std::vector<std::string> schemes = {"http"};
+#ifdef WARMPIPE_HAVE_HIREDIS
+    schemes.push_back("redis");
+#endif
+    for (const std::string &scheme : schemes) {
+        const auto start = std::chrono::steady_clock::now();
+        const ToolResult result = run_program(
+            {"/usr/bin/unshare", "-rmn", "/bin/sh", "-c",
+             "mount --bind \"$0\" /etc/resolv.conf && ip link set lo up || exit 77; exec \"$@\"",
+             configuration, "/usr/bin/python3", "-c", server, WARMPIPE_TOOL, "sync", "--dir",
+             first.root, "--app", "demo", "--secret-key", keys.secret, "--remote",
+             scheme + "://nowhere.example"},
+            first.environment());
+        if (result.exit_status == 77 || contains(result.err, "unshare")) {
+            GTEST_SKIP() << result.err;
+        }
+        EXPECT_EQ(result.exit_status, 1) << result.err;
+        EXPECT_TRUE(contains(result.err, "(remote_timeout)")) << result.err;
+        EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(12)) << scheme;
+    }
+}
+
+// A question of which another run was asked before waits for that alone, whatever else is asked.
+TEST_F(Ends, AQuestionThatWaitsIsNotForgottenForAnother)
+{
+    const std::string folder = second.root + "/demo/";
+    const std::string served = folder + "asked.0123456789abcdef.tmp";
+    second.run(1);
+    write_file(served, "");
+    const int fd = open(served.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(flock(fd, LOCK_EX), 0);
+    for (int i = 1; i <= 6; i++) {
+        write_file(folder + std::string(32, static_cast<char>('0' + i)) + ".0123456789abcdef.asked",
+                   "");
+    }
+    const ToolResult result =
+        run(place->url, {"--remote-wait", "1s"},
+            R"(token=${WARMPIPE_ASK#*:}; token=${token%%:*}; cd "${WARMPIPE_ASK#*:*:}" || exit 3
+               answered() { n=0
+                            while [ -e "$1" ]; do sleep 0.02; n=$((n + 1)); [ $n -lt 500 ] || exit 4
+                            done; }
+               for i in 1 2 3 4 5 6; do
+                   late=$i$i$i$i$i$i$i$i; late=$late$late$late$late.$token.asked
+                   other=${i}aaaaaaa; other=$other$other$other$other.$token.asked
+                   : > $late; sleep 0.1; [ -e $late ] || exit 5
+                   : > $other; answered $other; answered $late
+               done)");
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    close(fd);
 }
 
 // Of two runs in one folder that want the same at once, one pulls it.

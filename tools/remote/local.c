@@ -280,14 +280,19 @@ enum status local_put_away(const char *root, const char *app, const struct local
 /* Seconds for which a wish counts. */
 #define WANTED_AGE_S (30 * 24 * 3600)
 
-void local_identities_add(struct local_identities *identities, const char *hex)
+bool local_identities_have(const struct local_identities *identities, const char *hex)
 {
     for (size_t i = 0; i < identities->count; i++) {
         if (strcmp(identities->hex[i], hex) == 0) {
-            return;
+            return true;
         }
     }
-    if (identities->count < LOCAL_IDENTITIES) {
+    return false;
+}
+
+void local_identities_add(struct local_identities *identities, const char *hex)
+{
+    if (!local_identities_have(identities, hex) && identities->count < LOCAL_IDENTITIES) {
         snprintf(identities->hex[identities->count++], DIGEST_HEX_SIZE, "%s", hex);
     }
 }

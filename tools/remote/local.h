@@ -62,6 +62,8 @@ struct local_identities {
     char hex[LOCAL_IDENTITIES][DIGEST_HEX_SIZE];
 };
 
+bool local_identities_have(const struct local_identities *identities, const char *hex);
+
 /* Adds one that is not yet there; where there is no room, nothing. */
 void local_identities_add(struct local_identities *identities, const char *hex);
 

@@ -190,6 +190,8 @@ static void http_prepare(struct http_client *client, struct engine *engine,
     curl.easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, HTTP_STALL_S);
     curl.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)engine_time_left(engine, HTTP_CONNECT_MS));
+    /* What resolves a name, in a thread, is not waited for once the time is over. */
+    curl.easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L);
     const unsigned left = engine_time_left(engine, INT32_MAX);
     curl.easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
     if (engine->stops) {
@@ -305,6 +307,22 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
     return STATUS_ok;
 }
 
+/* False: there is less time than that, of which a signal may have cut some meanwhile. */
+static bool http_pause(struct engine *engine, unsigned ms)
+{
+    const uint64_t until_ns = clock_now_ns() + ms * CLOCK_MS;
+    for (uint64_t now_ns; (now_ns = clock_now_ns()) < until_ns;) {
+        const unsigned left_ms = (unsigned)((until_ns - now_ns) / CLOCK_MS);
+        const struct timespec pause =
+            clock_timespec((left_ms < 1000 ? left_ms + 1 : 1000) * CLOCK_MS);
+        if (engine_time_left(engine, left_ms) < left_ms) {
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 enum status http_send(struct http_client *client, struct engine *engine,
                       const struct http_request *request, struct http_answer *ret_answer)
 {
@@ -316,8 +334,9 @@ enum status http_send(struct http_client *client, struct engine *engine,
             seconds * 1000 > (curl_off_t)engine_time_left(engine, HTTP_WAIT_MS)) {
             return reason;
         }
-        const struct timespec pause = {(time_t)seconds, 0};
-        nanosleep(&pause, NULL);
+        if (!http_pause(engine, (unsigned)seconds * 1000)) {
+            return reason;
+        }
     }
 }
 

@@ -14,7 +14,6 @@
 
 #define REDIS_PORT    6379
 #define REDIS_WAIT_MS 10000
-#define REDIS_LOOK_MS 1000
 
 /* Bytes of an answer beside its value. */
 #define REDIS_SLACK 65536
@@ -265,14 +264,20 @@ static void redis_guard_reader(struct redis_client *client)
 
 static enum status redis_connect(struct redis_client *client, struct engine *engine)
 {
-    const unsigned left = engine_time_left(engine, REDIS_WAIT_MS);
-    const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
     if (client->context) {
         return STATUS_ok;
     }
     if (client->port <= 0 || client->port > UINT16_MAX) {
         return engine_fail(engine, STATUS_remote_bad_url, "no port %d", client->port);
     }
+    if (client->url.scheme != URL_UNIX) {
+        const enum status reason = redis_await_name(engine, client->host, REDIS_WAIT_MS);
+        if (reason != STATUS_ok) {
+            return reason;
+        }
+    }
+    const unsigned left = engine_time_left(engine, REDIS_WAIT_MS);
+    const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
     errno = 0;
     client->context = client->url.scheme == URL_UNIX
                           ? redisConnectUnixWithTimeout(client->url.path, wait)

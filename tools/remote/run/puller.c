@@ -17,7 +17,8 @@
 #include "common/files/file.h"
 #include "tools/remote/run/puller_work.h"
 
-/* Shortest wait for the process once the program has ended, milliseconds. */
+/* Shortest wait for the process once the program has ended, and the one where somebody wants the
+ * end, milliseconds. */
 #define PULLER_END_MS 200
 
 /* Descriptors of ours must not become those of the standard streams; the program gets them closed.
@@ -125,12 +126,13 @@ void puller_forget(const struct puller *puller, bool is_left)
     }
 }
 
-/* Whether the child has ended by then; SIGCHLD is blocked. */
-static bool puller_has_ended(pid_t child, uint64_t until_ns)
+/* Whether the child has ended by then, or soon after one of the signals, which are blocked, as
+ * SIGCHLD is. */
+static bool puller_has_ended(pid_t child, uint64_t until_ns, const sigset_t *stops,
+                             uint64_t *ret_stopped_ns)
 {
-    sigset_t ended;
-    sigemptyset(&ended);
-    sigaddset(&ended, SIGCHLD);
+    sigset_t awaited = *stops;
+    sigaddset(&awaited, SIGCHLD);
     for (;;) {
         const pid_t found = waitpid(child, NULL, WNOHANG);
         if (found == child || (found < 0 && errno != EINTR)) {
@@ -141,19 +143,25 @@ static bool puller_has_ended(pid_t child, uint64_t until_ns)
             return false;
         }
         const struct timespec left = clock_timespec(until_ns - now);
-        sigtimedwait(&ended, NULL, &left);
+        if (sigismember(stops, sigtimedwait(&awaited, NULL, &left)) == 1) {
+            *ret_stopped_ns = clock_now_ns();
+            const uint64_t soon_ns = *ret_stopped_ns + PULLER_END_MS * CLOCK_MS;
+            until_ns = soon_ns < until_ns ? soon_ns : until_ns;
+        }
     }
 }
 
-bool puller_end(struct puller *puller)
+bool puller_end(struct puller *puller, const sigset_t *stops, bool is_stopped,
+                uint64_t *ret_stopped_ns)
 {
     if (puller->process <= 0) {
         return true;
     }
     close(puller->end_fd);
-    const uint64_t end_ns =
-        atomic_load(&puller->state->is_late) ? PULLER_END_MS * CLOCK_MS : puller->end_ns;
-    if (!puller_has_ended(puller->process, clock_now_ns() + end_ns)) {
+    const uint64_t end_ns = is_stopped || atomic_load(&puller->state->is_late)
+                                ? PULLER_END_MS * CLOCK_MS
+                                : puller->end_ns;
+    if (!puller_has_ended(puller->process, clock_now_ns() + end_ns, stops, ret_stopped_ns)) {
         kill(puller->process, SIGKILL);
         waitpid(puller->process, NULL, 0);
         if (atomic_load(&puller->state->is_asking) && !atomic_load(&puller->state->is_told)) {

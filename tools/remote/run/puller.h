@@ -6,6 +6,7 @@
 #ifndef WARMPIPE_TOOLS_REMOTE_RUN_PULLER_H
 #define WARMPIPE_TOOLS_REMOTE_RUN_PULLER_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -33,7 +34,10 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller);
 void puller_forget(const struct puller *puller, bool is_left);
 
 /* Has it answer what was asked, and end; one that takes longer than a program waits for a pull is
- * killed. False: it could not open the remote, and has said so. */
-bool puller_end(struct puller *puller);
+ * killed, and soon where somebody wants the end: before (is_stopped), or by one of the signals
+ * `stops`, which are blocked; *ret_stopped_ns is then when that came (clock_now_ns), and otherwise
+ * left as it was. False: it could not open the remote, and has said so. */
+bool puller_end(struct puller *puller, const sigset_t *stops, bool is_stopped,
+                uint64_t *ret_stopped_ns);
 
 #endif

@@ -196,21 +196,26 @@ static bool puller_is_turn(struct puller_work *work, const char *name, const cha
     if (asked_at == 0 || puller_has_waiter(work, hex)) {
         return true;
     }
-    if (!work->stands_back) {
-        work->turn_ns = now_ns + puller_ns(work->run->wait_ms) / 2;
+    const size_t before = work->second.count;
+    if (puller_is_second(work, name, hex, asked_at)) {
+        local_identities_add(&work->second, hex);
+        if (work->second.count > before) {
+            work->turn_ns = now_ns + puller_ns(work->run->wait_ms) / 2;
+        }
+        work->stands_back |= now_ns < work->turn_ns;
+        return now_ns >= work->turn_ns;
     }
-    const bool is_second = now_ns < work->turn_ns && puller_is_second(work, name, hex, asked_at);
-    if (!is_second && work->stands_back && asked_has_file(work->folder_fd, hex)) {
+    if (local_identities_have(&work->second, hex) && asked_has_file(work->folder_fd, hex)) {
         local_identities_add(&work->answered, hex); /* the other has pulled it just now */
     }
-    work->stands_back = is_second;
-    return !is_second;
+    return true;
 }
 
 static void puller_answer_all(struct puller_work *work)
 {
     DIR *listing = listing_open(work->folder_fd, ".");
     const char *name;
+    work->stands_back = false;
     while ((name = listing_next(listing))) {
         char hex[DIGEST_HEX_SIZE];
         char token[UNIQUE_HEX_SIZE];

@@ -54,11 +54,12 @@ struct puller_work {
     struct local_identities answered;
     struct puller_waiter waiters[LOCAL_IDENTITIES];
     size_t waiter_count;
-    uint64_t look_ns;             /* when the leases are looked at next */
-    bool stands_back;             /* another run in this folder pulls what was asked */
-    uint64_t turn_ns;             /* until then */
-    struct local_identities late; /* whose answer came before the end of their pull */
-    bool has_recipes;             /* they were asked for */
+    uint64_t look_ns;               /* when the leases are looked at next */
+    struct local_identities second; /* another run in this folder was asked before */
+    bool stands_back;               /* and is waited for */
+    uint64_t turn_ns;               /* until then */
+    struct local_identities late;   /* whose answer came before the end of their pull */
+    bool has_recipes;               /* they were asked for */
     struct puller_state *state;
     int folder_fd;
     char token[UNIQUE_HEX_SIZE];

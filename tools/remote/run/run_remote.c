@@ -127,11 +127,16 @@ static bool run_has_crashed(int status)
     return false;
 }
 
-/* Who has ended the program waits for this one too, and not for long. */
+/* Whether somebody who has ended the program waits for this one too. */
+static bool run_is_stopped(uint64_t stopped_ns)
+{
+    return stopped_ns != 0 && clock_now_ns() - stopped_ns <= RUN_STOPPED_AGO_MS * CLOCK_MS;
+}
+
 static uint64_t run_push_deadline_ns(uint64_t stopped_ns)
 {
     const uint64_t now_ns = clock_now_ns();
-    if (stopped_ns == 0 || now_ns - stopped_ns > RUN_STOPPED_AGO_MS * CLOCK_MS) {
+    if (!run_is_stopped(stopped_ns)) {
         return now_ns + RUN_PUSH_MS * CLOCK_MS;
     }
     const uint64_t end_ns = stopped_ns + ENGINE_STOP_MS * CLOCK_MS;
@@ -142,17 +147,15 @@ static uint64_t run_push_deadline_ns(uint64_t stopped_ns)
 /* After the program: puts away what has killed it, and pushes if there is a key. Where the puller
  * could not open the remote, or it was gone, it has said so. */
 static void run_end_here(const struct run_remote *run, const struct run_end *end,
-                         enum status already_told)
+                         const sigset_t *stops, enum status already_told)
 {
     struct session session;
-    sigset_t stops;
     if ((end->status == 0 && !run->remote.secret_key) || !run_session_open(run, &session)) {
         return;
     }
     session.remote.already_told = already_told;
     struct engine *engine = session.remote.engine;
-    run_stops(&stops);
-    engine->stops = &stops;
+    engine->stops = stops;
     engine->deadline_ns = run_push_deadline_ns(end->stopped_ns);
     if (end->status != 0) {
         death_judge(&session, run->app, end->since, run_has_crashed(end->status));
@@ -194,6 +197,7 @@ static void run_die_of(int signal, const sigset_t *mask)
 int run_remote_program(struct run_remote *run, char **command, int (*execute)(char **command))
 {
     sigset_t signals;
+    sigset_t stops;
     sigset_t before;
     struct sigaction action_before;
     struct puller puller;
@@ -230,8 +234,9 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
     }
     signal(SIGPIPE, SIG_IGN); /* here alone: the program has its own */
     end.status = run_wait(child, &signals, &end.stopped_ns);
-    if (puller_end(&puller)) {
-        run_end_here(run, &end, puller.gone_because);
+    run_stops(&stops);
+    if (puller_end(&puller, &stops, run_is_stopped(end.stopped_ns), &end.stopped_ns)) {
+        run_end_here(run, &end, &stops, puller.gone_because);
     }
     run_drop_signals(&signals);
     if (WIFSIGNALED(end.status)) {
