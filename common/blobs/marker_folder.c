@@ -17,9 +17,6 @@
 
 #define DEATHS_OFFSET MARKER_RECORD_SIZE
 
-/* A mark of a trial is that old before its file is missed, seconds. */
-#define NEW_TRIAL_S 60
-
 /* An empty file, last changed when a process was found that somebody had killed without the blob:
  * for so long it may have been the same who ended one with it. */
 #define KILLED_NAME    "killed"
@@ -250,17 +247,6 @@ void marker_forget(const struct marker_folder *folder, uint64_t generation)
     trial_forget(folder->fd, generation);
 }
 
-/* Its file may not stand yet: a part is written without the lock. */
-static bool is_new_trial(const struct marker_folder *folder, uint64_t generation)
-{
-    char name[UNIQUE_HEX_SIZE + sizeof TRIAL_SUFFIX];
-    struct stat status;
-    unique_format(generation, name);
-    strcat(name, TRIAL_SUFFIX);
-    return fstatat(folder->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           llabs((long long)time(NULL) - (long long)status.st_mtim.tv_sec) < NEW_TRIAL_S;
-}
-
 void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count)
 {
     for (size_t i = 0; i < folder->dead_count; i++) {
@@ -278,7 +264,7 @@ void marker_sweep(const struct marker_folder *folder, const uint64_t *generation
     }
     for (size_t i = 0; i < folder->trial_count; i++) {
         if (!contains_generation(generations, count, folder->trials[i]) &&
-            (count == 0 || !is_new_trial(folder, folder->trials[i]))) {
+            (count == 0 || !trial_is_new(folder->fd, folder->trials[i]))) {
             trial_forget(folder->fd, folder->trials[i]);
         }
     }

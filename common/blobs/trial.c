@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/io.h"
@@ -15,6 +17,9 @@
 #define TRIAL_LIMIT 65536
 
 #define TRIAL_KEPT "kept "
+
+/* A mark is that old before its file is missed, seconds. */
+#define TRIAL_NEW_S 60
 
 #define TRIAL_NAME_SIZE (UNIQUE_HEX_SIZE + sizeof TRIAL_SUFFIX - 1)
 
@@ -148,6 +153,15 @@ void trial_forget(int folder_fd, uint64_t generation)
     char name[TRIAL_NAME_SIZE];
     trial_name(generation, name);
     unlinkat(folder_fd, name, 0);
+}
+
+bool trial_is_new(int folder_fd, uint64_t generation)
+{
+    char name[TRIAL_NAME_SIZE];
+    struct stat status;
+    trial_name(generation, name);
+    return fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           llabs((long long)time(NULL) - (long long)status.st_mtim.tv_sec) < TRIAL_NEW_S;
 }
 
 void trial_remove(int directory_fd, const char *name, uint64_t generation)

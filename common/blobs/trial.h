@@ -66,6 +66,10 @@ void trial_restore(int directory_fd, const char *name, uint64_t generation, cons
 void trial_remove(int directory_fd, const char *name, uint64_t generation);
 void trial_forget(int folder_fd, uint64_t generation);
 
+/* Whether it was marked just now, so that its file may not stand yet: a part is written without the
+ * lock. folder_fd: of the markers. */
+bool trial_is_new(int folder_fd, uint64_t generation);
+
 /* Appends "pulled: <payload>" for each, to a note for people. */
 void trial_put_note(const struct trial *trial, struct bytes *note);
 #define TRIAL_NOTE "pulled: "

@@ -244,20 +244,20 @@ static void *small_new(size_t size)
                : NULL;
 }
 
-/* Reads a whole file of `size` bytes and closes it. */
-static enum status read_whole(int fd, uint64_t size, uint64_t limit, void *(*allocate)(size_t size),
+/* Reads a whole file of `size` bytes and closes it. is_large: into memory of large.h. */
+static enum status read_whole(int fd, uint64_t size, uint64_t limit, bool is_large,
                               uint8_t **ret_data, size_t *ret_size)
 {
     uint8_t *data = NULL;
     enum status reason = STATUS_too_large;
     if (size <= limit && size <= SIZE_MAX) {
-        data = allocate((size_t)size);
+        data = is_large ? large_new((size_t)size) : small_new((size_t)size);
         reason = data ? read_some(fd, data, (size_t)size, ret_size) : STATUS_out_of_memory;
     }
     close(fd);
     if (reason == STATUS_ok) {
         *ret_data = data;
-    } else if (allocate == large_new) {
+    } else if (is_large) {
         large_free(data);
     } else {
         free(data);
@@ -265,24 +265,25 @@ static enum status read_whole(int fd, uint64_t size, uint64_t limit, void *(*all
     return reason;
 }
 
-enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
-                      size_t *ret_size)
+static enum status read_named(int directory_fd, const char *name, uint64_t limit, bool is_large,
+                              uint8_t **ret_data, size_t *ret_size)
 {
     int fd;
     uint64_t size;
     const enum status reason = file_open(directory_fd, name, &fd, &size);
-    return reason == STATUS_ok ? read_whole(fd, size, limit, small_new, ret_data, ret_size)
-                               : reason;
+    return reason == STATUS_ok ? read_whole(fd, size, limit, is_large, ret_data, ret_size) : reason;
+}
+
+enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
+                      size_t *ret_size)
+{
+    return read_named(directory_fd, name, limit, false, ret_data, ret_size);
 }
 
 enum status file_read_large(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                             size_t *ret_size)
 {
-    int fd;
-    uint64_t size;
-    const enum status reason = file_open(directory_fd, name, &fd, &size);
-    return reason == STATUS_ok ? read_whole(fd, size, limit, large_new, ret_data, ret_size)
-                               : reason;
+    return read_named(directory_fd, name, limit, true, ret_data, ret_size);
 }
 
 enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size)
@@ -296,7 +297,7 @@ enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, 
         close(fd);
         return STATUS_not_a_file;
     }
-    return read_whole(fd, (uint64_t)status.st_size, limit, small_new, ret_data, ret_size);
+    return read_whole(fd, (uint64_t)status.st_size, limit, false, ret_data, ret_size);
 }
 
 enum status file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,
