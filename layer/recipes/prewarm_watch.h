@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "common/recipes/recipes.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 #include "layer/worker/worker.h"
 
 struct recorder;
@@ -24,7 +24,7 @@ struct recorder;
 /* What a thread compiles. */
 struct prewarm_compile {
     const struct recipe_use *use; /* NULL: nothing */
-    struct own_thread_timer timer;
+    struct own_wait_timer timer;
     uint64_t look_ns; /* when the worker is to look at it */
     bool is_being_noted;
     bool is_noted; /* it takes long, and is recorded */
