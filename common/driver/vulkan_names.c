@@ -116,6 +116,11 @@ void vulkan_driver_version(const struct driver_identity *identity,
                    identity->driver_version, ret_text);
 }
 
+const char *vulkan_driver_name(const struct driver_identity *identity)
+{
+    return identity->driver_name[0] ? identity->driver_name : "unnamed";
+}
+
 static bool parse_version(const struct version_encoding *encoding, const char *text,
                           uint32_t *ret_version)
 {

@@ -19,6 +19,9 @@ void vulkan_api_version(uint32_t version, char ret_text[VULKAN_VERSION_SIZE]);
 void vulkan_driver_version(const struct driver_identity *identity,
                            char ret_text[VULKAN_VERSION_SIZE]);
 
+/* The driver's name, for people; "unnamed" where the program cannot ask for it (Vulkan 1.0). */
+const char *vulkan_driver_name(const struct driver_identity *identity);
+
 /* "MESA_RADV": the name of a VkDriverId without its prefix; "unknown" for 0 and for unknown ids. */
 const char *vulkan_driver_id(uint32_t driver_id);
 

@@ -15,6 +15,9 @@
 #define LOOK_HERE_FACTOR 50
 #define FIRST_LOOK_NS    (CLOCK_MS / 50)
 
+/* Where earlier creations have left time for it, one part in so many of the last ones. */
+#define LOOK_SOON_FACTOR 4
+
 /* Order and padding change a blob's size by no more than this part of it. */
 #define WANDERING_PART 16
 
@@ -311,15 +314,21 @@ static uint64_t cache_writer_cost_here(const struct cache_writer *writer)
 }
 
 /* Whether a snapshot by a thread of the program stays within a fiftieth of the time that it has
- * spent in creations. It replaces one that waits for the disk, since nobody can look at the end of
- * the process. Not of a driver whose cache users must be one at a time. */
+ * spent in creations: since the last one or, where a compile is new, in all. It replaces one that
+ * waits for the disk, since nobody can look at the end of the process, and the compile may be the
+ * program's last. Not of a driver whose cache users must be one at a time. */
 static bool cache_writer_may_look_here(const struct cache_writer *writer)
 {
+    const struct cache_schedule *schedule = &writer->schedule;
     const uint64_t cost_ns = cache_writer_cost_here(writer);
-    const uint64_t spent_ns = stats_get(writer->setup->stats, STATS_pipelines_create_ns) -
-                              atomic_load(&writer->looked_at_ns);
-    return writer->saves && !writer->caches->serialize &&
-           cache_schedule_is_touched(&writer->schedule) && spent_ns >= LOOK_HERE_FACTOR * cost_ns;
+    const uint64_t all_ns = stats_get(writer->setup->stats, STATS_pipelines_create_ns);
+    const uint64_t spent_ns = all_ns - atomic_load(&writer->looked_at_ns);
+    const uint64_t looks_ns = atomic_load(&writer->looks_ns) + cost_ns;
+    const bool is_hinted = atomic_load(&schedule->hinted) != atomic_load(&schedule->looked_hinted);
+    return writer->saves && !writer->caches->serialize && cache_schedule_is_touched(schedule) &&
+           (spent_ns >= LOOK_HERE_FACTOR * cost_ns ||
+            (is_hinted && spent_ns >= LOOK_SOON_FACTOR * cost_ns &&
+             all_ns >= LOOK_HERE_FACTOR * looks_ns));
 }
 
 static void cache_writer_recall(void *user)
@@ -355,6 +364,7 @@ bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_
         cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
         atomic_store(&writer->looked_at_ns,
                      stats_get(writer->setup->stats, STATS_pipelines_create_ns));
+        atomic_fetch_add(&writer->looks_ns, cache_writer_cost_here(writer));
     }
     atomic_store(&writer->looking, false);
     return looks;

@@ -226,6 +226,7 @@ struct cache_writer {
 
     atomic_bool looking;           /* a thread of the program takes a snapshot */
     _Atomic uint64_t looked_at_ns; /* STATS_pipelines_create_ns when it last did */
+    _Atomic uint64_t looks_ns;     /* what all of these have cost */
 
     size_t last_saved; /* bytes of this device's last save; of the thread that saves */
 };

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/driver/policy.h"
+#include "common/driver/vulkan_names.h"
 #include "layer/cache/cache_load.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/worker.h"
@@ -42,10 +43,13 @@ static void device_cache_narrow_policy(struct device_cache *device_cache)
         policy->persist = false;
         device_report_state(&device_cache->report, CACHE_STATE_OFF, STATUS_no_directory);
     }
+    const struct driver_identity *identity = &device_cache->identity;
+    char version[VULKAN_VERSION_SIZE];
+    vulkan_driver_version(identity, version);
     log_info("device %u, %s, driver %s %s: policy rule %s: persist=%d inject=%d serve=%d "
              "deduplicate=%d serialize=%d single_cache=%d strict=%d snapshot_at_exit=%d",
-             device_cache->setup.device_index, device_cache->identity.device_name,
-             device_cache->identity.driver_name, device_cache->identity.driver_info, policy->rule,
+             device_cache->setup.device_index, identity->device_name, vulkan_driver_name(identity),
+             identity->driver_info[0] ? identity->driver_info : version, policy->rule,
              policy->persist, policy->inject, policy->serve, policy->deduplicate, policy->serialize,
              policy->single_cache, policy->strict, policy->snapshot_at_exit);
 }

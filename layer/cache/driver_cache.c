@@ -219,10 +219,18 @@ static bool driver_cache_read_away(const struct driver_caches *caches, VkPipelin
     return done;
 }
 
+/* Not of one whose size the driver does not tell. */
+static bool driver_cache_is_empty(const struct driver_caches *caches, VkPipelineCache cache)
+{
+    size_t size = 0;
+    return cache == VK_NULL_HANDLE ||
+           (driver_cache_query_size(caches, cache, &size) && size <= DRIVER_CACHE_HEADER_SIZE);
+}
+
 bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache first,
                             VkPipelineCache second, uint8_t **ret_data, size_t *ret_size)
 {
-    if (first == VK_NULL_HANDLE) {
+    if (driver_cache_is_empty(caches, first)) {
         return driver_cache_read(caches, second, ret_data, ret_size);
     }
     VkPipelineCache both = driver_cache_copy(caches, second);

@@ -71,8 +71,8 @@ bool driver_cache_query_size(const struct driver_caches *caches, VkPipelineCache
 bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache,
                        uint8_t **ret_data, size_t *ret_size);
 
-/* The data of two caches together, merged from copies: other threads may be using them. `first` may
- * be VK_NULL_HANDLE: those of the second, without a copy. */
+/* The data of two caches together, merged from copies: other threads may be using them. Where the
+ * first is VK_NULL_HANDLE or holds no pipeline, those of the second, without a copy of it. */
 bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache first,
                             VkPipelineCache second, uint8_t **ret_data, size_t *ret_size);
 

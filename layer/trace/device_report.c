@@ -71,14 +71,18 @@ void device_report_load_ended(struct device_report *report, uint64_t start_ns)
 
 void device_report_not_saved(struct device_report *report, enum status reason, const char *path)
 {
-    if (reason == STATUS_ineffective) {
-        device_report_state(report, CACHE_STATE_INEFFECTIVE, reason);
-        log_info("not saved (ineffective): %s", status_text(reason));
-        return;
-    }
+    const bool is_ineffective = reason == STATUS_ineffective;
     pthread_mutex_lock(&report->lock);
+    const bool is_known = is_ineffective && report->state == CACHE_STATE_INEFFECTIVE;
     report->reason = reason;
     pthread_mutex_unlock(&report->lock);
+    if (is_ineffective) {
+        if (!is_known) {
+            device_report_state(report, CACHE_STATE_INEFFECTIVE, reason);
+            log_info("not saved (ineffective): %s", status_text(reason));
+        }
+        return;
+    }
     if (log_once(reason)) {
         log_warn("not saved (%s): %s: %s", status_id(reason), status_text(reason), path);
     }
@@ -186,12 +190,15 @@ static void device_report_summarize(struct device_report *report)
     pthread_mutex_unlock(&report->lock);
     const uint64_t hits = stats_get(stats, STATS_pipelines_driver_hits);
     const uint64_t misses = stats_get(stats, STATS_pipelines_driver_misses);
-    log_tell("%s: %" PRIu64 " %s in %.1f ms, %" PRIu64 " shared, %" PRIu64 " %s, %" PRIu64
-             " %s; %s",
-             report->app, requested, text_noun(requested, "pipeline", "pipelines"),
-             (double)stats_get(stats, STATS_pipelines_create_ns) / CLOCK_MS,
-             stats_get(stats, STATS_pipelines_deduplicated), hits, text_noun(hits, "hit", "hits"),
-             misses, text_noun(misses, "miss", "misses"), saved);
+    const uint64_t shared = stats_get(stats, STATS_pipelines_deduplicated);
+    char found[64] = "hits unknown"; /* of Vulkan 1.0, or a driver that does not tell */
+    if (hits + misses > 0 || requested == shared) {
+        snprintf(found, sizeof found, "%" PRIu64 " %s, %" PRIu64 " %s", hits,
+                 text_noun(hits, "hit", "hits"), misses, text_noun(misses, "miss", "misses"));
+    }
+    log_tell("%s: %" PRIu64 " %s in %.1f ms, %" PRIu64 " shared, %s; %s", report->app, requested,
+             text_noun(requested, "pipeline", "pipelines"),
+             (double)stats_get(stats, STATS_pipelines_create_ns) / CLOCK_MS, shared, found, saved);
 }
 
 void device_report_end(struct device_report *report, const char *event)

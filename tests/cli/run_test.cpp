@@ -307,6 +307,23 @@ TEST(RunLayer, SaysAtTheEndWhatWasSaved)
     EXPECT_EQ(start({"--quiet"}), "");
 }
 
+// A program of Vulkan 1.0 is told neither the driver's name nor what its cache held.
+TEST(RunLayer, SaysOfAnOldProgramWhatIsKnown)
+{
+    TemporaryFolder folder;
+    const std::string told = run_tool({"run", "--dir", folder.path, "--app", "demo", "--",
+                                       PIPELINES_CLIENT, "--api", "1.0", "--compute", "2"},
+                                      {{"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
+                                       {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
+                                       {"WPTEST_ICD_API", "1.0"},
+                                       {"WPTEST_ICD_DRIVER_VERSION", "92274694"},
+                                       {"WARMPIPE_LOG", "info"},
+                                       {"ASAN_OPTIONS", "detect_leaks=0"}})
+                                 .err;
+    EXPECT_TRUE(contains(told, ", driver unnamed 22.0.6: policy rule ")) << told;
+    EXPECT_TRUE(contains(told, " 0 shared, hits unknown; saved ")) << told;
+}
+
 // From nothing to a warm start, through the loader; the statistics show that the layer was there.
 TEST(RunLayer, StartsAProgramWarm)
 {

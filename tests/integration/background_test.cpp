@@ -353,4 +353,19 @@ TEST_F(BackgroundTest, TheDeviceGoesWhenTheWorkerHasLeftTheDriver)
     EXPECT_EQ(hits(0, 5), 5u);
 }
 
+// However often the driver's cache is found empty.
+TEST_F(BackgroundTest, AnIneffectiveCacheIsToldOnce)
+{
+    const std::string told = "not saved (ineffective)";
+    environment["WPTEST_ICD_DATA"] = "header";
+    run([&] {
+        Program owner;
+        owner.create_compute(0, 20);
+        wait_for_log(told);
+        owner.create_compute(20, 40);
+    });
+    const std::string log = read_text(log_path());
+    EXPECT_EQ(log.find(told), log.rfind(told)) << log;
+}
+
 } // namespace

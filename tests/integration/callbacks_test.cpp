@@ -208,6 +208,25 @@ TEST_F(CallbackTest, WhatIsCompiledJustBeforeAnEndIsSaved)
     EXPECT_GE(run([] { Program().create_compute(0, 12); }).hits(), 6u);
 }
 
+// What a look costs was earned by the compiles before the last one, which is not long enough
+// itself.
+TEST_F(CallbackTest, TheLastCompileIsSavedWhereTheOnesBeforeHavePaidForIt)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "50000";
+    environment["WPTEST_ICD_DATA_US"] = "1000"; // for the size, and for the data
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    run([&] {
+        auto *program = new Program(with_messenger());
+        auto *messages = new Messages(*program);
+        Batch first(*program, Kind::compute, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+        EXPECT_EQ(first.create(), VK_SUCCESS);
+        program->create_compute(10, 11);
+        EXPECT_FALSE(messages->was_called_by_others());
+        leak_from_here_on();
+    });
+    EXPECT_EQ(run([] { Program().create_compute(0, 11); }).hits(), 11u);
+}
+
 // A pipeline that is little beside the file: less than what a driver may leave of its stack.
 TEST_F(CallbackTest, WhatIsLittleBesideTheFileIsSavedWithoutFeedback)
 {

@@ -42,7 +42,7 @@ static void list_show_driver(struct output *output, const struct inventory_item 
     if (item->identified) {
         char version[VULKAN_VERSION_SIZE];
         vulkan_driver_version(&item->identity, version);
-        snprintf(driver, sizeof driver, "%s %s", item->identity.driver_name, version);
+        snprintf(driver, sizeof driver, "%s %s", vulkan_driver_name(&item->identity), version);
     }
     output_text(output, "device", item->identified ? item->identity.device_name : "");
     output_text(output, "driver", driver);

@@ -48,7 +48,7 @@ static void doctor_tell_device(struct doctor *doctor, uint32_t index,
     vulkan_driver_version(identity, version);
     policy_of_settings(doctor->config, identity, &policy);
     doctor_tell(doctor, VERDICT_OK, "device", NULL, "%u: %s, driver %s %s", index,
-                identity->device_name, identity->driver_name, version);
+                identity->device_name, vulkan_driver_name(identity), version);
     const bool allowed = policy.inject && policy.persist;
     doctor_tell(doctor, allowed ? VERDICT_OK : VERDICT_NOTE, "policy",
                 allowed ? NULL : "see 'warmpipe policy -v' for the rules that decide this",

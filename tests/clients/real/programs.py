@@ -37,6 +37,9 @@ class Program:
     # The first start that must be warm: the third for a program with caches of its own, which are
     # served once a run was seen not to keep them.
     warm_by: int = 3
+    # It is killed after its last compile: what the layer's thread has not saved by then is lost, and
+    # on a busy machine it takes so many starts more.
+    more_starts: int = 0
     # How it is made ready: a function of {work}.
     prepare: object = None
 
@@ -73,6 +76,7 @@ CHROMIUM = ("chromium", "--headless", "--ignore-gpu-blocklist", "--disable-quic"
             "--user-data-dir={work}/profile",
             *(("--no-sandbox",) if os.geteuid() == 0 else ()))
 GGML = "{npm}/node_modules/@node-llama-cpp/linux-x64-vulkan/bins/linux-x64-vulkan"
+NCNN = "{build}/tests/clients/ncnn/ncnn_networks"
 
 BOTH = ("lavapipe", "played")
 
@@ -127,7 +131,7 @@ PROGRAMS = (
             "dolphin-emu", endless=True, lines="^$", prepare=write_console_program),
     Program("chromium-webgl", (*CHROMIUM, "--use-angle=vulkan", "--enable-features=Vulkan",
                                "--dump-dom", "file://{here}/page.html"),
-            "chromium", lines="<title>", version=("chromium", "--version")),
+            "chromium", lines="<title>", version=("chromium", "--version"), more_starts=3),
     Program("dawn", ("node", "{here}/webgpu.mjs"), "npm webgpu",
             draws_on="swiftshader", environment={"WEBGPU_FROM": "{npm}"}),
     Program("wgpu", ("{npm}/node_modules/.bin/deno", "run", "--unstable-webgpu", "--allow-all",
@@ -138,6 +142,10 @@ PROGRAMS = (
             environment={"GGML_VK_VISIBLE_DEVICES": "0"},
             # lavapipe takes a minute for each of these.
             drawing_environment={"WITHOUT": "mul_mat"}, warm_by=2, needs=(GGML,)),
+    # A program of ours on a library of others, where CMake has found it.
+    Program("ncnn", (NCNN,), "ncnn with Vulkan, for CMake", version=(NCNN, "--version"),
+            # lavapipe takes twenty seconds for all four.
+            drawing_environment={"NETWORKS": "squeezenet"}, warm_by=2),
 )
 
 

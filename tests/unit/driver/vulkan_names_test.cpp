@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -108,6 +109,14 @@ TEST(VulkanNames, DriversByName)
         EXPECT_FALSE(vulkan_parse_driver_id(name, &driver)) << name;
     }
     EXPECT_EQ(driver, untouched);
+}
+
+TEST(VulkanNames, ADriverThatIsNotNamedIsCalledSo)
+{
+    driver_identity identity = {};
+    EXPECT_STREQ(vulkan_driver_name(&identity), "unnamed");
+    std::strcpy(identity.driver_name, "radv");
+    EXPECT_STREQ(vulkan_driver_name(&identity), "radv");
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 // what was compiled in their names.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -145,8 +146,9 @@ class ReadBoth : public testing::Test {
   protected:
     void SetUp() override
     {
-        caches = {{hot, "of the device"}, {collected, "collected"}};
+        caches = {{hot, of_the_device}, {collected, "collected"}};
         refused = "";
+        most = 0;
         table.CreatePipelineCache = [](VkDevice, const VkPipelineCacheCreateInfo *info,
                                        const VkAllocationCallbacks *, VkPipelineCache *cache) {
             const std::string data(static_cast<const char *>(info->pInitialData),
@@ -156,6 +158,7 @@ class ReadBoth : public testing::Test {
             }
             *cache = (VkPipelineCache)(0x100 + made++);
             caches[*cache] = data;
+            most = std::max(most, held());
             return VK_SUCCESS;
         };
         table.DestroyPipelineCache = [](VkDevice, VkPipelineCache cache,
@@ -182,6 +185,16 @@ class ReadBoth : public testing::Test {
         const std::string text = done ? std::string(reinterpret_cast<char *>(data), size) : "";
         large_free(data);
         return text;
+    }
+
+    // In the driver's caches.
+    static size_t held()
+    {
+        size_t bytes = 0;
+        for (const auto &[cache, data] : caches) {
+            bytes += data.size();
+        }
+        return bytes;
     }
 
     std::string read_both()
@@ -212,7 +225,9 @@ class ReadBoth : public testing::Test {
     static const VkPipelineCache collected;
     static std::map<VkPipelineCache, std::string> caches;
     static std::string refused;
+    static size_t most; // ever held at once, once a cache was made
     static uintptr_t made;
+    const std::string of_the_device = std::string(DRIVER_CACHE_HEADER_SIZE, '-') + "of the device";
     device_table table{};
     driver_caches driver{VK_NULL_HANDLE, &table, nullptr, nullptr, nullptr, nullptr};
 };
@@ -220,15 +235,25 @@ class ReadBoth : public testing::Test {
 const VkPipelineCache ReadBoth::collected = (VkPipelineCache)0x30;
 std::map<VkPipelineCache, std::string> ReadBoth::caches;
 std::string ReadBoth::refused;
+size_t ReadBoth::most;
 uintptr_t ReadBoth::made;
 
 TEST_F(ReadBoth, IsAllOfBothOrNothing)
 {
-    EXPECT_EQ(read_both(), "collected+of the device");
-    for (const char *one : {"of the device", "collected"}) {
+    EXPECT_EQ(read_both(), "collected+" + of_the_device);
+    for (const std::string &one : {of_the_device, std::string("collected")}) {
         refused = one;
         EXPECT_EQ(read_both(), "") << one;
     }
+}
+
+// The first run of a program with caches of its own alone: the driver holds nothing twice.
+TEST_F(ReadBoth, MakesNoCopyBesideACacheWithoutPipelines)
+{
+    caches[hot] = std::string(DRIVER_CACHE_HEADER_SIZE, '-');
+    caches[collected] = std::string(100000, 'c');
+    EXPECT_EQ(read_both(), caches[collected]);
+    EXPECT_EQ(most, 0u);
 }
 
 TEST_F(ReadBoth, WhatIsOursIsInWhatIsMerged)

@@ -59,7 +59,7 @@ static void remote_show_names(struct output *output, const char *path, const str
     if (identity[0] && reason == STATUS_ok) {
         char version[VULKAN_VERSION_SIZE];
         vulkan_driver_version(&head->identity, version);
-        snprintf(driver, sizeof driver, "%s %s", head->identity.driver_name, version);
+        snprintf(driver, sizeof driver, "%s %s", vulkan_driver_name(&head->identity), version);
     }
     output_text(output, "name", program);
     output_text(output, "kind", identity[0] ? "blob" : "recipes");
