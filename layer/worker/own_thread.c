@@ -73,6 +73,14 @@ struct own_thread_timer own_thread_timer_start(void)
     };
 }
 
+struct own_thread_timer own_thread_timer_start_early(void)
+{
+    return (struct own_thread_timer){
+        .thread = (pid_t)syscall(SYS_gettid),
+        .start_ns = clock_now_ns(),
+    };
+}
+
 uint64_t own_thread_timer_elapsed(const struct own_thread_timer *timer)
 {
     const uint64_t elapsed_ns = clock_now_ns() - timer->start_ns;

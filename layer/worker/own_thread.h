@@ -35,6 +35,10 @@ struct own_thread_timer {
 /* Of the thread that calls it; a few system calls. */
 struct own_thread_timer own_thread_timer_start(void);
 
+/* The same for what comes early in the life of its thread and hardly ever takes long: what it has
+ * waited before counts as well, and so nothing is read now. */
+struct own_thread_timer own_thread_timer_start_early(void);
+
 /* Nanoseconds since then, exact from a millisecond on; from any thread of the process. */
 uint64_t own_thread_timer_elapsed(const struct own_thread_timer *timer);
 
