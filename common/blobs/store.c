@@ -133,6 +133,11 @@ bool store_has_part(const struct store *store)
     return store->has_part;
 }
 
+bool store_has_loaded(const struct store *store)
+{
+    return store->loading.count > 0 || store->trying != 0;
+}
+
 bool store_failed_once(const struct store *store)
 {
     return store->loading.failed_once;

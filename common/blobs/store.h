@@ -143,6 +143,9 @@ enum status store_commit_unmerged(struct store *store, const void *data, size_t 
 /* Whether this store's last save is in a part and not in the file. */
 bool store_has_part(const struct store *store);
 
+/* Whether store_unload has anything to do. */
+bool store_has_loaded(const struct store *store);
+
 /* The caller no longer has the data that it loaded or wrote: the next store_begin returns the file
  * as a foreign blob. */
 void store_forget(struct store *store);

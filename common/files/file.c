@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,9 @@
 
 /* O_NONBLOCK: opening a fifo must not wait for its other end. */
 #define SAFE_FLAGS (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+/* From so many bytes on the pages of what is read are asked for at once. */
+#define POPULATE_BYTES ((size_t)128 << 10)
 
 static bool is_trusted_owner(const struct stat *status)
 {
@@ -244,6 +248,20 @@ static void *small_new(size_t size)
                : NULL;
 }
 
+/* Has the kernel give all pages at once: a fault for each takes longer, while the file is copied
+ * into them. Kernels before 5.14 do not know it. */
+static void populate(void *data, size_t size)
+{
+#ifdef MADV_POPULATE_WRITE
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *start = (char *)data - (uintptr_t)data % page;
+    madvise(start, (size_t)((char *)data + size - start), MADV_POPULATE_WRITE);
+#else
+    (void)data;
+    (void)size;
+#endif
+}
+
 /* Reads a whole file of `size` bytes and closes it. is_large: into memory of large.h. */
 static enum status read_whole(int fd, uint64_t size, uint64_t limit, bool is_large,
                               uint8_t **ret_data, size_t *ret_size)
@@ -252,6 +270,9 @@ static enum status read_whole(int fd, uint64_t size, uint64_t limit, bool is_lar
     enum status reason = STATUS_too_large;
     if (size <= limit && size <= SIZE_MAX) {
         data = is_large ? large_new((size_t)size) : small_new((size_t)size);
+        if (data && size >= POPULATE_BYTES) {
+            populate(data, (size_t)size);
+        }
         reason = data ? read_some(fd, data, (size_t)size, ret_size) : STATUS_out_of_memory;
     }
     close(fd);

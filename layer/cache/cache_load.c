@@ -189,7 +189,11 @@ static bool cache_load_enter_driver(struct cache_load *load, bool is_worker)
     const bool entered = !is_worker || worker_enter_driver();
     if (entered) {
         atomic_store(&load->is_in_driver, true);
-        call_costs_begin(&load->writer->costs, SLOW_LOAD);
+        if (is_worker) {
+            call_costs_begin(&load->writer->costs, SLOW_LOAD);
+        } else {
+            call_costs_begin_early(&load->writer->costs, SLOW_LOAD);
+        }
     }
     return entered;
 }

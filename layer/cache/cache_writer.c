@@ -211,9 +211,17 @@ static void cache_writer_report_end(void *user)
     device_report_end(writer->report, "destroy");
 }
 
+/* Whether the end has to go to the disk, or to who asked for a line. */
+static bool cache_writer_has_end(struct cache_writer *writer)
+{
+    return atomic_load(&writer->costs.is_due) ||
+           (writer->store && store_has_loaded(writer->store)) ||
+           device_report_has_end(writer->report);
+}
+
 bool cache_writer_end(struct cache_writer *writer)
 {
-    return worker_do(cache_writer_report_end, NULL, writer);
+    return !cache_writer_has_end(writer) || worker_do(cache_writer_report_end, NULL, writer);
 }
 
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache)

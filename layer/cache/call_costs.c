@@ -173,14 +173,24 @@ void call_costs_keep_beside(struct call_costs *costs)
     }
 }
 
-void call_costs_begin(struct call_costs *costs, enum slow_call kind)
+static void call_costs_begin_at(struct call_costs *costs, enum slow_call kind,
+                                struct own_wait_timer timer)
 {
-    const struct own_wait_timer timer = own_wait_timer_start();
     pthread_mutex_lock(&costs->lock);
     costs->timer = timer;
     costs->kind = kind;
     costs->under_way = true;
     pthread_mutex_unlock(&costs->lock);
+}
+
+void call_costs_begin(struct call_costs *costs, enum slow_call kind)
+{
+    call_costs_begin_at(costs, kind, own_wait_timer_start());
+}
+
+void call_costs_begin_early(struct call_costs *costs, enum slow_call kind)
+{
+    call_costs_begin_at(costs, kind, own_wait_timer_start_early());
 }
 
 void call_costs_end(struct call_costs *costs, enum slow_call kind)

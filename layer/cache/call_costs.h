@@ -58,6 +58,9 @@ bool call_costs_allow_at_end(struct call_costs *costs, enum slow_call kind, uint
 /* Brackets a call, or several that belong together. If it took long, or no longer does, that is to
  * be kept. */
 void call_costs_begin(struct call_costs *costs, enum slow_call kind);
+
+/* The same by a thread of the program's that somebody waits for: own_wait_timer_start_early. */
+void call_costs_begin_early(struct call_costs *costs, enum slow_call kind);
 void call_costs_end(struct call_costs *costs, enum slow_call kind);
 
 /* The same of the call that is under way, should it have taken long already: whoever waits for it

@@ -3,6 +3,8 @@
  * which command, and the commands that link the chain. */
 #include "layer/commands/commands.h"
 
+#include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <vulkan/vk_layer.h>
@@ -93,18 +95,46 @@ static const struct command chain_commands_list[] = {
 
 static const struct command_family chain_commands = COMMAND_FAMILY(chain_commands_list);
 
-/* The loader asks for each command that it knows, some seven hundred at each start. */
-static const struct command *command_find(const char *name)
+#define LONGEST_NAME  63
+#define MOST_COMMANDS 64
+
+/* All commands, by the length of their names. */
+static struct {
+    const struct command *commands[MOST_COMMANDS];
+    uint8_t first[LONGEST_NAME + 2]; /* of those of this length; they end where the next begin */
+} command_index;
+
+static void command_make_index(void)
 {
     static const struct command_family *const families[] = {&chain_commands, &pipeline_commands,
                                                             &object_commands, &name_commands};
-    const size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        for (size_t j = 0; j < families[i]->count; j++) {
-            const struct command *command = &families[i]->commands[j];
-            if (command->length == length && memcmp(command->name, name, length) == 0) {
-                return command;
+    size_t count = 0;
+    for (size_t length = 0; length <= LONGEST_NAME; length++) {
+        command_index.first[length] = (uint8_t)count;
+        for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+            for (size_t j = 0; j < families[i]->count; j++) {
+                if (families[i]->commands[j].length == length) {
+                    assert(count < MOST_COMMANDS);
+                    command_index.commands[count++] = &families[i]->commands[j];
+                }
             }
+        }
+    }
+    command_index.first[LONGEST_NAME + 1] = (uint8_t)count;
+}
+
+/* The loader asks for each command that it knows, some seven hundred at each start. */
+static const struct command *command_find(const char *name)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const size_t length = strlen(name);
+    pthread_once(&once, command_make_index);
+    if (length > LONGEST_NAME) {
+        return NULL;
+    }
+    for (size_t i = command_index.first[length]; i < command_index.first[length + 1]; i++) {
+        if (memcmp(command_index.commands[i]->name, name, length) == 0) {
+            return command_index.commands[i];
         }
     }
     return NULL;

@@ -95,11 +95,23 @@ static bool own_wait_is_runnable(pid_t thread)
 
 struct own_wait_timer own_wait_timer_start(void)
 {
-    const pid_t thread = (pid_t)syscall(SYS_gettid);
+    const struct own_wait_look look = own_wait_look_at((pid_t)syscall(SYS_gettid));
     return (struct own_wait_timer){
-        .thread = thread,
+        .thread = look.thread,
         .start_ns = clock_now_ns(),
-        .waited_ns = own_wait_look_at(thread).waited_ns,
+        .ran_ns = look.ran_ns,
+        .waited_ns = look.waited_ns,
+    };
+}
+
+struct own_wait_timer own_wait_timer_start_early(void)
+{
+    struct timespec ran;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+    return (struct own_wait_timer){
+        .thread = (pid_t)syscall(SYS_gettid),
+        .start_ns = clock_now_ns(),
+        .ran_ns = (uint64_t)ran.tv_sec * CLOCK_S + (uint64_t)ran.tv_nsec,
     };
 }
 
@@ -109,10 +121,12 @@ uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer)
     if (elapsed_ns < SHORT_NS) {
         return elapsed_ns;
     }
-    const uint64_t before_ns = timer->waited_ns;
-    const uint64_t now_ns = own_wait_look_at(timer->thread).waited_ns;
-    const uint64_t waited_ns = now_ns > before_ns ? now_ns - before_ns : 0;
-    return elapsed_ns > waited_ns ? elapsed_ns - waited_ns : 0;
+    const struct own_wait_look now = own_wait_look_at(timer->thread);
+    const uint64_t ran_ns = now.ran_ns > timer->ran_ns ? now.ran_ns - timer->ran_ns : 0;
+    const uint64_t waited_ns =
+        now.waited_ns > timer->waited_ns ? now.waited_ns - timer->waited_ns : 0;
+    const uint64_t idle_ns = elapsed_ns > ran_ns ? elapsed_ns - ran_ns : 0;
+    return elapsed_ns - (waited_ns < idle_ns ? waited_ns : idle_ns);
 }
 
 /* Waits: in slices, so that what a thread is seen doing at the end of one is what it did in it. */

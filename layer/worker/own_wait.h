@@ -19,11 +19,17 @@
 struct own_wait_timer {
     pid_t thread;
     uint64_t start_ns;
+    uint64_t ran_ns;    /* until then */
     uint64_t waited_ns; /* for a core, until then */
 };
 
 /* Of the thread that calls it; a few system calls. */
 struct own_wait_timer own_wait_timer_start(void);
+
+/* The same without reading anything, for what comes early in the life of its thread and hardly ever
+ * takes long: what it waited for a core before is taken for waits of the call, as far as it did not
+ * run in that time. */
+struct own_wait_timer own_wait_timer_start_early(void);
 
 /* Nanoseconds since then, exact from a millisecond on; from any thread of the process. */
 uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer);

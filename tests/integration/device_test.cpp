@@ -3,9 +3,29 @@
 #include "harness.hpp"
 #include "program.hpp"
 
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+
 namespace {
 
 class DeviceTest : public LayerTest {};
+
+// A thread of the layer's stays until the process ends.
+TEST_F(DeviceTest, OneWithoutPipelinesEndsWithoutAThread)
+{
+    const auto threads_after = [](unsigned pipelines) {
+        unsetenv("WARMPIPE_STATS"); // a line of statistics would be written at the end
+        {
+            Program program;
+            program.create_compute(0, pipelines);
+        }
+        const std::filesystem::directory_iterator tasks("/proc/self/task");
+        return std::distance(begin(tasks), end(tasks));
+    };
+    run([&] { EXPECT_EQ(threads_after(0), 1); }, {Layer::any});
+    run([&] { EXPECT_GE(threads_after(1), 2); }, {Layer::any});
+}
 
 TEST_F(DeviceTest, TwoSideBySideKeepTheirOwn)
 {

@@ -50,6 +50,22 @@ TEST(Large, LeavesMallocAsItWas)
 #endif
 }
 
+// The pages stay with the process: who allocates next finds them.
+TEST(Large, WhatIsNotLargeIsMallocs)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    const size_t size = 600 << 10;
+    const auto in_use = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+    const size_t before = in_use();
+    void *memory = large_new(size);
+    EXPECT_GE(in_use(), before + size);
+    large_free(memory);
+    EXPECT_LT(in_use(), before + size);
+#else
+    GTEST_SKIP() << "a sanitizer has a malloc of its own";
+#endif
+}
+
 TEST(Large, BytesGrowFromSmallToLarge)
 {
     struct bytes bytes = {};
