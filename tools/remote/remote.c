@@ -143,6 +143,9 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
 {
     /* A conflict has no details of its own: they would be an earlier answer's. */
     const char *detail = reason == STATUS_remote_conflict ? "" : remote->engine->detail;
+    if (reason == STATUS_remote_no_conditions && !detail[0]) {
+        detail = "give --single-writer if no other machine writes there";
+    }
     if (reason != remote->already_told) {
         output_message("%s: %s/%s: %s (%s)%s%s", remote->verb, remote->name, path,
                        status_text(reason), status_id(reason), detail[0] ? ": " : "", detail);

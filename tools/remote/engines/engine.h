@@ -86,6 +86,7 @@ struct engine_operations {
 /* What was moved. */
 struct engine_traffic {
     uint64_t requests;
+    uint64_t answers;  /* of a server, whatever they say */
     uint64_t received; /* bytes of values */
     uint64_t sent;
     uint64_t conflicts; /* tries to change a head in which another machine was first */
@@ -101,6 +102,7 @@ struct engine {
     unsigned lifetime_ms;  /* of what is swapped in, where the engine can remove it by itself
                               (Redis); 0: it stays */
     uint64_t deadline_ns;  /* clock_now_ns; 0: none. Operations end by then (remote_timeout) */
+    uint64_t silent_ns;    /* the same, until there is an answer */
     const sigset_t *stops; /* signals that are blocked: once one of them is pending, operations end
                               within ENGINE_STOP_MS; NULL: none */
     uint64_t stop_ns;      /* when that is; 0: none is pending. Of the engine's own */

@@ -187,6 +187,7 @@ static enum status redis_exchange(struct redis_client *client, struct engine *en
             return redis_broken(client, engine);
         }
         if (reply) {
+            engine->traffic.answers++;
             *ret_reply = reply;
             return STATUS_ok;
         }
