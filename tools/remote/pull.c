@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +146,18 @@ static void pull_read_bad(struct pull *blob)
     if (blob->quarantined.size > 0 && pull_was_put_away(blob)) {
         state_add_bad(state, blob->path, &blob->quarantined, PULL_LAYER_DEATHS);
     }
-    blob->is_barred = state_deaths(state, blob->path) >= PULL_DEATHS;
+    if (blob->session->remote.forget) {
+        state_forget_bad(state, blob->path, &blob->quarantined);
+        bytes_free(&blob->bad);
+        state_bad(state, blob->path, &blob->bad);
+    }
+    const uint64_t deaths = state_deaths(state, blob->path);
+    blob->is_barred = deaths >= PULL_DEATHS;
+    if (blob->is_barred) {
+        output_message("%s: '%s' has died here of pulled caches, %" PRIu64
+                       " times: none is taken for %s ('warmpipe pull --forget' does again)",
+                       blob->session->remote.verb, blob->app, deaths, blob->identity_hex);
+    }
 }
 
 /* The largest first: it becomes the file, and the next save merges the others into it. */

@@ -107,6 +107,7 @@ bool remote_open(const struct remote_options *options, struct remote *ret_remote
     *remote = (struct remote){.verb = options->verb,
                               .insecure = options->insecure,
                               .single_writer = options->single_writer,
+                              .forget = options->forget,
                               .replace = options->replace,
                               .min_serial = options->min_serial,
                               .max_age_s = options->max_age_s};

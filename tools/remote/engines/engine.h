@@ -106,6 +106,7 @@ struct engine {
     const sigset_t *stops; /* signals that are blocked: once one of them is pending, operations end
                               within ENGINE_STOP_MS; NULL: none */
     uint64_t stop_ns;      /* when that is; 0: none is pending. Of the engine's own */
+    bool is_unmade;        /* nothing was ever written there: the folder is not there yet */
     char detail[256];      /* of the last failure, for a message: "HTTP 503"; never a secret */
 };
 

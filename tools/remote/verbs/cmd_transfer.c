@@ -4,13 +4,20 @@
 #include "tools/remote/session.h"
 #include "tools/remote/verbs/transfer.h"
 
-enum { PULL_READER = OPTION_OWN, PULL_INSECURE = PULL_READER + READER_COUNT };
+enum {
+    PULL_READER = OPTION_OWN,
+    PULL_INSECURE = PULL_READER + READER_COUNT,
+    PULL_FORGET,
+    PULL_STATE
+};
 enum { PUSH_REPLACE = WRITER_END };
 
 static const struct option_spec pull_options[] = {
     COMMON_OPTIONS,
     READER_OPTIONS(PULL_READER),
     [PULL_INSECURE] = {"insecure", 0, NULL, "do not check who has signed"},
+    [PULL_FORGET] = {"forget", 0, NULL, "forget that pulled caches have killed programs here"},
+    [PULL_STATE] = {"state", 0, "DIR", "notes of what killed a program are here, as of 'run'"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -72,6 +79,8 @@ static int pull_main(const struct arguments *arguments)
     struct session session;
     struct output output;
     options.insecure = arguments->values[PULL_INSECURE];
+    options.forget = arguments->values[PULL_FORGET];
+    options.state = arguments->values[PULL_STATE];
     if (!transfer_add_reader(arguments, PULL_READER, &options) || session_is_read_only("pull") ||
         !session_open(&options, inventory_new_root("pull", arguments->values[OPTION_DIR]),
                       &session)) {
@@ -86,6 +95,9 @@ static int pull_main(const struct arguments *arguments)
     if (known) {
         session_find_devices(&session);
         session_pull(&session);
+    }
+    if (session.remote.engine->is_unmade && !session.remote.failed) {
+        output_message("pull: %s: is not there yet: the first push makes it", session.remote.name);
     }
     return transfer_end(&session, known);
 }
@@ -126,7 +138,8 @@ const struct verb verb_pull = {
         "crashed a driver is not taken. All programs, where the remote can list them.\n"
         "Of recipes it says how many each device can have, and what the others lack.\n"
         "A machine that has pulled before refuses heads older than those it has seen; a\n"
-        "new one can ask for --min-serial or --max-age.\n\n"
+        "new one can ask for --min-serial or --max-age. Where pulled caches have killed a\n"
+        "program twice, no more are taken for that device until --forget is given.\n\n"
         "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
         "had, 2 wrong usage.",
     .options = pull_options,
