@@ -93,6 +93,20 @@ TEST_F(Ends, WhoAsksForItDoesNotWaitForARemote)
     }
 }
 
+// The kernel may take long to end the process beside the program: who has done its work is not
+// waited for, and keeps nobody who reads what the tool says.
+TEST_F(Ends, TheEndOfWhoPullsIsNotWaitedFor)
+{
+    share();
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "a library before the sanitizer's";
+#endif
+    second.more["LD_PRELOAD"] = LATE_END;
+    EXPECT_TRUE(contains(
+        second.run(4, {"--remote", place->url, "--public-key", keys.open, "--remote-wait", "1h"}),
+        " 4 hits, 0 misses"));
+}
+
 // A remote that says nothing at all does not get the half minute of a push: neither one that a pull
 // of this run has found so, nor one that nobody has asked yet.
 TEST_F(Ends, APushToASilentRemoteIsShort)
