@@ -160,6 +160,26 @@ static void pull_read_bad(struct pull *blob)
     }
 }
 
+/* Of several that will be asked for. */
+static struct fetch *pull_fetch_ahead(struct pull *blob, const struct head *head)
+{
+    struct fetch_list list = {.count = 0};
+    const size_t blocked = blob->blocked;
+    if (head->part_count < 2) {
+        return NULL;
+    }
+    for (size_t i = 0; i < head->part_count && list.count < PULL_PARTS; i++) {
+        if (!state_has(&blob->taken, head->parts[i].payload)) {
+            pull_read_local(blob);
+        }
+        if (pull_is_wanted(blob, head, &head->parts[i])) {
+            object_list_add(&list, head, &head->parts[i]);
+        }
+    }
+    blob->blocked = blocked;
+    return fetch_begin(blob->session->remote.engine, &list);
+}
+
 /* The largest first: it becomes the file, and the next save merges the others into it. */
 static void pull_parts(struct pull *blob, struct head *head)
 {
@@ -171,6 +191,7 @@ static void pull_parts(struct pull *blob, struct head *head)
     blob->has_read = !blob->has_file;
     pull_read_bad(blob);
     qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
+    remote->ahead = pull_fetch_ahead(blob, head);
     for (size_t i = 0; i < head->part_count && blob->count < PULL_PARTS && !remote->gone; i++) {
         /* The list of what was taken may say enough. */
         if (!state_has(&blob->taken, head->parts[i].payload)) {
@@ -184,6 +205,8 @@ static void pull_parts(struct pull *blob, struct head *head)
             }
         }
     }
+    fetch_end(remote->ahead);
+    remote->ahead = NULL;
     if (blob->count > 0) {
         const struct program_counters counters = {.pulled = blob->count,
                                                   .pulled_bytes = blob->bytes,

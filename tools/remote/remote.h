@@ -37,6 +37,7 @@ struct remote {
     const char *verb;
     char name[URL_SIZE * 2]; /* the URL without secrets */
     struct engine *engine;
+    struct fetch *ahead; /* fetches objects that object_get will ask for; NULL: none */
     bool insecure;
     bool single_writer;
     bool forget;
