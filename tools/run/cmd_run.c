@@ -224,10 +224,9 @@ const struct verb verb_run = {
     .operands = "[--] PROGRAM [ARGUMENT...]",
     .description =
         "Runs PROGRAM under the layer; nothing needs to be installed. When one of its\n"
-        "Vulkan devices is destroyed, a summary line says what was hit and saved.\n"
-        "With --dir, one directory holds all that a container has to keep, the driver's\n"
-        "too, unless MESA_SHADER_CACHE_DIR or __GL_SHADER_DISK_CACHE_PATH is set. With\n"
-        "--remote, caches are pulled at the start and, with a secret key, pushed.\n\n"
+        "Vulkan devices is destroyed, a summary line says what was hit and saved. --dir\n"
+        "holds all that a container has to keep, the driver's too, unless variables of it\n"
+        "do. With --remote, caches are pulled at the start and, with a secret key, pushed.\n\n"
         "The exit status is PROGRAM's; 127 if it is not found, 126 if it cannot be run.",
     .options = options,
     .min_operands = 1,

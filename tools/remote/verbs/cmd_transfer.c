@@ -132,16 +132,13 @@ const struct verb verb_pull = {
     .operands = "",
     .description =
         "Takes from a remote the caches of this machine's devices, and of those for which\n"
-        "a program has found none here; recipes, where a device then has none. Signatures\n"
-        "are checked first: of the key in --public-key or WARMPIPE_REMOTE_KEY, else of\n"
-        "those in ~/.config/warmpipe/trusted/. What is damaged, of another device, or has\n"
-        "crashed a driver is not taken. All programs, where the remote can list them.\n"
-        "Of recipes it says how many each device can have, and what the others lack.\n"
-        "A machine that has pulled before refuses heads older than those it has seen; a\n"
-        "new one can ask for --min-serial or --max-age. Where pulled caches have killed a\n"
-        "program twice, no more are taken for that device until --forget is given.\n\n"
-        "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
-        "had, 2 wrong usage.",
+        "a program has found none here; recipes, where a device then has none. Only what\n"
+        "the key in --public-key or WARMPIPE_REMOTE_KEY has signed, else one of those in\n"
+        "~/.config/warmpipe/trusted/; nothing damaged, of another device, or that has\n"
+        "crashed a driver. All programs, where the remote can list them. Heads older than\n"
+        "those seen here are refused; a new machine has --min-serial and --max-age. Two\n"
+        "deaths of pulled caches bar those of a device, until --forget.\n\n"
+        "Exit status: 0 done or nothing to do, 1 refused or not to be had, 2 wrong usage.",
     .options = pull_options,
     .repeated = OPTION_APP,
     .min_operands = 0,
