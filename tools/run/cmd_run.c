@@ -225,8 +225,8 @@ const struct verb verb_run = {
     .description =
         "Runs PROGRAM under the layer; nothing needs to be installed. When one of its\n"
         "Vulkan devices is destroyed, a summary line says what was hit and saved. --dir\n"
-        "holds all that a container has to keep, the driver's too, unless variables of it\n"
-        "do. With --remote, caches are pulled at the start and, with a secret key, pushed.\n\n"
+        "holds all that a container has to keep, the driver's too, unless its variables\n"
+        "are set. With --remote, caches are pulled and, with a secret key, pushed.\n\n"
         "The exit status is PROGRAM's; 127 if it is not found, 126 if it cannot be run.",
     .options = options,
     .min_operands = 1,
