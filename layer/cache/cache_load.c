@@ -24,9 +24,11 @@
 /* How often a thread that waits for the load checks whether there is a messenger now. */
 #define LOAD_POLL_NS (10 * CLOCK_MS)
 
-/* Pauses between two looks for the answer: a remote nearby takes a few milliseconds. */
-#define PULL_FIRST_POLL_NS (CLOCK_MS / 4)
-#define PULL_LAST_POLL_NS  (8 * CLOCK_MS)
+/* Pauses between two looks for the answer: a remote nearby takes a few milliseconds, and little of
+ * what it has taken is waited in vain. */
+#define PULL_LEAST_POLL_NS  (CLOCK_MS / 4)
+#define PULL_MOST_POLL_NS   (8 * CLOCK_MS)
+#define PULL_POLLS_OF_TAKEN 16
 
 void cache_load_init(struct cache_load *load, struct cache_writer *writer,
                      struct worker_client *client)
@@ -125,20 +127,23 @@ static uint64_t cache_load_pull_wait_ms(const struct cache_setup *setup,
 static bool cache_load_wait_for_pull(int folder_fd, const char *identity, const char *token,
                                      uint64_t wait_ms)
 {
-    const uint64_t until_ns = clock_now_ns() + wait_ms * CLOCK_MS;
-    uint64_t poll_ns = PULL_FIRST_POLL_NS;
+    const uint64_t since_ns = clock_now_ns();
     while (asked_is_open(folder_fd, identity, token)) {
         if (!asked_is_served(folder_fd, token)) {
             asked_remove(folder_fd, identity, token);
             return false;
         }
-        if (clock_now_ns() >= until_ns) {
+        const uint64_t taken_ns = clock_now_ns() - since_ns;
+        if (taken_ns >= wait_ms * CLOCK_MS) {
             log_info("nothing was pulled within %llu ms", (unsigned long long)wait_ms);
             return false;
         }
-        const struct timespec pause = clock_timespec(poll_ns);
+        const uint64_t poll_ns = taken_ns / PULL_POLLS_OF_TAKEN;
+        const struct timespec pause =
+            clock_timespec(poll_ns < PULL_LEAST_POLL_NS  ? PULL_LEAST_POLL_NS
+                           : poll_ns < PULL_MOST_POLL_NS ? poll_ns
+                                                         : PULL_MOST_POLL_NS);
         nanosleep(&pause, NULL);
-        poll_ns = poll_ns * 2 < PULL_LAST_POLL_NS ? poll_ns * 2 : PULL_LAST_POLL_NS;
     }
     return true;
 }

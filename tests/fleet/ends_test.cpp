@@ -93,6 +93,48 @@ TEST_F(Ends, WhoAsksForItDoesNotWaitForARemote)
     }
 }
 
+// The kernel may take long to end the process beside the program: who has done its work is not
+// waited for, and keeps nobody who reads what the tool says.
+TEST_F(Ends, TheEndOfWhoPullsIsNotWaitedFor)
+{
+    share();
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "a library before the sanitizer's";
+#endif
+    second.more["LD_PRELOAD"] = LATE_END;
+    EXPECT_TRUE(contains(
+        second.run(4, {"--remote", place->url, "--public-key", keys.open, "--remote-wait", "1h"}),
+        " 4 hits, 0 misses"));
+}
+
+// A remote that says nothing at all does not get the half minute of a push: neither one that a pull
+// of this run has found so, nor one that nobody has asked yet.
+TEST_F(Ends, APushToASilentRemoteIsShort)
+{
+    first.run(2);
+    auto end = [&](const std::string &scheme, const std::string &program) {
+        int port;
+        const int silent = listen_somewhere(&port);
+        const auto start = std::chrono::steady_clock::now();
+        const ToolResult result =
+            first.tool({"run", "--quiet", "--dir", first.root, "--app", "demo", "--secret-key",
+                        keys.secret, "--remote", scheme + "://localhost:" + std::to_string(port),
+                        "--remote-wait", "200ms", "--", "/bin/sh", "-c", program + "; exit 3"});
+        EXPECT_EQ(result.exit_status, 3) << result.err;
+        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+        EXPECT_TRUE(contains(result.err, "(remote_timeout)")) << result.err;
+        EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(15)) << scheme;
+        close(silent);
+    };
+    std::thread asked([&] { end("http", std::string(PIPELINES_CLIENT) + " --compute 2"); });
+#ifdef WARMPIPE_HAVE_HIREDIS
+    std::thread other([&] { end("redis", ":"); });
+    other.join();
+#endif
+    end("http", ":");
+    asked.join();
+}
+
 // The program is asked to end first, and does: what follows is part of the same end.
 TEST_F(Ends, APushAfterTheEndThatWasAskedForIsAsShort)
 {

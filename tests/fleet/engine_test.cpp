@@ -87,6 +87,17 @@ TEST(Engine, AListingHasATimeOfItsOwn)
     EXPECT_EQ(fake.deadline_ns, deadline_ns);
 }
 
+// Until something answers there is less time, if that was set.
+TEST(Engine, AnAnswerGivesMoreTime)
+{
+    Fake fake(nullptr);
+    EXPECT_EQ(engine_time_left(&fake, UINT32_MAX), UINT32_MAX);
+    fake.silent_ns = clock_now_ns();
+    EXPECT_EQ(engine_time_left(&fake, UINT32_MAX), 0u);
+    fake.traffic.answers = 1;
+    EXPECT_EQ(engine_time_left(&fake, UINT32_MAX), UINT32_MAX);
+}
+
 // A signal that is blocked, and comes, leaves a few seconds; the deadline stays if it is sooner.
 TEST(Engine, ASignalLeavesAFewSeconds)
 {

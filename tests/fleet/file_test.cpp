@@ -92,6 +92,7 @@ class FileRemote : public testing::Test {
 
 TEST_F(FileRemote, WhatIsNotThereIsNothingToDo)
 {
+    std::filesystem::create_directories(place->data);
     const ToolResult result = pull(second);
     EXPECT_EQ(result.exit_status, 0) << result.err;
     EXPECT_EQ(result.err, "");

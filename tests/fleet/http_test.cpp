@@ -84,6 +84,16 @@ TEST_F(HttpRemote, AServerWithoutConditionsWantsASingleWriter)
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.out, "--single-writer")) << result.out;
 
+    // `run` says so as well, and takes the word for it.
+    const std::vector<std::string> writer = {"--remote", place->url, "--secret-key", keys.secret};
+    EXPECT_TRUE(contains(machine.run(4, writer), "give --single-writer"));
+    Machine other;
+    std::vector<std::string> single = writer;
+    single.push_back("--single-writer");
+    EXPECT_FALSE(contains(other.run(2, single), "(remote_no_conditions)"));
+    EXPECT_TRUE(std::filesystem::exists(place->data + "/v1/head/demo"));
+    std::filesystem::remove_all(place->data + "/v1");
+
     result = push(place->url, {"--single-writer"});
     EXPECT_EQ(result.exit_status, 0) << result.err;
     EXPECT_EQ(rows_of(result.out), Rows{"demo blob pushed"});

@@ -176,6 +176,15 @@ enum status object_keep(struct remote *remote, struct object *object)
     return reason == STATUS_no_file ? object_write(remote, object) : reason;
 }
 
+void object_list_add(struct fetch_list *list, const struct head *head, const struct head_part *part)
+{
+    char path[ENGINE_PATH_SIZE];
+    if (!head_frame(head, part)) {
+        object_path(part, path);
+        fetch_list_add(list, path, part->bytes);
+    }
+}
+
 enum status object_get(struct remote *remote, const struct head *head, const struct head_part *part,
                        const struct envelope *prefix, uint8_t **ret_data)
 {
@@ -186,7 +195,7 @@ enum status object_get(struct remote *remote, const struct head *head, const str
         return object_unpack(frame, (size_t)part->bytes, part, prefix, ret_data);
     }
     object_path(part, path);
-    enum status reason = remote->engine->operations->get(remote->engine, path, part->bytes, &value);
+    enum status reason = fetch_get(remote->ahead, remote->engine, path, part->bytes, &value);
     progress_add(1, "object");
     if (reason == STATUS_ok) {
         reason = object_unpack(value.data, value.size, part, prefix, ret_data);

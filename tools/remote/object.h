@@ -11,6 +11,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/status.h"
+#include "tools/remote/fetch.h"
 #include "tools/remote/local.h"
 #include "tools/remote/remote.h"
 
@@ -32,6 +33,10 @@ enum status object_put(struct remote *remote, struct object *object);
 
 /* Whether it is still there; writes it again if it is not. */
 enum status object_keep(struct remote *remote, struct object *object);
+
+/* Adds the object of a part to what is fetched, unless it stands in the head. */
+void object_list_add(struct fetch_list *list, const struct head *head,
+                     const struct head_part *part);
 
 /* Fetches and unpacks the object of a part, or takes it from the head. `prefix`: the driver data of
  * its base; NULL where it has none. *ret_data: part->unpacked bytes, freed by the caller. no_file,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +146,38 @@ static void pull_read_bad(struct pull *blob)
     if (blob->quarantined.size > 0 && pull_was_put_away(blob)) {
         state_add_bad(state, blob->path, &blob->quarantined, PULL_LAYER_DEATHS);
     }
-    blob->is_barred = state_deaths(state, blob->path) >= PULL_DEATHS;
+    if (blob->session->remote.forget) {
+        state_forget_bad(state, blob->path, &blob->quarantined);
+        bytes_free(&blob->bad);
+        state_bad(state, blob->path, &blob->bad);
+    }
+    const uint64_t deaths = state_deaths(state, blob->path);
+    blob->is_barred = deaths >= PULL_DEATHS;
+    if (blob->is_barred) {
+        output_message("%s: '%s' has died here of pulled caches, %" PRIu64
+                       " times: none is taken for %s ('warmpipe pull --forget' does again)",
+                       blob->session->remote.verb, blob->app, deaths, blob->identity_hex);
+    }
+}
+
+/* Of several that will be asked for. */
+static struct fetch *pull_fetch_ahead(struct pull *blob, const struct head *head)
+{
+    struct fetch_list list = {.count = 0};
+    const size_t blocked = blob->blocked;
+    if (head->part_count < 2) {
+        return NULL;
+    }
+    for (size_t i = 0; i < head->part_count && list.count < PULL_PARTS; i++) {
+        if (!state_has(&blob->taken, head->parts[i].payload)) {
+            pull_read_local(blob);
+        }
+        if (pull_is_wanted(blob, head, &head->parts[i])) {
+            object_list_add(&list, head, &head->parts[i]);
+        }
+    }
+    blob->blocked = blocked;
+    return fetch_begin(blob->session->remote.engine, &list);
 }
 
 /* The largest first: it becomes the file, and the next save merges the others into it. */
@@ -159,6 +191,7 @@ static void pull_parts(struct pull *blob, struct head *head)
     blob->has_read = !blob->has_file;
     pull_read_bad(blob);
     qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
+    remote->ahead = pull_fetch_ahead(blob, head);
     for (size_t i = 0; i < head->part_count && blob->count < PULL_PARTS && !remote->gone; i++) {
         /* The list of what was taken may say enough. */
         if (!state_has(&blob->taken, head->parts[i].payload)) {
@@ -172,6 +205,8 @@ static void pull_parts(struct pull *blob, struct head *head)
             }
         }
     }
+    fetch_end(remote->ahead);
+    remote->ahead = NULL;
     if (blob->count > 0) {
         const struct program_counters counters = {.pulled = blob->count,
                                                   .pulled_bytes = blob->bytes,

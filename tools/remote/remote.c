@@ -107,6 +107,7 @@ bool remote_open(const struct remote_options *options, struct remote *ret_remote
     *remote = (struct remote){.verb = options->verb,
                               .insecure = options->insecure,
                               .single_writer = options->single_writer,
+                              .forget = options->forget,
                               .replace = options->replace,
                               .min_serial = options->min_serial,
                               .max_age_s = options->max_age_s};
@@ -143,6 +144,9 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
 {
     /* A conflict has no details of its own: they would be an earlier answer's. */
     const char *detail = reason == STATUS_remote_conflict ? "" : remote->engine->detail;
+    if (reason == STATUS_remote_no_conditions && !detail[0]) {
+        detail = "give --single-writer if no other machine writes there";
+    }
     if (reason != remote->already_told) {
         output_message("%s: %s/%s: %s (%s)%s%s", remote->verb, remote->name, path,
                        status_text(reason), status_id(reason), detail[0] ? ": " : "", detail);

@@ -22,6 +22,7 @@ struct remote_options {
     const char *secret_key; /* file; NULL: nothing can be written */
     bool insecure;          /* heads are taken whoever has signed them */
     bool single_writer;     /* nobody else writes: conditions need not work */
+    bool forget;            /* what has killed a program of this machine is forgotten */
     bool replace;           /* heads that cannot be trusted are overwritten */
     const char *root;       /* of the caches; NULL: none */
     const char *state;      /* folder of what is remembered; NULL: state_open says which */
@@ -36,8 +37,10 @@ struct remote {
     const char *verb;
     char name[URL_SIZE * 2]; /* the URL without secrets */
     struct engine *engine;
+    struct fetch *ahead; /* fetches objects that object_get will ask for; NULL: none */
     bool insecure;
     bool single_writer;
+    bool forget;
     bool replace;
     bool conditions_known; /* they were tried, and work */
     struct minisign_keys keys;

@@ -256,6 +256,11 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
     enum status reason = recipe_judge_init(&recipes.judge) && recipes.segments && recipes.inputs
                              ? STATUS_ok
                              : STATUS_out_of_memory;
+    struct fetch_list list = {.count = 0};
+    for (size_t i = 0; i < head->part_count; i++) {
+        object_list_add(&list, head, &head->parts[i]);
+    }
+    remote->ahead = reason == STATUS_ok ? fetch_begin(remote->engine, &list) : NULL;
     uint64_t unpacked = 0; /* of all parts: more than a file of recipes may hold is nobody's */
     for (size_t i = 0; reason == STATUS_ok && i < head->part_count; i++) {
         unpacked += head->parts[i].unpacked;
@@ -267,6 +272,8 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
             recipes.count++;
         }
     }
+    fetch_end(remote->ahead);
+    remote->ahead = NULL;
     if (reason != STATUS_ok) {
         session_recipes_free(&recipes);
         return reason;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/state.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/files/file.h"
@@ -50,12 +52,14 @@ void state_open(const char *url, const char *root, const char *folder, struct st
     if (base && asprintf(&ret_state->folder, "%s/remote/%s", base, hex) < 0) {
         ret_state->folder = NULL;
     }
+    ret_state->root = root ? strdup(root) : NULL;
     free(base);
 }
 
 void state_free(struct state *state)
 {
     free(state->folder);
+    free(state->root);
     *state = (struct state){0};
 }
 
@@ -152,13 +156,49 @@ uint64_t state_deaths(const struct state *state, const char *path)
     return state_number(state, path, "deaths");
 }
 
-void state_taken(const struct state *state, const char *path, struct bytes *ret_names)
+/* A name like a payload's for the program's folder as it is now: one that was removed and made
+ * again has another. False: there is no folder. */
+static bool state_name_folder(const struct state *state, const char *path,
+                              char ret_name[OBJECT_NAME_SIZE])
 {
-    state_read(state, path, state->root_hex, ret_names);
+    char program[NAMES_APP_SIZE];
+    char identity_hex[DIGEST_HEX_SIZE];
+    char text[128];
+    char *folder = NULL;
+    struct statx status;
+    if (!state->root || !head_split_path(path, program, identity_hex) ||
+        asprintf(&folder, "%s/%s", state->root, program) < 0) {
+        return false;
+    }
+    const bool found = statx(AT_FDCWD, folder, 0, STATX_INO | STATX_BTIME, &status) == 0;
+    free(folder);
+    if (found) {
+        const bool has_time = status.stx_mask & STATX_BTIME;
+        const int size =
+            snprintf(text, sizeof text, "%" PRIu64 " %" PRId64 " %" PRIu32,
+                     (uint64_t)status.stx_ino, has_time ? (int64_t)status.stx_btime.tv_sec : 0,
+                     has_time ? status.stx_btime.tv_nsec : 0);
+        object_name(text, (size_t)size, ret_name);
+    }
+    return found;
 }
 
-void state_set_taken(const struct state *state, const char *path, const struct bytes *names)
+void state_taken(const struct state *state, const char *path, struct bytes *ret_names)
 {
+    char folder[OBJECT_NAME_SIZE];
+    state_read(state, path, state->root_hex, ret_names);
+    if (ret_names->size > 0 &&
+        (!state_name_folder(state, path, folder) || !state_has(ret_names, folder))) {
+        bytes_free(ret_names);
+    }
+}
+
+void state_set_taken(const struct state *state, const char *path, struct bytes *names)
+{
+    char folder[OBJECT_NAME_SIZE];
+    if (state_name_folder(state, path, folder)) {
+        state_add(names, folder);
+    }
     if (!names->failed) {
         state_write(state, path, state->root_hex, names->data, names->size);
     }
@@ -184,6 +224,26 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
     }
     bytes_free(&names);
     state_set_number(state, path, "deaths", state_deaths(state, path) + deaths);
+}
+
+void state_forget_bad(const struct state *state, const char *path, const struct bytes *but)
+{
+    struct bytes names;
+    struct bytes left = {0};
+    state_bad(state, path, &names);
+    for (size_t at = 0; at + OBJECT_NAME_SIZE <= names.size; at += OBJECT_NAME_SIZE) {
+        char payload[OBJECT_NAME_SIZE] = "";
+        memcpy(payload, names.data + at, OBJECT_NAME_SIZE - 1);
+        if (state_has(but, payload)) {
+            state_add(&left, payload);
+        }
+    }
+    if (names.size > 0 && !left.failed) {
+        state_write(state, path, "bad", left.data, left.size);
+        state_set_number(state, path, "deaths", 0);
+    }
+    bytes_free(&names);
+    bytes_free(&left);
 }
 
 bool state_has(const struct bytes *names, const char *name)

@@ -14,7 +14,8 @@
 
 struct state {
     char *folder;      /* NULL: nothing is remembered */
-    char root_hex[17]; /* names the root of the caches */
+    char *root;        /* of the caches; NULL: none */
+    char root_hex[17]; /* names it */
 };
 
 /* `url` as it was given; `folder` in place of $XDG_STATE_HOME/warmpipe, or NULL. Freed with
@@ -28,15 +29,18 @@ uint64_t state_serial(const struct state *state, const char *path);
 /* Remembers it if it is higher. */
 void state_see_serial(const struct state *state, const char *path, uint64_t serial);
 
-/* The payloads of this head that were taken into the root: names, a newline behind each. Freed with
- * bytes_free. */
+/* The payloads of this head that were taken into the root: names, a newline behind each. None where
+ * the program's folder is another one by now. Freed with bytes_free. */
 void state_taken(const struct state *state, const char *path, struct bytes *ret_names);
-void state_set_taken(const struct state *state, const char *path, const struct bytes *names);
+void state_set_taken(const struct state *state, const char *path, struct bytes *names);
 
 /* The payloads of this head that have killed a program of this machine, in the same form. */
 void state_bad(const struct state *state, const char *path, struct bytes *ret_names);
 void state_add_bad(const struct state *state, const char *path, const struct bytes *payloads,
                    unsigned deaths);
+
+/* Forgets how often, and all of them but those named. */
+void state_forget_bad(const struct state *state, const char *path, const struct bytes *but);
 
 /* How often a program of this machine died of what this head lists, all payloads together. */
 uint64_t state_deaths(const struct state *state, const char *path);

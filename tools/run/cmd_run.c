@@ -32,6 +32,7 @@ enum {
     OPTION_REMOTE,
     OPTION_PUBLIC_KEY,
     OPTION_SECRET_KEY,
+    OPTION_SINGLE_WRITER,
     OPTION_REMOTE_WAIT,
     OPTION_LEASE_WAIT,
     OPTION_STATE,
@@ -47,6 +48,7 @@ static const struct option_spec options[] = {
     [OPTION_REMOTE] = {"remote", 0, "URL", "pull from there (default WARMPIPE_REMOTE)"},
     [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust only this key"},
     [OPTION_SECRET_KEY] = {"secret-key", 0, "FILE", "push at the end, signed with this key"},
+    [OPTION_SINGLE_WRITER] = {"single-writer", 0, NULL, "no other machine writes there"},
     [OPTION_REMOTE_WAIT] = {"remote-wait", 0, "TIME", "longest wait for a pull (default 2s)"},
     [OPTION_LEASE_WAIT] = {"lease-wait", 0, "TIME", "let one machine compile for all (default 0s)"},
     [OPTION_STATE] = {"state", 0, "DIR", "keep notes here: what killed a program, heads seen"},
@@ -142,6 +144,7 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
                    .url = arguments->values[OPTION_REMOTE],
                    .public_key = arguments->values[OPTION_PUBLIC_KEY],
                    .secret_key = arguments->values[OPTION_SECRET_KEY],
+                   .single_writer = arguments->values[OPTION_SINGLE_WRITER],
                    .state = arguments->values[OPTION_STATE]},
         .app = app,
         .wait_ms = wait_ms,
@@ -221,10 +224,9 @@ const struct verb verb_run = {
     .operands = "[--] PROGRAM [ARGUMENT...]",
     .description =
         "Runs PROGRAM under the layer; nothing needs to be installed. When one of its\n"
-        "Vulkan devices is destroyed, a summary line says what was hit and saved.\n"
-        "With --dir, one directory holds all that a container has to keep, the driver's\n"
-        "too, unless MESA_SHADER_CACHE_DIR or __GL_SHADER_DISK_CACHE_PATH is set. With\n"
-        "--remote, caches are pulled at the start and, with a secret key, pushed.\n\n"
+        "Vulkan devices is destroyed, a summary line says what was hit and saved. --dir\n"
+        "holds all that a container has to keep, the driver's too, unless its variables\n"
+        "are set. With --remote, caches are pulled and, with a secret key, pushed.\n\n"
         "The exit status is PROGRAM's; 127 if it is not found, 126 if it cannot be run.",
     .options = options,
     .min_operands = 1,

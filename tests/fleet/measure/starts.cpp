@@ -13,7 +13,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <numeric>
+#include <set>
 
 #include <sys/resource.h>
 
@@ -33,6 +36,7 @@ class Starts {
                 more_[name] = value;
             }
         }
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
         is_real_ = more_.count("VK_DRIVER_FILES") + more_.count("VK_ICD_FILENAMES") > 0;
         more_["MESA_SHADER_CACHE_DISABLE"] = "true";
         more_["XDG_CACHE_HOME"] = drivers_.path; // what a driver keeps of itself
@@ -65,10 +69,32 @@ class Starts {
         return time.count();
     }
 
+    static std::set<pid_t> children()
+    {
+        std::ifstream list("/proc/thread-self/children");
+        return {std::istream_iterator<pid_t>(list), std::istream_iterator<pid_t>()};
+    }
+
+    // The process beside a program may end a little after the tool, and belongs to it all the same.
+    void await_orphans()
+    {
+        bool found = true;
+        while (found) {
+            found = false;
+            for (const pid_t child : children()) {
+                if (servers_.count(child) == 0) {
+                    found = true;
+                    waitpid(child, nullptr, 0);
+                }
+            }
+        }
+    }
+
     // Processor time of all that has been waited for, milliseconds: what a busy machine does not
     // change much.
-    static double used()
+    double used()
     {
+        await_orphans();
         struct rusage usage = {};
         getrusage(RUSAGE_CHILDREN, &usage);
         auto of = [](const timeval &time) {
@@ -95,6 +121,7 @@ class Starts {
     TemporaryFolder drivers_;
     Environment more_;
     bool is_real_ = false;
+    const std::set<pid_t> servers_ = children();
 };
 
 json Starts::measure()

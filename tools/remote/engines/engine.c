@@ -43,6 +43,9 @@ static unsigned engine_time_until(uint64_t end_ns, unsigned most)
 unsigned engine_time_left(struct engine *engine, unsigned most)
 {
     engine_look_for_stop(engine);
+    if (engine->traffic.answers == 0) {
+        most = engine_time_until(engine->silent_ns, most);
+    }
     return engine_time_until(engine->stop_ns, engine_time_until(engine->deadline_ns, most));
 }
 

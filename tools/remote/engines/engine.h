@@ -80,12 +80,16 @@ struct engine_operations {
     enum status (*remove)(struct engine *engine, const char *path);
     /* What is known of the server that matters here, as a text; NULL: nothing is looked at. */
     enum status (*check)(struct engine *engine, char *ret_text, size_t capacity);
+    /* A second engine of the same place, for another thread; its times are the caller's to set.
+     * NULL: out of memory; or no such function: one connection is as good. */
+    struct engine *(*another)(const struct engine *engine);
     void (*close)(struct engine *engine);
 };
 
 /* What was moved. */
 struct engine_traffic {
     uint64_t requests;
+    uint64_t answers;  /* of a server, whatever they say */
     uint64_t received; /* bytes of values */
     uint64_t sent;
     uint64_t conflicts; /* tries to change a head in which another machine was first */
@@ -101,9 +105,11 @@ struct engine {
     unsigned lifetime_ms;  /* of what is swapped in, where the engine can remove it by itself
                               (Redis); 0: it stays */
     uint64_t deadline_ns;  /* clock_now_ns; 0: none. Operations end by then (remote_timeout) */
+    uint64_t silent_ns;    /* the same, until there is an answer */
     const sigset_t *stops; /* signals that are blocked: once one of them is pending, operations end
                               within ENGINE_STOP_MS; NULL: none */
     uint64_t stop_ns;      /* when that is; 0: none is pending. Of the engine's own */
+    bool is_unmade;        /* nothing was ever written there: the folder is not there yet */
     char detail[256];      /* of the last failure, for a message: "HTTP 503"; never a secret */
 };
 

@@ -55,6 +55,21 @@ static enum status engine_file_fail(struct engine *engine, int error)
     }
 }
 
+/* Why a value is not there: the first push makes the remote's own folder, but none above it. */
+static enum status engine_file_miss(struct engine *engine)
+{
+    const struct engine_file *file = (const struct engine_file *)engine;
+    char above[URL_SIZE];
+    engine->is_unmade = access(file->root, F_OK) != 0;
+    if (!engine->is_unmade) {
+        return STATUS_no_file;
+    }
+    snprintf(above, sizeof above, "%.*s", (int)(strrchr(file->root, '/') - file->root), file->root);
+    return above[0] && access(above, F_OK) != 0
+               ? engine_fail(engine, STATUS_remote_unreachable, "there is no folder %s", above)
+               : STATUS_no_file;
+}
+
 static enum status engine_file_get(struct engine *engine, const char *path, uint64_t limit,
                                    struct engine_value *ret_value)
 {
@@ -63,7 +78,9 @@ static enum status engine_file_get(struct engine *engine, const char *path, uint
     engine_file_path(engine, path, full);
     engine->traffic.requests++;
     if (limit == 0) {
-        return access(full, R_OK) == 0 ? STATUS_ok : engine_file_fail(engine, errno);
+        const enum status found =
+            access(full, R_OK) == 0 ? STATUS_ok : engine_file_fail(engine, errno);
+        return found == STATUS_no_file ? engine_file_miss(engine) : found;
     }
     const enum status reason = file_read_any(full, limit, &value.data, &value.size);
     if (reason == STATUS_too_large) {
@@ -73,7 +90,7 @@ static enum status engine_file_get(struct engine *engine, const char *path, uint
         return engine_fail(engine, STATUS_remote_forbidden, "permission denied");
     }
     if (reason != STATUS_ok) {
-        return reason;
+        return reason == STATUS_no_file ? engine_file_miss(engine) : reason;
     }
     struct stat status;
     const time_t now = time(NULL);
@@ -253,7 +270,9 @@ static enum status engine_file_list(struct engine *engine, const char *prefix, e
     snprintf(folder, sizeof folder, "%.*s", (int)strlen(prefix) - 1, prefix);
     engine->traffic.requests++;
     engine_file_visit(engine, folder, 2, visit, user, &reason);
-    return reason;
+    return reason == STATUS_ok && engine_file_miss(engine) != STATUS_no_file
+               ? STATUS_remote_unreachable
+               : reason;
 }
 
 static enum status engine_file_remove(struct engine *engine, const char *path)

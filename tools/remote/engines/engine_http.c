@@ -264,6 +264,22 @@ static enum status engine_http_remove(struct engine *engine, const char *path)
     return http_remove(((struct engine_http *)engine)->client, engine, &request);
 }
 
+static struct engine *engine_http_another(const struct engine *engine)
+{
+    struct engine_http *other = malloc(sizeof *other);
+    if (!other) {
+        return NULL;
+    }
+    *other = *(const struct engine_http *)engine;
+    other->engine = (struct engine){.operations = engine->operations};
+    other->client = http_client_new();
+    if (!other->client) {
+        free(other);
+        return NULL;
+    }
+    return &other->engine;
+}
+
 static void engine_http_close(struct engine *engine)
 {
     struct engine_http *http = (struct engine_http *)engine;
@@ -279,6 +295,7 @@ struct engine *engine_http_open(const struct url *url)
         .swap = engine_http_swap,
         .list = engine_http_list,
         .remove = engine_http_remove,
+        .another = engine_http_another,
         .close = engine_http_close,
     };
     struct engine_http *http = calloc(1, sizeof *http);

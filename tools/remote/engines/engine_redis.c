@@ -245,6 +245,22 @@ static enum status engine_redis_check(struct engine *engine, char *ret_text, siz
     return reason;
 }
 
+static struct engine *engine_redis_another(const struct engine *engine)
+{
+    const struct engine_redis *redis = (const struct engine_redis *)engine;
+    struct engine_redis *other = calloc(1, sizeof *other);
+    if (!other) {
+        return NULL;
+    }
+    other->engine.operations = engine->operations;
+    other->client = redis_client_another(redis->client);
+    if (!other->client) {
+        free(other);
+        return NULL;
+    }
+    return &other->engine;
+}
+
 static void engine_redis_close(struct engine *engine)
 {
     redis_client_free(((struct engine_redis *)engine)->client);
@@ -260,6 +276,7 @@ struct engine *engine_redis_open(const struct url *url)
         .list = engine_redis_list,
         .remove = engine_redis_remove,
         .check = engine_redis_check,
+        .another = engine_redis_another,
         .close = engine_redis_close,
     };
     struct engine_redis *redis = calloc(1, sizeof *redis);

@@ -223,6 +223,22 @@ static void s3_set_base(struct engine_s3 *s3, const struct url *url)
     }
 }
 
+static struct engine *engine_s3_another(const struct engine *engine)
+{
+    struct engine_s3 *other = malloc(sizeof *other);
+    if (!other) {
+        return NULL;
+    }
+    *other = *(const struct engine_s3 *)engine;
+    other->engine = (struct engine){.operations = engine->operations};
+    other->client = http_client_new();
+    if (!other->client) {
+        free(other);
+        return NULL;
+    }
+    return &other->engine;
+}
+
 static void engine_s3_close(struct engine *engine)
 {
     struct engine_s3 *s3 = (struct engine_s3 *)engine;
@@ -239,6 +255,7 @@ struct engine *engine_s3_open(const struct url *url)
         .swap = engine_s3_swap,
         .list = engine_s3_list,
         .remove = engine_s3_remove,
+        .another = engine_s3_another,
         .close = engine_s3_close,
     };
     struct engine_s3 *s3 = calloc(1, sizeof *s3);

@@ -277,6 +277,7 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
     curl.easy_getinfo(client->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
     curl.easy_getinfo(client->handle, CURLINFO_RETRY_AFTER, ret_retry_after);
     curl.easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
+    engine->traffic.answers += ret_answer->status > 0;
     ret_answer->is_html = type && strncasecmp(type, "text/html", 9) == 0;
     const bool success = ret_answer->status >= 200 && ret_answer->status < 300;
     if (transfer.is_too_large && !success) {

@@ -85,6 +85,16 @@ struct redis_client *redis_client_new(const struct url *url)
     return client;
 }
 
+struct redis_client *redis_client_another(const struct redis_client *client)
+{
+    struct redis_client *other = redis_client_new(&client->url);
+    if (other) {
+        memcpy(other->host, client->host, sizeof other->host);
+        other->port = client->port;
+    }
+    return other;
+}
+
 void redis_client_free(struct redis_client *client)
 {
     redis_disconnect(client);
@@ -187,6 +197,7 @@ static enum status redis_exchange(struct redis_client *client, struct engine *en
             return redis_broken(client, engine);
         }
         if (reply) {
+            engine->traffic.answers++;
             *ret_reply = reply;
             return STATUS_ok;
         }

@@ -20,6 +20,9 @@ struct redis_client;
 struct redis_client *redis_client_new(const struct url *url);
 void redis_client_free(struct redis_client *client);
 
+/* Another connection to where this one's keys were found. NULL: out of memory. */
+struct redis_client *redis_client_another(const struct redis_client *client);
+
 /* The words of a command, borrowed. */
 struct redis_words {
     int count;

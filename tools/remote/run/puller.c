@@ -64,6 +64,21 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
     return true;
 }
 
+/* The kernel takes up to 20 ms to close what watches a folder: the parent waits for this rather
+ * than for the end, and who reads what we say until the last of us has closed it does not wait
+ * either.
+ */
+static void puller_be_done(struct puller_state *state, pid_t parent)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        close(fd);
+    }
+    atomic_store(&state->is_done, true);
+    if (getppid() == parent) {
+        kill(parent, SIGCHLD);
+    }
+}
+
 static void puller_tell_program(const struct puller_work *work)
 {
     const struct run_remote *run = work->run;
@@ -93,6 +108,7 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller)
         if (getppid() == parent) {
             signal(SIGPIPE, SIG_IGN);
             puller_serve(&work, &served, ends[0]);
+            puller_be_done(work.state, parent);
         }
         _exit(0);
     }
@@ -126,16 +142,17 @@ void puller_forget(const struct puller *puller, bool is_left)
     }
 }
 
-/* Whether the child has ended by then, or soon after one of the signals, which are blocked, as
+/* Whether the child is done by then, or soon after one of the signals, which are blocked, as
  * SIGCHLD is. */
-static bool puller_has_ended(pid_t child, uint64_t until_ns, const sigset_t *stops,
-                             uint64_t *ret_stopped_ns)
+static bool puller_is_done(const struct puller *puller, uint64_t until_ns, const sigset_t *stops,
+                           uint64_t *ret_stopped_ns)
 {
     sigset_t awaited = *stops;
     sigaddset(&awaited, SIGCHLD);
     for (;;) {
-        const pid_t found = waitpid(child, NULL, WNOHANG);
-        if (found == child || (found < 0 && errno != EINTR)) {
+        const pid_t found = waitpid(puller->process, NULL, WNOHANG);
+        if (found == puller->process || (found < 0 && errno != EINTR) ||
+            atomic_load(&puller->state->is_done)) {
             return true;
         }
         const uint64_t now = clock_now_ns();
@@ -161,7 +178,7 @@ bool puller_end(struct puller *puller, const sigset_t *stops, bool is_stopped,
     const uint64_t end_ns = is_stopped || atomic_load(&puller->state->is_late)
                                 ? PULLER_END_MS * CLOCK_MS
                                 : puller->end_ns;
-    if (!puller_has_ended(puller->process, clock_now_ns() + end_ns, stops, ret_stopped_ns)) {
+    if (!puller_is_done(puller, clock_now_ns() + end_ns, stops, ret_stopped_ns)) {
         kill(puller->process, SIGKILL);
         waitpid(puller->process, NULL, 0);
         if (atomic_load(&puller->state->is_asking) && !atomic_load(&puller->state->is_told)) {

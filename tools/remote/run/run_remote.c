@@ -18,9 +18,12 @@
 #include "tools/remote/run/death.h"
 #include "tools/remote/run/puller.h"
 
-/* Longest push at the end; where somebody has ended the program, the least, and how long before its
- * end that may have been, milliseconds. */
+/* Longest push at the end, and wait for its first answer: of a remote that has failed a pull of
+ * this run, and of another; where somebody has ended the program, the least, and how long before
+ * its end that may have been, milliseconds. */
 #define RUN_PUSH_MS        30000
+#define RUN_GONE_MS        2000
+#define RUN_SILENT_MS      5000
 #define RUN_LEAST_PUSH_MS  2000
 #define RUN_STOPPED_AGO_MS 10000
 
@@ -157,6 +160,8 @@ static void run_end_here(const struct run_remote *run, const struct run_end *end
     struct engine *engine = session.remote.engine;
     engine->stops = stops;
     engine->deadline_ns = run_push_deadline_ns(end->stopped_ns);
+    engine->silent_ns =
+        clock_now_ns() + (already_told == STATUS_ok ? RUN_SILENT_MS : RUN_GONE_MS) * CLOCK_MS;
     if (end->status != 0) {
         death_judge(&session, run->app, end->since, run_has_crashed(end->status));
     }
@@ -168,7 +173,7 @@ static void run_end_here(const struct run_remote *run, const struct run_end *end
             session.remote.gone = false;
             engine->stops = NULL;
             engine->stop_ns = 0;
-            engine->deadline_ns = clock_now_ns() + LEASE_LAST_MS * CLOCK_MS;
+            engine->silent_ns = engine->deadline_ns = clock_now_ns() + LEASE_LAST_MS * CLOCK_MS;
         }
         lease_give_back(&session.remote, run->leases, NULL);
     }

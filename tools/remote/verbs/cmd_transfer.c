@@ -4,13 +4,20 @@
 #include "tools/remote/session.h"
 #include "tools/remote/verbs/transfer.h"
 
-enum { PULL_READER = OPTION_OWN, PULL_INSECURE = PULL_READER + READER_COUNT };
+enum {
+    PULL_READER = OPTION_OWN,
+    PULL_INSECURE = PULL_READER + READER_COUNT,
+    PULL_FORGET,
+    PULL_STATE
+};
 enum { PUSH_REPLACE = WRITER_END };
 
 static const struct option_spec pull_options[] = {
     COMMON_OPTIONS,
     READER_OPTIONS(PULL_READER),
     [PULL_INSECURE] = {"insecure", 0, NULL, "do not check who has signed"},
+    [PULL_FORGET] = {"forget", 0, NULL, "forget that pulled caches have killed programs here"},
+    [PULL_STATE] = {"state", 0, "DIR", "notes of what killed a program are here, as of 'run'"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -72,6 +79,8 @@ static int pull_main(const struct arguments *arguments)
     struct session session;
     struct output output;
     options.insecure = arguments->values[PULL_INSECURE];
+    options.forget = arguments->values[PULL_FORGET];
+    options.state = arguments->values[PULL_STATE];
     if (!transfer_add_reader(arguments, PULL_READER, &options) || session_is_read_only("pull") ||
         !session_open(&options, inventory_new_root("pull", arguments->values[OPTION_DIR]),
                       &session)) {
@@ -86,6 +95,9 @@ static int pull_main(const struct arguments *arguments)
     if (known) {
         session_find_devices(&session);
         session_pull(&session);
+    }
+    if (session.remote.engine->is_unmade && !session.remote.failed) {
+        output_message("pull: %s: is not there yet: the first push makes it", session.remote.name);
     }
     return transfer_end(&session, known);
 }
@@ -120,15 +132,13 @@ const struct verb verb_pull = {
     .operands = "",
     .description =
         "Takes from a remote the caches of this machine's devices, and of those for which\n"
-        "a program has found none here; recipes, where a device then has none. Signatures\n"
-        "are checked first: of the key in --public-key or WARMPIPE_REMOTE_KEY, else of\n"
-        "those in ~/.config/warmpipe/trusted/. What is damaged, of another device, or has\n"
-        "crashed a driver is not taken. All programs, where the remote can list them.\n"
-        "Of recipes it says how many each device can have, and what the others lack.\n"
-        "A machine that has pulled before refuses heads older than those it has seen; a\n"
-        "new one can ask for --min-serial or --max-age.\n\n"
-        "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
-        "had, 2 wrong usage.",
+        "a program has found none here; recipes, where a device then has none. Only what\n"
+        "the key in --public-key or WARMPIPE_REMOTE_KEY has signed, else one of those in\n"
+        "~/.config/warmpipe/trusted/; nothing damaged, of another device, or that has\n"
+        "crashed a driver. All programs, where the remote can list them. Heads older than\n"
+        "those seen here are refused; a new machine has --min-serial and --max-age. Two\n"
+        "deaths of pulled caches bar those of a device, until --forget.\n\n"
+        "Exit status: 0 done or nothing to do, 1 refused or not to be had, 2 wrong usage.",
     .options = pull_options,
     .repeated = OPTION_APP,
     .min_operands = 0,

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a machine remembers of a remote, and when that is over.
+#include "fleet.h"
+
+namespace {
+
+class Notes : public testing::Test {
+  protected:
+    Keys keys;
+    Machine first;
+    Machine second;
+    std::unique_ptr<Place> place = file_place();
+
+    ToolResult pull(std::vector<std::string> more = {})
+    {
+        std::vector<std::string> words = {"pull",  "--json",   "--remote",     place->url,
+                                          "--app", "demo",     "--public-key", keys.open,
+                                          "--dir", second.root};
+        words.insert(words.end(), more.begin(), more.end());
+        return second.tool(words);
+    }
+
+    void share(int pipelines)
+    {
+        first.run(pipelines, {"--remote", place->url, "--secret-key", keys.secret});
+    }
+
+    // A cache of the remote kills the program in its driver.
+    void die()
+    {
+        second.more["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+        const ToolResult result =
+            second.tool({"run", "--quiet", "--remote-wait", "20s", "--dir", second.root, "--app",
+                         "demo", "--remote", place->url, "--public-key", keys.open, "--",
+                         PIPELINES_CLIENT, "--graphics", "0", "--compute", "4"});
+        second.more.erase("WPTEST_ICD_CACHE_CREATE");
+        EXPECT_TRUE(contains(result.err, "(quarantined)")) << result.err;
+    }
+};
+
+// Two deaths bar all caches of that device: that is said each time, and can be taken back.
+TEST_F(Notes, DeathsAreToldAndForgotten)
+{
+    share(4);
+    die();
+    share(6);
+    die();
+    share(8);
+    ToolResult result = pull();
+    EXPECT_EQ(rows_of(result.out).at(0), "demo blob blocked");
+    EXPECT_TRUE(contains(result.err, "'demo' has died here of pulled caches, 2 times"))
+        << result.err;
+    EXPECT_TRUE(contains(second.run(2, {"--remote", place->url, "--public-key", keys.open}),
+                         "pull --forget"));
+    result = pull({"--forget"});
+    EXPECT_FALSE(contains(result.err, "died")) << result.err;
+    EXPECT_EQ(rows_of(result.out).at(0), "demo blob pulled") << result.out;
+    EXPECT_FALSE(contains(pull().err, "died"));
+}
+
+// What was pulled and then cleared is not in a file that is compiled anew: a push drops nothing of
+// others for its sake.
+TEST_F(Notes, AFolderThatWasClearedHoldsNothing)
+{
+    share(4);
+    ASSERT_EQ(rows_of(pull().out).at(0), "demo blob pulled");
+    ASSERT_EQ(second.tool({"clear", "--yes", "--dir", second.root}).exit_status, 0);
+    ASSERT_EQ(second
+                  .tool({"run", "--dir", second.root, "--app", "demo", "--", PIPELINES_CLIENT,
+                         "--graphics", "9", "--compute", "0"})
+                  .exit_status,
+              0);
+    const ToolResult pushed = second.tool({"push", "--remote", place->url, "--secret-key",
+                                           keys.secret, "--dir", second.root, "--app", "demo"});
+    ASSERT_EQ(pushed.exit_status, 0) << pushed.err;
+    const ToolResult shown = second.tool({"remote", "show", "--json", "--remote", place->url,
+                                          "--public-key", keys.open, "--app", "demo"});
+    const json answer = json::parse(shown.out);
+    size_t blobs = 0;
+    for (const json &head : answer["heads"]) {
+        blobs += head["kind"] == "blob" ? head["objects"].size() : 0;
+    }
+    EXPECT_EQ(blobs, 2u) << shown.out;
+}
+
+// A folder that the first push will make is no failure, but said; one below nothing is.
+TEST_F(Notes, AFolderThatIsNotThereIsTold)
+{
+    place->url = "file://" + first.folder.path + "/share";
+    ToolResult result = pull();
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_TRUE(contains(result.err, "/share: is not there yet")) << result.err;
+    share(2);
+    EXPECT_EQ(pull().err, "");
+    place->url = "file://" + first.folder.path + "/typo/share";
+    result = pull();
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_unreachable): there is no folder")) << result.err;
+    result = second.tool(
+        {"pull", "--remote", place->url, "--public-key", keys.open, "--dir", second.root});
+    EXPECT_EQ(result.exit_status, 1) << result.err;
+}
+
+} // namespace
