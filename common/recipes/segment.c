@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
-#include "common/recipes/segment_file.h"
 
 /* Largest segment: 32-bit programs are short of address space. */
 #define MAX_SIZE (sizeof(void *) > 4 ? (uint64_t)4 << 30 : (uint64_t)256 << 20)

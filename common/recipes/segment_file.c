@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/recipes/segment_file.h"
+#include "common/recipes/segment.h"
 
 #include <stdlib.h>
 #include <string.h>
