@@ -9,12 +9,10 @@
 #ifndef WARMPIPE_RECIPES_SEGMENT_H
 #define WARMPIPE_RECIPES_SEGMENT_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/files/file_owned.h"
 #include "common/recipes/format.h"
 
 struct segment_file;
@@ -99,28 +97,5 @@ void recipe_segment_add_uses(const struct recipe_segment *segment, struct recipe
 /* How many damaged stretches and records were found: when it was opened, and since then among the
  * records that were asked for. Each counts once. */
 uint64_t recipe_segment_damaged(const struct recipe_segment *segment);
-
-/* The file of a segment that is read record by record: ranges of it, whether its descriptor is open
- * or not. Thread-safe, but for new and free. */
-
-struct segment_file {
-    struct file_kept kept; /* fd -1: opened by its name for each read */
-    uint64_t size;         /* what was committed when the segment was opened */
-    int folder_fd;         /* borrowed */
-    atomic_bool failed;    /* a read within the size has failed */
-    char name[];
-};
-
-/* Takes fd over, also on failure; folder_fd is borrowed. NULL: out of memory. */
-struct segment_file *segment_file_new(int fd, uint64_t size, int folder_fd, const char *name);
-
-/* NULL is a no-op. */
-void segment_file_free(struct segment_file *file);
-
-/* Reads a range. False: it lies outside, or cannot be read. */
-bool segment_file_read(struct segment_file *file, uint64_t offset, void *data, uint64_t size);
-
-/* The same into new memory. NULL: also out of memory. */
-uint8_t *segment_file_read_new(struct segment_file *file, uint64_t offset, uint64_t size);
 
 #endif
