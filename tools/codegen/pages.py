@@ -5,12 +5,11 @@ options is what `warmpipe --help` and `warmpipe VERB --help` say, and those page
 parser's own tables; settings come from settings.def. So nothing is told twice."""
 
 import argparse
+import ast
 import os
 import re
 import subprocess
 import sys
-
-from settings import read_settings
 
 
 class Option:
@@ -46,6 +45,16 @@ def read_verbs(tool):
     for line in verbs.splitlines():
         name, summary = line.split(None, 1)
         yield Verb(name, summary, help_of(tool, name))
+
+
+def read_settings(path):
+    """(id, kind, from, variable, values, default, meaning) of each setting in settings.def."""
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
+    string = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
+    pattern = rf"SETTING\((\w+),\s*(\w+),\s*(\w+),\s*{string},\s*{string},\s*{string},\s*{string}\)"
+    for name, kind, source, *strings in re.findall(pattern, text):
+        yield (name, kind, source, *(ast.literal_eval(f"({part})") for part in strings))
 
 
 def read_examples(path):
@@ -129,6 +138,8 @@ def main_page(verbs, settings, version, examples):
     page += ".SH VERBS\nEach has a page of its own, \\fBwarmpipe\\-\\fIVERB\\fR(1).\n"
     page += "".join(tagged(f"\\fB{verb.name}\\fR", verb.summary) for verb in verbs)
     page += (".SH OPTIONS\n" + tagged("\\fB\\-h\\fR, \\fB\\-\\-help\\fR", "show the verbs")
+             + tagged("\\fB\\-v\\fR, \\fB\\-\\-verbose\\fR",
+                      "of a verb: more detail, where it has more to show")
              + tagged("\\fB\\-V\\fR, \\fB\\-\\-version\\fR", "show the version"))
     page += ".SH EXIT STATUS\n0: clean. 1: a finding. 2: wrong usage, or input and output failed.\n"
     page += ".SH ENVIRONMENT\nSettings of the layer. None is needed.\n"
