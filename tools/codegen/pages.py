@@ -5,11 +5,12 @@ options is what `warmpipe --help` and `warmpipe VERB --help` say, and those page
 parser's own tables; settings come from settings.def. So nothing is told twice."""
 
 import argparse
-import ast
 import os
 import re
 import subprocess
 import sys
+
+from settings import read_settings
 
 
 class Option:
@@ -45,16 +46,6 @@ def read_verbs(tool):
     for line in verbs.splitlines():
         name, summary = line.split(None, 1)
         yield Verb(name, summary, help_of(tool, name))
-
-
-def read_settings(path):
-    """(id, kind, from, variable, values, default, meaning) of each setting in settings.def."""
-    with open(path, encoding="utf-8") as file:
-        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
-    string = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
-    pattern = rf"SETTING\((\w+),\s*(\w+),\s*(\w+),\s*{string},\s*{string},\s*{string},\s*{string}\)"
-    for name, kind, source, *strings in re.findall(pattern, text):
-        yield (name, kind, source, *(ast.literal_eval(f"({part})") for part in strings))
 
 
 def read_examples(path):
