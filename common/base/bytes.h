@@ -71,21 +71,4 @@ uint8_t bytes_get_u8(struct bytes_reader *reader);
 uint32_t bytes_get_u32(struct bytes_reader *reader);
 uint64_t bytes_get_u64(struct bytes_reader *reader);
 
-/* Memory for what may be large and does not stay: whole files, the driver's data, buffers that
- * grow.
- *
- * From LARGE_BYTES on it is mapped, and given back to the system when it is freed. malloc would map
- * it too, but each mapped block that it frees raises the size up to which it maps no more, and with
- * that the memory that every heap of the process keeps: after one of 16 MiB, 32 MiB of each.
- *
- * Thread-safe, as malloc is. */
-
-#define LARGE_BYTES ((size_t)128 << 10)
-
-/* At an address that is a multiple of 64. NULL: memory is out. */
-void *large_new(size_t size);
-
-/* NULL is a no-op. */
-void large_free(void *memory);
-
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/bytes.h"
+#include "common/base/large.h"
 #include "common/blobs/store_state.h"
 #include "common/files/file.h"
 

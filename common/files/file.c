@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/bytes.h"
+#include "common/base/large.h"
 #include "common/base/io.h"
 
 /* O_NONBLOCK: opening a fifo must not wait for its other end. */
@@ -252,7 +252,7 @@ static void *small_new(size_t size)
                : NULL;
 }
 
-/* Reads a whole file of `size` bytes and closes it. is_large: into memory of large_new. */
+/* Reads a whole file of `size` bytes and closes it. is_large: into memory of large.h. */
 static enum status read_whole(int fd, uint64_t size, uint64_t limit, bool is_large,
                               uint8_t **ret_data, size_t *ret_size)
 {

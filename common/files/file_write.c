@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/bytes.h"
+#include "common/base/large.h"
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/files/file.h"

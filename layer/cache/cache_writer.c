@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/cache/cache_writer.h"
 
-#include "common/base/bytes.h"
+#include "common/base/large.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "layer/worker/driver_gate.h"

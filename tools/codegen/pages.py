@@ -129,8 +129,6 @@ def main_page(verbs, settings, version, examples):
     page += ".SH VERBS\nEach has a page of its own, \\fBwarmpipe\\-\\fIVERB\\fR(1).\n"
     page += "".join(tagged(f"\\fB{verb.name}\\fR", verb.summary) for verb in verbs)
     page += (".SH OPTIONS\n" + tagged("\\fB\\-h\\fR, \\fB\\-\\-help\\fR", "show the verbs")
-             + tagged("\\fB\\-v\\fR, \\fB\\-\\-verbose\\fR",
-                      "of a verb: more detail, where it has more to show")
              + tagged("\\fB\\-V\\fR, \\fB\\-\\-version\\fR", "show the version"))
     page += ".SH EXIT STATUS\n0: clean. 1: a finding. 2: wrong usage, or input and output failed.\n"
     page += ".SH ENVIRONMENT\nSettings of the layer. None is needed.\n"

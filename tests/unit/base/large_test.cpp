@@ -9,6 +9,7 @@
 
 extern "C" {
 #include "common/base/bytes.h"
+#include "common/base/large.h"
 }
 
 namespace {

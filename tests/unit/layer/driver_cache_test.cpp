@@ -8,7 +8,7 @@
 #include <string>
 
 extern "C" {
-#include "common/base/bytes.h"
+#include "common/base/large.h"
 #include "layer/cache/driver_cache.h"
 }
 
