@@ -1,26 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/files/patience.h"
 
-#include <stdbool.h>
-
-static _Thread_local bool patience_is_limited;
-static _Thread_local uint64_t patience_left_ns;
+static _Thread_local struct {
+    bool is_limited;
+    uint64_t left_ns;
+    uint64_t starved_ns; /* that does not count */
+} patience;
 
 uint64_t patience_set(uint64_t ns)
 {
-    const uint64_t before_ns = patience_is_limited ? patience_left_ns : UINT64_MAX;
-    patience_is_limited = ns != UINT64_MAX;
-    patience_left_ns = ns;
+    const uint64_t before_ns = patience.is_limited ? patience.left_ns : UINT64_MAX;
+    patience.is_limited = ns != UINT64_MAX;
+    patience.left_ns = ns;
+    patience.starved_ns = 0;
     return before_ns;
 }
 
 uint64_t patience_limit(uint64_t wait_ns)
 {
-    return patience_is_limited && patience_left_ns < wait_ns ? patience_left_ns : wait_ns;
+    return patience.is_limited && patience.left_ns < wait_ns ? patience.left_ns : wait_ns;
 }
 
-void patience_spend(uint64_t since_ns)
+bool patience_is_limited(void)
 {
-    const uint64_t spent_ns = clock_now_ns() - since_ns;
-    patience_left_ns -= spent_ns < patience_left_ns ? spent_ns : patience_left_ns;
+    return patience.is_limited;
+}
+
+uint64_t patience_spend(uint64_t since_ns, uint64_t starved_ns)
+{
+    uint64_t spent_ns = clock_now_ns() - since_ns;
+    uint64_t free_ns = PATIENCE_STARVED - patience.starved_ns;
+    free_ns = starved_ns < free_ns ? starved_ns : free_ns;
+    free_ns = spent_ns < free_ns ? spent_ns : free_ns;
+    spent_ns -= free_ns;
+    patience.starved_ns += free_ns;
+    patience.left_ns -= spent_ns < patience.left_ns ? spent_ns : patience.left_ns;
+    return spent_ns;
 }

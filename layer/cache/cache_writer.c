@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 

@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/files/program.h"
+#include "layer/worker/own_thread.h"
 
 #define STACK_BYTES ((size_t)256 << 10)
 
@@ -174,7 +175,7 @@ void call_costs_keep_beside(struct call_costs *costs)
 
 void call_costs_begin(struct call_costs *costs, enum slow_call kind)
 {
-    const struct own_thread_timer timer = own_thread_timer_start();
+    const struct own_wait_timer timer = own_wait_timer_start();
     pthread_mutex_lock(&costs->lock);
     costs->timer = timer;
     costs->kind = kind;
@@ -185,23 +186,23 @@ void call_costs_begin(struct call_costs *costs, enum slow_call kind)
 void call_costs_end(struct call_costs *costs, enum slow_call kind)
 {
     pthread_mutex_lock(&costs->lock);
-    const struct own_thread_timer timer = costs->timer;
+    const struct own_wait_timer timer = costs->timer;
     const bool is_ours = costs->under_way && costs->kind == kind;
     costs->under_way = false;
     pthread_mutex_unlock(&costs->lock);
     if (is_ours) {
-        call_costs_note(costs, kind, own_thread_timer_elapsed(&timer));
+        call_costs_note(costs, kind, own_wait_timer_elapsed(&timer));
     }
 }
 
 void call_costs_note_under_way(struct call_costs *costs)
 {
     pthread_mutex_lock(&costs->lock);
-    const struct own_thread_timer timer = costs->timer;
+    const struct own_wait_timer timer = costs->timer;
     const enum slow_call kind = costs->kind;
     const bool is_new = costs->under_way && costs->ns[kind] == 0;
     pthread_mutex_unlock(&costs->lock);
-    const uint64_t ns = is_new ? own_thread_timer_elapsed(&timer) : 0;
+    const uint64_t ns = is_new ? own_wait_timer_elapsed(&timer) : 0;
     if (ns > CALL_LONG_NS) {
         call_costs_note(costs, kind, ns);
     }

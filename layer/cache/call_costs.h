@@ -19,7 +19,7 @@
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/files/program.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 
 /* Longest call of ours that may be begun where somebody may have to wait for it. */
 #define CALL_LONG_NS (250 * CLOCK_MS)
@@ -39,7 +39,7 @@ struct call_costs {
     uint64_t ns[SLOW_CALL_COUNT]; /* what it took; 0: not long */
     bool under_way;               /* the latest call */
     enum slow_call kind;
-    struct own_thread_timer timer;
+    struct own_wait_timer timer;
 };
 
 void call_costs_init(struct call_costs *costs, const char *root, const char *app,

@@ -26,7 +26,7 @@
 #include "common/replay/replay.h"
 #include "layer/recipes/prewarm.h"
 #include "layer/recipes/prewarm_list.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 #include "layer/worker/worker.h"
 
 /* Watches the compiles of prewarm. One that takes long (PREWARM_LONG_US) is recorded, so that no
@@ -44,7 +44,7 @@ struct recorder;
 /* What a thread compiles. */
 struct prewarm_compile {
     const struct recipe_use *use; /* NULL: nothing */
-    struct own_thread_timer timer;
+    struct own_wait_timer timer;
     uint64_t look_ns; /* when the worker is to look at it */
     bool is_being_noted;
     bool is_noted; /* it takes long, and is recorded */

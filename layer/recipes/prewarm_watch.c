@@ -45,7 +45,7 @@ static uint64_t prewarm_watch_due(struct worker_client *client, uint64_t now_ns)
 static void prewarm_watch_look(struct prewarm_watch *watch, unsigned thread, bool ends)
 {
     struct prewarm_compile *compile = &watch->compiles[thread];
-    const uint64_t cost_ns = own_thread_timer_elapsed(&compile->timer);
+    const uint64_t cost_ns = own_wait_timer_elapsed(&compile->timer);
     const struct recipe_use use = *compile->use;
     const bool was_noted = compile->is_noted;
     compile->look_ns = clock_now_ns() + POLL_NS;
@@ -134,7 +134,7 @@ unsigned prewarm_watch_slowdown(struct prewarm_watch *watch)
 
 void prewarm_watch_begin(struct prewarm_watch *watch, unsigned thread, const struct recipe_use *use)
 {
-    const struct own_thread_timer timer = own_thread_timer_start();
+    const struct own_wait_timer timer = own_wait_timer_start();
     pthread_mutex_lock(&watch->lock);
     watch->compiles[thread] = (struct prewarm_compile){
         .use = use,
@@ -158,7 +158,7 @@ uint32_t prewarm_watch_end(struct prewarm_watch *watch, unsigned thread)
 {
     struct prewarm_compile *compile = &watch->compiles[thread];
     const uint64_t elapsed_ns = clock_now_ns() - compile->timer.start_ns;
-    const uint64_t cost_ns = own_thread_timer_elapsed(&compile->timer);
+    const uint64_t cost_ns = own_wait_timer_elapsed(&compile->timer);
     pthread_mutex_lock(&watch->lock);
     while (compile->is_being_noted) {
         pthread_cond_wait(&watch->noted, &watch->lock);

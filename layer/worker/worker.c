@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 
 #include "common/base/clock.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
 
 /* Who waits so long for a driver tells the client, and then again so often. */
@@ -125,7 +125,6 @@ static bool worker_run_job(void)
 static void *worker_help(void *argument)
 {
     (void)argument;
-    prctl(PR_SET_NAME, "warmpipe");
     pthread_mutex_lock(&worker.lock);
     while (worker_run_job()) {
     }
@@ -158,7 +157,6 @@ static uint64_t worker_shut_in(void)
 static void *worker_run(void *argument)
 {
     (void)argument;
-    prctl(PR_SET_NAME, "warmpipe");
     pthread_mutex_lock(&worker.lock);
     while (worker.started) { /* it ends with the process */
         if (worker_run_job()) {
@@ -211,6 +209,7 @@ static void worker_init_conditions(void)
 
 static void worker_after_fork_in_child(void)
 {
+    own_wait_after_fork_in_child();
     pthread_mutex_init(&worker.lock, NULL);
     worker_init_conditions();
     worker.clients = NULL;

@@ -3,6 +3,7 @@
 #ifndef WARMPIPE_TESTS_CLI_TOOL_H
 #define WARMPIPE_TESTS_CLI_TOOL_H
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -58,6 +59,10 @@ inline ToolResult run_program(std::vector<std::string> words, Environment enviro
     std::string out = folder.path + "/out";
     std::string err = folder.path + "/err";
     environment.emplace("PATH", "/usr/bin:/bin");
+    // Else each process of the thread sanitizer sleeps for a second at its end.
+    if (const char *options = std::getenv("TSAN_OPTIONS")) {
+        environment.emplace("TSAN_OPTIONS", options);
+    }
     std::vector<std::string> settings;
     for (const auto &[name, value] : environment) {
         settings.push_back(name + "=" + value);

@@ -18,10 +18,10 @@ struct Host {
 };
 
 const Host hosts[] = {
-    {"fresh reader", 0, false, false},    {"fresh writer", 0, true, false},
+    {"fresh_reader", 0, false, false},    {"fresh_writer", 0, true, false},
     {"reader", 4, false, false},          {"writer", 4, true, false},
-    {"beside pull", 4, false, true},      {"fresh beside pull", 0, false, true},
-    {"reader of much", 14, false, false},
+    {"beside_pull", 4, false, true},      {"fresh_beside_pull", 0, false, true},
+    {"reader_of_much", 14, false, false},
 };
 
 class Poison : public testing::Test {
@@ -125,34 +125,41 @@ class Poison : public testing::Test {
     static constexpr size_t records_at = 48;
 };
 
+class EachHost : public Poison, public testing::WithParamInterface<Host> {};
+
 // The first record, one of the middle, the last: met by the program early or late.
-TEST_F(Poison, CostsAMachineTwoDeathsAtMostAndNothingThatItHad)
+TEST_P(EachHost, LosesTwoStartsAtMostAndNothingThatItHad)
 {
+    const Host &host = GetParam();
     for (const unsigned record : {0U, 5U, 11U}) {
-        for (const Host &host : hosts) {
-            place = file_place();
-            send(record);
-            Machine machine;
-            trust(machine);
-            if (host.own > 0) {
-                machine.run(host.own);
-            }
-            const unsigned dead = deaths(machine, host, all);
-            EXPECT_LE(dead, 2u) << host.name << ", record " << record;
-            // What is pulled beside a program may come too late for its last save.
-            EXPECT_TRUE(dead > 0 || host.own > 0) << host.name << ", record " << record;
-            const int had = host.own > all ? host.own : all;
-            const std::string last = machine.run(had);
-            EXPECT_TRUE(contains(last, " " + std::to_string(had) + " hits, 0 misses"))
-                << host.name << ", record " << record << ": " << last;
+        place = file_place();
+        send(record);
+        Machine machine;
+        trust(machine);
+        if (host.own > 0) {
+            machine.run(host.own);
         }
+        const unsigned dead = deaths(machine, host, all);
+        EXPECT_LE(dead, 2u) << "record " << record;
+        // What is pulled beside a program may come too late for its last save.
+        EXPECT_TRUE(dead > 0 || host.own > 0) << "record " << record;
+        const int had = host.own > all ? host.own : all;
+        const std::string last = machine.run(had);
+        EXPECT_TRUE(contains(last, " " + std::to_string(had) + " hits, 0 misses"))
+            << "record " << record << ": " << last;
     }
 }
 
+INSTANTIATE_TEST_SUITE_P(Poison, EachHost, testing::ValuesIn(hosts),
+                         [](const auto &of) { return std::string(of.param.name); });
+
+class Resent : public Poison, public testing::WithParamInterface<bool> {};
+
 // Machines that have the damage in their caches, and never ask for that pipeline, prove them and
 // send them on, each in other bytes: whoever has died of two such takes no third.
-TEST_F(Poison, ThatOthersSendOnCostsAMachineTwoDeathsAtMost)
+TEST_P(Resent, CostsAMachineTwoDeathsAtMost)
 {
+    const bool can_push = GetParam();
     constexpr int few = 4;
     Machine some;
     trust(some);
@@ -178,22 +185,24 @@ TEST_F(Poison, ThatOthersSendOnCostsAMachineTwoDeathsAtMost)
         compile(senders[i], i + 1, few);
         compile(senders[i], i + 1, few); // lives with it
     }
-    for (const bool can_push : {false, true}) {
-        const Host host = {"one of many", few, can_push, false};
-        Machine machine;
-        trust(machine);
-        machine.run(few);
-        unsigned dead = 0;
-        for (int i = 0; i < count; i++) {
-            push(senders[i]);
-            machine.pull(place->url, keys.open);
-            dead += deaths(machine, host, all + i); // it saves, and merges, what is new
-        }
-        EXPECT_GT(dead, 0u) << can_push;
-        EXPECT_LE(dead, 2u) << can_push;
-        const int had = all + count - 1;
-        EXPECT_TRUE(contains(machine.run(had), " " + std::to_string(had) + " hits, 0 misses"));
+    const Host host = {"one_of_many", few, can_push, false};
+    Machine machine;
+    trust(machine);
+    machine.run(few);
+    unsigned dead = 0;
+    for (int i = 0; i < count; i++) {
+        push(senders[i]);
+        machine.pull(place->url, keys.open);
+        dead += deaths(machine, host, all + i); // it saves, and merges, what is new
     }
+    EXPECT_GT(dead, 0u);
+    EXPECT_LE(dead, 2u);
+    const int had = all + count - 1;
+    EXPECT_TRUE(contains(machine.run(had), " " + std::to_string(had) + " hits, 0 misses"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Poison, Resent, testing::Bool(), [](const auto &of) {
+    return std::string(of.param ? "who_sends_too" : "who_only_reads");
+});
 
 } // namespace

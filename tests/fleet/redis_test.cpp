@@ -226,7 +226,7 @@ TEST_F(RedisRemote, AnswersThatAreNoneAreNotTaken)
 TEST_F(RedisRemote, AnAnswerOfManyPiecesMayNotBeLarger)
 {
     const std::string piece = "$10000\r\n" + std::string(10000, 'x') + "\r\n";
-    RawServer server([&](const std::string &) { return "*2000\r\n" + repeat(2000, piece); });
+    RawServer server([&](const std::string &) { return "*200\r\n" + repeat(200, piece); });
     const ToolResult result = pull("redis://localhost:" + std::to_string(server.port()));
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.err, "larger than it may be")) << result.err;

@@ -69,9 +69,10 @@ void put_back(const std::filesystem::path &file, const std::vector<uint8_t> &goo
 std::filesystem::path page_path(const std::filesystem::path &root)
 {
     std::filesystem::path found;
+    std::error_code gone; // a file that a save has just given its last name
     for (const auto &entry : std::filesystem::recursive_directory_iterator(root)) {
-        if (entry.is_regular_file() && entry.file_size() == sizeof(crash_page) &&
-            !entry.path().has_extension()) {
+        if (!entry.path().has_extension() && entry.is_regular_file(gone) &&
+            entry.file_size(gone) == sizeof(crash_page)) {
             found = entry.path();
         }
     }

@@ -58,14 +58,21 @@ class PrewarmTest : public RecipesTest {
         return outcome.stats_of()["pipelines"]["prewarmed"];
     }
 
-    // A program that needs some time before its first pipeline.
+    // A program that needs some time before its first pipeline: all that is compiled ahead is.
     Outcome slow_start(size_t ahead, const ProgramOptions &options = {})
     {
-        return run([&] {
+        const std::string log = folder() / "slow-start";
+        std::filesystem::remove(log);
+        const auto before = environment;
+        environment["WARMPIPE_LOG"] = "info:" + log;
+        const Outcome outcome = run([&] {
             Program program(options);
-            wait_until([&] { return asked() >= ahead; });
+            wait_until([&] { return read_text(log).find("prewarmed ") != std::string::npos; });
+            EXPECT_GE(asked(), ahead);
             program.create_compute(0, 5);
         });
+        environment = before;
+        return outcome;
     }
 
     // A program that finds nothing done, because nobody has begun.

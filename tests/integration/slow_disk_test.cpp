@@ -24,15 +24,6 @@ class SlowDiskTest : public RecipesTest {
         environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000"; // so that the end of the device saves
     }
 
-    void SetUp() override
-    {
-#ifdef __SANITIZE_THREAD__
-        GTEST_SKIP() << "what the disk is using stays locked, which looks like a wrong order of "
-                        "locks";
-#endif
-        RecipesTest::SetUp();
-    }
-
     // The disk hangs, and the device is destroyed all the same.
     static void expect_destroyed(Program &program)
     {

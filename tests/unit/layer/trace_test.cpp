@@ -15,6 +15,7 @@
 extern "C" {
 #include "layer/trace/trace.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 }
 
 static bool can_start_threads = true;
@@ -23,7 +24,11 @@ static bool can_start_threads = true;
 extern "C" bool own_thread_start(void *(*function)(void *argument), void *argument, size_t)
 {
     if (can_start_threads) {
-        std::thread(function, argument).detach();
+        std::thread([=] {
+            const unsigned place = own_wait_enter();
+            function(argument);
+            own_wait_leave(place);
+        }).detach();
     }
     return can_start_threads;
 }

@@ -4,8 +4,13 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
 #include <thread>
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 extern "C" {
 #include "common/base/clock.h"
@@ -186,6 +191,61 @@ TEST(Worker, DoesWhatNobodyWaitsForAnyMore)
     job.carried_on.wait();
     EXPECT_EQ(job.runs, 1);
     EXPECT_NE(job.thread, std::this_thread::get_id());
+}
+
+// One that hangs is waited for no longer than that.
+TEST(Worker, IsNotWaitedForWhereItIsAtADisk)
+{
+    start_worker();
+    Job job;
+    {
+        const Patience some(100 * CLOCK_MS);
+        EXPECT_FALSE(worker_do(Job::run, Job::carry_on, &job));
+        EXPECT_EQ(patience_limit(CLOCK_S), 0u);
+        EXPECT_LT(patience_spend(clock_now_ns() - CLOCK_S, CLOCK_S), CLOCK_S / 2)
+            << "hardly any of it was spared";
+    }
+    job.go_on.open();
+    job.carried_on.wait();
+}
+
+// How long this thread has waited for a core: Linux, Documentation/scheduler/sched-stats.rst.
+uint64_t waited_for_core_ns()
+{
+    std::ifstream file("/proc/thread-self/schedstat");
+    uint64_t ran_ns = 0, waited_ns = 0;
+    file >> ran_ns >> waited_ns;
+    return waited_ns;
+}
+
+// A busy machine: the worker has to do with what one core has left. That is no disk.
+TEST(Worker, IsWaitedForWhereItLacksACore)
+{
+    if (!std::ifstream("/proc/thread-self/schedstat")) {
+        GTEST_SKIP() << "this kernel does not tell who waits for a core";
+    }
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    std::atomic<bool> busy{true};
+    std::thread hog([&] {
+        EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        while (busy) {
+        }
+    });
+    const auto starve = [](void *cores) {
+        EXPECT_EQ(sched_setaffinity(0, sizeof(cpu_set_t), static_cast<cpu_set_t *>(cores)), 0);
+        EXPECT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19), 0);
+        const uint64_t before_ns = waited_for_core_ns();
+        while (waited_for_core_ns() - before_ns < 100 * CLOCK_MS) {
+        }
+    };
+    {
+        const Patience little(50 * CLOCK_MS);
+        EXPECT_TRUE(worker_do(starve, nullptr, &one));
+    }
+    busy = false;
+    hog.join();
 }
 
 TEST(Worker, DoesAJobWhileItIsInAnothersWork)
