@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/large.h"
 #include "common/base/io.h"
+#include "common/base/large.h"
 
 /* O_NONBLOCK: opening a fifo must not wait for its other end. */
 #define SAFE_FLAGS (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)

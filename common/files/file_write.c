@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/large.h"
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "common/base/large.h"
 #include "common/files/file.h"
 #include "common/files/file_owned.h"
 #include "common/files/names.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/cache/cache_writer.h"
 
-#include "common/base/large.h"
 #include "common/base/clock.h"
+#include "common/base/large.h"
 #include "common/base/log.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
