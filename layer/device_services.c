@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/driver/pipeline_key.h"
-#include "common/files/program_lists.h"
+#include "common/driver/identity.h"
+#include "common/files/program.h"
 #include "layer/cache/app_caches.h"
 #include "layer/cache/device_cache.h"
 #include "layer/chain/instance.h"

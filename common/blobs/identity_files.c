@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,41 +254,6 @@ enum status quarantine_move(int directory_fd, const char *name, const char *as,
     return reason;
 }
 
-/* Files in use. */
-
-#define MAX_USED_FILES 64
-
-/* Half a digest of each path; 0: free. */
-static _Atomic uint64_t used_files[MAX_USED_FILES];
-
-static uint64_t used_file_key(const char *path)
-{
-    uint64_t key = digest_of(path, strlen(path)).low;
-    return key ? key : 1;
-}
-
-void in_use_add(const char *path)
-{
-    const uint64_t key = used_file_key(path);
-    for (size_t i = 0; i < MAX_USED_FILES; i++) {
-        uint64_t found = 0;
-        if (atomic_compare_exchange_strong(&used_files[i], &found, key) || found == key) {
-            return;
-        }
-    }
-}
-
-bool in_use_contains(const char *path)
-{
-    const uint64_t key = used_file_key(path);
-    for (size_t i = 0; i < MAX_USED_FILES; i++) {
-        if (atomic_load(&used_files[i]) == key) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Reading and judging. */
 
 /* The lock must be held, so that the file is still the one that was judged. */
@@ -349,55 +313,12 @@ static enum status block_blob(const struct identity_files *files, const struct b
     return reason;
 }
 
-/* Generations that stores of this process skip; 0: free. Who finds no place skips alone. A forked
- * child skips nothing of its parent's. */
-static _Atomic uint64_t skipped[16];
-static _Atomic pid_t skipping_process;
-
-static bool is_skipped(uint64_t generation)
-{
-    for (size_t i = 0;
-         atomic_load(&skipping_process) == getpid() && i < sizeof skipped / sizeof skipped[0];
-         i++) {
-        if (atomic_load(&skipped[i]) == generation) {
-            return generation != 0;
-        }
-    }
-    return false;
-}
-
-static void replace_skipped(uint64_t before, uint64_t after)
-{
-    if (atomic_exchange(&skipping_process, getpid()) != getpid()) {
-        memset(skipped, 0, sizeof skipped);
-    }
-    for (size_t i = 0; before != after && i < sizeof skipped / sizeof skipped[0]; i++) {
-        uint64_t expected = before;
-        if (atomic_compare_exchange_strong(&skipped[i], &expected, after)) {
-            return;
-        }
-    }
-}
-
-void identity_files_skip(uint64_t *skips, uint64_t generation)
-{
-    if (*skips != generation) {
-        if (*skips != 0) {
-            replace_skipped(*skips, 0);
-        }
-        if (generation != 0) {
-            replace_skipped(0, generation);
-        }
-        *skips = generation;
-    }
-}
-
 static enum status judge_blob(const struct identity_files *files, const struct blob_judge *judge,
                               int directory_fd, const char *name, const struct envelope *envelope)
 {
     struct loading_markers *markers = judge->markers;
     struct marker_history history;
-    if (is_skipped(envelope->generation)) {
+    if (identity_files_skips(envelope->generation)) {
         return STATUS_suspect;
     }
     switch (marker_judge(judge->folder, envelope->generation, &history)) {

@@ -126,6 +126,9 @@ enum status quarantine_move(int directory_fd, const char *name, const char *as,
  * its devices. Thread-safe; a seventeenth at once is skipped by its own store alone. */
 void identity_files_skip(uint64_t *skips, uint64_t generation);
 
+/* Whether any store of this process skips it. Not in the child of a fork. */
+bool identity_files_skips(uint64_t generation);
+
 /* The cache files that this process has loaded or saved: its own quota never removes them. Kept
  * until the process ends, without locks and without allocated memory, so that a fork, an unloaded
  * library and a dying thread change nothing. */

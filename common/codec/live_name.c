@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/codec/live_name.h"
+#include "common/codec/canonical.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -57,18 +57,22 @@ static bool get_environment_device(struct environment_decoder *decoder,
            device->api_version == environment_version(device->api_version);
 }
 
+/* Room for a list whose entries take at least so many bytes in the encoded form, and `size` in
+ * memory. NULL: there cannot be as many, or memory is out. */
+static void *get_environment_list(struct environment_decoder *decoder, size_t least, size_t size,
+                                  uint32_t *ret_count)
+{
+    *ret_count = bytes_get_u32(&decoder->in);
+    return *ret_count <= bytes_left(&decoder->in) / least ? malloc((*ret_count + 1u) * size) : NULL;
+}
+
 static bool get_environment_extensions(struct environment_decoder *decoder,
                                        struct environment *environment)
 {
-    uint32_t count = bytes_get_u32(&decoder->in);
-    if (count > bytes_left(&decoder->in) / LEAST_NAME_SIZE) {
-        return false;
-    }
-    environment->extensions = malloc((count + 1u) * sizeof *environment->extensions);
-    if (!environment->extensions) {
-        return false;
-    }
-    for (uint32_t i = 0; i < count; i++) {
+    uint32_t count;
+    environment->extensions =
+        get_environment_list(decoder, LEAST_NAME_SIZE, sizeof *environment->extensions, &count);
+    for (uint32_t i = 0; environment->extensions && i < count; i++) {
         const char *name = get_environment_string(decoder);
         if (!name || strcmp(i == 0 ? "" : environment->extensions[i - 1], name) >= 0) {
             return false;
@@ -76,21 +80,16 @@ static bool get_environment_extensions(struct environment_decoder *decoder,
         environment->extensions[i] = name;
     }
     environment->extension_count = count;
-    return true;
+    return environment->extensions;
 }
 
 static bool get_environment_structs(struct environment_decoder *decoder,
                                     struct environment *environment)
 {
-    uint32_t count = bytes_get_u32(&decoder->in);
-    if (count > bytes_left(&decoder->in) / STRUCT_SIZE) {
-        return false;
-    }
-    environment->structs = malloc((count + 1u) * sizeof *environment->structs);
-    if (!environment->structs) {
-        return false;
-    }
-    for (uint32_t i = 0; i < count; i++) {
+    uint32_t count;
+    environment->structs =
+        get_environment_list(decoder, STRUCT_SIZE, sizeof *environment->structs, &count);
+    for (uint32_t i = 0; environment->structs && i < count; i++) {
         struct environment_features *features = &environment->structs[i];
         features->stype = bytes_get_u32(&decoder->in);
         features->bits = bytes_get_u64(&decoder->in);
@@ -103,7 +102,7 @@ static bool get_environment_structs(struct environment_decoder *decoder,
         }
     }
     environment->struct_count = count;
-    return true;
+    return environment->structs;
 }
 
 struct environment *environment_decode(const void *bytes, size_t size)

@@ -2,8 +2,11 @@
 #include "common/driver/identity.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/base/bytes.h"
 
 /* The identity's digest and the envelope depend on these sizes, which Vulkan never changes. */
 _Static_assert(VK_MAX_PHYSICAL_DEVICE_NAME_SIZE == 256, "encoded as 256 bytes");
@@ -197,4 +200,38 @@ bool identity_matches_blob(const struct driver_identity *identity, const void *b
            header_version == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
            vendor_id == identity->vendor_id && device_id == identity->device_id &&
            memcmp(uuid, identity->pipeline_cache_uuid, VK_UUID_SIZE) == 0;
+}
+
+/* VkPipelineBinaryKeyKHR, which older headers lack. */
+#define STYPE_PIPELINE_BINARY_KEY 1000483003
+#define MAX_KEY_SIZE              32
+struct binary_key {
+    VkStructureType stype;
+    void *next;
+    uint32_t size;
+    uint8_t key[MAX_KEY_SIZE];
+};
+
+typedef VkResult(VKAPI_PTR *get_pipeline_key)(VkDevice device, const void *create_info,
+                                              struct binary_key *ret_key);
+
+bool pipeline_key_query(PFN_vkGetDeviceProcAddr get, VkDevice device, struct digest *ret_key)
+{
+    struct binary_key key = {.stype = (VkStructureType)STYPE_PIPELINE_BINARY_KEY};
+    get_pipeline_key query = (get_pipeline_key)get(device, "vkGetPipelineKeyKHR");
+    if (!query || query(device, NULL, &key) != VK_SUCCESS || key.size == 0 ||
+        key.size > MAX_KEY_SIZE) {
+        return false;
+    }
+    *ret_key = digest_of(key.key, key.size);
+    return true;
+}
+
+struct digest pipeline_key_device(struct digest identity, struct digest meaning)
+{
+    uint8_t memory[32];
+    struct bytes bytes = {.data = memory, .capacity = sizeof memory};
+    digest_put(&bytes, identity);
+    digest_put(&bytes, meaning);
+    return digest_of(bytes.data, bytes.size);
 }

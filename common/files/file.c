@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -208,6 +209,13 @@ static enum status open_checked_file(int directory_fd, const char *name, int acc
 enum status file_open(int directory_fd, const char *name, int *ret_fd, uint64_t *ret_size)
 {
     return open_checked_file(directory_fd, name, O_RDONLY, ret_fd, ret_size);
+}
+
+bool file_size_allowed(uint64_t size)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           size <= limit.rlim_cur;
 }
 
 enum status file_overwrite(int directory_fd, const char *name, const void *data, size_t size)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,13 +31,6 @@ void file_sweep_temporary(int directory_fd, const char *name)
         unlinkat(directory_fd, name, 0);
         close(fd);
     }
-}
-
-bool file_size_allowed(uint64_t size)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-           size <= limit.rlim_cur;
 }
 
 static uint64_t total_size(const struct iovec *parts, int count)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/files/program_lists.h"
+#include "common/files/program.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

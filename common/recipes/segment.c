@@ -91,18 +91,6 @@ static enum status map_segment(int fd, struct recipe_segment *segment)
     return index_data(segment);
 }
 
-/* Reads the segment from `offset` to its end. False: it cannot be read. */
-static bool read_rest(const struct recipe_segment *segment, uint64_t offset, struct bytes *ret_rest)
-{
-    const size_t size = segment->size - (size_t)offset;
-    if (!bytes_reserve(ret_rest, size) ||
-        !segment_file_read(segment->file, offset, ret_rest->data, size)) {
-        return false;
-    }
-    ret_rest->size = size;
-    return true;
-}
-
 /* Reads the index at the end of the file. Without one that is intact, makes one from the records,
  * which needs all of the file in memory for a moment. */
 static enum status index_file(struct recipe_segment *segment)
@@ -119,14 +107,15 @@ static enum status index_file(struct recipe_segment *segment)
     if (status != STATUS_ok) {
         return status;
     }
-    if (recipe_index_begins(footer, segment->size, &offset) && read_rest(segment, offset, own)) {
+    if (recipe_index_begins(footer, segment->size, &offset) &&
+        segment_file_read_rest(segment->file, offset, own)) {
         segment->is_sealed = recipe_find_index(own->data, own->size, offset, &segment->index);
     }
     if (!segment->is_sealed) {
         bytes_free(own);
         struct bytes whole = {0};
         status = STATUS_io_error;
-        if (read_rest(segment, 0, &whole)) {
+        if (segment_file_read_rest(segment->file, 0, &whole)) {
             segment->data = whole.data;
             status = make_index(segment) ? STATUS_ok : STATUS_out_of_memory;
             segment->data = NULL;
@@ -258,23 +247,6 @@ void recipe_segment_close(struct recipe_segment *segment)
     free_records(segment);
     bytes_free(&segment->own_index);
     *segment = (struct recipe_segment){0};
-}
-
-bool recipe_segment_failed(const struct recipe_segment *segment)
-{
-    return segment->file && atomic_load(&segment->file->failed);
-}
-
-bool recipe_segment_has_fd(const struct recipe_segment *segment)
-{
-    return segment->file && segment->file->kept.fd >= 0;
-}
-
-void recipe_segment_close_fd(struct recipe_segment *segment)
-{
-    if (segment->file) {
-        file_kept_close(&segment->file->kept);
-    }
 }
 
 void recipe_segment_detach(struct recipe_segment *segment)

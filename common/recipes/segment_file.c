@@ -7,6 +7,7 @@
 
 #include "common/base/io.h"
 #include "common/files/file.h"
+#include "common/recipes/segment.h"
 
 struct segment_file *segment_file_new(int fd, uint64_t size, int folder_fd, const char *name)
 {
@@ -71,4 +72,31 @@ uint8_t *segment_file_read_new(struct segment_file *file, uint64_t offset, uint6
         data = NULL;
     }
     return data;
+}
+
+bool segment_file_read_rest(struct segment_file *file, uint64_t offset, struct bytes *ret_rest)
+{
+    const size_t size = (size_t)(file->size - offset);
+    if (!bytes_reserve(ret_rest, size) || !segment_file_read(file, offset, ret_rest->data, size)) {
+        return false;
+    }
+    ret_rest->size = size;
+    return true;
+}
+
+bool recipe_segment_failed(const struct recipe_segment *segment)
+{
+    return segment->file && atomic_load(&segment->file->failed);
+}
+
+bool recipe_segment_has_fd(const struct recipe_segment *segment)
+{
+    return segment->file && segment->file->kept.fd >= 0;
+}
+
+void recipe_segment_close_fd(struct recipe_segment *segment)
+{
+    if (segment->file) {
+        file_kept_close(&segment->file->kept);
+    }
 }

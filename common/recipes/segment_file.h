@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/bytes.h"
 #include "common/files/file_owned.h"
 
 struct segment_file {
@@ -29,5 +30,8 @@ bool segment_file_read(struct segment_file *file, uint64_t offset, void *data, u
 
 /* The same into new memory. NULL: also out of memory. */
 uint8_t *segment_file_read_new(struct segment_file *file, uint64_t offset, uint64_t size);
+
+/* The same from `offset` to the end, into bytes that are empty. */
+bool segment_file_read_rest(struct segment_file *file, uint64_t offset, struct bytes *ret_rest);
 
 #endif

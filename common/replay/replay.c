@@ -6,7 +6,6 @@
 
 #include "common/codec/canonical.h"
 #include "common/codec/rules.h"
-#include "common/replay/replay_check.h"
 #include "common/replay/replay_objects.h"
 
 /* Nesting of objects: no valid pipeline is as deep, and a hostile one must not exhaust the stack.

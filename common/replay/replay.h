@@ -3,7 +3,7 @@
  *
  * A struct replay belongs to one thread; several of them may share one device and one cache
  * (created without external synchronization). Forms and code may come from a hostile file: the
- * decoder checks forms, replay_check.h that form, code and layouts fit each other, before the
+ * decoder checks forms, replay_check that form, code and layouts fit each other, before the
  * driver sees any of it; the caller must validate code (the tool does, with SPIRV-Tools) unless
  * this user's own programs recorded it. Pipelines that cannot be replayed are skipped, with an
  * outcome. Nothing here logs. */
@@ -56,7 +56,7 @@ enum replay_outcome {
     REPLAY_UNSUPPORTED, /* it exceeds the device's limits, or a command does not exist */
     REPLAY_REFUSED,     /* the driver returned an error */
     REPLAY_NO_MEMORY,
-    /* What no driver is to see (replay_check.h). Each has the name of its reason (reasons.def). */
+    /* What no driver is to see. Each has the name of its reason (reasons.def). */
     REPLAY_BAD_SPIRV,
     REPLAY_BAD_STAGE,
     REPLAY_BAD_ENTRY_POINT,
@@ -90,5 +90,25 @@ bool replay_is_refusal(enum replay_outcome outcome);
 
 /* "compiled", "hit", "missing" …: stable identifiers. Static storage. */
 const char *replay_outcome_id(enum replay_outcome outcome);
+
+/* Whether a driver may see a recipe: what Vulkan has a program promise, and a driver trusts. Forms
+ * and code whose digests are right may still come from a hostile file, and a driver that gets them
+ * may crash. Everything that can be checked without a driver is, before it sees any of it: stages,
+ * entry points, specialization constants, the code's interface against the layouts, push constant
+ * ranges, sizes. It is less than full validation: what passes may still crash (recipes.h counts).
+ *
+ * Belongs to one thread. No I/O, no call of Vulkan. */
+
+struct replay_check;
+
+/* *source is copied; its bytes must live as long. NULL: out of memory. */
+struct replay_check *replay_check_new(const struct replay_source *source);
+
+/* NULL is a no-op. */
+void replay_check_delete(struct replay_check *check);
+
+/* REPLAY_COMPILED: it may be replayed. Else why not: missing, invalid, no_memory, or one of
+ * REPLAY_BAD_*. What was found of the objects that it refers to is kept for the next pipelines. */
+enum replay_outcome replay_check_pipeline(struct replay_check *check, struct digest pipeline);
 
 #endif

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/spirv/interface.h"
-
-#include "common/spirv/usage.h"
+#include "common/spirv/stage.h"
 
 /* Structs in structs, and steps in all, to find out how large a block is. */
 #define MAX_DEPTH 64

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/spirv/workgroup.h"
-
 /* VkSubpassShadingPipelineCreateInfoHUAWEI runs compute code in a stage of its own. */
 #define STAGE_SUBPASS_SHADING 0x4000u
 

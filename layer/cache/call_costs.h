@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a driver takes for what we ask of its caches by ourselves (common/files/program_lists.h), of
+/* What a driver takes for what we ask of its caches by ourselves (common/files/program.h), of
  * one device. A device cannot go while a call of ours is in it, so a kind of call that has taken
  * more than CALL_LONG_NS is remembered in program.json, by the driver's identity, and not begun
  * again in the background; at the end of a device only if it pays (docs/decisions/0122).
@@ -18,7 +18,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/digest.h"
-#include "common/files/program_lists.h"
+#include "common/files/program.h"
 #include "layer/worker/own_wait.h"
 
 /* Longest call of ours that may be begun where somebody may have to wait for it. */

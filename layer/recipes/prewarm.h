@@ -6,7 +6,7 @@
  *
  * Most used and slowest first, at nice 10, on at most half of the cores, and nothing is begun while
  * the program itself creates pipelines: it never waits for a prewarm. Recipes that need what is not
- * enabled on this device, that took or may take long (prewarm_estimate.h), or that have crashed
+ * enabled on this device, that took or may take long (prewarm_list.h), or that have crashed
  * this driver are skipped. Where nothing is recorded of this device, those of others serve
  * (decision 0127). It ends when all is done, when memory is short, when the driver's cache turns
  * out to hold nothing, and with the device or the process after at most the one compile that each

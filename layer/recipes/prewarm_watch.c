@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layer/recipes/prewarm_watch.h"
+#include "layer/recipes/prewarm_run.h"
 
 #include "common/base/clock.h"
-#include "layer/recipes/prewarm_estimate.h"
+#include "layer/recipes/prewarm_list.h"
 #include "layer/recipes/recorder.h"
 #include "layer/worker/sandbox.h"
 

@@ -119,6 +119,18 @@ TEST(General, TheParserTakesEveryOptionOfTheHelp)
     }
 }
 
+TEST(General, EveryVerbTakesVerbose)
+{
+    for (const std::string &verb : verbs) {
+        for (const char *option : {"-v", "--verbose"}) {
+            EXPECT_EQ(run_tool({verb, option, "--help"}).exit_status, 0) << verb;
+        }
+        ToolResult result = run_tool({verb, "--verbose=1"});
+        expect_usage_error(result);
+        EXPECT_TRUE(contains(result.err, "takes no value")) << result.err;
+    }
+}
+
 TEST(General, SuggestsTheNearestVerb)
 {
     const std::map<std::string, std::string> typed = {

@@ -189,6 +189,10 @@ TEST_F(List, APlaceThatIsNotOursIsMisuse)
           {"clear", "--yes", "--app", "missing"}}) {
         EXPECT_EQ(tool(words).exit_status, 2) << words[0];
     }
+    // Other words than where there is nothing at all.
+    EXPECT_TRUE(contains(tool({"list", "--dir", folder.path + "/home"}).err, "not of warmpipe"));
+    EXPECT_TRUE(
+        contains(tool({"clear", "--yes", "--dir", folder.path + "/home"}).err, "not of warmpipe"));
     EXPECT_EQ(names_in(folder.path + "/home/music"), std::vector<std::string>{"song"});
 }
 

@@ -220,7 +220,7 @@ TEST_F(Verify, GoesOnAfterAPathThatIsMissingOrNotOurs)
     std::vector<std::string> messages = lines_of(result.err);
     ASSERT_EQ(messages.size(), 2u);
     EXPECT_TRUE(contains(messages[0], "/missing'"));
-    EXPECT_TRUE(contains(messages[1], text + "': not a warmpipe cache file"));
+    EXPECT_TRUE(contains(messages[1], text + "': not a warmpipe file"));
 
     put(name + ".wpcache", "damaged");
     EXPECT_EQ(run_tool({"verify", path, folder.path + "/missing"}).exit_status, 2);

@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
-#include "paths.h"
 #include "recipe_book.h"
-#include "tool.h"
+#include "warm_fixture.h"
 
 extern "C" {
 #include "common/driver/environment.h"
@@ -16,94 +13,6 @@ extern "C" {
 }
 
 namespace {
-
-using json = nlohmann::json;
-
-constexpr unsigned PIPELINES = 16;
-
-class Warm : public ::testing::Test {
-  protected:
-    TemporaryFolder folder;
-    const std::string log = folder.path + "/log";
-    const std::string stats = folder.path + "/stats";
-    const std::string root = folder.path + "/root";
-
-    // Of the driver that programs meet from now on; anything that it must not be asked ends it.
-    Environment environment(Environment more = {}) const
-    {
-        more.insert({{"HOME", folder.path},
-                     {"WARMPIPE_DIR", root},
-                     {"WPTEST_ICD_ABORT", "1"},
-                     {"WPTEST_ICD_DRIVER_VERSION", "2"},
-                     {"WPTEST_ICD_LOG", log},
-                     {"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
-                     {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
-                     // A driver is unloaded before the program ends, and what it keeps looks lost.
-                     {"ASAN_OPTIONS", "detect_leaks=0"}});
-        return more;
-    }
-
-    // A program under the layer.
-    json run_client(Environment more = {})
-    {
-        std::filesystem::remove(stats);
-        more.emplace("WARMPIPE_STATS", stats);
-        ToolResult result = run_tool({"run", "--app", "program", "--", PIPELINES_CLIENT,
-                                      "--compute", "12", "--graphics", "4"},
-                                     environment(more));
-        EXPECT_EQ(result.exit_status, 0) << result.err;
-        std::vector<std::string> lines = lines_of(read_file(stats));
-        EXPECT_FALSE(lines.empty()) << "the layer was not there";
-        return lines.empty() ? json() : json::parse(lines.back());
-    }
-
-    void record()
-    {
-        EXPECT_EQ(run_client({{"WPTEST_ICD_DRIVER_VERSION", "1"}})["cache"]["state"], "cold");
-    }
-
-    ToolResult warm(std::vector<std::string> arguments, const Environment &more = {})
-    {
-        arguments.insert(arguments.begin(), "warm");
-        return run_tool(arguments, environment(more));
-    }
-
-    json document(std::vector<std::string> arguments, const Environment &more = {}, int status = 0)
-    {
-        arguments.push_back("--json");
-        ToolResult result = warm(arguments, more);
-        EXPECT_EQ(result.exit_status, status) << result.err;
-        json document = json::parse(result.out, nullptr, false);
-        EXPECT_TRUE(document.is_object()) << result.out;
-        return document;
-    }
-
-    json caches(std::vector<std::string> arguments, const Environment &more = {}, int status = 0)
-    {
-        return document(std::move(arguments), more, status).value("caches", json());
-    }
-
-    long event_count(const std::string &name) const
-    {
-        std::vector<std::string> lines = lines_of(read_file(log));
-        return std::count_if(lines.begin(), lines.end(), [&](const std::string &line) {
-            return json::parse(line).value("event", "") == name;
-        });
-    }
-
-    // What the driver calls the pipelines of the program, in the order in which they were made.
-    std::vector<std::string> contents() const
-    {
-        std::vector<std::string> contents;
-        for (const std::string &line : lines_of(read_file(log))) {
-            json event = json::parse(line);
-            if (event.value("event", "") == "pipeline") {
-                contents.push_back("0x" + std::string(event["content"]));
-            }
-        }
-        return contents;
-    }
-};
 
 TEST_F(Warm, TheProgramFindsAllOfIt)
 {
@@ -276,70 +185,6 @@ TEST_F(Warm, TellsHowManyPipelinesTheDeviceCovers)
     EXPECT_EQ(document({})["coverage"], json::array());
 }
 
-TEST_F(Warm, ACrashCostsOneRecipe)
-{
-    record();
-    std::string culprit = contents().at(3);
-    for (const char *jobs : {"1", "8"}) {
-        Environment crash = {{"WPTEST_ICD_CRASH", culprit},
-                             {"WPTEST_ICD_COMPILE_US", "1000"},
-                             {"WPTEST_ICD_DRIVER_VERSION", std::string("1") + jobs}};
-        json cache = caches({"--jobs", jobs}, crash, 1).at(0);
-        EXPECT_EQ(cache["state"], "warmed");
-        EXPECT_EQ(cache["crashed"], 1) << cache;
-        EXPECT_EQ(cache["compiled"].get<unsigned>() + cache["hit"].get<unsigned>(), PIPELINES - 1)
-            << cache;
-        // Never again on this driver, though it would not crash any more.
-        crash.erase("WPTEST_ICD_CRASH");
-        EXPECT_EQ(caches({"--force"}, crash, 1).at(0)["crashed"], 1);
-    }
-}
-
-// Every one of forty crashes, whatever the number of threads: each is tried once, and remembered.
-TEST_F(Warm, GoesOnAfterAnyNumberOfCrashes)
-{
-    ToolResult client = run_tool(
-        {"run", "--app", "program", "--", PIPELINES_CLIENT, "--compute", "40", "--graphics", "0"},
-        environment({{"WPTEST_ICD_DRIVER_VERSION", "1"}}));
-    ASSERT_EQ(client.exit_status, 0) << client.err;
-    const Environment deadly = {{"WPTEST_ICD_CRASH_ENTRY", "main"}};
-    for (const char *jobs : {"1", "2"}) {
-        Environment crash = deadly;
-        crash["WPTEST_ICD_DRIVER_VERSION"] = std::string("2") + jobs;
-        json cache = caches({"--jobs", jobs}, crash, 1).at(0);
-        EXPECT_EQ(cache["state"], "nothing");
-        EXPECT_EQ(cache["crashed"], 40) << cache;
-        std::filesystem::remove(log);
-        EXPECT_EQ(caches({"--jobs", jobs}, crash, 1).at(0)["crashed"], 40);
-        EXPECT_EQ(event_count("vkCreateShaderModule"), 0) << "nothing is begun again";
-    }
-}
-
-// What was compiled between the crashes, by processes that died, is in the cache all the same.
-TEST_F(Warm, WhatIsBetweenCrashesIsSaved)
-{
-    record();
-    Environment crash = {{"WPTEST_ICD_CRASH", contents().at(PIPELINES - 1)}};
-    json cache = caches({"--jobs", "1"}, crash, 1).at(0);
-    EXPECT_EQ(cache["crashed"], 1);
-    EXPECT_EQ(run_client({{"WARMPIPE_PREWARM", "off"}})["pipelines"]["driver_hits"], PIPELINES - 1);
-}
-
-TEST_F(Warm, ACrashAtARecipeIsNoSuspicionAgainstTheCache)
-{
-    record();
-    const Environment crash = {{"WPTEST_ICD_CRASH", contents().at(0)}};
-    caches({}, crash, 1);
-    for (int times = 0; times < 2; times++) {
-        for (const std::string &name : names_in(root + "/program/recipes", ".crashed")) {
-            std::filesystem::remove(root + "/program/recipes/" + name);
-        }
-        EXPECT_EQ(caches({"--force", "--jobs", "1"}, crash, 1).at(0)["crashed"], 1);
-    }
-    EXPECT_EQ(run_client({{"WARMPIPE_PREWARM", "off"}})["cache"]["state"], "loaded");
-    EXPECT_FALSE(std::filesystem::exists(root + "/program/quarantine"));
-}
-
 TEST_F(Warm, ADamagedRecipeIsAFinding)
 {
     record();
@@ -349,47 +194,6 @@ TEST_F(Warm, ADamagedRecipeIsAFinding)
     json cache = caches({}, {}, 1).at(0);
     EXPECT_EQ(cache["missing"], 1);
     EXPECT_EQ(cache["compiled"], PIPELINES - 1);
-}
-
-TEST_F(Warm, ADriverThatHangsIsNotWaitedForForEver)
-{
-    record();
-    json cache =
-        caches({"--jobs", "2", "--timeout", "3"}, {{"WPTEST_ICD_HANG", contents().at(5)}}, 1).at(0);
-    EXPECT_EQ(cache["state"], "warmed");
-    EXPECT_EQ(cache["crashed"], 1);
-    EXPECT_EQ(cache["compiled"].get<unsigned>() + cache["hit"].get<unsigned>(), PIPELINES - 1);
-}
-
-TEST_F(Warm, ADriverThatDiesBeforeAnyPipelineIsGivenUp)
-{
-    record();
-    json cache = caches({}, {{"WPTEST_ICD_FAIL", "vkCreatePipelineCache:*=-1"}}, 1).at(0);
-    EXPECT_EQ(cache["state"], "failed");
-}
-
-// One thread is at a pipeline that never ends while the other compiles all the rest.
-TEST_F(Warm, InterruptedItKeepsWhatItHas)
-{
-    record();
-    std::string endless = contents().at(5);
-    std::filesystem::remove(log);
-    ToolResult result = run_program(
-        {"/bin/bash", "-c",
-         "\"$tool\" warm --jobs 2 --json & pid=$!\n"
-         "until [ \"$(grep -c '\"event\":\"pipeline\"' \"$WPTEST_ICD_LOG\")\" = \"$rest\" ]\n"
-         "do sleep 0.02; done 2>/dev/null\n"
-         "kill -TERM $pid; wait $pid"},
-        environment({{"tool", WARMPIPE_TOOL},
-                     {"rest", std::to_string(PIPELINES - 1)},
-                     {"WPTEST_ICD_HANG", endless}}));
-    EXPECT_EQ(result.exit_status, 1) << result.err;
-    json cache = json::parse(result.out)["caches"].at(0);
-    EXPECT_EQ(cache["state"], "interrupted");
-    EXPECT_EQ(cache["crashed"], 0);
-    json rest = caches({"--force"}).at(0);
-    EXPECT_EQ(rest["hit"], PIPELINES - 1);
-    EXPECT_EQ(rest["compiled"], 1);
 }
 
 // What a process of its own has said stands in the document too.
@@ -402,48 +206,6 @@ TEST_F(Warm, WhyThereAreNoDevicesIsJsonToo)
     const json told = json::parse(result.out);
     ASSERT_TRUE(told.contains("error")) << result.out;
     EXPECT_EQ("warmpipe: " + std::string(told["error"]) + "\n", result.err);
-}
-
-// A library that is a pipe: who loads it waits for ever.
-class WarmHanging : public Warm {
-  protected:
-    Environment hanging(Environment more = {}) const
-    {
-        const std::string library = folder.path + "/driver.so";
-        const std::string manifest = folder.path + "/driver.json";
-        EXPECT_EQ(mkfifo(library.c_str(), 0600), 0);
-        write_file(manifest, json({{"file_format_version", "1.0.0"},
-                                   {"ICD", {{"library_path", library}, {"api_version", "1.3.0"}}}})
-                                 .dump());
-        more.insert({{"VK_DRIVER_FILES", manifest}, {"VK_ICD_FILENAMES", manifest}});
-        return more;
-    }
-};
-
-TEST_F(WarmHanging, WhileItIsLoadedIsNotWaitedForForEver)
-{
-    record();
-    ToolResult result = warm({"--timeout", "1"}, hanging());
-    EXPECT_EQ(result.exit_status, 2);
-    EXPECT_TRUE(contains(result.err, "a driver hangs")) << result.err;
-}
-
-TEST_F(WarmHanging, WhileItIsLoadedCanBeInterrupted)
-{
-    record();
-    for (const char *number : {"INT", "TERM"}) {
-        std::filesystem::remove(folder.path + "/driver.so");
-        // The pipe is open as soon as the other end is: then the driver is being loaded.
-        ToolResult result =
-            run_program({"/bin/bash", "-c",
-                         "\"$tool\" warm & pid=$!\n"
-                         "exec 3> \"$library\"; kill -$number $pid; wait $pid"},
-                        environment(hanging({{"tool", WARMPIPE_TOOL},
-                                             {"library", folder.path + "/driver.so"},
-                                             {"number", number}})));
-        EXPECT_EQ(result.exit_status, 2) << number;
-        EXPECT_TRUE(contains(result.err, "interrupted")) << result.err;
-    }
 }
 
 TEST_F(Warm, WhatAnotherProcessSavedMeanwhileStays)

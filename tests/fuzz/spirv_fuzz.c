@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/spirv/stage.h"
-#include "common/spirv/workgroup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,6 @@ extern "C" {
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
 #include "common/spirv/stage.h"
-#include "common/spirv/workgroup.h"
 }
 
 namespace {

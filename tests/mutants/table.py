@@ -178,7 +178,7 @@ MUTANTS = [
      "        munmap(page, sizeof *page);\n        crash_replace_guard", r"unit\.CrashPage"),
 
     ("a second device loads what the first has skipped",
-     "if (is_skipped(envelope->generation)) {", "if (is_skipped(envelope->generation) && 0) {",
+     "if (identity_files_skips(envelope->generation)) {", "if (identity_files_skips(envelope->generation) && 0) {",
      r"integration\.CrashGuardTest\.ASecondDevice"),
     ("what lives in a sandbox",
      "const uint64_t due = client->shut_in ? client->shut_in(client) : UINT64_MAX;",

@@ -5,6 +5,7 @@
 #define WARMPIPE_TESTS_UNIT_CHILD_H
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,25 @@ template <typename Body> ChildResult run_in_child(Body body)
     EXPECT_TRUE(WIFEXITED(result.status) && WEXITSTATUS(result.status) == 0)
         << "wait status " << result.status << ", standard error: " << result.standard_error;
     return result;
+}
+
+// Whether the current test has been run in a process that no other test was in, and its verdict
+// taken over: then there is nothing left to do. For what a process remembers until its end.
+inline bool ran_in_new_process()
+{
+    static const char mark[] = "WARMPIPE_UNIT_NEW_PROCESS";
+    if (getenv(mark)) {
+        return false;
+    }
+    const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
+    const std::string filter =
+        std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
+    run_in_child([&] {
+        setenv(mark, "1", 1);
+        execl("/proc/self/exe", "unit_tests", filter.c_str(), nullptr);
+        ADD_FAILURE() << "cannot run " << filter;
+    });
+    return true;
 }
 
 #endif

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <gtest/gtest.h>
+
 Faults faults;
 bool has_hard_links = true;
 
@@ -32,6 +34,20 @@ bool fails(const char *name)
     }
     return false;
 }
+
+// What one test arms or narrows is not there for the next one.
+class ForgetFaults : public testing::EmptyTestEventListener {
+    void OnTestEnd(const testing::TestInfo &) override
+    {
+        faults = {};
+        has_hard_links = true;
+    }
+};
+
+[[maybe_unused]] const bool forgets = [] {
+    testing::UnitTest::GetInstance()->listeners().Append(new ForgetFaults);
+    return true;
+}();
 
 thread_local int allocations_left = -1; // until one fails; -1: none will
 thread_local bool allocation_failed = false;

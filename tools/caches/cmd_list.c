@@ -89,11 +89,8 @@ static int list_programs(const struct arguments *arguments, const char *root,
         recipes_close(list.counts);
     }
     output_close(&list.output);
-    if (!any) {
-        output_message("list: no warmpipe data in '%s'", root);
-    }
-    const bool not_ours = !any && apps->count > 0;
-    return output_end(&list.output, not_ours ? EXIT_USAGE : list.found ? EXIT_FINDING : EXIT_CLEAN);
+    const int status = list.found ? EXIT_FINDING : EXIT_CLEAN;
+    return output_end(&list.output, any ? status : inventory_tell_nothing("list", root, apps));
 }
 
 static int list_run(const struct arguments *arguments)

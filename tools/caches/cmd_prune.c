@@ -308,13 +308,9 @@ static int clear_programs(const struct arguments *arguments, const char *root,
         }
         close(clearing.root_fd);
     }
-    bool not_ours = !clearing.any && apps->count > 0;
-    if (!clearing.any) {
-        output_message("clear: no warmpipe data in '%s'", root);
-    }
-    return output_end(&clearing.output, not_ours         ? EXIT_USAGE
-                                        : clearing.found ? EXIT_FINDING
-                                                         : EXIT_CLEAN);
+    const int status = clearing.found ? EXIT_FINDING : EXIT_CLEAN;
+    return output_end(&clearing.output,
+                      clearing.any ? status : inventory_tell_nothing("clear", root, apps));
 }
 
 static int clear_run(const struct arguments *arguments)

@@ -308,6 +308,15 @@ void inventory_show_counters(struct output *output, const struct program_counter
     output_duration(output, "spent", counters->create_ns);
 }
 
+int inventory_tell_nothing(const char *verb, const char *root, const struct inventory_apps *apps)
+{
+    const bool foreign = apps->count > 0;
+    output_message(foreign ? "%s: the folders in '%s' are not of warmpipe"
+                           : "%s: no warmpipe data in '%s'",
+                   verb, root);
+    return foreign ? EXIT_USAGE : EXIT_CLEAN;
+}
+
 bool inventory_is_damage(enum status reason)
 {
     return reason != STATUS_ok && reason != STATUS_no_file && reason != STATUS_suspect &&

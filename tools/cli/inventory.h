@@ -66,6 +66,10 @@ bool inventory_is_ours(int folder_fd, const struct usage *usage);
 /* Fields of the current item: the counters of a program. */
 void inventory_show_counters(struct output *output, const struct program_counters *counters);
 
+/* Says that the root holds nothing of warmpipe. Gives the exit status: EXIT_USAGE where it holds
+ * folders, so that another one was meant. */
+int inventory_tell_nothing(const char *verb, const char *root, const struct inventory_apps *apps);
+
 /* Whether this is damage, for which a verb's exit status is EXIT_FINDING. */
 bool inventory_is_damage(enum status reason);
 

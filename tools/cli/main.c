@@ -27,6 +27,7 @@ static void main_print_usage(FILE *stream)
     }
     fprintf(stream, "\noptions:\n"
                     "  -h --help     show this page; 'warmpipe VERB --help' explains a verb\n"
+                    "  -v --verbose  of a verb: more detail, where it has more to show\n"
                     "  -V --version  show the version\n");
 }
 

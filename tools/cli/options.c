@@ -68,6 +68,9 @@ const char *options_nearest(const char *word, const char *const *names, size_t c
 
 static const struct option_spec help_option = {"help", 'h', NULL, "show this page"};
 
+/* Of verbs that have no more to show: every verb takes it. */
+static const struct option_spec verbose_option = {"verbose", 'v', NULL, NULL};
+
 static void options_tell_unknown(const struct verb *verb, const char *word, size_t length)
 {
     const char *names[VERB_OPTION_LIMIT + 1];
@@ -110,7 +113,9 @@ static bool options_parse_one(const struct verb *verb, char ***word, struct argu
     while (verb->options[found].name && !options_is_meant(&verb->options[found], text, length)) {
         found++;
     }
-    const struct option_spec *option = &verb->options[found];
+    const bool is_verbose = options_is_meant(&verbose_option, text, length);
+    const struct option_spec *option =
+        verb->options[found].name || !is_verbose ? &verb->options[found] : &verbose_option;
     if (!option->name) {
         options_tell_unknown(verb, text, length);
         return false;
@@ -127,6 +132,9 @@ static bool options_parse_one(const struct verb *verb, char ***word, struct argu
     if (option->argument && (!value || !*value)) {
         output_message("%s: option '--%s' needs a value", verb->name, option->name);
         return false;
+    }
+    if (option == &verbose_option) {
+        return true;
     }
     arguments->values[found] = option->argument ? value : "";
     if (verb->repeated > 0 && found == verb->repeated) {

@@ -50,7 +50,7 @@ struct verb {
     const char *doing;       /* what a terminal is told after two seconds; NULL: nothing, or more */
     const char *operands;    /* as the usage line shows them; NULL: none */
     const char *description; /* for --help; the whole page fits 80 columns by 24 lines */
-    const struct option_spec *options; /* ends with a NULL name; --help is added to them */
+    const struct option_spec *options; /* ends with a NULL name; --help and -v are added to them */
     int min_operands;
     int max_operands;  /* INT_MAX: any number */
     int repeated;      /* index of the option that may be repeated; 0: none */

@@ -12,7 +12,7 @@
 #include "common/driver/identity.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
-#include "common/replay/replay_check.h"
+#include "common/replay/replay.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 
@@ -59,7 +59,7 @@ uint64_t recipe_tool_compile_ns(const struct recipes *recipes);
 /* ---- Whether the content of a recipe may be used: judge.c ----
  *
  * SPIR-V is validated by SPIRV-Tools, forms and environments are decoded, and of pipelines form,
- * code and layouts must fit each other (replay/replay_check.h). Digests are checked before, and
+ * code and layouts must fit each other (replay/replay.h). Digests are checked before, and
  * references after (recipes/merge.h). */
 
 struct spirv_validator;

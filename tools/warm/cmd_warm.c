@@ -381,7 +381,6 @@ const struct verb verb_warm = {
         "Exit status: 0 fine, or nothing to do; 1 something could not be replayed as it\n"
         "should; 2 not done.",
     .options = options,
-    .min_operands = 0,
     .max_operands = INT_MAX,
     .run = warm_main,
 };

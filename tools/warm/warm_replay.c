@@ -13,7 +13,7 @@
 
 #include "common/base/clock.h"
 #include "common/driver/driver_settings.h"
-#include "common/driver/pipeline_key.h"
+#include "common/driver/identity.h"
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "tools/warm/warm_vulkan.h"

@@ -38,7 +38,8 @@ TEST(Reason, IdsAreTheirNames)
     EXPECT_STREQ(status_id(STATUS_no_file), "no_file");
     EXPECT_STREQ(status_id(STATUS_bad_header_digest), "bad_header_digest");
     EXPECT_STREQ(status_id(STATUS_out_of_memory), "out_of_memory");
-    EXPECT_STREQ(status_text(STATUS_bad_magic), "not a warmpipe cache file");
+    EXPECT_STREQ(status_text(STATUS_bad_magic),
+                 "not a warmpipe file, or its first bytes are damaged");
 }
 
 TEST(Reason, FromErrno)

@@ -7,7 +7,7 @@
 #include <vector>
 
 extern "C" {
-#include "common/codec/live_name.h"
+#include "common/codec/canonical.h"
 }
 
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "layer/recipes/prewarm_estimate.h"
+#include "layer/recipes/prewarm_list.h"
 }
 
 namespace {

@@ -16,6 +16,7 @@ extern "C" {
 }
 
 #include "child.h"
+#include "file_fixture.h"
 #include "scratch.h"
 
 namespace {
@@ -233,7 +234,7 @@ TEST(StatsAppend, LinesOfEightProcessesDoNotMix)
 TEST(StatsAppend, TheFileIsPrivate)
 {
     Scratch scratch;
-    umask(0);
+    const Umask none(0);
     const struct stats stats = {};
     const struct stats_line line = example();
     stats_append(scratch.path("stats").c_str(), &stats, &line);

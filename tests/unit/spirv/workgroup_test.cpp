@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "common/spirv/workgroup.h"
+#include "common/spirv/stage.h"
 }
 
 namespace {

@@ -2,6 +2,7 @@
 /* The text of a head. */
 #include "tools/remote/heads/head.h"
 
+#include <sodium.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "tools/cli/json_value.h"
 
 #define HEAD_FORMAT 1
+#define HEAD_BASE64 sodium_base64_VARIANT_ORIGINAL
 
 /* Fields. What is written and read of a struct is one table, in the order of writing. */
 
@@ -69,59 +71,12 @@ static const struct head_field head_part_fields[] = {
     {NULL, HEAD_TEXT, 0, 0},
 };
 
-/* Base64 of RFC 4648. */
-
-static const char head_digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static void head_format_base64(const uint8_t *data, size_t size, char *ret_text)
-{
-    for (size_t i = 0; i < size; i += 3) {
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 3; k++) {
-            bits = bits << 8 | (i + k < size ? data[i + k] : 0);
-        }
-        for (size_t k = 0; k < 4; k++) {
-            *ret_text++ = i + k > size ? '=' : head_digits[bits >> (18 - 6 * k) & 63];
-        }
-    }
-    *ret_text = '\0';
-}
-
-/* Digits that are none count as 0: the text is compared afterwards. False: no room. */
-static bool head_parse_base64(struct json_text text, uint8_t *ret_data, size_t room,
-                              size_t *ret_size)
-{
-    size_t size = text.size / 4 * 3;
-    for (size_t end = text.size; end > 0 && size > 0 && text.data[end - 1] == '='; end--) {
-        size--;
-    }
-    if (text.size % 4 != 0 || size > room) {
-        return false;
-    }
-    for (size_t i = 0; i < size; i += 3) {
-        uint32_t bits = 0;
-        for (size_t k = 0; k < 4; k++) {
-            const char *digit = memchr(head_digits, text.data[i / 3 * 4 + k], 64);
-            bits = bits << 6 | (digit ? (uint32_t)(digit - head_digits) : 0);
-        }
-        for (size_t k = 0; k < 3 && i + k < size; k++) {
-            ret_data[i + k] = (uint8_t)(bits >> (16 - 8 * k));
-        }
-    }
-    *ret_size = size;
-    return true;
-}
-
 /* Writing. */
 
 static void head_put_hex(struct bytes *text, const char *key, const uint8_t *data, size_t size)
 {
-    char hex[2 * VK_UUID_SIZE + 1] = "";
-    for (size_t i = 0; i < size; i++) {
-        snprintf(hex + 2 * i, 3, "%02x", data[i]);
-    }
-    json_put_string(text, key, hex);
+    char hex[2 * VK_UUID_SIZE + 1];
+    json_put_string(text, key, sodium_bin2hex(hex, sizeof hex, data, size));
 }
 
 static void head_put_fields(struct bytes *text, const struct head_field *field, const void *from)
@@ -152,11 +107,13 @@ static void head_put_extras(struct bytes *text, const struct head *head,
         json_put_string(text, "base", part->base);
     }
     if (frame) {
-        char *digits = malloc(4 * ((size_t)part->bytes + 2) / 3 + 4);
+        const size_t room = sodium_base64_encoded_len((size_t)part->bytes, HEAD_BASE64);
+        char *digits = malloc(room);
         text->failed = text->failed || !digits;
         if (digits) {
-            head_format_base64(frame, (size_t)part->bytes, digits);
-            json_put_string(text, "frame", digits);
+            json_put_string(
+                text, "frame",
+                sodium_bin2base64(digits, room, frame, (size_t)part->bytes, HEAD_BASE64));
         }
         free(digits);
     }
@@ -216,26 +173,13 @@ static void head_read_name(struct json_reader *reader, char ret_name[OBJECT_NAME
                      !names_is_hex(ret_name, OBJECT_NAME_SIZE - 1);
 }
 
-static int head_hex_value(char digit)
-{
-    return digit >= '0' && digit <= '9'   ? digit - '0'
-           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
-                                          : -1;
-}
-
 static void head_read_hex(struct json_reader *reader, uint8_t *ret_data, size_t size)
 {
     const struct json_text text = json_read_string(reader);
-    if (text.size != 2 * size) {
-        reader->failed = true;
-        return;
-    }
-    for (size_t i = 0; i < size; i++) {
-        const int high = head_hex_value(text.data[2 * i]);
-        const int low = head_hex_value(text.data[2 * i + 1]);
-        reader->failed = reader->failed || high < 0 || low < 0;
-        ret_data[i] = (uint8_t)(high * 16 + low);
-    }
+    size_t found = 0;
+    reader->failed =
+        sodium_hex2bin(ret_data, size, text.data, text.size, NULL, &found, NULL) != 0 ||
+        found != size || reader->failed;
 }
 
 static void head_read_number32(struct json_reader *reader, uint32_t *ret_number)
@@ -281,8 +225,9 @@ static void head_read_frame(struct json_reader *reader, struct head *head, struc
 {
     size_t size = 0;
     const struct json_text text = json_read_string(reader);
-    if (part->frame || !head_parse_base64(text, head->frames + head->frames_size,
-                                          sizeof head->frames - head->frames_size, &size)) {
+    if (part->frame ||
+        sodium_base642bin(head->frames + head->frames_size, sizeof head->frames - head->frames_size,
+                          text.data, text.size, NULL, &size, NULL, HEAD_BASE64) != 0) {
         reader->failed = true;
         return;
     }

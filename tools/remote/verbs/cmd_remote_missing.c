@@ -18,10 +18,8 @@ static int missing_verb_main(const struct arguments *arguments)
     const struct verb verb_##verb_name = {                                                         \
         .name = #verb_name,                                                                        \
         .summary = what,                                                                           \
-        .operands = "",                                                                            \
         .description = "Not in this build: it lacks libsodium or libzstd.",                        \
         .options = options,                                                                        \
-        .min_operands = 0,                                                                         \
         .max_operands = INT_MAX,                                                                   \
         .run = missing_verb_main,                                                                  \
     }

@@ -218,7 +218,6 @@ const struct verb verb_sync = {
     .name = "sync",
     .doing = "pulling and pushing",
     .summary = "pull and push beside programs that run",
-    .operands = "",
     .description = "The sidecar: pulls, and pulls again at an interval; with a secret key it also\n"
                    "pushes what the programs have saved, once their folder is quiet, and has the\n"
                    "lease of what they compile until then. It needs no driver. SIGTERM and\n"
@@ -226,7 +225,5 @@ const struct verb verb_sync = {
                    "Exit status: 0 the latest pull or push went well, 1 it did not, 2 wrong usage.",
     .options = sync_options,
     .repeated = OPTION_APP,
-    .min_operands = 0,
-    .max_operands = 0,
     .run = sync_main,
 };

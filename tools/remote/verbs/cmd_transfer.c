@@ -129,7 +129,6 @@ const struct verb verb_pull = {
     .name = "pull",
     .doing = "pulling",
     .summary = "take what other machines have compiled",
-    .operands = "",
     .description =
         "Takes from a remote the caches of this machine's devices, and of those for which\n"
         "a program has found none here; recipes, where a device then has none. Only what\n"
@@ -141,8 +140,6 @@ const struct verb verb_pull = {
         "Exit status: 0 done or nothing to do, 1 refused or not to be had, 2 wrong usage.",
     .options = pull_options,
     .repeated = OPTION_APP,
-    .min_operands = 0,
-    .max_operands = 0,
     .run = pull_main,
 };
 
@@ -150,7 +147,6 @@ const struct verb verb_push = {
     .name = "push",
     .doing = "pushing",
     .summary = "give other machines what this one has",
-    .operands = "",
     .description =
         "Sends the caches that the remote lacks and names them in heads signed with the\n"
         "secret key. Several machines may push at once: none loses another's work. A head\n"
@@ -162,7 +158,5 @@ const struct verb verb_push = {
         "sent, 2 wrong usage.",
     .options = push_options,
     .repeated = OPTION_APP,
-    .min_operands = 0,
-    .max_operands = 0,
     .run = push_main,
 };

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that ran under the layer with an older driver of the test devices, and warmpipe warm.
+#ifndef WARMPIPE_TESTS_CLI_WARM_FIXTURE_H
+#define WARMPIPE_TESTS_CLI_WARM_FIXTURE_H
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "paths.h"
+#include "tool.h"
+
+using json = nlohmann::json;
+
+constexpr unsigned PIPELINES = 16;
+
+class Warm : public ::testing::Test {
+  protected:
+    TemporaryFolder folder;
+    const std::string log = folder.path + "/log";
+    const std::string stats = folder.path + "/stats";
+    const std::string root = folder.path + "/root";
+
+    // Of the driver that programs meet from now on; anything that it must not be asked ends it.
+    Environment environment(Environment more = {}) const
+    {
+        more.insert({{"HOME", folder.path},
+                     {"WARMPIPE_DIR", root},
+                     {"WPTEST_ICD_ABORT", "1"},
+                     {"WPTEST_ICD_DRIVER_VERSION", "2"},
+                     {"WPTEST_ICD_LOG", log},
+                     {"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
+                     {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
+                     // A driver is unloaded before the program ends, and what it keeps looks lost.
+                     {"ASAN_OPTIONS", "detect_leaks=0"}});
+        return more;
+    }
+
+    // A program under the layer.
+    json run_client(Environment more = {})
+    {
+        std::filesystem::remove(stats);
+        more.emplace("WARMPIPE_STATS", stats);
+        ToolResult result = run_tool({"run", "--app", "program", "--", PIPELINES_CLIENT,
+                                      "--compute", "12", "--graphics", "4"},
+                                     environment(more));
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        std::vector<std::string> lines = lines_of(read_file(stats));
+        EXPECT_FALSE(lines.empty()) << "the layer was not there";
+        return lines.empty() ? json() : json::parse(lines.back());
+    }
+
+    void record()
+    {
+        EXPECT_EQ(run_client({{"WPTEST_ICD_DRIVER_VERSION", "1"}})["cache"]["state"], "cold");
+    }
+
+    ToolResult warm(std::vector<std::string> arguments, const Environment &more = {})
+    {
+        arguments.insert(arguments.begin(), "warm");
+        return run_tool(arguments, environment(more));
+    }
+
+    json document(std::vector<std::string> arguments, const Environment &more = {}, int status = 0)
+    {
+        arguments.push_back("--json");
+        ToolResult result = warm(arguments, more);
+        EXPECT_EQ(result.exit_status, status) << result.err;
+        json document = json::parse(result.out, nullptr, false);
+        EXPECT_TRUE(document.is_object()) << result.out;
+        return document;
+    }
+
+    json caches(std::vector<std::string> arguments, const Environment &more = {}, int status = 0)
+    {
+        return document(std::move(arguments), more, status).value("caches", json());
+    }
+
+    long event_count(const std::string &name) const
+    {
+        std::vector<std::string> lines = lines_of(read_file(log));
+        return std::count_if(lines.begin(), lines.end(), [&](const std::string &line) {
+            return json::parse(line).value("event", "") == name;
+        });
+    }
+
+    // What the driver calls the pipelines of the program, in the order in which they were made.
+    std::vector<std::string> contents() const
+    {
+        std::vector<std::string> contents;
+        for (const std::string &line : lines_of(read_file(log))) {
+            json event = json::parse(line);
+            if (event.value("event", "") == "pipeline") {
+                contents.push_back("0x" + std::string(event["content"]));
+            }
+        }
+        return contents;
+    }
+};
+
+#endif

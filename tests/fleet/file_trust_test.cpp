@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which heads and objects are believed: keys, serials, damage, and what a signed head may say.
+#include <sodium.h>
+#include <zstd.h>
+
+#include "file_remote.h"
+
+namespace {
+
+TEST_F(FileRemote, AHeadIsASignatureOfMinisignAndJson)
+{
+    if (!is_installed(minisign)) {
+        GTEST_SKIP() << "no minisign";
+    }
+    share();
+    const std::string text = read_file(head_file());
+    std::vector<std::string> lines = lines_of(text);
+    ASSERT_EQ(lines.size(), 5u);
+    const std::string message = first.folder.path + "/head";
+    write_file(message, lines[4] + "\n");
+    write_file(message + ".minisig",
+               lines[0] + "\n" + lines[1] + "\n" + lines[2] + "\n" + lines[3] + "\n");
+    ToolResult result = run_program({minisign, "-V", "-p", keys.open, "-m", message});
+    EXPECT_EQ(result.exit_status, 0) << result.out << result.err;
+    EXPECT_TRUE(contains(result.out, "Trusted comment: warmpipe head v1 v1/head/demo/"));
+
+    // And the other way: with our secret key, minisign signs what we then take.
+    const std::string comment = lines[2].substr(strlen("trusted comment: "));
+    result = run_program({minisign, "-S", "-W", "-s", keys.secret, "-m", message, "-t", comment,
+                          "-x", message + ".again"});
+    ASSERT_EQ(result.exit_status, 0) << result.out << result.err;
+    EXPECT_NE(read_file(message + ".again"), read_file(message + ".minisig"));
+    write_file(head_file(), read_file(message + ".again") + read_file(message));
+    result = pull(second);
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"});
+}
+
+TEST_F(FileRemote, AFreshMachineCanRefuseOldHeads)
+{
+    share();
+    const std::string old_head = read_file(head_file());
+    share(6);
+    const uint64_t serial = head_json()["serial"];
+    ASSERT_EQ(serial, 2u);
+    ToolResult result = pull(second, {"--min-serial", "2", "--max-age", "1h"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"});
+
+    write_file(head_file(), old_head); // signed, and once true
+    Machine third;
+    result = pull(third, {"--min-serial", "2", "--app", "demo"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): serial 1, at least 2")) << result.err;
+    sleep(2);
+    result = pull(third, {"--max-age", "1s", "--app", "demo"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): made ")) << result.err;
+    EXPECT_EQ(pull(third).exit_status, 0);
+    for (const char *serial_text : {"", "-1", "1x", "99999999999999999999"}) {
+        EXPECT_EQ(pull(third, {"--min-serial", serial_text}).exit_status, 2) << serial_text;
+    }
+}
+
+TEST_F(FileRemote, AKeyOfMinisignItselfWillDo)
+{
+    if (!is_installed(minisign)) {
+        GTEST_SKIP() << "no minisign";
+    }
+    const std::string folder = first.folder.path;
+    const ToolResult made =
+        run_program({minisign, "-G", "-W", "-p", folder + "/k.pub", "-s", folder + "/k.key"});
+    ASSERT_EQ(made.exit_status, 0) << made.err;
+    keys.secret = folder + "/k.key";
+    keys.open = folder + "/k.pub";
+    share();
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+}
+
+TEST_F(FileRemote, KeygenOverwritesNoKey)
+{
+    const std::string before = read_file(keys.secret);
+    EXPECT_EQ(std::filesystem::status(keys.secret).permissions(), std::filesystem::perms(0600));
+    EXPECT_EQ(run_tool({"remote", "keygen", "--out", keys.folder.path + "/keys"}).exit_status, 2);
+    EXPECT_EQ(read_file(keys.secret), before);
+    EXPECT_EQ(run_tool({"remote", "keygen"}).exit_status, 2);
+}
+
+TEST_F(FileRemote, TrustedKeysMayLieInAFolder)
+{
+    share();
+    const std::string folder = second.folder.path + "/.config/warmpipe/trusted";
+    const std::vector<std::string> words = {"pull",     "--json", "--remote",
+                                            place->url, "--dir",  second.root};
+    ToolResult result = second.tool(words);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_no_key)")) << result.err;
+    std::filesystem::create_directories(folder);
+    std::filesystem::copy_file(keys.open, folder + "/ci.pub");
+    EXPECT_EQ(rows_of(second.tool(words).out), Rows{"demo blob pulled"});
+}
+
+TEST_F(FileRemote, AnotherKeyIsNotTrusted)
+{
+    share();
+    Keys others;
+    keys.open = others.open;
+    expect_refused("remote_untrusted_head");
+    const ToolResult result = pull(second, {"--insecure"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_TRUE(contains(result.err, "not checked (--insecure)"));
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"});
+}
+
+TEST_F(FileRemote, APushLeavesAHeadOfAnotherKeyAlone)
+{
+    share();
+    const std::string before = read_file(head_file());
+    Keys others;
+    std::swap(keys.secret, others.secret);
+    second.run(6);
+    const ToolResult result = push(second);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_untrusted_head)")) << result.err;
+    EXPECT_EQ(read_file(head_file()), before);
+}
+
+// What a stranger has put there is overwritten on demand alone, and by a serial that nobody has
+// seen.
+TEST_F(FileRemote, ReplaceOverwritesWhatNoTrustedKeyHasSigned)
+{
+    share();
+    for (int i = 0; i < 3; i++) {
+        first.run(5 + i);
+        ASSERT_EQ(push(first, {"--recipes"}).exit_status, 0);
+    }
+    EXPECT_EQ(pull(second).exit_status, 0);
+    const std::string recipes = std::filesystem::path(head_file()).parent_path() / "recipes";
+    int pipelines = 8;
+    for (const std::string &text : {std::string("nonsense"), read_file(recipes)}) {
+        write_file(head_file(), text);
+        Machine third;
+        third.run(pipelines++);
+        EXPECT_TRUE(contains(push(third).err, "(remote_bad_head)"));
+        EXPECT_EQ(read_file(head_file()), text);
+        const ToolResult result = push(third, {"--replace"});
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_TRUE(contains(result.err, "is replaced: ")) << result.err;
+        EXPECT_EQ(rows_of(result.out), Rows{"demo blob pushed"});
+        // Who has seen serial 4 takes it.
+        EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+    }
+    // Recipes of another key.
+    Keys others;
+    std::swap(keys.secret, others.secret);
+    second.run(2);
+    ASSERT_EQ(push(second, {"--recipes", "--replace"}).exit_status, 0);
+    std::swap(keys.secret, others.secret);
+    EXPECT_EQ(push(first, {"--recipes"}).exit_status, 1);
+    const ToolResult result = push(first, {"--recipes", "--replace"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), (Rows{"demo blob pushed", "demo recipes pushed"}));
+    // A head that is trusted is not replaced but added to.
+    const auto serial = head_json()["serial"].get<uint64_t>();
+    first.run(12);
+    ASSERT_EQ(push(first, {"--replace"}).exit_status, 0);
+    EXPECT_EQ(head_json()["serial"], serial + 1);
+}
+
+// An older head that is signed may hold what the newer one of elsewhere does not.
+TEST_F(FileRemote, AHeadThatIsTooOldIsNotReplaced)
+{
+    first.run(4);
+    ASSERT_EQ(push(first).exit_status, 0);
+    const std::string old = read_file(head_file());
+    first.run(6);
+    ASSERT_EQ(push(first).exit_status, 0);
+    write_file(head_file(), old);
+    first.run(8);
+    const ToolResult result = push(first, {"--replace"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back)")) << result.err;
+    EXPECT_EQ(read_file(head_file()), old);
+}
+
+TEST_F(FileRemote, SecretsAreGuarded)
+{
+    std::filesystem::create_directories(first.root);
+    ToolResult result = first.tool({"push", "--remote", place->url, "--dir", first.root});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "--secret-key")) << result.err;
+    std::filesystem::permissions(keys.secret, std::filesystem::perms(0644));
+    result = push(first);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "(remote_key_exposed)")) << result.err;
+    std::filesystem::permissions(keys.secret, std::filesystem::perms(0600));
+    write_file(keys.secret, read_file(keys.open));
+    EXPECT_TRUE(contains(push(first).err, "(remote_bad_key)"));
+
+    place->url = "https://user:hunter2@example.org/x";
+    result = pull(second);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "(remote_url_password)")) << result.err;
+    EXPECT_FALSE(contains(result.err, "hunter2")) << result.err;
+    for (const char *url : {"gopher://x/y", "/a/b", "file://host/x", "http://", "http://a b/",
+                            "http://h:port/", "s3:///x"}) {
+        place->url = url;
+        result = pull(second);
+        EXPECT_EQ(result.exit_status, 2) << url;
+        EXPECT_TRUE(contains(result.err, "(remote_bad_url): write file:///DIR"))
+            << url << result.err;
+    }
+}
+
+TEST_F(FileRemote, EveryByteOfAHeadCounts)
+{
+    share();
+    const std::string file = head_file();
+    const std::string head = read_file(file);
+    // The first line alone is a comment that nothing depends on.
+    for (size_t at = head.find('\n') + 1; at < head.size(); at += 7) {
+        write_file(file, flipped(head, at));
+        const ToolResult result = pull(second, {"--app", "demo"});
+        ASSERT_EQ(result.exit_status, 1) << "byte " << at;
+        ASSERT_TRUE(contains(result.err, "(remote_bad_head)") ||
+                    contains(result.err, "(remote_untrusted_head)"))
+            << result.err;
+    }
+    for (const std::string &text :
+         {std::string(), std::string("<html>no</html>"), head.substr(0, head.size() / 2),
+          head + "{}\n", std::string(70000, 'x')}) {
+        write_file(file, text);
+        ASSERT_EQ(pull(second, {"--app", "demo"}).exit_status, 1) << text.substr(0, 40);
+    }
+    write_file(file, head);
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+}
+
+TEST_F(FileRemote, AHeadHoldsForItsOwnPlaceAlone)
+{
+    share();
+    std::filesystem::create_directories(place->data + "/v1/head/other");
+    std::filesystem::copy_file(head_file(),
+                               place->data + "/v1/head/other/" +
+                                   std::filesystem::path(head_file()).filename().string());
+    const ToolResult result = pull(second, {"--app", "other"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_bad_head)")) << result.err;
+}
+
+TEST_F(FileRemote, AnOldHeadIsNotTakenByWhoHasSeenANewer)
+{
+    share(4);
+    const std::string old = read_file(head_file());
+    first.run(6);
+    EXPECT_EQ(push(first).exit_status, 0);
+    EXPECT_EQ(head_json()["serial"], 2);
+    EXPECT_EQ(pull(second).exit_status, 0);
+    write_file(head_file(), old);
+    ToolResult result = pull(second);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back)")) << result.err;
+    // Nor does a push build on it.
+    first.run(8);
+    EXPECT_TRUE(contains(push(first).err, "(remote_rolled_back)"));
+    EXPECT_EQ(read_file(head_file()), old);
+}
+
+TEST_F(FileRemote, DamagedObjectsAreNotTaken)
+{
+    share();
+    const std::string file = files("obj").at(0);
+    const std::string object = read_file(file);
+    for (size_t at = 0; at < object.size(); at += object.size() / 16 + 1) {
+        write_file(file, flipped(object, at));
+        expect_refused("remote_bad_object");
+    }
+    write_file(file, object.substr(0, object.size() - 1));
+    expect_refused("remote_bad_object");
+    write_file(file, object + "x");
+    expect_refused("remote_bad_answer");
+    // A small frame that says it is large, and is.
+    std::string bomb(ZSTD_compressBound(1 << 24), '\0');
+    const std::string zeros(1 << 24, '\0');
+    bomb.resize(ZSTD_compress(bomb.data(), bomb.size(), zeros.data(), zeros.size(), 19));
+    write_file(file, bomb.substr(0, object.size()));
+    expect_refused("remote_bad_object");
+    std::filesystem::remove(file);
+    expect_refused("remote_object_missing");
+}
+
+// A writer with the right key that sends what belongs to no device here.
+TEST_F(FileRemote, WhatIsSignedIsStillChecked)
+{
+    const std::string hex = hex_of(sample_identity());
+    std::filesystem::create_directories(first.root + "/demo");
+    std::filesystem::permissions(first.root + "/demo", std::filesystem::perms(0700));
+    write_file(first.root + "/demo/" + hex + ".wpcache", cache_file());
+    EXPECT_EQ(rows_of(push(first).out), Rows{"demo blob pushed"});
+    // Of another device: it is not even asked for.
+    EXPECT_EQ(rows_of(pull(second).out), Rows());
+    std::filesystem::create_directories(second.root);
+    EXPECT_EQ(second.caches(), std::vector<std::string>());
+}
+
+// The same with a head that lies: an object of another device, another payload, other sizes.
+TEST_F(FileRemote, WhatASignedHeadClaimsIsStillChecked)
+{
+    if (!is_installed(minisign)) {
+        GTEST_SKIP() << "no minisign";
+    }
+    share();
+    const json part = head_json()["parts"][0];
+    const std::vector<std::string> lines = lines_of(read_file(head_file()));
+    const std::string head = lines[4];
+    // Of another driver, and whole: the same device, but for its driver's version.
+    first.more["WPTEST_ICD_DRIVER_VERSION"] = "2";
+    const std::string path = head_file();
+    first.run(3, {"--app", "other"});
+    ASSERT_EQ(push(first, {"--app", "other"}).exit_status, 0);
+    const json other = remote_head(files("head/other").at(0))["parts"][0];
+
+    const std::string message = first.folder.path + "/head";
+    auto expect_lie = [&](const std::map<std::string, json> &lies, const std::string &reason) {
+        std::string text = head;
+        for (const auto &[key, value] : lies) {
+            const std::string truth = "\"" + key + "\":" + part[key].dump();
+            ASSERT_NE(text.find(truth), std::string::npos) << truth;
+            text.replace(text.find(truth), truth.size(), "\"" + key + "\":" + value.dump());
+        }
+        write_file(message, text + "\n");
+        const std::string comment = lines[2].substr(strlen("trusted comment: "));
+        ASSERT_EQ(run_program({minisign, "-S", "-W", "-s", keys.secret, "-m", message, "-t",
+                               comment, "-x", message + ".minisig"})
+                      .exit_status,
+                  0);
+        write_file(path, read_file(message + ".minisig") + text + "\n");
+        expect_refused(reason);
+    };
+    const std::string nobody(64, 'a');
+    const uint64_t bytes = part["bytes"];
+    const uint64_t unpacked = part["unpacked"];
+    expect_lie({{"object", other["object"]},
+                {"payload", other["payload"]},
+                {"bytes", other["bytes"]},
+                {"unpacked", other["unpacked"]}},
+               "renamed");
+    expect_lie({{"payload", nobody}}, "remote_bad_object");
+    expect_lie({{"object", nobody}}, "remote_object_missing");
+    expect_lie({{"bytes", bytes - 1}}, "remote_bad_answer");
+    expect_lie({{"unpacked", unpacked - 1}}, "remote_bad_object");
+    expect_lie({{"unpacked", unpacked + 1}}, "remote_bad_object");
+    expect_lie({{"unpacked", uint64_t(1) << 40}}, "remote_bad_head");
+}
+
+TEST_F(FileRemote, DamageHereIsNotSent)
+{
+    const std::string hex = hex_of(sample_identity());
+    std::filesystem::create_directories(first.root + "/demo");
+    std::filesystem::permissions(first.root + "/demo", std::filesystem::perms(0700));
+    write_file(first.root + "/demo/" + hex + ".wpcache", flipped(cache_file(), 970));
+    const ToolResult result = push(first);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(bad_section_digest)")) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(place->data + "/v1/obj"));
+}
+
+// Whoever has quarantined a blob blocks it there: nobody else takes it.
+TEST_F(FileRemote, WhatCrashedADriverIsBlocked)
+{
+    share();
+    const std::string name = first.caches().at(0);
+    const std::string folder = first.root + "/demo/";
+    std::filesystem::create_directory(folder + "quarantine");
+    std::filesystem::permissions(folder + "quarantine", std::filesystem::perms(0700));
+    std::filesystem::rename(folder + name, folder + "quarantine/" + name);
+
+    EXPECT_EQ(rows_of(pull(first).out), Rows{"demo blob blocked"});
+    EXPECT_EQ(first.caches(), Rows{name}) << "the one in quarantine";
+
+    EXPECT_EQ(rows_of(push(first).out), Rows{"demo blob pushed"});
+    EXPECT_EQ(head_json()["parts"].size(), 0u);
+    EXPECT_EQ(head_json()["blocked"].size(), 1u);
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob unchanged"});
+    // The same bytes compiled again are not sent again.
+    std::filesystem::rename(folder + "quarantine/" + name, folder + name);
+    const ToolResult result = push(first);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_blocked)")) << result.err;
+}
+
+} // namespace
