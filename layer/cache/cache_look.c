@@ -36,6 +36,7 @@ struct cache_look {
     bool has_pinned;     /* what was collected */
     bool is_partial;     /* what is collected may hold more */
     enum slow_call kind; /* what the driver is asked for */
+    struct own_wait_timer timer;
 };
 
 void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size)
@@ -236,7 +237,8 @@ static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipeline
                                          VkPipelineCache collected, struct cache_look *look,
                                          size_t *ret_pending)
 {
-    const struct cache_schedule_mark mark = cache_schedule_begin_look(&writer->schedule);
+    const struct cache_schedule_mark mark =
+        cache_schedule_begin_look(&writer->schedule, &look->timer);
     const enum status reason = cache_writer_look(writer, device_cache, collected, look);
     cache_writer_leave_driver(writer, look);
     if (writer->is_abandoned) {
@@ -276,14 +278,14 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
                      : call_costs_allow(costs, SLOW_MERGE));
     VkPipelineCache collected = VK_NULL_HANDLE;
     if (merges) {
-        call_costs_begin(costs, SLOW_MERGE);
+        look.timer = call_costs_begin(costs, SLOW_MERGE);
         collected = cache_collection_pin(&writer->collection);
     }
     look.has_pinned = collected != VK_NULL_HANDLE;
     look.is_partial = !merges && atomic_load(&writer->collection.is_used);
     look.kind = look.has_pinned ? SLOW_MERGE : SLOW_READ;
     if (look.kind == SLOW_READ) {
-        call_costs_begin(costs, SLOW_READ);
+        look.timer = call_costs_begin(costs, SLOW_READ);
     }
     size_t pending = 0;
     pthread_mutex_lock(&writer->lock);
@@ -360,7 +362,7 @@ bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_
     if (looks) {
         struct cache_look look = {.is_here = true, .is_partial = true, .kind = SLOW_READ};
         size_t pending = 0;
-        call_costs_begin(&writer->costs, SLOW_READ);
+        look.timer = call_costs_begin(&writer->costs, SLOW_READ);
         cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
         atomic_store(&writer->looked_at_ns,
                      stats_get(writer->setup->stats, STATS_pipelines_create_ns));

@@ -175,9 +175,11 @@ static uint64_t cache_schedule_note_step(struct cache_schedule *schedule, uint64
     return end_ns;
 }
 
-struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule)
+struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule,
+                                                     const struct own_wait_timer *timer)
 {
     const struct cache_schedule_mark mark = {
+        .timer = *timer,
         .start_ns = clock_now_ns(),
         .touched = atomic_load(&schedule->touched),
         .hinted = atomic_load(&schedule->hinted),
@@ -198,9 +200,11 @@ void cache_schedule_end_look(struct cache_schedule *schedule,
     atomic_store(&schedule->looked, mark->touched);
     atomic_store(&schedule->looked_hinted, mark->hinted);
     atomic_store(&schedule->looked_busy_ns, mark->busy_ns);
-    /* The shorter one of two looks in a row tells the cost: the other one may have waited for a
-     * busy machine. */
-    const uint64_t took_ns = cache_schedule_note_step(schedule, mark->start_ns) - mark->start_ns;
+    /* The shorter one of two looks in a row tells the cost: the other one may have found a busy
+     * machine. */
+    const uint64_t took_ns =
+        earlier(cache_schedule_note_step(schedule, mark->start_ns) - mark->start_ns,
+                own_wait_timer_elapsed(&mark->timer));
     const uint64_t last_ns = atomic_load(&schedule->last_look_ns);
     const uint64_t before_ns = last_ns ? last_ns : took_ns;
     atomic_store(&schedule->look_cost_ns, later(CACHE_LOOK_LEAST_NS, earlier(took_ns, before_ns)));

@@ -126,6 +126,7 @@ struct cache_schedule {
 
 /* The counts from before a look, which cover what it has seen. */
 struct cache_schedule_mark {
+    struct own_wait_timer timer;
     uint64_t start_ns;
     uint64_t touched;
     uint64_t hinted;
@@ -156,8 +157,10 @@ uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_
 /* Whether there is anything that no look has seen, for the end of a device or process. */
 bool cache_schedule_is_touched(const struct cache_schedule *schedule);
 
-/* Brackets a look. failed: the driver has refused. */
-struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule);
+/* Brackets a look. timer: of the look, which costs nothing while it lacks a core. failed: the
+ * driver has refused. */
+struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule,
+                                                     const struct own_wait_timer *timer);
 void cache_schedule_end_look(struct cache_schedule *schedule,
                              const struct cache_schedule_mark *mark, bool failed);
 

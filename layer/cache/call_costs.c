@@ -183,9 +183,11 @@ static void call_costs_begin_at(struct call_costs *costs, enum slow_call kind,
     pthread_mutex_unlock(&costs->lock);
 }
 
-void call_costs_begin(struct call_costs *costs, enum slow_call kind)
+struct own_wait_timer call_costs_begin(struct call_costs *costs, enum slow_call kind)
 {
-    call_costs_begin_at(costs, kind, own_wait_timer_start());
+    const struct own_wait_timer timer = own_wait_timer_start();
+    call_costs_begin_at(costs, kind, timer);
+    return timer;
 }
 
 void call_costs_begin_early(struct call_costs *costs, enum slow_call kind)

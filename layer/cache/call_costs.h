@@ -56,8 +56,8 @@ bool call_costs_allow(struct call_costs *costs, enum slow_call kind);
 bool call_costs_allow_at_end(struct call_costs *costs, enum slow_call kind, uint64_t compiled_ns);
 
 /* Brackets a call, or several that belong together. If it took long, or no longer does, that is to
- * be kept. */
-void call_costs_begin(struct call_costs *costs, enum slow_call kind);
+ * be kept. Returns what it is timed with. */
+struct own_wait_timer call_costs_begin(struct call_costs *costs, enum slow_call kind);
 
 /* The same by a thread of the program's that somebody waits for: own_wait_timer_start_early. */
 void call_costs_begin_early(struct call_costs *costs, enum slow_call kind);

@@ -86,7 +86,7 @@ bool worker_is_of_this_process(const struct worker_client *client);
  * False: the disk has not answered; `run` may be running still, or is to begin, and what it uses
  * must be left alone and never be freed. After it `carry_on` is called then, by the thread that ran
  * it, for what the caller cannot do any more; NULL: nothing. Where no thread can be made, `run` is
- * called here. */
+ * called here. Some client must have been added before. */
 bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument);
 
 /* There is something to do for the client. Cheap when the worker knows already. _now: it is due
