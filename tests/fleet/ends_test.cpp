@@ -155,6 +155,33 @@ TEST_F(Ends, APushToASilentRemoteIsShort)
     asked.join();
 }
 
+// Who sends an answer slowly is not silent.
+TEST_F(Ends, APushToASlowRemoteIsNotCut)
+{
+    share();
+    int port;
+    const int listener = listen_somewhere(&port);
+    std::thread server([&] {
+        for (int fd; (fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)) >= 0; close(fd)) {
+            char buffer[4096];
+            const ssize_t size = read(fd, buffer, sizeof buffer);
+            const std::string answer = serve(std::string(buffer, size > 0 ? size_t(size) : 0));
+            for (size_t at = 0; at < answer.size(); at += answer.size() / 8 + 1) {
+                send(fd, answer.data() + at, std::min(answer.size() / 8 + 1, answer.size() - at),
+                     MSG_NOSIGNAL);
+                std::this_thread::sleep_for(std::chrono::milliseconds(800));
+            }
+        }
+    });
+    const ToolResult result = first.tool(
+        {"run", "--quiet", "--dir", first.root, "--app", "demo", "--secret-key", keys.secret,
+         "--remote", "http://localhost:" + std::to_string(port), "--", "/bin/sh", "-c", ":"});
+    EXPECT_FALSE(contains(result.err, "(remote_timeout)")) << result.err;
+    shutdown(listener, SHUT_RDWR);
+    server.join();
+    close(listener);
+}
+
 // The program is asked to end first, and does: what follows is part of the same end.
 TEST_F(Ends, APushAfterTheEndThatWasAskedForIsAsShort)
 {
