@@ -107,6 +107,26 @@ TEST_F(Ends, TheEndOfWhoPullsIsNotWaitedFor)
         " 4 hits, 0 misses"));
 }
 
+// Nor does it hold what it was handed: a lock of the caller's is free again.
+TEST_F(Ends, WhoPullsHoldsNoLockOfTheCallers)
+{
+    share();
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "a library before the sanitizer's";
+#endif
+    const std::string path = second.folder.path + "/lock";
+    const int lock = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_EQ(flock(lock, LOCK_EX), 0);
+    const int handed_on = dup(lock); // without O_CLOEXEC
+    second.more["LD_PRELOAD"] = LATE_END;
+    second.run(4, {"--remote", place->url, "--public-key", keys.open, "--remote-wait", "1h"});
+    close(handed_on);
+    close(lock);
+    const int other = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(flock(other, LOCK_EX | LOCK_NB), 0) << strerror(errno);
+    close(other);
+}
+
 // A remote that says nothing at all does not get the half minute of a push: neither one that a pull
 // of this run has found so, nor one that nobody has asked yet.
 TEST_F(Ends, APushToASilentRemoteIsShort)
@@ -133,6 +153,33 @@ TEST_F(Ends, APushToASilentRemoteIsShort)
 #endif
     end("http", ":");
     asked.join();
+}
+
+// Who sends an answer slowly is not silent.
+TEST_F(Ends, APushToASlowRemoteIsNotCut)
+{
+    share();
+    int port;
+    const int listener = listen_somewhere(&port);
+    std::thread server([&] {
+        for (int fd; (fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)) >= 0; close(fd)) {
+            char buffer[4096];
+            const ssize_t size = read(fd, buffer, sizeof buffer);
+            const std::string answer = serve(std::string(buffer, size > 0 ? size_t(size) : 0));
+            for (size_t at = 0; at < answer.size(); at += answer.size() / 8 + 1) {
+                send(fd, answer.data() + at, std::min(answer.size() / 8 + 1, answer.size() - at),
+                     MSG_NOSIGNAL);
+                std::this_thread::sleep_for(std::chrono::milliseconds(800));
+            }
+        }
+    });
+    const ToolResult result = first.tool(
+        {"run", "--quiet", "--dir", first.root, "--app", "demo", "--secret-key", keys.secret,
+         "--remote", "http://localhost:" + std::to_string(port), "--", "/bin/sh", "-c", ":"});
+    EXPECT_FALSE(contains(result.err, "(remote_timeout)")) << result.err;
+    shutdown(listener, SHUT_RDWR);
+    server.join();
+    close(listener);
 }
 
 // The program is asked to end first, and does: what follows is part of the same end.

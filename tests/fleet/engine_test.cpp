@@ -98,6 +98,19 @@ TEST(Engine, AnAnswerGivesMoreTime)
     EXPECT_EQ(engine_time_left(&fake, UINT32_MAX), UINT32_MAX);
 }
 
+// A folder answers at once, whatever it says: what comes later has all the time there is.
+TEST(Engine, AFolderIsNotSilent)
+{
+    struct url url = {};
+    snprintf(url.path, sizeof url.path, "/tmp/warmpipe-no-such-folder");
+    engine *file = engine_file_open(&url);
+    struct engine_value value = {};
+    file->silent_ns = clock_now_ns();
+    EXPECT_EQ(file->operations->get(file, "v1/head/demo/recipes", 1, &value), STATUS_no_file);
+    EXPECT_EQ(engine_time_left(file, UINT32_MAX), UINT32_MAX);
+    file->operations->close(file);
+}
+
 // A signal that is blocked, and comes, leaves a few seconds; the deadline stays if it is sooner.
 TEST(Engine, ASignalLeavesAFewSeconds)
 {

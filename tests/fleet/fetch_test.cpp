@@ -130,6 +130,18 @@ TEST_F(Fetch, AllPartsComeAndNoneTwice)
     EXPECT_EQ(answer["requests"], 7u) << answer;
     EXPECT_EQ(second.caches().size(), 6u);
 }
+
+// A server that has enough of connections refuses all but the first: the parts come over that one.
+TEST_F(Fetch, OneConnectionWillDo)
+{
+    const std::unique_ptr<Place> place = redis_place({"--maxclients", "1"});
+    if (!place) {
+        GTEST_SKIP() << "redis-server is not installed";
+    }
+    share(place->url, {"3", "4", "5", "6", "7", "8"});
+    pull(place->url);
+    EXPECT_EQ(second.caches().size(), 6u);
+}
 #endif
 
 } // namespace

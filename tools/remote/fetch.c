@@ -41,10 +41,11 @@ void fetch_list_add(struct fetch_list *list, const char *path, uint64_t limit)
     }
 }
 
-/* The next that nobody has begun; NULL: there is none. Under the lock. */
+/* The next that nobody has begun; NULL: there is none. The first is the caller's, who asks for it
+ * at once, and would wait for it while its own connection is idle. Under the lock. */
 static struct fetch_item *fetch_next(struct fetch *fetch)
 {
-    for (size_t i = 0; i < fetch->list.count && !fetch->stops; i++) {
+    for (size_t i = 1; i < fetch->list.count && !fetch->stops; i++) {
         if (fetch->items[i].state == FETCH_WAITS) {
             return &fetch->items[i];
         }
@@ -132,6 +133,14 @@ static struct fetch_item *fetch_find(struct fetch *fetch, const char *path)
     return NULL;
 }
 
+/* A server may have enough of connections, and none of requests. Who says nothing is not asked
+ * again: it would say nothing for as long. */
+static bool fetch_may_be_the_connection(enum status reason)
+{
+    return reason == STATUS_remote_unreachable || reason == STATUS_remote_error ||
+           reason == STATUS_remote_busy;
+}
+
 enum status fetch_get(struct fetch *fetch, struct engine *engine, const char *path, uint64_t limit,
                       struct engine_value *ret_value)
 {
@@ -149,6 +158,8 @@ enum status fetch_get(struct fetch *fetch, struct engine *engine, const char *pa
             *ret_value = item->value;
             memcpy(engine->detail, item->detail, sizeof engine->detail);
             fetch->held--;
+            fetch->stops |= reason != STATUS_ok && reason != STATUS_no_file;
+            is_ours = fetch_may_be_the_connection(reason);
             pthread_cond_broadcast(&fetch->changed);
         }
         if (item) {

@@ -185,6 +185,21 @@ static void bypass_watch_process(pid_t process, int fd)
     }
 }
 
+/* Descriptors that a caller hands on are below this, as a rule. */
+#define BYPASS_DESCRIPTORS 1024
+
+/* Holds nothing but `fd` and where to say it: the program may be gone a moment before us, and who
+ * reads what it writes, or waits for a lock that was handed on to it, waits for us as well. */
+static void bypass_let_go(int fd)
+{
+    (void)!chdir("/");
+    for (int other = 0; other < BYPASS_DESCRIPTORS; other++) {
+        if (other != fd && other != STDERR_FILENO) {
+            close(other);
+        }
+    }
+}
+
 void bypass_watch(void)
 {
     const pid_t process = getpid();
@@ -198,8 +213,7 @@ void bypass_watch(void)
     const pid_t child = vfork();
     if (child == 0) {
         if (_Fork() == 0) {
-            close(STDIN_FILENO);
-            close(STDOUT_FILENO);
+            bypass_let_go(fd);
             bypass_watch_process(process, fd);
         }
         _exit(0);

@@ -40,13 +40,17 @@ static unsigned engine_time_until(uint64_t end_ns, unsigned most)
     return end_ns == 0 || left > most ? most : (unsigned)left;
 }
 
-unsigned engine_time_left(struct engine *engine, unsigned most)
+unsigned engine_time_in_all(struct engine *engine, unsigned most)
 {
     engine_look_for_stop(engine);
-    if (engine->traffic.answers == 0) {
-        most = engine_time_until(engine->silent_ns, most);
-    }
     return engine_time_until(engine->stop_ns, engine_time_until(engine->deadline_ns, most));
+}
+
+unsigned engine_time_left(struct engine *engine, unsigned most)
+{
+    const bool is_silent = engine->traffic.answers == 0;
+    return engine_time_in_all(engine,
+                              is_silent ? engine_time_until(engine->silent_ns, most) : most);
 }
 
 struct engine_visitor {

@@ -136,6 +136,9 @@ enum status engine_list(struct engine *engine, const char *prefix, size_t most, 
  * each second: a signal may have come. */
 unsigned engine_time_left(struct engine *engine, unsigned most);
 
+/* The same, as if there had been an answer. */
+unsigned engine_time_in_all(struct engine *engine, unsigned most);
+
 /* Docker kills ten seconds after it has asked. */
 #define ENGINE_STOP_MS 5000
 

@@ -77,6 +77,7 @@ static enum status engine_file_get(struct engine *engine, const char *path, uint
     struct engine_value value = {0};
     engine_file_path(engine, path, full);
     engine->traffic.requests++;
+    engine->traffic.answers++;
     if (limit == 0) {
         const enum status found =
             access(full, R_OK) == 0 ? STATUS_ok : engine_file_fail(engine, errno);
@@ -145,6 +146,7 @@ static enum status engine_file_put(struct engine *engine, const char *path, cons
     unique_format(unique_draw(), number);
     snprintf(temporary, sizeof temporary, "%s.%s" TEMPORARY_SUFFIX, full, number);
     engine->traffic.requests++;
+    engine->traffic.answers++;
     bool written = engine_file_write(temporary, data, size);
     if (!written && errno == ENOENT) {
         written = engine_file_make_parents(full, strlen(file->root)) &&
@@ -269,6 +271,7 @@ static enum status engine_file_list(struct engine *engine, const char *prefix, e
     enum status reason = STATUS_ok;
     snprintf(folder, sizeof folder, "%.*s", (int)strlen(prefix) - 1, prefix);
     engine->traffic.requests++;
+    engine->traffic.answers++;
     engine_file_visit(engine, folder, 2, visit, user, &reason);
     return reason == STATUS_ok && engine_file_miss(engine) != STATUS_no_file
                ? STATUS_remote_unreachable
@@ -280,6 +283,7 @@ static enum status engine_file_remove(struct engine *engine, const char *path)
     char full[ENGINE_FILE_PATH_SIZE];
     engine_file_path(engine, path, full);
     engine->traffic.requests++;
+    engine->traffic.answers++;
     return unlink(full) == 0 ? STATUS_ok : engine_file_fail(engine, errno);
 }
 

@@ -29,6 +29,7 @@ struct http_client {
 
 /* What callbacks fill. */
 struct http_transfer {
+    struct engine *engine;
     struct bytes body;
     uint64_t limit;
     bool is_too_large;
@@ -98,6 +99,7 @@ static size_t http_take_header(char *data, size_t one, size_t size, void *user)
     struct http_transfer *transfer = user;
     char date[64];
     if (size > 5 && strncasecmp(data, "HTTP/", 5) == 0) {
+        transfer->engine->traffic.answers++;
         transfer->tag[0] = '\0';
         transfer->now = transfer->written = -1;
     }
@@ -192,9 +194,10 @@ static void http_prepare(struct http_client *client, struct engine *engine,
                      (long)engine_time_left(engine, HTTP_CONNECT_MS));
     /* What resolves a name, in a thread, is not waited for once the time is over. */
     curl.easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L);
-    const unsigned left = engine_time_left(engine, INT32_MAX);
+    /* Silence ends with the first bytes of an answer: below. */
+    const unsigned left = engine_time_in_all(engine, INT32_MAX);
     curl.easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
-    if (engine->stops) {
+    if (engine->stops || engine->silent_ns) {
         curl.easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
         curl.easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, http_look_at_time);
         curl.easy_setopt(handle, CURLOPT_XFERINFODATA, engine);
@@ -265,7 +268,7 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
                                   const struct http_request *request,
                                   struct http_answer *ret_answer, curl_off_t *ret_retry_after)
 {
-    struct http_transfer transfer = {.limit = request->limit};
+    struct http_transfer transfer = {.engine = engine, .limit = request->limit};
     struct curl_slist *headers = http_headers(request);
     const char *type = NULL;
     *ret_answer = (struct http_answer){0};
@@ -277,7 +280,6 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
     curl.easy_getinfo(client->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
     curl.easy_getinfo(client->handle, CURLINFO_RETRY_AFTER, ret_retry_after);
     curl.easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
-    engine->traffic.answers += ret_answer->status > 0;
     ret_answer->is_html = type && strncasecmp(type, "text/html", 9) == 0;
     const bool success = ret_answer->status >= 200 && ret_answer->status < 300;
     if (transfer.is_too_large && !success) {

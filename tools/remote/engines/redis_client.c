@@ -197,7 +197,6 @@ static enum status redis_exchange(struct redis_client *client, struct engine *en
             return redis_broken(client, engine);
         }
         if (reply) {
-            engine->traffic.answers++;
             *ret_reply = reply;
             return STATUS_ok;
         }
@@ -209,6 +208,7 @@ static enum status redis_exchange(struct redis_client *client, struct engine *en
         if (redisBufferRead(context) != REDIS_OK) {
             return redis_broken(client, engine);
         }
+        engine->traffic.answers += received == 0;
         received += context->reader->len - before;
         if (received > limit + REDIS_SLACK) {
             redis_disconnect(client);

@@ -64,16 +64,21 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
     return true;
 }
 
+/* Descriptors of ours are below this, and those that a caller hands on as a rule. */
+#define PULLER_DESCRIPTORS 1024
+
 /* The kernel takes up to 20 ms to close what watches a folder: the parent waits for this rather
- * than for the end, and who reads what we say until the last of us has closed it does not wait
- * either.
- */
-static void puller_be_done(struct puller_state *state, pid_t parent)
+ * than for the end. Nothing else is held meanwhile: who reads what we say, waits for a lock that
+ * was handed on to us, or unmounts the folder does not wait either. */
+static void puller_be_done(const struct puller_work *work, pid_t parent)
 {
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        close(fd);
+    (void)!chdir("/");
+    for (int fd = 0; fd < PULLER_DESCRIPTORS; fd++) {
+        if (fd != work->changes_fd) {
+            close(fd);
+        }
     }
-    atomic_store(&state->is_done, true);
+    atomic_store(&work->state->is_done, true);
     if (getppid() == parent) {
         kill(parent, SIGCHLD);
     }
@@ -95,7 +100,7 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller)
 {
     int ends[2];
     struct file_owned served;
-    struct puller_work work = {.run = run};
+    struct puller_work work = {.run = run, .changes_fd = -1};
     *ret_puller = (struct puller){.end_fd = -1};
     if (session_is_read_only("run") || !puller_prepare(&work, &served, ends)) {
         return;
@@ -108,7 +113,7 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller)
         if (getppid() == parent) {
             signal(SIGPIPE, SIG_IGN);
             puller_serve(&work, &served, ends[0]);
-            puller_be_done(work.state, parent);
+            puller_be_done(&work, parent);
         }
         _exit(0);
     }

@@ -230,30 +230,30 @@ static void puller_answer_all(struct puller_work *work)
 }
 
 /* Milliseconds until there is something to do without a change; -1: there is nothing. */
-static int puller_pause_ms(const struct puller_work *work, int changes_fd)
+static int puller_pause_ms(const struct puller_work *work)
 {
     const uint64_t now_ns = clock_now_ns();
     if (work->late.count > 0) {
         return 0;
     }
     if (work->waiter_count == 0) {
-        return changes_fd < 0 || work->stands_back ? PULLER_POLL_MS : -1;
+        return work->changes_fd < 0 || work->stands_back ? PULLER_POLL_MS : -1;
     }
     const int look_ms = work->look_ns > now_ns ? (int)((work->look_ns - now_ns) / CLOCK_MS) + 1 : 0;
-    return (changes_fd < 0 || work->stands_back) && look_ms > PULLER_POLL_MS ? PULLER_POLL_MS
-                                                                             : look_ms;
+    return (work->changes_fd < 0 || work->stands_back) && look_ms > PULLER_POLL_MS ? PULLER_POLL_MS
+                                                                                   : look_ms;
 }
 
 /* False: it is to end. */
-static bool puller_wait(const struct puller_work *work, int changes_fd, int end_fd)
+static bool puller_wait(const struct puller_work *work, int end_fd)
 {
     char events[4096];
     struct pollfd polled[] = {{.fd = end_fd, .events = POLLIN},
-                              {.fd = changes_fd, .events = POLLIN}};
-    const int found = poll(polled, 2, puller_pause_ms(work, changes_fd));
+                              {.fd = work->changes_fd, .events = POLLIN}};
+    const int found = poll(polled, 2, puller_pause_ms(work));
     if (found > 0 && polled[1].revents) {
         /* Only that there are some matters. */
-        (void)!read(changes_fd, events, sizeof events);
+        (void)!read(work->changes_fd, events, sizeof events);
     }
     return polled[0].revents == 0 && (found >= 0 || errno == EINTR);
 }
@@ -265,10 +265,11 @@ void puller_serve(struct puller_work *work, const struct file_owned *served, int
     if (asprintf(&folder, "%s/%s", run->root, run->app) < 0) {
         return;
     }
-    int changes_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (changes_fd >= 0 && inotify_add_watch(changes_fd, folder, IN_CREATE | IN_MODIFY) < 0) {
-        close(changes_fd);
-        changes_fd = -1;
+    work->changes_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (work->changes_fd >= 0 &&
+        inotify_add_watch(work->changes_fd, folder, IN_CREATE | IN_MODIFY) < 0) {
+        close(work->changes_fd);
+        work->changes_fd = -1;
     }
     free(folder);
     /* Where it cannot be opened, all are answered at once. */
@@ -284,7 +285,7 @@ void puller_serve(struct puller_work *work, const struct file_owned *served, int
         if (work->late.count > 0 && work->late.count == late_before) {
             puller_pull_late(work);
         }
-    } while (puller_wait(work, changes_fd, end_fd));
+    } while (puller_wait(work, end_fd));
     puller_answer_all(work);
     unlinkat(work->folder_fd, served->name, 0);
 }

@@ -63,6 +63,7 @@ struct puller_work {
     bool has_recipes;               /* they were asked for */
     struct puller_state *state;
     int folder_fd;
+    int changes_fd; /* watches the folder; -1: the kernel does not tell of changes */
     char token[UNIQUE_HEX_SIZE];
 };
 

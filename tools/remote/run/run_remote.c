@@ -243,6 +243,7 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
     if (puller_end(&puller, &stops, run_is_stopped(end.stopped_ns), &end.stopped_ns)) {
         run_end_here(run, &end, &stops, puller.gone_because);
     }
+    (void)!waitpid(-1, NULL, WNOHANG); /* the puller, if it is gone by now */
     run_drop_signals(&signals);
     if (WIFSIGNALED(end.status)) {
         run_die_of(WTERMSIG(end.status), &before);
