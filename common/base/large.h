@@ -4,8 +4,8 @@
  *
  * From LARGE_BYTES on it is mapped, and given back to the system when it is freed. malloc would map
  * it too, but each mapped block that it frees raises the size up to which it maps no more, and with
- * that the memory that every heap of the process keeps: after one of 16 MiB, 32 MiB of each. What is
- * smaller comes from the heap: who allocates next, the driver that makes pipelines of a blob for
+ * that the memory that every heap of the process keeps: after one of 16 MiB, 32 MiB of each. What
+ * is smaller comes from the heap: who allocates next, the driver that makes pipelines of a blob for
  * one, finds pages there that need not be faulted in anew (decision 0181).
  *
  * Thread-safe, as malloc is. */

@@ -323,7 +323,8 @@ static bool cache_writer_may_look_here(const struct cache_writer *writer)
 {
     const struct cache_schedule *schedule = &writer->schedule;
     const uint64_t cost_ns = cache_writer_cost_here(writer);
-    const uint64_t looked_at_ns = atomic_load(&writer->looked_at_ns); /* before what it is part of */
+    /* Before what it is part of: another thread may be looking. */
+    const uint64_t looked_at_ns = atomic_load(&writer->looked_at_ns);
     const uint64_t all_ns = stats_get(writer->setup->stats, STATS_pipelines_create_ns);
     const uint64_t spent_ns = all_ns - looked_at_ns;
     const uint64_t looks_ns = atomic_load(&writer->looks_ns) + cost_ns;
