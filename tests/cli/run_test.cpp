@@ -27,6 +27,7 @@ Environment environment_of(std::vector<std::string> options, Environment before 
         size_t equals = line.find('=');
         environment[line.substr(0, equals)] = line.substr(equals + 1);
     }
+    environment.erase("TSAN_OPTIONS"); // run_program's
     return environment;
 }
 
