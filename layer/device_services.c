@@ -322,7 +322,7 @@ struct device_services *device_services_start(struct device *device,
     services->strict = device_cache_policy(services->device_cache)->strict;
     services_start_recording(services, create_info, &traits, &identity);
     services_start_prewarm(services, physical_device, &traits);
-    device_cache_load_large(services->device_cache);
+    device_cache_plan_load(services->device_cache);
     return services;
 }
 

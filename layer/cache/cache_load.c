@@ -331,9 +331,20 @@ void cache_load_soon(struct cache_load *load)
     }
 }
 
-void cache_load_large(struct cache_load *load, size_t blob_bytes)
+void cache_load_plan(struct cache_load *load, size_t blob_bytes)
 {
     if (blob_bytes >= LARGE_BLOB_BYTES) {
+        cache_load_soon(load);
+    } else if (blob_bytes > 0) {
+        atomic_store(&load->is_planned, true);
+    }
+}
+
+/* Where the worker must not call the driver, it does not read the file in vain. */
+void cache_load_begin_planned(struct cache_load *load)
+{
+    if (atomic_exchange(&load->is_planned, false) &&
+        !driver_permit_is_withdrawn(load->writer->setup->permit)) {
         cache_load_soon(load);
     }
 }

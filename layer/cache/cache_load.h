@@ -9,7 +9,7 @@
  *     4 LOADED       the device cache is set and stays: from the blob, empty, or none
  *
  *     arrow                               function
- *     1 NOT LOADED ──▶ 2 WANTED           cache_load_soon
+ *     1 NOT LOADED ──▶ 2 WANTED           cache_load_soon, cache_load_plan, cache_load_expect
  *     1, 2 ──first creation──▶ 3 LOADING  cache_load_get
  *     2 WANTED ──worker──▶ 3 LOADING      cache_load_run_ahead
  *     2 WANTED ──barred──▶ 1 NOT LOADED   cache_load_run_ahead, cache_load_settle: the worker must
@@ -44,6 +44,7 @@
 #include <stdint.h>
 
 #include "layer/cache/cache_writer.h"
+#include "layer/worker/own_thread.h"
 #include "layer/worker/worker.h"
 
 /* A load by the worker. */
@@ -66,6 +67,7 @@ struct cache_load {
     atomic_bool loaded;    /* cache is set and stays */
     VkPipelineCache cache; /* VK_NULL_HANDLE: the driver is given none */
 
+    atomic_bool is_planned; /* the first cache_load_expect has the worker load */
     _Atomic enum cache_load_ahead ahead;
     void (*tell_unusable)(void *user); /* the blob is of no use; NULL: nobody is told */
     void *unusable_user;
@@ -107,9 +109,23 @@ static inline VkPipelineCache cache_load_loaded(const struct cache_load *load)
  * VK_NULL_HANDLE. */
 VkPipelineCache cache_load_get(struct cache_load *load);
 
-/* Has the worker load; where the blob is so large that it pays. */
+/* Has the worker load. */
 void cache_load_soon(struct cache_load *load);
-void cache_load_large(struct cache_load *load, size_t blob_bytes);
+
+/* Once, with the size of the file that is there, 0: there is none. The worker is to load it, at
+ * once where that takes long, else from the first cache_load_expect on. */
+void cache_load_plan(struct cache_load *load, size_t blob_bytes);
+
+/* The program makes what pipelines are made of: begins what is planned, unless a thread of ours
+ * would be the program's second one. Cheap. */
+void cache_load_begin_planned(struct cache_load *load);
+static inline void cache_load_expect(struct cache_load *load)
+{
+    if (atomic_load_explicit(&load->is_planned, memory_order_relaxed) &&
+        own_thread_is_one_of_many()) {
+        cache_load_begin_planned(load);
+    }
+}
 
 /* On the worker: loads if it is wanted. */
 void cache_load_run_ahead(struct cache_load *load);

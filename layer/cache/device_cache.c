@@ -278,11 +278,16 @@ void device_cache_load_soon(struct device_cache *device_cache)
     cache_load_soon(&device_cache->load);
 }
 
-void device_cache_load_large(struct device_cache *device_cache)
+void device_cache_plan_load(struct device_cache *device_cache)
 {
     if (device_cache->policy.inject) {
-        cache_load_large(&device_cache->load, device_cache_blob_bytes(device_cache));
+        cache_load_plan(&device_cache->load, device_cache_blob_bytes(device_cache));
     }
+}
+
+void device_cache_expect_pipelines(struct device_cache *device_cache)
+{
+    cache_load_expect(&device_cache->load);
 }
 
 void device_cache_await_pull(struct device_cache *device_cache)

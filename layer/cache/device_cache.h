@@ -49,9 +49,13 @@ bool device_cache_is_loaded(const struct device_cache *device_cache);
  * compile, row 90). */
 void device_cache_load_soon(struct device_cache *device_cache);
 
-/* The same where the blob is so large that a load ahead of the program's first creation pays. Once,
- * when all is set up; two system calls. */
-void device_cache_load_large(struct device_cache *device_cache);
+/* Once, when all is set up: the worker is to load the file that is there, at once where that takes
+ * long. A system call. */
+void device_cache_plan_load(struct device_cache *device_cache);
+
+/* The program makes what pipelines are made of: the worker begins a load that is planned, and is
+ * ready sooner than the first creation would be. Cheap. */
+void device_cache_expect_pipelines(struct device_cache *device_cache);
 
 /* At vkCreateDevice, first of all: cache_load_await_pull. */
 void device_cache_await_pull(struct device_cache *device_cache);

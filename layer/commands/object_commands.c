@@ -165,6 +165,7 @@ static VkResult create_object(VkDevice handle, const struct object_request *requ
         stats_add(&services->stats, request->kind->requested, 1);
     }
     uint64_t start_ns = services->trace ? clock_now_ns() : 0;
+    device_cache_expect_pipelines(services->device_cache);
     struct canonical *form =
         services->dedup ? dedup_encode(services->dedup, request->create_info) : NULL;
     bool known = form && form->verdict != CANONICAL_UNKNOWN;

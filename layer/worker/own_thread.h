@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/single_threaded.h>
 
 /* The niceness, as of setpriority(2), of threads that nobody waits for. */
 #define OWN_THREAD_NICE 10
@@ -13,5 +14,12 @@
  * since a program's handlers run on the program's threads. stack_size: bytes; pages are taken when
  * they are used. False: no thread can be made, or may be (a sandbox). */
 bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size);
+
+/* Whether the process has, or had, more than one thread. The second one makes malloc slower, and a
+ * program that shuts itself in may count on having none. */
+static inline bool own_thread_is_one_of_many(void)
+{
+    return !__libc_single_threaded;
+}
 
 #endif

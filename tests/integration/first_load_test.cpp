@@ -113,4 +113,62 @@ TEST_F(FirstLoadTest, ALargeBlobIsLoadedAheadOfTheFirstCreation)
     EXPECT_EQ(outcome.stats_of()["cache"]["state"], "loaded");
 }
 
+// So is a small one, once the program makes what pipelines are made of.
+TEST_F(FirstLoadTest, ASmallBlobIsLoadedAheadInAProgramWithThreads)
+{
+    fill(3);
+    const Outcome outcome = run([] {
+        std::thread([] {}).join();
+        Program program; // makes a pipeline layout
+        wait_until([] { return test_icd_calls("vkCreatePipelineCache") > 0; });
+        EXPECT_EQ(test_icd_calls("vkCreateComputePipelines"), 0u);
+        wait_until([&] { return create_at_once(program, 1) == VK_SUCCESS; });
+    });
+    EXPECT_EQ(outcome.stats_of()["cache"]["state"], "loaded");
+}
+
+// It may be about to shut itself in, where a thread that opens files would be its death.
+TEST_F(FirstLoadTest, ButNotInAProgramWithoutThem)
+{
+    fill(3);
+    run(
+        [] {
+            unsetenv("WARMPIPE_STATS"); // nothing is written at the end
+            {
+                Program program;
+                program.module(Kind::compute, 1);
+            }
+            EXPECT_EQ(test_icd_calls("vkCreatePipelineCache"), 0u);
+        },
+        {Layer::any});
+}
+
+// Whose thread the load would be on does not know the messenger's locks, and would not be waited
+// for.
+TEST_F(FirstLoadTest, NorBesideADebugMessenger)
+{
+    environment["WPTEST_ICD_DEVICES"] = "2";
+    ProgramOptions options;
+    options.device = 1;
+    options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+    run([&] {
+        Program program(options);
+        program.create_compute(0, 3);
+    });
+    const Outcome outcome = run([options]() mutable {
+        leak_from_here_on(); // the loader forgets messengers that go with their instance
+        std::thread([] {}).join();
+        options.device = 0;
+        Program without_blob(options);
+        create_messenger(without_blob.instance);
+        options.device = 1;
+        options.instance = without_blob.instance;
+        Program program(options);
+        program.module(Kind::compute, 1);
+        EXPECT_EQ(test_icd_calls("vkCreatePipelineCache"), 0u);
+        program.create(Kind::compute, 1);
+    });
+    EXPECT_EQ(outcome.hits(), 1u);
+}
+
 } // namespace
