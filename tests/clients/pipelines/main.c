@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A plain Vulkan program that creates many real pipelines and says how long that took. It knows
  * nothing of any layer. */
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -59,11 +60,21 @@ static void end(const struct options *options)
     }
 }
 
+static void *do_nothing(void *argument)
+{
+    pause();
+    return argument;
+}
+
 int main(int argc, char **argv)
 {
     uint64_t start = now_ns();
     struct options options = options_parse(argc, argv);
     allocator_adopt_thread();
+    pthread_t idle;
+    if (options.idle_thread && pthread_create(&idle, NULL, do_nothing, NULL) != 0) {
+        fail("pthread_create", VK_ERROR_UNKNOWN);
+    }
     VkInstance instance = gpu_create_instance(&options);
     if (options.list) {
         gpu_list(instance);

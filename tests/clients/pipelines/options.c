@@ -33,6 +33,7 @@ static const char usage[] =
     "  --render-pass         render pass objects, not dynamic rendering\n"
     "  --allocator           pass allocation callbacks, and account for them\n"
     "  --verify              run the compute pipelines and print a digest of what they wrote\n"
+    "  --idle-thread         have a second thread, which does nothing\n"
     "  --delay-ms MS         wait before the first pipeline\n"
     "  --burst N --pause-ms MS   wait after each N calls of a thread (0: never)\n"
     "  --wait-ms MS          wait after the last one\n"
@@ -200,6 +201,7 @@ static const struct setting settings[] = {
     {"render-pass", FLAG, MEMBER(render_pass)},
     {"allocator", FLAG, MEMBER(allocator)},
     {"verify", FLAG, MEMBER(verify)},
+    {"idle-thread", FLAG, MEMBER(idle_thread)},
     {"list", FLAG, MEMBER(list)},
     {"device", SPECIAL, 0, parse_devices},
     {"api", SPECIAL, 0, parse_api},

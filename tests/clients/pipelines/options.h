@@ -24,6 +24,7 @@ enum ending {
 };
 
 struct options {
+    bool idle_thread;
     bool list; /* name the devices, and nothing else */
     uint32_t compute;
     uint32_t heavy; /* of the compute pipelines */
