@@ -1,10 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The way of a snapshot to disk, in steps: begin, choose, write. */
+/* The way of a snapshot to disk: judged by the file where it may hold the same, then, in steps:
+ * begin, choose, write. */
 #include "common/base/clock.h"
+#include "common/base/large.h"
 #include "layer/cache/cache_writer.h"
 #include "layer/worker/maintenance.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/worker.h"
+
+/* What a driver leaves of its stack in the entries is less than this part of the bytes; and where
+ * the driver may have compiled without a word, no more bytes than these: a new pipeline brings
+ * more.
+ */
+#define STACK_BYTES_PART 128
+#define STACK_BYTES_MAX  128
+
+/* The snapshot. */
+
+void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size)
+{
+    large_free(writer->snapshot);
+    writer->snapshot = data;
+    writer->fresh.is_late = false;
+    atomic_store(&writer->schedule.pending_size, size);
+    atomic_store(&writer->schedule.pending, size > 0);
+}
+
+bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker, void (*step)(void *user),
+                           void (*carry_on)(void *user))
+{
+    if (is_worker) {
+        step(writer);
+    } else {
+        writer->is_abandoned = !worker_do(step, carry_on, writer);
+    }
+    return !writer->is_abandoned;
+}
 
 /* The snapshot becomes one that holds the blobs of other processes as well. False: there is none
  * any more. */
@@ -95,17 +126,6 @@ static void cache_writer_make_room(void *user)
         writer->listener.disk_full && writer->listener.disk_full(writer->listener.user);
 }
 
-bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker, void (*step)(void *user),
-                           void (*carry_on)(void *user))
-{
-    if (is_worker) {
-        step(writer);
-    } else {
-        writer->is_abandoned = !worker_do(step, carry_on, writer);
-    }
-    return !writer->is_abandoned;
-}
-
 /* How a commit goes on that was begun. Without a snapshot the caches have outgrown the limit: the
  * store drops the file, so that the next start begins with nothing but what it uses. False: not at
  * all. */
@@ -128,12 +148,91 @@ static void cache_writer_carry_on(void *user)
     }
 }
 
-void cache_writer_commit_behind(struct cache_writer *writer)
+/* Commits what is pending where nobody waits any more: without the driver. */
+static void cache_writer_commit_behind(struct cache_writer *writer)
 {
     if (atomic_load(&writer->schedule.pending)) {
         cache_writer_begin_commit(writer);
         cache_writer_carry_on(writer);
     }
+}
+
+/* What was read of the driver, held against the file. */
+
+/* How many bytes are not zero. Drivers write the entries of their hash tables in an order that
+ * changes from process to process (all of Mesa's, once graphics pipeline libraries are used), pad
+ * between them with zeros, and write a few bytes of each entry as they found them on their stack
+ * (RADV). A cache only gains entries, and each brings its key and its code along: so blobs of
+ * nearly the same size and of the same weight hold the same entries. */
+static size_t cache_writer_weight(const uint8_t *data, size_t size)
+{
+    size_t weight = 0;
+    for (size_t i = 0; i < size; i++) {
+        weight += data[i] != 0;
+    }
+    return weight;
+}
+
+/* Whether the file, read again, holds the same data already, in another order. Bytes of a stack may
+ * be zero in one process and not in the next: unless the driver says that it compiled, a small
+ * difference in weight is no new entry either. */
+static bool cache_writer_is_in_file(struct cache_writer *writer)
+{
+    struct store_blob *file = &writer->fresh.file;
+    const size_t before = cache_writer_weight(file->data, file->size);
+    const size_t now = cache_writer_weight(writer->fresh.data, writer->fresh.size);
+    store_blob_free(file);
+    size_t allowed = writer->fresh.has_missed ? 0 : before / STACK_BYTES_PART;
+    if (writer->fresh.has_hinted && allowed > STACK_BYTES_MAX) {
+        allowed = STACK_BYTES_MAX;
+    }
+    return (now > before ? now - before : before - now) <= allowed;
+}
+
+static void cache_writer_load_again(void *user)
+{
+    struct cache_writer *writer = user;
+    writer->fresh.reason = store_load_again(writer->store, &writer->fresh.file);
+}
+
+static void cache_writer_judge_by_file(struct cache_writer *writer)
+{
+    if (writer->fresh.reason == STATUS_ok && cache_writer_is_in_file(writer)) {
+        large_free(writer->fresh.data);
+    } else {
+        cache_writer_set_snapshot(writer, writer->fresh.data, writer->fresh.size);
+    }
+    writer->fresh.data = NULL;
+}
+
+static void cache_writer_judge_behind(void *user)
+{
+    cache_writer_judge_by_file(user);
+    cache_writer_commit_behind(user);
+}
+
+bool cache_writer_judge(struct cache_writer *writer, bool is_worker)
+{
+    const bool answered = cache_writer_use_disk(writer, is_worker, cache_writer_load_again,
+                                                cache_writer_judge_behind);
+    if (answered) {
+        cache_writer_judge_by_file(writer);
+    }
+    return answered;
+}
+
+/* Before a save: what was not held against the file when it was taken. False: the disk has not
+ * answered. */
+static bool cache_writer_judge_late(struct cache_writer *writer, bool is_worker)
+{
+    if (!writer->fresh.is_late) {
+        return true;
+    }
+    writer->fresh.data = writer->snapshot;
+    writer->fresh.size = atomic_load(&writer->schedule.pending_size);
+    writer->snapshot = NULL;
+    cache_writer_set_snapshot(writer, NULL, 0);
+    return cache_writer_judge(writer, is_worker);
 }
 
 /* False: the disk has not answered. */

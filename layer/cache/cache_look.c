@@ -21,13 +21,6 @@
 /* Order and padding change a blob's size by no more than this part of it. */
 #define WANDERING_PART 16
 
-/* What a driver leaves of its stack in the entries is less than this part of the bytes; and where
- * the driver may have compiled without a word, no more bytes than these: a new pipeline brings
- * more.
- */
-#define STACK_BYTES_PART 128
-#define STACK_BYTES_MAX  128
-
 /* One look. */
 struct cache_look {
     bool at_end;
@@ -39,15 +32,6 @@ struct cache_look {
     struct own_wait_timer timer;
 };
 
-void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size)
-{
-    large_free(writer->snapshot);
-    writer->snapshot = data;
-    writer->fresh.is_late = false;
-    atomic_store(&writer->schedule.pending_size, size);
-    atomic_store(&writer->schedule.pending, size > 0);
-}
-
 /* Data that may not be saved: the store is told once. */
 static void cache_writer_note_outgrown(struct cache_writer *writer, size_t size)
 {
@@ -55,75 +39,6 @@ static void cache_writer_note_outgrown(struct cache_writer *writer, size_t size)
         cache_writer_set_snapshot(writer, NULL, size);
     }
     writer->is_outgrown = true;
-}
-
-/* How many bytes are not zero. Drivers write the entries of their hash tables in an order that
- * changes from process to process (all of Mesa's, once graphics pipeline libraries are used), pad
- * between them with zeros, and write a few bytes of each entry as they found them on their stack
- * (RADV). A cache only gains entries, and each brings its key and its code along: so blobs of
- * nearly the same size and of the same weight hold the same entries. */
-static size_t cache_writer_weight(const uint8_t *data, size_t size)
-{
-    size_t weight = 0;
-    for (size_t i = 0; i < size; i++) {
-        weight += data[i] != 0;
-    }
-    return weight;
-}
-
-/* Whether the file, read again, holds the same data already, in another order. Bytes of a stack may
- * be zero in one process and not in the next: unless the driver says that it compiled, a small
- * difference in weight is no new entry either. */
-static bool cache_writer_is_in_file(struct cache_writer *writer)
-{
-    struct store_blob *file = &writer->fresh.file;
-    const size_t before = cache_writer_weight(file->data, file->size);
-    const size_t now = cache_writer_weight(writer->fresh.data, writer->fresh.size);
-    store_blob_free(file);
-    size_t allowed = writer->fresh.has_missed ? 0 : before / STACK_BYTES_PART;
-    if (writer->fresh.has_hinted && allowed > STACK_BYTES_MAX) {
-        allowed = STACK_BYTES_MAX;
-    }
-    return (now > before ? now - before : before - now) <= allowed;
-}
-
-static void cache_writer_load_again(void *user)
-{
-    struct cache_writer *writer = user;
-    writer->fresh.reason = store_load_again(writer->store, &writer->fresh.file);
-}
-
-static void cache_writer_judge_by_file(struct cache_writer *writer)
-{
-    if (writer->fresh.reason == STATUS_ok && cache_writer_is_in_file(writer)) {
-        large_free(writer->fresh.data);
-    } else {
-        cache_writer_set_snapshot(writer, writer->fresh.data, writer->fresh.size);
-    }
-    writer->fresh.data = NULL;
-}
-
-static void cache_writer_judge_behind(void *user)
-{
-    cache_writer_judge_by_file(user);
-    cache_writer_commit_behind(user);
-}
-
-bool cache_writer_judge_late(struct cache_writer *writer, bool is_worker)
-{
-    if (!writer->fresh.is_late) {
-        return true;
-    }
-    writer->fresh.data = writer->snapshot;
-    writer->fresh.size = atomic_load(&writer->schedule.pending_size);
-    writer->snapshot = NULL;
-    cache_writer_set_snapshot(writer, NULL, 0);
-    if (!cache_writer_use_disk(writer, is_worker, cache_writer_load_again,
-                               cache_writer_judge_behind)) {
-        return false;
-    }
-    cache_writer_judge_by_file(writer);
-    return true;
 }
 
 /* Nothing more is asked of the driver: what follows may wait for a disk, which nobody must take for
@@ -143,8 +58,8 @@ static void cache_writer_leave_driver(struct cache_writer *writer, struct cache_
 
 /* Data as it came from the driver: becomes the snapshot if it is new. Reads the file again only
  * where it may hold the same. */
-static void cache_writer_judge(struct cache_writer *writer, uint8_t *data, size_t size,
-                               const struct cache_look *look)
+static void cache_writer_take(struct cache_writer *writer, uint8_t *data, size_t size,
+                              const struct cache_look *look)
 {
     const struct digest digest = digest_of(data, size);
     const size_t known_size = writer->seen_size;
@@ -162,11 +77,9 @@ static void cache_writer_judge(struct cache_writer *writer, uint8_t *data, size_
     } else {
         writer->fresh.data = data;
         writer->fresh.size = size;
-        if (!cache_writer_use_disk(writer, !look->at_end, cache_writer_load_again,
-                                   cache_writer_judge_behind)) {
+        if (!cache_writer_judge(writer, !look->at_end)) {
             return;
         }
-        cache_writer_judge_by_file(writer);
     }
     if (!look->is_partial) {
         writer->fresh.has_missed = writer->fresh.has_hinted = false;
@@ -227,7 +140,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     }
     writer->is_outgrown = false;
     cache_writer_leave_driver(writer, look);
-    cache_writer_judge(writer, data, size, look);
+    cache_writer_take(writer, data, size, look);
     return STATUS_ok;
 }
 

@@ -287,18 +287,10 @@ enum cache_look_by { LOOK_BY_WORKER, LOOK_AT_EXIT, LOOK_AT_END };
 enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCache device_cache,
                                      enum cache_look_by by);
 
-/* Under the lock, before a save: holds a snapshot of cache_writer_look_here against the file.
- * False: the disk has not answered. */
-bool cache_writer_judge_late(struct cache_writer *writer, bool is_worker);
-
 /* The last one, at the end of the device, if anything has changed since the one before. */
 enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCache device_cache);
 
-/* Under the lock: replaces the snapshot by data that are the writer's from now on; NULL, 0: there
- * is none; NULL and a size: what would be one is too large. */
-void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size);
-
-/* Commits (cache_commit.c), which the cache writer alone calls:
+/* Commits (cache_commit.c), which the cache writer and its looks alone call:
  *
  *     1 BEGUN     store_begin has the lock file, and what other processes have saved
  *     2 CHOSEN    that is merged into the snapshot, or becomes a part's affair
@@ -324,8 +316,13 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
 bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker, void (*step)(void *user),
                            void (*carry_on)(void *user));
 
-/* Commits what is pending where nobody waits any more: without the driver. */
-void cache_writer_commit_behind(struct cache_writer *writer);
+/* Under the lock: replaces the snapshot by data that are the writer's from now on; NULL, 0: there
+ * is none; NULL and a size: what would be one is too large. */
+void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size);
+
+/* Under the lock: reads the file again, and makes `fresh` the snapshot unless the file holds the
+ * same. False, with is_abandoned set: the disk has not answered. */
+bool cache_writer_judge(struct cache_writer *writer, bool is_worker);
 
 /* The process ends: the same with file I/O alone, and the crash page is left in order. `locked`: a
  * step is under way, and this thread has no more patience. */
