@@ -72,6 +72,9 @@ void cache_schedule_note(struct cache_schedule *schedule, enum device_cache_chan
         atomic_store_explicit(&schedule->last_hint_ns, now_ns, memory_order_relaxed);
         if (atomic_load(&schedule->hinted) == atomic_load(&schedule->looked_hinted)) {
             atomic_store_explicit(&schedule->first_hint_ns, now_ns, memory_order_relaxed);
+            if (atomic_load_explicit(&schedule->begun_ns, memory_order_relaxed) == 0) {
+                atomic_store_explicit(&schedule->begun_ns, now_ns, memory_order_relaxed);
+            }
         }
         atomic_fetch_add_explicit(&schedule->missed, change == DEVICE_CACHE_COMPILED,
                                   memory_order_relaxed);
@@ -139,6 +142,16 @@ static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedul
     return earlier(quiet, earlier(steady, atomic_load(&schedule->first_hint_ns) + STEADY_NS));
 }
 
+/* For who never is quiet for long, and may be killed: the first write as soon as the first compile
+ * is so old, each later one when twice the time has passed that the one before had. */
+static uint64_t cache_schedule_soon(const struct cache_schedule *schedule)
+{
+    const uint64_t begun = atomic_load(&schedule->begun_ns);
+    const uint64_t last = atomic_load(&schedule->last_commit_ns);
+    const uint64_t first = atomic_load(&schedule->first_pending_ns);
+    return later(first + schedule->flush_idle_ns, last > begun ? last + (last - begun) : 0);
+}
+
 /* Under steady compiling, the wait begins with the last write, or before the first write with the
  * first compile. */
 static uint64_t cache_schedule_commit_due(const struct cache_schedule *schedule, uint64_t now_ns)
@@ -154,7 +167,8 @@ static uint64_t cache_schedule_commit_due(const struct cache_schedule *schedule,
         cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->committed_busy_ns), cost);
     const uint64_t steady =
         later(earned, (last ? last : first) + schedule->flush_idle_ns / STEADY_PART);
-    return earlier(quiet, earlier(steady, first + later(STEADY_NS, schedule->flush_idle_ns)));
+    return earlier(earlier(quiet, cache_schedule_soon(schedule)),
+                   earlier(steady, first + later(STEADY_NS, schedule->flush_idle_ns)));
 }
 
 uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_ns, bool may_look,

@@ -20,7 +20,8 @@
  * them: after 50 ms without a compile (200 ms where one goes on), and under steady compiling as
  * often as a look takes no more than a fiftieth of the time that the program spends in creations.
  * Likewise the way to disk, by the bytes to be written: WARMPIPE_FLUSH_IDLE_MS after the last
- * compile, or a fourth of that after the last write.
+ * compile, or a fourth of that after the last write; and, however little was compiled, so long
+ * after the first compile, and then at twice the age of the last write.
  *
  * What is saved is decided by the caches alone (cache_writer_look): creation feedback and time only
  * bring a look forward. A cache of the same size as at the last look has not changed, unless the
@@ -105,6 +106,7 @@ struct cache_schedule {
     _Atomic uint64_t compiled;      /* counts ordinary pipelines that it has, or may have */
     _Atomic uint64_t last_hint_ns;  /* monotonic, as all times here */
     _Atomic uint64_t first_hint_ns; /* since the last look */
+    _Atomic uint64_t begun_ns;      /* the first one of all; 0: there was none */
     _Atomic uint64_t busy_ns;       /* spent in creations, of all threads together */
 
     /* written under the cache writer's lock; read without by cache_schedule_due */
