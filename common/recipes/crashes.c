@@ -181,7 +181,7 @@ bool recipe_crashes_have(const struct recipe_crashes *crashes, struct digest pip
 
 bool recipe_crashes_have_any(const struct recipe_crashes *crashes)
 {
-    return crashes->listed.count > 0;
+    return crashes->listed.count > 0 || crashes->listed.deaths > 0;
 }
 
 /* A change of the list alone. */
