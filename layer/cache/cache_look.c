@@ -35,6 +35,7 @@ struct cache_look {
     bool in_driver;      /* the worker has entered it */
     bool has_pinned;     /* what was collected */
     bool is_partial;     /* what is collected may hold more */
+    bool has_read;       /* not only the size */
     enum slow_call kind; /* what the driver is asked for */
     struct own_wait_timer timer;
 };
@@ -201,6 +202,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     uint8_t *data = NULL;
     size_t size = 0;
     if (collected != VK_NULL_HANDLE) {
+        look->has_read = true;
         if (!driver_cache_read_both(caches, device_cache, collected, &data, &size)) {
             return STATUS_driver_refused;
         }
@@ -217,6 +219,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         if (size == writer->seen_size && !has_missed) {
             return STATUS_ok;
         }
+        look->has_read = true;
         if (!driver_cache_read(caches, device_cache, &data, &size)) {
             return STATUS_driver_refused;
         }
@@ -248,7 +251,8 @@ static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipeline
     if (reason != STATUS_driver_refused) {
         writer->seen_missed = mark.missed;
     }
-    cache_schedule_end_look(&writer->schedule, &mark, reason == STATUS_driver_refused);
+    cache_schedule_end_look(&writer->schedule, &mark, reason == STATUS_driver_refused,
+                            look->has_read);
     *ret_pending = writer->snapshot ? atomic_load(&writer->schedule.pending_size) : 0;
     pthread_mutex_unlock(&writer->lock);
     if (reason != STATUS_ok) {
@@ -308,7 +312,7 @@ bool cache_writer_worker_may_look(const struct cache_writer *writer)
 static uint64_t cache_writer_cost_here(const struct cache_writer *writer)
 {
     const uint64_t usual_ns = atomic_load(&writer->schedule.look_cost_ns);
-    const uint64_t last_ns = atomic_load(&writer->schedule.last_look_ns);
+    const uint64_t last_ns = atomic_load(&writer->schedule.last_read_ns);
     if (last_ns == 0) {
         return usual_ns > CACHE_LOOK_LEAST_NS ? usual_ns : FIRST_LOOK_NS;
     }

@@ -207,22 +207,24 @@ struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *sche
 }
 
 void cache_schedule_end_look(struct cache_schedule *schedule,
-                             const struct cache_schedule_mark *mark, bool failed)
+                             const struct cache_schedule_mark *mark, bool failed, bool has_read)
 {
     const unsigned failures = atomic_load(&schedule->failures);
     atomic_store(&schedule->failures, failed ? failures + (failures < MAX_FAILURES) : 0);
     atomic_store(&schedule->looked, mark->touched);
     atomic_store(&schedule->looked_hinted, mark->hinted);
     atomic_store(&schedule->looked_busy_ns, mark->busy_ns);
-    /* The shorter one of two looks in a row tells the cost: the other one may have found a busy
-     * machine. */
+    /* The shorter one of two reads in a row tells the cost: the other one may have found a busy
+     * machine. A look that asked for the size alone tells nothing of one that reads. */
     const uint64_t took_ns =
         earlier(cache_schedule_note_step(schedule, mark->start_ns) - mark->start_ns,
                 own_wait_timer_elapsed(&mark->timer));
-    const uint64_t last_ns = atomic_load(&schedule->last_look_ns);
-    const uint64_t before_ns = last_ns ? last_ns : took_ns;
-    atomic_store(&schedule->look_cost_ns, later(CACHE_LOOK_LEAST_NS, earlier(took_ns, before_ns)));
     atomic_store(&schedule->last_look_ns, took_ns);
+    if (has_read) {
+        const uint64_t last_ns = atomic_exchange(&schedule->last_read_ns, took_ns);
+        const uint64_t cost_ns = earlier(took_ns, last_ns ? last_ns : took_ns);
+        atomic_store(&schedule->look_cost_ns, later(CACHE_LOOK_LEAST_NS, cost_ns));
+    }
 }
 
 void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns)

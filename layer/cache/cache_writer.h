@@ -124,6 +124,7 @@ struct cache_schedule {
     _Atomic uint64_t last_commit_ns;
     _Atomic uint64_t committed_busy_ns;
     _Atomic uint64_t last_look_ns; /* how long the last look took; 0: there was none */
+    _Atomic uint64_t last_read_ns; /* the last one that did not only ask for the size; likewise */
 };
 
 /* The counts from before a look, which cover what it has seen. */
@@ -160,11 +161,11 @@ uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_
 bool cache_schedule_is_touched(const struct cache_schedule *schedule);
 
 /* Brackets a look. timer: of the look, which costs nothing while it lacks a core. failed: the
- * driver has refused. */
+ * driver has refused; has_read: it was asked for more than a size. */
 struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule,
                                                      const struct own_wait_timer *timer);
 void cache_schedule_end_look(struct cache_schedule *schedule,
-                             const struct cache_schedule_mark *mark, bool failed);
+                             const struct cache_schedule_mark *mark, bool failed, bool has_read);
 
 /* A commit has ended that began then, when busy_ns was so much. */
 void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns);

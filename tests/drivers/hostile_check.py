@@ -66,6 +66,8 @@ def hostile(place):
     expect(lost <= LOST, f"{lost} of {STARTS} starts lost")
     place.remove_caches()
     counts = warm(place)
+    if counts["state"] == "ineffective":
+        return  # it ends after eight compiles, where nothing can be saved
     for outcome in sorted({outcome for outcome, _, _ in recipes} - {"-"}):
         wanted = sum(each == outcome for each, _, _ in recipes)
         expect(counts[outcome] >= wanted, f"{outcome}: {counts[outcome]} of {wanted}: {counts}")
