@@ -38,6 +38,7 @@ struct cache_look {
     bool has_read;       /* not only the size */
     enum slow_call kind; /* what the driver is asked for */
     struct own_wait_timer timer;
+    struct cache_schedule_mark mark;
 };
 
 void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size)
@@ -240,8 +241,7 @@ static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipeline
                                          VkPipelineCache collected, struct cache_look *look,
                                          size_t *ret_pending)
 {
-    const struct cache_schedule_mark mark =
-        cache_schedule_begin_look(&writer->schedule, &look->timer);
+    cache_schedule_begin_look(&writer->schedule, &look->mark, &look->timer);
     const enum status reason = cache_writer_look(writer, device_cache, collected, look);
     cache_writer_leave_driver(writer, look);
     if (writer->is_abandoned) {
@@ -249,9 +249,9 @@ static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipeline
         return STATUS_io_error;
     }
     if (reason != STATUS_driver_refused) {
-        writer->seen_missed = mark.missed;
+        writer->seen_missed = look->mark.missed;
     }
-    cache_schedule_end_look(&writer->schedule, &mark, reason == STATUS_driver_refused,
+    cache_schedule_end_look(&writer->schedule, &look->mark, reason == STATUS_driver_refused,
                             look->has_read);
     *ret_pending = writer->snapshot ? atomic_load(&writer->schedule.pending_size) : 0;
     pthread_mutex_unlock(&writer->lock);
@@ -276,6 +276,8 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
         writer->listener.looking(writer->listener.user);
     }
     struct call_costs *costs = &writer->costs;
+    /* What the program compiles while its caches are read is for the next look. */
+    look.mark = cache_schedule_count(&writer->schedule);
     const bool merges =
         atomic_load(&writer->collection.is_used) &&
         (look.at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
@@ -368,6 +370,7 @@ bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_
     if (looks) {
         struct cache_look look = {.is_here = true, .is_partial = true, .kind = SLOW_READ};
         size_t pending = 0;
+        look.mark = cache_schedule_count(&writer->schedule);
         look.timer = call_costs_begin(&writer->costs, SLOW_READ);
         cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
         atomic_store(&writer->looked_at_ns,

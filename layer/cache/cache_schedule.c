@@ -189,21 +189,24 @@ static uint64_t cache_schedule_note_step(struct cache_schedule *schedule, uint64
     return end_ns;
 }
 
-struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule,
-                                                     const struct own_wait_timer *timer)
+struct cache_schedule_mark cache_schedule_count(const struct cache_schedule *schedule)
 {
-    const struct cache_schedule_mark mark = {
-        .timer = *timer,
-        .start_ns = clock_now_ns(),
+    return (struct cache_schedule_mark){
         .touched = atomic_load(&schedule->touched),
         .hinted = atomic_load(&schedule->hinted),
         .missed = atomic_load(&schedule->missed),
         .busy_ns = atomic_load(&schedule->busy_ns),
     };
+}
+
+void cache_schedule_begin_look(struct cache_schedule *schedule, struct cache_schedule_mark *mark,
+                               const struct own_wait_timer *timer)
+{
+    mark->timer = *timer;
+    mark->start_ns = clock_now_ns();
     if (!atomic_load(&schedule->pending)) {
         atomic_store(&schedule->first_pending_ns, atomic_load(&schedule->first_hint_ns));
     }
-    return mark;
 }
 
 void cache_schedule_end_look(struct cache_schedule *schedule,

@@ -160,10 +160,13 @@ uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_
 /* Whether there is anything that no look has seen, for the end of a device or process. */
 bool cache_schedule_is_touched(const struct cache_schedule *schedule);
 
-/* Brackets a look. timer: of the look, which costs nothing while it lacks a core. failed: the
- * driver has refused; has_read: it was asked for more than a size. */
-struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule,
-                                                     const struct own_wait_timer *timer);
+/* The counts, before anything is read. */
+struct cache_schedule_mark cache_schedule_count(const struct cache_schedule *schedule);
+
+/* Brackets a look. mark: the counts; timer: of the look, which costs nothing while it lacks a core.
+ * failed: the driver has refused; has_read: it was asked for more than a size. */
+void cache_schedule_begin_look(struct cache_schedule *schedule, struct cache_schedule_mark *mark,
+                               const struct own_wait_timer *timer);
 void cache_schedule_end_look(struct cache_schedule *schedule,
                              const struct cache_schedule_mark *mark, bool failed, bool has_read);
 

@@ -143,6 +143,11 @@ class MergingProgramTest : public BackgroundTest {
     void compile_until_saved(Program &owner, unsigned number, size_t count) const
     {
         owner.create_compute(number, number + 1, owner.create_cache());
+        wait_until_saved(count);
+    }
+
+    void wait_until_saved(size_t count) const
+    {
         wait_until([&] {
             const std::vector<std::filesystem::path> files = cache_files();
             return !files.empty() && std::filesystem::file_size(files[0]) >= count * pipeline_size;
@@ -185,6 +190,36 @@ TEST_F(MergingProgramTest, WhatNoSaveHasOfItIsCompiledAhead)
     });
     environment["WARMPIPE_PREWARM"] = "off";
     EXPECT_EQ(hits(0, 2), 2u);
+}
+
+// The worker is reading one cache, and has taken note of what there is to read.
+TEST_F(MergingProgramTest, WhatIsCompiledDuringALookIsSaved)
+{
+    run(
+        [&] {
+            static std::atomic<bool> reading{false}, created{false};
+            static const pid_t program_thread = gettid();
+            auto *owner = new Program;
+            const VkPipelineCache first = owner->create_cache();
+            owner->create_compute(0, 1, first);
+            test_icd_on_call(
+                [](const char *command, void *) {
+                    if (gettid() != program_thread &&
+                        std::string(command) == "vkGetPipelineCacheData" && !reading) {
+                        reading = true;
+                        wait_until([] { return created.load(); });
+                    }
+                },
+                nullptr);
+            owner->create_compute(1, 2, first);
+            wait_until([] { return reading.load(); });
+            owner->create_compute(2, 3, owner->create_cache());
+            created = true;
+            wait_until_saved(3);
+            raise(SIGKILL);
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 3), 3u);
 }
 
 // What it compiles takes next to nothing, and never has it been quiet.

@@ -26,7 +26,8 @@ class CacheSchedule : public ::testing::Test {
     void look(uint64_t took_ns, bool has_read)
     {
         const own_wait_timer timer = own_wait_timer_start();
-        cache_schedule_mark mark = cache_schedule_begin_look(&schedule, &timer);
+        cache_schedule_mark mark = cache_schedule_count(&schedule);
+        cache_schedule_begin_look(&schedule, &mark, &timer);
         mark.start_ns -= took_ns;
         mark.timer.start_ns -= took_ns;
         cache_schedule_end_look(&schedule, &mark, false, has_read);
