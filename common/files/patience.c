@@ -10,9 +10,9 @@ static _Thread_local struct {
 uint64_t patience_set(uint64_t ns)
 {
     const uint64_t before_ns = patience.is_limited ? patience.left_ns : UINT64_MAX;
+    patience.starved_ns = patience.is_limited ? patience.starved_ns : 0;
     patience.is_limited = ns != UINT64_MAX;
     patience.left_ns = ns;
-    patience.starved_ns = 0;
     return before_ns;
 }
 

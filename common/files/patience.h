@@ -18,7 +18,8 @@
 /* How much longer it takes at most where a machine is busy. */
 #define PATIENCE_STARVED CLOCK_S
 
-/* Sets what is left, in nanoseconds; UINT64_MAX: no limit. Returns what was left before. */
+/* Sets what is left, in nanoseconds; UINT64_MAX: no limit. Returns what was left before. From one
+ * limit to another, as by the handlers of an exit, the time without a core is not given anew. */
 uint64_t patience_set(uint64_t ns);
 
 /* As long as wait_ns, or as what is left if that is less. */

@@ -179,6 +179,11 @@ bool recipe_crashes_have(const struct recipe_crashes *crashes, struct digest pip
     return crash_list_has(&crashes->listed, pipeline);
 }
 
+bool recipe_crashes_have_any(const struct recipe_crashes *crashes)
+{
+    return crashes->listed.count > 0 || crashes->listed.deaths > 0;
+}
+
 /* A change of the list alone. */
 static enum status change_list(const char *root, const char *app, struct digest identity,
                                const struct digest *pipeline, bool forgive)

@@ -188,6 +188,12 @@ void recipe_crashes_close(struct recipe_crashes *crashes);
 /* Whether the pipeline has crashed this driver. Thread-safe. */
 bool recipe_crashes_have(const struct recipe_crashes *crashes, struct digest pipeline);
 
+/* Whether any pipeline has, be it in a child process, or a process has died in a long one: those of
+ * which nobody has measured here how long they take, since they come from elsewhere, are not
+ * compiled ahead then. A driver may crash only sometimes at what it must not be given. Thread-safe.
+ */
+bool recipe_crashes_have_any(const struct recipe_crashes *crashes);
+
 /* Whether two or more processes have died at what they replayed, since the recipes were gone
  * through the last time. Thread-safe. */
 bool recipe_crashes_are_many(const struct recipe_crashes *crashes);

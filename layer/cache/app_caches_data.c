@@ -188,6 +188,16 @@ struct app_cache_merge {
     VkPipelineCache *sources; /* room for one more than the program named */
 };
 
+/* Before the driver takes them: perhaps out of the source. */
+static void app_cache_merge_collect(struct app_caches *caches, const struct app_cache *source)
+{
+    struct passed_cache *passed = source ? atomic_load(&source->passed) : NULL;
+    if (passed && cache_collection_copy(device_cache_collection(caches->device_cache), passed,
+                                        device_cache_read_ns(caches->device_cache))) {
+        device_cache_wake_worker(caches->device_cache);
+    }
+}
+
 static void app_cache_merge_add_served(struct app_cache_merge *merge, const struct app_cache *cache)
 {
     const uint64_t needed = atomic_load(&cache->needed);
@@ -207,6 +217,7 @@ static void app_cache_merge_read(struct app_caches *caches, struct app_cache_mer
             app_cache_merge_add_served(merge, source);
         }
         if (!served || atomic_load(&source->own)) {
+            app_cache_merge_collect(caches, source);
             merge->all_served = false;
             merge->sources[merge->count++] = sources[i];
         }
@@ -247,12 +258,16 @@ static VkPipelineCache app_cache_merge_stand_in(struct app_caches *caches,
     return stand_in;
 }
 
-/* From now on no thread of ours reads the target; a read that is under way is waited for. */
+/* From now on no thread of ours reads the target; a read that is under way is waited for. What a
+ * program merges in its first run is compiled ahead in its next, where its caches are served. */
 static void app_caches_claim_target(struct app_caches *caches, struct app_cache *target)
 {
     if (target) {
         if (app_cache_is(target, APP_CACHE_SERVED)) {
             app_cache_pass(target, true);
+        }
+        if (app_cache_history_habits(caches->history).habit == APP_CACHE_UNKNOWN) {
+            atomic_store(&device_cache_collection(caches->device_cache)->has_lost, true);
         }
         cache_collection_claim(device_cache_collection(caches->device_cache),
                                atomic_load(&target->passed));

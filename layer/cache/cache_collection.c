@@ -3,8 +3,12 @@
 
 #include <stdlib.h>
 
+#include "common/base/clock.h"
 #include "common/base/large.h"
 #include "layer/worker/driver_gate.h"
+
+/* Copies take one part in so many of the time that the program spends in creations. */
+#define COPY_FACTOR 50
 
 void cache_collection_init(struct cache_collection *collection, const struct driver_caches *driver,
                            struct stats *stats, bool enabled)
@@ -114,6 +118,66 @@ static void cache_collection_unlink(struct passed_cache *cache)
     }
 }
 
+/* Under the lock. True: there is room, and the worker is to be woken. */
+static bool cache_collection_enqueue(struct cache_collection *collection, VkPipelineCache handle)
+{
+    const bool has_room = collection->queued < COLLECTION_QUEUE_MAX;
+    if (has_room) {
+        collection->queue[collection->queued++] = handle;
+        atomic_store(&collection->is_due, true);
+    }
+    return has_room;
+}
+
+/* Whether one more copy stays within the time that copies may take. */
+static bool cache_collection_may_copy(const struct cache_collection *collection, uint64_t read_ns)
+{
+    const uint64_t copy_ns = atomic_load(&collection->copy_ns);
+    const uint64_t all_ns = atomic_load(&collection->copies_ns) + (copy_ns ? copy_ns : read_ns);
+    return read_ns > 0 &&
+           all_ns * COPY_FACTOR <= stats_get(collection->stats, STATS_pipelines_create_ns);
+}
+
+/* VK_NULL_HANDLE: it holds no pipeline, or the driver fails. */
+static VkPipelineCache cache_collection_copy_of(struct cache_collection *collection,
+                                                VkPipelineCache source)
+{
+    VkPipelineCache copy = VK_NULL_HANDLE;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    if (driver_cache_read(collection->driver, source, &data, &size) &&
+        size > DRIVER_CACHE_HEADER_SIZE) {
+        copy = driver_cache_create(collection->driver, data, size);
+    }
+    large_free(data);
+    return copy;
+}
+
+bool cache_collection_copy(struct cache_collection *collection, struct passed_cache *cache,
+                           uint64_t read_ns)
+{
+    if (!cache || !cache_collection_may_copy(collection, read_ns) ||
+        !atomic_exchange(&cache->unread, false)) {
+        return false;
+    }
+    const uint64_t start_ns = clock_now_ns();
+    VkPipelineCache copy = cache_collection_copy_of(collection, cache->handle);
+    const uint64_t took_ns = clock_now_ns() - start_ns;
+    atomic_store(&collection->copy_ns, took_ns);
+    atomic_fetch_add(&collection->copies_ns, took_ns);
+    pthread_mutex_lock(&collection->lock);
+    const bool queued = copy != VK_NULL_HANDLE && cache_collection_enqueue(collection, copy);
+    if (queued) {
+        cache_collection_count(collection, cache);
+    }
+    pthread_mutex_unlock(&collection->lock);
+    if (!queued) {
+        passed_cache_compiled(cache);
+        driver_cache_destroy(collection->driver, copy);
+    }
+    return queued;
+}
+
 bool cache_collection_remove(struct cache_collection *collection, struct passed_cache *cache,
                              bool may_queue)
 {
@@ -125,11 +189,9 @@ bool cache_collection_remove(struct cache_collection *collection, struct passed_
     cache->gone = true;
     const bool pinned = cache->pinned; /* whoever reads it destroys and frees it */
     const bool queued = !pinned && may_queue && passed_cache_is_unread(cache) &&
-                        collection->queued < COLLECTION_QUEUE_MAX;
+                        cache_collection_enqueue(collection, cache->handle);
     if (queued) {
-        collection->queue[collection->queued++] = cache->handle;
         cache_collection_count(collection, cache);
-        atomic_store(&collection->is_due, true);
     }
     pthread_mutex_unlock(&collection->lock);
     if (!pinned) {

@@ -14,14 +14,16 @@
  *     2, 3 ──destroyed──▶ read, gone     cache_collection_remove, then cache_collection_read_pinned
  *     1 LIVING ──destroyed──▶ 4 QUEUED   cache_collection_remove
  *     1 LIVING ──merged into──▶ 1        cache_collection_claim: never pinned again
+ *     1 LIVING ──merged from──▶ 1        cache_collection_copy: its data are queued
  *     4 QUEUED ──▶ read, gone            cache_collection_collect, cache_collection_pin
  *
  * Bounded: a collection of COLLECTION_BYTES_MAX takes nothing more until a save is about to write
  * it, and the queue holds COLLECTION_QUEUE_MAX caches. What does not fit is lost, and is compiled
  * into the device cache in a later run.
  *
- * Functions of the program's threads never wait for the driver, but for cache_collection_claim. No
- * lock that they take is held across a call down. */
+ * Functions of the program's threads never wait for the driver, but for cache_collection_claim and,
+ * where that is known to be quick, cache_collection_copy. No lock that they take is held across a
+ * call down. */
 #ifndef WARMPIPE_LAYER_CACHE_CACHE_COLLECTION_H
 #define WARMPIPE_LAYER_CACHE_CACHE_COLLECTION_H
 
@@ -58,12 +60,15 @@ struct cache_collection {
     bool enabled;               /* what is collected can be merged and saved */
     atomic_bool is_used;        /* the program has passed a cache, once */
     atomic_bool is_due;         /* there is something in the queue for the worker */
+    atomic_bool has_lost;       /* a cache holds what no save of this process has */
     atomic_bool finishing;      /* the device goes: no thread of the program uses it */
     pthread_mutex_t lock;       /* over the list and the queue; never held across a call down */
     pthread_cond_t read_done;   /* a `reading` has ended */
     struct passed_cache *first; /* of the list */
     uint32_t queued;
     VkPipelineCache queue[COLLECTION_QUEUE_MAX];
+    _Atomic uint64_t copy_ns;   /* what the last copy took; 0: there was none */
+    _Atomic uint64_t copies_ns; /* what all of these have cost */
 
     pthread_mutex_t collect_lock; /* over all below; never taken by a program's command */
     VkPipelineCache cache;        /* VK_NULL_HANDLE: nothing is collected */
@@ -94,6 +99,14 @@ void passed_cache_deferred(struct passed_cache *cache);
 /* The program is about to merge into it. From now on no thread of ours reads it; waits for a read
  * that is under way, since nobody else may use the destination of a merge. */
 void cache_collection_claim(struct cache_collection *collection, struct passed_cache *cache);
+
+/* The program is about to merge from it, perhaps into a cache that no thread of ours reads: queues
+ * a copy of what no save has, since there are drivers that move the entries. Calls down, on the
+ * program's thread, as long as that takes less than a fiftieth of the time that the program spends
+ * in creations. read_ns: what the driver is known to take for a read; 0: not known, so that nothing
+ * is read. True: is_due is set, the worker is to be woken. */
+bool cache_collection_copy(struct cache_collection *collection, struct passed_cache *cache,
+                           uint64_t read_ns);
 
 /* The program destroys the cache; the entry is gone after this. True: its driver object is ours
  * now, and if is_due is set, the worker is to be woken. may_queue false: it is not to be queued. */

@@ -28,8 +28,10 @@ struct cache_look {
     bool in_driver;      /* the worker has entered it */
     bool has_pinned;     /* what was collected */
     bool is_partial;     /* what is collected may hold more */
+    bool has_read;       /* not only the size */
     enum slow_call kind; /* what the driver is asked for */
     struct own_wait_timer timer;
+    struct cache_schedule_mark mark;
 };
 
 /* Data that may not be saved: the store is told once. */
@@ -114,6 +116,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     uint8_t *data = NULL;
     size_t size = 0;
     if (collected != VK_NULL_HANDLE) {
+        look->has_read = true;
         if (!driver_cache_read_both(caches, device_cache, collected, &data, &size)) {
             return STATUS_driver_refused;
         }
@@ -130,6 +133,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         if (size == writer->seen_size && !has_missed) {
             return STATUS_ok;
         }
+        look->has_read = true;
         if (!driver_cache_read(caches, device_cache, &data, &size)) {
             return STATUS_driver_refused;
         }
@@ -150,8 +154,7 @@ static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipeline
                                          VkPipelineCache collected, struct cache_look *look,
                                          size_t *ret_pending)
 {
-    const struct cache_schedule_mark mark =
-        cache_schedule_begin_look(&writer->schedule, &look->timer);
+    cache_schedule_begin_look(&writer->schedule, &look->mark, &look->timer);
     const enum status reason = cache_writer_look(writer, device_cache, collected, look);
     cache_writer_leave_driver(writer, look);
     if (writer->is_abandoned) {
@@ -159,9 +162,10 @@ static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipeline
         return STATUS_io_error;
     }
     if (reason != STATUS_driver_refused) {
-        writer->seen_missed = mark.missed;
+        writer->seen_missed = look->mark.missed;
     }
-    cache_schedule_end_look(&writer->schedule, &mark, reason == STATUS_driver_refused);
+    cache_schedule_end_look(&writer->schedule, &look->mark, reason == STATUS_driver_refused,
+                            look->has_read);
     *ret_pending = writer->snapshot ? atomic_load(&writer->schedule.pending_size) : 0;
     pthread_mutex_unlock(&writer->lock);
     if (reason != STATUS_ok) {
@@ -185,6 +189,8 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
         writer->listener.looking(writer->listener.user);
     }
     struct call_costs *costs = &writer->costs;
+    /* What the program compiles while its caches are read is for the next look. */
+    look.mark = cache_schedule_count(&writer->schedule);
     const bool merges =
         atomic_load(&writer->collection.is_used) &&
         (look.at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
@@ -221,7 +227,7 @@ bool cache_writer_worker_may_look(const struct cache_writer *writer)
 static uint64_t cache_writer_cost_here(const struct cache_writer *writer)
 {
     const uint64_t usual_ns = atomic_load(&writer->schedule.look_cost_ns);
-    const uint64_t last_ns = atomic_load(&writer->schedule.last_look_ns);
+    const uint64_t last_ns = atomic_load(&writer->schedule.last_read_ns);
     if (last_ns == 0) {
         return usual_ns > CACHE_LOOK_LEAST_NS ? usual_ns : FIRST_LOOK_NS;
     }
@@ -277,6 +283,7 @@ bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_
     if (looks) {
         struct cache_look look = {.is_here = true, .is_partial = true, .kind = SLOW_READ};
         size_t pending = 0;
+        look.mark = cache_schedule_count(&writer->schedule);
         look.timer = call_costs_begin(&writer->costs, SLOW_READ);
         cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
         atomic_store(&writer->looked_at_ns,

@@ -72,6 +72,9 @@ void cache_schedule_note(struct cache_schedule *schedule, enum device_cache_chan
         atomic_store_explicit(&schedule->last_hint_ns, now_ns, memory_order_relaxed);
         if (atomic_load(&schedule->hinted) == atomic_load(&schedule->looked_hinted)) {
             atomic_store_explicit(&schedule->first_hint_ns, now_ns, memory_order_relaxed);
+            if (atomic_load_explicit(&schedule->begun_ns, memory_order_relaxed) == 0) {
+                atomic_store_explicit(&schedule->begun_ns, now_ns, memory_order_relaxed);
+            }
         }
         atomic_fetch_add_explicit(&schedule->missed, change == DEVICE_CACHE_COMPILED,
                                   memory_order_relaxed);
@@ -139,6 +142,16 @@ static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedul
     return earlier(quiet, earlier(steady, atomic_load(&schedule->first_hint_ns) + STEADY_NS));
 }
 
+/* For who never is quiet for long, and may be killed: the first write as soon as the first compile
+ * is so old, each later one when twice the time has passed that the one before had. */
+static uint64_t cache_schedule_soon(const struct cache_schedule *schedule)
+{
+    const uint64_t begun = atomic_load(&schedule->begun_ns);
+    const uint64_t last = atomic_load(&schedule->last_commit_ns);
+    const uint64_t first = atomic_load(&schedule->first_pending_ns);
+    return later(first + schedule->flush_idle_ns, last > begun ? last + (last - begun) : 0);
+}
+
 /* Under steady compiling, the wait begins with the last write, or before the first write with the
  * first compile. */
 static uint64_t cache_schedule_commit_due(const struct cache_schedule *schedule, uint64_t now_ns)
@@ -154,7 +167,8 @@ static uint64_t cache_schedule_commit_due(const struct cache_schedule *schedule,
         cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->committed_busy_ns), cost);
     const uint64_t steady =
         later(earned, (last ? last : first) + schedule->flush_idle_ns / STEADY_PART);
-    return earlier(quiet, earlier(steady, first + later(STEADY_NS, schedule->flush_idle_ns)));
+    return earlier(earlier(quiet, cache_schedule_soon(schedule)),
+                   earlier(steady, first + later(STEADY_NS, schedule->flush_idle_ns)));
 }
 
 uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_ns, bool may_look,
@@ -175,40 +189,45 @@ static uint64_t cache_schedule_note_step(struct cache_schedule *schedule, uint64
     return end_ns;
 }
 
-struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule,
-                                                     const struct own_wait_timer *timer)
+struct cache_schedule_mark cache_schedule_count(const struct cache_schedule *schedule)
 {
-    const struct cache_schedule_mark mark = {
-        .timer = *timer,
-        .start_ns = clock_now_ns(),
+    return (struct cache_schedule_mark){
         .touched = atomic_load(&schedule->touched),
         .hinted = atomic_load(&schedule->hinted),
         .missed = atomic_load(&schedule->missed),
         .busy_ns = atomic_load(&schedule->busy_ns),
     };
+}
+
+void cache_schedule_begin_look(struct cache_schedule *schedule, struct cache_schedule_mark *mark,
+                               const struct own_wait_timer *timer)
+{
+    mark->timer = *timer;
+    mark->start_ns = clock_now_ns();
     if (!atomic_load(&schedule->pending)) {
         atomic_store(&schedule->first_pending_ns, atomic_load(&schedule->first_hint_ns));
     }
-    return mark;
 }
 
 void cache_schedule_end_look(struct cache_schedule *schedule,
-                             const struct cache_schedule_mark *mark, bool failed)
+                             const struct cache_schedule_mark *mark, bool failed, bool has_read)
 {
     const unsigned failures = atomic_load(&schedule->failures);
     atomic_store(&schedule->failures, failed ? failures + (failures < MAX_FAILURES) : 0);
     atomic_store(&schedule->looked, mark->touched);
     atomic_store(&schedule->looked_hinted, mark->hinted);
     atomic_store(&schedule->looked_busy_ns, mark->busy_ns);
-    /* The shorter one of two looks in a row tells the cost: the other one may have found a busy
-     * machine. */
+    /* The shorter one of two reads in a row tells the cost: the other one may have found a busy
+     * machine. A look that asked for the size alone tells nothing of one that reads. */
     const uint64_t took_ns =
         earlier(cache_schedule_note_step(schedule, mark->start_ns) - mark->start_ns,
                 own_wait_timer_elapsed(&mark->timer));
-    const uint64_t last_ns = atomic_load(&schedule->last_look_ns);
-    const uint64_t before_ns = last_ns ? last_ns : took_ns;
-    atomic_store(&schedule->look_cost_ns, later(CACHE_LOOK_LEAST_NS, earlier(took_ns, before_ns)));
     atomic_store(&schedule->last_look_ns, took_ns);
+    if (has_read) {
+        const uint64_t last_ns = atomic_exchange(&schedule->last_read_ns, took_ns);
+        const uint64_t cost_ns = earlier(took_ns, last_ns ? last_ns : took_ns);
+        atomic_store(&schedule->look_cost_ns, later(CACHE_LOOK_LEAST_NS, cost_ns));
+    }
 }
 
 void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns)

@@ -20,7 +20,8 @@
  * them: after 50 ms without a compile (200 ms where one goes on), and under steady compiling as
  * often as a look takes no more than a fiftieth of the time that the program spends in creations.
  * Likewise the way to disk, by the bytes to be written: WARMPIPE_FLUSH_IDLE_MS after the last
- * compile, or a fourth of that after the last write.
+ * compile, or a fourth of that after the last write; and, however little was compiled, so long
+ * after the first compile, and then at twice the age of the last write.
  *
  * What is saved is decided by the caches alone (cache_writer_look): creation feedback and time only
  * bring a look forward. A cache of the same size as at the last look has not changed, unless the
@@ -105,6 +106,7 @@ struct cache_schedule {
     _Atomic uint64_t compiled;      /* counts ordinary pipelines that it has, or may have */
     _Atomic uint64_t last_hint_ns;  /* monotonic, as all times here */
     _Atomic uint64_t first_hint_ns; /* since the last look */
+    _Atomic uint64_t begun_ns;      /* the first one of all; 0: there was none */
     _Atomic uint64_t busy_ns;       /* spent in creations, of all threads together */
 
     /* written under the cache writer's lock; read without by cache_schedule_due */
@@ -122,6 +124,7 @@ struct cache_schedule {
     _Atomic uint64_t last_commit_ns;
     _Atomic uint64_t committed_busy_ns;
     _Atomic uint64_t last_look_ns; /* how long the last look took; 0: there was none */
+    _Atomic uint64_t last_read_ns; /* the last one that did not only ask for the size; likewise */
 };
 
 /* The counts from before a look, which cover what it has seen. */
@@ -157,12 +160,15 @@ uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_
 /* Whether there is anything that no look has seen, for the end of a device or process. */
 bool cache_schedule_is_touched(const struct cache_schedule *schedule);
 
-/* Brackets a look. timer: of the look, which costs nothing while it lacks a core. failed: the
- * driver has refused. */
-struct cache_schedule_mark cache_schedule_begin_look(struct cache_schedule *schedule,
-                                                     const struct own_wait_timer *timer);
+/* The counts, before anything is read. */
+struct cache_schedule_mark cache_schedule_count(const struct cache_schedule *schedule);
+
+/* Brackets a look. mark: the counts; timer: of the look, which costs nothing while it lacks a core.
+ * failed: the driver has refused; has_read: it was asked for more than a size. */
+void cache_schedule_begin_look(struct cache_schedule *schedule, struct cache_schedule_mark *mark,
+                               const struct own_wait_timer *timer);
 void cache_schedule_end_look(struct cache_schedule *schedule,
-                             const struct cache_schedule_mark *mark, bool failed);
+                             const struct cache_schedule_mark *mark, bool failed, bool has_read);
 
 /* A commit has ended that began then, when busy_ns was so much. */
 void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns);

@@ -360,6 +360,15 @@ struct cache_collection *device_cache_collection(struct device_cache *device_cac
     return &device_cache->writer.collection;
 }
 
+uint64_t device_cache_read_ns(struct device_cache *device_cache)
+{
+    struct cache_writer *writer = &device_cache->writer;
+    return writer->saves && !writer->caches->serialize &&
+                   call_costs_allow(&writer->costs, SLOW_READ)
+               ? atomic_load(&writer->schedule.last_look_ns)
+               : 0;
+}
+
 void device_cache_wake_worker(struct device_cache *device_cache)
 {
     worker_wake_now(&device_cache->client);

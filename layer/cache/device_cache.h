@@ -113,6 +113,10 @@ struct digest device_cache_identity(const struct device_cache *device_cache);
 struct cache_collection *device_cache_collection(struct device_cache *device_cache);
 void device_cache_wake_worker(struct device_cache *device_cache);
 
+/* What the driver has last taken to be read, in nanoseconds; 0: not known, or too long for a thread
+ * of the program, or such a thread must not read. */
+uint64_t device_cache_read_ns(struct device_cache *device_cache);
+
 /* What the driver may be given, and the way to its caches. */
 const struct policy *device_cache_policy(const struct device_cache *device_cache);
 const struct driver_caches *device_cache_caches(const struct device_cache *device_cache);

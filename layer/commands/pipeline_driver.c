@@ -303,8 +303,9 @@ VkResult pipeline_create(struct device_services *services, const struct pipeline
         creation.took_ns >= PIPELINE_LONG_NS * changed.count) {
         creation.change = DEVICE_CACHE_UNKNOWN;
     }
-    device_cache_created(services->device_cache, &creation);
+    /* Before the worker is told to look. */
     app_caches_chosen_done(&choice, !choice.hot || creation.change != DEVICE_CACHE_UNCHANGED);
+    device_cache_created(services->device_cache, &creation);
     return result;
 }
 
@@ -318,13 +319,13 @@ VkResult pipeline_create_deferred(struct device_services *services,
     VkResult result = pipeline_call_with(services, &choice, (struct pipeline_danger){0}, &changed,
                                          ret_driver); /* it goes on after this call: not guarded */
     ret_driver->pending = result == VK_OPERATION_DEFERRED_KHR;
+    app_caches_chosen_deferred(&choice);
     device_cache_created(services->device_cache, &(struct device_cache_creation){
                                                      .saved = ret_driver->saved,
                                                      .change = DEVICE_CACHE_UNKNOWN,
                                                      .compiled = call->count,
                                                      .took_ns = ret_driver->took_ns,
                                                  });
-    app_caches_chosen_deferred(&choice);
     /* An operation that is still under way may report a hit: tolerated. */
     for (uint32_t i = 0; choice.hot && !ret_driver->pending && i < call->count; i++) {
         feedback_hide_hit(&elements[i].feedback);

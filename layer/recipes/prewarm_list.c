@@ -132,6 +132,7 @@ void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashe
     judge.any_device = all && prewarm_device_is_new(&judge, uses, count);
     struct prewarm_list list = {.items = calloc(count + 1, sizeof *list.items)};
     struct digest_set longs = {0};
+    const bool own_only = recipe_crashes_have_any(crashes);
     prewarm_find_long(uses, count, &longs);
     for (size_t i = 0; i < count && list.items && judge.enabled; i++) {
         const struct recipe_use *use = &uses[i];
@@ -139,7 +140,9 @@ void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashe
             continue;
         }
         prewarm_list_sample(&list, recipes, use);
-        if ((all || (use->unsaved && !use->saved)) && !digest_set_has(&longs, use->pipeline.low) &&
+        const bool is_lacking = all || (use->unsaved && !use->saved);
+        if (is_lacking && (use->compile_us > 0 || !own_only) &&
+            !digest_set_has(&longs, use->pipeline.low) &&
             !recipe_crashes_have(crashes, use->pipeline)) {
             prewarm_list_add(&list, recipes, use);
         }

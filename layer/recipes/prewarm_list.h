@@ -47,7 +47,8 @@ struct prewarm_list {
 };
 
 /* The recipes made on the same device that need no more than is enabled in `environment`
- * (driver/environment.h), are not known to have taken PREWARM_LONG_US, and are not among `crashes`;
+ * (driver/environment.h), are not known to have taken PREWARM_LONG_US, and are not among `crashes`
+ * (where there are any: those alone that the program has had compiled on this machine);
  * without `all` only those that were compiled and never saved. Most used and slowest first, then
  * those of which no time is known. Out of memory: the list is shorter. */
 void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashes *crashes,

@@ -58,6 +58,17 @@ TEST_F(Stats, SaysWhatWasPulledWhereSomethingWas)
     EXPECT_TRUE(contains(tool({}).out, "pulled bytes")) << tool({}).out;
 }
 
+// A program of Vulkan 1.0: its driver does not say what it has compiled.
+TEST_F(Stats, CallsUnknownWhatTheDriverDidNotSay)
+{
+    put("alpha", R"({"format":1,"since":1600000000,"starts":1,"requests":5,"shared":1})");
+    EXPECT_TRUE(contains(tool({}).out, "unknown")) << tool({}).out;
+    EXPECT_FALSE(contains(tool({}).out, "0 (0.0%)")) << tool({}).out;
+    EXPECT_EQ(document()["total"]["driver_hits"], 0);
+    put("beta", R"({"format":1,"since":1600000000,"starts":1,"requests":5,"shared":5})");
+    EXPECT_FALSE(contains(tool({"--app", "beta"}).out, "unknown")) << "none was the driver's";
+}
+
 TEST_F(Stats, AddsUpAllPrograms)
 {
     put("alpha", alpha);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes that may kill a driver: two starts are lost at most, and none after `warmpipe warm`."""
+"""Recipes from elsewhere that may kill a driver: one start is lost at most, and none after `warmpipe
+warm`, whose children die of some."""
 
 import json
 import os
@@ -9,7 +10,7 @@ import time
 from suite import Failure, expect
 
 STARTS = 5  # before `warm`
-LOST = 2
+LOST = 1
 # Whatever a driver makes of a hostile shader, it does not take the machine along.
 LIMITS = ("prlimit", f"--as={6 << 30}", "--core=0")
 # A compile that comes to no end; a busy machine takes its time for what is compiled ahead.
@@ -65,6 +66,8 @@ def hostile(place):
     expect(lost <= LOST, f"{lost} of {STARTS} starts lost")
     place.remove_caches()
     counts = warm(place)
+    if counts["state"] == "ineffective":
+        return  # it ends after eight compiles, where nothing can be saved
     for outcome in sorted({outcome for outcome, _, _ in recipes} - {"-"}):
         wanted = sum(each == outcome for each, _, _ in recipes)
         expect(counts[outcome] >= wanted, f"{outcome}: {counts[outcome]} of {wanted}: {counts}")

@@ -15,11 +15,11 @@ class HostileRecipesTest : public RecipesTest {
   protected:
     const std::string log = (folder() / "log").string();
 
-    // Pipelines of `entry`, which the code has, or has not.
-    void record(const std::string &entry, bool code_has_it)
+    // Pipelines of `entry`, which the code has, or has not. What the driver knows one of them by.
+    std::string record(const std::string &entry, bool code_has_it)
     {
         environment["WARMPIPE_PREWARM"] = "off";
-        run([&] {
+        const Outcome outcome = run([&] {
             Program program;
             program.create_compute(0, 2);
             std::vector<unsigned> numbers;
@@ -43,6 +43,7 @@ class HostileRecipesTest : public RecipesTest {
         environment["WPTEST_ICD_CRASH_ENTRY"] = entry;
         environment["WARMPIPE_LOG"] = "info:" + log;
         update_driver();
+        return outcome.pipelines().back()["content"];
     }
 
     // The shortest shader, whose entry point has another name of four letters.
@@ -60,6 +61,23 @@ class HostileRecipesTest : public RecipesTest {
         VkShaderModule module = VK_NULL_HANDLE;
         EXPECT_EQ(vkCreateShaderModule(program.device, &info, nullptr, &module), VK_SUCCESS);
         return module;
+    }
+
+    // The same in another program's recipes, which this program's take in beside its own two. What
+    // the driver knows one of them by.
+    std::string import(const std::string &entry)
+    {
+        const std::string file = (folder() / "theirs").string();
+        environment["WARMPIPE_APP"] = "author";
+        const std::string one = record(entry, true);
+        execute({WARMPIPE_TOOL, "export", "--app", "author", file}, {Layer::absent, true, 0});
+        environment["WARMPIPE_APP"] = "program";
+        environment["WARMPIPE_PREWARM"] = "off";
+        run([] { Program().create_compute(0, 2); });
+        environment.erase("WARMPIPE_PREWARM");
+        execute({WARMPIPE_TOOL, "import", "--app", "program", file}, {Layer::absent, true, 0});
+        remove_caches();
+        return one;
     }
 
     // A program that lives until its recipes were gone through, or until it dies of them.
@@ -135,6 +153,28 @@ TEST_F(HostileRecipesTest, TwoStartsAreLostAtMostAndNoneAfterWarm)
     remove_caches();
     EXPECT_EQ(start(0, "prewarmed 2 of 2").stats_of()["pipelines"]["prewarmed"], 2)
         << read_text(log);
+}
+
+// Of what comes from elsewhere, one.
+TEST_F(HostileRecipesTest, AnImportCostsOneStart)
+{
+    import("fail");
+    start(-SIGABRT, "prewarmed ");
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(start(0, "prewarmed 2 of 2").stats_of()["pipelines"]["prewarmed"], 2);
+        remove_caches();
+    }
+}
+
+// A driver that crashes only sometimes has let some of them pass in the children of `warm`.
+TEST_F(HostileRecipesTest, WhatWarmHasSurvivedMayKillLater)
+{
+    environment["WPTEST_ICD_CRASH"] = "0x" + import("fail");
+    environment.erase("WPTEST_ICD_CRASH_ENTRY");
+    EXPECT_EQ(warm(1)["crashed"], 1);
+    environment["WPTEST_ICD_CRASH_ENTRY"] = "fail";
+    remove_caches();
+    EXPECT_EQ(start(0, "prewarmed 2 of 2").stats_of()["pipelines"]["prewarmed"], 2);
 }
 
 } // namespace

@@ -297,13 +297,26 @@ bool inventory_visit(const char *root, const char *app,
     return visitor.visited;
 }
 
+/* What the driver has answered; of a program of Vulkan 1.0 without creation feedback, it says
+ * nothing. */
+static void inventory_show_answers(struct output *output, const char *key, uint64_t answers,
+                                   const struct program_counters *counters)
+{
+    const bool is_silent = counters->driver_hits + counters->driver_misses == 0;
+    if (is_silent && counters->requests > counters->shared) {
+        output_unknown(output, key);
+    } else {
+        output_part(output, key, answers, counters->requests);
+    }
+}
+
 void inventory_show_counters(struct output *output, const struct program_counters *counters)
 {
     output_number(output, "starts", counters->starts);
     output_number(output, "requests", counters->requests);
     output_part(output, "shared", counters->shared, counters->requests);
-    output_part(output, "driver_hits", counters->driver_hits, counters->requests);
-    output_part(output, "driver_misses", counters->driver_misses, counters->requests);
+    inventory_show_answers(output, "driver_hits", counters->driver_hits, counters);
+    inventory_show_answers(output, "driver_misses", counters->driver_misses, counters);
     output_number(output, "prewarmed", counters->prewarmed);
     output_duration(output, "spent", counters->create_ns);
 }

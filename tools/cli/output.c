@@ -294,6 +294,11 @@ void output_part(struct output *output, const char *key, uint64_t part, uint64_t
     output_put_amount(output, key, part, text);
 }
 
+void output_unknown(struct output *output, const char *key)
+{
+    output_put_amount(output, key, 0, "unknown");
+}
+
 void output_duration(struct output *output, const char *key, uint64_t nanoseconds)
 {
     char json_key[64];

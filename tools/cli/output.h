@@ -84,6 +84,9 @@ void output_size(struct output *output, const char *key, uint64_t bytes);
 /* Part of a whole. Text: with its percentage, "12 (4.0%)"; JSON: the part alone. */
 void output_part(struct output *output, const char *key, uint64_t part, uint64_t whole);
 
+/* A number that nobody knows. Text: "unknown"; JSON: 0. */
+void output_unknown(struct output *output, const char *key);
+
 /* Text: "1.5 s". JSON: nanoseconds, "_ns" appended to the key. */
 void output_duration(struct output *output, const char *key, uint64_t nanoseconds);
 

@@ -37,9 +37,6 @@ class Program:
     # The first start that must be warm: the third for a program with caches of its own, which are
     # served once a run was seen not to keep them.
     warm_by: int = 3
-    # It is killed after its last compile: what the layer's thread has not saved by then is lost, and
-    # on a busy machine it takes so many starts more.
-    more_starts: int = 0
     # How it is made ready: a function of {work}.
     prepare: object = None
 
@@ -131,7 +128,7 @@ PROGRAMS = (
             "dolphin-emu", endless=True, lines="^$", prepare=write_console_program),
     Program("chromium-webgl", (*CHROMIUM, "--use-angle=vulkan", "--enable-features=Vulkan",
                                "--dump-dom", "file://{here}/page.html"),
-            "chromium", lines="<title>", version=("chromium", "--version"), more_starts=3),
+            "chromium", lines="<title>", version=("chromium", "--version")),
     Program("dawn", ("node", "{here}/webgpu.mjs"), "npm webgpu",
             draws_on="swiftshader", environment={"WEBGPU_FROM": "{npm}"}),
     Program("wgpu", ("{npm}/node_modules/.bin/deno", "run", "--unstable-webgpu", "--allow-all",

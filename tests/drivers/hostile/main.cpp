@@ -119,9 +119,9 @@ int main(int argc, char **argv)
         if (argc > 3 && pipeline.name != argv[3]) {
             continue;
         }
-        // Used on many days, and compiled fast: they come first.
+        // Used on many days, and of no known time, as an import leaves it.
         const recipe_use use = {
-            put_pipeline(records, pipeline), records.environment, 20000, 1000, 900, false, false};
+            put_pipeline(records, pipeline), records.environment, 20000, 1000, 0, false, false};
         char hex[DIGEST_HEX_SIZE];
         recipe_put_use(&records.bytes, &use);
         digest_format(use.pipeline, hex);
