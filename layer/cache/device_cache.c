@@ -285,13 +285,6 @@ void device_cache_load_large(struct device_cache *device_cache)
     }
 }
 
-void device_cache_await_pull(struct device_cache *device_cache)
-{
-    if (device_cache->policy.inject) {
-        cache_load_await_pull(&device_cache->load);
-    }
-}
-
 bool device_cache_settle_load(struct device_cache *device_cache)
 {
     return cache_load_settle(&device_cache->load);

@@ -53,9 +53,6 @@ void device_cache_load_soon(struct device_cache *device_cache);
  * when all is set up; two system calls. */
 void device_cache_load_large(struct device_cache *device_cache);
 
-/* At vkCreateDevice, first of all: cache_load_await_pull. */
-void device_cache_await_pull(struct device_cache *device_cache);
-
 /* From here on the worker loads no more; waits for a load that it has begun, for the driver however
  * long. False: the disk has not answered for as long as this thread has patience. */
 bool device_cache_settle_load(struct device_cache *device_cache);
