@@ -41,6 +41,7 @@ class Notes : public testing::Test {
 // Two deaths bar all caches of that device: that is said each time, and can be taken back.
 TEST_F(Notes, DeathsAreToldAndForgotten)
 {
+    second.more["WARMPIPE_PREWARM"] = "off"; // the recipes here would make the very cache there
     share(4);
     die();
     share(6);
@@ -56,6 +57,26 @@ TEST_F(Notes, DeathsAreToldAndForgotten)
     EXPECT_FALSE(contains(result.err, "died")) << result.err;
     EXPECT_EQ(rows_of(result.out).at(0), "demo blob pulled") << result.out;
     EXPECT_FALSE(contains(pull().err, "died"));
+}
+
+// A list of what has killed may be lost, and what is in quarantine too; how often is forgotten all
+// the same.
+TEST_F(Notes, DeathsOfNothingAreForgotten)
+{
+    share(4);
+    die();
+    share(6);
+    die();
+    share(8);
+    for (const auto &entry :
+         std::filesystem::recursive_directory_iterator(second.folder.path + "/.local/state")) {
+        if (entry.path().extension() == ".bad") {
+            std::filesystem::remove(entry.path());
+        }
+    }
+    std::filesystem::remove_all(second.root + "/demo/quarantine");
+    EXPECT_EQ(rows_of(pull().out).at(0), "demo blob blocked");
+    EXPECT_EQ(rows_of(pull({"--forget"}).out).at(0), "demo blob pulled");
 }
 
 // What was pulled and then cleared is not in a file that is compiled anew: a push drops nothing of
