@@ -105,7 +105,9 @@ struct engine {
     unsigned lifetime_ms;  /* of what is swapped in, where the engine can remove it by itself
                               (Redis); 0: it stays */
     uint64_t deadline_ns;  /* clock_now_ns; 0: none. Operations end by then (remote_timeout) */
-    uint64_t silent_ns;    /* the same, until there is an answer */
+    unsigned silent_ms;    /* and until there is an answer, so long after the first has begun; 0:
+                              that is no other time */
+    uint64_t silent_ns;    /* when that is over; 0: none has begun. Of the engine's own */
     const sigset_t *stops; /* signals that are blocked: once one of them is pending, operations end
                               within ENGINE_STOP_MS; NULL: none */
     uint64_t stop_ns;      /* when that is; 0: none is pending. Of the engine's own */
