@@ -189,6 +189,7 @@ TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
     expect_line({"--remote", "gopher://x"}, "(remote_bad_url)");
     expect_line({"--remote", place->url, "--public-key", "/no/such/key"}, "/no/such/key");
     expect_line({"--remote", place->url, "--secret-key", "/no/such/key"}, "/no/such/key");
+    std::filesystem::create_directories(place->data);
     std::vector<std::string> options = reader();
     options.insert(options.end(), {"--state", keys.open + "/state"});
     expect_line(options, "--state " + keys.open + "/state: ");

@@ -110,6 +110,9 @@ static bool puller_pull(struct puller_work *work, const char *hex)
         work->has_recipes = true;
         pull_recipes(session, run->app);
     }
+    if (!run->remote.secret_key) {
+        remote_tell_unmade(&session->remote);
+    }
     puller_end_request(work);
     return !has_blob && !session->remote.gone && run->leases;
 }
