@@ -80,6 +80,9 @@ struct engine_operations {
     enum status (*remove)(struct engine *engine, const char *path);
     /* What is known of the server that matters here, as a text; NULL: nothing is looked at. */
     enum status (*check)(struct engine *engine, char *ret_text, size_t capacity);
+    /* What every operation needs and can be had before one is asked for: a connection that is
+     * logged in, or credentials. Who fails does so again in the first operation. NULL: nothing. */
+    enum status (*prepare)(struct engine *engine);
     /* A second engine of the same place, for another thread; its times are the caller's to set.
      * NULL: out of memory; or no such function: one connection is as good. */
     struct engine *(*another)(const struct engine *engine);
