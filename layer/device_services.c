@@ -256,7 +256,8 @@ static void services_note_callbacks(struct instance *instance, const struct devi
 /* The caches; false: out of memory. */
 static bool services_start_caches(struct device_services *services,
                                   const struct device_traits *traits,
-                                  const struct driver_identity *identity, bool has_allocator)
+                                  const struct driver_identity *identity, bool has_allocator,
+                                  const struct pull_question *question)
 {
     const struct device *device = services->device;
     struct instance *instance = device->instance;
@@ -279,7 +280,9 @@ static bool services_start_caches(struct device_services *services,
                                                .has_allocator = has_allocator},
                          identity);
     if (services->device_cache) {
-        device_cache_await_pull(services->device_cache);
+        if (device_cache_policy(services->device_cache)->inject) {
+            pull_question_await(question);
+        }
         services->app_caches =
             app_caches_new(device->handle, &device->table, services->device_cache, config,
                            instance->app, &services->stats);
@@ -290,7 +293,8 @@ static bool services_start_caches(struct device_services *services,
 struct device_services *device_services_start(struct device *device,
                                               VkPhysicalDevice physical_device,
                                               const VkDeviceCreateInfo *create_info,
-                                              const VkAllocationCallbacks *allocator)
+                                              const VkAllocationCallbacks *allocator,
+                                              const struct pull_question *question)
 {
     struct device_services *services = sandbox_note_open() ? calloc(1, sizeof *services) : NULL;
     if (!services) {
@@ -313,7 +317,7 @@ struct device_services *device_services_start(struct device *device,
     bool version_1_3 =
         identity.api_version >= VK_API_VERSION_1_3 && instance->api_version >= VK_API_VERSION_1_3;
     services->feedback = version_1_3 || traits.creation_feedback;
-    if (!services_start_caches(services, &traits, &identity, has_allocator)) {
+    if (!services_start_caches(services, &traits, &identity, has_allocator, question)) {
         if (device_services_finish(services)) {
             device_services_delete(services);
         }

@@ -10,6 +10,7 @@
 
 #include "common/base/bytes.h"
 #include "layer/chain/device.h"
+#include "layer/pull_question.h"
 #include "layer/trace/stats.h"
 
 struct app_caches;
@@ -35,12 +36,13 @@ struct device_services {
     struct trace *trace;       /* NULL: nothing is traced */
 };
 
-/* Starts the services of a device that is linked and not published yet. NULL: out of memory; the
- * device passes everything through. */
+/* Starts the services of a device that is linked and not published yet, and waits for the answer to
+ * what was asked for it. NULL: out of memory; the device passes everything through. */
 struct device_services *device_services_start(struct device *device,
                                               VkPhysicalDevice physical_device,
                                               const VkDeviceCreateInfo *create_info,
-                                              const VkAllocationCallbacks *allocator);
+                                              const VkAllocationCallbacks *allocator,
+                                              const struct pull_question *question);
 
 /* Ends them, saves included; the device is withdrawn, and vkDestroyDevice has not gone down yet.
  * False: threads of ours may still be using what it has, device included: neither may ever be

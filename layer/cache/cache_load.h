@@ -85,13 +85,6 @@ void cache_load_init(struct cache_load *load, struct cache_writer *writer,
                      struct worker_client *client);
 void cache_load_release(struct cache_load *load);
 
-/* Under `warmpipe run` with a remote, which pulls this device's blob and recipes once it is told
- * which device it is (common/blobs/asked.h): asks, and where there is no cache file waits for the
- * answer, for as long as the one who answers has said at most; once that has passed without an
- * answer, this process waits no more. Elsewhere it costs the look for a variable. At
- * vkCreateDevice, before anything is read from disk, with no lock held. */
-void cache_load_await_pull(struct cache_load *load);
-
 /* Whether cache_load_get would return at once. */
 static inline bool cache_load_is_done(const struct cache_load *load)
 {

@@ -290,13 +290,6 @@ void device_cache_expect_pipelines(struct device_cache *device_cache)
     cache_load_expect(&device_cache->load);
 }
 
-void device_cache_await_pull(struct device_cache *device_cache)
-{
-    if (device_cache->policy.inject) {
-        cache_load_await_pull(&device_cache->load);
-    }
-}
-
 bool device_cache_settle_load(struct device_cache *device_cache)
 {
     return cache_load_settle(&device_cache->load);

@@ -57,9 +57,6 @@ void device_cache_plan_load(struct device_cache *device_cache);
  * ready sooner than the first creation would be. Cheap. */
 void device_cache_expect_pipelines(struct device_cache *device_cache);
 
-/* At vkCreateDevice, first of all: cache_load_await_pull. */
-void device_cache_await_pull(struct device_cache *device_cache);
-
 /* From here on the worker loads no more; waits for a load that it has begun, for the driver however
  * long. False: the disk has not answered for as long as this thread has patience. */
 bool device_cache_settle_load(struct device_cache *device_cache);

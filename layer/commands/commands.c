@@ -29,14 +29,17 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical_de
                                                     VkDevice *ret_device)
 {
     struct device *device;
+    struct pull_question question;
+    pull_question_ask(instance_of(physical_device), physical_device, &question);
     VkResult result = device_link(physical_device, create_info, allocator, ret_device, &device);
     if (device) {
         if (!device->instance->passive) {
             device->services =
-                device_services_start(device, physical_device, create_info, allocator);
+                device_services_start(device, physical_device, create_info, allocator, &question);
         }
         device_publish(device);
     }
+    pull_question_close(&question);
     return result;
 }
 

@@ -92,7 +92,12 @@ TEST(Engine, AnAnswerGivesMoreTime)
 {
     Fake fake(nullptr);
     EXPECT_EQ(engine_time_left(&fake, UINT32_MAX), UINT32_MAX);
-    fake.silent_ns = clock_now_ns();
+    fake.silent_ms = 1000;
+    EXPECT_EQ(fake.silent_ns, 0u) << "it begins with the first question";
+    const uint64_t before_ns = clock_now_ns();
+    EXPECT_LE(engine_time_left(&fake, UINT32_MAX), 1000u);
+    EXPECT_GE(fake.silent_ns, before_ns + 1000 * CLOCK_MS);
+    fake.silent_ns = before_ns;
     EXPECT_EQ(engine_time_left(&fake, UINT32_MAX), 0u);
     fake.traffic.answers = 1;
     EXPECT_EQ(engine_time_left(&fake, UINT32_MAX), UINT32_MAX);
@@ -105,6 +110,7 @@ TEST(Engine, AFolderIsNotSilent)
     snprintf(url.path, sizeof url.path, "/tmp/warmpipe-no-such-folder");
     engine *file = engine_file_open(&url);
     struct engine_value value = {};
+    file->silent_ms = 1000;
     file->silent_ns = clock_now_ns();
     EXPECT_EQ(file->operations->get(file, "v1/head/demo/recipes", 1, &value), STATUS_no_file);
     EXPECT_EQ(engine_time_left(file, UINT32_MAX), UINT32_MAX);

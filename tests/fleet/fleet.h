@@ -76,6 +76,28 @@ class Machine {
     }
 };
 
+// `run` of a program that asks a remote for nothing, and ends once what `waits` for is there.
+inline void run_until(const Machine &machine, std::vector<std::string> options,
+                      const std::function<bool()> &waits)
+{
+    const std::string file = machine.folder.path + "/done";
+    std::vector<std::string> words = {"run", "--quiet", "--dir", machine.root, "--app", "demo"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "/usr/bin/timeout", "20", "/bin/sh", "-c",
+                               "until [ -e \"$0\" ]; do sleep 0.01; done", file});
+    std::atomic_bool ended = false;
+    std::thread waiter([&] {
+        while (!ended && !waits()) {
+            usleep(5000);
+        }
+        write_file(file, "");
+    });
+    const ToolResult result = machine.tool(words);
+    ended = true;
+    waiter.join();
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+}
+
 struct Keys {
     TemporaryFolder folder;
     std::string secret = folder.path + "/keys/warmpipe.key";

@@ -41,6 +41,7 @@ class Notes : public testing::Test {
 // Two deaths bar all caches of that device: that is said each time, and can be taken back.
 TEST_F(Notes, DeathsAreToldAndForgotten)
 {
+    second.more["WARMPIPE_PREWARM"] = "off"; // the recipes here would make the very cache there
     share(4);
     die();
     share(6);
@@ -56,6 +57,26 @@ TEST_F(Notes, DeathsAreToldAndForgotten)
     EXPECT_FALSE(contains(result.err, "died")) << result.err;
     EXPECT_EQ(rows_of(result.out).at(0), "demo blob pulled") << result.out;
     EXPECT_FALSE(contains(pull().err, "died"));
+}
+
+// A list of what has killed may be lost, and what is in quarantine too; how often is forgotten all
+// the same.
+TEST_F(Notes, DeathsOfNothingAreForgotten)
+{
+    share(4);
+    die();
+    share(6);
+    die();
+    share(8);
+    for (const auto &entry :
+         std::filesystem::recursive_directory_iterator(second.folder.path + "/.local/state")) {
+        if (entry.path().extension() == ".bad") {
+            std::filesystem::remove(entry.path());
+        }
+    }
+    std::filesystem::remove_all(second.root + "/demo/quarantine");
+    EXPECT_EQ(rows_of(pull().out).at(0), "demo blob blocked");
+    EXPECT_EQ(rows_of(pull({"--forget"}).out).at(0), "demo blob pulled");
 }
 
 // What was pulled and then cleared is not in a file that is compiled anew: a push drops nothing of
@@ -99,6 +120,47 @@ TEST_F(Notes, AFolderThatIsNotThereIsTold)
     result = second.tool(
         {"pull", "--remote", place->url, "--public-key", keys.open, "--dir", second.root});
     EXPECT_EQ(result.exit_status, 1) << result.err;
+}
+
+// Volumes are mounted directly below the root, or are not: nobody makes a folder there.
+TEST_F(Notes, AFolderOfTheRootIsAVolumeThatIsMissing)
+{
+    place->url = "file:///warmpipe-no-such-volume";
+    ToolResult result = pull();
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_unreachable): there is no folder /warmpipe-no"))
+        << result.err;
+    first.run(2);
+    result = first.tool({"push", "--remote", place->url, "--secret-key", keys.secret, "--dir",
+                         first.root, "--app", "demo"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_unreachable)")) << result.err;
+    EXPECT_FALSE(std::filesystem::exists("/warmpipe-no-such-volume"));
+}
+
+// Who looks at a remote, cleans it up or starts with it makes nothing there, and is told once.
+TEST_F(Notes, WhoDoesNotPushMakesNoFolder)
+{
+    const std::string folder = first.folder.path + "/share";
+    place->url = "file://" + folder;
+    const std::vector<std::vector<std::string>> verbs = {
+        {"remote", "ls", "--public-key", keys.open},
+        {"remote", "show", "--public-key", keys.open},
+        {"remote", "check", "--public-key", keys.open},
+        {"remote", "rm", "--app", "demo", "--secret-key", keys.secret},
+        {"remote", "gc", "--secret-key", keys.secret},
+        {"run", "--quiet", "--dir", second.root, "--app", "demo", "--public-key", keys.open}};
+    for (std::vector<std::string> words : verbs) {
+        words.insert(words.end(), {"--remote", place->url});
+        if (words[0] == "run") {
+            words.insert(words.end(), {"--", PIPELINES_CLIENT, "--compute", "1"});
+        }
+        const ToolResult result = second.tool(words);
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_EQ(result.err, "warmpipe: " + words[0] + ": " + place->url +
+                                  ": is not there yet: the first push makes it\n");
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 } // namespace

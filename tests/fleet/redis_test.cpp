@@ -57,6 +57,18 @@ class RedisRemote : public testing::Test {
     }
 };
 
+// A program takes a while until it asks for a cache.
+TEST_F(RedisRemote, WhoRunsAProgramLogsInAsItStarts)
+{
+    RawServer server([](const std::string &) { return "+OK\r\n"; });
+    machine.more["REDISCLI_AUTH"] = "secret";
+    run_until(machine,
+              {"--remote", "redis://localhost:" + std::to_string(server.port()), "--public-key",
+               keys.open, "--remote-wait", "20s"},
+              [&] { return server.requests() > 0; });
+    EXPECT_EQ(server.requests(), 1);
+}
+
 TEST_F(RedisRemote, ThePasswordIsThatOfRedisCli)
 {
     auto place = redis_place({"--requirepass", "hunter2"});

@@ -38,6 +38,14 @@ TEST_F(RunRemote, AFreshMachineStartsWithWhatAnotherHasLeft)
     EXPECT_TRUE(contains(third.run(6, writer()), " 6 hits, 0 misses"));
 }
 
+// What takes the driver long is not waited for first.
+TEST_F(RunRemote, ADeviceIsAskedForBeforeTheDriverMakesIt)
+{
+    first.run(4, writer());
+    second.more["WPTEST_ICD_DEVICE_AFTER"] = second.root + "/demo/" + first.caches().at(0);
+    EXPECT_TRUE(contains(second.run(4, reader()), " 4 hits, 0 misses"));
+}
+
 // A sidecar has no driver: the layer has left word of what it looked for and did not find.
 TEST_F(RunRemote, WhatAProgramLookedForIsPulledWithoutADriver)
 {
@@ -181,6 +189,7 @@ TEST_F(RunRemote, NoRemoteKeepsAProgramFromStarting)
     expect_line({"--remote", "gopher://x"}, "(remote_bad_url)");
     expect_line({"--remote", place->url, "--public-key", "/no/such/key"}, "/no/such/key");
     expect_line({"--remote", place->url, "--secret-key", "/no/such/key"}, "/no/such/key");
+    std::filesystem::create_directories(place->data);
     std::vector<std::string> options = reader();
     options.insert(options.end(), {"--state", keys.open + "/state"});
     expect_line(options, "--state " + keys.open + "/state: ");

@@ -368,6 +368,16 @@ TEST_F(S3Credentials, ComeFromTheEndpointOfAContainer)
     EXPECT_GE(giver.requests() - before, 2);
 }
 
+// A program takes a while until it asks for a cache.
+TEST_F(S3Credentials, AreAskedForAsTheProgramStarts)
+{
+    first.more["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = giver.url() + "/creds";
+    first.more["AWS_CONTAINER_AUTHORIZATION_TOKEN"] = "shown there";
+    run_until(first, {"--remote", url, "--public-key", keys.open, "--remote-wait", "20s"},
+              [&] { return giver.requests() > 0; });
+    EXPECT_EQ(server.requests(), 0);
+}
+
 TEST_F(S3Credentials, ComeFromAWebIdentity)
 {
     first.more["AWS_WEB_IDENTITY_TOKEN_FILE"] = first.folder.path + "/token";

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "icd_objects.h"
 #include "icd_properties.h"
@@ -119,12 +120,27 @@ static void record_creation(const struct icd_device *device, const VkDeviceCreat
     icd_event_end(&event);
 }
 
+/* WPTEST_ICD_DEVICE_AFTER. */
+static bool await_file(const char *path)
+{
+    const struct timespec pause = {0, 1000000};
+    bool found = path[0] == '\0';
+    for (int i = 0; i < 10000 && !found; ++i) {
+        nanosleep(&pause, NULL);
+        found = access(path, F_OK) == 0;
+    }
+    return found;
+}
+
 VkResult icd_CreateDevice(VkPhysicalDevice vk_physical, const VkDeviceCreateInfo *info,
                           const VkAllocationCallbacks *allocator, VkDevice *ret_device)
 {
     const struct icd_physical_device *physical = icd_physical_from(vk_physical);
     const struct icd_settings *settings = &physical->instance->settings;
     VkResult result = icd_call(settings, ICD_CreateDevice);
+    if (result == VK_SUCCESS && !await_file(settings->device_after)) {
+        result = VK_ERROR_INITIALIZATION_FAILED;
+    }
     if (result != VK_SUCCESS) {
         return result;
     }

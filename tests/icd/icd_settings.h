@@ -56,6 +56,7 @@ struct icd_settings {
     uint32_t wander;
     uint32_t garbage;
     uint64_t uncached; /* pipelines of the process that no cache takes up */
+    char device_after[ICD_MAX_TEXT];
     bool serialize;
     bool recycle;
     bool equal_handles;

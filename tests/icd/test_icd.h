@@ -73,6 +73,8 @@
  *     WPTEST_ICD_DATA_US=0         busy time of each vkGetPipelineCacheData, with the cache locked
  *     WPTEST_ICD_MAX_SAMPLERS=N    maxSamplerAllocationCount; one sampler more is a violation, and
  *                                  VK_ERROR_TOO_MANY_OBJECTS
+ *     WPTEST_ICD_DEVICE_AFTER=PATH vkCreateDevice waits until there is this file; without it, it
+ *                                  fails after 10 s
  *     WPTEST_ICD_NOT_DEFERRED=1    deferred operations are done at once
  *
  * What must never reach it is a violation: recorded, told on standard error, and counted. */

@@ -89,6 +89,7 @@ static struct engine *fetch_open(struct engine *engine)
     struct engine *other = engine->operations->another(engine);
     if (other) {
         other->deadline_ns = engine->deadline_ns;
+        other->silent_ms = engine->silent_ms;
         other->silent_ns = engine->silent_ns;
         other->stops = engine->stops;
         other->stop_ns = engine->stop_ns;

@@ -239,7 +239,7 @@ static void gc_sweep(struct remote *remote, uint64_t grace_ms, bool dry_run, str
             gc_add(&gc->kept, name, note && note->since <= now ? note->since : now);
         }
     }
-    if (!dry_run && !gc->kept.failed) {
+    if (!dry_run && !gc->kept.failed && gc->kept.count + gc->notes.count > 0) {
         gc_write_notes(remote, &gc->kept);
     }
     output_number(output, "objects", gc->objects.count);

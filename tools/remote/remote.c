@@ -169,6 +169,15 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
     remote->engine->detail[0] = '\0';
 }
 
+void remote_tell_unmade(struct remote *remote)
+{
+    if (remote->engine->is_unmade && !remote->failed && !remote->is_unmade_told) {
+        output_message("%s: %s: is not there yet: the first push makes it", remote->verb,
+                       remote->name);
+        remote->is_unmade_told = true;
+    }
+}
+
 /* Heads. */
 
 /* What the trusted comment of a head says. */

@@ -51,6 +51,7 @@ struct remote {
     bool gone;   /* it does not answer, or not as a remote: nothing more is asked of it */
     enum status gone_because;
     enum status already_told; /* another process has said that it is gone because of this */
+    bool is_unmade_told;      /* remote_tell_unmade has */
 };
 
 /* Reads the keys and opens the engine. False after a message: the usage is wrong, or a key cannot
@@ -60,6 +61,10 @@ void remote_close(struct remote *remote);
 
 /* One line that names the path and why, unless it is already told, and notes the failure. */
 void remote_complain(struct remote *remote, const char *path, enum status reason);
+
+/* One line, once, where nothing was found because nobody has ever pushed there: that is no failure,
+ * but the URL may be wrong. */
+void remote_tell_unmade(struct remote *remote);
 
 /* Reads a head and checks signature, trusted comment, program, identity, serial and age. no_file:
  * there is none, or, with `replace`, none that is trusted. *ret_value is what a swap replaces, to

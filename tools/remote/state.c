@@ -240,6 +240,8 @@ void state_forget_bad(const struct state *state, const char *path, const struct 
     }
     if (names.size > 0 && !left.failed) {
         state_write(state, path, "bad", left.data, left.size);
+    }
+    if (state_deaths(state, path) > 0) {
         state_set_number(state, path, "deaths", 0);
     }
     bytes_free(&names);

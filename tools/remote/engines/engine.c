@@ -48,7 +48,10 @@ unsigned engine_time_in_all(struct engine *engine, unsigned most)
 
 unsigned engine_time_left(struct engine *engine, unsigned most)
 {
-    const bool is_silent = engine->traffic.answers == 0;
+    const bool is_silent = engine->silent_ms > 0 && engine->traffic.answers == 0;
+    if (is_silent && engine->silent_ns == 0) {
+        engine->silent_ns = clock_now_ns() + engine->silent_ms * CLOCK_MS;
+    }
     return engine_time_in_all(engine,
                               is_silent ? engine_time_until(engine->silent_ns, most) : most);
 }

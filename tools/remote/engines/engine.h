@@ -80,6 +80,9 @@ struct engine_operations {
     enum status (*remove)(struct engine *engine, const char *path);
     /* What is known of the server that matters here, as a text; NULL: nothing is looked at. */
     enum status (*check)(struct engine *engine, char *ret_text, size_t capacity);
+    /* What every operation needs and can be had before one is asked for: a connection that is
+     * logged in, or credentials. Who fails does so again in the first operation. NULL: nothing. */
+    enum status (*prepare)(struct engine *engine);
     /* A second engine of the same place, for another thread; its times are the caller's to set.
      * NULL: out of memory; or no such function: one connection is as good. */
     struct engine *(*another)(const struct engine *engine);
@@ -105,7 +108,9 @@ struct engine {
     unsigned lifetime_ms;  /* of what is swapped in, where the engine can remove it by itself
                               (Redis); 0: it stays */
     uint64_t deadline_ns;  /* clock_now_ns; 0: none. Operations end by then (remote_timeout) */
-    uint64_t silent_ns;    /* the same, until there is an answer */
+    unsigned silent_ms;    /* and until there is an answer, so long after the first has begun; 0:
+                              that is no other time */
+    uint64_t silent_ns;    /* when that is over; 0: none has begun. Of the engine's own */
     const sigset_t *stops; /* signals that are blocked: once one of them is pending, operations end
                               within ENGINE_STOP_MS; NULL: none */
     uint64_t stop_ns;      /* when that is; 0: none is pending. Of the engine's own */

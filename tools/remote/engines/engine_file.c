@@ -55,18 +55,20 @@ static enum status engine_file_fail(struct engine *engine, int error)
     }
 }
 
-/* Why a value is not there: the first push makes the remote's own folder, but none above it. */
+/* Why a value is not there: the first push makes the remote's own folder, but none above it, and
+ * none directly below the root, where volumes are mounted, or are not. */
 static enum status engine_file_miss(struct engine *engine)
 {
     const struct engine_file *file = (const struct engine_file *)engine;
     char above[URL_SIZE];
-    engine->is_unmade = access(file->root, F_OK) != 0;
+    engine->is_unmade = file->root[0] && access(file->root, F_OK) != 0;
     if (!engine->is_unmade) {
         return STATUS_no_file;
     }
     snprintf(above, sizeof above, "%.*s", (int)(strrchr(file->root, '/') - file->root), file->root);
-    return above[0] && access(above, F_OK) != 0
-               ? engine_fail(engine, STATUS_remote_unreachable, "there is no folder %s", above)
+    return access(above, F_OK) != 0
+               ? engine_fail(engine, STATUS_remote_unreachable, "there is no folder %s",
+                             above[0] ? above : file->root)
                : STATUS_no_file;
 }
 

@@ -245,6 +245,11 @@ static enum status engine_redis_check(struct engine *engine, char *ret_text, siz
     return reason;
 }
 
+static enum status engine_redis_prepare(struct engine *engine)
+{
+    return redis_connect(((struct engine_redis *)engine)->client, engine);
+}
+
 static struct engine *engine_redis_another(const struct engine *engine)
 {
     const struct engine_redis *redis = (const struct engine_redis *)engine;
@@ -276,6 +281,7 @@ struct engine *engine_redis_open(const struct url *url)
         .list = engine_redis_list,
         .remove = engine_redis_remove,
         .check = engine_redis_check,
+        .prepare = engine_redis_prepare,
         .another = engine_redis_another,
         .close = engine_redis_close,
     };

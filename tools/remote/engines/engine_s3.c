@@ -223,6 +223,12 @@ static void s3_set_base(struct engine_s3 *s3, const struct url *url)
     }
 }
 
+static enum status engine_s3_prepare(struct engine *engine)
+{
+    struct engine_s3 *s3 = (struct engine_s3 *)engine;
+    return http_credentials_find(&s3->credentials, s3->client, engine);
+}
+
 static struct engine *engine_s3_another(const struct engine *engine)
 {
     struct engine_s3 *other = malloc(sizeof *other);
@@ -255,6 +261,7 @@ struct engine *engine_s3_open(const struct url *url)
         .swap = engine_s3_swap,
         .list = engine_s3_list,
         .remove = engine_s3_remove,
+        .prepare = engine_s3_prepare,
         .another = engine_s3_another,
         .close = engine_s3_close,
     };

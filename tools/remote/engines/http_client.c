@@ -197,7 +197,7 @@ static void http_prepare(struct http_client *client, struct engine *engine,
     /* Silence ends with the first bytes of an answer: below. */
     const unsigned left = engine_time_in_all(engine, INT32_MAX);
     curl.easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
-    if (engine->stops || engine->silent_ns) {
+    if (engine->stops || engine->silent_ms > 0) {
         curl.easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
         curl.easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, http_look_at_time);
         curl.easy_setopt(handle, CURLOPT_XFERINFODATA, engine);

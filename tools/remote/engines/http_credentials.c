@@ -117,17 +117,46 @@ static time_t credentials_time(const char *text)
     return strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) ? timegm(&parts) : 0;
 }
 
-/* The request's answer as text, in memory that credentials_drop takes. */
-static enum status credentials_ask(struct http_client *client, struct engine *engine,
-                                   struct http_request *request, struct engine_value *ret_value)
+/* What an answer is looked through for. */
+#define CREDENTIALS_FIELDS 4
+struct credentials_field {
+    const char *name;
+    char *value;
+    size_t capacity;
+};
+
+/* Fills in the fields. False: the answer is not whole. */
+typedef bool credentials_parse(const struct engine_value *answer,
+                               const struct credentials_field fields[CREDENTIALS_FIELDS]);
+
+/* Takes credentials from the request's answer, where `token` is the name of the session's. */
+static enum status credentials_ask(struct http_credentials *credentials, struct http_client *client,
+                                   struct engine *engine, struct http_request *request,
+                                   credentials_parse *parse, const char *token)
 {
+    char expires[64] = "";
+    const struct credentials_field fields[CREDENTIALS_FIELDS] = {
+        {"AccessKeyId", credentials->key_id, sizeof credentials->key_id},
+        {"SecretAccessKey", credentials->secret, sizeof credentials->secret},
+        {token, credentials->token, sizeof credentials->token},
+        {"Expiration", expires, sizeof expires},
+    };
+    struct engine_value answer = {0};
     request->is_direct = true;
     request->limit = CREDENTIALS_LIMIT;
-    const enum status reason = http_fetch(client, engine, request, ret_value);
+    const enum status reason = http_fetch(client, engine, request, &answer);
     if (reason == STATUS_no_file) {
         return engine_fail(engine, STATUS_remote_forbidden, "HTTP 404");
     }
-    return reason;
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    const bool is_whole =
+        parse(&answer, fields) && credentials->key_id[0] && credentials->secret[0];
+    credentials->expires = credentials_time(expires);
+    credentials_drop(answer.data, answer.size);
+    return is_whole ? STATUS_ok
+                    : engine_fail(engine, STATUS_remote_bad_answer, "no credentials in the answer");
 }
 
 /* One line of a file, such as a token. False: it cannot be read, or does not fit. */
@@ -164,32 +193,20 @@ static bool credentials_may_ask(const char *url)
 }
 
 static bool credentials_parse_json(const struct engine_value *answer,
-                                   struct http_credentials *credentials)
+                                   const struct credentials_field fields[CREDENTIALS_FIELDS])
 {
-    char expires[64] = "";
-    const struct {
-        const char *name;
-        char *value;
-        size_t capacity;
-    } fields[] = {
-        {"AccessKeyId", credentials->key_id, sizeof credentials->key_id},
-        {"SecretAccessKey", credentials->secret, sizeof credentials->secret},
-        {"Token", credentials->token, sizeof credentials->token},
-        {"Expiration", expires, sizeof expires},
-    };
     struct json_reader reader = json_reader_over((const char *)answer->data, answer->size);
     struct json_text key;
     json_read_open(&reader, '{');
     while (json_read_member(&reader, &key)) {
         const struct json_text value = json_read_any(&reader);
-        for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        for (size_t i = 0; i < CREDENTIALS_FIELDS; i++) {
             if (json_text_is(key, fields[i].name)) {
                 json_value_text(value, fields[i].value, fields[i].capacity);
             }
         }
     }
-    credentials->expires = credentials_time(expires);
-    return !reader.failed && credentials->key_id[0] && credentials->secret[0];
+    return !reader.failed;
 }
 
 static enum status credentials_ask_container(struct http_credentials *credentials,
@@ -202,7 +219,6 @@ static enum status credentials_ask_container(struct http_credentials *credential
     char url[URL_SIZE];
     char text[4096];
     char header[sizeof text + 32];
-    struct engine_value answer = {0};
     snprintf(url, sizeof url, "%s%s", relative ? CREDENTIALS_CONTAINER : "",
              relative ? relative : whole);
     if (!credentials_may_ask(url)) {
@@ -218,11 +234,8 @@ static enum status credentials_ask_container(struct http_credentials *credential
     }
     snprintf(header, sizeof header, "Authorization: %.4095s", token ? token : "");
     struct http_request request = {.method = "GET", .url = url, .headers = {token ? header : NULL}};
-    enum status reason = credentials_ask(client, engine, &request, &answer);
-    if (reason == STATUS_ok && !credentials_parse_json(&answer, credentials)) {
-        reason = engine_fail(engine, STATUS_remote_bad_answer, "no credentials in the answer");
-    }
-    credentials_drop(answer.data, answer.size);
+    const enum status reason =
+        credentials_ask(credentials, client, engine, &request, credentials_parse_json, "Token");
     explicit_bzero(text, sizeof text);
     explicit_bzero(header, sizeof header);
     return reason;
@@ -230,28 +243,16 @@ static enum status credentials_ask_container(struct http_credentials *credential
 
 /* A web identity: a token of the cluster is exchanged for credentials of a role. */
 
-static enum status credentials_parse_xml(const struct engine_value *answer,
-                                         struct http_credentials *credentials)
+static bool credentials_parse_xml(const struct engine_value *answer,
+                                  const struct credentials_field fields[CREDENTIALS_FIELDS])
 {
-    char expires[64] = "";
-    const struct {
-        const char *name;
-        char *value;
-        size_t capacity;
-    } fields[] = {
-        {"AccessKeyId", credentials->key_id, sizeof credentials->key_id},
-        {"SecretAccessKey", credentials->secret, sizeof credentials->secret},
-        {"SessionToken", credentials->token, sizeof credentials->token},
-        {"Expiration", expires, sizeof expires},
-    };
-    bool whole = true;
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+    bool is_whole = true;
+    for (size_t i = 0; i < CREDENTIALS_FIELDS; i++) {
         struct listing listing = listing_over(answer->data, answer->size);
-        whole =
-            listing_element(&listing, fields[i].name, fields[i].value, fields[i].capacity) && whole;
+        is_whole = listing_element(&listing, fields[i].name, fields[i].value, fields[i].capacity) &&
+                   is_whole;
     }
-    credentials->expires = credentials_time(expires);
-    return whole ? STATUS_ok : STATUS_remote_bad_answer;
+    return is_whole;
 }
 
 static enum status credentials_ask_role(struct http_credentials *credentials,
@@ -266,7 +267,6 @@ static enum status credentials_ask_role(struct http_credentials *credentials,
     char encoded_role[1024];
     char encoded_session[256];
     char body[sizeof encoded_token + 2048];
-    struct engine_value answer = {0};
     if (!role ||
         !credentials_read_line(getenv("AWS_WEB_IDENTITY_TOKEN_FILE"), token, sizeof token)) {
         return engine_fail(
@@ -292,11 +292,8 @@ static enum status credentials_ask_role(struct http_credentials *credentials,
                                    .type = "application/x-www-form-urlencoded",
                                    .body = body,
                                    .body_size = (size_t)size};
-    enum status reason = credentials_ask(client, engine, &request, &answer);
-    if (reason == STATUS_ok && credentials_parse_xml(&answer, credentials) != STATUS_ok) {
-        reason = engine_fail(engine, STATUS_remote_bad_answer, "no credentials in the answer");
-    }
-    credentials_drop(answer.data, answer.size);
+    const enum status reason = credentials_ask(credentials, client, engine, &request,
+                                               credentials_parse_xml, "SessionToken");
     explicit_bzero(token, sizeof token);
     explicit_bzero(encoded_token, sizeof encoded_token);
     explicit_bzero(body, sizeof body);

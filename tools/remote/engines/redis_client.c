@@ -273,7 +273,7 @@ static void redis_guard_reader(struct redis_client *client)
     reader->privdata = client;
 }
 
-static enum status redis_connect(struct redis_client *client, struct engine *engine)
+enum status redis_connect(struct redis_client *client, struct engine *engine)
 {
     if (client->context) {
         return STATUS_ok;

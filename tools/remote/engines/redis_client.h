@@ -23,6 +23,10 @@ void redis_client_free(struct redis_client *client);
 /* Another connection to where this one's keys were found. NULL: out of memory. */
 struct redis_client *redis_client_another(const struct redis_client *client);
 
+/* Connects and logs in, if that is not done. remote_unreachable, remote_timeout; remote_forbidden
+ * and others as the server says. */
+enum status redis_connect(struct redis_client *client, struct engine *engine);
+
 /* The words of a command, borrowed. */
 struct redis_words {
     int count;

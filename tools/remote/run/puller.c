@@ -64,20 +64,17 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
     return true;
 }
 
-/* Descriptors of ours are below this, and those that a caller hands on as a rule. */
-#define PULLER_DESCRIPTORS 1024
-
 /* The kernel takes up to 20 ms to close what watches a folder: the parent waits for this rather
  * than for the end. Nothing else is held meanwhile: who reads what we say, waits for a lock that
  * was handed on to us, or unmounts the folder does not wait either. */
 static void puller_be_done(const struct puller_work *work, pid_t parent)
 {
     (void)!chdir("/");
-    for (int fd = 0; fd < PULLER_DESCRIPTORS; fd++) {
-        if (fd != work->changes_fd) {
-            close(fd);
-        }
+    const int watch = work->changes_fd; /* above the standard streams, which are open */
+    if (watch > 0) {
+        close_range(0, (unsigned)watch - 1, 0);
     }
+    close_range((unsigned)(watch + 1), ~0U, 0);
     atomic_store(&work->state->is_done, true);
     if (getppid() == parent) {
         kill(parent, SIGCHLD);

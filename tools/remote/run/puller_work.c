@@ -110,6 +110,9 @@ static bool puller_pull(struct puller_work *work, const char *hex)
         work->has_recipes = true;
         pull_recipes(session, run->app);
     }
+    if (!run->remote.secret_key) {
+        remote_tell_unmade(&session->remote);
+    }
     puller_end_request(work);
     return !has_blob && !session->remote.gone && run->leases;
 }
@@ -258,6 +261,19 @@ static bool puller_wait(const struct puller_work *work, int end_fd)
     return polled[0].revents == 0 && (found >= 0 || errno == EINTR);
 }
 
+/* While the program starts. A tenth of what it waits: a pull has the rest. */
+static void puller_reach_out(struct puller_work *work)
+{
+    struct engine *engine = work->session.remote.engine;
+    if (engine->operations->prepare) {
+        engine->deadline_ns = clock_now_ns() + puller_ns(work->run->wait_ms) / 10;
+        atomic_store(&work->state->is_late, true);
+        (void)engine->operations->prepare(engine); /* the first pull tells what fails */
+        engine->detail[0] = '\0';
+        atomic_store(&work->state->is_late, false);
+    }
+}
+
 void puller_serve(struct puller_work *work, const struct file_owned *served, int end_fd)
 {
     const struct run_remote *run = work->run;
@@ -273,7 +289,9 @@ void puller_serve(struct puller_work *work, const struct file_owned *served, int
     }
     free(folder);
     /* Where it cannot be opened, all are answered at once. */
-    if (!run_session_open(run, &work->session)) {
+    if (run_session_open(run, &work->session)) {
+        puller_reach_out(work);
+    } else {
         atomic_store(&work->state->is_barred, true);
     }
     do {

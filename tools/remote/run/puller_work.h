@@ -32,7 +32,7 @@ struct puller_state {
     atomic_bool is_told;     /* it has said what failed */
     atomic_bool is_asking;   /* it waits for the remote */
     atomic_bool is_barred;   /* it could not open the remote, and has said so */
-    atomic_bool is_late;     /* nobody waits for what it pulls now */
+    atomic_bool is_late;     /* nobody waits for what it does now */
     atomic_bool is_done;     /* all that it does is done: its end is not waited for */
     atomic_int gone_because; /* enum status; STATUS_ok: the remote answers */
 };

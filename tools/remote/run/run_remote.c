@@ -160,8 +160,7 @@ static void run_end_here(const struct run_remote *run, const struct run_end *end
     struct engine *engine = session.remote.engine;
     engine->stops = stops;
     engine->deadline_ns = run_push_deadline_ns(end->stopped_ns);
-    engine->silent_ns =
-        clock_now_ns() + (already_told == STATUS_ok ? RUN_SILENT_MS : RUN_GONE_MS) * CLOCK_MS;
+    engine->silent_ms = already_told == STATUS_ok ? RUN_SILENT_MS : RUN_GONE_MS;
     if (end->status != 0) {
         death_judge(&session, run->app, end->since, run_has_crashed(end->status));
     }
@@ -173,7 +172,8 @@ static void run_end_here(const struct run_remote *run, const struct run_end *end
             session.remote.gone = false;
             engine->stops = NULL;
             engine->stop_ns = 0;
-            engine->silent_ns = engine->deadline_ns = clock_now_ns() + LEASE_LAST_MS * CLOCK_MS;
+            engine->silent_ms = 0;
+            engine->deadline_ns = clock_now_ns() + LEASE_LAST_MS * CLOCK_MS;
         }
         lease_give_back(&session.remote, run->leases, NULL);
     }

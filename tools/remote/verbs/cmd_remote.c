@@ -220,6 +220,7 @@ static int remote_act(const struct arguments *arguments, remote_action *action)
     struct output output;
     output_begin(&output, arguments->values[OPTION_JSON]);
     int status = action(&session, &request, &output);
+    remote_tell_unmade(&session.remote);
     status =
         output_end(&output, status == EXIT_CLEAN && session.remote.failed ? EXIT_FINDING : status);
     session_close(&session);

@@ -115,6 +115,9 @@ static void sync_pull(struct sync *sync)
     if (sync->session.remote.keys.can_sign && wanted != sync->wanted) {
         sync_take_leases(sync);
     }
+    if (!sync->session.remote.keys.can_sign) {
+        remote_tell_unmade(&sync->session.remote);
+    }
     sync->failed = sync->session.remote.failed;
     sync->wanted = wanted;
     sync->pulls++;

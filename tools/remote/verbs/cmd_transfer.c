@@ -96,9 +96,7 @@ static int pull_main(const struct arguments *arguments)
         session_find_devices(&session);
         session_pull(&session);
     }
-    if (session.remote.engine->is_unmade && !session.remote.failed) {
-        output_message("pull: %s: is not there yet: the first push makes it", session.remote.name);
-    }
+    remote_tell_unmade(&session.remote);
     return transfer_end(&session, known);
 }
 
