@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The folder of markers, and what it says of a blob. */
-#include "common/blobs/marker_folder.h"
+#include "common/blobs/marker.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -142,6 +142,18 @@ const struct policy_rule policy_table[] = {
 
 const size_t policy_table_size = sizeof policy_table / sizeof policy_table[0];
 
+const struct policy_member policy_members[POLICY_MEMBER_COUNT] = {
+    {"inject", offsetof(struct policy, inject), POLICY_NO_INJECT, false},
+    {"persist", offsetof(struct policy, persist), POLICY_NO_PERSIST, false},
+    {"serve", offsetof(struct policy, serve), POLICY_NO_SERVE, false},
+    {"deduplicate", offsetof(struct policy, deduplicate), POLICY_NO_DEDUPLICATE, false},
+    {"serialize", offsetof(struct policy, serialize), POLICY_SERIALIZE, true},
+    {"single_cache", offsetof(struct policy, single_cache), POLICY_SINGLE_CACHE, true},
+    {"strict", offsetof(struct policy, strict), POLICY_STRICT, true},
+    {"snapshot_at_exit", offsetof(struct policy, snapshot_at_exit), POLICY_SNAPSHOT_AT_EXIT, true},
+    {"pipeline_key", offsetof(struct policy, pipeline_key), POLICY_NO_PIPELINE_KEY, false},
+};
+
 #define MIB ((uint64_t)1 << 20)
 
 static bool version_in_range(const struct policy_rule *rule, uint32_t version)
@@ -225,18 +237,11 @@ static struct policy policy_of(const struct policy_verdict *verdict)
     if (actions & POLICY_NO_INJECT) {
         actions |= POLICY_NO_PERSIST | POLICY_NO_SERVE;
     }
-    struct policy policy = {
-        .persist = !(actions & POLICY_NO_PERSIST),
-        .inject = !(actions & POLICY_NO_INJECT),
-        .serve = !(actions & POLICY_NO_SERVE),
-        .deduplicate = !(actions & POLICY_NO_DEDUPLICATE),
-        .serialize = actions & POLICY_SERIALIZE,
-        .single_cache = actions & POLICY_SINGLE_CACHE,
-        .strict = actions & POLICY_STRICT,
-        .snapshot_at_exit = actions & POLICY_SNAPSHOT_AT_EXIT,
-        .pipeline_key = !(actions & POLICY_NO_PIPELINE_KEY),
-        .max_blob = verdict->max_blob,
-    };
+    struct policy policy = {.max_blob = verdict->max_blob};
+    for (size_t i = 0; i < POLICY_MEMBER_COUNT; i++) {
+        const struct policy_member *member = &policy_members[i];
+        *(bool *)((char *)&policy + member->offset) = !(actions & member->action) != member->asked;
+    }
     report_rule(verdict->rule, &policy);
     return policy;
 }

@@ -2,7 +2,6 @@
 #include "common/replay/replay.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/codec/canonical.h"
 #include "common/codec/rules.h"

@@ -6,7 +6,6 @@
 #include "common/base/digest.h"
 #include "common/codec/canonical.h"
 #include "common/replay/replay_objects.h"
-#include "common/spirv/pipeline.h"
 #include "common/spirv/stage.h"
 
 /* As in replay.c. */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/base/large.h"
+#include "common/base/bytes.h"
 #include "layer/worker/driver_gate.h"
 
 void cache_collection_init(struct cache_collection *collection, const struct driver_caches *driver,

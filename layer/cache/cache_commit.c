@@ -3,7 +3,7 @@
 #include "common/base/clock.h"
 #include "layer/cache/cache_writer.h"
 #include "layer/worker/maintenance.h"
-#include "layer/worker/own_wait.h"
+#include "layer/worker/own_thread.h"
 #include "layer/worker/worker.h"
 
 /* The snapshot becomes one that holds the blobs of other processes as well. False: there is none

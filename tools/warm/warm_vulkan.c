@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Device extensions that programs enable depend on these. */
 static const char *const vulkan_instance_extensions[] = {
@@ -24,16 +23,6 @@ struct vulkan_offered {
     VkExtensionProperties *list;
     uint32_t count;
 };
-
-static bool vulkan_offers(const struct vulkan_offered *offered, const char *name)
-{
-    for (uint32_t i = 0; i < offered->count; i++) {
-        if (strcmp(offered->list[i].extensionName, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static struct vulkan_offered warm_vulkan_list_extensions(const struct vulkan_loader *loader)
 {
@@ -59,11 +48,11 @@ static VkResult warm_vulkan_create_instance(struct vulkan_loader *loader,
     uint32_t count = 0;
     struct vulkan_offered offered = warm_vulkan_list_extensions(loader);
     for (size_t i = 0; i < VULKAN_INSTANCE_EXTENSION_COUNT; i++) {
-        if (vulkan_offers(&offered, vulkan_instance_extensions[i])) {
+        if (extensions_have(offered.list, offered.count, vulkan_instance_extensions[i])) {
             enabled[count++] = vulkan_instance_extensions[i];
         }
     }
-    if (told->has_properties2 && vulkan_offers(&offered, properties2)) {
+    if (told->has_properties2 && extensions_have(offered.list, offered.count, properties2)) {
         enabled[count++] = properties2;
     }
     free(offered.list);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/warm/warm_watch.h"
+#include "tools/warm/warm_report.h"
+#include "tools/warm/warm_shared.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
-#include "common/driver/driver_settings.h"
+#include "common/driver/identity.h"
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "tools/cli/output.h"
