@@ -285,42 +285,39 @@ struct pipeline_parts pipeline_parts_of(const VkBaseInStructure *info)
     const VkGraphicsPipelineCreateInfo *graphics = (const void *)info;
     const VkRayTracingPipelineCreateInfoKHR *rays = (const void *)info;
     const VkRayTracingPipelineCreateInfoNV *rays_nv = (const void *)info;
+    struct pipeline_parts parts = {.allowed = ray_tracing, .repeats = true};
     struct pipeline_rules rules;
     canonical_rules(info, &rules);
+    parts.is_library = rules.library;
+    parts.by_heap = (rules.flags & FLAG_DESCRIPTOR_HEAP) != 0;
     switch (info->sType) {
     case VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO:
-        return (struct pipeline_parts){&compute->stage,
-                                       1,
-                                       VK_SHADER_STAGE_COMPUTE_BIT | STAGE_SUBPASS_SHADING,
-                                       false,
-                                       false,
-                                       compute->layout,
-                                       (rules.flags & FLAG_DESCRIPTOR_HEAP) != 0};
+        parts.stages = &compute->stage;
+        parts.stage_count = 1;
+        parts.allowed = VK_SHADER_STAGE_COMPUTE_BIT | STAGE_SUBPASS_SHADING;
+        parts.repeats = false;
+        parts.layout = compute->layout;
+        break;
     case VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO:
-        return (struct pipeline_parts){graphics->pStages,
-                                       graphics->stageCount,
-                                       ~(ray_tracing | VK_SHADER_STAGE_COMPUTE_BIT),
-                                       false,
-                                       makes_primitives(graphics, rules.library),
-                                       graphics->layout,
-                                       (rules.flags & FLAG_DESCRIPTOR_HEAP) != 0};
+        parts.stages = graphics->pStages;
+        parts.stage_count = graphics->stageCount;
+        parts.allowed = ~(ray_tracing | VK_SHADER_STAGE_COMPUTE_BIT);
+        parts.repeats = false;
+        parts.is_whole = makes_primitives(graphics, rules.library);
+        parts.layout = graphics->layout;
+        break;
     case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR:
-        return (struct pipeline_parts){rays->pStages,
-                                       rays->stageCount,
-                                       ray_tracing,
-                                       true,
-                                       false,
-                                       rays->layout,
-                                       (rules.flags & FLAG_DESCRIPTOR_HEAP) != 0};
+        parts.stages = rays->pStages;
+        parts.stage_count = rays->stageCount;
+        parts.layout = rays->layout;
+        break;
     default:
-        return (struct pipeline_parts){rays_nv->pStages,
-                                       rays_nv->stageCount,
-                                       ray_tracing,
-                                       true,
-                                       false,
-                                       rays_nv->layout,
-                                       (rules.flags & FLAG_DESCRIPTOR_HEAP) != 0};
+        parts.stages = rays_nv->pStages;
+        parts.stage_count = rays_nv->stageCount;
+        parts.layout = rays_nv->layout;
+        break;
     }
+    return parts;
 }
 
 bool pipeline_has_valid_stages(const struct pipeline_parts *pipeline)

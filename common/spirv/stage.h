@@ -114,6 +114,7 @@ struct pipeline_parts {
     VkShaderStageFlags allowed; /* stages of its bind point */
     bool repeats;               /* several stages may be of one kind */
     bool is_whole;              /* it must have a stage that makes primitives */
+    bool is_library;
     VkPipelineLayout layout;
     bool by_heap; /* the code's bindings are those of a descriptor heap, not of the layout */
 };
