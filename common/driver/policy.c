@@ -142,18 +142,6 @@ const struct policy_rule policy_table[] = {
 
 const size_t policy_table_size = sizeof policy_table / sizeof policy_table[0];
 
-const struct policy_member policy_members[POLICY_MEMBER_COUNT] = {
-    {"inject", offsetof(struct policy, inject), POLICY_NO_INJECT, false},
-    {"persist", offsetof(struct policy, persist), POLICY_NO_PERSIST, false},
-    {"serve", offsetof(struct policy, serve), POLICY_NO_SERVE, false},
-    {"deduplicate", offsetof(struct policy, deduplicate), POLICY_NO_DEDUPLICATE, false},
-    {"serialize", offsetof(struct policy, serialize), POLICY_SERIALIZE, true},
-    {"single_cache", offsetof(struct policy, single_cache), POLICY_SINGLE_CACHE, true},
-    {"strict", offsetof(struct policy, strict), POLICY_STRICT, true},
-    {"snapshot_at_exit", offsetof(struct policy, snapshot_at_exit), POLICY_SNAPSHOT_AT_EXIT, true},
-    {"pipeline_key", offsetof(struct policy, pipeline_key), POLICY_NO_PIPELINE_KEY, false},
-};
-
 #define MIB ((uint64_t)1 << 20)
 
 static bool version_in_range(const struct policy_rule *rule, uint32_t version)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/base/array.h"
 #include "common/driver/policy.h"
 
 #include <stdarg.h>
@@ -7,8 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/driver/vulkan_names.h"
 #include "common/settings/config.h"
+
+const struct policy_member policy_members[POLICY_MEMBER_COUNT] = {
+    {"inject", offsetof(struct policy, inject), POLICY_NO_INJECT, false},
+    {"persist", offsetof(struct policy, persist), POLICY_NO_PERSIST, false},
+    {"serve", offsetof(struct policy, serve), POLICY_NO_SERVE, false},
+    {"deduplicate", offsetof(struct policy, deduplicate), POLICY_NO_DEDUPLICATE, false},
+    {"serialize", offsetof(struct policy, serialize), POLICY_SERIALIZE, true},
+    {"single_cache", offsetof(struct policy, single_cache), POLICY_SINGLE_CACHE, true},
+    {"strict", offsetof(struct policy, strict), POLICY_STRICT, true},
+    {"snapshot_at_exit", offsetof(struct policy, snapshot_at_exit), POLICY_SNAPSHOT_AT_EXIT, true},
+    {"pipeline_key", offsetof(struct policy, pipeline_key), POLICY_NO_PIPELINE_KEY, false},
+};
 
 enum policy_key {
 #define POLICY_KEY(id, ...) KEY_##id,

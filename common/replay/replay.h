@@ -17,26 +17,32 @@
 
 #include "common/base/digest.h"
 
-/* The next layer's or the loader's commands; those of extensions that are not enabled are NULL. */
+/* The commands that a replay calls: member, name without "vk". */
+#define REPLAY_COMMANDS(X)                                                                         \
+    X(create_shader_module, CreateShaderModule)                                                    \
+    X(destroy_shader_module, DestroyShaderModule)                                                  \
+    X(create_descriptor_set_layout, CreateDescriptorSetLayout)                                     \
+    X(destroy_descriptor_set_layout, DestroyDescriptorSetLayout)                                   \
+    X(create_pipeline_layout, CreatePipelineLayout)                                                \
+    X(destroy_pipeline_layout, DestroyPipelineLayout)                                              \
+    X(create_sampler, CreateSampler)                                                               \
+    X(destroy_sampler, DestroySampler)                                                             \
+    X(create_sampler_ycbcr_conversion, CreateSamplerYcbcrConversion)                               \
+    X(destroy_sampler_ycbcr_conversion, DestroySamplerYcbcrConversion)                             \
+    X(create_render_pass, CreateRenderPass)                                                        \
+    X(create_render_pass_2, CreateRenderPass2)                                                     \
+    X(destroy_render_pass, DestroyRenderPass)                                                      \
+    X(create_compute_pipelines, CreateComputePipelines)                                            \
+    X(create_graphics_pipelines, CreateGraphicsPipelines)                                          \
+    X(create_ray_tracing_pipelines_khr, CreateRayTracingPipelinesKHR)                              \
+    X(create_ray_tracing_pipelines_nv, CreateRayTracingPipelinesNV)                                \
+    X(destroy_pipeline, DestroyPipeline)
+
+/* The next layer's or the loader's; those of extensions that are not enabled are NULL. */
 struct replay_commands {
-    PFN_vkCreateShaderModule create_shader_module;
-    PFN_vkDestroyShaderModule destroy_shader_module;
-    PFN_vkCreateDescriptorSetLayout create_descriptor_set_layout;
-    PFN_vkDestroyDescriptorSetLayout destroy_descriptor_set_layout;
-    PFN_vkCreatePipelineLayout create_pipeline_layout;
-    PFN_vkDestroyPipelineLayout destroy_pipeline_layout;
-    PFN_vkCreateSampler create_sampler;
-    PFN_vkDestroySampler destroy_sampler;
-    PFN_vkCreateSamplerYcbcrConversion create_sampler_ycbcr_conversion;
-    PFN_vkDestroySamplerYcbcrConversion destroy_sampler_ycbcr_conversion;
-    PFN_vkCreateRenderPass create_render_pass;
-    PFN_vkCreateRenderPass2 create_render_pass_2;
-    PFN_vkDestroyRenderPass destroy_render_pass;
-    PFN_vkCreateComputePipelines create_compute_pipelines;
-    PFN_vkCreateGraphicsPipelines create_graphics_pipelines;
-    PFN_vkCreateRayTracingPipelinesKHR create_ray_tracing_pipelines_khr;
-    PFN_vkCreateRayTracingPipelinesNV create_ray_tracing_pipelines_nv;
-    PFN_vkDestroyPipeline destroy_pipeline;
+#define X(member, name) PFN_vk##name member;
+    REPLAY_COMMANDS(X)
+#undef X
 };
 
 /* The source of recipes: finds code, or a form, by its digest (recipes_find, or a test). The bytes

@@ -135,11 +135,9 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
         report->state = WARM_STATE_READY;
         return;
     }
-    struct warm_progress progress;
     warm_shared_reset(warming->shared);
     uint64_t begin = clock_now_ns();
-    warm_progress_begin(&progress, target->app, target->identity.device_name, report->total);
-    warm_watch_run(target, warming->shared, &warming->probe, &progress);
+    warm_watch_run(target, warming->shared, &warming->probe);
     report->time_ns = clock_now_ns() - begin;
     warm_report_take(report, warming->shared, target->offer_only);
     warm_coverage_add(&warming->coverage, report, warming->shared);

@@ -143,6 +143,27 @@ struct warm_counts {
 };
 struct warm_counts warm_shared_count(const struct warm_shared *shared);
 
+/* How far a run is, on standard error: a bar on a terminal, else a line now and then. */
+struct warm_progress {
+    const struct warm_target *target;
+    const struct warm_shared *shared;
+    size_t total;
+    bool terminal;
+    bool shown; /* a bar is on the terminal */
+    uint64_t begin_ns;
+    uint64_t next_ns; /* write nothing before */
+};
+
+/* Borrows target and shared. */
+void warm_progress_begin(struct warm_progress *progress, const struct warm_target *target,
+                         const struct warm_shared *shared);
+
+/* May be called as often as wanted. */
+void warm_progress_show(struct warm_progress *progress);
+
+/* Removes the bar, so that something else can be written. */
+void warm_progress_clear(struct warm_progress *progress);
+
 /* All items. */
 #define WARM_ALL SIZE_MAX
 
@@ -215,12 +236,10 @@ bool warm_probe_start(struct warm_probe *ret_probe, struct warm_shared *shared, 
 /* Ends it and waits for that; a no-op where there is none. */
 void warm_probe_end(struct warm_probe *probe);
 
-struct warm_progress;
-
 /* Replays the target, whose items `shared` is for, in child processes; the first one is the probe,
  * if there is one: it must have been started with `shared`, after what the target points to was
- * made. shared->end tells how it ended. */
+ * made. Shows its progress. shared->end tells how it ended. */
 void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
-                    struct warm_probe *probe, struct warm_progress *progress);
+                    struct warm_probe *probe);
 
 #endif

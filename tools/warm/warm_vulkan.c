@@ -147,40 +147,16 @@ PFN_vkVoidFunction warm_vulkan_command(const struct warm_vulkan *vulkan, const c
     return vulkan->get(vulkan->device, name);
 }
 
-/* A command, or the one of the extension that it came from. */
-static PFN_vkVoidFunction warm_vulkan_either(const struct warm_vulkan *vulkan, const char *name,
-                                             const char *extension_name)
-{
-    PFN_vkVoidFunction command = warm_vulkan_command(vulkan, name);
-    return command ? command : warm_vulkan_command(vulkan, extension_name);
-}
-
+/* Each command, or the one of the extension that it came from. */
 static void warm_vulkan_load_commands(struct warm_vulkan *v)
 {
-#define GET(name)        (PFN_##name) warm_vulkan_command(v, #name)
-#define GET_EITHER(name) (PFN_##name) warm_vulkan_either(v, #name, #name "KHR")
-    v->commands = (struct replay_commands){
-        .create_shader_module = GET(vkCreateShaderModule),
-        .destroy_shader_module = GET(vkDestroyShaderModule),
-        .create_descriptor_set_layout = GET(vkCreateDescriptorSetLayout),
-        .destroy_descriptor_set_layout = GET(vkDestroyDescriptorSetLayout),
-        .create_pipeline_layout = GET(vkCreatePipelineLayout),
-        .destroy_pipeline_layout = GET(vkDestroyPipelineLayout),
-        .create_sampler = GET(vkCreateSampler),
-        .destroy_sampler = GET(vkDestroySampler),
-        .create_sampler_ycbcr_conversion = GET_EITHER(vkCreateSamplerYcbcrConversion),
-        .destroy_sampler_ycbcr_conversion = GET_EITHER(vkDestroySamplerYcbcrConversion),
-        .create_render_pass = GET(vkCreateRenderPass),
-        .create_render_pass_2 = GET_EITHER(vkCreateRenderPass2),
-        .destroy_render_pass = GET(vkDestroyRenderPass),
-        .create_compute_pipelines = GET(vkCreateComputePipelines),
-        .create_graphics_pipelines = GET(vkCreateGraphicsPipelines),
-        .create_ray_tracing_pipelines_khr = GET(vkCreateRayTracingPipelinesKHR),
-        .create_ray_tracing_pipelines_nv = GET(vkCreateRayTracingPipelinesNV),
-        .destroy_pipeline = GET(vkDestroyPipeline),
-    };
-#undef GET
-#undef GET_EITHER
+#define LOAD(member, name)                                                                         \
+    v->commands.member = (PFN_vk##name)warm_vulkan_command(v, "vk" #name);                         \
+    if (!v->commands.member) {                                                                     \
+        v->commands.member = (PFN_vk##name)warm_vulkan_command(v, "vk" #name "KHR");               \
+    }
+    REPLAY_COMMANDS(LOAD)
+#undef LOAD
 }
 
 enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t index,
