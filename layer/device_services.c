@@ -17,7 +17,7 @@
 #include "layer/trace/trace.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
-#include "layer/worker/sandbox.h"
+#include "layer/worker/own_thread.h"
 
 static atomic_uint device_count; /* of this process, ever */
 

@@ -13,7 +13,7 @@
 #include "common/driver/identity.h"
 #include "common/driver/policy.h"
 #include "common/files/file.h"
-#include "layer/worker/sandbox.h"
+#include "layer/worker/own_thread.h"
 
 /* Pauses between two looks for the answer: a remote nearby takes a few milliseconds, and little of
  * what it has taken is waited in vain. */

@@ -9,7 +9,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tools/codegen"))
-from settings import read_settings  # noqa: E402
+from pages import read_settings  # noqa: E402
 
 TYPES = {"flag": "BOOL", "list": "FLAGS", "choice": "ENUM", "number": "INT", "log": "ENUM"}
 

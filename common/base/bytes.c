@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/bytes.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "common/base/large.h"
-
-/* Buffers of LARGE_BYTES and more are of large.h, others of malloc. */
+/* Buffers of LARGE_BYTES and more are of large_new, others of malloc. */
 static bool bytes_are_large(const struct bytes *bytes)
 {
     return bytes->capacity >= LARGE_BYTES;
@@ -89,6 +89,11 @@ void bytes_put(struct bytes *bytes, const void *data, size_t size)
     bytes->size += size;
 }
 
+void bytes_put_text(struct bytes *bytes, const char *text)
+{
+    bytes_put(bytes, text, strlen(text));
+}
+
 void bytes_put_zeros(struct bytes *bytes, size_t size)
 {
     if (size == 0 || !bytes_reserve(bytes, size)) {
@@ -156,4 +161,58 @@ uint64_t bytes_get_u64(struct bytes_reader *reader)
 {
     const uint8_t *at = bytes_get(reader, sizeof(uint64_t));
     return at ? bytes_load_u64(at) : 0;
+}
+
+/* Before each block. */
+struct large_head {
+    _Alignas(64) size_t size; /* of the block, with this */
+};
+
+/* A sanitizer sees what is read beyond the end of malloc's blocks alone. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LARGE_MAPPED_FROM SIZE_MAX
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define LARGE_MAPPED_FROM SIZE_MAX
+#endif
+#ifndef LARGE_MAPPED_FROM
+#define LARGE_MAPPED_FROM LARGE_BYTES
+#endif
+
+/* A block with its head. */
+static size_t large_whole(size_t size)
+{
+    return size <= SIZE_MAX / 2 ? size + sizeof(struct large_head) : SIZE_MAX;
+}
+
+void *large_new(size_t size)
+{
+    const size_t whole = large_whole(size);
+    const size_t unit = sizeof(struct large_head);
+    struct large_head *head;
+    if (whole == SIZE_MAX) {
+        return NULL;
+    }
+    if (whole >= LARGE_MAPPED_FROM) {
+        head = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        head = head == MAP_FAILED ? NULL : head;
+    } else {
+        head = aligned_alloc(unit, (whole + unit - 1) / unit * unit);
+    }
+    if (!head) {
+        return NULL;
+    }
+    head->size = whole;
+    return head + 1;
+}
+
+void large_free(void *memory)
+{
+    struct large_head *head = memory ? (struct large_head *)memory - 1 : NULL;
+    if (head && head->size >= LARGE_MAPPED_FROM) {
+        munmap(head, head->size);
+    } else {
+        free(head);
+    }
 }

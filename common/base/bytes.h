@@ -46,6 +46,7 @@ uint8_t *bytes_take(struct bytes *bytes);
 bool bytes_reserve(struct bytes *bytes, size_t more);
 
 void bytes_put(struct bytes *bytes, const void *data, size_t size);
+void bytes_put_text(struct bytes *bytes, const char *text); /* without its zero */
 void bytes_put_zeros(struct bytes *bytes, size_t size);
 void bytes_put_u8(struct bytes *bytes, uint8_t value);
 void bytes_put_u32(struct bytes *bytes, uint32_t value);
@@ -70,5 +71,24 @@ const uint8_t *bytes_get(struct bytes_reader *reader, size_t size);
 uint8_t bytes_get_u8(struct bytes_reader *reader);
 uint32_t bytes_get_u32(struct bytes_reader *reader);
 uint64_t bytes_get_u64(struct bytes_reader *reader);
+
+/* Memory for what may be large and does not stay: whole files, the driver's data, buffers that
+ * grow.
+ *
+ * From LARGE_BYTES on it is mapped, and given back to the system when it is freed. malloc would map
+ * it too, but each mapped block that it frees raises the size up to which it maps no more, and with
+ * that the memory that every heap of the process keeps: after one of 16 MiB, 32 MiB of each. What
+ * is smaller comes from the heap: who allocates next, the driver that makes pipelines of a blob for
+ * one, finds pages there that need not be faulted in anew (decision 0181).
+ *
+ * Thread-safe, as malloc is. */
+
+#define LARGE_BYTES ((size_t)1 << 20)
+
+/* At an address that is a multiple of 64. NULL: memory is out. */
+void *large_new(size_t size);
+
+/* NULL is a no-op. */
+void large_free(void *memory);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/array.h"
 #include "common/base/text.h"
 
 /* Inlined whole: the layer links no library, and exports no symbol of this one. */
@@ -22,16 +23,8 @@ int digest_order(const void *left, const void *right)
 
 size_t digest_sort(struct digest *digests, size_t count)
 {
-    size_t kept = 0;
-    if (count > 0) {
-        qsort(digests, count, sizeof *digests, digest_order);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (kept == 0 || !digest_equal(digests[kept - 1], digests[i])) {
-            digests[kept++] = digests[i];
-        }
-    }
-    return kept;
+    array_sort(digests, count, sizeof *digests, digest_order);
+    return array_unique(digests, count, sizeof *digests, digest_order);
 }
 
 static void digest_format_half(uint64_t half, char *ret_hex)

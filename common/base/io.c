@@ -50,6 +50,13 @@ bool io_write(int fd, const void *data, size_t size, off_t offset)
     return true;
 }
 
+void io_close(int fd)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 static int write_once(int fd, const void *data, size_t size)
 {
     ssize_t written;

@@ -21,6 +21,9 @@
 /* Reads `size` bytes, or fewer at the end of the file. Returns how many; -1: see errno. */
 ssize_t io_read(int fd, void *data, size_t size, off_t offset);
 
+/* Closes it; of -1 a no-op. errno may change. */
+void io_close(int fd);
+
 /* Writes everything. False: see errno; a part may be written. */
 bool io_write(int fd, const void *data, size_t size, off_t offset);
 

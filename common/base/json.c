@@ -7,11 +7,6 @@
 
 #include "common/base/text.h"
 
-static void put_json_text(struct bytes *out, const char *text)
-{
-    bytes_put(out, text, strlen(text));
-}
-
 /* The last byte tells whether a comma is needed: a string always ends in '"'. */
 static void put_separator_and_key(struct bytes *out, const char *key)
 {
@@ -21,8 +16,8 @@ static void put_separator_and_key(struct bytes *out, const char *key)
     }
     if (key) {
         bytes_put_u8(out, '"');
-        put_json_text(out, key);
-        put_json_text(out, "\":");
+        bytes_put_text(out, key);
+        bytes_put_text(out, "\":");
     }
 }
 
@@ -45,7 +40,7 @@ void json_put_string(struct bytes *out, const char *key, const char *text)
         size_t length = utf8_length(text);
         unsigned char first = (unsigned char)*text;
         if (length == 0) {
-            put_json_text(out, "\xef\xbf\xbd"); /* U+FFFD */
+            bytes_put_text(out, "\xef\xbf\xbd"); /* U+FFFD */
             length = 1;
         } else if (first == '"' || first == '\\') {
             bytes_put_u8(out, '\\');
@@ -53,7 +48,7 @@ void json_put_string(struct bytes *out, const char *key, const char *text)
         } else if (utf8_shown_length(text) == 0) {
             char escape[16];
             snprintf(escape, sizeof escape, "\\u%04x", (unsigned)utf8_code_point(text, length));
-            put_json_text(out, escape);
+            bytes_put_text(out, escape);
         } else {
             bytes_put(out, text, length);
         }
@@ -67,7 +62,7 @@ void json_put_number(struct bytes *out, const char *key, uint64_t value)
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, value);
     put_separator_and_key(out, key);
-    put_json_text(out, digits);
+    bytes_put_text(out, digits);
 }
 
 void json_put_thousandths(struct bytes *out, const char *key, uint64_t value)
@@ -75,13 +70,13 @@ void json_put_thousandths(struct bytes *out, const char *key, uint64_t value)
     char fraction[5];
     json_put_number(out, key, value / 1000);
     snprintf(fraction, sizeof fraction, ".%03u", (unsigned)(value % 1000));
-    put_json_text(out, fraction);
+    bytes_put_text(out, fraction);
 }
 
 void json_put_flag(struct bytes *out, const char *key, bool value)
 {
     put_separator_and_key(out, key);
-    put_json_text(out, value ? "true" : "false");
+    bytes_put_text(out, value ? "true" : "false");
 }
 
 #define NESTING_LIMIT 32

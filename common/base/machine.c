@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,9 +21,7 @@ static bool read_machine_file(const char *folder, const char *name, char text[TE
     snprintf(path, sizeof path, "%s/%s", folder, name);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const ssize_t size = fd < 0 ? -1 : io_read(fd, text, TEXT_SIZE - 1, IO_HERE);
-    if (fd >= 0) {
-        close(fd);
-    }
+    io_close(fd);
     text[size > 0 ? size : 0] = '\0';
     return size > 0;
 }

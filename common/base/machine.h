@@ -5,7 +5,6 @@
 #ifndef WARMPIPE_BASE_MACHINE_H
 #define WARMPIPE_BASE_MACHINE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* The number of whole cores that this thread may use at once, at least 1. */

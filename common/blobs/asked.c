@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/files/file.h"
 
 static void asked_name(const char *identity, const char *token, char ret_name[NAMES_SIZE])
@@ -46,9 +47,7 @@ bool asked_begin(int folder_fd, const char identity[DIGEST_HEX_SIZE],
     const int fd = openat(
         folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
     const bool is_file = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-    if (fd >= 0) {
-        close(fd);
-    }
+    io_close(fd);
     return is_file;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/digest.h"
+#include "common/base/io.h"
 #include "common/files/file.h"
 
 static_assert(offsetof(struct crash_page, slots) == 128, "as in docs/FORMAT.md");
@@ -115,9 +116,7 @@ static void crash_read_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
     char text[64];
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     const ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text);
-    if (fd >= 0) {
-        close(fd);
-    }
+    io_close(fd);
     memset(ret_boot, 0, CRASH_BOOT_SIZE);
     if (size > 0) {
         const struct digest digest = digest_of(text, (size_t)size);

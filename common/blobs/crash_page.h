@@ -26,7 +26,6 @@
 #define WARMPIPE_BLOBS_CRASH_PAGE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/bytes.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/large.h"
+#include "common/base/bytes.h"
 #include "common/blobs/trial.h"
 #include "common/files/file.h"
 

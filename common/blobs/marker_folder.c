@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The folder of markers, and what it says of a blob. */
-#include "common/blobs/marker_folder.h"
+/* The content of a marker; the folder of markers, and what it says of a blob. */
+#include "common/blobs/marker.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,6 +22,84 @@
  * for so long it may have been the same who ended one with it. */
 #define KILLED_NAME    "killed"
 #define KILLED_COUNT_S 86400
+
+/* The last byte: 1 of a plain record, 2 of a page. */
+static const uint8_t magic[MARKER_MAGIC_SIZE] = {'w', 'p', 'm', 'a', 'r', 'k', '\n', 1};
+static const uint8_t page_magic[MARKER_MAGIC_SIZE] = {'w', 'p', 'm', 'a', 'r', 'k', '\n', 2};
+
+struct marker_record marker_record_of(uint64_t id, uint64_t generation, uint64_t failure)
+{
+    struct marker_record record = {
+        .id = id,
+        .generation = generation,
+        .failure = failure,
+        .loaded_at = (uint64_t)time(NULL),
+        .process = (uint32_t)getpid(),
+    };
+    snprintf(record.program, sizeof record.program, "%s", program_invocation_short_name);
+    return record;
+}
+
+void marker_record_put(struct bytes *bytes, const struct marker_record *record)
+{
+    bytes_put(bytes, record->is_page ? page_magic : magic, sizeof magic);
+    bytes_put_u64(bytes, record->id);
+    bytes_put_u64(bytes, record->generation);
+    bytes_put_u64(bytes, record->failure);
+    bytes_put_u64(bytes, record->loaded_at);
+    bytes_put_u32(bytes, record->process);
+    bytes_put(bytes, record->program, sizeof record->program);
+    if (record->is_page) {
+        bytes_put_u32(bytes, record->deaths);
+    }
+}
+
+/* The name goes into a note that people print: it must not contain terminal escapes. */
+static void make_printable(char text[MARKER_PROGRAM_SIZE])
+{
+    text[MARKER_PROGRAM_SIZE - 1] = '\0';
+    for (char *at = text; *at; at++) {
+        if (*at < ' ' || *at > '~') {
+            *at = '?';
+        }
+    }
+}
+
+/* A plain record stands while its process loads. */
+static const struct crash_finding died_loading = {
+    .died = true,
+    .stored = true,
+    .keys = {.count = 1, .keys = {CRASH_KEY_LOAD}},
+};
+
+bool marker_record_parse(const void *data, size_t size, struct marker_record *ret_record)
+{
+    struct bytes_reader reader = bytes_reader_over(data, size);
+    const uint8_t *found_magic = bytes_get(&reader, sizeof magic);
+    struct marker_record record = {.is_page = size == sizeof(struct crash_page)};
+    record.id = bytes_get_u64(&reader);
+    record.generation = bytes_get_u64(&reader);
+    record.failure = bytes_get_u64(&reader);
+    record.loaded_at = bytes_get_u64(&reader);
+    record.process = bytes_get_u32(&reader);
+    const uint8_t *program = bytes_get(&reader, sizeof record.program);
+    record.deaths = record.is_page ? bytes_get_u32(&reader) : 1;
+    if (reader.overrun || (bytes_left(&reader) != 0 && !record.is_page) || record.id == 0 ||
+        memcmp(found_magic, record.is_page ? page_magic : magic, sizeof magic) != 0) {
+        return false;
+    }
+    memcpy(record.program, program, sizeof record.program);
+    make_printable(record.program);
+    if (record.is_page) {
+        crash_page_read(data, &record.finding);
+    } else {
+        record.finding = died_loading;
+    }
+    *ret_record = record;
+    return true;
+}
+
+/* The folder. */
 
 void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_SIZE])
 {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/blobs/store.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "common/base/large.h"
+#include "common/base/bytes.h"
 #include "common/blobs/store_state.h"
 #include "common/files/file.h"
 

@@ -69,8 +69,8 @@ bool trial_begin(int directory_fd, const char *name, uint64_t generation, const 
         done ? openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
     bytes_put(&text, trial->payloads.data, trial->payloads.size);
     if (trial->kept[0]) {
-        bytes_put(&text, TRIAL_KEPT, strlen(TRIAL_KEPT));
-        bytes_put(&text, trial->kept, strlen(trial->kept));
+        bytes_put_text(&text, TRIAL_KEPT);
+        bytes_put_text(&text, trial->kept);
         bytes_put_u8(&text, '\n');
     }
     trial_name(generation, file_name);
@@ -80,12 +80,8 @@ bool trial_begin(int directory_fd, const char *name, uint64_t generation, const 
                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     done = fd >= 0 && !text.failed && !trial->payloads.failed && file_size_allowed(text.size) &&
            io_write(fd, text.data, text.size, IO_HERE);
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (folder_fd >= 0) {
-        close(folder_fd);
-    }
+    io_close(fd);
+    io_close(folder_fd);
     bytes_free(&text);
     return done;
 }
@@ -204,7 +200,7 @@ void trial_put_note(const struct trial *trial, struct bytes *note)
 {
     const size_t size = TRIAL_PAYLOAD_DIGITS + 1;
     for (size_t at = 0; at + size <= trial->payloads.size; at += size) {
-        bytes_put(note, TRIAL_NOTE, strlen(TRIAL_NOTE));
+        bytes_put_text(note, TRIAL_NOTE);
         bytes_put(note, trial->payloads.data + at, size);
     }
 }

@@ -19,7 +19,6 @@
 #define WARMPIPE_BLOBS_TRIAL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/bytes.h"

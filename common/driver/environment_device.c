@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/driver/environment.h"
+#include "common/driver/identity.h"
 
 /* The alignment of each struct in a chain. */
 #define ALIGNMENT sizeof(void *)
@@ -177,52 +178,17 @@ struct device_request {
     VkPhysicalDeviceFeatures core;
 };
 
-/* Every extension of the device; NULL: memory is out, or the query fails. */
-static VkExtensionProperties *list_extensions(const struct environment_commands *commands,
-                                              VkPhysicalDevice device, uint32_t *ret_count)
-{
-    VkExtensionProperties *list = NULL;
-    VkResult result = VK_INCOMPLETE;
-    while (result == VK_INCOMPLETE) {
-        free(list);
-        list = NULL;
-        if (commands->enumerate_extensions(device, NULL, ret_count, NULL) != VK_SUCCESS) {
-            return NULL;
-        }
-        list = calloc(*ret_count + 1u, sizeof *list);
-        if (!list) {
-            return NULL;
-        }
-        result = commands->enumerate_extensions(device, NULL, ret_count, list);
-    }
-    if (result != VK_SUCCESS) {
-        free(list);
-        return NULL;
-    }
-    return list;
-}
-
-static bool is_extension_listed(const VkExtensionProperties *list, uint32_t count, const char *name)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (strncmp(list[i].extensionName, name, VK_MAX_EXTENSION_NAME_SIZE) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void find_missing_extensions(const struct environment *environment,
                                     const struct environment_commands *commands,
                                     VkPhysicalDevice device, struct lacks *lacks)
 {
     uint32_t count = 0;
-    VkExtensionProperties *list = list_extensions(commands, device, &count);
+    VkExtensionProperties *list = extensions_list(commands->enumerate_extensions, device, &count);
     if (!list) {
         tell_lack(lacks, "the list of extensions");
     }
     for (uint32_t i = 0; list && i < environment->extension_count; i++) {
-        if (!is_extension_listed(list, count, environment->extensions[i])) {
+        if (!extensions_have(list, count, environment->extensions[i])) {
             tell_lack(lacks, environment->extensions[i]);
         }
     }

@@ -225,18 +225,11 @@ static struct policy policy_of(const struct policy_verdict *verdict)
     if (actions & POLICY_NO_INJECT) {
         actions |= POLICY_NO_PERSIST | POLICY_NO_SERVE;
     }
-    struct policy policy = {
-        .persist = !(actions & POLICY_NO_PERSIST),
-        .inject = !(actions & POLICY_NO_INJECT),
-        .serve = !(actions & POLICY_NO_SERVE),
-        .deduplicate = !(actions & POLICY_NO_DEDUPLICATE),
-        .serialize = actions & POLICY_SERIALIZE,
-        .single_cache = actions & POLICY_SINGLE_CACHE,
-        .strict = actions & POLICY_STRICT,
-        .snapshot_at_exit = actions & POLICY_SNAPSHOT_AT_EXIT,
-        .pipeline_key = !(actions & POLICY_NO_PIPELINE_KEY),
-        .max_blob = verdict->max_blob,
-    };
+    struct policy policy = {.max_blob = verdict->max_blob};
+    for (size_t i = 0; i < POLICY_MEMBER_COUNT; i++) {
+        const struct policy_member *member = &policy_members[i];
+        *(bool *)((char *)&policy + member->offset) = !(actions & member->action) != member->asked;
+    }
     report_rule(verdict->rule, &policy);
     return policy;
 }

@@ -50,6 +50,16 @@ enum policy_action {
     POLICY_NO_PIPELINE_KEY = 1 << 8
 };
 
+/* The yes-or-no members of a policy, and what a rule does about them. */
+struct policy_member {
+    const char *key; /* with dashes for underscores in a policy file */
+    size_t offset;   /* of the bool in struct policy */
+    enum policy_action action;
+    bool asked; /* what the action makes of the member */
+};
+#define POLICY_MEMBER_COUNT 9
+extern const struct policy_member policy_members[POLICY_MEMBER_COUNT];
+
 /* A field of 0 or NULL matches everything. Versions are compared as the driver's raw numbers: in
  * every vendor's encoding the most significant part is highest, so that raw numbers of one vendor
  * are ordered as its versions are. */

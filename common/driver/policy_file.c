@@ -6,8 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/driver/vulkan_names.h"
 #include "common/settings/config.h"
+
+const struct policy_member policy_members[POLICY_MEMBER_COUNT] = {
+    {"inject", offsetof(struct policy, inject), POLICY_NO_INJECT, false},
+    {"persist", offsetof(struct policy, persist), POLICY_NO_PERSIST, false},
+    {"serve", offsetof(struct policy, serve), POLICY_NO_SERVE, false},
+    {"deduplicate", offsetof(struct policy, deduplicate), POLICY_NO_DEDUPLICATE, false},
+    {"serialize", offsetof(struct policy, serialize), POLICY_SERIALIZE, true},
+    {"single_cache", offsetof(struct policy, single_cache), POLICY_SINGLE_CACHE, true},
+    {"strict", offsetof(struct policy, strict), POLICY_STRICT, true},
+    {"snapshot_at_exit", offsetof(struct policy, snapshot_at_exit), POLICY_SNAPSHOT_AT_EXIT, true},
+    {"pipeline_key", offsetof(struct policy, pipeline_key), POLICY_NO_PIPELINE_KEY, false},
+};
 
 enum policy_key {
 #define POLICY_KEY(id, ...) KEY_##id,
@@ -87,22 +100,19 @@ static bool read_api_below(struct policy_parser *parser, const char *value)
            parser->rule->api_below != 0;
 }
 
-/* The word `asking` asks for the action, the opposite word lifts it. */
-static bool read_action(struct policy_parser *parser, const char *value, enum policy_action action,
-                        const char *asking)
+/* One word asks for the action, the opposite word lifts it. */
+static bool read_action(struct policy_parser *parser, const char *key, const char *value)
 {
-    if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0) {
-        return false;
+    const bool is_yes = strcmp(value, "yes") == 0;
+    const struct policy_member *member = policy_members;
+    while (strcmp(member->key, key) != 0) {
+        member++;
     }
-    if (strcmp(value, asking) == 0) {
-        parser->rule->actions |= action;
-    } else {
-        parser->rule->lifted |= action;
-    }
-    return true;
+    *(is_yes == member->asked ? &parser->rule->actions : &parser->rule->lifted) |= member->action;
+    return is_yes || strcmp(value, "no") == 0;
 }
 
-/* The values of most keys: NAME, field or action, and the value that asks for the action. */
+/* The values of most keys: NAME and field. */
 #define READ_NUMBER(name, field)                                                                   \
     static bool read_##name(struct policy_parser *parser, const char *value)                       \
     {                                                                                              \
@@ -114,24 +124,10 @@ static bool read_action(struct policy_parser *parser, const char *value, enum po
         parser->rule->field = value;                                                               \
         return true;                                                                               \
     }
-#define READ_ACTION(name, action, asking)                                                          \
-    static bool read_##name(struct policy_parser *parser, const char *value)                       \
-    {                                                                                              \
-        return read_action(parser, value, action, asking);                                         \
-    }
 READ_NUMBER(vendor, vendor_id)
 READ_NUMBER(device, device_id)
 READ_TEXT(device_name, device_name)
 READ_TEXT(driver_name, driver_name)
-READ_ACTION(inject, POLICY_NO_INJECT, "no")
-READ_ACTION(persist, POLICY_NO_PERSIST, "no")
-READ_ACTION(serve, POLICY_NO_SERVE, "no")
-READ_ACTION(deduplicate, POLICY_NO_DEDUPLICATE, "no")
-READ_ACTION(serialize, POLICY_SERIALIZE, "yes")
-READ_ACTION(single_cache, POLICY_SINGLE_CACHE, "yes")
-READ_ACTION(snapshot_at_exit, POLICY_SNAPSHOT_AT_EXIT, "yes")
-READ_ACTION(strict, POLICY_STRICT, "yes")
-READ_ACTION(pipeline_key, POLICY_NO_PIPELINE_KEY, "no")
 
 static bool read_max_blob(struct policy_parser *parser, const char *value)
 {
@@ -149,8 +145,10 @@ static const struct {
     const char *name;
     const char *values;
     bool (*read)(struct policy_parser *parser, const char *value);
+    const char *member; /* of a policy, in place of a function */
 } keys[] = {
-#define POLICY_KEY(id, name, values, meaning) {name, values, read_##id},
+#define POLICY_KEY(id, name, values, meaning) {name, values, read_##id, NULL},
+#define POLICY_ACTION(id, name, meaning)      {name, "yes or no", NULL, #id},
 #include "common/driver/policy_keys.def"
 #undef POLICY_KEY
 };
@@ -236,13 +234,11 @@ static bool begin_policy_rule(struct policy_parser *parser, char *text)
     if (file->count == POLICY_FILE_MAX_RULES) {
         return refuse(parser, parser->line, "more than %d rules", POLICY_FILE_MAX_RULES);
     }
-    struct policy_rule *rules = realloc(file->rules, (file->count + 1) * sizeof *rules);
-    if (!rules) {
-        parser->out_of_memory = true;
+    parser->out_of_memory = !array_reserve(&file->rules, file->count, sizeof *file->rules);
+    if (parser->out_of_memory) {
         return false;
     }
-    file->rules = rules;
-    parser->rule = &rules[file->count++];
+    parser->rule = &file->rules[file->count++];
     *parser->rule = (struct policy_rule){.id = text, .source = "", .line = parser->line};
     parser->keys = 0;
     parser->from = parser->below = (struct version_text){0};
@@ -286,7 +282,8 @@ static bool read_policy_setting(struct policy_parser *parser, char *text)
         return refuse(parser, parser->line, "a second '%s' in rule '%s'", name, parser->rule->id);
     }
     parser->keys |= 1u << key;
-    if (!*value || !keys[key].read(parser, value)) {
+    if (!*value || !(keys[key].member ? read_action(parser, keys[key].member, value)
+                                      : keys[key].read(parser, value))) {
         return refuse(parser, parser->line, "%s = '%.40s': expected %s", name, value,
                       keys[key].values);
     }

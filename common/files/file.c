@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/bytes.h"
 #include "common/base/io.h"
-#include "common/base/large.h"
 
 /* O_NONBLOCK: opening a fifo must not wait for its other end. */
 #define SAFE_FLAGS (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -270,7 +270,7 @@ static void populate(void *data, size_t size)
 #endif
 }
 
-/* Reads a whole file of `size` bytes and closes it. is_large: into memory of large.h. */
+/* Reads a whole file of `size` bytes and closes it. is_large: into memory of large_new. */
 static enum status read_whole(int fd, uint64_t size, uint64_t limit, bool is_large,
                               uint8_t **ret_data, size_t *ret_size)
 {

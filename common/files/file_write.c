@@ -9,13 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/bytes.h"
 #include "common/base/clock.h"
 #include "common/base/io.h"
-#include "common/base/large.h"
 #include "common/files/file.h"
 #include "common/files/file_owned.h"
 #include "common/files/names.h"
-#include "common/files/patience.h"
 
 #define CHUNK_SIZE ((size_t)8 << 20)
 

@@ -13,6 +13,26 @@
 /* Other processes hold the folder's lock for as long as it takes to replace a small file. */
 #define LOCK_WAIT_MS 100
 
+void program_counters_add(struct program_counters *sum, const struct program_counters *more)
+{
+#define PROGRAM_COUNTER(name)                                                                      \
+    if (__builtin_add_overflow(sum->name, more->name, &sum->name)) {                               \
+        sum->name = UINT64_MAX;                                                                    \
+    }
+#include "common/files/program_counters.def"
+#undef PROGRAM_COUNTER
+}
+
+struct program_counters program_counters_since(const struct program_counters *now,
+                                               const struct program_counters *before)
+{
+    return (struct program_counters){
+#define PROGRAM_COUNTER(name) .name = now->name - before->name,
+#include "common/files/program_counters.def"
+#undef PROGRAM_COUNTER
+    };
+}
+
 /* Closes the directory. */
 static enum status read_program_in(int directory, struct program_facts *ret_facts)
 {

@@ -27,9 +27,7 @@
  * text (docs/FORMAT.md). No I/O. Each list belongs to one thread at a time.
  *
  * Of both: zero-initialize the list; _find gives a borrowed entry, or NULL; _set replaces the entry
- * of the same name, and the oldest one gives way; _parse replaces the list by what a text says,
- * which may hold anything: entries that are not understood are skipped; _put appends the text,
- * without quotes, and the caller checks out->failed. */
+ * of the same name, and the oldest one gives way. What is not understood of a text is skipped. */
 
 /* How many entries are remembered. */
 #define PROGRAM_LIST_MAX 16
@@ -58,8 +56,6 @@ const struct slow_calls *slow_calls_find(const struct slow_calls_list *list,
 
 /* Without a time the entry is removed. */
 void slow_calls_set(struct slow_calls_list *list, const struct slow_calls *calls);
-void slow_calls_parse(struct json_text text, struct slow_calls_list *list);
-void slow_calls_put(const struct slow_calls_list *list, struct bytes *out);
 
 /* The key by which a driver tells whether two devices compile alike (driver/identity.h). */
 struct pipeline_key {
@@ -75,8 +71,6 @@ struct pipeline_keys {
 const struct pipeline_key *pipeline_keys_find(const struct pipeline_keys *keys,
                                               struct digest device);
 void pipeline_keys_set(struct pipeline_keys *keys, const struct pipeline_key *key);
-void pipeline_keys_parse(struct json_text text, struct pipeline_keys *keys);
-void pipeline_keys_put(const struct pipeline_keys *keys, struct bytes *out);
 
 #define PROGRAM_FILE_LIMIT (64u << 10) /* bytes; a larger file is refused: too_large */
 
@@ -94,7 +88,7 @@ struct program_counters {
 #undef PROGRAM_COUNTER
 };
 
-#define PROGRAM_SETTINGS_SIZE 512 /* driver/driver_settings.h */
+#define PROGRAM_SETTINGS_SIZE 512 /* driver/identity.h */
 
 /* How many answers are remembered: the latest. */
 #define PROGRAM_ANSWERS_MAX 64

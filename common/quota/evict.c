@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/quota/evict.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 #include "common/files/file_owned.h"
 #include "common/files/names.h"
 #include "common/files/program.h"
-#include "common/quota/usage.h"
+#include "common/quota/quota.h"
 #include "common/recipes/recipes.h"
 
 #define NAME_SIZE   80

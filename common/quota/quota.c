@@ -15,8 +15,6 @@
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
-#include "common/quota/evict.h"
-#include "common/quota/usage.h"
 #include "common/recipes/merge.h"
 
 #define MAX_ENTRIES     ((size_t)65536) /* in all folders */

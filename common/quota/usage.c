@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/quota/usage.h"
+#include "common/base/array.h"
+#include "common/quota/quota.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -37,16 +38,13 @@ static struct usage_identity *find_or_add_identity(struct usage *usage, const ch
             return &usage->identities[i];
         }
     }
-    struct usage_identity *more =
-        realloc(usage->identities, (usage->count + 1) * sizeof *usage->identities);
-    if (!more) {
+    if (!array_reserve(&usage->identities, usage->count, sizeof *usage->identities)) {
         return NULL;
     }
-    usage->identities = more;
-    more += usage->count++;
-    *more = (struct usage_identity){.last_use = INT64_MIN};
-    memcpy(more->identity, identity, DIGEST_HEX_SIZE);
-    return more;
+    struct usage_identity *added = &usage->identities[usage->count++];
+    *added = (struct usage_identity){.last_use = INT64_MIN};
+    memcpy(added->identity, identity, DIGEST_HEX_SIZE);
+    return added;
 }
 
 static void add_recipe_usage(struct usage *usage, int directory_fd, size_t *entries)

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
+#include "common/base/io.h"
 #include "common/files/file.h"
 #include "common/files/file_owned.h"
 #include "common/files/names.h"
@@ -52,9 +54,7 @@ static bool list_sources(int folder_fd, struct recipe_sources *sources, size_t *
         }
     }
     listing_close(listing);
-    if (count > 0) {
-        qsort(sources->sources, count, sizeof *sources->sources, compare_sources);
-    }
+    array_sort(sources->sources, count, sizeof *sources->sources, compare_sources);
     *ret_count = count;
     return listing && enough_memory;
 }
@@ -96,9 +96,7 @@ static enum status open_source(struct recipe_sources *sources, int folder_fd,
         is_gone ? STATUS_no_file
                 : recipe_segment_open(folder_fd, source.name, RECIPES_READ, &source.segment);
     if (status != STATUS_ok) {
-        if (source.fd >= 0) {
-            close(source.fd);
-        }
+        io_close(source.fd);
         return status;
     }
     recipe_segment_close_fd(&source.segment);
@@ -130,9 +128,7 @@ void recipe_sources_close(struct recipe_sources *sources)
 {
     for (size_t i = 0; i < sources->count; i++) {
         recipe_segment_close(&sources->sources[i].segment);
-        if (sources->sources[i].fd >= 0) {
-            close(sources->sources[i].fd);
-        }
+        io_close(sources->sources[i].fd);
     }
     free(sources->sources);
     free(sources->inputs);

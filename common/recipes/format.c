@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/codec/canonical.h"
 
 /* Bytes of a header that its check covers: all before the check itself. */
@@ -234,9 +235,7 @@ static int compare_entries(const void *left, const void *right)
 
 void recipe_index_sort(uint8_t *entries, size_t count)
 {
-    if (count > 0) {
-        qsort(entries, count, RECIPE_INDEX_ENTRY, compare_entries);
-    }
+    array_sort(entries, count, RECIPE_INDEX_ENTRY, compare_entries);
 }
 
 size_t recipe_index_lower(const struct recipe_index *index, unsigned kind, struct digest digest)

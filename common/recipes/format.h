@@ -139,7 +139,6 @@ struct recipe_use {
 struct recipe_uses {
     struct recipe_use *uses;
     size_t count;
-    size_t capacity;
     bool failed; /* out of memory: the list is not complete */
 };
 

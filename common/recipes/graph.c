@@ -2,6 +2,7 @@
 /* The graph of merge.h. */
 #include <stdlib.h>
 
+#include "common/base/array.h"
 #include "common/codec/canonical.h"
 #include "common/recipes/merge.h"
 
@@ -11,17 +12,11 @@
 
 static bool add_node(struct recipe_graph *graph, const struct recipe_node *node)
 {
-    if (graph->count == graph->capacity) {
-        const size_t capacity = graph->capacity ? graph->capacity * 2 : 256;
-        struct recipe_node *more = reallocarray(graph->nodes, capacity, sizeof *more);
-        if (!more) {
-            return false;
-        }
-        graph->nodes = more;
-        graph->capacity = capacity;
+    const bool has_room = array_reserve(&graph->nodes, graph->count, sizeof *node);
+    if (has_room) {
+        graph->nodes[graph->count++] = *node;
     }
-    graph->nodes[graph->count++] = *node;
-    return true;
+    return has_room;
 }
 
 /* Adds what is intact and accepted. False: out of memory. */
@@ -74,17 +69,6 @@ static int compare_nodes(const void *left, const void *right)
                  : (a->record.offset > b->record.offset) - (a->record.offset < b->record.offset);
 }
 
-static void drop_duplicates(struct recipe_graph *graph)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < graph->count; i++) {
-        if (i == 0 || compare_node_keys(&graph->nodes[kept - 1], &graph->nodes[i]) != 0) {
-            graph->nodes[kept++] = graph->nodes[i];
-        }
-    }
-    graph->count = kept;
-}
-
 bool recipe_graph_build(const struct recipe_merge_input *inputs, size_t count,
                         const struct recipe_merge_limits *limits, struct recipe_graph *ret_graph)
 {
@@ -98,10 +82,9 @@ bool recipe_graph_build(const struct recipe_merge_input *inputs, size_t count,
             }
         }
     }
-    if (graph->count > 0) {
-        qsort(graph->nodes, graph->count, sizeof *graph->nodes, compare_nodes);
-    }
-    drop_duplicates(graph);
+    array_sort(graph->nodes, graph->count, sizeof *graph->nodes, compare_nodes);
+    graph->count =
+        array_unique(graph->nodes, graph->count, sizeof *graph->nodes, compare_node_keys);
     graph->trail = calloc(graph->count + 1, sizeof *graph->trail);
     return graph->trail;
 }

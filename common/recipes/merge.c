@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/array.h"
+
 /* A pipeline with all its uses. */
 struct candidate {
     struct digest pipeline; /* first, for digest_order */
@@ -232,9 +234,7 @@ static void lay_out_records(struct merging *merging, struct recipe_merged *merge
                             struct bytes *entries)
 {
     struct recipe_graph *graph = &merging->graph;
-    if (graph->count > 0) {
-        qsort(graph->nodes, graph->count, sizeof *graph->nodes, compare_node_places);
-    }
+    array_sort(graph->nodes, graph->count, sizeof *graph->nodes, compare_node_places);
     for (size_t i = 0; i < graph->count; i++) {
         const struct recipe_node *node = &graph->nodes[i];
         if (node->kept && !node->stays) {

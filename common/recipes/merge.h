@@ -103,7 +103,6 @@ struct recipe_graph {
     const struct recipe_merge_input *inputs;
     struct recipe_node *nodes; /* by kind and digest, each once */
     size_t count;
-    size_t capacity;
     size_t *trail; /* the nodes that were kept, in that order; room for all */
     size_t kept;
     uint64_t refused; /* records that limits->accepts refused */

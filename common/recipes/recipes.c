@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/files/file.h"
 #include "common/files/file_owned.h"
 #include "common/files/names.h"
@@ -135,13 +136,9 @@ void recipes_close(struct recipes *recipes)
 /* Room for one segment more; NULL: out of memory. */
 static struct recipe_segment *reserve_segment(struct recipes *recipes)
 {
-    struct recipe_segment *more =
-        reallocarray(recipes->segments, recipes->count + 1, sizeof *recipes->segments);
-    if (!more) {
-        return NULL;
-    }
-    recipes->segments = more;
-    return &more[recipes->count];
+    return array_reserve(&recipes->segments, recipes->count, sizeof *recipes->segments)
+               ? &recipes->segments[recipes->count]
+               : NULL;
 }
 
 static enum status add_segment(struct recipes *recipes, const char *name,

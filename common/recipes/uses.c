@@ -2,6 +2,7 @@
 /* Uses: in the data of records, and as a list. */
 #include <stdlib.h>
 
+#include "common/base/array.h"
 #include "common/recipes/format.h"
 
 #define DIGEST_SIZE 16
@@ -22,17 +23,11 @@ void recipe_uses_free(struct recipe_uses *uses)
 
 static void add_use(struct recipe_uses *uses, const struct recipe_use *use)
 {
-    if (uses->count == uses->capacity) {
-        const size_t capacity = uses->capacity ? uses->capacity * 2 : 64;
-        struct recipe_use *more = reallocarray(uses->uses, capacity, sizeof *more);
-        if (!more) {
-            uses->failed = true;
-            return;
-        }
-        uses->uses = more;
-        uses->capacity = capacity;
+    if (array_reserve(&uses->uses, uses->count, sizeof *use)) {
+        uses->uses[uses->count++] = *use;
+    } else {
+        uses->failed = true;
     }
-    uses->uses[uses->count++] = *use;
 }
 
 bool recipe_uses_are_whole(size_t size)

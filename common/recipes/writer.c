@@ -168,9 +168,7 @@ static bool try_resume(struct recipe_writer *writer, int folder_fd, const char *
         return true;
     }
     bytes_free(&entries);
-    if (fd >= 0) {
-        close(fd);
-    }
+    io_close(fd);
     return false;
 }
 

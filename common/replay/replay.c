@@ -2,11 +2,10 @@
 #include "common/replay/replay.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/codec/canonical.h"
-#include "common/codec/rules.h"
 #include "common/replay/replay_objects.h"
+#include "common/spirv/stage.h"
 
 /* Nesting of objects: no valid pipeline is as deep, and a hostile one must not exhaust the stack.
  */
@@ -38,45 +37,16 @@ static bool has_succeeded(enum replay_outcome outcome)
     return outcome == REPLAY_COMPILED || outcome == REPLAY_HIT;
 }
 
-/* The stages of a pipeline; *ret_library: whether it is a library. */
-static const VkPipelineShaderStageCreateInfo *
-pipeline_stages(const VkBaseInStructure *info, uint32_t *ret_stage_count, bool *ret_library)
-{
-    struct pipeline_rules rules;
-    const VkPipelineShaderStageCreateInfo *stages = NULL;
-    canonical_rules(info, &rules);
-    *ret_stage_count = 0;
-    switch (info->sType) {
-    case VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO:
-        *ret_stage_count = 1;
-        stages = &((const VkComputePipelineCreateInfo *)info)->stage;
-        break;
-    case VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO:
-        *ret_stage_count = ((const VkGraphicsPipelineCreateInfo *)info)->stageCount;
-        stages = ((const VkGraphicsPipelineCreateInfo *)info)->pStages;
-        break;
-    case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR:
-        *ret_stage_count = ((const VkRayTracingPipelineCreateInfoKHR *)info)->stageCount;
-        stages = ((const VkRayTracingPipelineCreateInfoKHR *)info)->pStages;
-        break;
-    default:
-        *ret_stage_count = ((const VkRayTracingPipelineCreateInfoNV *)info)->stageCount;
-        stages = ((const VkRayTracingPipelineCreateInfoNV *)info)->pStages;
-        break;
-    }
-    *ret_library = rules.library;
-    return stages;
-}
-
 /* What the stages need and the device lacks, or NULL. A stage without a module names its code by an
  * identifier, which means something only to a driver that already has the code
  * (VK_EXT_shader_module_identifier). */
 static const char *lacked_by_stages(const struct replay *replay,
-                                    const VkPipelineShaderStageCreateInfo *stages, uint32_t count)
+                                    const struct pipeline_parts *pipeline)
 {
+    const VkPipelineShaderStageCreateInfo *stages = pipeline->stages;
     const struct replay_object *module = replay_objects_find(&replay->objects, replay->module);
     const char *lack = NULL;
-    for (uint32_t i = 0; stages && i < count && !lack; i++) {
+    for (uint32_t i = 0; i < pipeline->stage_count && !lack; i++) {
         bool own = stages[i].stage == VK_SHADER_STAGE_COMPUTE_BIT && module;
         lack = stages[i].module == VK_NULL_HANDLE
                    ? "the code of a shader module identifier"
@@ -89,18 +59,10 @@ static const char *lacked_by_stages(const struct replay *replay,
 
 static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle);
 
-/* `size` is the size that the form says. */
 static bool find_code(void *user, struct digest content, size_t size, const void **ret_code)
 {
     struct replay *replay = user;
-    const void *code;
-    size_t found;
-    if (!replay->source.find(replay->source.user, true, content, &code, &found)) {
-        replay->failure = REPLAY_MISSING;
-        return false;
-    }
-    *ret_code = code;
-    return found == size && size % sizeof(uint32_t) == 0;
+    return replay_find_code(&replay->source, content, size, ret_code, &replay->failure);
 }
 
 /* Decodes the create-info of a form and creates the objects that it refers to. NULL: see
@@ -152,24 +114,22 @@ static enum replay_outcome create_from(struct replay *replay, VkBaseInStructure 
                    ? replay_create_object(replay->device, &replay->commands, info, ret_handle)
                    : REPLAY_UNSUPPORTED;
     }
-    uint32_t count;
-    bool library;
-    const VkPipelineShaderStageCreateInfo *stages = pipeline_stages(info, &count, &library);
-    if (as_library && !library) {
+    const struct pipeline_parts pipeline = pipeline_parts_of(info);
+    if (as_library && !pipeline.is_library) {
         return REPLAY_INVALID;
     }
-    replay->lack = lacked_by_stages(replay, stages, count);
+    replay->lack = lacked_by_stages(replay, &pipeline);
     if (replay->lack) {
         return REPLAY_UNSUPPORTED;
     }
     return replay_create_pipeline(replay->device, &replay->commands, replay->cache,
-                                  replay->feedback, count, info, ret_handle);
+                                  replay->feedback, pipeline.stage_count, info, ret_handle);
 }
 
-static void store_outcome(struct replay *replay, struct digest content, enum replay_outcome outcome,
-                          union replay_handle handle, const VkBaseInStructure *info)
+static void store_outcome(struct replay *replay, struct replay_object *object,
+                          enum replay_outcome outcome, union replay_handle handle,
+                          const VkBaseInStructure *info)
 {
-    struct replay_object *object = replay_objects_find(&replay->objects, content);
     object->state = has_succeeded(outcome) ? REPLAY_MADE : REPLAY_FAILED;
     object->outcome = outcome;
     object->lack = replay->lack;
@@ -193,7 +153,8 @@ static enum replay_outcome make_object(struct replay *replay, VkObjectType type,
 {
     enum replay_outcome outcome;
     union replay_handle handle = {0};
-    if (!replay_objects_insert(&replay->objects, type, content)) {
+    struct replay_object *object = replay_objects_insert(&replay->objects, type, content);
+    if (!object) {
         return REPLAY_NO_MEMORY;
     }
     VkBaseInStructure *info = decode_form(replay, content, &outcome);
@@ -201,7 +162,7 @@ static enum replay_outcome make_object(struct replay *replay, VkObjectType type,
         outcome = canonical_type_of(info->sType) == type ? create_from(replay, info, true, &handle)
                                                          : REPLAY_INVALID;
     }
-    store_outcome(replay, content, outcome, handle, info);
+    store_outcome(replay, object, outcome, handle, info);
     free(info);
     return outcome;
 }
@@ -237,8 +198,6 @@ static enum replay_outcome replay_form(struct replay *replay, struct digest pipe
 {
     enum replay_outcome outcome;
     union replay_handle handle = {0};
-    uint32_t stage_count;
-    bool library = false;
     VkBaseInStructure *info = decode_form(replay, pipeline, &outcome);
     if (!info) {
         return outcome;
@@ -247,11 +206,14 @@ static enum replay_outcome replay_form(struct replay *replay, struct digest pipe
         free(info);
         return REPLAY_INVALID;
     }
-    pipeline_stages(info, &stage_count, &library);
+    const bool is_library = pipeline_parts_of(info).is_library;
     outcome = create_from(replay, info, false, &handle);
     free(info);
-    if (library && replay_objects_insert(&replay->objects, VK_OBJECT_TYPE_PIPELINE, pipeline)) {
-        store_outcome(replay, pipeline, outcome, handle, NULL);
+    struct replay_object *object =
+        is_library ? replay_objects_insert(&replay->objects, VK_OBJECT_TYPE_PIPELINE, pipeline)
+                   : NULL;
+    if (object) {
+        store_outcome(replay, object, outcome, handle, NULL);
     } else if (has_succeeded(outcome)) {
         replay_objects_destroy(replay->device, &replay->commands, VK_OBJECT_TYPE_PIPELINE, handle);
     }
@@ -266,7 +228,7 @@ static void replay_clear(struct replay *replay)
 
 enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipeline)
 {
-    if (replay->objects.count > MAX_OBJECTS || replay->objects.code_size > MAX_CODE_SIZE) {
+    if (replay->objects.set.count > MAX_OBJECTS || replay->objects.code_size > MAX_CODE_SIZE) {
         replay_clear(replay);
     }
     const struct replay_object *object = replay_objects_find(&replay->objects, pipeline);

@@ -16,28 +16,33 @@
 #include <vulkan/vulkan.h>
 
 #include "common/base/digest.h"
-#include "common/replay/replay_limits.h"
 
-/* The next layer's or the loader's commands; those of extensions that are not enabled are NULL. */
+/* The commands that a replay calls: member, name without "vk". */
+#define REPLAY_COMMANDS(X)                                                                         \
+    X(create_shader_module, CreateShaderModule)                                                    \
+    X(destroy_shader_module, DestroyShaderModule)                                                  \
+    X(create_descriptor_set_layout, CreateDescriptorSetLayout)                                     \
+    X(destroy_descriptor_set_layout, DestroyDescriptorSetLayout)                                   \
+    X(create_pipeline_layout, CreatePipelineLayout)                                                \
+    X(destroy_pipeline_layout, DestroyPipelineLayout)                                              \
+    X(create_sampler, CreateSampler)                                                               \
+    X(destroy_sampler, DestroySampler)                                                             \
+    X(create_sampler_ycbcr_conversion, CreateSamplerYcbcrConversion)                               \
+    X(destroy_sampler_ycbcr_conversion, DestroySamplerYcbcrConversion)                             \
+    X(create_render_pass, CreateRenderPass)                                                        \
+    X(create_render_pass_2, CreateRenderPass2)                                                     \
+    X(destroy_render_pass, DestroyRenderPass)                                                      \
+    X(create_compute_pipelines, CreateComputePipelines)                                            \
+    X(create_graphics_pipelines, CreateGraphicsPipelines)                                          \
+    X(create_ray_tracing_pipelines_khr, CreateRayTracingPipelinesKHR)                              \
+    X(create_ray_tracing_pipelines_nv, CreateRayTracingPipelinesNV)                                \
+    X(destroy_pipeline, DestroyPipeline)
+
+/* The next layer's or the loader's; those of extensions that are not enabled are NULL. */
 struct replay_commands {
-    PFN_vkCreateShaderModule create_shader_module;
-    PFN_vkDestroyShaderModule destroy_shader_module;
-    PFN_vkCreateDescriptorSetLayout create_descriptor_set_layout;
-    PFN_vkDestroyDescriptorSetLayout destroy_descriptor_set_layout;
-    PFN_vkCreatePipelineLayout create_pipeline_layout;
-    PFN_vkDestroyPipelineLayout destroy_pipeline_layout;
-    PFN_vkCreateSampler create_sampler;
-    PFN_vkDestroySampler destroy_sampler;
-    PFN_vkCreateSamplerYcbcrConversion create_sampler_ycbcr_conversion;
-    PFN_vkDestroySamplerYcbcrConversion destroy_sampler_ycbcr_conversion;
-    PFN_vkCreateRenderPass create_render_pass;
-    PFN_vkCreateRenderPass2 create_render_pass_2;
-    PFN_vkDestroyRenderPass destroy_render_pass;
-    PFN_vkCreateComputePipelines create_compute_pipelines;
-    PFN_vkCreateGraphicsPipelines create_graphics_pipelines;
-    PFN_vkCreateRayTracingPipelinesKHR create_ray_tracing_pipelines_khr;
-    PFN_vkCreateRayTracingPipelinesNV create_ray_tracing_pipelines_nv;
-    PFN_vkDestroyPipeline destroy_pipeline;
+#define X(member, name) PFN_vk##name member;
+    REPLAY_COMMANDS(X)
+#undef X
 };
 
 /* The source of recipes: finds code, or a form, by its digest (recipes_find, or a test). The bytes
@@ -67,6 +72,7 @@ enum replay_outcome {
 };
 
 struct replay;
+struct replay_limits;
 
 /* `feedback`: creation feedback may be chained (Vulkan 1.3 or its extension is enabled). *commands,
  * *source and *limits are copied, everything else is borrowed. NULL: out of memory. */
@@ -110,5 +116,59 @@ void replay_check_delete(struct replay_check *check);
 /* REPLAY_COMPILED: it may be replayed. Else why not: missing, invalid, no_memory, or one of
  * REPLAY_BAD_*. What was found of the objects that it refers to is kept for the next pipelines. */
 enum replay_outcome replay_check_pipeline(struct replay_check *check, struct digest pipeline);
+
+/* The limits of a device that pipelines made on another one may exceed. Such pipelines must not
+ * reach the driver, which need not refuse them. Thread-safe. */
+
+/* VkPhysicalDeviceLimits, and VkPhysicalDevice*Properties of subgroups, of the control of their
+ * size, of custom border colors and of descriptor buffers (embedded samplers). 0: not known, not
+ * checked. */
+struct replay_limits {
+    uint32_t max_push_constants_size;
+    uint32_t max_workgroup_invocations;
+    uint32_t max_workgroup_size[3];
+    uint32_t subgroup_size;
+    uint32_t min_subgroup_size;
+    uint32_t max_subgroup_size;
+    uint32_t max_workgroup_subgroups;
+    VkShaderStageFlags required_subgroup_size_stages;
+    uint32_t max_bound_descriptor_sets;
+    uint32_t max_samplers;              /* that may live at once; of them, */
+    uint32_t max_border_color_samplers; /* those with a custom border color */
+};
+
+/* Queries a device; get_properties2 may be NULL below Vulkan 1.1. Calls Vulkan. */
+void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
+                         PFN_vkGetPhysicalDeviceProperties2 get_properties2,
+                         VkPhysicalDevice device, struct replay_limits *ret_limits);
+
+/* The limits of one of `replays` that share a device, less what may live at once: of that all of
+ * them together take a quarter, for the program needs the rest; each at least one. */
+struct replay_limits replay_limits_share(const struct replay_limits *limits, unsigned replays);
+
+/* The functions below give the name of a limit that is exceeded, as Vulkan calls it (static
+ * storage), or NULL.
+ *
+ * Sets and push constants (VUID-VkPipelineLayoutCreateInfo-setLayoutCount-00286,
+ * VUID-VkPushConstantRange-offset-00294, -size-00298). */
+const char *replay_limits_exceeded_by_layout(const struct replay_limits *limits,
+                                             const VkPipelineLayoutCreateInfo *info);
+
+/* Required subgroup sizes (VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-*,
+ * VUID-VkPipelineShaderStageCreateInfo-pNext-02755) and, if the code of a compute stage is given
+ * (else NULL), the workgroup's size ("Built-In Variables", WorkgroupSize;
+ * VUID-VkPipelineShaderStageCreateInfo-pNext-02756, -02757, -flags-02758, -02759). */
+const char *replay_limits_exceeded_by_stage(const struct replay_limits *limits,
+                                            const VkPipelineShaderStageCreateInfo *stage,
+                                            const void *code, size_t code_size);
+
+/* Whether one sampler more may be made beside these (VUID-vkCreateSampler-
+ * maxSamplerAllocationCount-04110, VUID-VkSamplerCreateInfo-borderColor-04012). */
+bool replay_limits_allow_sampler(const struct replay_limits *limits,
+                                 const VkSamplerCreateInfo *info, size_t samplers,
+                                 size_t border_color_samplers);
+
+/* Whether the sampler has a custom border color. */
+bool sampler_has_border_color(const VkSamplerCreateInfo *info);
 
 #endif

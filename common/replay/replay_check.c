@@ -6,7 +6,6 @@
 #include "common/base/digest.h"
 #include "common/codec/canonical.h"
 #include "common/replay/replay_objects.h"
-#include "common/spirv/pipeline.h"
 #include "common/spirv/stage.h"
 
 /* As in replay.c. */
@@ -177,14 +176,7 @@ static bool check_find_handle(void *user, VkObjectType type, struct digest conte
 static bool check_find_code(void *user, struct digest content, size_t size, const void **ret_code)
 {
     struct replay_check *check = user;
-    const void *code;
-    size_t found;
-    if (!check->source.find(check->source.user, true, content, &code, &found)) {
-        check->failure = REPLAY_MISSING;
-        return false;
-    }
-    *ret_code = code;
-    return found == size && size % sizeof(uint32_t) == 0;
+    return replay_find_code(&check->source, content, size, ret_code, &check->failure);
 }
 
 /* Decodes the form with all that it refers to, and checks what it says. */

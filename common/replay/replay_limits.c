@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/replay/replay_limits.h"
+#include "common/replay/replay.h"
 
 #include "common/spirv/stage.h"
 

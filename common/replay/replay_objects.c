@@ -5,6 +5,17 @@
 
 #include "common/codec/canonical.h"
 
+bool replay_find_code(const struct replay_source *source, struct digest content, size_t size,
+                      const void **ret_code, enum replay_outcome *ret_failure)
+{
+    size_t found;
+    if (!source->find(source->user, true, content, ret_code, &found)) {
+        *ret_failure = REPLAY_MISSING;
+        return false;
+    }
+    return found == size && size % sizeof(uint32_t) == 0;
+}
+
 /* Feedback for more stages (ray tracing) is allocated. */
 #define INLINE_STAGES 5
 
@@ -122,60 +133,45 @@ enum replay_outcome replay_create_pipeline(VkDevice device, const struct replay_
     return (feedback.flags & hit) == hit ? REPLAY_HIT : REPLAY_COMPILED;
 }
 
-#define FIRST_CAPACITY 64
-
-static struct replay_object *find_slot(const struct replay_objects *objects, struct digest content)
+static struct replay_object *object_at(uint64_t value)
 {
-    size_t at = content.low & (objects->capacity - 1);
-    while (objects->slots[at].type != VK_OBJECT_TYPE_UNKNOWN &&
-           !digest_equal(objects->slots[at].content, content)) {
-        at = (at + 1) & (objects->capacity - 1);
-    }
-    return &objects->slots[at];
+    return (struct replay_object *)(uintptr_t)value;
+}
+
+static uint64_t object_hash(uint64_t value)
+{
+    return object_at(value)->content.low;
+}
+
+static bool object_matches(uint64_t value, const void *wanted)
+{
+    return digest_equal(object_at(value)->content, *(const struct digest *)wanted);
 }
 
 struct replay_object *replay_objects_find(const struct replay_objects *objects,
                                           struct digest content)
 {
-    if (objects->capacity == 0) {
-        return NULL;
-    }
-    struct replay_object *slot = find_slot(objects, content);
-    return slot->type != VK_OBJECT_TYPE_UNKNOWN ? slot : NULL;
-}
-
-static bool grow_table(struct replay_objects *objects)
-{
-    struct replay_objects larger = *objects;
-    larger.capacity = objects->capacity > 0 ? objects->capacity * 2 : FIRST_CAPACITY;
-    larger.slots = calloc(larger.capacity, sizeof *larger.slots);
-    if (!larger.slots) {
-        return false;
-    }
-    for (size_t i = 0; i < objects->capacity; i++) {
-        if (objects->slots[i].type != VK_OBJECT_TYPE_UNKNOWN) {
-            *find_slot(&larger, objects->slots[i].content) = objects->slots[i];
-        }
-    }
-    free(objects->slots);
-    *objects = larger;
-    return true;
+    return object_at(digest_set_find(&objects->set, content.low, object_matches, &content));
 }
 
 struct replay_object *replay_objects_insert(struct replay_objects *objects, VkObjectType type,
                                             struct digest content)
 {
-    if (objects->count >= objects->capacity / 2 && !grow_table(objects)) {
+    struct replay_object *object = malloc(sizeof *object);
+    if (!object) {
         return NULL;
     }
-    struct replay_object *slot = find_slot(objects, content);
-    *slot = (struct replay_object){
+    *object = (struct replay_object){
         .content = content,
         .type = type,
         .state = REPLAY_BEING_MADE,
     };
-    objects->count++;
-    return slot;
+    objects->set.hash = object_hash;
+    if (!digest_set_add(&objects->set, (uintptr_t)object)) {
+        free(object);
+        return NULL;
+    }
+    return object;
 }
 
 void replay_objects_destroy(VkDevice device, const struct replay_commands *commands,
@@ -211,9 +207,9 @@ void replay_objects_destroy(VkDevice device, const struct replay_commands *comma
 static void destroy_all_of(struct replay_objects *objects, VkObjectType type, VkDevice device,
                            const struct replay_commands *commands)
 {
-    for (size_t i = 0; i < objects->capacity; i++) {
-        const struct replay_object *object = &objects->slots[i];
-        if (object->type == type && object->state == REPLAY_MADE) {
+    for (size_t i = 0; objects->set.slots && i <= objects->set.mask; i++) {
+        const struct replay_object *object = object_at(objects->set.slots[i]);
+        if (object && object->type == type && object->state == REPLAY_MADE) {
             replay_objects_destroy(device, commands, type, object->handle);
         }
     }
@@ -234,6 +230,9 @@ void replay_objects_clear(struct replay_objects *objects, VkDevice device,
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         destroy_all_of(objects, order[i], device, commands);
     }
-    free(objects->slots);
+    for (size_t i = 0; objects->set.slots && i <= objects->set.mask; i++) {
+        free(object_at(objects->set.slots[i]));
+    }
+    digest_set_release(&objects->set);
     *objects = (struct replay_objects){0};
 }

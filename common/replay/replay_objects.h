@@ -40,17 +40,15 @@ struct replay_object {
     size_t code_size;
 };
 
-/* Zero-initialize it. */
+/* Zero-initialize it, and do not move it. */
 struct replay_objects {
-    struct replay_object *slots; /* a slot without a type is free */
-    size_t capacity;             /* a power of two, or 0 */
-    size_t count;
-    size_t code_size; /* of all shader modules */
-    size_t samplers;  /* that live, and those of them with a custom border color */
+    struct digest_set set; /* pointers */
+    size_t code_size;      /* of all shader modules */
+    size_t samplers;       /* that live, and those of them with a custom border color */
     size_t border_color_samplers;
 };
 
-/* NULL: there is none. The result is valid until the next insertion. */
+/* NULL: there is none. The result is valid until the table is emptied. */
 struct replay_object *replay_objects_find(const struct replay_objects *objects,
                                           struct digest content);
 
@@ -65,6 +63,10 @@ void replay_objects_destroy(VkDevice device, const struct replay_commands *comma
 /* Destroys all objects, each before its parts, and empties the table. Calls Vulkan. */
 void replay_objects_clear(struct replay_objects *objects, VkDevice device,
                           const struct replay_commands *commands);
+
+/* Finds code of the size that the form says. False: it is another size, or *ret_failure is set. */
+bool replay_find_code(const struct replay_source *source, struct digest content, size_t size,
+                      const void **ret_code, enum replay_outcome *ret_failure);
 
 /* Creates an object of any type except a pipeline. *ret_handle is set on success.
  * REPLAY_UNSUPPORTED: the command does not exist. Calls Vulkan. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/settings/config_table.h"
+#include "common/settings/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 #define MAGIC 0x07230203u
 
 /* SPIR-V specification, "Universal Limits": ids are below 4,194,304. */
@@ -171,10 +173,8 @@ static void read_decorations(struct spirv_module *module)
         module->decoration_count +=
             is_decoration(&i, &module->decorations[module->decoration_count]);
     }
-    if (module->decoration_count > 0) {
-        qsort(module->decorations, module->decoration_count, sizeof *module->decorations,
-              compare_decorations);
-    }
+    array_sort(module->decorations, module->decoration_count, sizeof *module->decorations,
+               compare_decorations);
 }
 
 enum spirv_opened spirv_open(const void *code, size_t size, struct spirv_module *ret_module)

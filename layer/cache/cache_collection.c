@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/bytes.h"
 #include "common/base/clock.h"
-#include "common/base/large.h"
 #include "layer/worker/driver_gate.h"
 
 /* Copies take one part in so many of the time that the program spends in creations. */

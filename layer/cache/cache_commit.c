@@ -2,10 +2,10 @@
 /* The way of a snapshot to disk: judged by the file where it may hold the same, then, in steps:
  * begin, choose, write. */
 #include "common/base/clock.h"
-#include "common/base/large.h"
+#include "common/base/bytes.h"
 #include "layer/cache/cache_writer.h"
 #include "layer/worker/maintenance.h"
-#include "layer/worker/own_wait.h"
+#include "layer/worker/own_thread.h"
 #include "layer/worker/worker.h"
 
 /* What a driver leaves of its stack in the entries is less than this part of the bytes; and where

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A look at the driver's caches: what is a change, and becomes the snapshot (docs/decisions/0085).
  */
+#include "common/base/bytes.h"
 #include "common/base/clock.h"
-#include "common/base/large.h"
 #include "common/base/log.h"
 #include "layer/cache/cache_writer.h"
 #include "layer/worker/driver_gate.h"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/cache/cache_writer.h"
 
+#include "common/base/bytes.h"
 #include "common/base/clock.h"
-#include "common/base/large.h"
 #include "common/base/log.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
-#include "layer/worker/own_wait.h"
-#include "layer/worker/sandbox.h"
+#include "layer/worker/own_thread.h"
 #include "layer/worker/worker.h"
 
 /* Longest wait of the first load for a step that is under way. */

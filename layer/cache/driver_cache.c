@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/large.h"
+#include "common/base/bytes.h"
 #include "layer/worker/driver_gate.h"
 
 /* How often a cache may outgrow its buffer between the two calls. */

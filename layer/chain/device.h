@@ -13,7 +13,6 @@
 #ifndef WARMPIPE_LAYER_CHAIN_DEVICE_H
 #define WARMPIPE_LAYER_CHAIN_DEVICE_H
 
-#include <stdbool.h>
 #include <vulkan/vulkan.h>
 
 #include "layer/chain/next.h"

@@ -145,7 +145,7 @@ static void setting_give(const struct layer_setting *setting, config_take_fn tak
         if (i > 0) {
             bytes_put_u8(&value, ',');
         }
-        bytes_put(&value, text, strlen(text));
+        bytes_put_text(&value, text);
     }
     bytes_put_u8(&value, '\0');
     if (!value.failed) {

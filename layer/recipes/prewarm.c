@@ -13,8 +13,6 @@
 #include "layer/recipes/prewarm_run.h"
 #include "layer/recipes/recorder.h"
 #include "layer/worker/own_thread.h"
-#include "layer/worker/own_wait.h"
-#include "layer/worker/sandbox.h"
 
 /* How often the first thread looks whether the device cache is loaded. */
 #define LOAD_POLL_NS (2 * CLOCK_MS)

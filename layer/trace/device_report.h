@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/driver/driver_settings.h"
 #include "common/driver/identity.h"
 #include "common/files/program.h"
 #include "common/settings/config.h"

@@ -4,7 +4,6 @@
 #include "things.hpp"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #ifndef WARMPIPE_SANITIZED // sanitizers have an allocator of their own
 

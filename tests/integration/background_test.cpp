@@ -3,7 +3,6 @@
 // save is lost to another's.
 #include <atomic>
 #include <csignal>
-#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -392,13 +391,7 @@ TEST_F(BackgroundTest, AForkedChildLeavesItsParentsFilesAlone)
         leak_from_here_on(); // a thread of ours may be allocating while it forks
         Program owner;
         owner.create_compute(0, 5);
-        const pid_t child = fork_in_quiet();
-        if (child == 0) {
-            std::exit(0); // with all handlers and destructors
-        }
-        int status = 0;
-        EXPECT_EQ(waitpid(child, &status, 0), child);
-        EXPECT_EQ(status, 0);
+        fork_and_exit();
         EXPECT_TRUE(cache_files().empty()) << "the child wrote";
     });
     EXPECT_EQ(hits(0, 5), 5u);

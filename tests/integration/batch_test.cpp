@@ -2,6 +2,7 @@
 // What a call of vkCreate*Pipelines answers: the driver's own results, in every element.
 #include "harness.hpp"
 #include "program.hpp"
+#include "things.hpp"
 
 namespace {
 
@@ -112,26 +113,14 @@ TEST_P(BatchTest, HandsTheAllocatorOn)
 {
     run([&] {
         Program program;
-        int live = 0;
-        VkAllocationCallbacks allocator = {};
-        allocator.pUserData = &live;
-        allocator.pfnAllocation = [](void *user, size_t size, size_t, VkSystemAllocationScope) {
-            ++*static_cast<int *>(user);
-            return std::malloc(size);
-        };
-        allocator.pfnReallocation = [](void *, void *old, size_t size, size_t,
-                                       VkSystemAllocationScope) { return std::realloc(old, size); };
-        allocator.pfnFree = [](void *user, void *memory) {
-            --*static_cast<int *>(user);
-            std::free(memory);
-        };
+        CountingAllocator allocator;
         Batch batch(program, GetParam(), {1, 2});
-        EXPECT_EQ(batch.create(VK_NULL_HANDLE, &allocator), VK_SUCCESS);
-        EXPECT_EQ(live, 2);
+        EXPECT_EQ(batch.create(VK_NULL_HANDLE, allocator.get()), VK_SUCCESS);
+        EXPECT_EQ(allocator.live(), 2);
         for (VkPipeline pipeline : batch.pipelines) {
-            vkDestroyPipeline(program.device, pipeline, &allocator);
+            vkDestroyPipeline(program.device, pipeline, allocator.get());
         }
-        EXPECT_EQ(live, 0);
+        EXPECT_EQ(allocator.live(), 0);
         batch.pipelines.clear();
     });
 }

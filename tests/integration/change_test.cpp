@@ -6,7 +6,6 @@
 #include "test_icd.h"
 
 #include <csignal>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
@@ -293,13 +292,7 @@ TEST_F(ExitTest, NotInAForkedChild)
         leak_from_here_on();
         Program program;
         program.create_compute(0, 5);
-        const pid_t child = fork_in_quiet();
-        if (child == 0) {
-            std::exit(0);
-        }
-        int status = 0;
-        EXPECT_EQ(waitpid(child, &status, 0), child);
-        EXPECT_EQ(status, 0);
+        fork_and_exit();
         EXPECT_TRUE(cache_files().empty()) << "the child wrote";
     });
 }

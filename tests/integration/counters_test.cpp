@@ -3,7 +3,6 @@
 #include <fstream>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "harness.hpp"
 #include "program.hpp"

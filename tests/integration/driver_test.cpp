@@ -3,6 +3,7 @@
 #include "harness.hpp"
 #include "program.hpp"
 #include "test_icd.h"
+#include "things.hpp"
 
 namespace {
 
@@ -187,18 +188,9 @@ TEST_F(DriverTest, NoticesAnotherAllocator)
 {
     EXPECT_EQ(wrong([] {
                   Program program;
-                  VkAllocationCallbacks allocator = {};
-                  allocator.pfnAllocation = [](void *, size_t size, size_t,
-                                               VkSystemAllocationScope) {
-                      return std::malloc(size);
-                  };
-                  allocator.pfnReallocation = [](void *, void *old, size_t size, size_t,
-                                                 VkSystemAllocationScope) {
-                      return std::realloc(old, size);
-                  };
-                  allocator.pfnFree = [](void *, void *memory) { std::free(memory); };
+                  const CountingAllocator allocator;
                   Batch batch(program, Kind::compute, {1});
-                  EXPECT_EQ(batch.create(VK_NULL_HANDLE, &allocator), VK_SUCCESS);
+                  EXPECT_EQ(batch.create(VK_NULL_HANDLE, allocator.get()), VK_SUCCESS);
               }),
               Ids{"allocator_mismatch"});
 }

@@ -54,6 +54,17 @@ pid_t fork_in_quiet()
     return fork();
 }
 
+void fork_and_exit()
+{
+    const pid_t child = fork_in_quiet();
+    if (child == 0) {
+        std::exit(0);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
 std::string read_text(const fs::path &path)
 {
     std::ifstream stream(path, std::ios::binary);

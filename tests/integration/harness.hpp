@@ -105,6 +105,9 @@ void leak_from_here_on();
 // other threads sleep, ten seconds at most.
 pid_t fork_in_quiet();
 
+// Forks like that; the child ends well, with all handlers and destructors.
+void fork_and_exit();
+
 std::string read_text(const std::filesystem::path &path);
 std::vector<uint8_t> read_bytes(const std::filesystem::path &path);
 void write_bytes(const std::filesystem::path &path, const std::vector<uint8_t> &bytes);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "during.hpp"
+#include "things.hpp"
 
 namespace {
 
@@ -137,25 +138,14 @@ TEST_P(EachMode, CachesMadeWithAnAllocatorAreDestroyedWithIt)
 {
     run([] {
         Program program;
-        int live = 0;
-        VkAllocationCallbacks allocator = {};
-        allocator.pUserData = &live;
-        allocator.pfnAllocation = [](void *user, size_t size, size_t, VkSystemAllocationScope) {
-            ++*static_cast<int *>(user);
-            return std::malloc(size);
-        };
-        allocator.pfnReallocation = [](void *, void *old, size_t size, size_t,
-                                       VkSystemAllocationScope) { return std::realloc(old, size); };
-        allocator.pfnFree = [](void *user, void *memory) {
-            --*static_cast<int *>(user);
-            std::free(memory);
-        };
+        CountingAllocator allocator;
         VkPipelineCacheCreateInfo info = {VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
         VkPipelineCache cache = VK_NULL_HANDLE;
-        EXPECT_EQ(vkCreatePipelineCache(program.device, &info, &allocator, &cache), VK_SUCCESS);
+        EXPECT_EQ(vkCreatePipelineCache(program.device, &info, allocator.get(), &cache),
+                  VK_SUCCESS);
         program.create_compute(0, 3, cache);
-        vkDestroyPipelineCache(program.device, cache, &allocator);
-        EXPECT_EQ(live, 0) << "gone at once: the allocator may be, too";
+        vkDestroyPipelineCache(program.device, cache, allocator.get());
+        EXPECT_EQ(allocator.live(), 0) << "gone at once: the allocator may be, too";
     });
 }
 

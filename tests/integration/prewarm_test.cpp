@@ -3,7 +3,6 @@
 #include <atomic>
 #include <csignal>
 #include <sched.h>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -569,13 +568,7 @@ TEST_F(PrewarmTest, AForkedChildMayEndAsItLikes)
         leak_from_here_on(); // the child has not the threads that hold what it inherits
         Program program;
         wait_until([] { return asked() >= 1; });
-        const pid_t child = fork_in_quiet();
-        if (child == 0) {
-            std::exit(0);
-        }
-        int status = 0;
-        EXPECT_EQ(waitpid(child, &status, 0), child);
-        EXPECT_EQ(status, 0);
+        fork_and_exit();
         wait_until([] { return asked() >= 5; });
     });
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unistd.h>
 
 extern "C" {
 #include "common/codec/canonical.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is recorded of a program: all of it, once, whatever the program does with its objects.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../clients/descriptor_heap.h"
@@ -176,13 +175,7 @@ TEST_F(RecipesTest, AForkedChildWritesNothing)
         leak_from_here_on(); // a thread of ours may be allocating while it forks
         Program owner;
         owner.create_compute(0, 5);
-        const pid_t child = fork_in_quiet();
-        if (child == 0) {
-            std::exit(0);
-        }
-        int status = 0;
-        EXPECT_EQ(waitpid(child, &status, 0), child);
-        EXPECT_EQ(status, 0);
+        fork_and_exit();
     });
     EXPECT_EQ(segments().size(), 1u);
     EXPECT_TRUE(recipes().whole());

@@ -346,12 +346,7 @@ TEST_F(TraceTest, AForkedChildWritesNothing)
         leak_from_here_on(); // a thread of ours may be allocating while it forks
         Program owner;
         owner.create_compute(0, 3);
-        const pid_t child = fork_in_quiet();
-        if (child == 0) {
-            std::exit(0); // with all handlers and destructors
-        }
-        int status = 0;
-        EXPECT_EQ(waitpid(child, &status, 0), child);
+        fork_and_exit();
     });
     EXPECT_EQ(results(trace), Results(3, "miss"));
 }

@@ -12,20 +12,6 @@
 #include "graphics_info.h"
 #include "handles.h"
 
-// VkPipelineCreateFlags2CreateInfo and VkPipelineBinaryInfoKHR, which older headers lack.
-struct CreateFlags2 {
-    uint32_t stype = 1000470005;
-    const void *next = nullptr;
-    uint64_t flags = 0;
-};
-
-struct BinaryInfo {
-    uint32_t stype = 1000483002;
-    const void *next = nullptr;
-    uint32_t count = 0;
-    const void *binaries = nowhere<void>();
-};
-
 class Canonical : public testing::Test {
   protected:
     Handles handles_;

@@ -14,6 +14,20 @@ template <typename T> const T *nowhere()
     return reinterpret_cast<const T *>(0xdead0);
 }
 
+// VkPipelineCreateFlags2CreateInfo and VkPipelineBinaryInfoKHR, which older headers lack.
+struct CreateFlags2 {
+    uint32_t stype = 1000470005;
+    const void *next = nullptr;
+    uint64_t flags = 0;
+};
+
+struct BinaryInfo {
+    uint32_t stype = 1000483002;
+    const void *next = nullptr;
+    uint32_t count = 0;
+    const void *binaries = nowhere<void>();
+};
+
 struct GraphicsInfo {
     VkPipelineShaderStageCreateInfo stages[2] = {};
     VkFormat format = VK_FORMAT_R8G8B8A8_UNORM;

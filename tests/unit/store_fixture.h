@@ -148,6 +148,11 @@ class StoreTest : public testing::Test {
         return names_in(folder(), suffix);
     }
 
+    std::vector<std::string> parts() const
+    {
+        return names_in(folder(), ".part");
+    }
+
     std::string file_content() const
     {
         return scratch.read("root/app/" + std::filesystem::path(file()).filename().string());
@@ -165,6 +170,14 @@ class StoreTest : public testing::Test {
         Store store(root());
         store.load();
         ASSERT_EQ(store.commit(words), STATUS_ok);
+    }
+
+    // A process that began with nothing and may not merge: its save becomes a part.
+    void leave_part(const std::string &words) const
+    {
+        Store store(root());
+        ASSERT_EQ(store.commit_unmerged(words), STATUS_ok);
+        ASSERT_TRUE(store_has_part(store.get()));
     }
 
     Scratch scratch;

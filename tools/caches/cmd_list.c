@@ -93,11 +93,6 @@ static int list_programs(const struct arguments *arguments, const char *root,
     return output_end(&list.output, any ? status : inventory_tell_nothing("list", root, apps));
 }
 
-static int list_run(const struct arguments *arguments)
-{
-    return inventory_run("list", arguments, list_programs);
-}
-
 struct stats_program {
     const char *name;
     struct program_facts facts;
@@ -206,11 +201,6 @@ static int stats_programs(const struct arguments *arguments, const char *root,
     return output_end(&output, stats.found ? EXIT_FINDING : EXIT_CLEAN);
 }
 
-static int stats_run(const struct arguments *arguments)
-{
-    return inventory_run("stats", arguments, stats_programs);
-}
-
 const struct verb verb_list = {
     .name = "list",
     .doing = "reading",
@@ -226,7 +216,7 @@ const struct verb verb_list = {
         "or the reason why it is not used; 'warmpipe verify' checks every byte.\n\n"
         "Exit status: 0 fine, 1 something is damaged, 2 no such program or directory.",
     .options = list_options,
-    .run = list_run,
+    .programs = list_programs,
 };
 
 const struct verb verb_stats = {
@@ -243,5 +233,5 @@ const struct verb verb_stats = {
         "took to compile elsewhere, where there was nothing here.\n\n"
         "Exit status: 0 fine, 1 a file is damaged, 2 no such program or directory.",
     .options = stats_options,
-    .run = stats_run,
+    .programs = stats_programs,
 };

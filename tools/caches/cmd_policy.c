@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe policy: what each device of the machine may be given, and who says so. */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,28 +44,9 @@ static void policy_show_identity(struct output *output, const struct driver_iden
     output_text(output, "api_version", api_version);
 }
 
-/* The yes-or-no members of a policy, and what a rule does about them. */
-static const struct policy_member {
-    const char *key; /* with dashes for underscores in a policy file */
-    size_t offset;   /* of the bool in struct policy */
-    enum policy_action action;
-    bool asked; /* what the action makes of the member */
-} policy_members[] = {
-    {"inject", offsetof(struct policy, inject), POLICY_NO_INJECT, false},
-    {"persist", offsetof(struct policy, persist), POLICY_NO_PERSIST, false},
-    {"serve", offsetof(struct policy, serve), POLICY_NO_SERVE, false},
-    {"deduplicate", offsetof(struct policy, deduplicate), POLICY_NO_DEDUPLICATE, false},
-    {"serialize", offsetof(struct policy, serialize), POLICY_SERIALIZE, true},
-    {"single_cache", offsetof(struct policy, single_cache), POLICY_SINGLE_CACHE, true},
-    {"strict", offsetof(struct policy, strict), POLICY_STRICT, true},
-    {"snapshot_at_exit", offsetof(struct policy, snapshot_at_exit), POLICY_SNAPSHOT_AT_EXIT, true},
-    {"pipeline_key", offsetof(struct policy, pipeline_key), POLICY_NO_PIPELINE_KEY, false},
-};
-#define MEMBER_COUNT (sizeof policy_members / sizeof *policy_members)
-
 static void policy_show_verdict(struct output *output, const struct policy *policy)
 {
-    for (size_t i = 0; i < MEMBER_COUNT; i++) {
+    for (size_t i = 0; i < POLICY_MEMBER_COUNT; i++) {
         const struct policy_member *member = &policy_members[i];
         output_flag(output, member->key, *(const bool *)((const char *)policy + member->offset));
     }
@@ -78,7 +58,7 @@ static void policy_put_statements(const struct policy_rule *rule, char *ret_text
 {
     size_t used = 0;
     ret_text[0] = '\0';
-    for (size_t i = 0; i < MEMBER_COUNT; i++) {
+    for (size_t i = 0; i < POLICY_MEMBER_COUNT; i++) {
         const struct policy_member *member = &policy_members[i];
         const bool is_asked = rule->actions & member->action;
         if (is_asked || (rule->lifted & member->action)) {

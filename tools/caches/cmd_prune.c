@@ -12,8 +12,7 @@
 
 #include "common/base/text.h"
 #include "common/files/file.h"
-#include "common/quota/evict.h"
-#include "common/quota/usage.h"
+#include "common/quota/quota.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
 #include "common/settings/config.h"
@@ -174,11 +173,6 @@ static int prune_programs(const struct arguments *arguments, const char *root,
     return output_end(&pruning.output, pruning.found ? EXIT_FINDING : EXIT_CLEAN);
 }
 
-static int prune_run(const struct arguments *arguments)
-{
-    return inventory_run("prune", arguments, prune_programs);
-}
-
 struct clearing {
     struct output output;
     const char *root;
@@ -313,11 +307,6 @@ static int clear_programs(const struct arguments *arguments, const char *root,
                       clearing.any ? status : inventory_tell_nothing("clear", root, apps));
 }
 
-static int clear_run(const struct arguments *arguments)
-{
-    return inventory_run("clear", arguments, clear_programs);
-}
-
 const struct verb verb_prune = {
     .name = "prune",
     .doing = "merging the recipes",
@@ -329,7 +318,7 @@ const struct verb verb_prune = {
         "that running programs are writing stay, and so do the drivers' caches.\n\n"
         "Exit status: 0 done, 1 a program could not be pruned, 2 wrong usage.",
     .options = prune_options,
-    .run = prune_run,
+    .programs = prune_programs,
 };
 
 const struct verb verb_clear = {
@@ -342,5 +331,5 @@ const struct verb verb_clear = {
         "'locked'), and so do files that warmpipe has not made (state 'foreign_files').\n\n"
         "Exit status: 0 all is removed, 1 something stays, 2 not done.",
     .options = clear_options,
-    .run = clear_run,
+    .programs = clear_programs,
 };

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/blobs/identity_files.h"
 #include "common/driver/vulkan_names.h"
 #include "common/files/file.h"
@@ -124,7 +125,7 @@ static void verify_recipe_file(struct verification *verification, struct verify_
     }
     output_close(output);
     verification->files++;
-    progress_add(1, "file");
+    progress_add("file");
 }
 
 static void verify_cache_file(struct verification *verification, int directory_fd, const char *name,
@@ -139,7 +140,7 @@ static void verify_cache_file(struct verification *verification, int directory_f
     } else {
         verify_report(verification, path, reason, file.known ? &file.envelope : NULL);
         verification->files++;
-        progress_add(1, "file");
+        progress_add("file");
     }
 }
 
@@ -155,7 +156,7 @@ static void verify_our_file(struct verification *verification, struct verify_vis
         /* Listed, not judged: nothing loads it. */
         verify_report(verification, path, STATUS_quarantined, NULL);
         verification->files++;
-        progress_add(1, "file");
+        progress_add("file");
         return;
     }
     if (!visit->is_checked) {
@@ -214,9 +215,7 @@ static void verify_directory(struct verification *verification, const char *dire
     }
     free(entries);
     verify_recipes_close(visit.recipes);
-    if (visit.fd >= 0) {
-        close(visit.fd);
-    }
+    io_close(visit.fd);
 }
 
 /* A file given as an operand is checked by its name in its folder, as when the folder is given. */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
@@ -60,15 +61,14 @@ static int inventory_compare_names(const void *left, const void *right)
 
 static bool inventory_add_name(struct inventory_apps *apps, const char *name)
 {
-    if ((apps->count & (apps->count + 1)) == 0) { /* room for 1, 3, 7, 15, … */
-        char **more = reallocarray(apps->names, 2 * apps->count + 1, sizeof *more);
-        if (!more) {
-            return false;
-        }
-        apps->names = more;
+    char *copy = strdup(name);
+    const bool added = copy && array_reserve(&apps->names, apps->count, sizeof *apps->names);
+    if (added) {
+        apps->names[apps->count++] = copy;
+    } else {
+        free(copy);
     }
-    apps->names[apps->count] = strdup(name);
-    return apps->names[apps->count++] != NULL;
+    return added;
 }
 
 static bool inventory_is_folder(int fd, const char *name)
@@ -105,14 +105,12 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
         inventory_apps_free(&apps);
         return false;
     }
-    if (apps.count > 0) {
-        qsort(apps.names, apps.count, sizeof *apps.names, inventory_compare_names);
-    }
+    array_sort(apps.names, apps.count, sizeof *apps.names, inventory_compare_names);
     *ret_apps = apps;
     return true;
 }
 
-int inventory_run(const char *verb, const struct arguments *arguments, inventory_work *work)
+int inventory_run(const char *verb, const struct arguments *arguments, verb_work *work)
 {
     const char *app = arguments->values[VERB_APP];
     int status = EXIT_USAGE;
@@ -214,10 +212,8 @@ static void inventory_tell(struct inventory_visitor *visitor, const struct inven
 static void inventory_visit_identities(int folder_fd, struct usage *usage,
                                        struct inventory_visitor *visitor)
 {
-    if (usage->count > 0) {
-        qsort(usage->identities, usage->count, sizeof *usage->identities,
-              inventory_compare_last_use);
-    }
+    array_sort(usage->identities, usage->count, sizeof *usage->identities,
+               inventory_compare_last_use);
     for (size_t i = 0; i < usage->count; i++) {
         const struct usage_identity *identity = &usage->identities[i];
         if (identity->bytes > 0) {

@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "common/blobs/envelope.h"
 #include "common/files/program.h"
-#include "common/quota/usage.h"
+#include "common/quota/quota.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 
@@ -46,13 +46,9 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
                     struct inventory_apps *ret_apps);
 void inventory_apps_free(struct inventory_apps *apps);
 
-/* What a verb does with programs; gives its exit status. */
-typedef int inventory_work(const struct arguments *arguments, const char *root,
-                           const struct inventory_apps *apps);
-
 /* Calls the work for a root (--dir) and the programs in it (--app), of a verb that begins with
  * these two options. Gives its exit status, or EXIT_USAGE after a message. */
-int inventory_run(const char *verb, const struct arguments *arguments, inventory_work *work);
+int inventory_run(const char *verb, const struct arguments *arguments, verb_work *work);
 
 /* Calls `visit` for each item of a program, the latest used first. Headers are checked, cache data
  * is not read. The item is borrowed for the call. False, without a call: the folder holds nothing

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/cli/inventory.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/progress.h"
@@ -112,7 +113,8 @@ static int main_run_verb(const struct verb *verb, char **words)
     if (verb->doing) {
         progress_begin(verb->name, verb->doing);
     }
-    const int status = verb->run(&arguments);
+    const int status =
+        verb->run ? verb->run(&arguments) : inventory_run(verb->name, &arguments, verb->programs);
     progress_end();
     return status;
 }

@@ -114,10 +114,9 @@ static bool output_is_narrow(void)
     return width > 0 && width < NARROW_WIDTH;
 }
 
-static void output_pad_to(struct bytes *out, size_t start, size_t width)
+static void output_pad_to(struct bytes *out, size_t width)
 {
-    size_t used = out->size - start;
-    output_put_spaces(out, width > used ? width - used : 0);
+    output_put_spaces(out, width > out->size ? width - out->size : 0);
 }
 
 static size_t output_indentation(const struct output *output)
@@ -148,7 +147,7 @@ static void output_put_readable(struct bytes *out, const char *text)
         } else {
             char escape[5];
             snprintf(escape, sizeof escape, "\\x%02x", (unsigned char)*text);
-            bytes_put(out, escape, strlen(escape));
+            bytes_put_text(out, escape);
         }
         text += length > 0 ? length : 1;
     }
@@ -169,18 +168,18 @@ static void output_put_text(struct output *output, const char *key, const char *
          * another follows, as a verdict; on a narrow terminal the third has a line of its own. */
         const bool narrow = output_is_narrow();
         if (output->row_values > 0 && !narrow) {
-            output_pad_to(out, 0, LABEL_WIDTH - 2 + (output->row_values > 1 ? VERDICT_WIDTH : 0));
+            output_pad_to(out, LABEL_WIDTH - 2 + (output->row_values > 1 ? VERDICT_WIDTH : 0));
         }
         if (output->row_values > 0) {
             const char *gap = output->row_values > 1 && narrow ? "\n  " : "  ";
-            bytes_put(out, gap, strlen(gap));
+            bytes_put_text(out, gap);
         }
         output->row_values++;
         output_put_readable(out, text);
         return;
     }
     output_put_label(output, key);
-    output_pad_to(out, 0, LABEL_WIDTH - 2);
+    output_pad_to(out, LABEL_WIDTH - 2);
     bytes_put(out, "  ", 2);
     output_put_readable(out, text);
     bytes_put_u8(out, '\n');

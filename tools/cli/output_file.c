@@ -41,9 +41,7 @@ static int output_file_write_special(const char *path, int flags, const struct i
 {
     const int fd = open(path, O_WRONLY | flags | O_CLOEXEC | O_NOCTTY, 0666);
     const int error = fd < 0 ? errno : output_file_write_parts(fd, parts, count);
-    if (fd >= 0) {
-        close(fd);
-    }
+    io_close(fd);
     return error;
 }
 

@@ -65,7 +65,7 @@ static void output_table_put_cell(struct bytes *out, const struct output_cell *c
     if (heading) {
         output_put_words(out, cell->key);
     } else {
-        bytes_put(out, cell->text, strlen(cell->text));
+        bytes_put_text(out, cell->text);
     }
     if (!is_last) {
         output_put_spaces(out, (cell->right ? 0 : width - used) + COLUMN_GAP);
@@ -118,7 +118,7 @@ static void output_table_put_blocks(const struct output_table *table, struct byt
         }
         output_put_words(out, cell.key);
         output_put_spaces(out, widest - output_table_width_of(cell.key) + COLUMN_GAP);
-        bytes_put(out, cell.text, strlen(cell.text));
+        bytes_put_text(out, cell.text);
         bytes_put_u8(out, '\n');
     }
 }

@@ -104,10 +104,10 @@ void progress_begin(const char *verb, const char *doing)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void progress_add(uint64_t count, const char *unit)
+void progress_add(const char *unit)
 {
     atomic_store_explicit(&progress_unit, unit, memory_order_relaxed);
-    atomic_fetch_add_explicit(&progress_done, count, memory_order_relaxed);
+    atomic_fetch_add_explicit(&progress_done, 1, memory_order_relaxed);
 }
 
 void progress_hide(void)

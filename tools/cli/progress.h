@@ -9,15 +9,13 @@
 #ifndef WARMPIPE_TOOLS_CLI_PROGRESS_H
 #define WARMPIPE_TOOLS_CLI_PROGRESS_H
 
-#include <stdint.h>
-
 /* Both texts are borrowed until progress_end. Starts a thread; where none can be had, nothing is
  * shown. */
 void progress_begin(const char *verb, const char *doing);
 
-/* So many more are done. `unit`: "file", a literal whose plural ends in s; the same in all calls of
+/* One more is done. `unit`: "file", a literal whose plural ends in s; the same in all calls of
  * a verb. */
-void progress_add(uint64_t count, const char *unit);
+void progress_add(const char *unit);
 
 /* Clears the line; it comes back a moment later. */
 void progress_hide(void);

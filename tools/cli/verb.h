@@ -44,6 +44,12 @@ struct arguments {
     int operand_count;
 };
 
+struct inventory_apps;
+
+/* What a verb does with programs, in a root; gives its exit status. */
+typedef int verb_work(const struct arguments *arguments, const char *root,
+                      const struct inventory_apps *apps);
+
 struct verb {
     const char *name;
     const char *summary;     /* one line */
@@ -55,7 +61,8 @@ struct verb {
     int max_operands;  /* INT_MAX: any number */
     int repeated;      /* index of the option that may be repeated; 0: none */
     bool runs_program; /* the operands are a command line, so the first one ends the options */
-    int (*run)(const struct arguments *arguments); /* gives the exit status */
+    int (*run)(const struct arguments *arguments); /* gives the exit status; NULL: */
+    verb_work *programs; /* the options begin with --app and --dir, and this gets what they name */
 };
 
 /* All verbs, in the order of `warmpipe --help`. */

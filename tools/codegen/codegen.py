@@ -51,37 +51,37 @@ def newer_header(model):
     )
 
 
+def array(declaration, rows, count=None):
+    """A table, and a constant for how many rows it has; an empty one has a row of zeros."""
+    text = "".join(f"    {row},\n" for row in rows) or "    {0},\n"
+    text = f"\nconst {declaration} = {{\n{text}}};\n"
+    return text + (f"\nconst size_t {count} = {len(rows)};\n" if count else "")
+
+
 def names_source(model):
     """What the registry calls the values of each enum and flags type that a struct has."""
-    registry = model.registry
     lists, types = [], []
     for type_name in model.value_types():
-        values = registry.names_of(type_name)
+        values = model.registry.names_of(type_name)
         if values:
-            entries = "".join(f'    {{{value:#x}u, "{name}"}},\n' for value, name in values)
-            lists.append(f"static const struct codec_name of_{type_name}[] = {{\n{entries}}};\n")
-            types.append(f'    {{"{type_name}", of_{type_name}, {len(values)}}},\n')
-    return (
-        "\n".join(lists)
-        + "\nconst struct codec_names codec_names[] = {\n"
-        + ("".join(types) or "    {0},\n")
-        + f"}};\n\nconst size_t codec_names_count = {len(types)};\n"
-    )
+            rows = [f'{{{value:#x}u, "{name}"}}' for value, name in values]
+            lists.append("static" + array(f"struct codec_name of_{type_name}[]", rows).replace("\n", " ", 1))
+            types.append(f'{{"{type_name}", of_{type_name}, {len(values)}}}')
+    return "\n".join(lists) + array("struct codec_names codec_names[]", types, "codec_names_count")
 
 
 def fields_source(model):
     fields = [
-        f'    {{CODEC_{s.name}, "{s.name}.{f.name}", offsetof({s.c_name}, {f.name}), '
-        f'sizeof((({s.c_name} *)0)->{f.name}), {int(f.pointers > 0)}, "{f.type}"}},\n'
+        f'{{CODEC_{s.name}, "{s.name}.{f.name}", offsetof({s.c_name}, {f.name}), '
+        f'sizeof((({s.c_name} *)0)->{f.name}), {int(f.pointers > 0)}, "{f.type}"}}'
         for s in model.structs
         for f in s.fields
     ]
     return (
         HEAD
-        + '#include <stddef.h>\n\n#include "common/codec/table.h"\n#include "codec_newer.h"\n\n'
-        + "const struct codec_field codec_fields[] = {\n"
-        + "".join(fields)
-        + f"}};\n\nconst size_t codec_field_count = {len(fields)};\n\n"
+        + '#include <stddef.h>\n\n#include "common/codec/table.h"\n#include "codec_newer.h"\n'
+        + array("struct codec_field codec_fields[]", fields, "codec_field_count")
+        + "\n"
         + names_source(model)
     )
 
@@ -90,33 +90,28 @@ def tables_source(model):
     members, checks, children, structs = [], [], [], []
     for s in model.structs:
         if s.missing:
-            structs.append(
-                f"    [CODEC_{s.name}] = {{.stype = CODEC_NO_STYPE, .role = CODEC_IDENTITY}},\n"
-            )
+            structs.append(f"[CODEC_{s.name}] = {{.stype = CODEC_NO_STYPE, .role = CODEC_IDENTITY}}")
             continue
         structs.append(
-            f"    [CODEC_{s.name}] = {{{s.stype_text}, sizeof({s.c_name}), {s.role}, {s.flat()}, "
+            f"[CODEC_{s.name}] = {{{s.stype_text}, sizeof({s.c_name}), {s.role}, {s.flat()}, "
             f"{len(s.members)}, {len(s.checks)}, {len(s.children)}, "
-            f"{len(members)}, {len(checks)}, {len(children)}}},\n"
+            f"{len(members)}, {len(checks)}, {len(children)}}}"
         )
         for m in s.members:
             count = f"offsetof({s.c_name}, {m.count})" if isinstance(m.count, str) else m.count
             members.append(
-                f"    {{{m.kind}, LIVE_{m.live}, {int(m.optional)}, "
-                f"offsetof({s.c_name}, {m.path}), {count}, {m.type}}},\n"
+                f"{{{m.kind}, LIVE_{m.live}, {int(m.optional)}, "
+                f"offsetof({s.c_name}, {m.path}), {count}, {m.type}}}"
             )
-        for c in s.checks:
-            checks.append(f"    {{offsetof({s.c_name}, {c.path}), {c.size}, {c.mask:#x}}},\n")
-        children += [f"    CODEC_{name},\n" for name in s.children]
+        checks += [f"{{offsetof({s.c_name}, {c.path}), {c.size}, {c.mask:#x}}}" for c in s.checks]
+        children += [f"CODEC_{name}" for name in s.children]
     arms, unions = [], []
     for union in model.unions:
-        unions.append(f"    {{{len(arms)}, {len(union.arms)}}},\n")
-        arms += [f"    {{{arm.value}u, {arm.type}}},\n" for arm in union.arms]
-    forbidding = "".join(
-        f"    {{{s.stype_text}, offsetof({s.c_name}, {count})}},\n"
-        for s, count in model.cache_forbidding
-    )
-    states = "".join(f"    {value},\n" for value in model.dynamic_states)
+        unions.append(f"{{{len(arms)}, {len(union.arms)}}}")
+        arms += [f"{{{arm.value}u, {arm.type}}}" for arm in union.arms]
+    forbidding = [
+        f"{{{s.stype_text}, offsetof({s.c_name}, {count})}}" for s, count in model.cache_forbidding
+    ]
     return (
         HEAD
         + '#include <stddef.h>\n\n#include "common/codec/liveness.h"\n#include "common/codec/table.h"\n'
@@ -126,26 +121,15 @@ def tables_source(model):
             for s in model.structs
             if not s.missing
         )
-        + "\nconst struct codec_struct codec_structs[CODEC_STRUCT_COUNT] = {\n"
-        + "".join(structs)
-        + "};\n\nconst struct codec_member codec_members[] = {\n"
-        + "".join(members)
-        + "};\n\nconst struct codec_check codec_checks[] = {\n"
-        + "".join(checks)
-        + "};\n\nconst uint16_t codec_children[] = {\n"
-        + "".join(children)
-        + "};\n\nconst struct codec_union codec_unions[] = {\n"
-        + ("".join(unions) or "    {0},\n")
-        + "};\n\nconst struct codec_arm codec_arms[] = {\n"
-        + ("".join(arms) or "    {0},\n")
-        + "};\n\nconst struct codec_cache_forbidding codec_cache_forbidding[] = {\n"
-        + (forbidding or "    {0},\n")
-        + "};\n\nconst size_t codec_cache_forbidding_count = "
-        + f"{len(model.cache_forbidding)};\n"
-        + "\nconst uint32_t codec_dynamic_states[] = {\n"
-        + states
-        + "};\n\nconst size_t codec_dynamic_state_count = "
-        + f"{len(model.dynamic_states)};\n"
+        + array("struct codec_struct codec_structs[CODEC_STRUCT_COUNT]", structs)
+        + array("struct codec_member codec_members[]", members)
+        + array("struct codec_check codec_checks[]", checks)
+        + array("uint16_t codec_children[]", children)
+        + array("struct codec_union codec_unions[]", unions)
+        + array("struct codec_arm codec_arms[]", arms)
+        + array("struct codec_cache_forbidding codec_cache_forbidding[]", forbidding,
+                "codec_cache_forbidding_count")
+        + array("uint32_t codec_dynamic_states[]", model.dynamic_states, "codec_dynamic_state_count")
     )
 
 

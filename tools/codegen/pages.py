@@ -5,12 +5,21 @@ options is what `warmpipe --help` and `warmpipe VERB --help` say, and those page
 parser's own tables; settings come from settings.def. So nothing is told twice."""
 
 import argparse
+import ast
 import os
 import re
 import subprocess
 import sys
 
-from settings import read_settings
+
+def read_settings(path):
+    """Of settings.def: (id, kind, from, variable, values, default, meaning) of each setting."""
+    with open(path, encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
+    string = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
+    pattern = rf"SETTING\((\w+),\s*(\w+),\s*(\w+),\s*{string},\s*{string},\s*{string},\s*{string}\)"
+    for name, kind, source, *strings in re.findall(pattern, text):
+        yield (name, kind, source, *(ast.literal_eval(f"({part})") for part in strings))
 
 
 class Option:

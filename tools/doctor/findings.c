@@ -37,7 +37,7 @@ void doctor_tell(struct doctor *doctor, enum verdict verdict, const char *check,
     }
     output_close(&doctor->output);
     doctor->told[verdict]++;
-    progress_add(1, "thing");
+    progress_add("thing");
     if (length >= 0) {
         free(finding);
     }

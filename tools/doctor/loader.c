@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "tools/doctor/doctor.h"
 #include "tools/install/manifests.h"
 #include "tools/run/layer_process.h"
@@ -136,9 +137,7 @@ static bool libraries_is_of_other_width(const char *path)
     unsigned char start[EI_NIDENT];
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const bool whole = fd >= 0 && read(fd, start, sizeof start) == (ssize_t)sizeof start;
-    if (fd >= 0) {
-        close(fd);
-    }
+    io_close(fd);
     const unsigned char ours = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
     return whole && memcmp(start, ELFMAG, SELFMAG) == 0 && start[EI_CLASS] != ours;
 }

@@ -129,7 +129,7 @@ static bool install_make_folders(struct install *install, const char *path)
             *slash = '\0';
         }
         if (mkdir(copy, 0755) == 0) {
-            bytes_put(&install->made, copy, strlen(copy));
+            bytes_put_text(&install->made, copy);
             bytes_put_u8(&install->made, '\n');
         } else if (errno != EEXIST) {
             return install_fail(install, "make", copy);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/install/manifests.h"
+#include "common/base/array.h"
 #include "tools/cli/options.h"
 
 #include <dirent.h>
@@ -144,7 +145,7 @@ bool manifest_change(const struct bytes *text, const char *library_path, bool al
     const char *end = start + text->size;
     const char *rest = parts.library.data + parts.library.size;
     bytes_put(out, start, (size_t)(parts.library.data - start));
-    bytes_put(out, library_path, strlen(library_path));
+    bytes_put_text(out, library_path);
     if (always && parts.enable > rest) {
         bytes_put(out, rest, (size_t)(parts.enable - rest));
         rest = manifest_behind_member(parts.enable_end, end);
@@ -177,12 +178,9 @@ static void manifests_add_file(struct search *search, const char *folder, const 
     const enum status reason = file_read_any(path, MAX_MANIFEST, &text.data, &text.size);
     char *library = reason == STATUS_ok ? manifest_library(&text, path) : NULL;
     const bool ours = library || (reason == STATUS_ok && manifest_is_meant_for_us(name, &text));
-    struct manifest *more = ours ? reallocarray(search->found.manifests, search->found.count + 1,
-                                                sizeof *search->found.manifests)
-                                 : NULL;
-    if (more) {
-        search->found.manifests = more;
-        more[search->found.count++] = (struct manifest){
+    struct manifests *found = &search->found;
+    if (ours && array_reserve(&found->manifests, found->count, sizeof *found->manifests)) {
+        found->manifests[found->count++] = (struct manifest){
             .path = path,
             .library = library,
             .implicit = search->implicit,

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include "common/base/digest.h"
+#include "common/base/io.h"
 #include "common/files/file.h"
-#include "common/quota/usage.h"
+#include "common/quota/quota.h"
 #include "common/recipes/merge.h"
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
@@ -77,9 +78,7 @@ static int export_app(const struct arguments *arguments, const char *root, const
         recipe_merge_free(&merged);
     }
     recipe_sources_close(&sources);
-    if (folder_fd >= 0) {
-        close(folder_fd);
-    }
+    io_close(folder_fd);
     return status;
 }
 

@@ -109,7 +109,7 @@ bool recipe_judge_accepts_pipeline(void *judge, const struct recipe_graph *graph
 /* Shows a table "refused": kind, digest and reason of each refused record and pipeline. */
 void recipe_judge_show(const struct recipe_judge *judge, struct output *output);
 
-/* ---- What `warmpipe verify` checks of recipe files: verify.c ---- */
+/* ---- What `warmpipe verify` checks of recipe files: judge.c ---- */
 
 /* Whether a file has the name of a recipe file: something.wprecipes. */
 bool verify_recipes_has_our_name(const char *name);

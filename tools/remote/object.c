@@ -155,7 +155,7 @@ static enum status object_write(struct remote *remote, const struct object *obje
     object_path(&object->part, path);
     const enum status reason = remote->engine->operations->put(
         remote->engine, path, object->frame.data, object->frame.size);
-    progress_add(1, "object");
+    progress_add("object");
     return reason;
 }
 
@@ -196,7 +196,7 @@ enum status object_get(struct remote *remote, const struct head *head, const str
     }
     object_path(part, path);
     enum status reason = fetch_get(remote->ahead, remote->engine, path, part->bytes, &value);
-    progress_add(1, "object");
+    progress_add("object");
     if (reason == STATUS_ok) {
         reason = object_unpack(value.data, value.size, part, prefix, ret_data);
     }

@@ -8,11 +8,6 @@
 
 #include "common/base/text.h"
 
-static void html_put_raw(struct bytes *out, const char *text)
-{
-    bytes_put(out, text, strlen(text));
-}
-
 /* NULL: the character needs none. */
 static const char *html_entity(char character)
 {
@@ -27,9 +22,9 @@ static void html_put_escaped(struct bytes *out, const char *text)
         const size_t length = utf8_length(text);
         const char *escape = html_entity(*text);
         if (escape) {
-            html_put_raw(out, escape);
+            bytes_put_text(out, escape);
         } else if (utf8_shown_length(text) == 0) {
-            html_put_raw(out, "\xef\xbf\xbd");
+            bytes_put_text(out, "\xef\xbf\xbd");
         } else {
             bytes_put(out, text, length);
         }
@@ -47,7 +42,7 @@ void html_put(struct bytes *out, const char *format, ...)
         html_put_escaped(out, va_arg(arguments, const char *));
         format = hole + 2;
     }
-    html_put_raw(out, format);
+    bytes_put_text(out, format);
     va_end(arguments);
 }
 
@@ -56,7 +51,7 @@ void html_put_json(struct bytes *out, const struct bytes *json)
     for (size_t i = 0; i < json->size; i++) {
         const uint8_t byte = json->data[i];
         if (byte == '<' || byte == '>' || byte == '&') {
-            html_put_raw(out, byte == '<' ? "\\u003c" : byte == '>' ? "\\u003e" : "\\u0026");
+            bytes_put_text(out, byte == '<' ? "\\u003c" : byte == '>' ? "\\u003e" : "\\u0026");
         } else {
             bytes_put_u8(out, byte);
         }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 static bool report_is_same(const struct report_program *program, const struct trace_run *run)
 {
     return strcmp(program->app, run->app) == 0 && strcmp(program->identity, run->identity) == 0;
@@ -81,9 +83,7 @@ static int report_compare_costs(const void *left, const void *right)
 static size_t report_fold(struct report_pipeline *pipelines, size_t count)
 {
     size_t kept = 0;
-    if (count > 0) {
-        qsort(pipelines, count, sizeof *pipelines, digest_order);
-    }
+    array_sort(pipelines, count, sizeof *pipelines, digest_order);
     for (size_t i = 0; i < count; i++) {
         struct report_pipeline *last = kept > 0 ? &pipelines[kept - 1] : NULL;
         if (last && digest_equal(last->digest, pipelines[i].digest)) {
@@ -102,9 +102,7 @@ void report_take_pipelines(struct report_program *program, struct report_pipelin
                            size_t count)
 {
     const size_t different = report_fold(pipelines, count);
-    if (different > 0) {
-        qsort(pipelines, different, sizeof *pipelines, report_compare_costs);
-    }
+    array_sort(pipelines, different, sizeof *pipelines, report_compare_costs);
     program->different_pipelines = different;
     program->pipeline_count = different < REPORT_PIPELINES ? different : REPORT_PIPELINES;
     memcpy(program->pipelines, pipelines, program->pipeline_count * sizeof *pipelines);

@@ -198,7 +198,7 @@ enum trace_verdict trace_events(const void *data, size_t size,
     while (json_read_element(&reader)) {
         const bool fine = events_read_event(&reader, &event);
         any = true;
-        progress_add(1, "event");
+        progress_add("event");
         damaged |= !fine;
         any_ours |= !reader.failed && event.category != TRACE_FOREIGN;
         if (fine && event.category != TRACE_FOREIGN) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 /* Texts are kept until all runs are freed. */
 struct trace_text {
     struct trace_text *next;
@@ -125,20 +127,6 @@ static uint16_t runs_name_of(struct trace_runs *runs, const char *name)
     return (uint16_t)runs->name_count++;
 }
 
-static bool runs_reserve_span(struct trace_run *run)
-{
-    if (run->span_count < run->span_capacity) {
-        return true;
-    }
-    const size_t capacity = run->span_capacity ? run->span_capacity * 2 : 64;
-    struct trace_span *more = reallocarray(run->spans, capacity, sizeof *more);
-    if (more) {
-        run->spans = more;
-        run->span_capacity = capacity;
-    }
-    return more;
-}
-
 static void runs_add_up(struct trace_runs *runs, struct trace_run *run,
                         const struct trace_event *event)
 {
@@ -173,7 +161,7 @@ static void runs_add_up(struct trace_runs *runs, struct trace_run *run,
 static void runs_add_span(struct trace_runs *runs, struct trace_run *run,
                           const struct trace_event *event)
 {
-    if (!runs_reserve_span(run)) {
+    if (!array_reserve(&run->spans, run->span_count, sizeof *run->spans)) {
         runs->failed = true;
         return;
     }
@@ -326,9 +314,7 @@ void trace_runs_finish(struct trace_runs *runs)
             runs->failed |= !runs_measure_elapsed(run);
         }
     }
-    if (runs->count > 0) {
-        qsort(runs->runs, runs->count, sizeof *runs->runs, runs_compare_runs);
-    }
+    array_sort(runs->runs, runs->count, sizeof *runs->runs, runs_compare_runs);
 }
 
 void trace_runs_free(struct trace_runs *runs)

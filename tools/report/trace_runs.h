@@ -144,7 +144,6 @@ struct trace_run {
     size_t lane_count;
     struct trace_span *spans; /* by lane, row and start */
     size_t span_count;
-    size_t span_capacity;
     uint64_t dropped; /* events that the process could not keep */
     uint64_t begin_ns;
     uint64_t end_ns;

@@ -19,7 +19,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/warm/warm_report.h"
-#include "tools/warm/warm_watch.h"
+#include "tools/warm/warm_shared.h"
 
 #define DEFAULT_TIMEOUT_S 300
 #define MAX_TIMEOUT_S     86400
@@ -135,11 +135,9 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
         report->state = WARM_STATE_READY;
         return;
     }
-    struct warm_progress progress;
     warm_shared_reset(warming->shared);
     uint64_t begin = clock_now_ns();
-    warm_progress_begin(&progress, target->app, target->identity.device_name, report->total);
-    warm_watch_run(target, warming->shared, &warming->probe, &progress);
+    warm_watch_run(target, warming->shared, &warming->probe);
     report->time_ns = clock_now_ns() - begin;
     warm_report_take(report, warming->shared, target->offer_only);
     warm_coverage_add(&warming->coverage, report, warming->shared);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/base/array.h"
 #include "tools/warm/warm_shared.h"
 
 #include <dirent.h>
@@ -21,13 +22,10 @@ static bool warm_recipes_no_memory(void)
 
 static bool warm_recipes_add(struct warm_recipes *recipes, struct recipes *file)
 {
-    struct recipes **more =
-        reallocarray(recipes->files, recipes->file_count + 1, sizeof *recipes->files);
-    if (!more) {
+    if (!array_reserve(&recipes->files, recipes->file_count, sizeof *recipes->files)) {
         recipes_close(file);
         return warm_recipes_no_memory();
     }
-    recipes->files = more;
     recipes->files[recipes->file_count++] = file;
     return true;
 }
@@ -151,13 +149,8 @@ static void warm_recipes_decode(const struct warm_recipes *recipes,
 static size_t warm_recipes_unite(struct warm_recipes *recipes, struct warm_environment *list,
                                  size_t count)
 {
-    size_t kept = 0;
     qsort(list, count, sizeof *list, digest_order);
-    for (size_t i = 0; i < count; i++) {
-        if (kept == 0 || !digest_equal(list[kept - 1].digest, list[i].digest)) {
-            list[kept++] = list[i];
-        }
-    }
+    const size_t kept = array_unique(list, count, sizeof *list, digest_order);
     for (size_t i = 0; i < kept; i++) {
         warm_recipes_decode(recipes, &list[i]);
     }
@@ -255,15 +248,11 @@ static int warm_compare_cost(const void *left, const void *right)
 /* Several files may have the same pipeline. */
 static void warm_recipes_sort(struct warm_recipes *recipes)
 {
-    size_t kept = 0;
-    qsort(recipes->items, recipes->item_count, sizeof *recipes->items, warm_compare_items);
-    for (size_t i = 0; i < recipes->item_count; i++) {
-        if (kept == 0 || warm_compare_items(&recipes->items[kept - 1], &recipes->items[i]) != 0) {
-            recipes->items[kept++] = recipes->items[i];
-        }
-    }
-    recipes->item_count = kept;
-    qsort(recipes->items, kept, sizeof *recipes->items, warm_compare_cost);
+    const size_t size = sizeof *recipes->items;
+    array_sort(recipes->items, recipes->item_count, size, warm_compare_items);
+    recipes->item_count =
+        array_unique(recipes->items, recipes->item_count, size, warm_compare_items);
+    array_sort(recipes->items, recipes->item_count, size, warm_compare_cost);
 }
 
 bool warm_recipes_open(const char *root, const char *app, char **paths,
@@ -275,9 +264,7 @@ bool warm_recipes_open(const char *root, const char *app, char **paths,
         warm_recipes_close(&recipes);
         return false;
     }
-    if (recipes.item_count > 0) {
-        warm_recipes_sort(&recipes);
-    }
+    warm_recipes_sort(&recipes);
     *ret_recipes = recipes;
     return true;
 }

@@ -6,13 +6,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/driver/driver_settings.h"
 #include "common/driver/identity.h"
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"

@@ -1,89 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/warm/warm_report.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
-
-#define PROGRESS_BAR_WIDTH   24
-#define PROGRESS_TERMINAL_NS (100 * CLOCK_MS)
-#define PROGRESS_LINE_NS     (10 * CLOCK_S)
-
-/* Progress. */
-
-void warm_progress_begin(struct warm_progress *progress, const char *app, const char *device,
-                         size_t total)
-{
-    uint64_t now = clock_now_ns();
-    *progress = (struct warm_progress){
-        .app = app,
-        .device = device,
-        .total = total,
-        .terminal = isatty(STDERR_FILENO),
-        .begin_ns = now,
-    };
-    progress->next_ns = now + (progress->terminal ? PROGRESS_TERMINAL_NS : PROGRESS_LINE_NS);
-}
-
-/* "812/s, 0:05 left"; "" while nothing is done. */
-static void progress_put_rate(const struct warm_progress *progress, size_t done, char *text,
-                              size_t size)
-{
-    uint64_t elapsed = clock_now_ns() - progress->begin_ns;
-    text[0] = '\0';
-    if (done == 0 || elapsed == 0) {
-        return;
-    }
-    uint64_t rate = done * CLOCK_S / elapsed;
-    uint64_t left = (uint64_t)(progress->total - done) * (elapsed / done) / CLOCK_S;
-    snprintf(text, size, ", %" PRIu64 "/s, %" PRIu64 ":%02" PRIu64 " left", rate, left / 60,
-             left % 60);
-}
-
-static void progress_put_bar(const struct warm_progress *progress, size_t done,
-                             char bar[PROGRESS_BAR_WIDTH + 1])
-{
-    size_t filled =
-        progress->total > 0 ? done * PROGRESS_BAR_WIDTH / progress->total : PROGRESS_BAR_WIDTH;
-    for (size_t i = 0; i < PROGRESS_BAR_WIDTH; i++) {
-        bar[i] = i < filled ? '#' : '.';
-    }
-    bar[PROGRESS_BAR_WIDTH] = '\0';
-}
-
-void warm_progress_show(struct warm_progress *progress, size_t done)
-{
-    char rate[64];
-    uint64_t now = clock_now_ns();
-    if (now < progress->next_ns) {
-        return;
-    }
-    progress_put_rate(progress, done, rate, sizeof rate);
-    if (progress->terminal) {
-        char bar[PROGRESS_BAR_WIDTH + 1];
-        progress_put_bar(progress, done, bar);
-        fprintf(stderr, "\r\033[K[%s] %zu of %zu%s", bar, done, progress->total, rate);
-        fflush(stderr);
-        progress->shown = true;
-    } else {
-        output_message("warm: %s on %s: %zu of %zu%s", progress->app, progress->device, done,
-                       progress->total, rate);
-    }
-    progress->next_ns = now + (progress->terminal ? PROGRESS_TERMINAL_NS : PROGRESS_LINE_NS);
-}
-
-void warm_progress_clear(struct warm_progress *progress)
-{
-    if (progress->shown) {
-        fputs("\r\033[K", stderr);
-        fflush(stderr);
-        progress->shown = false;
-    }
-}
-
-/* The result. */
+#include "tools/warm/warm_shared.h"
 
 static const char *report_outcome_id(int outcome)
 {
@@ -181,4 +104,154 @@ bool warm_report_is_finding(const struct warm_report *report)
     return report->state == WARM_STATE_NOT_SAVED || report->state == WARM_STATE_INTERRUPTED ||
            report->state == WARM_STATE_FAILED || report->counts.of[WARM_CRASHED] > 0 ||
            report->counts.of[WARM_OTHER_KEY] > 0 || report->counts.of[REPLAY_MISSING] > 0;
+}
+
+/* Longest time that a driver may take that is only asked, nanoseconds. */
+#define COVERAGE_TIMEOUT_NS (30 * CLOCK_S)
+
+struct warm_coverage_row {
+    char *app;
+    char *device;
+    char *lack; /* NULL: of the first table */
+    size_t pipelines;
+    size_t covered;
+};
+
+static void coverage_free_row(struct warm_coverage_row *row)
+{
+    free(row->app);
+    free(row->device);
+    free(row->lack);
+}
+
+static void coverage_add_row(struct warm_coverage *coverage, const struct warm_report *report,
+                             const char *lack, size_t pipelines, size_t covered)
+{
+    struct warm_coverage_row row = {
+        .app = strdup(report->app),
+        .device = strdup(report->device),
+        .lack = lack ? strdup(lack) : NULL,
+        .pipelines = pipelines,
+        .covered = covered,
+    };
+    if (row.app && row.device && (row.lack || !lack) &&
+        array_reserve(&coverage->rows, coverage->count, sizeof row)) {
+        coverage->rows[coverage->count++] = row;
+    } else {
+        coverage_free_row(&row);
+    }
+}
+
+void warm_coverage_add(struct warm_coverage *coverage, const struct warm_report *report,
+                       const struct warm_shared *shared)
+{
+    const struct warm_counts *counts = &report->counts;
+    const size_t covered = report->state == WARM_STATE_TO_DO ||
+                                   report->state == WARM_STATE_NOTHING ||
+                                   report->state == WARM_STATE_INEFFECTIVE
+                               ? report->total - warm_report_skipped(report)
+                               : counts->of[REPLAY_COMPILED] + counts->of[REPLAY_HIT];
+    coverage_add_row(coverage, report, NULL, report->total, covered);
+    for (uint32_t i = 0; i < WARM_MAX_LACKS; i++) {
+        if (counts->lacking[i] > 0) {
+            coverage_add_row(coverage, report, shared->lacks.names[i], counts->lacking[i], 0);
+        }
+    }
+}
+
+static void coverage_ask(const struct warm_target *target, struct warm_shared *shared,
+                         struct warm_coverage *coverage)
+{
+    struct warm_report report = {
+        .app = target->app,
+        .device = target->identity.device_name,
+        .total = warm_target_count(target),
+    };
+    struct warm_probe none = {.pid = 0};
+    if (report.total > 0) {
+        warm_shared_reset(shared);
+        warm_watch_run(target, shared, &none);
+        warm_report_take(&report, shared, true);
+        warm_coverage_add(coverage, &report, shared);
+    }
+}
+
+void warm_coverage_ask(struct warm_coverage *coverage, const char *root, const char *app,
+                       const struct vulkan_devices *devices)
+{
+    struct warm_recipes recipes;
+    if (devices->count == 0 || !warm_recipes_open(root, app, NULL, &recipes)) {
+        return;
+    }
+    struct warm_shared *shared = warm_shared_new(recipes.item_count);
+    for (uint32_t i = 0; shared && i < devices->count; i++) {
+        struct warm_target target = {
+            .root = root,
+            .app = app,
+            .recipes = &recipes,
+            .identity = devices->identities[i],
+            .digest = identity_digest(&devices->identities[i]),
+            .device = i,
+            .jobs = 1,
+            .timeout_ns = COVERAGE_TIMEOUT_NS,
+            .offer_only = true,
+        };
+        coverage_ask(&target, shared, coverage);
+    }
+    warm_shared_delete(shared);
+    warm_recipes_close(&recipes);
+}
+
+static void coverage_show_table(const struct warm_coverage *coverage, struct output *output,
+                                const char *key, bool of_lacks)
+{
+    output_open(output, key, OUTPUT_TABLE);
+    for (size_t i = 0; i < coverage->count; i++) {
+        const struct warm_coverage_row *row = &coverage->rows[i];
+        if (!row->lack == of_lacks) {
+            continue;
+        }
+        output_open(output, NULL, OUTPUT_ROW);
+        output_text(output, "name", row->app);
+        output_text(output, "device", row->device);
+        if (of_lacks) {
+            output_text(output, "lacks", row->lack);
+        }
+        output_number(output, "pipelines", row->pipelines);
+        if (!of_lacks) {
+            output_part(output, "covered", row->covered, row->pipelines);
+        }
+        output_close(output);
+    }
+    output_close(output);
+}
+
+static bool coverage_is_whole(const struct warm_coverage *coverage)
+{
+    for (size_t i = 0; i < coverage->count; i++) {
+        if (coverage->rows[i].lack) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void warm_coverage_show(const struct warm_coverage *coverage, struct output *output, bool always)
+{
+    const bool is_whole = coverage_is_whole(coverage);
+    if (output->json || !is_whole || (always && coverage->count > 0)) {
+        coverage_show_table(coverage, output, "coverage", false);
+    }
+    if (output->json || !is_whole) {
+        coverage_show_table(coverage, output, "lacks", true);
+    }
+}
+
+void warm_coverage_free(struct warm_coverage *coverage)
+{
+    for (size_t i = 0; i < coverage->count; i++) {
+        coverage_free_row(&coverage->rows[i]);
+    }
+    free(coverage->rows);
+    *coverage = (struct warm_coverage){0};
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a run shows of one program on one device: progress on standard error while it lasts, a bar
- * on a terminal and else a line now and then; and at the end one row with the result. */
+/* What a run shows of one program on one device at its end: one row with the result. */
 #ifndef WARMPIPE_TOOLS_WARM_WARM_REPORT_H
 #define WARMPIPE_TOOLS_WARM_WARM_REPORT_H
 
@@ -11,26 +10,6 @@
 #include "tools/cli/output.h"
 #include "tools/vulkan/vulkan_loader.h"
 #include "tools/warm/warm_shared.h"
-
-struct warm_progress {
-    const char *app;
-    const char *device;
-    size_t total;
-    bool terminal;
-    bool shown; /* a bar is on the terminal */
-    uint64_t begin_ns;
-    uint64_t next_ns; /* write nothing before */
-};
-
-/* Strings are borrowed. */
-void warm_progress_begin(struct warm_progress *progress, const char *app, const char *device,
-                         size_t total);
-
-/* May be called as often as wanted; `done` of the total items. */
-void warm_progress_show(struct warm_progress *progress, size_t done);
-
-/* Removes the bar, so that something else can be written. */
-void warm_progress_clear(struct warm_progress *progress);
 
 enum warm_state {
     WARM_STATE_WARMED,

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/warm/warm_shared.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/blobs/store.h"
+#include "tools/cli/output.h"
+
+#define PROGRESS_BAR_WIDTH   24
+#define PROGRESS_TERMINAL_NS (100 * CLOCK_MS)
+#define PROGRESS_LINE_NS     (10 * CLOCK_S)
 
 struct driver_identity warm_basic_identity(const struct driver_identity *identity)
 {
@@ -115,4 +123,83 @@ struct warm_counts warm_shared_count(const struct warm_shared *shared)
         }
     }
     return counts;
+}
+
+void warm_progress_begin(struct warm_progress *progress, const struct warm_target *target,
+                         const struct warm_shared *shared)
+{
+    uint64_t now = clock_now_ns();
+    *progress = (struct warm_progress){
+        .target = target,
+        .shared = shared,
+        .total = warm_target_count(target),
+        .terminal = isatty(STDERR_FILENO),
+        .begin_ns = now,
+    };
+    progress->next_ns = now + (progress->terminal ? PROGRESS_TERMINAL_NS : PROGRESS_LINE_NS);
+}
+
+/* "812/s, 0:05 left"; "" while nothing is done. */
+static void progress_put_rate(const struct warm_progress *progress, size_t done, char *text,
+                              size_t size)
+{
+    uint64_t elapsed = clock_now_ns() - progress->begin_ns;
+    text[0] = '\0';
+    if (done == 0 || elapsed == 0) {
+        return;
+    }
+    uint64_t rate = done * CLOCK_S / elapsed;
+    uint64_t left = (uint64_t)(progress->total - done) * (elapsed / done) / CLOCK_S;
+    snprintf(text, size, ", %" PRIu64 "/s, %" PRIu64 ":%02" PRIu64 " left", rate, left / 60,
+             left % 60);
+}
+
+static void progress_put_bar(const struct warm_progress *progress, size_t done,
+                             char bar[PROGRESS_BAR_WIDTH + 1])
+{
+    size_t filled =
+        progress->total > 0 ? done * PROGRESS_BAR_WIDTH / progress->total : PROGRESS_BAR_WIDTH;
+    for (size_t i = 0; i < PROGRESS_BAR_WIDTH; i++) {
+        bar[i] = i < filled ? '#' : '.';
+    }
+    bar[PROGRESS_BAR_WIDTH] = '\0';
+}
+
+static size_t progress_done(const struct warm_progress *progress)
+{
+    const size_t open = warm_shared_count(progress->shared).of[WARM_PENDING];
+    const size_t foreign =
+        progress->shared->item_count - progress->total; /* of programs with another identity */
+    return progress->total - (open > foreign ? open - foreign : 0);
+}
+
+void warm_progress_show(struct warm_progress *progress)
+{
+    char rate[64];
+    uint64_t now = clock_now_ns();
+    if (now < progress->next_ns) {
+        return;
+    }
+    const size_t done = progress_done(progress);
+    progress_put_rate(progress, done, rate, sizeof rate);
+    if (progress->terminal) {
+        char bar[PROGRESS_BAR_WIDTH + 1];
+        progress_put_bar(progress, done, bar);
+        fprintf(stderr, "\r\033[K[%s] %zu of %zu%s", bar, done, progress->total, rate);
+        fflush(stderr);
+        progress->shown = true;
+    } else {
+        output_message("warm: %s on %s: %zu of %zu%s", progress->target->app,
+                       progress->target->identity.device_name, done, progress->total, rate);
+    }
+    progress->next_ns = now + (progress->terminal ? PROGRESS_TERMINAL_NS : PROGRESS_LINE_NS);
+}
+
+void warm_progress_clear(struct warm_progress *progress)
+{
+    if (progress->shown) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+        progress->shown = false;
+    }
 }

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Device extensions that programs enable depend on these. */
 static const char *const vulkan_instance_extensions[] = {
@@ -24,16 +23,6 @@ struct vulkan_offered {
     VkExtensionProperties *list;
     uint32_t count;
 };
-
-static bool vulkan_offers(const struct vulkan_offered *offered, const char *name)
-{
-    for (uint32_t i = 0; i < offered->count; i++) {
-        if (strcmp(offered->list[i].extensionName, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static struct vulkan_offered warm_vulkan_list_extensions(const struct vulkan_loader *loader)
 {
@@ -59,11 +48,11 @@ static VkResult warm_vulkan_create_instance(struct vulkan_loader *loader,
     uint32_t count = 0;
     struct vulkan_offered offered = warm_vulkan_list_extensions(loader);
     for (size_t i = 0; i < VULKAN_INSTANCE_EXTENSION_COUNT; i++) {
-        if (vulkan_offers(&offered, vulkan_instance_extensions[i])) {
+        if (extensions_have(offered.list, offered.count, vulkan_instance_extensions[i])) {
             enabled[count++] = vulkan_instance_extensions[i];
         }
     }
-    if (told->has_properties2 && vulkan_offers(&offered, properties2)) {
+    if (told->has_properties2 && extensions_have(offered.list, offered.count, properties2)) {
         enabled[count++] = properties2;
     }
     free(offered.list);
@@ -158,40 +147,16 @@ PFN_vkVoidFunction warm_vulkan_command(const struct warm_vulkan *vulkan, const c
     return vulkan->get(vulkan->device, name);
 }
 
-/* A command, or the one of the extension that it came from. */
-static PFN_vkVoidFunction warm_vulkan_either(const struct warm_vulkan *vulkan, const char *name,
-                                             const char *extension_name)
-{
-    PFN_vkVoidFunction command = warm_vulkan_command(vulkan, name);
-    return command ? command : warm_vulkan_command(vulkan, extension_name);
-}
-
+/* Each command, or the one of the extension that it came from. */
 static void warm_vulkan_load_commands(struct warm_vulkan *v)
 {
-#define GET(name)        (PFN_##name) warm_vulkan_command(v, #name)
-#define GET_EITHER(name) (PFN_##name) warm_vulkan_either(v, #name, #name "KHR")
-    v->commands = (struct replay_commands){
-        .create_shader_module = GET(vkCreateShaderModule),
-        .destroy_shader_module = GET(vkDestroyShaderModule),
-        .create_descriptor_set_layout = GET(vkCreateDescriptorSetLayout),
-        .destroy_descriptor_set_layout = GET(vkDestroyDescriptorSetLayout),
-        .create_pipeline_layout = GET(vkCreatePipelineLayout),
-        .destroy_pipeline_layout = GET(vkDestroyPipelineLayout),
-        .create_sampler = GET(vkCreateSampler),
-        .destroy_sampler = GET(vkDestroySampler),
-        .create_sampler_ycbcr_conversion = GET_EITHER(vkCreateSamplerYcbcrConversion),
-        .destroy_sampler_ycbcr_conversion = GET_EITHER(vkDestroySamplerYcbcrConversion),
-        .create_render_pass = GET(vkCreateRenderPass),
-        .create_render_pass_2 = GET_EITHER(vkCreateRenderPass2),
-        .destroy_render_pass = GET(vkDestroyRenderPass),
-        .create_compute_pipelines = GET(vkCreateComputePipelines),
-        .create_graphics_pipelines = GET(vkCreateGraphicsPipelines),
-        .create_ray_tracing_pipelines_khr = GET(vkCreateRayTracingPipelinesKHR),
-        .create_ray_tracing_pipelines_nv = GET(vkCreateRayTracingPipelinesNV),
-        .destroy_pipeline = GET(vkDestroyPipeline),
-    };
-#undef GET
-#undef GET_EITHER
+#define LOAD(member, name)                                                                         \
+    v->commands.member = (PFN_vk##name)warm_vulkan_command(v, "vk" #name);                         \
+    if (!v->commands.member) {                                                                     \
+        v->commands.member = (PFN_vk##name)warm_vulkan_command(v, "vk" #name "KHR");               \
+    }
+    REPLAY_COMMANDS(LOAD)
+#undef LOAD
 }
 
 enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t index,

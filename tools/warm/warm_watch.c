@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/warm/warm_watch.h"
+#include "tools/warm/warm_shared.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
-#include "common/driver/driver_settings.h"
+#include "common/driver/identity.h"
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "tools/cli/output.h"
@@ -218,7 +218,7 @@ struct watch {
     struct warm_target target;
     struct warm_shared *shared;
     struct warm_probe *probe;
-    struct warm_progress *progress;
+    struct warm_progress progress;
     pid_t pid;
     int fd;
     uint64_t active_ns; /* when a worker was last seen busy */
@@ -268,16 +268,6 @@ static void watch_check_hang(struct watch *watch)
     }
 }
 
-static void watch_show_progress(struct watch *watch)
-{
-    const struct warm_counts counts = warm_shared_count(watch->shared);
-    const size_t open = counts.of[WARM_PENDING];
-    const size_t total = watch->progress->total;
-    const size_t foreign =
-        watch->shared->item_count - total; /* of programs with another identity */
-    warm_progress_show(watch->progress, total - (open > foreign ? open - foreign : 0));
-}
-
 /* Until the child has ended. */
 static void watch_wait(struct watch *watch)
 {
@@ -288,7 +278,7 @@ static void watch_wait(struct watch *watch)
         if (watch->asked_ns == 0) {
             watch_check_hang(watch);
         }
-        watch_show_progress(watch);
+        warm_progress_show(&watch->progress);
     }
     watch_reap(watch->pid, watch->fd);
 }
@@ -397,14 +387,11 @@ static bool watch_recover(struct watch *watch)
 /* Each crash blocks an item, or leaves fewer threads or pending items: it comes to an end, however
  * many there are. */
 void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
-                    struct warm_probe *probe, struct warm_progress *progress)
+                    struct warm_probe *probe)
 {
-    struct watch watch = {.target = *target,
-                          .shared = shared,
-                          .probe = probe,
-                          .progress = progress,
-                          .pending = SIZE_MAX};
+    struct watch watch = {.target = *target, .shared = shared, .probe = probe, .pending = SIZE_MAX};
     bool ended = false;
+    warm_progress_begin(&watch.progress, target, shared);
     while (!ended) {
         if (watch_replay(&watch, WARM_ALL)) {
             ended = !watch.target.pending_only || shared->end != WARM_END_DONE;
@@ -419,5 +406,5 @@ void warm_watch_run(const struct warm_target *target, struct warm_shared *shared
             ended = true;
         }
     }
-    warm_progress_clear(progress);
+    warm_progress_clear(&watch.progress);
 }

@@ -9,7 +9,6 @@
 
 extern "C" {
 #include "common/base/bytes.h"
-#include "common/base/large.h"
 }
 
 namespace {

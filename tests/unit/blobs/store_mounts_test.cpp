@@ -8,7 +8,7 @@
 
 namespace {
 
-class StoreMounts : public testing::Test {
+class StoreMounts : public StoreTest {
   protected:
     // Runs the body in a process for which `root()` is a file system of this size.
     template <typename Body> void on_a_disk_of(const char *size, Body body)
@@ -18,17 +18,10 @@ class StoreMounts : public testing::Test {
         }
     }
 
-    std::string root() const
-    {
-        return scratch.path("root");
-    }
-
     std::vector<std::string> names(const std::string &suffix) const
     {
         return names_in(root() + "/app", suffix);
     }
-
-    Scratch scratch;
 };
 
 TEST_F(StoreMounts, AFullDiskKeepsTheOldFile)

@@ -12,32 +12,12 @@ extern "C" {
 
 namespace {
 
-class StoreParts : public testing::Test {
+class StoreParts : public StoreTest {
   protected:
-    std::string root() const
-    {
-        return scratch.path("root");
-    }
-
-    std::vector<std::string> parts() const
-    {
-        return names_in(root() + "/app", ".part");
-    }
-
     std::string load() const
     {
         return Store(root()).load();
     }
-
-    // A process that began with nothing and may not merge: its save becomes a part.
-    void leave_part(const std::string &words) const
-    {
-        Store store(root());
-        ASSERT_EQ(store.commit_unmerged(words), STATUS_ok);
-        ASSERT_TRUE(store_has_part(store.get()));
-    }
-
-    Scratch scratch;
 };
 
 TEST_F(StoreParts, AreNotNeededWhereThereIsNoFile)

@@ -12,13 +12,8 @@
 
 namespace {
 
-class StoreProcesses : public testing::Test {
+class StoreProcesses : public StoreTest {
   protected:
-    std::string root() const
-    {
-        return scratch.path("root");
-    }
-
     // Runs the body in this many processes that start together; each gets its number.
     template <typename Body> static void run_at_once(int count, Body body)
     {
@@ -63,8 +58,6 @@ class StoreProcesses : public testing::Test {
         EXPECT_TRUE(names_in(root() + "/app", ".part").empty());
         return words_of(Store(root()).load());
     }
-
-    Scratch scratch;
 };
 
 std::string word(int process, int number)

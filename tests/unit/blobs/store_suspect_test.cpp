@@ -15,23 +15,8 @@ extern "C" {
 
 namespace {
 
-class StoreSuspect : public testing::Test {
+class StoreSuspect : public StoreTest {
   protected:
-    std::string root() const
-    {
-        return scratch.path("root");
-    }
-
-    std::string folder() const
-    {
-        return root() + "/app";
-    }
-
-    std::vector<std::string> parts() const
-    {
-        return names_in(folder(), ".part");
-    }
-
     std::vector<std::string> quarantined() const
     {
         return names_in(folder() + "/quarantine");
@@ -90,15 +75,6 @@ class StoreSuspect : public testing::Test {
             store_merging(store->get());
         }).end();
     }
-
-    void leave_part(const std::string &words) const
-    {
-        Store store(root());
-        ASSERT_EQ(store.commit_unmerged(words), STATUS_ok);
-        ASSERT_TRUE(store_has_part(store.get()));
-    }
-
-    Scratch scratch;
 };
 
 TEST_F(StoreSuspect, IsSkippedForOneStart)

@@ -16,18 +16,8 @@ extern "C" {
 
 namespace {
 
-class StoreTrial : public testing::Test {
+class StoreTrial : public StoreTest {
   protected:
-    std::string root() const
-    {
-        return scratch.path("root");
-    }
-
-    std::vector<std::string> parts() const
-    {
-        return names_in(root() + "/app", ".part");
-    }
-
     std::vector<std::string> marks() const
     {
         char hex[DIGEST_HEX_SIZE];
@@ -80,8 +70,6 @@ class StoreTrial : public testing::Test {
             use(*store);
         });
     }
-
-    Scratch scratch;
 };
 
 TEST_F(StoreTrial, EndsWithTheProcessThatHasUsedIt)

@@ -12,19 +12,6 @@ extern "C" {
 
 namespace {
 
-struct CreateFlags2 {
-    uint32_t stype = 1000470005;
-    const void *next = nullptr;
-    uint64_t flags = 0;
-};
-
-struct BinaryInfo {
-    uint32_t stype = 1000483002;
-    const void *next = nullptr;
-    uint32_t count = 0;
-    const void *binaries = nowhere<void>();
-};
-
 struct Unknown {
     uint32_t stype = 0x7ffffff0;
     const void *next = nullptr;

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "common/driver/driver_settings.h"
+#include "common/driver/identity.h"
 }
 
 namespace {

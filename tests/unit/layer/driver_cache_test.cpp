@@ -9,7 +9,7 @@
 #include <string>
 
 extern "C" {
-#include "common/base/large.h"
+#include "common/base/bytes.h"
 #include "layer/cache/driver_cache.h"
 }
 

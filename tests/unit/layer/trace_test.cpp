@@ -15,13 +15,12 @@
 extern "C" {
 #include "layer/trace/trace.h"
 #include "layer/worker/own_thread.h"
-#include "layer/worker/own_wait.h"
 }
 
 static bool can_start_threads = true;
 
-// In place of the library's.
-extern "C" bool own_thread_start(void *(*function)(void *argument), void *argument, size_t)
+// In place of the library's: the linker wraps it.
+extern "C" bool __wrap_own_thread_start(void *(*function)(void *argument), void *argument, size_t)
 {
     if (can_start_threads) {
         std::thread([=] {

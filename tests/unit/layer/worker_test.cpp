@@ -14,7 +14,6 @@
 
 extern "C" {
 #include "common/base/clock.h"
-#include "common/files/patience.h"
 #include "layer/worker/worker.h"
 }
 

@@ -9,8 +9,7 @@
 extern "C" {
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
-#include "common/quota/evict.h"
-#include "common/quota/usage.h"
+#include "common/quota/quota.h"
 }
 
 namespace {

@@ -3,8 +3,6 @@
 // harm the program, and it takes little of what the program has.
 #include <thread>
 
-#include <sys/resource.h>
-
 #include "recipes_fixture.h"
 
 extern "C" {

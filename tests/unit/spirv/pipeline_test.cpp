@@ -7,7 +7,7 @@
 #include "faults.h"
 
 extern "C" {
-#include "common/spirv/pipeline.h"
+#include "common/spirv/stage.h"
 }
 
 namespace {
