@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The way of a snapshot to disk: judged by the file where it may hold the same, then, in steps:
  * begin, choose, write. */
-#include "common/base/clock.h"
 #include "common/base/bytes.h"
+#include "common/base/clock.h"
 #include "layer/cache/cache_writer.h"
 #include "layer/worker/maintenance.h"
 #include "layer/worker/own_thread.h"
