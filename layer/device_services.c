@@ -17,7 +17,7 @@
 #include "layer/trace/trace.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 
 static atomic_uint device_count; /* of this process, ever */
 
@@ -136,7 +136,7 @@ static void services_encode_environment(const struct instance *instance,
     environment.device_id = identity->device_id;
     environment.api_version = identity->api_version < instance->api_version ? identity->api_version
                                                                             : instance->api_version;
-    environment.has_properties2 = instance->get_properties2 != NULL;
+    environment.has_properties2 = instance->identity.get_properties2 != NULL;
     environment_encode(&environment, create_info, out);
 }
 
@@ -224,8 +224,7 @@ static void services_start_prewarm(struct device_services *services,
     services->prewarm = prewarm_start(&(struct prewarm_setup){
         .device = services->device->handle,
         .physical_device = physical_device,
-        .get_properties = instance->get_properties,
-        .get_properties2 = instance->get_properties2,
+        .identity_commands = &instance->identity,
         .table = &services->device->table,
         .config = &instance->config,
         .app = instance->app,
@@ -302,14 +301,9 @@ struct device_services *device_services_start(struct device *device,
     }
     services->device = device;
     struct instance *instance = device->instance;
-    const struct identity_commands commands = {
-        .get_properties = instance->get_properties,
-        .get_properties2 = instance->get_properties2,
-        .enumerate_extensions = instance->enumerate_extensions,
-    };
     struct driver_identity identity;
     struct device_traits traits;
-    identity_query(&commands, physical_device, &identity);
+    identity_query(&instance->identity, physical_device, &identity);
     traits_read(create_info, &traits);
     bool has_allocator = allocator || instance->has_allocator;
     services_note_callbacks(instance, &traits, has_allocator);

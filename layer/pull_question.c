@@ -10,10 +10,9 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/blobs/asked.h"
-#include "common/driver/identity.h"
 #include "common/driver/policy.h"
 #include "common/files/file.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 
 /* Pauses between two looks for the answer: a remote nearby takes a few milliseconds, and little of
  * what it has taken is waited in vain. */
@@ -50,14 +49,9 @@ static uint64_t pull_question_wait_ms(const struct instance *instance,
 static bool pull_question_identity(const struct instance *instance,
                                    VkPhysicalDevice physical_device, char ret_hex[DIGEST_HEX_SIZE])
 {
-    const struct identity_commands commands = {
-        .get_properties = instance->get_properties,
-        .get_properties2 = instance->get_properties2,
-        .enumerate_extensions = instance->enumerate_extensions,
-    };
     struct driver_identity identity;
     struct policy policy;
-    identity_query(&commands, physical_device, &identity);
+    identity_query(&instance->identity, physical_device, &identity);
     policy_of_settings(&instance->config, &identity, &policy);
     digest_format(identity_digest(&identity), ret_hex);
     return policy.inject && policy.persist && !instance->config.read_only;

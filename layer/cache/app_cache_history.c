@@ -8,7 +8,8 @@
 #include "common/base/log.h"
 #include "common/files/program.h"
 #include "layer/cache/app_caches_state.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
+#include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
 /* What makes a reader that keeps nothing SETTLED. */

@@ -230,7 +230,7 @@ static void cache_collection_merge(struct cache_collection *collection, const ui
     if (collection->cache == VK_NULL_HANDLE) {
         collection->cache = cache;
     } else {
-        driver_cache_merge(collection->driver, collection->cache, 1, &cache);
+        driver_cache_merge(collection->driver, collection->cache, cache);
         driver_cache_destroy(collection->driver, cache);
     }
     collection->bytes += size;

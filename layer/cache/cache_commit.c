@@ -5,7 +5,7 @@
 #include "common/base/clock.h"
 #include "layer/cache/cache_writer.h"
 #include "layer/worker/maintenance.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 #include "layer/worker/worker.h"
 
 /* What a driver leaves of its stack in the entries is less than this part of the bytes; and where

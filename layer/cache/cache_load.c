@@ -6,7 +6,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "layer/worker/driver_gate.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
+#include "layer/worker/sandbox.h"
 
 /* How often the worker looks at calls that may take long, while there are any. */
 #define WATCH_POLL_NS (CRASH_COMPILE_NS / 2)

@@ -6,7 +6,8 @@
 #include "common/base/log.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
+#include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
 /* Longest wait of the first load for a step that is under way. */

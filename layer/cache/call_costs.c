@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/files/program.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 
 #define STACK_BYTES ((size_t)256 << 10)
 

@@ -19,7 +19,7 @@
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/files/program.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 
 /* Longest call of ours that may be begun where somebody may have to wait for it. */
 #define CALL_LONG_NS (250 * CLOCK_MS)

@@ -115,15 +115,11 @@ void driver_cache_destroy(const struct driver_caches *caches, VkPipelineCache ca
 }
 
 bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache destination,
-                        uint32_t count, const VkPipelineCache *sources)
+                        VkPipelineCache source)
 {
-    if (count == 0) {
-        return true;
-    }
     /* All reads have one key, and last long enough to be killed in: only many in a row count. */
     const struct crash_call call = driver_cache_enter(caches, CRASH_KEY_READ, CRASH_INSIDE_OTHER);
-    VkResult result =
-        caches->table->MergePipelineCaches(caches->device, destination, count, sources);
+    VkResult result = caches->table->MergePipelineCaches(caches->device, destination, 1, &source);
     driver_cache_leave(caches, &call);
     return result == VK_SUCCESS;
 }
@@ -182,7 +178,10 @@ bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache
     return false;
 }
 
-VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source)
+/* A new cache with the same contents, or VK_NULL_HANDLE. Other threads may be using the source. A
+ * cache that is still in use must be merged from a copy: some drivers move the entries out of the
+ * source (RADV of Mesa 22.3), although vkMergePipelineCaches may not change it. */
+static VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source)
 {
     uint8_t *data = NULL;
     size_t size = 0;
@@ -203,7 +202,7 @@ static bool driver_cache_take_in(const struct driver_caches *caches, VkPipelineC
     if (*both == VK_NULL_HANDLE) {
         *both = cache;
     } else if (cache != VK_NULL_HANDLE) {
-        done = driver_cache_merge(caches, *both, 1, &cache);
+        done = driver_cache_merge(caches, *both, cache);
         driver_cache_destroy(caches, cache);
     }
     return done;
@@ -396,7 +395,7 @@ struct cache_snapshot *cache_snapshots_get_with(struct cache_snapshots *snapshot
     VkPipelineCache copy = driver_cache_copy(driver, other);
     struct cache_snapshot *snapshot = NULL;
     if (both != VK_NULL_HANDLE && copy != VK_NULL_HANDLE &&
-        driver_cache_merge(driver, both, 1, &copy)) {
+        driver_cache_merge(driver, both, copy)) {
         snapshot = cache_snapshot_take(driver, both, 0, 0);
     }
     driver_cache_destroy(driver, copy);

@@ -50,16 +50,11 @@ VkPipelineCache driver_cache_create(const struct driver_caches *caches, const vo
 /* VK_NULL_HANDLE is a no-op. */
 void driver_cache_destroy(const struct driver_caches *caches, VkPipelineCache cache);
 
-/* A new cache with the same contents, or VK_NULL_HANDLE. Other threads may be using the source. A
- * cache that is still in use must be merged from a copy: some drivers move the entries out of the
- * source (RADV of Mesa 22.3), although vkMergePipelineCaches may not change it. */
-VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source);
-
-/* vkMergePipelineCaches. What the sources hold afterwards depends on the driver. The caller must be
+/* vkMergePipelineCaches. What the source holds afterwards depends on the driver. The caller must be
  * the only user of `destination` (VUID-vkMergePipelineCaches-dstCache-10202: host access to it is
  * externally synchronized). */
 bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache destination,
-                        uint32_t count, const VkPipelineCache *sources);
+                        VkPipelineCache source);
 
 /* The size of the cache's data in bytes. False: the driver does not tell. */
 bool driver_cache_query_size(const struct driver_caches *caches, VkPipelineCache cache,

@@ -97,16 +97,16 @@ static void instance_take_commands(struct instance *instance, VkInstance handle,
         (PFN_vkCreateDebugUtilsMessengerEXT)next(handle, "vkCreateDebugUtilsMessengerEXT");
     instance->next_create_report_callback =
         (PFN_vkCreateDebugReportCallbackEXT)next(handle, "vkCreateDebugReportCallbackEXT");
-    instance->get_properties =
+    instance->identity.get_properties =
         (PFN_vkGetPhysicalDeviceProperties)next(handle, "vkGetPhysicalDeviceProperties");
-    instance->enumerate_extensions = (PFN_vkEnumerateDeviceExtensionProperties)next(
+    instance->identity.enumerate_extensions = (PFN_vkEnumerateDeviceExtensionProperties)next(
         handle, "vkEnumerateDeviceExtensionProperties");
     if (instance->api_version >= VK_API_VERSION_1_1) {
-        instance->get_properties2 =
+        instance->identity.get_properties2 =
             (PFN_vkGetPhysicalDeviceProperties2)next(handle, "vkGetPhysicalDeviceProperties2");
     } else if (instance_enables(create_info,
                                 VK_KHR_GET_PHYSICAL_DEVICE_PROPERTIES_2_EXTENSION_NAME)) {
-        instance->get_properties2 =
+        instance->identity.get_properties2 =
             (PFN_vkGetPhysicalDeviceProperties2)next(handle, "vkGetPhysicalDeviceProperties2KHR");
     }
 }

@@ -10,6 +10,7 @@
 #include <vulkan/vulkan.h>
 
 #include "common/driver/environment.h"
+#include "common/driver/identity.h"
 #include "common/files/names.h"
 #include "common/settings/config.h"
 
@@ -23,9 +24,7 @@ struct instance {
     PFN_vkDestroyInstance next_destroy;
     PFN_vkCreateDebugUtilsMessengerEXT next_create_messenger;
     PFN_vkCreateDebugReportCallbackEXT next_create_report_callback;
-    PFN_vkGetPhysicalDeviceProperties get_properties;
-    PFN_vkGetPhysicalDeviceProperties2 get_properties2; /* NULL: neither 1.1 nor the extension */
-    PFN_vkEnumerateDeviceExtensionProperties enumerate_extensions;
+    struct identity_commands identity; /* get_properties2 NULL: neither 1.1 nor the extension */
     uint32_t api_version; /* that the program asks for (VkApplicationInfo), at least 1.0 */
     struct environment_device application; /* from VkApplicationInfo; owns the names */
     atomic_bool has_callback; /* the driver may call the program back from any creation: there is,

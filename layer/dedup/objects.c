@@ -398,14 +398,3 @@ uint64_t objects_epoch(const struct objects *objects)
 {
     return atomic_load_explicit(&objects->epoch, memory_order_acquire);
 }
-
-size_t objects_count(struct objects *objects)
-{
-    size_t count = 0;
-    for (unsigned i = 0; i < SHARD_COUNT; i++) {
-        pthread_mutex_lock(&objects->by_handle[i].lock);
-        count += objects->by_handle[i].count;
-        pthread_mutex_unlock(&objects->by_handle[i].lock);
-    }
-    return count;
-}

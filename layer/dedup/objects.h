@@ -137,7 +137,4 @@ bool objects_resolve(struct objects *objects, VkObjectType type, uint64_t handle
  * still holds. */
 uint64_t objects_epoch(const struct objects *objects);
 
-/* How many live objects there are. */
-size_t objects_count(struct objects *objects);
-
 #endif

@@ -13,6 +13,8 @@
 #include "layer/recipes/prewarm_run.h"
 #include "layer/recipes/recorder.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
+#include "layer/worker/sandbox.h"
 
 /* How often the first thread looks whether the device cache is loaded. */
 #define LOAD_POLL_NS (2 * CLOCK_MS)
@@ -147,7 +149,8 @@ static bool prewarm_begin(struct prewarm *prewarm)
         !prewarm_has_recipes(setup)) {
         return true;
     }
-    replay_limits_query(setup->get_properties, setup->get_properties2, setup->physical_device,
+    replay_limits_query(setup->identity_commands->get_properties,
+                        setup->identity_commands->get_properties2, setup->physical_device,
                         &prewarm->limits);
     return prewarm_start_thread(prewarm, prewarm_main, prewarm);
 }

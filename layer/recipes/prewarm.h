@@ -33,8 +33,7 @@ struct trace;
 struct prewarm_setup {
     VkDevice device;
     VkPhysicalDevice physical_device;
-    PFN_vkGetPhysicalDeviceProperties get_properties;
-    PFN_vkGetPhysicalDeviceProperties2 get_properties2; /* may be NULL */
+    const struct identity_commands *identity_commands;
     const device_table *table;
     const struct config *config;
     const char *app; /* the program's folder */

@@ -12,6 +12,7 @@
 #include "layer/trace/trace.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 
 /* Drivers compile on this stack, as they do on the program's. */
 #define STACK_BYTES ((size_t)8 << 20)

@@ -26,7 +26,7 @@
 #include "common/replay/replay.h"
 #include "layer/recipes/prewarm.h"
 #include "layer/recipes/prewarm_list.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 #include "layer/worker/worker.h"
 
 /* Watches the compiles of prewarm. One that takes long (PREWARM_LONG_US) is recorded, so that no

@@ -4,7 +4,8 @@
 #include "common/base/clock.h"
 #include "layer/recipes/prewarm_list.h"
 #include "layer/recipes/recorder.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
+#include "layer/worker/sandbox.h"
 
 /* A compile is looked at when it has gone on for so long, and then so often: it may have waited for
  * a core. */

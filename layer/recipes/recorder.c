@@ -12,7 +12,7 @@
 #include "layer/recipes/recipe_draft.h"
 #include "layer/recipes/recorder_queue.h"
 #include "layer/worker/maintenance.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 
 #define SECONDS_A_DAY 86400
 

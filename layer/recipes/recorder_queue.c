@@ -5,7 +5,8 @@
 #include "common/base/log.h"
 #include "common/recipes/segment.h"
 #include "layer/worker/maintenance.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
+#include "layer/worker/sandbox.h"
 
 /* Quiet time before a write, and longest wait under steady creation. Less than half of what a
  * record may take to disk after quiet, for the worker may just be busy. */

@@ -27,7 +27,7 @@
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "layer/recipes/recorder.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 #include "layer/worker/worker.h"
 
 struct recipe_writer;

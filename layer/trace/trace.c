@@ -7,7 +7,8 @@
 
 #include "common/base/log.h"
 #include "layer/chain/host.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
+#include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
 /* How long an event waits at most. */

@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/blobs/crash_page.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 
 static struct {
     pthread_mutex_t lock;

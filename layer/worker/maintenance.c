@@ -16,6 +16,8 @@
 #include "common/recipes/merge.h"
 #include "common/settings/config.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
+#include "layer/worker/sandbox.h"
 
 #define STACK_BYTES ((size_t)256 << 10)
 

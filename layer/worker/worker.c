@@ -7,6 +7,8 @@
 #include "common/base/clock.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
+#include "layer/worker/sandbox.h"
 
 /* Who waits so long for a driver tells the client, and then again so often. */
 #define OVERDUE_NS      PATIENCE_AT_END

@@ -14,7 +14,7 @@
 
 extern "C" {
 #include "layer/trace/trace.h"
-#include "layer/worker/own_thread.h"
+#include "layer/worker/own_wait.h"
 }
 
 static bool can_start_threads = true;

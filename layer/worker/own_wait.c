@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layer/worker/own_wait.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "layer/worker/sandbox.h"
+
+/* What takes no longer by the clock is short, whatever it waited for: /proc is not asked. */
+#define SHORT_NS CLOCK_MS
+
+#define SLICE_NS (25 * CLOCK_MS)
+
+/* More than these are not looked at where one is waited for. */
+#define THREAD_LIMIT 8
+
+static _Atomic(pid_t) own_wait_threads[THREAD_LIMIT]; /* those that run; 0: a free place */
+
+unsigned own_wait_enter(void)
+{
+    const pid_t thread = (pid_t)syscall(SYS_gettid);
+    unsigned place = 0;
+    pid_t none = 0;
+    while (place < THREAD_LIMIT &&
+           !atomic_compare_exchange_strong(&own_wait_threads[place], &none, thread)) {
+        none = 0;
+        place++;
+    }
+    return place;
+}
+
+void own_wait_leave(unsigned place)
+{
+    if (place < THREAD_LIMIT) {
+        atomic_store(&own_wait_threads[place], 0);
+    }
+}
+
+void own_wait_after_fork_in_child(void)
+{
+    for (unsigned i = 0; i < THREAD_LIMIT; i++) {
+        atomic_store(&own_wait_threads[i], 0);
+    }
+}
+
+/* What the kernel says of a thread: Linux, Documentation/scheduler/sched-stats.rst and
+ * filesystems/proc.rst. All zero: not known. */
+struct own_wait_look {
+    pid_t thread;
+    uint64_t ran_ns;
+    uint64_t waited_ns; /* for a core, until it last had one */
+};
+
+/* False: it cannot be read. */
+static bool own_wait_read(pid_t thread, const char *name, char *ret_text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%ld/%s", (long)thread, name);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    const ssize_t length = read(fd, ret_text, size - 1);
+    close(fd);
+    ret_text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+static struct own_wait_look own_wait_look_at(pid_t thread)
+{
+    struct own_wait_look look = {.thread = thread};
+    char text[128];
+    if (thread != 0 && !sandbox_is_closed() &&
+        own_wait_read(thread, "schedstat", text, sizeof text)) {
+        sscanf(text, "%" SCNu64 " %" SCNu64, &look.ran_ns, &look.waited_ns);
+    }
+    return look;
+}
+
+/* It has a core, or waits for one. */
+static bool own_wait_is_runnable(pid_t thread)
+{
+    char text[128];
+    const char *name_end =
+        own_wait_read(thread, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
+    return name_end && strncmp(name_end, ") R", 3) == 0;
+}
+
+struct own_wait_timer own_wait_timer_start(void)
+{
+    const struct own_wait_look look = own_wait_look_at((pid_t)syscall(SYS_gettid));
+    return (struct own_wait_timer){
+        .thread = look.thread,
+        .start_ns = clock_now_ns(),
+        .ran_ns = look.ran_ns,
+        .waited_ns = look.waited_ns,
+    };
+}
+
+struct own_wait_timer own_wait_timer_start_early(void)
+{
+    struct timespec ran;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+    return (struct own_wait_timer){
+        .thread = (pid_t)syscall(SYS_gettid),
+        .start_ns = clock_now_ns(),
+        .ran_ns = (uint64_t)ran.tv_sec * CLOCK_S + (uint64_t)ran.tv_nsec,
+    };
+}
+
+uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer)
+{
+    const uint64_t elapsed_ns = clock_now_ns() - timer->start_ns;
+    if (elapsed_ns < SHORT_NS) {
+        return elapsed_ns;
+    }
+    const struct own_wait_look now = own_wait_look_at(timer->thread);
+    const uint64_t ran_ns = now.ran_ns > timer->ran_ns ? now.ran_ns - timer->ran_ns : 0;
+    const uint64_t waited_ns =
+        now.waited_ns > timer->waited_ns ? now.waited_ns - timer->waited_ns : 0;
+    const uint64_t idle_ns = elapsed_ns > ran_ns ? elapsed_ns - ran_ns : 0;
+    return elapsed_ns - (waited_ns < idle_ns ? waited_ns : idle_ns);
+}
+
+/* Waits: in slices, so that what a thread is seen doing at the end of one is what it did in it. */
+
+struct own_wait {
+    uint64_t start_ns;
+    struct own_wait_look before[THREAD_LIMIT + 1]; /* ours, and the one that waits */
+};
+
+static pid_t own_wait_thread(unsigned place)
+{
+    return place < THREAD_LIMIT ? atomic_load(&own_wait_threads[place])
+                                : (pid_t)syscall(SYS_gettid);
+}
+
+static void own_wait_begin(struct own_wait *ret_wait)
+{
+    ret_wait->start_ns = clock_now_ns();
+    for (unsigned i = 0; i <= THREAD_LIMIT && patience_is_limited(); i++) {
+        ret_wait->before[i] = own_wait_look_at(own_wait_thread(i));
+    }
+}
+
+/* For how much of that time a thread lacked a core. */
+static uint64_t own_wait_starved_ns(const struct own_wait_look *before, bool is_other,
+                                    uint64_t elapsed_ns)
+{
+    const struct own_wait_look now = own_wait_look_at(before->thread);
+    if (now.ran_ns == 0) {
+        return 0; /* there is none, or it is gone */
+    }
+    const uint64_t ran_ns = now.ran_ns - before->ran_ns;
+    if (is_other && own_wait_is_runnable(before->thread)) {
+        return elapsed_ns > ran_ns ? elapsed_ns - ran_ns : 0;
+    }
+    return now.waited_ns - before->waited_ns;
+}
+
+/* Of whom is waited for nothing is known but that it may be one of ours. Returns what is left of
+ * left_ns. */
+static uint64_t own_wait_end(const struct own_wait *wait, uint64_t left_ns)
+{
+    const uint64_t elapsed_ns = clock_now_ns() - wait->start_ns;
+    uint64_t starved_ns = 0;
+    for (unsigned i = 0; i <= THREAD_LIMIT && patience_is_limited() && elapsed_ns >= SHORT_NS;
+         i++) {
+        starved_ns += own_wait_starved_ns(&wait->before[i], i < THREAD_LIMIT, elapsed_ns);
+    }
+    const uint64_t spent_ns = patience_spend(wait->start_ns, starved_ns);
+    return spent_ns < left_ns ? left_ns - spent_ns : 0;
+}
+
+static uint64_t own_wait_slice_end(const struct own_wait *wait, uint64_t left_ns)
+{
+    return wait->start_ns + (left_ns < SLICE_NS ? left_ns : SLICE_NS);
+}
+
+bool timed_lock(pthread_mutex_t *lock, uint64_t wait_ns)
+{
+    uint64_t left_ns = patience_limit(wait_ns);
+    if (left_ns == WAIT_FOREVER) {
+        return pthread_mutex_lock(lock) == 0;
+    }
+    const struct timespec pause = {0, (long)CLOCK_MS};
+    bool taken = pthread_mutex_trylock(lock) == 0;
+    while (!taken && left_ns > 0) {
+        struct own_wait wait;
+        own_wait_begin(&wait);
+        do {
+            nanosleep(&pause, NULL);
+            taken = pthread_mutex_trylock(lock) == 0;
+        } while (!taken && clock_now_ns() < own_wait_slice_end(&wait, left_ns));
+        left_ns = own_wait_end(&wait, left_ns);
+    }
+    return taken;
+}
+
+bool timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t wait_ns)
+{
+    uint64_t left_ns = patience_limit(wait_ns);
+    if (left_ns == WAIT_FOREVER) {
+        return pthread_cond_wait(condition, lock) == 0;
+    }
+    bool in_time = false;
+    while (!in_time && left_ns > 0) {
+        struct own_wait wait;
+        own_wait_begin(&wait);
+        const struct timespec until = clock_timespec(own_wait_slice_end(&wait, left_ns));
+        in_time = pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT;
+        left_ns = own_wait_end(&wait, left_ns);
+    }
+    return in_time;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layer/worker/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Bytes; the status of a process has about 1,400, and some more for each group of its user. */
+#define STATUS_SIZE 8192
+
+static struct {
+    pthread_mutex_t lock;
+    bool prepared;
+    atomic_int fd;        /* of /proc/self/status; -1: it cannot be told */
+    unsigned long before; /* filters; set before fd is */
+} sandbox = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+/* The number behind a heading of the status; false: there is none. */
+static bool sandbox_find_number(const char *status, const char *heading, unsigned long *ret_number)
+{
+    const char *found = strstr(status, heading);
+    if (found) {
+        *ret_number = strtoul(found + strlen(heading), NULL, 10);
+    }
+    return found;
+}
+
+/* Linux counts filters since 5.9; before, it tells only whether there is one. False also where the
+ * program has closed the descriptor and has another file by its number. */
+static bool sandbox_count_filters(int fd, unsigned long *ret_count)
+{
+    char status[STATUS_SIZE];
+    const int error = errno;
+    const ssize_t size = pread(fd, status, sizeof status - 1, 0);
+    errno = error;
+    if (size <= 0) {
+        return false;
+    }
+    status[size] = '\0';
+    return strncmp(status, "Name:\t", 6) == 0 &&
+           (sandbox_find_number(status, "\nSeccomp_filters:", ret_count) ||
+            sandbox_find_number(status, "\nSeccomp:", ret_count));
+}
+
+/* The descriptor tells of the parent. */
+static void sandbox_after_fork_in_child(void)
+{
+    pthread_mutex_init(&sandbox.lock, NULL);
+    atomic_store(&sandbox.fd, -1);
+}
+
+bool sandbox_note_open(void)
+{
+    bool is_first = false;
+    pthread_mutex_lock(&sandbox.lock);
+    if (!sandbox.prepared) {
+        pthread_atfork(NULL, NULL, sandbox_after_fork_in_child);
+        sandbox.prepared = true;
+    }
+    if (atomic_load(&sandbox.fd) < 0) {
+        const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        if (fd >= 0 && sandbox_count_filters(fd, &sandbox.before)) {
+            atomic_store_explicit(&sandbox.fd, fd, memory_order_release);
+            is_first = true;
+        } else if (fd >= 0) {
+            close(fd);
+        }
+    }
+    pthread_mutex_unlock(&sandbox.lock);
+    return is_first || !sandbox_is_closed();
+}
+
+bool sandbox_is_closed(void)
+{
+    unsigned long now = 0;
+    const int fd = atomic_load_explicit(&sandbox.fd, memory_order_acquire);
+    return fd >= 0 && sandbox_count_filters(fd, &now) && now > sandbox.before;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whether the program has shut itself into a sandbox: a seccomp filter that came after its first
+ * device (hazard 86). Such a filter may kill the process for any system call that the layer makes
+ * and the program does not, and nothing can tell before which calls these are. So from then on the
+ * layer makes no thread, opens, writes and removes no file.
+ *
+ * Filters from before the first device are none of this: containers have one from their start, and
+ * whoever makes a device opens files. */
+#ifndef WARMPIPE_LAYER_WORKER_SANDBOX_H
+#define WARMPIPE_LAYER_WORKER_SANDBOX_H
+
+#include <stdbool.h>
+
+/* Notes how many filters the process has; to be called while a device is made. Only the first call
+ * of a process counts. Opens /proc/self/status, and keeps the descriptor. False: there are more
+ * filters now. Thread-safe. */
+bool sandbox_note_open(void);
+
+/* Whether there are more filters now: to be asked before each piece of work that makes other system
+ * calls than the program does. Reads the kept descriptor, some 20 us, and makes no other call: not
+ * prctl(2), for which Chromium's filters end the process. False where it cannot be told: without
+ * /proc, in the child of a fork until it makes a device, and where the filter is not on the first
+ * thread of the process. Thread-safe. */
+bool sandbox_is_closed(void);
+
+#endif
