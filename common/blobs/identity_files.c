@@ -77,18 +77,24 @@ void identity_files_want(const struct identity_files *files, int directory_fd)
     }
 }
 
-enum status identity_files_read_header(const struct identity_files *files, int directory_fd,
-                                       const char *name, struct envelope *ret_envelope)
+enum status blob_read_header(int directory_fd, const char *name,
+                             const struct driver_identity *expected, struct envelope *ret_envelope)
 {
     uint8_t header[ENVELOPE_HEADER_SIZE];
     size_t size;
     uint64_t file_size;
-    struct envelope envelope;
-    enum status reason =
+    const enum status reason =
         file_read_head(directory_fd, name, header, sizeof header, &size, &file_size);
-    if (reason == STATUS_ok) {
-        reason = envelope_validate_header(header, size, file_size, &files->identity, &envelope);
-    }
+    return reason == STATUS_ok
+               ? envelope_validate_header(header, size, file_size, expected, ret_envelope)
+               : reason;
+}
+
+enum status identity_files_read_header(const struct identity_files *files, int directory_fd,
+                                       const char *name, struct envelope *ret_envelope)
+{
+    struct envelope envelope;
+    enum status reason = blob_read_header(directory_fd, name, &files->identity, &envelope);
     if (reason == STATUS_ok && envelope.blob_size > files->max_blob) {
         reason = STATUS_too_large;
     }

@@ -48,7 +48,10 @@ enum status identity_files_lock(const struct identity_files *files, int director
 /* Makes <identity>.wanted, or gives it the time of now. A failure only loses the wish. */
 void identity_files_want(const struct identity_files *files, int directory_fd);
 
-/* Reads the header of the cache file or a part, with every check that needs no blob. */
+/* Reads the header of a cache file or a part, with every check that needs no blob, as
+ * envelope_validate_header; and, for the files of an identity, blobs that are too_large. */
+enum status blob_read_header(int directory_fd, const char *name,
+                             const struct driver_identity *expected, struct envelope *ret_envelope);
 enum status identity_files_read_header(const struct identity_files *files, int directory_fd,
                                        const char *name, struct envelope *ret_envelope);
 

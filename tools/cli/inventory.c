@@ -160,14 +160,8 @@ static bool inventory_has_strike(int folder_fd, const struct inventory_item *ite
 /* Fills the item from the header of a file. */
 static void inventory_read_header(int folder_fd, const char *name, struct inventory_item *item)
 {
-    uint8_t head[ENVELOPE_HEADER_SIZE];
-    size_t size;
-    uint64_t file_size;
     struct envelope envelope;
-    item->reason = file_read_head(folder_fd, name, head, sizeof head, &size, &file_size);
-    if (item->reason == STATUS_ok) {
-        item->reason = envelope_validate_header(head, size, file_size, NULL, &envelope);
-    }
+    item->reason = blob_read_header(folder_fd, name, NULL, &envelope);
     if (item->reason != STATUS_ok) {
         return;
     }

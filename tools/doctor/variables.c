@@ -289,9 +289,6 @@ void doctor_check_variables(struct doctor *doctor)
 /* Longest wait for an answer. */
 #define DOCTOR_REMOTE_NS (5 * CLOCK_S)
 
-/* Any path will do: that there is no such value is an answer, too. */
-#define DOCTOR_REMOTE_PATH "v1/probe"
-
 void doctor_check_remote(struct doctor *doctor)
 {
     const char *url = getenv("WARMPIPE_REMOTE");
@@ -306,14 +303,12 @@ void doctor_check_remote(struct doctor *doctor)
         return;
     }
     struct engine *engine = remote.engine;
-    struct engine_value value = {0};
-    const uint64_t begin = clock_now_ns();
-    engine->deadline_ns = begin + DOCTOR_REMOTE_NS;
-    const enum status reason = engine->operations->get(engine, DOCTOR_REMOTE_PATH, 4096, &value);
-    engine_value_free(&value);
-    if (reason == STATUS_ok || reason == STATUS_no_file) {
+    uint64_t took_ns;
+    engine->deadline_ns = clock_now_ns() + DOCTOR_REMOTE_NS;
+    const enum status reason = remote_reach(&remote, &took_ns);
+    if (reason == STATUS_ok) {
         doctor_tell(doctor, VERDICT_OK, "remote", NULL, "%s answers in %.1f ms", remote.name,
-                    (double)(clock_now_ns() - begin) / (double)CLOCK_MS);
+                    (double)took_ns / (double)CLOCK_MS);
     } else {
         doctor_tell(doctor, VERDICT_PROBLEM, "remote",
                     "programs start without it; see 'warmpipe remote check'", "%s: %s (%s)%s%s",

@@ -259,14 +259,9 @@ static int import_segment(const struct arguments *arguments, const char *root, c
     const uint64_t max_size = config.max_size;
     config_free(&config);
     const struct recipe_merge_input input = {.segment = segment};
-    const struct recipe_merge_limits limits = {
-        .max_size = max_size,
-        .accepts = recipe_judge_accepts,
-        .accepts_pipeline = recipe_judge_accepts_pipeline,
-        .user = judge,
-        .foreign = true,
-    };
+    struct recipe_merge_limits limits = recipe_judge_limits(judge, max_size);
     struct recipe_merged merged;
+    limits.foreign = true;
     const enum status reason = recipe_merge(&input, 1, &limits, &merged);
     if (reason != STATUS_ok) {
         output_message("import: %s", status_text(reason));

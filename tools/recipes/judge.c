@@ -136,7 +136,7 @@ static void note_refusal(struct recipe_judge *judge, const char *kind, struct di
     }
 }
 
-bool recipe_judge_accepts(void *user, const struct recipe_record *record)
+static bool judge_accepts(void *user, const struct recipe_record *record)
 {
     static const struct {
         const char *kind;
@@ -169,7 +169,7 @@ static bool judge_find_record(void *user, bool is_code, struct digest content,
     return true;
 }
 
-bool recipe_judge_accepts_pipeline(void *user, const struct recipe_graph *graph,
+static bool judge_accepts_pipeline(void *user, const struct recipe_graph *graph,
                                    struct digest pipeline)
 {
     struct recipe_judge *judge = user;
@@ -184,6 +184,16 @@ bool recipe_judge_accepts_pipeline(void *user, const struct recipe_graph *graph,
         note_refusal(judge, "pipeline", pipeline, replay_outcome_id(outcome));
     }
     return outcome == REPLAY_COMPILED;
+}
+
+struct recipe_merge_limits recipe_judge_limits(struct recipe_judge *judge, uint64_t max_size)
+{
+    return (struct recipe_merge_limits){
+        .max_size = max_size,
+        .accepts = judge_accepts,
+        .accepts_pipeline = judge_accepts_pipeline,
+        .user = judge,
+    };
 }
 
 void recipe_judge_show(const struct recipe_judge *judge, struct output *output)
@@ -296,7 +306,7 @@ static bool accepts_record(void *user, const struct recipe_record *record)
            record->data > file->segment.data + file->segment.size) {
         file = &recipes->files[++recipes->judged];
     }
-    const bool accepted = recipe_judge_accepts(&recipes->judge, record);
+    const bool accepted = judge_accepts(&recipes->judge, record);
     file->counts.refused += !accepted;
     return accepted;
 }
@@ -360,7 +370,7 @@ static void count_pipelines(struct verify_recipes *recipes, struct recipe_uses *
         struct recipe_node *node = recipe_graph_find(graph, RECIPE_FORM, use->pipeline);
         const bool is_whole = node && recipe_graph_is_pipeline(graph, node);
         const bool is_sound =
-            is_whole && recipe_judge_accepts_pipeline(&recipes->judge, graph, use->pipeline);
+            is_whole && judge_accepts_pipeline(&recipes->judge, graph, use->pipeline);
         counts->pipelines += is_sound;
         counts->refused += is_whole && !is_sound;
         counts->incomplete += !is_whole;

@@ -98,13 +98,9 @@ struct recipe_judge {
 bool recipe_judge_init(struct recipe_judge *judge);
 void recipe_judge_free(struct recipe_judge *judge);
 
-/* For recipe_merge_limits: `judge` is a struct recipe_judge. */
-bool recipe_judge_accepts(void *judge, const struct recipe_record *record);
-
-/* The same for a pipeline that is complete in the graph. The bytes of its records, not the graph,
- * must live until the judge is freed. */
-bool recipe_judge_accepts_pipeline(void *judge, const struct recipe_graph *graph,
-                                   struct digest pipeline);
+/* What a merge takes that the judge, which is borrowed, accepts; no more than max_size bytes. The
+ * bytes of the merged records must live until the judge is freed. */
+struct recipe_merge_limits recipe_judge_limits(struct recipe_judge *judge, uint64_t max_size);
 
 /* Shows a table "refused": kind, digest and reason of each refused record and pipeline. */
 void recipe_judge_show(const struct recipe_judge *judge, struct output *output);

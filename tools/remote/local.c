@@ -79,17 +79,12 @@ bool local_exists(const char *root, const char *app, const char *identity_hex)
 {
     int folder_fd;
     char name[PART_NAME_SIZE];
-    uint8_t head[ENVELOPE_HEADER_SIZE];
-    size_t size;
-    uint64_t file_size;
     struct envelope envelope;
     if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
         return false;
     }
     local_file_name(identity_hex, name);
-    const bool exists =
-        file_read_head(folder_fd, name, head, sizeof head, &size, &file_size) == STATUS_ok &&
-        envelope_validate_header(head, size, file_size, NULL, &envelope) == STATUS_ok;
+    const bool exists = blob_read_header(folder_fd, name, NULL, &envelope) == STATUS_ok;
     close(folder_fd);
     return exists;
 }
@@ -171,19 +166,14 @@ bool local_on_trial(const char *root, const char *app, const char *identity_hex,
 static bool local_is_same(int folder_fd, const char *identity_hex, const char *name,
                           const struct envelope *envelope, const char *payload)
 {
-    uint8_t head[ENVELOPE_HEADER_SIZE];
-    size_t size;
-    uint64_t file_size;
     struct envelope found;
     struct local_blob blob = {0};
     /* The header tells most apart. */
-    const bool is_same =
-        file_read_head(folder_fd, name, head, sizeof head, &size, &file_size) == STATUS_ok &&
-        envelope_validate_header(head, size, file_size, NULL, &found) == STATUS_ok &&
-        found.blob_size == envelope->blob_size &&
-        digest_equal(found.blob_digest, envelope->blob_digest) &&
-        local_read_part(folder_fd, identity_hex, name, &blob) == STATUS_ok &&
-        strcmp(blob.payload, payload) == 0;
+    const bool is_same = blob_read_header(folder_fd, name, NULL, &found) == STATUS_ok &&
+                         found.blob_size == envelope->blob_size &&
+                         digest_equal(found.blob_digest, envelope->blob_digest) &&
+                         local_read_part(folder_fd, identity_hex, name, &blob) == STATUS_ok &&
+                         strcmp(blob.payload, payload) == 0;
     local_blob_free(&blob);
     return is_same;
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/remote/pull.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,6 @@
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
 #include "tools/remote/object.h"
-#include "tools/remote/session.h"
 #include "tools/warm/warm_report.h"
 
 /* Parts that are taken at once: as many as one save merges. */
@@ -251,14 +252,9 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
 static enum status pull_add_recipes(struct session *session, const char *app,
                                     struct session_recipes *recipes)
 {
-    const struct recipe_merge_limits limits = {
-        .max_size = RECIPES_MAX_FILE,
-        .accepts = recipe_judge_accepts,
-        .accepts_pipeline = recipe_judge_accepts_pipeline,
-        .user = &recipes->judge,
-        .foreign = true,
-    };
+    struct recipe_merge_limits limits = recipe_judge_limits(&recipes->judge, RECIPES_MAX_FILE);
     struct recipe_merged merged;
+    limits.foreign = true;
     enum status reason = recipe_merge(recipes->inputs, recipes->count, &limits, &merged);
     if (reason != STATUS_ok) {
         return reason;
@@ -345,7 +341,7 @@ bool pull_recipes(struct session *session, const char *app)
     return reason == STATUS_ok;
 }
 
-void pull_program(struct session *session, const char *app)
+static void pull_program(struct session *session, const char *app)
 {
     struct local_identities identities = {.count = 0};
     for (size_t i = 0; i < session->devices.count; i++) {
@@ -360,5 +356,12 @@ void pull_program(struct session *session, const char *app)
     }
     if (!has_all && !session->remote.gone) {
         pull_recipes(session, app);
+    }
+}
+
+void pull_all(struct session *session)
+{
+    for (size_t i = 0; i < session->app_count && !session->remote.gone; i++) {
+        pull_program(session, session->apps[i]);
     }
 }

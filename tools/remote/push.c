@@ -13,6 +13,8 @@
  *
  * A part is dropped only where the file here is known to hold it: it was pulled to here or pushed
  * from here, no part lies beside the file unmerged, and the file is no smaller. */
+#include "tools/remote/push.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,6 @@
 #include "tools/recipes/recipe_tool.h"
 #include "tools/remote/lease.h"
 #include "tools/remote/object.h"
-#include "tools/remote/session.h"
 
 struct push {
     struct session *session;
@@ -299,11 +300,26 @@ static void push_note(const struct inventory_item *item, void *user)
     }
 }
 
-void push_program(struct session *session, const char *app)
+static void push_program(struct session *session, const char *app)
 {
     struct push_list list = {.session = session};
     inventory_visit(session->root, app, push_note, &list);
     for (size_t i = 0; i < list.count && !session->remote.gone; i++) {
         push_identity(session, app, list.identities[i]);
     }
+}
+
+void push_all(struct session *session, bool with_recipes)
+{
+    const uint64_t min_serial = session->remote.min_serial;
+    const uint64_t max_age_s = session->remote.max_age_s;
+    session->remote.min_serial = session->remote.max_age_s = 0; /* a push renews an old head */
+    for (size_t i = 0; i < session->app_count && !session->remote.gone; i++) {
+        push_program(session, session->apps[i]);
+        if (with_recipes && !session->remote.gone) {
+            push_recipes(session, session->apps[i]);
+        }
+    }
+    session->remote.min_serial = min_serial;
+    session->remote.max_age_s = max_age_s;
 }

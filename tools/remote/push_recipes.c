@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Recipes unite without a driver: those of the remote and those here, in one object. */
+#include "tools/remote/push.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,6 @@
 #include "tools/recipes/recipe_tool.h"
 #include "tools/remote/lease.h"
 #include "tools/remote/object.h"
-#include "tools/remote/session.h"
 
 struct push_recipes {
     int folder_fd;
@@ -26,12 +27,7 @@ static uint64_t push_count(const struct recipe_merged *merged)
 /* The remote's recipes and those here, in one. */
 static enum status push_unite(struct push_recipes *push, struct session_recipes *remote)
 {
-    const struct recipe_merge_limits limits = {
-        .max_size = RECIPES_MAX_FILE,
-        .accepts = recipe_judge_accepts,
-        .accepts_pipeline = recipe_judge_accepts_pipeline,
-        .user = &remote->judge,
-    };
+    const struct recipe_merge_limits limits = recipe_judge_limits(&remote->judge, RECIPES_MAX_FILE);
     const size_t count = remote->count + push->sources.count;
     struct recipe_merged there;
     enum status reason = recipe_merge(remote->inputs, remote->count, &limits, &there);

@@ -140,6 +140,17 @@ void remote_close(struct remote *remote)
     remote->engine = NULL;
 }
 
+enum status remote_reach(struct remote *remote, uint64_t *ret_ns)
+{
+    struct engine_value value = {0};
+    const uint64_t start_ns = clock_now_ns();
+    const enum status reason =
+        remote->engine->operations->get(remote->engine, REMOTE_PROBE, 4096, &value);
+    engine_value_free(&value);
+    *ret_ns = clock_now_ns() - start_ns;
+    return reason == STATUS_no_file ? STATUS_ok : reason;
+}
+
 void remote_complain(struct remote *remote, const char *path, enum status reason)
 {
     /* A conflict has no details of its own: they would be an earlier answer's. */

@@ -59,6 +59,9 @@ struct remote {
 bool remote_open(const struct remote_options *options, struct remote *ret_remote);
 void remote_close(struct remote *remote);
 
+/* Asks for a value, which need not be there. STATUS_ok: it answers, after *ret_ns nanoseconds. */
+enum status remote_reach(struct remote *remote, uint64_t *ret_ns);
+
 /* One line that names the path and why, unless it is already told, and notes the failure. */
 void remote_complain(struct remote *remote, const char *path, enum status reason);
 

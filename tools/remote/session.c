@@ -155,28 +155,6 @@ bool session_apps_here(struct session *session, const char *const *names, int co
     return true;
 }
 
-void session_pull(struct session *session)
-{
-    for (size_t i = 0; i < session->app_count && !session->remote.gone; i++) {
-        pull_program(session, session->apps[i]);
-    }
-}
-
-void session_push(struct session *session, bool with_recipes)
-{
-    const uint64_t min_serial = session->remote.min_serial;
-    const uint64_t max_age_s = session->remote.max_age_s;
-    session->remote.min_serial = session->remote.max_age_s = 0; /* a push renews an old head */
-    for (size_t i = 0; i < session->app_count && !session->remote.gone; i++) {
-        push_program(session, session->apps[i]);
-        if (with_recipes && !session->remote.gone) {
-            push_recipes(session, session->apps[i]);
-        }
-    }
-    session->remote.min_serial = min_serial;
-    session->remote.max_age_s = max_age_s;
-}
-
 bool session_is_read_only(const char *verb)
 {
     struct config config;
@@ -184,8 +162,7 @@ bool session_is_read_only(const char *verb)
     const bool read_only = config.read_only;
     config_free(&config);
     if (read_only) {
-        output_message("%s: %s (%s)", verb, status_text(STATUS_read_only),
-                       status_id(STATUS_read_only));
+        output_reason(verb, NULL, STATUS_read_only);
     }
     return read_only;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What one call of pull, push, sync, run or remote has in hand: the remote, the root of the caches,
- * the devices of this machine and the programs that are meant; and what each verb does with it.
- * Belongs to one thread. */
+ * the devices of this machine and the programs that are meant. Belongs to one thread. */
 #ifndef WARMPIPE_TOOLS_REMOTE_SESSION_H
 #define WARMPIPE_TOOLS_REMOTE_SESSION_H
 
@@ -42,10 +41,6 @@ bool session_add_app(struct session *session, const char *app);
 bool session_apps_there(struct session *session, const char *const *names, int count);
 bool session_apps_here(struct session *session, const char *const *names, int count);
 
-/* All programs, in or out. Failures are shown and noted in the remote. */
-void session_pull(struct session *session);
-void session_push(struct session *session, bool with_recipes);
-
 /* Whether WARMPIPE_READONLY forbids to write here; then after a message. */
 bool session_is_read_only(const char *verb);
 
@@ -55,24 +50,6 @@ void session_tell(struct session *session, const char *app, const struct head *h
 
 /* Fields after a table: what was moved. */
 void session_show_traffic(struct session *session, struct output *output);
-
-/* One program (pull.c, push.c). */
-
-/* Takes the program's blobs for the devices here and for those that programs have looked for in the
- * root and, where one of them then still has none, its recipes. */
-void pull_program(struct session *session, const char *app);
-
-/* The blob of one device alone. Whether the program then has one here. */
-bool pull_blob(struct session *session, const char *app, const char *identity_hex);
-
-/* The program's recipes. Whether it has those of the remote here. */
-bool pull_recipes(struct session *session, const char *app);
-
-/* Sends the program's blobs that the remote lacks, of every driver that the root has. */
-void push_program(struct session *session, const char *app);
-
-/* Unites the program's recipes with those of the remote, and sends them if that adds any. */
-void push_recipes(struct session *session, const char *app);
 
 /* The parts of a recipes' head, each fetched, judged record by record and merged into one. Freed
  * with session_recipes_free. */
@@ -100,9 +77,5 @@ struct session_heads {
 bool session_find_heads(struct session *session, const char *const *apps, int app_count,
                         struct session_heads *ret_heads);
 void session_heads_free(struct session_heads *heads);
-
-/* `warmpipe remote gc` (gc.c): removes objects that no head names and that a run at least
- * `grace_ms` ago has noted as such. Gives the exit status. */
-int gc_run(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/trace_runs.h"
+#include "tools/report/trace_events.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "tools/cli/json_value.h"

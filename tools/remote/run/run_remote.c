@@ -15,6 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/files/file.h"
+#include "tools/remote/push.h"
 #include "tools/remote/run/death.h"
 #include "tools/remote/run/puller.h"
 
@@ -165,7 +166,7 @@ static void run_end_here(const struct run_remote *run, const struct run_end *end
         death_judge(&session, run->app, end->since, run_has_crashed(end->status));
     }
     if (run->remote.secret_key) {
-        session_push(&session, true);
+        push_all(&session, true);
     }
     if (run->remote.secret_key && run->leases) {
         if (engine_time_left(engine, 1) == 0) { /* others must not wait for what has ended */

@@ -3,7 +3,9 @@
 #ifndef WARMPIPE_TOOLS_REMOTE_RUN_RUN_SESSION_H
 #define WARMPIPE_TOOLS_REMOTE_RUN_RUN_SESSION_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "tools/remote/lease.h"
 #include "tools/remote/session.h"
@@ -20,6 +22,10 @@ struct run_remote {
 };
 
 /* Opens the remote for the program. False after a message. */
-bool run_session_open(const struct run_remote *run, struct session *ret_session);
+static inline bool run_session_open(const struct run_remote *run, struct session *ret_session)
+{
+    return session_open(&run->remote, strdup(run->root), ret_session) &&
+           session_add_app(ret_session, run->app);
+}
 
 #endif

@@ -9,7 +9,8 @@
 #include "common/base/clock.h"
 #include "tools/cli/inventory.h"
 #include "tools/remote/lease.h"
-#include "tools/remote/session.h"
+#include "tools/remote/pull.h"
+#include "tools/remote/push.h"
 #include "tools/remote/verbs/transfer.h"
 
 /* Poll interval of the folder, milliseconds. */
@@ -110,7 +111,7 @@ static void sync_pull(struct sync *sync)
     const uint64_t wanted = sync_wanted(sync);
     sync_begin_round(sync);
     if (session_apps_there(&sync->session, arguments->repeated, arguments->repeated_count)) {
-        session_pull(&sync->session);
+        pull_all(&sync->session);
     }
     if (sync->session.remote.keys.can_sign && wanted != sync->wanted) {
         sync_take_leases(sync);
@@ -127,7 +128,7 @@ static void sync_pull(struct sync *sync)
 static void sync_push(struct sync *sync, uint64_t stamp)
 {
     sync_begin_round(sync);
-    session_push(&sync->session, sync->arguments->values[WRITER_RECIPES]);
+    push_all(&sync->session, sync->arguments->values[WRITER_RECIPES]);
     lease_give_back(&sync->session.remote, &sync->leases, sync->session.root);
     sync->failed = sync->session.remote.failed;
     sync->pushed = stamp;

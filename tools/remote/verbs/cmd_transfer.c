@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe pull and push: exchange with other machines what was compiled and recorded. */
 #include "tools/cli/inventory.h"
-#include "tools/remote/session.h"
+#include "tools/remote/pull.h"
+#include "tools/remote/push.h"
 #include "tools/remote/verbs/transfer.h"
 
 enum {
@@ -94,7 +95,7 @@ static int pull_main(const struct arguments *arguments)
     const bool known = session_apps_there(&session, arguments->repeated, arguments->repeated_count);
     if (known) {
         session_find_devices(&session);
-        session_pull(&session);
+        pull_all(&session);
     }
     remote_tell_unmade(&session.remote);
     return transfer_end(&session, known);
@@ -119,7 +120,7 @@ static int push_main(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     transfer_begin(&session, arguments, &output);
-    session_push(&session, arguments->values[WRITER_RECIPES]);
+    push_all(&session, arguments->values[WRITER_RECIPES]);
     return transfer_end(&session, true);
 }
 

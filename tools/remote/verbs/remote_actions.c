@@ -37,15 +37,10 @@ static void remote_show_check(struct session *session, struct output *output, co
 
 static bool remote_check_reach(struct session *session, struct output *output)
 {
-    struct engine *engine = session->remote.engine;
-    struct engine_value value = {0};
     char text[64];
-    const uint64_t start = clock_now_ns();
-    enum status reason = engine->operations->get(engine, "v1/probe", 4096, &value);
-    engine_value_free(&value);
-    reason = reason == STATUS_no_file ? STATUS_ok : reason;
-    snprintf(text, sizeof text, "answers in %.1f ms",
-             (double)(clock_now_ns() - start) / (double)CLOCK_MS);
+    uint64_t took_ns;
+    const enum status reason = remote_reach(&session->remote, &took_ns);
+    snprintf(text, sizeof text, "answers in %.1f ms", (double)took_ns / (double)CLOCK_MS);
     remote_show_check(session, output, "reach", reason, text, NULL);
     return reason == STATUS_ok;
 }

@@ -4,6 +4,7 @@
 #define WARMPIPE_TOOLS_REMOTE_VERBS_REMOTE_ACTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tools/remote/session.h"
 
@@ -13,5 +14,9 @@ int remote_check(struct session *session, struct output *output);
 /* Makes warmpipe.key and warmpipe.pub in the folder, which is made; NULL: none was named. Neither
  * may be there. */
 int remote_keygen(const char *folder, bool json);
+
+/* Removes objects that no head names and that a run at least `grace_ms` ago has noted as such
+ * (gc.c). */
+int gc_run(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output);
 
 #endif

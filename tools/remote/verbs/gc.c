@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Garbage collection in two runs. States of an object, and the function for each arrow:
+/* `warmpipe remote gc`, in two runs. States of an object, and the function for each arrow:
  *
  *     1 named     a head names it
  *     2 unused    no head names it
@@ -12,6 +12,8 @@
  *     4 → 1   a pusher that names a removed object writes it again    object_keep
  *
  * Objects are listed before heads are read, so that a head written meanwhile counts. */
+#include "tools/remote/verbs/remote_actions.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +22,6 @@
 
 #include "common/files/names.h"
 #include "tools/cli/verb.h"
-#include "tools/remote/session.h"
 
 #define GC_NOTES "v1/gc"
 
