@@ -131,7 +131,8 @@ static void crash_init_boot_id(void)
     crash_read_boot_id(crash_boot);
 }
 
-void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
+/* Which start of the machine this is. */
+static void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, crash_init_boot_id);

@@ -164,9 +164,6 @@ struct crash_watch {
  * watcher may sleep. */
 bool crash_guard_watch(struct crash_guard *guard, struct crash_watch *watch, uint64_t now_ns);
 
-/* Which start of the machine this is. */
-void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE]);
-
 /* What a page of a dead process says. */
 struct crash_finding {
     bool died;     /* with the blob, inside a short call, since the machine was started */

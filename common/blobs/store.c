@@ -60,7 +60,8 @@ static void store_drop_markers(const struct store *store, struct loading_markers
     markers->failed_once = false;
 }
 
-void store_prove(struct store *store)
+/* The process has used what was loaded, and ends in order, or the device does. */
+static void store_prove(struct store *store)
 {
     int directory_fd;
     if (store->trying == 0 || store_open_folder(store, false, &directory_fd) != STATUS_ok) {

@@ -56,9 +56,6 @@ enum status store_read_blob(const struct store *store, struct marker_folder *fol
                             struct found_blob *ret_found);
 struct store_blob store_blob_of(const struct found_blob *found);
 
-/* The process has used what was loaded, and ends in order, or the device does. */
-void store_prove(struct store *store);
-
 /* Frees the blobs of store_begin. */
 void store_free_foreign(struct store *store);
 

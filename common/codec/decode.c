@@ -305,7 +305,7 @@ static bool decode_members(struct decoder *decoder, const struct codec_struct *t
             return false;
         }
     }
-    if (decoder->in.overrun || !codec_flags_known(type, structure)) {
+    if (decoder->in.overrun || !rules_struct_flags_known(type, structure)) {
         return false;
     }
     return type != &codec_structs[CODEC_VkSpecializationInfo] ||

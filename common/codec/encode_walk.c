@@ -419,7 +419,7 @@ static bool encode_members(struct encoder *encoder, const struct codec_struct *t
                            const void *structure)
 {
     const struct codec_member *member = &codec_members[type->first_member];
-    if (type->check_count > 0 && !codec_flags_known(type, structure)) {
+    if (type->check_count > 0 && !rules_struct_flags_known(type, structure)) {
         return encode_unknown_flag(encoder, type);
     }
     for (int i = 0; i < type->member_count; i++, member++) {

@@ -15,7 +15,7 @@ bool rules_flags_known(uint64_t flags)
     return (flags & ~REVIEWED_FLAGS) == 0;
 }
 
-bool codec_flags_known(const struct codec_struct *type, const void *structure)
+bool rules_struct_flags_known(const struct codec_struct *type, const void *structure)
 {
     const struct codec_check *check = &codec_checks[type->first_check];
     for (int i = 0; i < type->check_count; i++, check++) {
@@ -87,8 +87,8 @@ enum canonical_cause rules_check_chain(const struct codec_struct *type, const vo
         enum canonical_cause problem = CANONICAL_CAUSE_NONE;
         if (child < 0 || (seen >> child & 1)) {
             problem = CANONICAL_CAUSE_STRUCT;
-        } else if (!codec_flags_known(&codec_structs[codec_children[type->first_child + child]],
-                                      s)) {
+        } else if (!rules_struct_flags_known(
+                       &codec_structs[codec_children[type->first_child + child]], s)) {
             problem = CANONICAL_CAUSE_FLAG;
             *ret_flags_known = false;
         }

@@ -42,6 +42,9 @@ struct rules_flags_2 {
 /* Whether every bit of a pipeline's flags is one whose meaning somebody has reviewed. */
 bool rules_flags_known(uint64_t flags);
 
+/* Whether the struct's own flag members hold known bits only. */
+bool rules_struct_flags_known(const struct codec_struct *type, const void *structure);
+
 /* Whether each struct of a chain is one that `type` may hold, and is there once, with flags that
  * are known: CANONICAL_CAUSE_NONE, or the first thing that is not. Looks at all of the chain, what
  * follows an unknown struct included, for a flag that is unknown there. */

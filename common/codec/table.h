@@ -166,9 +166,6 @@ static inline const struct codec_arm *codec_find_arm(const struct codec_member *
     return NULL;
 }
 
-/* Whether the structure's own flag members hold known bits only (rules.c). */
-bool codec_flags_known(const struct codec_struct *type, const void *structure);
-
 /* Stands after the last struct of a chain, where a sType would. */
 #define FORM_CHAIN_END 0x7fffffffu
 

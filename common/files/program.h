@@ -133,14 +133,6 @@ struct program_facts {
     char driver_settings[PROGRAM_SETTINGS_SIZE]; /* of the latest run; "": not known */
 };
 
-/* The counters by name. */
-struct program_counter {
-    const char *name;
-    size_t offset; /* of a uint64_t in struct program_counters */
-};
-extern const struct program_counter program_counter_table[];
-extern const size_t program_counter_count;
-
 /* Adds `more` to `sum`. */
 void program_counters_add(struct program_counters *sum, const struct program_counters *more);
 

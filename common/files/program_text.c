@@ -209,12 +209,19 @@ static void put_answers(const struct program_app_caches *app_caches, struct byte
     }
 }
 
-const struct program_counter program_counter_table[] = {
+/* A number by its name. */
+struct program_counter {
+    const char *name;
+    size_t offset; /* of a uint64_t in its struct */
+};
+
+static const struct program_counter program_counter_table[] = {
 #define PROGRAM_COUNTER(name) {#name, offsetof(struct program_counters, name)},
 #include "common/files/program_counters.def"
 #undef PROGRAM_COUNTER
 };
-const size_t program_counter_count = sizeof program_counter_table / sizeof *program_counter_table;
+static const size_t program_counter_count =
+    sizeof program_counter_table / sizeof *program_counter_table;
 
 static uint64_t number_value(const void *numbers, const struct program_counter *field)
 {

@@ -397,3 +397,20 @@ uint64_t recipe_segment_damaged(const struct recipe_segment *segment)
     }
     return count;
 }
+
+bool recipe_segment_failed(const struct recipe_segment *segment)
+{
+    return segment->file && atomic_load(&segment->file->failed);
+}
+
+bool recipe_segment_has_fd(const struct recipe_segment *segment)
+{
+    return segment->file && segment->file->kept.fd >= 0;
+}
+
+void recipe_segment_close_fd(struct recipe_segment *segment)
+{
+    if (segment->file) {
+        file_kept_close(&segment->file->kept);
+    }
+}

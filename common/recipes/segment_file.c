@@ -7,7 +7,6 @@
 
 #include "common/base/io.h"
 #include "common/files/file.h"
-#include "common/recipes/segment.h"
 
 struct segment_file *segment_file_new(int fd, uint64_t size, int folder_fd, const char *name)
 {
@@ -82,21 +81,4 @@ bool segment_file_read_rest(struct segment_file *file, uint64_t offset, struct b
     }
     ret_rest->size = size;
     return true;
-}
-
-bool recipe_segment_failed(const struct recipe_segment *segment)
-{
-    return segment->file && atomic_load(&segment->file->failed);
-}
-
-bool recipe_segment_has_fd(const struct recipe_segment *segment)
-{
-    return segment->file && segment->file->kept.fd >= 0;
-}
-
-void recipe_segment_close_fd(struct recipe_segment *segment)
-{
-    if (segment->file) {
-        file_kept_close(&segment->file->kept);
-    }
 }

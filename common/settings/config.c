@@ -146,6 +146,14 @@ static void warn_of_other_values(const struct settings_file *file, config_given_
     }
 }
 
+/* The value of a variable; NULL: it is not set, or empty, which is the same as in the XDG
+ * specification. */
+static const char *config_variable(config_lookup_fn lookup, const char *name)
+{
+    const char *value = lookup(name);
+    return value && *value ? value : NULL;
+}
+
 static void read_setting(enum setting_id id, config_lookup_fn lookup,
                          const struct other_values *others, struct config *config)
 {
@@ -225,12 +233,6 @@ void config_read_given(config_lookup_fn lookup, config_given_fn each, const void
 void config_read(config_lookup_fn lookup, struct config *ret_config)
 {
     config_read_given(lookup, NULL, NULL, ret_config);
-}
-
-const char *config_variable(config_lookup_fn lookup, const char *name)
-{
-    const char *value = lookup(name);
-    return value && *value ? value : NULL;
 }
 
 const char *config_environment(const char *name)

@@ -47,10 +47,6 @@ struct config {
 /* Looks up one variable: its value, or NULL. */
 typedef const char *(*config_lookup_fn)(const char *name);
 
-/* The value of a variable; NULL: it is not set, or empty, which is the same as in the XDG
- * specification. */
-const char *config_variable(config_lookup_fn lookup, const char *name);
-
 /* The process's environment; nothing under elevated privileges (secure_getenv). */
 const char *config_environment(const char *name);
 

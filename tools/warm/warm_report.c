@@ -28,7 +28,8 @@ static const char *report_state_id(enum warm_state state)
     return ids[state];
 }
 
-size_t warm_report_skipped(const struct warm_report *report)
+/* Those that were not replayed, whatever the reason. */
+static size_t report_skipped(const struct warm_report *report)
 {
     size_t count = 0;
     for (int i = REPLAY_HIT + 1; i < WARM_PENDING; i++) {
@@ -47,7 +48,7 @@ static enum warm_state report_state_of(const struct warm_report *report,
         return WARM_STATE_INTERRUPTED;
     }
     if (offer_only) {
-        return warm_report_skipped(report) < report->total ? WARM_STATE_TO_DO : WARM_STATE_NOTHING;
+        return report_skipped(report) < report->total ? WARM_STATE_TO_DO : WARM_STATE_NOTHING;
     }
     if (report->counts.of[REPLAY_COMPILED] + report->counts.of[REPLAY_HIT] == 0) {
         return WARM_STATE_NOTHING;
@@ -90,7 +91,7 @@ void warm_report_show(const struct warm_report *report, struct output *output, b
     output_number(output, "recipes", report->total);
     output_number(output, "compiled", report->counts.of[REPLAY_COMPILED]);
     output_number(output, "hit", report->counts.of[REPLAY_HIT]);
-    output_number(output, "skipped", warm_report_skipped(report));
+    output_number(output, "skipped", report_skipped(report));
     for (int i = REPLAY_HIT + 1; detailed && i < WARM_PENDING; i++) {
         output_number(output, report_outcome_id(i), report->counts.of[i]);
     }
@@ -149,7 +150,7 @@ void warm_coverage_add(struct warm_coverage *coverage, const struct warm_report 
     const size_t covered = report->state == WARM_STATE_TO_DO ||
                                    report->state == WARM_STATE_NOTHING ||
                                    report->state == WARM_STATE_INEFFECTIVE
-                               ? report->total - warm_report_skipped(report)
+                               ? report->total - report_skipped(report)
                                : counts->of[REPLAY_COMPILED] + counts->of[REPLAY_HIT];
     coverage_add_row(coverage, report, NULL, report->total, covered);
     for (uint32_t i = 0; i < WARM_MAX_LACKS; i++) {

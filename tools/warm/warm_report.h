@@ -40,9 +40,6 @@ void warm_report_take(struct warm_report *report, const struct warm_shared *shar
 /* `detailed`: skipped recipes by their reasons. */
 void warm_report_show(const struct warm_report *report, struct output *output, bool detailed);
 
-/* The recipes that were not replayed, whatever the reason. */
-size_t warm_report_skipped(const struct warm_report *report);
-
 /* Whether something went wrong. */
 bool warm_report_is_finding(const struct warm_report *report);
 
