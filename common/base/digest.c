@@ -34,14 +34,14 @@ static void digest_format_half(uint64_t half, char *ret_hex)
     }
 }
 
-void digest_format(struct digest digest, char ret_hex[DIGEST_HEX_SIZE])
+__attribute__((cold)) void digest_format(struct digest digest, char ret_hex[DIGEST_HEX_SIZE])
 {
     digest_format_half(digest.high, ret_hex);
     digest_format_half(digest.low, ret_hex + 16);
     ret_hex[32] = '\0';
 }
 
-bool digest_parse(const char *hex, struct digest *ret_digest)
+__attribute__((cold)) bool digest_parse(const char *hex, struct digest *ret_digest)
 {
     uint64_t halves[2] = {0, 0};
     for (int i = 0; i < 32; i++) {
@@ -109,7 +109,7 @@ bool digest_set_has(const struct digest_set *set, uint64_t value)
     return set->slots && *digest_set_place(set, digest_set_storable(value)) != 0;
 }
 
-static bool digest_set_grow(struct digest_set *set)
+static __attribute__((cold)) bool digest_set_grow(struct digest_set *set)
 {
     if (!set->slots) {
         for (size_t i = 0; i < DIGEST_SET_FIRST; i++) {

@@ -2,25 +2,38 @@
 #include "common/base/status.h"
 
 #include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* The id stands in the table itself: a pointer would be relocated at each start of a program. */
+/* Words by their places, not by pointers: those would be relocated at each start of a program. */
+static const struct status_words {
+#define REASON(id, text) char id##_id[sizeof #id], id##_text[sizeof text];
+#include "common/base/reasons.def"
+#undef REASON
+} words = {
+#define REASON(id, text) #id, text,
+#include "common/base/reasons.def"
+#undef REASON
+};
+
 static const struct {
-    char id[24];
-    const char *text;
-} reasons[] = {
-#define REASON(id, text) {#id, text},
+    uint16_t id;
+    uint16_t text;
+} places[] = {
+#define REASON(id, text)                                                                           \
+    {offsetof(struct status_words, id##_id), offsetof(struct status_words, id##_text)},
 #include "common/base/reasons.def"
 #undef REASON
 };
 
 const char *status_id(enum status reason)
 {
-    return reason == STATUS_ok ? "" : reasons[reason].id;
+    return reason == STATUS_ok ? "" : (const char *)&words + places[reason].id;
 }
 
 const char *status_text(enum status reason)
 {
-    return reasons[reason].text;
+    return (const char *)&words + places[reason].text;
 }
 
 enum status status_from_errno(int error)

@@ -170,8 +170,9 @@ static struct crash_page *crash_map(int fd, const struct crash_page *content,
     return page == MAP_FAILED ? NULL : page;
 }
 
-bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *record,
-                      const struct crash_keys *known)
+__attribute__((cold)) bool crash_guard_open(struct crash_guard *guard, int fd,
+                                            const struct bytes *record,
+                                            const struct crash_keys *known)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct crash_page content = {.ended = 0};
@@ -201,7 +202,7 @@ bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *rec
     return true;
 }
 
-void crash_guard_close(struct crash_guard *guard)
+__attribute__((cold)) void crash_guard_close(struct crash_guard *guard)
 {
     struct crash_page *page = atomic_exchange(&guard->page, NULL);
     if (page) {
@@ -311,7 +312,8 @@ void crash_guard_end_all(void)
     }
 }
 
-bool crash_guard_watch(struct crash_guard *guard, struct crash_watch *watch, uint64_t now_ns)
+__attribute__((cold)) bool crash_guard_watch(struct crash_guard *guard, struct crash_watch *watch,
+                                             uint64_t now_ns)
 {
     struct crash_page *page = atomic_load(&guard->page);
     bool is_used = false;
@@ -346,7 +348,7 @@ bool crash_keys_share(const struct crash_keys *one, const struct crash_keys *oth
     return false;
 }
 
-void crash_page_read(const void *data, struct crash_finding *ret_finding)
+__attribute__((cold)) void crash_page_read(const void *data, struct crash_finding *ret_finding)
 {
     struct crash_page page;
     uint8_t boot[CRASH_BOOT_SIZE];

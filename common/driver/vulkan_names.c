@@ -6,8 +6,9 @@
 
 #include "common/base/text.h"
 
-/* By VkDriverId, as numbers: older headers lack the later names. */
-static const char *const driver_ids[] = {
+/* By VkDriverId, as numbers: older headers lack the later names. No pointers, which would be
+ * relocated at each start of a program. */
+static const char driver_ids[][32] = {
     [1] = "AMD_PROPRIETARY",
     [2] = "AMD_OPEN_SOURCE",
     [3] = "MESA_RADV",
@@ -43,7 +44,7 @@ static const char *const driver_ids[] = {
 
 const char *vulkan_driver_id(uint32_t driver_id)
 {
-    return driver_id < DRIVER_ID_COUNT && driver_ids[driver_id] ? driver_ids[driver_id] : "unknown";
+    return driver_id > 0 && driver_id < DRIVER_ID_COUNT ? driver_ids[driver_id] : "unknown";
 }
 
 bool vulkan_parse_driver_id(const char *name, uint32_t *ret_driver_id)

@@ -2,6 +2,7 @@
 #include "layer/chain/device.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,49 +42,56 @@ static VkLayerDeviceCreateInfo *device_find_link(const VkDeviceCreateInfo *creat
     return (VkLayerDeviceCreateInfo *)(uintptr_t)info;
 }
 
-/* The commands of the next layer that warmpipe calls. `older`: the name that a promoted command had
- * before, for devices that have no other. */
+/* The commands of the next layer that warmpipe calls. */
+enum next_kind {
+    NEXT_PLAIN,
+    NEXT_PROMOTED,   /* devices that have no other may have it by the name that it had as KHR */
+    NEXT_OF_INSTANCE /* of an extension of the instance */
+};
+
+#define NEXT_NAME_SIZE 40
+
 /* clang-format off */
-#define NEXT(member, older) {"vk" #member, older, false, offsetof(device_table, member)}
-#define NEXT_OF_INSTANCE_EXTENSION(member)                                                         \
-    {"vk" #member, NULL, true, offsetof(device_table, member)}
+#define NEXT(member)             {"vk" #member, NEXT_PLAIN, offsetof(device_table, member)}
+#define NEXT_PROMOTED(member)    {"vk" #member, NEXT_PROMOTED, offsetof(device_table, member)}
+#define NEXT_OF_INSTANCE(member) {"vk" #member, NEXT_OF_INSTANCE, offsetof(device_table, member)}
 /* clang-format on */
 
+/* Names in the table itself: pointers would be relocated at each start of a program. */
 static const struct {
-    const char *name;
-    const char *older;
-    bool of_instance_extension;
-    size_t offset;
+    char name[NEXT_NAME_SIZE];
+    uint8_t kind; /* enum next_kind */
+    uint16_t offset;
 } next_commands[] = {
-    NEXT(DestroyDevice, NULL),
-    NEXT(CreatePipelineCache, NULL),
-    NEXT(DestroyPipelineCache, NULL),
-    NEXT(GetPipelineCacheData, NULL),
-    NEXT(MergePipelineCaches, NULL),
-    NEXT(CreateComputePipelines, NULL),
-    NEXT(CreateGraphicsPipelines, NULL),
-    NEXT(CreateRayTracingPipelinesKHR, NULL),
-    NEXT(CreateRayTracingPipelinesNV, NULL),
-    NEXT(DestroyPipeline, NULL),
-    NEXT(CreateShaderModule, NULL),
-    NEXT(DestroyShaderModule, NULL),
-    NEXT(CreateDescriptorSetLayout, NULL),
-    NEXT(DestroyDescriptorSetLayout, NULL),
-    NEXT(CreatePipelineLayout, NULL),
-    NEXT(DestroyPipelineLayout, NULL),
-    NEXT(CreateDescriptorUpdateTemplate, "vkCreateDescriptorUpdateTemplateKHR"),
-    NEXT(DestroyDescriptorUpdateTemplate, "vkDestroyDescriptorUpdateTemplateKHR"),
-    NEXT(CreateSampler, NULL),
-    NEXT(DestroySampler, NULL),
-    NEXT(CreateSamplerYcbcrConversion, "vkCreateSamplerYcbcrConversionKHR"),
-    NEXT(DestroySamplerYcbcrConversion, "vkDestroySamplerYcbcrConversionKHR"),
-    NEXT(CreateRenderPass, NULL),
-    NEXT(CreateRenderPass2, "vkCreateRenderPass2KHR"),
-    NEXT(DestroyRenderPass, NULL),
-    NEXT_OF_INSTANCE_EXTENSION(SetDebugUtilsObjectNameEXT),
-    NEXT_OF_INSTANCE_EXTENSION(SetDebugUtilsObjectTagEXT),
-    NEXT(DebugMarkerSetObjectNameEXT, NULL),
-    NEXT(DebugMarkerSetObjectTagEXT, NULL),
+    NEXT(DestroyDevice),
+    NEXT(CreatePipelineCache),
+    NEXT(DestroyPipelineCache),
+    NEXT(GetPipelineCacheData),
+    NEXT(MergePipelineCaches),
+    NEXT(CreateComputePipelines),
+    NEXT(CreateGraphicsPipelines),
+    NEXT(CreateRayTracingPipelinesKHR),
+    NEXT(CreateRayTracingPipelinesNV),
+    NEXT(DestroyPipeline),
+    NEXT(CreateShaderModule),
+    NEXT(DestroyShaderModule),
+    NEXT(CreateDescriptorSetLayout),
+    NEXT(DestroyDescriptorSetLayout),
+    NEXT(CreatePipelineLayout),
+    NEXT(DestroyPipelineLayout),
+    NEXT_PROMOTED(CreateDescriptorUpdateTemplate),
+    NEXT_PROMOTED(DestroyDescriptorUpdateTemplate),
+    NEXT(CreateSampler),
+    NEXT(DestroySampler),
+    NEXT_PROMOTED(CreateSamplerYcbcrConversion),
+    NEXT_PROMOTED(DestroySamplerYcbcrConversion),
+    NEXT(CreateRenderPass),
+    NEXT_PROMOTED(CreateRenderPass2),
+    NEXT(DestroyRenderPass),
+    NEXT_OF_INSTANCE(SetDebugUtilsObjectNameEXT),
+    NEXT_OF_INSTANCE(SetDebugUtilsObjectTagEXT),
+    NEXT(DebugMarkerSetObjectNameEXT),
+    NEXT(DebugMarkerSetObjectTagEXT),
 };
 
 static void device_take_commands(struct device *device, PFN_vkGetDeviceProcAddr next)
@@ -91,15 +99,18 @@ static void device_take_commands(struct device *device, PFN_vkGetDeviceProcAddr 
     device->table.GetDeviceProcAddr = next;
     device->lower_next = current.lower_next;
     for (size_t i = 0; i < sizeof next_commands / sizeof next_commands[0]; i++) {
+        const enum next_kind kind = (enum next_kind)next_commands[i].kind;
         PFN_vkVoidFunction function = next(device->handle, next_commands[i].name);
-        if (!function && next_commands[i].older) {
-            function = next(device->handle, next_commands[i].older);
+        if (!function && kind == NEXT_PROMOTED) {
+            char older[NEXT_NAME_SIZE + 3];
+            snprintf(older, sizeof older, "%.*sKHR", NEXT_NAME_SIZE - 1, next_commands[i].name);
+            function = next(device->handle, older);
         }
         /* Loaders put what vkGetInstanceProcAddr gives for these into the device's own table,
          * whether or not the extension is enabled: programs call us, and we must call the next
          * layer in the same way. (For other commands some loaders give an entry that begins at the
          * top of the chain again.) */
-        if (!function && next_commands[i].of_instance_extension) {
+        if (!function && kind == NEXT_OF_INSTANCE) {
             function = instance_next(device->instance, next_commands[i].name);
         }
         memcpy((char *)&device->table + next_commands[i].offset, &function, sizeof function);

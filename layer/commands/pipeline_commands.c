@@ -59,10 +59,10 @@ static double trace_weigh(const struct pipeline_element *elements, uint32_t i,
 
 /* Puts a span for each pipeline into the trace. elements NULL: the call went down as it came. The
  * driver's time is divided as the driver says itself, else evenly. */
-static void trace_call(struct trace *trace, const struct pipeline_call *call,
-                       const struct pipeline_element *elements,
-                       const struct pipeline_driver_call *driver, uint64_t start_ns,
-                       uint64_t end_ns)
+static __attribute__((cold)) void trace_call(struct trace *trace, const struct pipeline_call *call,
+                                             const struct pipeline_element *elements,
+                                             const struct pipeline_driver_call *driver,
+                                             uint64_t start_ns, uint64_t end_ns)
 {
     const bool timed = elements && trace_has_times(call, elements);
     double whole = 0;
@@ -212,32 +212,30 @@ static VKAPI_ATTR void VKAPI_CALL destroy_pipeline(VkDevice handle, VkPipeline p
     }
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL
+static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
 create_pipeline_cache(VkDevice device, const VkPipelineCacheCreateInfo *create_info,
                       const VkAllocationCallbacks *allocator, VkPipelineCache *ret_cache)
 {
     return app_caches_create(services_of(device)->app_caches, create_info, allocator, ret_cache);
 }
 
-static VKAPI_ATTR void VKAPI_CALL destroy_pipeline_cache(VkDevice device, VkPipelineCache cache,
-                                                         const VkAllocationCallbacks *allocator)
+static __attribute__((cold)) VKAPI_ATTR void VKAPI_CALL destroy_pipeline_cache(
+    VkDevice device, VkPipelineCache cache, const VkAllocationCallbacks *allocator)
 {
     if (cache != VK_NULL_HANDLE) {
         app_caches_destroy(services_of(device)->app_caches, cache, allocator);
     }
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL get_pipeline_cache_data(VkDevice device,
-                                                              VkPipelineCache cache, size_t *size,
-                                                              void *data)
+static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
+get_pipeline_cache_data(VkDevice device, VkPipelineCache cache, size_t *size, void *data)
 {
     return app_caches_get_data(services_of(device)->app_caches, cache, size, data);
 }
 
-static VKAPI_ATTR VkResult VKAPI_CALL merge_pipeline_caches(VkDevice device,
-                                                            VkPipelineCache destination,
-                                                            uint32_t source_count,
-                                                            const VkPipelineCache *sources)
+static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
+merge_pipeline_caches(VkDevice device, VkPipelineCache destination, uint32_t source_count,
+                      const VkPipelineCache *sources)
 {
     return app_caches_merge(services_of(device)->app_caches, destination, source_count, sources);
 }

@@ -116,8 +116,8 @@ static struct pipeline_danger pipeline_danger_of(const struct pipeline_call *cal
     return danger;
 }
 
-VkResult pipeline_create_untouched(struct device_services *services,
-                                   const struct pipeline_call *call)
+__attribute__((cold)) VkResult pipeline_create_untouched(struct device_services *services,
+                                                         const struct pipeline_call *call)
 {
     stats_add(&services->stats, STATS_pipelines_passed, call->count);
     const struct pipeline_danger danger = {
@@ -309,10 +309,11 @@ VkResult pipeline_create(struct device_services *services, const struct pipeline
     return result;
 }
 
-VkResult pipeline_create_deferred(struct device_services *services,
-                                  const struct pipeline_call *call, struct app_cache *named,
-                                  const struct pipeline_element *elements,
-                                  struct pipeline_driver_call *ret_driver)
+__attribute__((cold)) VkResult pipeline_create_deferred(struct device_services *services,
+                                                        const struct pipeline_call *call,
+                                                        struct app_cache *named,
+                                                        const struct pipeline_element *elements,
+                                                        struct pipeline_driver_call *ret_driver)
 {
     struct app_cache_choice choice = pipeline_choose_cache(services, call, named, elements);
     struct pipeline_call changed = *call;

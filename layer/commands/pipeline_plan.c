@@ -281,8 +281,10 @@ void pipeline_settle(struct device_services *services, const struct pipeline_cal
     }
 }
 
-void pipeline_settle_deferred(struct device_services *services, const struct pipeline_call *call,
-                              struct pipeline_element *elements, VkResult result)
+__attribute__((cold)) void pipeline_settle_deferred(struct device_services *services,
+                                                    const struct pipeline_call *call,
+                                                    struct pipeline_element *elements,
+                                                    VkResult result)
 {
     for (uint32_t i = 0; i < call->count; i++) {
         struct pipeline_element *element = &elements[i];

@@ -149,7 +149,7 @@ static bool dedup_resolve(void *user, VkObjectType type, uint64_t handle,
     return true;
 }
 
-struct dedup *dedup_new(const struct dedup_setup *setup)
+__attribute__((cold)) struct dedup *dedup_new(const struct dedup_setup *setup)
 {
     struct dedup *dedup = aligned_alloc(_Alignof(struct dedup), sizeof *dedup);
     struct objects *objects = objects_new();
@@ -183,7 +183,7 @@ static void workspace_delete(struct workspace *workspace)
     }
 }
 
-void dedup_delete(struct dedup *dedup)
+__attribute__((cold)) void dedup_delete(struct dedup *dedup)
 {
     if (dedup) {
         for (unsigned i = 0; i < SCRATCH_COUNT; i++) {

@@ -27,7 +27,7 @@ struct objects {
     pthread_cond_t settled[SHARD_COUNT]; /* a claim in by_key was published or abandoned */
 };
 
-struct objects *objects_new(void)
+__attribute__((cold)) struct objects *objects_new(void)
 {
     struct objects *objects = aligned_alloc(_Alignof(struct objects), sizeof *objects);
     if (objects) {
@@ -42,7 +42,7 @@ struct objects *objects_new(void)
     return objects;
 }
 
-void objects_delete(struct objects *objects)
+__attribute__((cold)) void objects_delete(struct objects *objects)
 {
     if (objects) {
         shards_release(objects->by_key);
@@ -122,9 +122,9 @@ static void objects_note_duration(struct objects *objects, const struct object *
 
 /* Under the key shard's lock: waits for a change of it, until `*until_ns` at most, which is set at
  * the first wait of a call. False: the claim is not worth a wait, or the time is over. */
-static bool objects_wait_for_claim(struct objects *objects, struct object_shard *shard,
-                                   struct object *claim, const struct objects_flight *flight,
-                                   uint64_t *until_ns)
+static __attribute__((cold)) bool
+objects_wait_for_claim(struct objects *objects, struct object_shard *shard, struct object *claim,
+                       const struct objects_flight *flight, uint64_t *until_ns)
 {
     if (!flight->waits || !claim->awaited ||
         (flight->needs_device_cache && !object_is_in_device_cache(claim))) {
@@ -242,7 +242,7 @@ static bool objects_enter_handle(struct objects *objects, struct object *object)
 }
 
 /* Takes a claim out of the index and frees it. */
-static void objects_drop_claim(struct objects *objects, struct object *claim)
+static __attribute__((cold)) void objects_drop_claim(struct objects *objects, struct object *claim)
 {
     struct object_shard *shard = shard_of(objects->by_key, claim->hash);
     pthread_mutex_lock(&shard->lock);
