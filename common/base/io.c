@@ -57,7 +57,7 @@ void io_close(int fd)
     }
 }
 
-static int write_once(int fd, const void *data, size_t size)
+static int io_write_once(int fd, const void *data, size_t size)
 {
     ssize_t written;
     do {
@@ -81,7 +81,7 @@ int io_write_line(int fd, const void *data, size_t size)
     sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &held, &before);
 
-    const int error = write_once(fd, data, size);
+    const int error = io_write_once(fd, data, size);
 
     /* Consume the signal of our own write before the program can see it. */
     const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
@@ -98,7 +98,7 @@ int io_write_line(int fd, const void *data, size_t size)
 }
 
 /* Links made by the system to the descriptors of this process. */
-static bool is_own_descriptor(const char *path)
+static bool io_is_own_descriptor(const char *path)
 {
     return strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
            strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0;
@@ -106,7 +106,7 @@ static bool is_own_descriptor(const char *path)
 
 int io_append(const char *path, const void *data, size_t size)
 {
-    const int follow = is_own_descriptor(path) ? 0 : O_NOFOLLOW;
+    const int follow = io_is_own_descriptor(path) ? 0 : O_NOFOLLOW;
     /* O_NONBLOCK: a FIFO without a reader fails instead of blocking the program. */
     const int fd = open(
         path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | follow, 0600);

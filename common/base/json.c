@@ -8,7 +8,7 @@
 #include "common/base/text.h"
 
 /* The last byte tells whether a comma is needed: a string always ends in '"'. */
-static void put_separator_and_key(struct bytes *out, const char *key)
+static void json_put_separator_and_key(struct bytes *out, const char *key)
 {
     uint8_t last = out->size ? out->data[out->size - 1] : '\n';
     if (last != '{' && last != '[' && last != '\n') {
@@ -23,7 +23,7 @@ static void put_separator_and_key(struct bytes *out, const char *key)
 
 void json_put_open(struct bytes *out, const char *key, char bracket)
 {
-    put_separator_and_key(out, key);
+    json_put_separator_and_key(out, key);
     bytes_put_u8(out, (uint8_t)bracket);
 }
 
@@ -34,7 +34,7 @@ void json_put_close(struct bytes *out, char bracket)
 
 void json_put_string(struct bytes *out, const char *key, const char *text)
 {
-    put_separator_and_key(out, key);
+    json_put_separator_and_key(out, key);
     bytes_put_u8(out, '"');
     while (text && *text) {
         size_t length = utf8_length(text);
@@ -61,7 +61,7 @@ void json_put_number(struct bytes *out, const char *key, uint64_t value)
 {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, value);
-    put_separator_and_key(out, key);
+    json_put_separator_and_key(out, key);
     bytes_put_text(out, digits);
 }
 
@@ -75,53 +75,53 @@ void json_put_thousandths(struct bytes *out, const char *key, uint64_t value)
 
 void json_put_flag(struct bytes *out, const char *key, bool value)
 {
-    put_separator_and_key(out, key);
+    json_put_separator_and_key(out, key);
     bytes_put_text(out, value ? "true" : "false");
 }
 
 #define NESTING_LIMIT 32
 
-static size_t chars_left(const struct json_reader *reader)
+static size_t json_chars_left(const struct json_reader *reader)
 {
     return (size_t)(reader->end - reader->next);
 }
 
-static void fail_reader(struct json_reader *reader)
+static void json_fail_reader(struct json_reader *reader)
 {
     reader->failed = true;
     reader->next = reader->end;
 }
 
 /* The next byte, or 0 at the end: JSON contains no zero byte. */
-static char peek_char(const struct json_reader *reader)
+static char json_peek_char(const struct json_reader *reader)
 {
-    return chars_left(reader) ? *reader->next : '\0';
+    return json_chars_left(reader) ? *reader->next : '\0';
 }
 
-static bool accept_char(struct json_reader *reader, char wanted)
+static bool json_accept_char(struct json_reader *reader, char wanted)
 {
-    if (!chars_left(reader) || *reader->next != wanted) {
+    if (!json_chars_left(reader) || *reader->next != wanted) {
         return false;
     }
     reader->next++;
     return true;
 }
 
-static void expect_char(struct json_reader *reader, char wanted)
+static void json_expect_char(struct json_reader *reader, char wanted)
 {
-    if (!accept_char(reader, wanted)) {
-        fail_reader(reader);
+    if (!json_accept_char(reader, wanted)) {
+        json_fail_reader(reader);
     }
 }
 
 static void skip_space(struct json_reader *reader)
 {
-    while (chars_left(reader) && memchr(" \t\n\r", *reader->next, 4)) {
+    while (json_chars_left(reader) && memchr(" \t\n\r", *reader->next, 4)) {
         reader->next++;
     }
 }
 
-static bool is_digit(char byte)
+static bool json_is_digit(char byte)
 {
     return byte >= '0' && byte <= '9';
 }
@@ -140,20 +140,20 @@ bool json_text_is(struct json_text text, const char *word)
 void json_read_open(struct json_reader *reader, char bracket)
 {
     skip_space(reader);
-    expect_char(reader, bracket);
+    json_expect_char(reader, bracket);
     reader->after_value = false;
 }
 
 /* Moves to the next member or element, or past the closing bracket. */
-static bool read_next_item(struct json_reader *reader, char closing)
+static bool json_read_next_item(struct json_reader *reader, char closing)
 {
     skip_space(reader);
-    if (accept_char(reader, closing)) {
+    if (json_accept_char(reader, closing)) {
         reader->after_value = true;
         return false;
     }
     if (reader->after_value) {
-        expect_char(reader, ',');
+        json_expect_char(reader, ',');
         skip_space(reader);
     }
     reader->after_value = false;
@@ -162,12 +162,12 @@ static bool read_next_item(struct json_reader *reader, char closing)
 
 bool json_read_member(struct json_reader *reader, struct json_text *ret_key)
 {
-    if (!read_next_item(reader, '}')) {
+    if (!json_read_next_item(reader, '}')) {
         return false;
     }
     struct json_text key = json_read_string(reader);
     skip_space(reader);
-    expect_char(reader, ':');
+    json_expect_char(reader, ':');
     reader->after_value = false;
     if (reader->failed) {
         return false;
@@ -178,23 +178,23 @@ bool json_read_member(struct json_reader *reader, struct json_text *ret_key)
 
 bool json_read_element(struct json_reader *reader)
 {
-    return read_next_item(reader, ']');
+    return json_read_next_item(reader, ']');
 }
 
 static void skip_escape(struct json_reader *reader)
 {
-    if (accept_char(reader, 'u')) {
+    if (json_accept_char(reader, 'u')) {
         for (int i = 0; i < 4; i++) {
-            if (text_hex_value(peek_char(reader)) < 0) {
-                fail_reader(reader);
+            if (text_hex_value(json_peek_char(reader)) < 0) {
+                json_fail_reader(reader);
                 return;
             }
             reader->next++;
         }
-    } else if (chars_left(reader) && memchr("\"\\/bfnrt", *reader->next, 8)) {
+    } else if (json_chars_left(reader) && memchr("\"\\/bfnrt", *reader->next, 8)) {
         reader->next++;
     } else {
-        fail_reader(reader);
+        json_fail_reader(reader);
     }
 }
 
@@ -202,10 +202,10 @@ static void skip_escape(struct json_reader *reader)
 static void skip_character(struct json_reader *reader)
 {
     char character[5] = {0}; /* zero-terminated for utf8_length */
-    memcpy(character, reader->next, chars_left(reader) < 4 ? chars_left(reader) : 4);
+    memcpy(character, reader->next, json_chars_left(reader) < 4 ? json_chars_left(reader) : 4);
     size_t length = utf8_length(character);
     if (length == 0 || (unsigned char)character[0] < 0x20) {
-        fail_reader(reader);
+        json_fail_reader(reader);
     } else {
         reader->next += length;
     }
@@ -214,46 +214,46 @@ static void skip_character(struct json_reader *reader)
 struct json_text json_read_string(struct json_reader *reader)
 {
     skip_space(reader);
-    expect_char(reader, '"');
+    json_expect_char(reader, '"');
     const char *start = reader->next;
-    while (!reader->failed && peek_char(reader) != '"') {
-        if (accept_char(reader, '\\')) {
+    while (!reader->failed && json_peek_char(reader) != '"') {
+        if (json_accept_char(reader, '\\')) {
             skip_escape(reader);
         } else {
             skip_character(reader);
         }
     }
     struct json_text text = {.data = start, .size = (size_t)(reader->next - start)};
-    expect_char(reader, '"');
+    json_expect_char(reader, '"');
     reader->after_value = true;
     return reader->failed ? (struct json_text){0} : text;
 }
 
 static void skip_digits(struct json_reader *reader)
 {
-    if (!is_digit(peek_char(reader))) {
-        fail_reader(reader);
+    if (!json_is_digit(json_peek_char(reader))) {
+        json_fail_reader(reader);
     }
-    while (is_digit(peek_char(reader))) {
+    while (json_is_digit(json_peek_char(reader))) {
         reader->next++;
     }
 }
 
 /* A number of any form, as it is in the input. */
-static struct json_text read_number_text(struct json_reader *reader)
+static struct json_text json_read_number_text(struct json_reader *reader)
 {
     skip_space(reader);
     const char *start = reader->next;
-    accept_char(reader, '-');
-    if (!accept_char(reader, '0')) {
+    json_accept_char(reader, '-');
+    if (!json_accept_char(reader, '0')) {
         skip_digits(reader);
     }
-    if (accept_char(reader, '.')) {
+    if (json_accept_char(reader, '.')) {
         skip_digits(reader);
     }
-    if (accept_char(reader, 'e') || accept_char(reader, 'E')) {
-        if (!accept_char(reader, '+')) {
-            accept_char(reader, '-');
+    if (json_accept_char(reader, 'e') || json_accept_char(reader, 'E')) {
+        if (!json_accept_char(reader, '+')) {
+            json_accept_char(reader, '-');
         }
         skip_digits(reader);
     }
@@ -263,12 +263,12 @@ static struct json_text read_number_text(struct json_reader *reader)
 
 uint64_t json_read_number(struct json_reader *reader)
 {
-    struct json_text text = read_number_text(reader);
+    struct json_text text = json_read_number_text(reader);
     uint64_t value = 0;
     for (size_t i = 0; i < text.size && !reader->failed; i++) {
         uint64_t digit = (uint64_t)(text.data[i] - '0');
-        if (!is_digit(text.data[i]) || value > (UINT64_MAX - digit) / 10) {
-            fail_reader(reader);
+        if (!json_is_digit(text.data[i]) || value > (UINT64_MAX - digit) / 10) {
+            json_fail_reader(reader);
         } else {
             value = value * 10 + digit;
         }
@@ -279,7 +279,7 @@ uint64_t json_read_number(struct json_reader *reader)
 static void skip_word(struct json_reader *reader, const char *word)
 {
     while (*word && !reader->failed) {
-        expect_char(reader, *word++);
+        json_expect_char(reader, *word++);
     }
     reader->after_value = true;
 }
@@ -288,12 +288,12 @@ static void skip_value(struct json_reader *reader, int levels_left)
 {
     struct json_text key;
     skip_space(reader);
-    switch (peek_char(reader)) {
+    switch (json_peek_char(reader)) {
     case '{':
     case '[':
         if (levels_left == 0) {
-            fail_reader(reader);
-        } else if (accept_char(reader, '{')) {
+            json_fail_reader(reader);
+        } else if (json_accept_char(reader, '{')) {
             reader->after_value = false;
             while (json_read_member(reader, &key)) {
                 skip_value(reader, levels_left - 1);
@@ -318,7 +318,7 @@ static void skip_value(struct json_reader *reader, int levels_left)
         skip_word(reader, "null");
         break;
     default:
-        read_number_text(reader);
+        json_read_number_text(reader);
     }
 }
 
@@ -336,7 +336,7 @@ struct json_text json_read_any(struct json_reader *reader)
 void json_read_end(struct json_reader *reader)
 {
     skip_space(reader);
-    if (chars_left(reader)) {
-        fail_reader(reader);
+    if (json_chars_left(reader)) {
+        json_fail_reader(reader);
     }
 }

@@ -23,7 +23,7 @@ static atomic_bool use_file;
 
 /* Copies `text` into `line`, at most `limit` bytes, with every unsafe byte as \n, \t or \xNN.
  * Returns the number of bytes; *ret_cut is set if the text was too long. */
-static size_t put_log_text(char *line, size_t limit, const char *text, bool *ret_cut)
+static size_t log_put_text(char *line, size_t limit, const char *text, bool *ret_cut)
 {
     size_t used = 0;
     while (*text) {
@@ -51,7 +51,7 @@ static size_t put_log_text(char *line, size_t limit, const char *text, bool *ret
     return used;
 }
 
-static void write_log_line(const char *line, size_t size)
+static void log_write_line(const char *line, size_t size)
 {
     if (atomic_load(&use_file)) {
         int error = io_append(file_path, line, size);
@@ -74,18 +74,18 @@ static void log_line(enum log_level level, const char *format, va_list arguments
     int saved_errno = errno;
     char text[LINE_SIZE];
     char line[LINE_SIZE];
-    bool cut = false; /* put_log_text has less room than vsnprintf */
+    bool cut = false; /* log_put_text has less room than vsnprintf */
     if (vsnprintf(text, sizeof text, format, arguments) < 0) {
         text[0] = '\0';
     }
     size_t used = (size_t)snprintf(line, sizeof line, "warmpipe: %s", names[level]);
-    used += put_log_text(line + used, sizeof line - used - sizeof cut_mark, text, &cut);
+    used += log_put_text(line + used, sizeof line - used - sizeof cut_mark, text, &cut);
     if (cut) {
         memcpy(line + used, cut_mark, sizeof cut_mark - 1);
         used += sizeof cut_mark - 1;
     }
     line[used++] = '\n';
-    write_log_line(line, used);
+    log_write_line(line, used);
     errno = saved_errno;
 }
 
@@ -100,7 +100,7 @@ void log_configure(enum log_level level, const char *path)
         file_path = strdup(path);
         atomic_store(&use_file, file_path != NULL);
         /* Report a file that cannot be opened now, not with the first line. */
-        write_log_line("", 0);
+        log_write_line("", 0);
     }
     errno = saved_errno;
 }

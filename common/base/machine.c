@@ -15,7 +15,7 @@
 #define TEXT_SIZE 8192
 
 /* Reads the beginning of the file folder/name as text. False: it cannot be read, or is empty. */
-static bool read_machine_file(const char *folder, const char *name, char text[TEXT_SIZE])
+static bool machine_read_file(const char *folder, const char *name, char text[TEXT_SIZE])
 {
     char path[2 * PATH_SIZE + 32];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -27,7 +27,7 @@ static bool read_machine_file(const char *folder, const char *name, char text[TE
 }
 
 /* The number after `key` at the start of a line, as in "MemTotal:  8 kB". */
-static bool find_line_number(const char *text, const char *key, uint64_t *ret_number)
+static bool machine_find_line_number(const char *text, const char *key, uint64_t *ret_number)
 {
     size_t length = strlen(key);
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -39,18 +39,19 @@ static bool find_line_number(const char *text, const char *key, uint64_t *ret_nu
     return false;
 }
 
-static bool read_group_number(const char *folder, const char *name, uint64_t *ret_number)
+static bool machine_read_group_number(const char *folder, const char *name, uint64_t *ret_number)
 {
     char text[TEXT_SIZE];
-    return read_machine_file(folder, name, text) && sscanf(text, "%" SCNu64, ret_number) == 1;
+    return machine_read_file(folder, name, text) && sscanf(text, "%" SCNu64, ret_number) == 1;
 }
 
 /* The process's group in the hierarchy of a controller of version 1, or (NULL) in that of
  * version 2. `group` begins with a slash. */
-static bool find_control_group(const char *root, const char *controller, char group[PATH_SIZE])
+static bool machine_find_control_group(const char *root, const char *controller,
+                                       char group[PATH_SIZE])
 {
     char text[TEXT_SIZE];
-    if (!read_machine_file(root, "proc/self/cgroup", text)) {
+    if (!machine_read_file(root, "proc/self/cgroup", text)) {
         return false;
     }
     char *rest = text;
@@ -83,7 +84,7 @@ static void visit_control_groups(const char *root, const char *controller,
 {
     char group[PATH_SIZE];
     char folder[2 * PATH_SIZE];
-    if (!find_control_group(root, controller, group)) {
+    if (!machine_find_control_group(root, controller, group)) {
         return;
     }
     for (;;) {
@@ -112,7 +113,7 @@ static void visit_cpu_2(const char *folder, void *user)
     char text[TEXT_SIZE];
     uint64_t quota;
     uint64_t period;
-    if (read_machine_file(folder, "cpu.max", text) &&
+    if (machine_read_file(folder, "cpu.max", text) &&
         sscanf(text, "%" SCNu64 " %" SCNu64, &quota, &period) == 2) {
         apply_cpu_quota(quota, period, user);
     }
@@ -123,14 +124,14 @@ static void visit_cpu_1(const char *folder, void *user)
 {
     uint64_t quota;
     uint64_t period;
-    if (read_group_number(folder, "cpu.cfs_quota_us", &quota) && quota <= INT64_MAX &&
-        read_group_number(folder, "cpu.cfs_period_us", &period)) {
+    if (machine_read_group_number(folder, "cpu.cfs_quota_us", &quota) && quota <= INT64_MAX &&
+        machine_read_group_number(folder, "cpu.cfs_period_us", &period)) {
         apply_cpu_quota(quota, period, user);
     }
 }
 
 /* Grows the set until it is large enough for the machine. */
-static unsigned affinity_cores(void)
+static unsigned machine_affinity_cores(void)
 {
     for (int size = CPU_SETSIZE; size <= 1 << 16; size *= 4) {
         cpu_set_t *set = CPU_ALLOC((size_t)size);
@@ -150,7 +151,7 @@ static unsigned affinity_cores(void)
 
 unsigned machine_cores(const char *root)
 {
-    unsigned cores = affinity_cores();
+    unsigned cores = machine_affinity_cores();
     visit_control_groups(root, NULL, visit_cpu_2, &cores);
     visit_control_groups(root, "cpu", visit_cpu_1, &cores);
     return cores;
@@ -176,12 +177,12 @@ static void apply_group_limit(struct memory *memory, const char *folder, const c
     uint64_t used;
     uint64_t cold = 0;
     char text[TEXT_SIZE];
-    if (!read_group_number(folder, limit_name, &limit) ||
-        !read_group_number(folder, used_name, &used)) {
+    if (!machine_read_group_number(folder, limit_name, &limit) ||
+        !machine_read_group_number(folder, used_name, &used)) {
         return;
     }
-    if (!read_machine_file(folder, "memory.stat", text) ||
-        !find_line_number(text, cold_name, &cold)) {
+    if (!machine_read_file(folder, "memory.stat", text) ||
+        !machine_find_line_number(text, cold_name, &cold)) {
         cold = 0;
     }
     apply_memory_limit(memory, limit, used > cold ? used - cold : 0);
@@ -204,9 +205,9 @@ uint64_t machine_free_memory(const char *root, uint64_t *ret_total)
     char text[TEXT_SIZE];
     uint64_t available;
     uint64_t total;
-    if (read_machine_file(root, "proc/meminfo", text) &&
-        find_line_number(text, "MemAvailable", &available) &&
-        find_line_number(text, "MemTotal", &total) && available <= total) {
+    if (machine_read_file(root, "proc/meminfo", text) &&
+        machine_find_line_number(text, "MemAvailable", &available) &&
+        machine_find_line_number(text, "MemTotal", &total) && available <= total) {
         apply_memory_limit(&memory, total * 1024, (total - available) * 1024);
     }
     visit_control_groups(root, NULL, visit_memory_2, &memory);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-static bool is_between(unsigned char byte, unsigned char low, unsigned char high)
+static bool text_is_between(unsigned char byte, unsigned char low, unsigned char high)
 {
     return byte >= low && byte <= high;
 }
@@ -25,24 +25,24 @@ size_t utf8_length(const char *text)
     if (at[0] < 0x80) {
         return 1;
     }
-    if (is_between(at[0], 0xc2, 0xdf)) {
+    if (text_is_between(at[0], 0xc2, 0xdf)) {
         length = 2;
-    } else if (is_between(at[0], 0xe0, 0xef)) {
+    } else if (text_is_between(at[0], 0xe0, 0xef)) {
         length = 3;
         low = at[0] == 0xe0 ? 0xa0 : low;
         high = at[0] == 0xed ? 0x9f : high;
-    } else if (is_between(at[0], 0xf0, 0xf4)) {
+    } else if (text_is_between(at[0], 0xf0, 0xf4)) {
         length = 4;
         low = at[0] == 0xf0 ? 0x90 : low;
         high = at[0] == 0xf4 ? 0x8f : high;
     } else {
         return 0;
     }
-    if (!is_between(at[1], low, high)) {
+    if (!text_is_between(at[1], low, high)) {
         return 0;
     }
     for (size_t i = 2; i < length; i++) {
-        if (!is_between(at[i], 0x80, 0xbf)) {
+        if (!text_is_between(at[i], 0x80, 0xbf)) {
             return 0;
         }
     }
@@ -77,7 +77,7 @@ size_t utf8_shown_length(const char *text)
     return length;
 }
 
-static char to_lower(char c)
+static char text_to_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -92,7 +92,8 @@ bool pattern_matches(const char *pattern, const char *text)
         if (*pattern == '*') {
             star = ++pattern;
             end = text;
-        } else if (*pattern && (*pattern == '?' || to_lower(*pattern) == to_lower(*text))) {
+        } else if (*pattern &&
+                   (*pattern == '?' || text_to_lower(*pattern) == text_to_lower(*text))) {
             pattern++;
             text++;
         } else if (star) {

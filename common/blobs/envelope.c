@@ -22,7 +22,7 @@ _Static_assert(PREAMBLE_SIZE + 2 * 8 + IDENTITY_ENCODED_SIZE + 4 + SECTION_ENTRY
 
 /* The blob has the byte order of the machine that made it, so this one number is written in that
  * order too: read as little-endian, it shows the writer's byte order. */
-static uint32_t own_endian_marker(void)
+static uint32_t envelope_own_endian_marker(void)
 {
     const uint32_t native = 0x01020304;
     uint8_t memory[sizeof native];
@@ -31,13 +31,13 @@ static uint32_t own_endian_marker(void)
     return bytes_get_u32(&reader);
 }
 
-static void put_envelope_header(const struct envelope *envelope, struct bytes *header)
+static void envelope_put_header(const struct envelope *envelope, struct bytes *header)
 {
     size_t start = header->size;
     bytes_put(header, magic, sizeof magic);
     bytes_put_u32(header, FORMAT_VERSION);
     bytes_put_u32(header, ENVELOPE_HEADER_SIZE);
-    bytes_put_u32(header, own_endian_marker());
+    bytes_put_u32(header, envelope_own_endian_marker());
     bytes_put_u32(header, envelope->identity.pointer_size);
     bytes_put_u64(header, envelope->generation);
     bytes_put_u64(header, envelope->saved_at);
@@ -59,7 +59,7 @@ bool envelope_encode_header(const struct envelope *envelope, struct bytes *heade
     }
     struct envelope complete = *envelope;
     complete.blob_digest = digest_of(envelope->blob, envelope->blob_size);
-    put_envelope_header(&complete, header);
+    envelope_put_header(&complete, header);
     return true;
 }
 
@@ -70,7 +70,7 @@ struct preamble {
     uint32_t pointer_size;
 };
 
-static struct preamble get_preamble(struct bytes_reader *reader)
+static struct preamble envelope_get_preamble(struct bytes_reader *reader)
 {
     struct preamble preamble;
     bytes_get(reader, sizeof magic);
@@ -81,13 +81,13 @@ static struct preamble get_preamble(struct bytes_reader *reader)
     return preamble;
 }
 
-/* Skips fields that have only one valid value (sizes, counts, padding): is_canonical_header checks
- * them.
+/* Skips fields that have only one valid value (sizes, counts, padding):
+ * envelope_is_canonical_header checks them.
  */
-static struct envelope get_envelope_fields(const void *data)
+static struct envelope envelope_get_fields(const void *data)
 {
     struct bytes_reader reader = bytes_reader_over(data, ENVELOPE_HEADER_SIZE);
-    get_preamble(&reader);
+    envelope_get_preamble(&reader);
     struct envelope envelope = {0};
     envelope.generation = bytes_get_u64(&reader);
     envelope.saved_at = bytes_get_u64(&reader);
@@ -100,22 +100,22 @@ static struct envelope get_envelope_fields(const void *data)
 
 /* Encoding the fields again must give the same bytes: no two headers mean the same, and no unused
  * byte can have a value of its own. */
-static bool is_canonical_header(const void *data, const struct envelope *envelope)
+static bool envelope_is_canonical_header(const void *data, const struct envelope *envelope)
 {
     uint8_t memory[ENVELOPE_HEADER_SIZE];
     struct bytes header = {.data = memory, .capacity = sizeof memory};
-    put_envelope_header(envelope, &header);
+    envelope_put_header(envelope, &header);
     return envelope->generation != 0 && memcmp(data, memory, sizeof memory) == 0;
 }
 
-static bool header_digest_matches(const uint8_t *data)
+static bool envelope_header_digest_matches(const uint8_t *data)
 {
     struct bytes_reader reader = bytes_reader_over(data + DIGEST_OFFSET, DIGEST_SIZE);
     return digest_equal(digest_get(&reader), digest_of(data, DIGEST_OFFSET));
 }
 
-static enum status check_preamble(const void *data, size_t size,
-                                  const struct driver_identity *expected)
+static enum status envelope_check_preamble(const void *data, size_t size,
+                                           const struct driver_identity *expected)
 {
     if (size > 0 && memcmp(data, magic, size < sizeof magic ? size : sizeof magic) != 0) {
         return STATUS_bad_magic;
@@ -124,11 +124,11 @@ static enum status check_preamble(const void *data, size_t size,
         return STATUS_truncated;
     }
     struct bytes_reader reader = bytes_reader_over(data, size);
-    struct preamble preamble = get_preamble(&reader);
+    struct preamble preamble = envelope_get_preamble(&reader);
     if (preamble.format_version != FORMAT_VERSION) {
         return STATUS_bad_format_version;
     }
-    if (preamble.endian_marker != own_endian_marker()) {
+    if (preamble.endian_marker != envelope_own_endian_marker()) {
         return STATUS_bad_endianness;
     }
     if (expected && preamble.pointer_size != expected->pointer_size) {
@@ -141,18 +141,18 @@ enum status envelope_validate_header(const void *data, size_t size, uint64_t fil
                                      const struct driver_identity *expected,
                                      struct envelope *ret_envelope)
 {
-    enum status reason = check_preamble(data, size, expected);
+    enum status reason = envelope_check_preamble(data, size, expected);
     if (reason != STATUS_ok) {
         return reason;
     }
     if (size < ENVELOPE_HEADER_SIZE) {
         return STATUS_truncated;
     }
-    if (!header_digest_matches(data)) {
+    if (!envelope_header_digest_matches(data)) {
         return STATUS_bad_header_digest;
     }
-    struct envelope envelope = get_envelope_fields(data);
-    if (!is_canonical_header(data, &envelope)) {
+    struct envelope envelope = envelope_get_fields(data);
+    if (!envelope_is_canonical_header(data, &envelope)) {
         return STATUS_bad_section_table;
     }
     if (expected) {
@@ -190,12 +190,12 @@ enum status envelope_validate(const void *data, size_t size, const struct driver
 
 bool envelope_peek(const void *data, size_t size, struct envelope *ret_envelope)
 {
-    enum status reason = check_preamble(data, size, NULL);
+    enum status reason = envelope_check_preamble(data, size, NULL);
     if (size < ENVELOPE_HEADER_SIZE || reason == STATUS_bad_magic ||
         reason == STATUS_bad_format_version) {
         return false;
     }
-    *ret_envelope = get_envelope_fields(data);
+    *ret_envelope = envelope_get_fields(data);
     return true;
 }
 
@@ -205,7 +205,7 @@ bool envelope_peek_layout(const void *data, size_t size, struct envelope_layout 
         return false;
     }
     struct bytes_reader reader = bytes_reader_over(data, size);
-    struct preamble preamble = get_preamble(&reader);
+    struct preamble preamble = envelope_get_preamble(&reader);
     struct envelope_layout layout = {
         .format_version = preamble.format_version,
         .header_size = preamble.header_size,

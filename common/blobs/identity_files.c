@@ -16,14 +16,14 @@
 #include "common/blobs/trial.h"
 #include "common/files/file.h"
 
-static char *join_path(const char *root, const char *app, const char *name)
+static char *identity_files_join_path(const char *root, const char *app, const char *name)
 {
     char *path;
     return asprintf(&path, "%s/%s/%s", root, app, name) < 0 ? NULL : path;
 }
 
-static void format_name(const struct identity_files *files, const char *suffix,
-                        char ret_name[IDENTITY_NAME_SIZE])
+static void identity_files_format_name(const struct identity_files *files, const char *suffix,
+                                       char ret_name[IDENTITY_NAME_SIZE])
 {
     snprintf(ret_name, IDENTITY_NAME_SIZE, "%s%s", files->identity_hex, suffix);
 }
@@ -33,13 +33,13 @@ bool identity_files_init(struct identity_files *files, const char *root, const c
 {
     *files = (struct identity_files){.identity = *identity, .max_blob = max_blob};
     digest_format(identity_digest(identity), files->identity_hex);
-    format_name(files, CACHE_SUFFIX, files->file_name);
-    format_name(files, LOCK_SUFFIX, files->lock_name);
-    format_name(files, LOADING_SUFFIX, files->loading_name);
+    identity_files_format_name(files, CACHE_SUFFIX, files->file_name);
+    identity_files_format_name(files, LOCK_SUFFIX, files->lock_name);
+    identity_files_format_name(files, LOADING_SUFFIX, files->loading_name);
     files->root = strdup(root);
     files->app = strdup(app);
-    files->path = join_path(root, app, files->file_name);
-    files->loading_path = join_path(root, app, files->loading_name);
+    files->path = identity_files_join_path(root, app, files->file_name);
+    files->loading_path = identity_files_join_path(root, app, files->loading_name);
     if (!files->root || !files->app || !files->path || !files->loading_path) {
         identity_files_free(files);
         return false;
@@ -68,7 +68,7 @@ enum status identity_files_lock(const struct identity_files *files, int director
 void identity_files_want(const struct identity_files *files, int directory_fd)
 {
     char name[IDENTITY_NAME_SIZE];
-    format_name(files, WANTED_SUFFIX, name);
+    identity_files_format_name(files, WANTED_SUFFIX, name);
     const int fd = openat(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) {
         close(fd);
@@ -104,9 +104,9 @@ enum status identity_files_read_header(const struct identity_files *files, int d
     return reason;
 }
 
-static enum status write_envelope(const struct identity_files *files, int directory_fd,
-                                  const char *name, const void *data, size_t size,
-                                  uint64_t generation)
+static enum status identity_files_write_envelope(const struct identity_files *files,
+                                                 int directory_fd, const char *name,
+                                                 const void *data, size_t size, uint64_t generation)
 {
     const struct envelope envelope = {
         .identity = files->identity,
@@ -132,7 +132,8 @@ static enum status write_envelope(const struct identity_files *files, int direct
 }
 
 /* Rename cannot replace a directory: it is moved out of the way. */
-static enum status move_directory_away(const struct identity_files *files, int directory_fd)
+static enum status identity_files_move_directory_away(const struct identity_files *files,
+                                                      int directory_fd)
 {
     char digits[UNIQUE_HEX_SIZE];
     char as[IDENTITY_NAME_SIZE];
@@ -145,10 +146,11 @@ enum status identity_files_write(const struct identity_files *files, int directo
                                  const char *name, const void *data, size_t size,
                                  uint64_t generation)
 {
-    enum status reason = write_envelope(files, directory_fd, name, data, size, generation);
+    enum status reason =
+        identity_files_write_envelope(files, directory_fd, name, data, size, generation);
     if (reason == STATUS_not_a_file && strcmp(name, files->file_name) == 0 &&
-        move_directory_away(files, directory_fd) == STATUS_ok) {
-        reason = write_envelope(files, directory_fd, name, data, size, generation);
+        identity_files_move_directory_away(files, directory_fd) == STATUS_ok) {
+        reason = identity_files_write_envelope(files, directory_fd, name, data, size, generation);
     }
     return reason;
 }
@@ -188,7 +190,8 @@ bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], struct p
 
 #define DEATH_SIZE 128
 
-static void format_death(const struct marker_record *record, char ret_text[DEATH_SIZE])
+static void identity_files_format_death(const struct marker_record *record,
+                                        char ret_text[DEATH_SIZE])
 {
     const time_t when = (time_t)record->loaded_at;
     struct tm calendar;
@@ -218,8 +221,8 @@ static void quarantine_note(const struct quarantine_case *the_case, struct bytes
     char second[DEATH_SIZE];
     char text[2048];
     digest_format(the_case->blob_digest, digest);
-    format_death(&the_case->history->first, first);
-    format_death(&the_case->history->second, second);
+    identity_files_format_death(&the_case->history->first, first);
+    identity_files_format_death(&the_case->history->second, second);
     const int length = snprintf(
         text, sizeof text,
         "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32 "\ngeneration: %016" PRIx64
@@ -229,7 +232,8 @@ static void quarantine_note(const struct quarantine_case *the_case, struct bytes
     bytes_put(note, text, (size_t)length);
 }
 
-static void write_quarantine_note(int folder_fd, const char *as, const struct bytes *note)
+static void identity_files_write_quarantine_note(int folder_fd, const char *as,
+                                                 const struct bytes *note)
 {
     char name[NAME_MAX + 1];
     int length = snprintf(name, sizeof name, "%s.txt", as);
@@ -254,7 +258,7 @@ enum status quarantine_move(int directory_fd, const char *name, const char *as,
     if (renameat(directory_fd, name, folder_fd, as) != 0) {
         reason = errno == EISDIR || errno == ENOTDIR ? STATUS_not_a_file : status_from_errno(errno);
     } else if (note) {
-        write_quarantine_note(folder_fd, as, note);
+        identity_files_write_quarantine_note(folder_fd, as, note);
     }
     close(folder_fd);
     return reason;
@@ -263,10 +267,11 @@ enum status quarantine_move(int directory_fd, const char *name, const char *as,
 /* Reading and judging. */
 
 /* The lock must be held, so that the file is still the one that was judged. */
-static enum status move_to_quarantine(const struct identity_files *files,
-                                      const struct marker_folder *folder, int directory_fd,
-                                      const char *name, const struct envelope *envelope,
-                                      const struct marker_history *history)
+static enum status identity_files_move_to_quarantine(const struct identity_files *files,
+                                                     const struct marker_folder *folder,
+                                                     int directory_fd, const char *name,
+                                                     const struct envelope *envelope,
+                                                     const struct marker_history *history)
 {
     struct envelope current;
     if (identity_files_read_header(files, directory_fd, name, &current) != STATUS_ok ||
@@ -288,7 +293,8 @@ static enum status move_to_quarantine(const struct identity_files *files,
         trial_free(&trial);
     }
     char as[IDENTITY_NAME_SIZE];
-    format_name(files, strcmp(name, files->file_name) == 0 ? CACHE_SUFFIX : PART_SUFFIX, as);
+    identity_files_format_name(
+        files, strcmp(name, files->file_name) == 0 ? CACHE_SUFFIX : PART_SUFFIX, as);
     const enum status reason = quarantine_move(directory_fd, name, as, &note);
     bytes_free(&note);
     if (reason != STATUS_ok) {
@@ -301,9 +307,10 @@ static enum status move_to_quarantine(const struct identity_files *files,
     return STATUS_quarantined;
 }
 
-static enum status block_blob(const struct identity_files *files, const struct blob_judge *judge,
-                              int directory_fd, const char *name, const struct envelope *envelope,
-                              const struct marker_history *history)
+static enum status identity_files_block_blob(const struct identity_files *files,
+                                             const struct blob_judge *judge, int directory_fd,
+                                             const char *name, const struct envelope *envelope,
+                                             const struct marker_history *history)
 {
     int lock_fd = -1;
     /* Without the lock the markers stay, so that the next start tries again. */
@@ -311,16 +318,17 @@ static enum status block_blob(const struct identity_files *files, const struct b
         identity_files_lock(files, directory_fd, judge->lock_wait_ms, &lock_fd) != STATUS_ok) {
         return STATUS_suspect;
     }
-    const enum status reason =
-        move_to_quarantine(files, judge->folder, directory_fd, name, envelope, history);
+    const enum status reason = identity_files_move_to_quarantine(files, judge->folder, directory_fd,
+                                                                 name, envelope, history);
     if (!judge->has_lock) {
         file_unlock(lock_fd);
     }
     return reason;
 }
 
-static enum status judge_blob(const struct identity_files *files, const struct blob_judge *judge,
-                              int directory_fd, const char *name, const struct envelope *envelope)
+static enum status identity_files_judge_blob(const struct identity_files *files,
+                                             const struct blob_judge *judge, int directory_fd,
+                                             const char *name, const struct envelope *envelope)
 {
     struct loading_markers *markers = judge->markers;
     struct marker_history history;
@@ -335,7 +343,7 @@ static enum status judge_blob(const struct identity_files *files, const struct b
         }
         return STATUS_suspect;
     case MARKER_BLOCKED:
-        return block_blob(files, judge, directory_fd, name, envelope, &history);
+        return identity_files_block_blob(files, judge, directory_fd, name, envelope, &history);
     case MARKER_CLEAR:
         break;
     }
@@ -371,7 +379,8 @@ enum status identity_files_read(const struct identity_files *files, const struct
         ret_found->generation = envelope.generation;
     } else if (reason == STATUS_ok) {
         ret_found->generation = envelope.generation;
-        reason = judge ? judge_blob(files, judge, directory_fd, name, &envelope) : STATUS_ok;
+        reason = judge ? identity_files_judge_blob(files, judge, directory_fd, name, &envelope)
+                       : STATUS_ok;
     }
     if (reason == STATUS_ok) {
         ret_found->memory = data;

@@ -12,13 +12,13 @@
 
 /* A marker of this process. */
 
-static bool write_marker(int fd, const void *data, size_t size)
+static bool marker_write(int fd, const void *data, size_t size)
 {
     return file_size_allowed(size) && pwrite(fd, data, size, 0) == (ssize_t)size;
 }
 
-static bool fill_page(int fd, struct marker_record *record, const struct crash_keys *known,
-                      struct marker *marker)
+static bool marker_fill_page(int fd, struct marker_record *record, const struct crash_keys *known,
+                             struct marker *marker)
 {
     uint8_t memory[CRASH_RECORD_SIZE];
     struct bytes bytes = {.data = memory, .capacity = sizeof memory};
@@ -27,20 +27,20 @@ static bool fill_page(int fd, struct marker_record *record, const struct crash_k
     return crash_guard_open(&marker->guard, fd, &bytes, known);
 }
 
-static bool fill_plain(int fd, struct marker_record *record, struct marker *marker)
+static bool marker_fill_plain(int fd, struct marker_record *record, struct marker *marker)
 {
     uint8_t memory[CRASH_RECORD_SIZE];
     struct bytes bytes = {.data = memory, .capacity = sizeof memory};
     record->is_page = false;
     marker_record_put(&bytes, record);
-    if (ftruncate(fd, 0) != 0 || !write_marker(fd, bytes.data, bytes.size)) {
+    if (ftruncate(fd, 0) != 0 || !marker_write(fd, bytes.data, bytes.size)) {
         return false;
     }
     marker->file = file_keep(fd);
     return true;
 }
 
-static bool make_marker(struct marker_folder *folder, uint64_t generation,
+static bool marker_make(struct marker_folder *folder, uint64_t generation,
                         const struct marker_history *history, bool only_page,
                         struct marker *ret_marker)
 {
@@ -58,8 +58,8 @@ static bool make_marker(struct marker_folder *folder, uint64_t generation,
     ret_marker->failure = failure;
     /* Without locks others would take the marker for a dead process's. */
     if (!file.locked ||
-        (!fill_page(file.fd, &record, first ? &first->finding.keys : &none, ret_marker) &&
-         (only_page || !fill_plain(file.fd, &record, ret_marker)))) {
+        (!marker_fill_page(file.fd, &record, first ? &first->finding.keys : &none, ret_marker) &&
+         (only_page || !marker_fill_plain(file.fd, &record, ret_marker)))) {
         unlinkat(folder->fd, file.name, 0);
         close(file.fd);
         *ret_marker = (struct marker){.generation = 0};
@@ -71,13 +71,13 @@ static bool make_marker(struct marker_folder *folder, uint64_t generation,
 bool marker_take(struct marker_folder *folder, uint64_t generation,
                  const struct marker_history *history, struct marker *ret_marker)
 {
-    return make_marker(folder, generation, history, false, ret_marker);
+    return marker_make(folder, generation, history, false, ret_marker);
 }
 
 bool marker_take_without(struct marker_folder *folder, uint64_t generation,
                          const struct marker_history *history, struct marker *ret_marker)
 {
-    if (!make_marker(folder, generation, history, true, ret_marker)) {
+    if (!marker_make(folder, generation, history, true, ret_marker)) {
         return false;
     }
     crash_guard_go_without(&ret_marker->guard);
@@ -89,7 +89,7 @@ bool marker_is_plain(const struct marker *marker)
     return !atomic_load(&marker->guard.page);
 }
 
-static bool remove_path(const char *folder_path, const char *name)
+static bool marker_remove_path(const char *folder_path, const char *name)
 {
     char *path;
     if (asprintf(&path, "%s/%s", folder_path, name) < 0) {
@@ -100,29 +100,29 @@ static bool remove_path(const char *folder_path, const char *name)
     return removed;
 }
 
-static void remove_own(struct marker *marker, const char *folder_path, bool survived)
+static void marker_remove_own(struct marker *marker, const char *folder_path, bool survived)
 {
     static const uint8_t nothing[MARKER_RECORD_SIZE];
     char name[MARKER_FAILURE_NAME_SIZE];
     unique_format(marker->id, name);
-    if (!remove_path(folder_path, name) && file_kept_is_ours(&marker->file)) {
+    if (!marker_remove_path(folder_path, name) && file_kept_is_ours(&marker->file)) {
         /* If this fails too, the next start skips the blob once. */
-        write_marker(marker->file.fd, nothing, sizeof nothing);
+        marker_write(marker->file.fd, nothing, sizeof nothing);
     }
     if (survived && marker->failure != 0) {
         marker_failure_name(marker->generation, name);
-        remove_path(folder_path, name);
+        marker_remove_path(folder_path, name);
     }
 }
 
 void marker_drop(struct marker *marker, const char *folder_path, bool survived)
 {
     if (marker_is_plain(marker)) {
-        remove_own(marker, folder_path, survived);
+        marker_remove_own(marker, folder_path, survived);
         file_kept_close(&marker->file);
     } else {
         crash_guard_end(&marker->guard);
-        remove_own(marker, folder_path, crash_guard_has_passed(&marker->guard));
+        marker_remove_own(marker, folder_path, crash_guard_has_passed(&marker->guard));
         crash_guard_close(&marker->guard);
     }
 }
@@ -133,7 +133,7 @@ void marker_leave(struct marker *marker, const char *folder_path)
     if (!page) {
         marker_drop(marker, folder_path, false);
     } else if (atomic_load(&page->ended)) {
-        remove_own(marker, folder_path, crash_guard_has_passed(&marker->guard));
+        marker_remove_own(marker, folder_path, crash_guard_has_passed(&marker->guard));
     }
 }
 
@@ -142,48 +142,49 @@ void marker_leave(struct marker *marker, const char *folder_path)
 /* After so many repetitions of a death at one pipeline no further one is a chance. */
 #define MANY_DEATHS 4
 
-static bool is_same_pipeline(const struct marker_record *first, const struct marker_record *second)
+static bool marker_is_same_pipeline(const struct marker_record *first,
+                                    const struct marker_record *second)
 {
     return crash_keys_share(&first->finding.keys, &second->finding.keys);
 }
 
 /* Whether what died there counts as use of the blob. Of one on trial nobody here knows what it
  * holds: another machine has compiled it. */
-static bool is_of_blob(const struct marker_record *record, bool is_on_trial)
+static bool marker_is_of_blob(const struct marker_record *record, bool is_on_trial)
 {
     return record->finding.stored || is_on_trial;
 }
 
 /* What a death makes of the count. It begins anew with one that did not know of the last, and where
  * the program is killed at every start: with the blob and without. */
-static uint32_t count_death(const struct marker_record *first, const struct marker_record *second,
-                            bool is_on_trial)
+static uint32_t marker_count_death(const struct marker_record *first,
+                                   const struct marker_record *second, bool is_on_trial)
 {
-    const bool is_same = first && is_same_pipeline(first, second);
+    const bool is_same = first && marker_is_same_pipeline(first, second);
     const bool continues = first && (first->finding.without == CRASH_NOT_WITHOUT ||
                                      (first->finding.without == CRASH_WITHOUT_PASSED && is_same));
-    return (continues ? first->deaths : 0) + (is_of_blob(second, is_on_trial) || is_same);
+    return (continues ? first->deaths : 0) + (marker_is_of_blob(second, is_on_trial) || is_same);
 }
 
 /* Whether the second death is one too many. What died at pipelines that the blob was not known to
  * hold says nothing of what it holds. */
-static bool is_blocking(const struct marker_record *first, const struct marker_record *second,
-                        bool is_on_trial)
+static bool marker_is_blocking(const struct marker_record *first,
+                               const struct marker_record *second, bool is_on_trial)
 {
-    const bool is_same = is_same_pipeline(first, second);
+    const bool is_same = marker_is_same_pipeline(first, second);
     if (first->finding.without == CRASH_WITHOUT) {
         return false;
     }
-    if (!is_of_blob(second, is_on_trial) || first->finding.without != CRASH_NOT_WITHOUT) {
+    if (!marker_is_of_blob(second, is_on_trial) || first->finding.without != CRASH_NOT_WITHOUT) {
         return is_same && first->deaths >= MANY_DEATHS;
     }
-    return is_of_blob(first, is_on_trial) &&
+    return marker_is_of_blob(first, is_on_trial) &&
            (is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned));
 }
 
 /* What a process without the blob, which is dead or has not lived for long, says of this death. */
-static uint32_t say_without(const struct marker_record *first, const struct marker_record *other,
-                            uint64_t generation)
+static uint32_t marker_say_without(const struct marker_record *first,
+                                   const struct marker_record *other, uint64_t generation)
 {
     const bool is_of_this =
         other->finding.killed && other->generation == generation && other->failure == first->id;
@@ -194,11 +195,11 @@ static uint32_t say_without(const struct marker_record *first, const struct mark
 }
 
 /* Notes in the strike that a process without the blob did not live either. */
-static void judge_without(const struct marker_folder *folder, uint64_t generation,
-                          struct marker_record *first)
+static void marker_judge_without(const struct marker_folder *folder, uint64_t generation,
+                                 struct marker_record *first)
 {
     for (size_t i = 0; i < folder->dead_count && first->finding.without != CRASH_WITHOUT; i++) {
-        const uint32_t without = say_without(first, &folder->dead[i], generation);
+        const uint32_t without = marker_say_without(first, &folder->dead[i], generation);
         if (first->is_page && without != CRASH_NOT_WITHOUT) {
             first->finding.without = without;
             marker_folder_note_without(folder, generation, without);
@@ -210,8 +211,8 @@ static void judge_without(const struct marker_folder *folder, uint64_t generatio
 }
 
 /* The same of one that is still alive: nobody knows yet for how long. */
-static void ask_the_living(const struct marker_folder *folder, uint64_t generation,
-                           struct marker_record *first)
+static void marker_ask_the_living(const struct marker_folder *folder, uint64_t generation,
+                                  struct marker_record *first)
 {
     DIR *listing = listing_open(folder->fd, ".");
     const char *name;
@@ -220,7 +221,7 @@ static void ask_the_living(const struct marker_folder *folder, uint64_t generati
         const uint32_t without = names_is_hex(name, UNIQUE_HEX_SIZE - 1) &&
                                          name[UNIQUE_HEX_SIZE - 1] == '\0' &&
                                          marker_folder_read(folder, name, &record)
-                                     ? say_without(first, &record, generation)
+                                     ? marker_say_without(first, &record, generation)
                                      : CRASH_NOT_WITHOUT;
         if (without != CRASH_NOT_WITHOUT) {
             first->finding.without = without;
@@ -230,15 +231,15 @@ static void ask_the_living(const struct marker_folder *folder, uint64_t generati
 }
 
 /* The death that is one too many after the first; NULL: there is none. */
-static const struct marker_record *find_blocking(const struct marker_folder *folder,
-                                                 uint64_t generation,
-                                                 const struct marker_record *first)
+static const struct marker_record *marker_find_blocking(const struct marker_folder *folder,
+                                                        uint64_t generation,
+                                                        const struct marker_record *first)
 {
     const bool is_on_trial = marker_folder_tries(folder, generation);
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
         if (marker_is_about(dead, generation) && dead->failure == first->id && dead->finding.died &&
-            is_blocking(first, dead, is_on_trial)) {
+            marker_is_blocking(first, dead, is_on_trial)) {
             return dead;
         }
     }
@@ -253,12 +254,12 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
     const uint64_t failure = failed ? history.first.id : 0;
     const struct marker_record *blocking = NULL;
     if (failed) {
-        judge_without(folder, generation, &history.first);
-        blocking = find_blocking(folder, generation, &history.first);
+        marker_judge_without(folder, generation, &history.first);
+        blocking = marker_find_blocking(folder, generation, &history.first);
     }
     if (blocking) {
-        ask_the_living(folder, generation, &history.first);
-        blocking = find_blocking(folder, generation, &history.first);
+        marker_ask_the_living(folder, generation, &history.first);
+        blocking = marker_find_blocking(folder, generation, &history.first);
     }
     if (blocking) {
         history.second = *blocking;
@@ -276,7 +277,7 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
         }
         const bool knew = failure != 0 && stands == failure && dead->failure == failure;
         if (dead->finding.died && (stands == 0 || knew)) {
-            const uint32_t deaths = count_death(knew ? &before : NULL, dead, is_on_trial);
+            const uint32_t deaths = marker_count_death(knew ? &before : NULL, dead, is_on_trial);
             marker_folder_make_failure(folder, dead, generation, deaths);
             stands = dead->id;
             history.first = *dead;

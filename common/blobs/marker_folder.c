@@ -55,7 +55,7 @@ void marker_record_put(struct bytes *bytes, const struct marker_record *record)
 }
 
 /* The name goes into a note that people print: it must not contain terminal escapes. */
-static void make_printable(char text[MARKER_PROGRAM_SIZE])
+static void marker_folder_make_printable(char text[MARKER_PROGRAM_SIZE])
 {
     text[MARKER_PROGRAM_SIZE - 1] = '\0';
     for (char *at = text; *at; at++) {
@@ -89,7 +89,7 @@ bool marker_record_parse(const void *data, size_t size, struct marker_record *re
         return false;
     }
     memcpy(record.program, program, sizeof record.program);
-    make_printable(record.program);
+    marker_folder_make_printable(record.program);
     if (record.is_page) {
         crash_page_read(data, &record.finding);
     } else {
@@ -107,7 +107,7 @@ void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_
     memcpy(ret_name + UNIQUE_HEX_SIZE - 1, MARKER_FAILURE_SUFFIX, sizeof MARKER_FAILURE_SUFFIX);
 }
 
-static bool read_marker_record(int fd, struct marker_record *ret_record)
+static bool marker_folder_read_record(int fd, struct marker_record *ret_record)
 {
     /* One byte more than a page, so that a longer file is refused. */
     uint8_t data[sizeof(struct crash_page) + 1];
@@ -116,14 +116,14 @@ static bool read_marker_record(int fd, struct marker_record *ret_record)
 }
 
 /* Whether the marker's process died while loading. */
-static bool read_dead_marker(int folder_fd, const char *name, uint64_t id,
-                             struct marker_record *ret_record)
+static bool marker_folder_read_dead(int folder_fd, const char *name, uint64_t id,
+                                    struct marker_record *ret_record)
 {
     int fd = file_open_abandoned(folder_fd, name);
     if (fd < 0) {
         return false;
     }
-    bool dead = read_marker_record(fd, ret_record) && ret_record->id == id;
+    bool dead = marker_folder_read_record(fd, ret_record) && ret_record->id == id;
     if (!dead) {
         /* Never written, or erased: the driver had seen nothing, or had survived. */
         unlinkat(folder_fd, name, 0);
@@ -133,7 +133,7 @@ static bool read_dead_marker(int folder_fd, const char *name, uint64_t id,
 }
 
 /* Whether the name is 16 hex digits and `suffix`. */
-static bool parse_marker_name(const char *name, const char *suffix, uint64_t *ret_number)
+static bool marker_folder_parse_name(const char *name, const char *suffix, uint64_t *ret_number)
 {
     const size_t digits = UNIQUE_HEX_SIZE - 1;
     if (!names_is_hex(name, digits) || strcmp(name + digits, suffix) != 0) {
@@ -143,25 +143,26 @@ static bool parse_marker_name(const char *name, const char *suffix, uint64_t *re
     return true;
 }
 
-static void read_marker_entry(struct marker_folder *folder, const char *name)
+static void marker_folder_read_entry(struct marker_folder *folder, const char *name)
 {
     uint64_t number;
     struct marker_record record;
-    if (parse_marker_name(name, MARKER_FAILURE_SUFFIX, &number)) {
+    if (marker_folder_parse_name(name, MARKER_FAILURE_SUFFIX, &number)) {
         if (folder->failure_count < MARKER_MAX_FOUND) {
             folder->failures[folder->failure_count++] = number;
         }
-    } else if (parse_marker_name(name, TRIAL_SUFFIX, &number)) {
+    } else if (marker_folder_parse_name(name, TRIAL_SUFFIX, &number)) {
         if (folder->trial_count < MARKER_MAX_FOUND) {
             folder->trials[folder->trial_count++] = number;
         }
-    } else if (parse_marker_name(name, "", &number) && folder->dead_count < MARKER_MAX_FOUND &&
-               read_dead_marker(folder->fd, name, number, &record)) {
+    } else if (marker_folder_parse_name(name, "", &number) &&
+               folder->dead_count < MARKER_MAX_FOUND &&
+               marker_folder_read_dead(folder->fd, name, number, &record)) {
         folder->dead[folder->dead_count++] = record;
     }
 }
 
-static int open_marker_folder(int directory_fd, const char *name)
+static int marker_folder_open_in(int directory_fd, const char *name)
 {
     return openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
@@ -173,11 +174,11 @@ void marker_folder_open(int directory_fd, const char *name, struct marker_folder
     ret_folder->dead_count = 0;
     ret_folder->failure_count = 0;
     ret_folder->trial_count = 0;
-    ret_folder->fd = open_marker_folder(directory_fd, name);
+    ret_folder->fd = marker_folder_open_in(directory_fd, name);
     DIR *listing = ret_folder->fd < 0 ? NULL : listing_open(ret_folder->fd, ".");
     const char *entry;
     while ((entry = listing_next(listing))) {
-        read_marker_entry(ret_folder, entry);
+        marker_folder_read_entry(ret_folder, entry);
     }
     listing_close(listing);
 }
@@ -193,12 +194,13 @@ void marker_folder_close(struct marker_folder *folder)
 bool marker_folder_make(struct marker_folder *folder)
 {
     if (folder->fd < 0 && file_make_directory(folder->directory_fd, folder->name)) {
-        folder->fd = open_marker_folder(folder->directory_fd, folder->name);
+        folder->fd = marker_folder_open_in(folder->directory_fd, folder->name);
     }
     return folder->fd >= 0;
 }
 
-static bool contains_generation(const uint64_t *generations, size_t count, uint64_t generation)
+static bool marker_folder_contains_generation(const uint64_t *generations, size_t count,
+                                              uint64_t generation)
 {
     for (size_t i = 0; i < count; i++) {
         if (generations[i] == generation) {
@@ -210,7 +212,7 @@ static bool contains_generation(const uint64_t *generations, size_t count, uint6
 
 bool marker_folder_tries(const struct marker_folder *folder, uint64_t generation)
 {
-    return contains_generation(folder->trials, folder->trial_count, generation);
+    return marker_folder_contains_generation(folder->trials, folder->trial_count, generation);
 }
 
 bool marker_folder_read(const struct marker_folder *folder, const char *name,
@@ -220,7 +222,7 @@ bool marker_folder_read(const struct marker_folder *folder, const char *name,
     if (fd < 0) {
         return false;
     }
-    bool read = read_marker_record(fd, ret_record);
+    bool read = marker_folder_read_record(fd, ret_record);
     close(fd);
     return read;
 }
@@ -228,7 +230,7 @@ bool marker_folder_read(const struct marker_folder *folder, const char *name,
 bool marker_folder_read_failure(const struct marker_folder *folder, uint64_t generation,
                                 struct marker_record *ret_record)
 {
-    if (!contains_generation(folder->failures, folder->failure_count, generation)) {
+    if (!marker_folder_contains_generation(folder->failures, folder->failure_count, generation)) {
         return false;
     }
     char name[MARKER_FAILURE_NAME_SIZE];
@@ -257,8 +259,8 @@ bool marker_is_about(const struct marker_record *record, uint64_t generation)
            finding->saving == generation;
 }
 
-static void write_number(const struct marker_folder *folder, const char *name, off_t offset,
-                         const void *number, size_t size)
+static void marker_folder_write_number(const struct marker_folder *folder, const char *name,
+                                       off_t offset, const void *number, size_t size)
 {
     const int fd =
         openat(folder->fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -283,12 +285,12 @@ void marker_folder_make_failure(const struct marker_folder *folder,
         uint8_t memory[sizeof deaths];
         struct bytes bytes = {.data = memory, .capacity = sizeof memory};
         bytes_put_u32(&bytes, deaths);
-        write_number(folder, from, DEATHS_OFFSET, memory, sizeof memory);
+        marker_folder_write_number(folder, from, DEATHS_OFFSET, memory, sizeof memory);
     }
     renameat(folder->fd, from, folder->fd, to);
 }
 
-static void note_killed(const struct marker_folder *folder)
+static void marker_folder_note_killed(const struct marker_folder *folder)
 {
     const int fd =
         openat(folder->fd, KILLED_NAME,
@@ -311,8 +313,9 @@ void marker_folder_note_without(const struct marker_folder *folder, uint64_t gen
 {
     char name[MARKER_FAILURE_NAME_SIZE];
     marker_failure_name(generation, name);
-    write_number(folder, name, offsetof(struct crash_page, without), &without, sizeof without);
-    note_killed(folder);
+    marker_folder_write_number(folder, name, offsetof(struct crash_page, without), &without,
+                               sizeof without);
+    marker_folder_note_killed(folder);
 }
 
 void marker_forget(const struct marker_folder *folder, uint64_t generation)
@@ -330,19 +333,19 @@ void marker_sweep(const struct marker_folder *folder, const uint64_t *generation
 {
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
-        if (!contains_generation(generations, count, dead->generation) &&
-            !contains_generation(generations, count, dead->finding.saved) &&
-            !contains_generation(generations, count, dead->finding.saving)) {
+        if (!marker_folder_contains_generation(generations, count, dead->generation) &&
+            !marker_folder_contains_generation(generations, count, dead->finding.saved) &&
+            !marker_folder_contains_generation(generations, count, dead->finding.saving)) {
             marker_folder_remove(folder, dead);
         }
     }
     for (size_t i = 0; i < folder->failure_count; i++) {
-        if (!contains_generation(generations, count, folder->failures[i])) {
+        if (!marker_folder_contains_generation(generations, count, folder->failures[i])) {
             marker_folder_remove_failure(folder, folder->failures[i]);
         }
     }
     for (size_t i = 0; i < folder->trial_count; i++) {
-        if (!contains_generation(generations, count, folder->trials[i]) &&
+        if (!marker_folder_contains_generation(generations, count, folder->trials[i]) &&
             (count == 0 || !trial_is_new(folder->fd, folder->trials[i]))) {
             trial_forget(folder->fd, folder->trials[i]);
         }
@@ -358,7 +361,7 @@ void marker_follow(int directory_fd, const char *name, uint64_t from, uint64_t t
     char to_name[MARKER_FAILURE_NAME_SIZE];
     marker_failure_name(from, from_name);
     marker_failure_name(to, to_name);
-    const int fd = open_marker_folder(directory_fd, name);
+    const int fd = marker_folder_open_in(directory_fd, name);
     if (fd >= 0) {
         file_link(fd, from_name, to_name, sizeof(struct crash_page)); /* there is none, as a rule */
         close(fd);
@@ -367,7 +370,7 @@ void marker_follow(int directory_fd, const char *name, uint64_t from, uint64_t t
 
 void marker_forget_failure(int directory_fd, const char *name, uint64_t generation)
 {
-    struct marker_folder folder = {.fd = open_marker_folder(directory_fd, name)};
+    struct marker_folder folder = {.fd = marker_folder_open_in(directory_fd, name)};
     if (folder.fd >= 0) {
         marker_folder_remove_failure(&folder, generation);
         close(folder.fd);

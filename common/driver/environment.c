@@ -27,7 +27,7 @@ struct environment_decoder {
 };
 
 /* NULL: not valid. */
-static const char *get_environment_string(struct environment_decoder *decoder)
+static const char *environment_get_string(struct environment_decoder *decoder)
 {
     uint32_t length = bytes_get_u32(&decoder->in);
     const uint8_t *text = bytes_get(&decoder->in, length);
@@ -41,7 +41,7 @@ static const char *get_environment_string(struct environment_decoder *decoder)
     return string;
 }
 
-static bool get_environment_device(struct environment_decoder *decoder,
+static bool environment_get_device(struct environment_decoder *decoder,
                                    struct environment_device *device)
 {
     device->vendor_id = bytes_get_u32(&decoder->in);
@@ -51,29 +51,29 @@ static bool get_environment_device(struct environment_decoder *decoder,
     device->has_properties2 = has_properties2 == 1;
     device->application_version = bytes_get_u32(&decoder->in);
     device->engine_version = bytes_get_u32(&decoder->in);
-    device->application_name = get_environment_string(decoder);
-    device->engine_name = get_environment_string(decoder);
+    device->application_name = environment_get_string(decoder);
+    device->engine_name = environment_get_string(decoder);
     return device->application_name && device->engine_name && has_properties2 <= 1 &&
            device->api_version == environment_version(device->api_version);
 }
 
 /* Room for a list whose entries take at least so many bytes in the encoded form, and `size` in
  * memory. NULL: there cannot be as many, or memory is out. */
-static void *get_environment_list(struct environment_decoder *decoder, size_t least, size_t size,
+static void *environment_get_list(struct environment_decoder *decoder, size_t least, size_t size,
                                   uint32_t *ret_count)
 {
     *ret_count = bytes_get_u32(&decoder->in);
     return *ret_count <= bytes_left(&decoder->in) / least ? malloc((*ret_count + 1u) * size) : NULL;
 }
 
-static bool get_environment_extensions(struct environment_decoder *decoder,
+static bool environment_get_extensions(struct environment_decoder *decoder,
                                        struct environment *environment)
 {
     uint32_t count;
     environment->extensions =
-        get_environment_list(decoder, LEAST_NAME_SIZE, sizeof *environment->extensions, &count);
+        environment_get_list(decoder, LEAST_NAME_SIZE, sizeof *environment->extensions, &count);
     for (uint32_t i = 0; environment->extensions && i < count; i++) {
-        const char *name = get_environment_string(decoder);
+        const char *name = environment_get_string(decoder);
         if (!name || strcmp(i == 0 ? "" : environment->extensions[i - 1], name) >= 0) {
             return false;
         }
@@ -83,12 +83,12 @@ static bool get_environment_extensions(struct environment_decoder *decoder,
     return environment->extensions;
 }
 
-static bool get_environment_structs(struct environment_decoder *decoder,
+static bool environment_get_structs(struct environment_decoder *decoder,
                                     struct environment *environment)
 {
     uint32_t count;
     environment->structs =
-        get_environment_list(decoder, STRUCT_SIZE, sizeof *environment->structs, &count);
+        environment_get_list(decoder, STRUCT_SIZE, sizeof *environment->structs, &count);
     for (uint32_t i = 0; environment->structs && i < count; i++) {
         struct environment_features *features = &environment->structs[i];
         features->stype = bytes_get_u32(&decoder->in);
@@ -114,9 +114,9 @@ struct environment *environment_decode(const void *bytes, size_t size)
     environment->strings = malloc(size + 1);
     struct environment_decoder decoder = {bytes_reader_over(bytes, size), environment->strings};
     if (environment->strings && bytes_get_u32(&decoder.in) == ENVIRONMENT_VERSION &&
-        get_environment_device(&decoder, &environment->device) &&
-        get_environment_extensions(&decoder, environment) &&
-        get_environment_structs(&decoder, environment) && !decoder.in.overrun &&
+        environment_get_device(&decoder, &environment->device) &&
+        environment_get_extensions(&decoder, environment) &&
+        environment_get_structs(&decoder, environment) && !decoder.in.overrun &&
         bytes_left(&decoder.in) == 0) {
         return environment;
     }
@@ -207,7 +207,7 @@ struct feature_list {
 };
 
 /* Keeps the list in ascending order; a struct that occurs twice gets the features of both. */
-static void add_features(struct feature_list *list, uint32_t stype, uint64_t bits)
+static void environment_add_features(struct feature_list *list, uint32_t stype, uint64_t bits)
 {
     uint32_t at = list->count;
     while (at > 0 && list->structs[at - 1].stype >= stype) {
@@ -223,12 +223,12 @@ static void add_features(struct feature_list *list, uint32_t stype, uint64_t bit
     list->count++;
 }
 
-static void add_known_features(struct feature_list *list, uint32_t stype, const VkBool32 *values,
-                               size_t count)
+static void environment_add_known_features(struct feature_list *list, uint32_t stype,
+                                           const VkBool32 *values, size_t count)
 {
     const uint64_t bits = environment_bits(values, count);
     if (bits != 0) {
-        add_features(list, stype, bits);
+        environment_add_features(list, stype, bits);
     }
 }
 
@@ -236,7 +236,7 @@ static void add_known_features(struct feature_list *list, uint32_t stype, const 
  * keep a cache of its own. */
 #define STYPE_INTERNAL_CACHE_CONTROL 1000483008u
 
-static bool is_irrelevant_struct(const VkBaseInStructure *structure)
+static bool environment_is_irrelevant_struct(const VkBaseInStructure *structure)
 {
     switch ((uint32_t)structure->sType) {
     case VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO:
@@ -253,31 +253,32 @@ static bool is_irrelevant_struct(const VkBaseInStructure *structure)
     }
 }
 
-static void add_struct(struct feature_list *list, const VkBaseInStructure *structure)
+static void environment_add_struct(struct feature_list *list, const VkBaseInStructure *structure)
 {
     uint32_t stype = (uint32_t)structure->sType;
     const struct feature_struct *known = feature_struct_find(stype);
     if (stype == ENVIRONMENT_CORE_STYPE) {
         const VkPhysicalDeviceFeatures *core =
             &((const VkPhysicalDeviceFeatures2 *)structure)->features;
-        add_known_features(list, stype, (const VkBool32 *)core, ENVIRONMENT_CORE_COUNT);
+        environment_add_known_features(list, stype, (const VkBool32 *)core, ENVIRONMENT_CORE_COUNT);
     } else if (known) {
-        add_known_features(list, stype, feature_values(structure), known->count);
-    } else if (!is_irrelevant_struct(structure)) {
-        add_features(list, stype, 0);
+        environment_add_known_features(list, stype, feature_values(structure), known->count);
+    } else if (!environment_is_irrelevant_struct(structure)) {
+        environment_add_features(list, stype, 0);
     }
 }
 
-static void put_environment_features(const VkDeviceCreateInfo *create_info, struct bytes *out)
+static void environment_put_features(const VkDeviceCreateInfo *create_info, struct bytes *out)
 {
     struct feature_list list = {.count = 0};
     int left = MAX_STRUCTS;
     for (const VkBaseInStructure *s = create_info->pNext; s && left > 0; s = s->pNext, left--) {
-        add_struct(&list, s);
+        environment_add_struct(&list, s);
     }
     if (create_info->pEnabledFeatures) {
-        add_known_features(&list, ENVIRONMENT_CORE_STYPE,
-                           (const VkBool32 *)create_info->pEnabledFeatures, ENVIRONMENT_CORE_COUNT);
+        environment_add_known_features(&list, ENVIRONMENT_CORE_STYPE,
+                                       (const VkBool32 *)create_info->pEnabledFeatures,
+                                       ENVIRONMENT_CORE_COUNT);
     }
     bytes_put_u32(out, list.count);
     for (uint32_t i = 0; i < list.count; i++) {
@@ -286,19 +287,19 @@ static void put_environment_features(const VkDeviceCreateInfo *create_info, stru
     }
 }
 
-static void put_environment_string(struct bytes *out, const char *text)
+static void environment_put_string(struct bytes *out, const char *text)
 {
     size_t length = text ? strnlen(text, MAX_STRING) : 0;
     bytes_put_u32(out, (uint32_t)length);
     bytes_put(out, text, length);
 }
 
-static int compare_extension_names(const void *a, const void *b)
+static int environment_compare_extension_names(const void *a, const void *b)
 {
     return strncmp(*(const char *const *)a, *(const char *const *)b, MAX_STRING);
 }
 
-static void put_environment_extensions(const VkDeviceCreateInfo *create_info, struct bytes *out)
+static void environment_put_extensions(const VkDeviceCreateInfo *create_info, struct bytes *out)
 {
     uint32_t count = create_info->enabledExtensionCount;
     uint32_t different = 0;
@@ -309,17 +310,17 @@ static void put_environment_extensions(const VkDeviceCreateInfo *create_info, st
     }
     if (count > 0) {
         memcpy(names, create_info->ppEnabledExtensionNames, count * sizeof *names);
-        qsort(names, count, sizeof *names, compare_extension_names);
+        qsort(names, count, sizeof *names, environment_compare_extension_names);
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (names[i][0] != '\0' &&
-            (different == 0 || compare_extension_names(&names[different - 1], &names[i]) != 0)) {
+        if (names[i][0] != '\0' && (different == 0 || environment_compare_extension_names(
+                                                          &names[different - 1], &names[i]) != 0)) {
             names[different++] = names[i];
         }
     }
     bytes_put_u32(out, different);
     for (uint32_t i = 0; i < different; i++) {
-        put_environment_string(out, names[i]);
+        environment_put_string(out, names[i]);
     }
     free(names);
 }
@@ -334,10 +335,10 @@ void environment_encode(const struct environment_device *device,
     bytes_put_u32(out, device->has_properties2);
     bytes_put_u32(out, device->application_version);
     bytes_put_u32(out, device->engine_version);
-    put_environment_string(out, device->application_name);
-    put_environment_string(out, device->engine_name);
-    put_environment_extensions(create_info, out);
-    put_environment_features(create_info, out);
+    environment_put_string(out, device->application_name);
+    environment_put_string(out, device->engine_name);
+    environment_put_extensions(create_info, out);
+    environment_put_features(create_info, out);
 }
 
 const struct feature_struct *feature_struct_find(uint32_t stype)

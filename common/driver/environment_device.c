@@ -30,12 +30,12 @@ bool feature_name(uint32_t stype, uint32_t n, char ret_name[FEATURE_NAME_SIZE])
     return true;
 }
 
-static const char *struct_name(const struct feature_struct *known)
+static const char *environment_struct_name(const struct feature_struct *known)
 {
     return feature_struct_names[known - feature_structs];
 }
 
-static size_t struct_size(uint32_t stype)
+static size_t environment_struct_size(uint32_t stype)
 {
     const struct feature_struct *known = feature_struct_find(stype);
     size_t size = sizeof(VkBaseOutStructure) + known->count * sizeof(VkBool32);
@@ -44,7 +44,7 @@ static size_t struct_size(uint32_t stype)
 
 /* The name of the first struct with features that the table does not know, else NULL. The functions
  * below require that there is none. */
-static const char *first_unknown_struct(const struct environment *environment)
+static const char *environment_first_unknown_struct(const struct environment *environment)
 {
     for (uint32_t i = 0; i < environment->struct_count; i++) {
         const struct environment_features *features = &environment->structs[i];
@@ -53,28 +53,28 @@ static const char *first_unknown_struct(const struct environment *environment)
             continue;
         }
         if (!known || features->bits == 0) {
-            return known ? struct_name(known) : "a struct that is not known";
+            return known ? environment_struct_name(known) : "a struct that is not known";
         }
         if (known->count < 64 && features->bits >> known->count != 0) {
-            return struct_name(known);
+            return environment_struct_name(known);
         }
     }
     return NULL;
 }
 
 /* Bytes of the chain of every struct except VkPhysicalDeviceFeatures. */
-static size_t chain_size(const struct environment *environment)
+static size_t environment_chain_size(const struct environment *environment)
 {
     size_t size = 0;
     for (uint32_t i = 0; i < environment->struct_count; i++) {
         if (environment->structs[i].stype != ENVIRONMENT_CORE_STYPE) {
-            size += struct_size(environment->structs[i].stype);
+            size += environment_struct_size(environment->structs[i].stype);
         }
     }
     return size;
 }
 
-static void set_feature_values(VkBool32 *values, size_t count, uint64_t bits)
+static void environment_set_feature_values(VkBool32 *values, size_t count, uint64_t bits)
 {
     for (size_t i = 0; i < count; i++) {
         values[i] = bits >> i & 1;
@@ -83,7 +83,8 @@ static void set_feature_values(VkBool32 *values, size_t count, uint64_t bits)
 
 /* Builds the chain in memory of that size, aligned for any type: every feature false, or those of
  * the environment true. Returns its first struct; NULL: there is none. */
-static void *make_chain(const struct environment *environment, void *memory, bool enabled)
+static void *environment_make_chain(const struct environment *environment, void *memory,
+                                    bool enabled)
 {
     VkBaseOutStructure *first = NULL;
     VkBaseOutStructure **link = &first;
@@ -96,16 +97,17 @@ static void *make_chain(const struct environment *environment, void *memory, boo
         VkBaseOutStructure *structure = (VkBaseOutStructure *)next;
         structure->sType = (VkStructureType)features->stype;
         structure->pNext = NULL;
-        set_feature_values((VkBool32 *)(structure + 1), feature_struct_find(features->stype)->count,
-                           enabled ? features->bits : 0);
+        environment_set_feature_values((VkBool32 *)(structure + 1),
+                                       feature_struct_find(features->stype)->count,
+                                       enabled ? features->bits : 0);
         *link = structure;
         link = &structure->pNext;
-        next += struct_size(features->stype);
+        next += environment_struct_size(features->stype);
     }
     return first;
 }
 
-static uint64_t core_bits(const struct environment *environment)
+static uint64_t environment_core_bits(const struct environment *environment)
 {
     for (uint32_t i = 0; i < environment->struct_count; i++) {
         if (environment->structs[i].stype == ENVIRONMENT_CORE_STYPE) {
@@ -115,10 +117,11 @@ static uint64_t core_bits(const struct environment *environment)
     return 0;
 }
 
-static void set_core_features(const struct environment *environment,
-                              VkPhysicalDeviceFeatures *ret_core)
+static void environment_set_core_features(const struct environment *environment,
+                                          VkPhysicalDeviceFeatures *ret_core)
 {
-    set_feature_values((VkBool32 *)ret_core, ENVIRONMENT_CORE_COUNT, core_bits(environment));
+    environment_set_feature_values((VkBool32 *)ret_core, ENVIRONMENT_CORE_COUNT,
+                                   environment_core_bits(environment));
 }
 
 /* Who is told what is missing, and whether something is. */
@@ -156,13 +159,13 @@ static void tell_missing_features(const struct environment *environment, const v
 {
     const VkBaseInStructure *offered = chain;
     tell_features(lacks, ENVIRONMENT_CORE_STYPE, "VkPhysicalDeviceFeatures",
-                  core_bits(environment) &
+                  environment_core_bits(environment) &
                       ~environment_bits((const VkBool32 *)core, ENVIRONMENT_CORE_COUNT));
     for (uint32_t i = 0; i < environment->struct_count; i++) {
         const struct environment_features *features = &environment->structs[i];
         if (features->stype != ENVIRONMENT_CORE_STYPE) {
             const struct feature_struct *known = feature_struct_find(features->stype);
-            tell_features(lacks, features->stype, struct_name(known),
+            tell_features(lacks, features->stype, environment_struct_name(known),
                           features->bits &
                               ~environment_bits(feature_values(offered), known->count));
             offered = offered->pNext;
@@ -178,9 +181,9 @@ struct device_request {
     VkPhysicalDeviceFeatures core;
 };
 
-static void find_missing_extensions(const struct environment *environment,
-                                    const struct environment_commands *commands,
-                                    VkPhysicalDevice device, struct lacks *lacks)
+static void environment_find_missing_extensions(const struct environment *environment,
+                                                const struct environment_commands *commands,
+                                                VkPhysicalDevice device, struct lacks *lacks)
 {
     uint32_t count = 0;
     VkExtensionProperties *list = extensions_list(commands->enumerate_extensions, device, &count);
@@ -195,16 +198,16 @@ static void find_missing_extensions(const struct environment *environment,
     free(list);
 }
 
-static void find_missing_features(const struct environment *environment,
-                                  const struct environment_commands *commands,
-                                  VkPhysicalDevice device, struct lacks *lacks)
+static void environment_find_missing_features(const struct environment *environment,
+                                              const struct environment_commands *commands,
+                                              VkPhysicalDevice device, struct lacks *lacks)
 {
-    const char *unknown = first_unknown_struct(environment);
+    const char *unknown = environment_first_unknown_struct(environment);
     if (unknown) {
         tell_lack(lacks, unknown);
         return;
     }
-    size_t size = chain_size(environment);
+    size_t size = environment_chain_size(environment);
     VkPhysicalDeviceFeatures2 features = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
     };
@@ -217,7 +220,7 @@ static void find_missing_features(const struct environment *environment,
         tell_lack(lacks, "memory");
         return;
     }
-    features.pNext = make_chain(environment, memory, false);
+    features.pNext = environment_make_chain(environment, memory, false);
     if (commands->get_features2) {
         commands->get_features2(device, &features);
     } else {
@@ -237,19 +240,19 @@ bool environment_is_offered(const struct environment *environment,
     if (environment_version(properties.apiVersion) < environment->device.api_version) {
         tell_lack(&lacks, "the Vulkan version");
     }
-    find_missing_extensions(environment, commands, device, &lacks);
-    find_missing_features(environment, commands, device, &lacks);
+    environment_find_missing_extensions(environment, commands, device, &lacks);
+    environment_find_missing_features(environment, commands, device, &lacks);
     return !lacks.any;
 }
 
 VkDeviceCreateInfo *environment_create_info(const struct environment *environment)
 {
-    if (first_unknown_struct(environment)) {
+    if (environment_first_unknown_struct(environment)) {
         return NULL;
     }
     size_t head = (sizeof(struct device_request) + sizeof(void *) - 1) / sizeof(void *);
     head *= sizeof(void *);
-    struct device_request *request = calloc(1, head + chain_size(environment));
+    struct device_request *request = calloc(1, head + environment_chain_size(environment));
     if (!request) {
         return NULL;
     }
@@ -259,10 +262,10 @@ VkDeviceCreateInfo *environment_create_info(const struct environment *environmen
         .queueCount = 1,
         .pQueuePriorities = &request->priority,
     };
-    set_core_features(environment, &request->core);
+    environment_set_core_features(environment, &request->core);
     request->info = (VkDeviceCreateInfo){
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-        .pNext = make_chain(environment, (uint8_t *)request + head, true),
+        .pNext = environment_make_chain(environment, (uint8_t *)request + head, true),
         .queueCreateInfoCount = 1,
         .pQueueCreateInfos = &request->queue,
         .enabledExtensionCount = environment->extension_count,

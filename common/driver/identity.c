@@ -21,7 +21,7 @@ _Static_assert(VK_MAX_DRIVER_INFO_SIZE == 256, "encoded as 256 bytes");
 
 /* Copies into an array of zeros: the bytes after a driver's terminator are not specified and must
  * not reach the digest. */
-static void copy_driver_text(char ret_text[STRING_SIZE], const char *source)
+static void identity_copy_driver_text(char ret_text[STRING_SIZE], const char *source)
 {
     memcpy(ret_text, source, strnlen(source, STRING_SIZE - 1));
 }
@@ -60,8 +60,8 @@ bool extensions_have(const VkExtensionProperties *list, uint32_t count, const ch
     return false;
 }
 
-static bool has_extension(const struct identity_commands *commands, VkPhysicalDevice device,
-                          const char *name)
+static bool identity_has_extension(const struct identity_commands *commands,
+                                   VkPhysicalDevice device, const char *name)
 {
     uint32_t count = 0;
     VkExtensionProperties *list =
@@ -73,8 +73,9 @@ static bool has_extension(const struct identity_commands *commands, VkPhysicalDe
     return found;
 }
 
-static void query_driver_properties(const struct identity_commands *commands,
-                                    VkPhysicalDevice device, struct driver_identity *identity)
+static void identity_query_driver_properties(const struct identity_commands *commands,
+                                             VkPhysicalDevice device,
+                                             struct driver_identity *identity)
 {
     VkPhysicalDeviceDriverProperties driver = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
@@ -83,8 +84,8 @@ static void query_driver_properties(const struct identity_commands *commands,
     commands->get_properties2(device, &properties);
 
     identity->driver_id = (uint32_t)driver.driverID;
-    copy_driver_text(identity->driver_name, driver.driverName);
-    copy_driver_text(identity->driver_info, driver.driverInfo);
+    identity_copy_driver_text(identity->driver_name, driver.driverName);
+    identity_copy_driver_text(identity->driver_info, driver.driverInfo);
     identity->conformance[0] = driver.conformanceVersion.major;
     identity->conformance[1] = driver.conformanceVersion.minor;
     identity->conformance[2] = driver.conformanceVersion.subminor;
@@ -105,12 +106,12 @@ void identity_query(const struct identity_commands *commands, VkPhysicalDevice d
         .pointer_size = sizeof(void *),
     };
     memcpy(identity.pipeline_cache_uuid, properties.pipelineCacheUUID, VK_UUID_SIZE);
-    copy_driver_text(identity.device_name, properties.deviceName);
+    identity_copy_driver_text(identity.device_name, properties.deviceName);
 
     if (commands->get_properties2 &&
         (properties.apiVersion >= VK_API_VERSION_1_2 ||
-         has_extension(commands, device, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME))) {
-        query_driver_properties(commands, device, &identity);
+         identity_has_extension(commands, device, VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME))) {
+        identity_query_driver_properties(commands, device, &identity);
     }
     *ret_identity = identity;
 }
@@ -130,7 +131,7 @@ void identity_put(struct bytes *bytes, const struct driver_identity *identity)
     bytes_put(bytes, identity->driver_info, sizeof identity->driver_info);
 }
 
-static void get_identity_bytes(struct bytes_reader *reader, void *ret_data, size_t size)
+static void identity_get_bytes(struct bytes_reader *reader, void *ret_data, size_t size)
 {
     const uint8_t *data = bytes_get(reader, size);
     if (data) {
@@ -140,9 +141,9 @@ static void get_identity_bytes(struct bytes_reader *reader, void *ret_data, size
     }
 }
 
-static void get_identity_string(struct bytes_reader *reader, char ret_text[STRING_SIZE])
+static void identity_get_string(struct bytes_reader *reader, char ret_text[STRING_SIZE])
 {
-    get_identity_bytes(reader, ret_text, STRING_SIZE);
+    identity_get_bytes(reader, ret_text, STRING_SIZE);
     /* Zeros behind the end: so text that hides there does not encode to the same bytes again. */
     const size_t length = strnlen(ret_text, STRING_SIZE - 1);
     memset(ret_text + length, 0, STRING_SIZE - length);
@@ -156,12 +157,12 @@ void identity_get(struct bytes_reader *reader, struct driver_identity *ret_ident
     ret_identity->driver_version = bytes_get_u32(reader);
     ret_identity->driver_id = bytes_get_u32(reader);
     ret_identity->pointer_size = bytes_get_u32(reader);
-    get_identity_bytes(reader, ret_identity->conformance, sizeof ret_identity->conformance);
-    get_identity_bytes(reader, ret_identity->pipeline_cache_uuid,
+    identity_get_bytes(reader, ret_identity->conformance, sizeof ret_identity->conformance);
+    identity_get_bytes(reader, ret_identity->pipeline_cache_uuid,
                        sizeof ret_identity->pipeline_cache_uuid);
-    get_identity_string(reader, ret_identity->device_name);
-    get_identity_string(reader, ret_identity->driver_name);
-    get_identity_string(reader, ret_identity->driver_info);
+    identity_get_string(reader, ret_identity->device_name);
+    identity_get_string(reader, ret_identity->driver_name);
+    identity_get_string(reader, ret_identity->driver_info);
 }
 
 struct digest identity_digest(const struct driver_identity *identity)

@@ -144,13 +144,14 @@ const size_t policy_table_size = sizeof policy_table / sizeof policy_table[0];
 
 #define MIB ((uint64_t)1 << 20)
 
-static bool version_in_range(const struct policy_rule *rule, uint32_t version)
+static bool policy_version_in_range(const struct policy_rule *rule, uint32_t version)
 {
     return version >= rule->version_from &&
            (rule->version_below == 0 || version < rule->version_below);
 }
 
-static bool driver_matches(const struct policy_rule *rule, const struct driver_identity *identity)
+static bool policy_driver_matches(const struct policy_rule *rule,
+                                  const struct driver_identity *identity)
 {
     if (identity->driver_id == 0 && rule->vendor_id != 0) {
         return true;
@@ -163,7 +164,7 @@ bool policy_rule_matches(const struct policy_rule *rule, const struct driver_ide
 {
     if ((rule->vendor_id != 0 && rule->vendor_id != identity->vendor_id) ||
         (rule->device_id != 0 && rule->device_id != identity->device_id) ||
-        !driver_matches(rule, identity)) {
+        !policy_driver_matches(rule, identity)) {
         return false;
     }
     if (rule->device_name && !pattern_matches(rule->device_name, identity->device_name)) {
@@ -172,12 +173,12 @@ bool policy_rule_matches(const struct policy_rule *rule, const struct driver_ide
     if (rule->api_below != 0 && identity->api_version >= rule->api_below) {
         return false;
     }
-    return version_in_range(rule, identity->driver_version);
+    return policy_version_in_range(rule, identity->driver_version);
 }
 
 /* A rule that only permits something does not explain what is missing, and must not be applied to a
  * driver of unknown id. */
-static bool rule_only_permits(const struct policy_rule *rule)
+static bool policy_rule_only_permits(const struct policy_rule *rule)
 {
     return rule->actions == POLICY_SNAPSHOT_AT_EXIT && rule->max_blob == 0;
 }
@@ -189,18 +190,18 @@ struct policy_verdict {
     const struct policy_rule *rule; /* the one to report */
 };
 
-static void apply_table_rule(struct policy_verdict *verdict, const struct policy_rule *rule)
+static void policy_apply_table_rule(struct policy_verdict *verdict, const struct policy_rule *rule)
 {
     verdict->actions |= rule->actions;
     if (rule->max_blob != 0 && rule->max_blob < verdict->max_blob) {
         verdict->max_blob = rule->max_blob;
     }
-    if (!verdict->rule && !rule_only_permits(rule)) {
+    if (!verdict->rule && !policy_rule_only_permits(rule)) {
         verdict->rule = rule;
     }
 }
 
-static void apply_user_rule(struct policy_verdict *verdict, const struct policy_rule *rule)
+static void policy_apply_user_rule(struct policy_verdict *verdict, const struct policy_rule *rule)
 {
     verdict->actions = (verdict->actions & ~rule->lifted) | rule->actions;
     if (rule->max_blob != 0) {
@@ -209,7 +210,7 @@ static void apply_user_rule(struct policy_verdict *verdict, const struct policy_
     verdict->rule = rule;
 }
 
-static void report_rule(const struct policy_rule *rule, struct policy *policy)
+static void policy_report_rule(const struct policy_rule *rule, struct policy *policy)
 {
     snprintf(policy->rule, sizeof policy->rule, "%s", rule ? rule->id : "default");
     if (rule && rule->line != 0 && !*rule->source) {
@@ -230,7 +231,7 @@ static struct policy policy_of(const struct policy_verdict *verdict)
         const struct policy_member *member = &policy_members[i];
         *(bool *)((char *)&policy + member->offset) = !(actions & member->action) != member->asked;
     }
-    report_rule(verdict->rule, &policy);
+    policy_report_rule(verdict->rule, &policy);
     return policy;
 }
 
@@ -240,20 +241,21 @@ void policy_decide(const struct driver_identity *identity, bool use_table,
     /* A 32-bit program has little address space for a second copy of its caches. */
     struct policy_verdict verdict = {.max_blob = (identity->pointer_size == 4 ? 64 : 512) * MIB};
     for (size_t i = 0; use_table && i < policy_table_size; i++) {
-        const bool is_guess = identity->driver_id == 0 && rule_only_permits(&policy_table[i]);
+        const bool is_guess =
+            identity->driver_id == 0 && policy_rule_only_permits(&policy_table[i]);
         if (!is_guess && policy_rule_matches(&policy_table[i], identity)) {
-            apply_table_rule(&verdict, &policy_table[i]);
+            policy_apply_table_rule(&verdict, &policy_table[i]);
         }
     }
     for (size_t i = 0; file && i < file->count; i++) {
         if (policy_rule_matches(&file->rules[i], identity)) {
-            apply_user_rule(&verdict, &file->rules[i]);
+            policy_apply_user_rule(&verdict, &file->rules[i]);
         }
     }
     *ret_policy = policy_of(&verdict);
 }
 
-static int open_policy_file(const char *path)
+static int policy_open_file(const char *path)
 {
     int fd;
     do {
@@ -262,7 +264,8 @@ static int open_policy_file(const char *path)
     return fd;
 }
 
-static enum status report_unreadable(struct policy_file_error *ret_error, const char *problem)
+static enum status policy_report_unreadable(struct policy_file_error *ret_error,
+                                            const char *problem)
 {
     ret_error->line = 0;
     snprintf(ret_error->text, sizeof ret_error->text, "cannot be read: %s", problem);
@@ -276,18 +279,18 @@ enum status policy_load(const char *path, struct policy_file *ret_file,
     const size_t capacity = POLICY_FILE_MAX_SIZE + 1;
     struct stat status;
     enum status reason;
-    int fd = open_policy_file(path);
+    int fd = policy_open_file(path);
     if (fd < 0) {
-        return report_unreadable(ret_error, strerror(errno));
+        return policy_report_unreadable(ret_error, strerror(errno));
     }
     char *data = malloc(capacity);
     ssize_t size = 0;
     if (!data) {
         reason = STATUS_out_of_memory;
     } else if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {
-        reason = report_unreadable(ret_error, "not a regular file");
+        reason = policy_report_unreadable(ret_error, "not a regular file");
     } else if ((size = io_read(fd, data, capacity, IO_HERE)) < 0) {
-        reason = report_unreadable(ret_error, strerror(errno));
+        reason = policy_report_unreadable(ret_error, strerror(errno));
     } else {
         reason = policy_file_parse(data, (size_t)size, ret_file, ret_error);
     }
@@ -296,7 +299,7 @@ enum status policy_load(const char *path, struct policy_file *ret_file,
     return reason;
 }
 
-static void warn_of_policy_file(const char *path, const struct policy_file_error *error)
+static void policy_warn_of_file(const char *path, const struct policy_file_error *error)
 {
     static atomic_bool warned;
     if (atomic_exchange(&warned, true)) {
@@ -317,7 +320,7 @@ void policy_of_settings(const struct config *config, const struct driver_identit
     struct policy_file_error error;
     if (config->policy_path &&
         policy_load(config->policy_path, &file, &error) == STATUS_bad_policy_file) {
-        warn_of_policy_file(config->policy_path, &error);
+        policy_warn_of_file(config->policy_path, &error);
     }
     policy_decide(identity, !config->policy_none, &file, ret_policy);
     policy_file_free(&file);

@@ -155,8 +155,9 @@ static const struct {
 
 /* Rules. */
 
-static bool parse_rule_version(struct policy_parser *parser, const struct version_text *version,
-                               uint32_t *ret_version)
+static bool policy_file_parse_rule_version(struct policy_parser *parser,
+                                           const struct version_text *version,
+                                           uint32_t *ret_version)
 {
     const struct policy_rule *rule = parser->rule;
     if (!version->text) {
@@ -174,14 +175,14 @@ static bool parse_rule_version(struct policy_parser *parser, const struct versio
     return true;
 }
 
-static bool end_policy_rule(struct policy_parser *parser)
+static bool policy_file_end_rule(struct policy_parser *parser)
 {
     struct policy_rule *rule = parser->rule;
     if (!rule) {
         return true;
     }
-    if (!parse_rule_version(parser, &parser->from, &rule->version_from) ||
-        !parse_rule_version(parser, &parser->below, &rule->version_below)) {
+    if (!policy_file_parse_rule_version(parser, &parser->from, &rule->version_from) ||
+        !policy_file_parse_rule_version(parser, &parser->below, &rule->version_below)) {
         return false;
     }
     if (rule->version_below != 0 && rule->version_from >= rule->version_below) {
@@ -194,14 +195,14 @@ static bool end_policy_rule(struct policy_parser *parser)
     return true;
 }
 
-static bool is_rule_name(const char *name)
+static bool policy_file_is_rule_name(const char *name)
 {
     size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                  "0123456789._-");
     return length > 0 && length < POLICY_ID_SIZE && !name[length];
 }
 
-static bool is_rule_name_taken(const struct policy_parser *parser, const char *name)
+static bool policy_file_is_rule_name_taken(const struct policy_parser *parser, const char *name)
 {
     for (size_t i = 0; i < parser->file.count; i++) {
         if (strcmp(parser->file.rules[i].id, name) == 0) {
@@ -212,9 +213,9 @@ static bool is_rule_name_taken(const struct policy_parser *parser, const char *n
 }
 
 /* "name]", without the opening bracket. */
-static bool begin_policy_rule(struct policy_parser *parser, char *text)
+static bool policy_file_begin_rule(struct policy_parser *parser, char *text)
 {
-    if (!end_policy_rule(parser)) {
+    if (!policy_file_end_rule(parser)) {
         return false;
     }
     size_t length = strlen(text);
@@ -222,12 +223,12 @@ static bool begin_policy_rule(struct policy_parser *parser, char *text)
         return refuse(parser, parser->line, "']' is missing at the end of the line");
     }
     text[length - 1] = '\0';
-    if (!is_rule_name(text)) {
+    if (!policy_file_is_rule_name(text)) {
         return refuse(parser, parser->line,
                       "'%.40s': a rule's name is 1 to %d letters, digits, '.', '_' and '-'", text,
                       POLICY_ID_SIZE - 1);
     }
-    if (is_rule_name_taken(parser, text)) {
+    if (policy_file_is_rule_name_taken(parser, text)) {
         return refuse(parser, parser->line, "a second rule '%s'", text);
     }
     struct policy_file *file = &parser->file;
@@ -247,7 +248,7 @@ static bool begin_policy_rule(struct policy_parser *parser, char *text)
 
 /* Lines. */
 
-static char *trim_blanks(char *text)
+static char *policy_file_trim_blanks(char *text)
 {
     static const char blanks[] = " \t\r";
     text += strspn(text, blanks);
@@ -259,15 +260,15 @@ static char *trim_blanks(char *text)
     return text;
 }
 
-static bool read_policy_setting(struct policy_parser *parser, char *text)
+static bool policy_file_read_setting(struct policy_parser *parser, char *text)
 {
     char *equals = strchr(text, '=');
     if (!equals) {
         return refuse(parser, parser->line, "expected '[name]' or 'key = value'");
     }
     *equals = '\0';
-    const char *name = trim_blanks(text);
-    const char *value = trim_blanks(equals + 1);
+    const char *name = policy_file_trim_blanks(text);
+    const char *value = policy_file_trim_blanks(equals + 1);
     int key = 0;
     while (key < KEY_COUNT && strcmp(keys[key].name, name) != 0) {
         key++;
@@ -290,7 +291,7 @@ static bool read_policy_setting(struct policy_parser *parser, char *text)
     return true;
 }
 
-static bool has_control_char(const char *line, size_t length)
+static bool policy_file_has_control_char(const char *line, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)line[i];
@@ -301,19 +302,20 @@ static bool has_control_char(const char *line, size_t length)
     return false;
 }
 
-static bool read_policy_line(struct policy_parser *parser, char *line, size_t length)
+static bool policy_file_read_line(struct policy_parser *parser, char *line, size_t length)
 {
-    if (has_control_char(line, length)) {
+    if (policy_file_has_control_char(line, length)) {
         return refuse(parser, parser->line, "a control character: is this a text file?");
     }
-    char *text = trim_blanks(line);
+    char *text = policy_file_trim_blanks(line);
     if (*text == '\0' || *text == '#') {
         return true;
     }
-    return *text == '[' ? begin_policy_rule(parser, text + 1) : read_policy_setting(parser, text);
+    return *text == '[' ? policy_file_begin_rule(parser, text + 1)
+                        : policy_file_read_setting(parser, text);
 }
 
-static bool read_policy_lines(struct policy_parser *parser, size_t size)
+static bool policy_file_read_lines(struct policy_parser *parser, size_t size)
 {
     char *end = parser->file.text + size;
     for (char *line = parser->file.text; line < end;) {
@@ -321,12 +323,12 @@ static bool read_policy_lines(struct policy_parser *parser, size_t size)
         char *stop = newline ? newline : end;
         *stop = '\0';
         parser->line++;
-        if (!read_policy_line(parser, line, (size_t)(stop - line))) {
+        if (!policy_file_read_line(parser, line, (size_t)(stop - line))) {
             return false;
         }
         line = stop + 1;
     }
-    return end_policy_rule(parser);
+    return policy_file_end_rule(parser);
 }
 
 enum status policy_file_parse(const void *data, size_t size, struct policy_file *ret_file,
@@ -344,7 +346,7 @@ enum status policy_file_parse(const void *data, size_t size, struct policy_file 
             if (size > 0) {
                 memcpy(parser.file.text, data, size);
             }
-            reason = read_policy_lines(&parser, size) ? STATUS_ok : reason;
+            reason = policy_file_read_lines(&parser, size) ? STATUS_ok : reason;
         }
     }
     if (reason == STATUS_ok) {

@@ -70,7 +70,7 @@ struct version_encoding {
 /* VK_MAKE_API_VERSION without the variant (chapter "Version Numbers"). */
 static const struct version_encoding api_encoding = {3, {7, 10, 12}};
 
-static const struct version_encoding *driver_encoding(uint32_t vendor_id, uint32_t driver_id)
+static const struct version_encoding *names_driver_encoding(uint32_t vendor_id, uint32_t driver_id)
 {
     static const struct version_encoding nvidia = {4, {10, 8, 8, 6}};
     static const struct version_encoding intel_windows = {2, {18, 14}};
@@ -82,17 +82,17 @@ static const struct version_encoding *driver_encoding(uint32_t vendor_id, uint32
     return driver_id == VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS ? &intel_windows : &api_encoding;
 }
 
-static unsigned low_bits(uint32_t value, unsigned bits)
+static unsigned names_low_bits(uint32_t value, unsigned bits)
 {
     return value & ((UINT32_C(1) << bits) - 1);
 }
 
-static void format_version(const struct version_encoding *encoding, uint32_t version,
-                           char ret_text[VULKAN_VERSION_SIZE])
+static void names_format_version(const struct version_encoding *encoding, uint32_t version,
+                                 char ret_text[VULKAN_VERSION_SIZE])
 {
     unsigned parts[4];
     for (int i = encoding->count - 1; i >= 0; i--) {
-        parts[i] = low_bits(version, encoding->bits[i]);
+        parts[i] = names_low_bits(version, encoding->bits[i]);
         version >>= encoding->bits[i];
     }
     int length = 0;
@@ -107,14 +107,14 @@ static void format_version(const struct version_encoding *encoding, uint32_t ver
 
 void vulkan_api_version(uint32_t version, char ret_text[VULKAN_VERSION_SIZE])
 {
-    format_version(&api_encoding, version, ret_text);
+    names_format_version(&api_encoding, version, ret_text);
 }
 
 void vulkan_driver_version(const struct driver_identity *identity,
                            char ret_text[VULKAN_VERSION_SIZE])
 {
-    format_version(driver_encoding(identity->vendor_id, identity->driver_id),
-                   identity->driver_version, ret_text);
+    names_format_version(names_driver_encoding(identity->vendor_id, identity->driver_id),
+                         identity->driver_version, ret_text);
 }
 
 const char *vulkan_driver_name(const struct driver_identity *identity)
@@ -122,8 +122,8 @@ const char *vulkan_driver_name(const struct driver_identity *identity)
     return identity->driver_name[0] ? identity->driver_name : "unnamed";
 }
 
-static bool parse_version(const struct version_encoding *encoding, const char *text,
-                          uint32_t *ret_version)
+static bool names_parse_version(const struct version_encoding *encoding, const char *text,
+                                uint32_t *ret_version)
 {
     uint32_t version = 0;
     bool over = false;
@@ -146,11 +146,11 @@ static bool parse_version(const struct version_encoding *encoding, const char *t
 
 bool vulkan_parse_api_version(const char *text, uint32_t *ret_version)
 {
-    return parse_version(&api_encoding, text, ret_version);
+    return names_parse_version(&api_encoding, text, ret_version);
 }
 
 bool vulkan_parse_driver_version(const char *text, uint32_t vendor_id, uint32_t driver_id,
                                  uint32_t *ret_version)
 {
-    return parse_version(driver_encoding(vendor_id, driver_id), text, ret_version);
+    return names_parse_version(names_driver_encoding(vendor_id, driver_id), text, ret_version);
 }

@@ -20,17 +20,17 @@
 /* From so many bytes on the pages of what is read are asked for at once. */
 #define POPULATE_BYTES ((size_t)128 << 10)
 
-static bool is_trusted_owner(const struct stat *status)
+static bool file_is_trusted_owner(const struct stat *status)
 {
     return status->st_uid == geteuid() || status->st_uid == 0;
 }
 
-static bool is_writable_by_others(const struct stat *status)
+static bool file_is_writable_by_others(const struct stat *status)
 {
     return (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
-static int open_retrying(int directory_fd, const char *name, int flags)
+static int file_open_retrying(int directory_fd, const char *name, int flags)
 {
     int fd;
     do {
@@ -52,7 +52,7 @@ bool file_make_directory(int directory_fd, const char *name)
 
 /* Makes every directory on the way to `path`, and `path` itself. The text is changed during the
  * call only. */
-static bool make_directories(char *path)
+static bool file_make_directories(char *path)
 {
     int first_error = 0;
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -71,7 +71,7 @@ static bool make_directories(char *path)
 }
 
 /* Why a directory could not be opened or made. */
-static enum status directory_failure(int directory_fd, const char *path, int error)
+static enum status file_directory_failure(int directory_fd, const char *path, int error)
 {
     struct stat status;
     switch (error) {
@@ -91,25 +91,25 @@ static enum status directory_failure(int directory_fd, const char *path, int err
     }
 }
 
-static enum status check_directory(int fd)
+static enum status file_check_directory(int fd)
 {
     struct stat status;
     if (fstat(fd, &status) != 0) {
         return STATUS_directory_unusable;
     }
-    if (!is_trusted_owner(&status)) {
+    if (!file_is_trusted_owner(&status)) {
         return STATUS_directory_owner;
     }
-    return is_writable_by_others(&status) ? STATUS_directory_mode : STATUS_ok;
+    return file_is_writable_by_others(&status) ? STATUS_directory_mode : STATUS_ok;
 }
 
-static enum status open_checked_directory(int directory_fd, const char *path, int *ret_fd)
+static enum status file_open_checked_directory(int directory_fd, const char *path, int *ret_fd)
 {
-    const int fd = open_retrying(directory_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    const int fd = file_open_retrying(directory_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (fd < 0) {
-        return directory_failure(directory_fd, path, errno);
+        return file_directory_failure(directory_fd, path, errno);
     }
-    const enum status reason = check_directory(fd);
+    const enum status reason = file_check_directory(fd);
     if (reason != STATUS_ok) {
         close(fd);
         return reason;
@@ -124,10 +124,10 @@ enum status file_open_directory(const char *root, const char *name, bool create,
     if (asprintf(&path, "%s/%s", root, name) < 0) {
         return STATUS_out_of_memory;
     }
-    enum status reason = open_checked_directory(AT_FDCWD, path, ret_fd);
+    enum status reason = file_open_checked_directory(AT_FDCWD, path, ret_fd);
     if (reason == STATUS_no_file && create) {
-        reason = make_directories(path) ? open_checked_directory(AT_FDCWD, path, ret_fd)
-                                        : directory_failure(AT_FDCWD, path, errno);
+        reason = file_make_directories(path) ? file_open_checked_directory(AT_FDCWD, path, ret_fd)
+                                             : file_directory_failure(AT_FDCWD, path, errno);
         /* Made and removed again, or in /proc: the missing thing is not the file. */
         reason = reason == STATUS_no_file ? STATUS_directory_unusable : reason;
     }
@@ -137,11 +137,11 @@ enum status file_open_directory(const char *root, const char *name, bool create,
 
 enum status file_open_subdirectory(int directory_fd, const char *name, bool create, int *ret_fd)
 {
-    enum status reason = open_checked_directory(directory_fd, name, ret_fd);
+    enum status reason = file_open_checked_directory(directory_fd, name, ret_fd);
     if (reason == STATUS_no_file && create) {
         reason = file_make_directory(directory_fd, name)
-                     ? open_checked_directory(directory_fd, name, ret_fd)
-                     : directory_failure(directory_fd, name, errno);
+                     ? file_open_checked_directory(directory_fd, name, ret_fd)
+                     : file_directory_failure(directory_fd, name, errno);
     }
     return reason;
 }
@@ -176,27 +176,27 @@ void listing_close(DIR *listing)
 
 /* Files. */
 
-static enum status check_file(const struct stat *status)
+static enum status file_check(const struct stat *status)
 {
     if (!S_ISREG(status->st_mode)) {
         return STATUS_not_a_file;
     }
-    if (!is_trusted_owner(status)) {
+    if (!file_is_trusted_owner(status)) {
         return STATUS_file_owner;
     }
-    return is_writable_by_others(status) ? STATUS_file_mode : STATUS_ok;
+    return file_is_writable_by_others(status) ? STATUS_file_mode : STATUS_ok;
 }
 
-static enum status open_checked_file(int directory_fd, const char *name, int access, int *ret_fd,
+static enum status file_open_checked(int directory_fd, const char *name, int access, int *ret_fd,
                                      uint64_t *ret_size)
 {
-    const int fd = open_retrying(directory_fd, name, access | O_NOFOLLOW);
+    const int fd = file_open_retrying(directory_fd, name, access | O_NOFOLLOW);
     if (fd < 0) {
         /* ENXIO: a socket, or a device without a driver. */
         return errno == ENXIO ? STATUS_not_a_file : status_from_errno(errno);
     }
     struct stat status;
-    const enum status reason = fstat(fd, &status) == 0 ? check_file(&status) : STATUS_io_error;
+    const enum status reason = fstat(fd, &status) == 0 ? file_check(&status) : STATUS_io_error;
     if (reason != STATUS_ok) {
         close(fd);
         return reason;
@@ -208,7 +208,7 @@ static enum status open_checked_file(int directory_fd, const char *name, int acc
 
 enum status file_open(int directory_fd, const char *name, int *ret_fd, uint64_t *ret_size)
 {
-    return open_checked_file(directory_fd, name, O_RDONLY, ret_fd, ret_size);
+    return file_open_checked(directory_fd, name, O_RDONLY, ret_fd, ret_size);
 }
 
 bool file_size_allowed(uint64_t size)
@@ -225,7 +225,7 @@ enum status file_overwrite(int directory_fd, const char *name, const void *data,
     if (!file_size_allowed(size)) {
         return STATUS_disk_full;
     }
-    enum status reason = open_checked_file(directory_fd, name, O_WRONLY, &fd, &old_size);
+    enum status reason = file_open_checked(directory_fd, name, O_WRONLY, &fd, &old_size);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -238,7 +238,7 @@ enum status file_overwrite(int directory_fd, const char *name, const void *data,
     return reason;
 }
 
-static enum status read_some(int fd, void *data, size_t size, size_t *ret_read)
+static enum status file_read_some(int fd, void *data, size_t size, size_t *ret_read)
 {
     const ssize_t count = io_read(fd, data, size, IO_HERE);
     if (count < 0) {
@@ -248,7 +248,7 @@ static enum status read_some(int fd, void *data, size_t size, size_t *ret_read)
     return STATUS_ok;
 }
 
-static void *small_new(size_t size)
+static void *file_small_new(size_t size)
 {
     const size_t alignment = 64;
     return size <= SIZE_MAX - alignment
@@ -258,7 +258,7 @@ static void *small_new(size_t size)
 
 /* Has the kernel give all pages at once: a fault for each takes longer, while the file is copied
  * into them. Kernels before 5.14 do not know it. */
-static void populate(void *data, size_t size)
+static void file_populate(void *data, size_t size)
 {
 #ifdef MADV_POPULATE_WRITE
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -271,17 +271,17 @@ static void populate(void *data, size_t size)
 }
 
 /* Reads a whole file of `size` bytes and closes it. is_large: into memory of large_new. */
-static enum status read_whole(int fd, uint64_t size, uint64_t limit, bool is_large,
-                              uint8_t **ret_data, size_t *ret_size)
+static enum status file_read_whole(int fd, uint64_t size, uint64_t limit, bool is_large,
+                                   uint8_t **ret_data, size_t *ret_size)
 {
     uint8_t *data = NULL;
     enum status reason = STATUS_too_large;
     if (size <= limit && size <= SIZE_MAX) {
-        data = is_large ? large_new((size_t)size) : small_new((size_t)size);
+        data = is_large ? large_new((size_t)size) : file_small_new((size_t)size);
         if (data && size >= POPULATE_BYTES) {
-            populate(data, (size_t)size);
+            file_populate(data, (size_t)size);
         }
-        reason = data ? read_some(fd, data, (size_t)size, ret_size) : STATUS_out_of_memory;
+        reason = data ? file_read_some(fd, data, (size_t)size, ret_size) : STATUS_out_of_memory;
     }
     close(fd);
     if (reason == STATUS_ok) {
@@ -294,31 +294,32 @@ static enum status read_whole(int fd, uint64_t size, uint64_t limit, bool is_lar
     return reason;
 }
 
-static enum status read_named(int directory_fd, const char *name, uint64_t limit, bool is_large,
-                              uint8_t **ret_data, size_t *ret_size)
+static enum status file_read_named(int directory_fd, const char *name, uint64_t limit,
+                                   bool is_large, uint8_t **ret_data, size_t *ret_size)
 {
     int fd;
     uint64_t size;
     const enum status reason = file_open(directory_fd, name, &fd, &size);
-    return reason == STATUS_ok ? read_whole(fd, size, limit, is_large, ret_data, ret_size) : reason;
+    return reason == STATUS_ok ? file_read_whole(fd, size, limit, is_large, ret_data, ret_size)
+                               : reason;
 }
 
 enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                       size_t *ret_size)
 {
-    return read_named(directory_fd, name, limit, false, ret_data, ret_size);
+    return file_read_named(directory_fd, name, limit, false, ret_data, ret_size);
 }
 
 enum status file_read_large(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                             size_t *ret_size)
 {
-    return read_named(directory_fd, name, limit, true, ret_data, ret_size);
+    return file_read_named(directory_fd, name, limit, true, ret_data, ret_size);
 }
 
 enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size)
 {
     struct stat status;
-    const int fd = open_retrying(AT_FDCWD, path, O_RDONLY);
+    const int fd = file_open_retrying(AT_FDCWD, path, O_RDONLY);
     if (fd < 0) {
         return status_from_errno(errno);
     }
@@ -326,7 +327,7 @@ enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, 
         close(fd);
         return STATUS_not_a_file;
     }
-    return read_whole(fd, (uint64_t)status.st_size, limit, false, ret_data, ret_size);
+    return file_read_whole(fd, (uint64_t)status.st_size, limit, false, ret_data, ret_size);
 }
 
 enum status file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,
@@ -338,7 +339,7 @@ enum status file_read_head(int directory_fd, const char *name, void *buffer, siz
     if (reason != STATUS_ok) {
         return reason;
     }
-    reason = read_some(fd, buffer, capacity, ret_read);
+    reason = file_read_some(fd, buffer, capacity, ret_read);
     close(fd);
     if (reason == STATUS_ok) {
         *ret_size = size;

@@ -12,7 +12,7 @@
 
 #define MAX_ATTEMPTS 16
 
-static bool draw_owned_name(const char *prefix, const char *suffix, struct file_owned *file)
+static bool file_owned_draw_name(const char *prefix, const char *suffix, struct file_owned *file)
 {
     char digits[UNIQUE_HEX_SIZE];
     file->number = unique_draw();
@@ -22,17 +22,17 @@ static bool draw_owned_name(const char *prefix, const char *suffix, struct file_
     return length >= 0 && (size_t)length < sizeof file->name;
 }
 
-static bool is_removed(int fd)
+static bool file_owned_is_removed(int fd)
 {
     struct stat status;
     return fstat(fd, &status) != 0 || status.st_nlink == 0;
 }
 
 /* False: another process is reading the new file, or has removed it as abandoned. */
-static bool become_owner(struct file_owned *file)
+static bool file_owned_become_owner(struct file_owned *file)
 {
     file->locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
-    return file->locked ? !is_removed(file->fd) : errno != EWOULDBLOCK;
+    return file->locked ? !file_owned_is_removed(file->fd) : errno != EWOULDBLOCK;
 }
 
 bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
@@ -40,7 +40,7 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
 {
     for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct file_owned file;
-        if (!draw_owned_name(prefix, suffix, &file)) {
+        if (!file_owned_draw_name(prefix, suffix, &file)) {
             errno = ENAMETOOLONG;
             return false;
         }
@@ -52,7 +52,7 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
             }
             return false;
         }
-        if (become_owner(&file)) {
+        if (file_owned_become_owner(&file)) {
             *ret_file = file;
             return true;
         }
@@ -72,7 +72,7 @@ int file_open_abandoned(int directory_fd, const char *name)
     int error = 0;
     if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
         error = EWOULDBLOCK;
-    } else if (is_removed(fd)) {
+    } else if (file_owned_is_removed(fd)) {
         /* A living owner has removed it between the open and the lock. */
         error = ENOENT;
     }

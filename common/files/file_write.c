@@ -32,7 +32,7 @@ void file_sweep_temporary(int directory_fd, const char *name)
     }
 }
 
-static uint64_t total_size(const struct iovec *parts, int count)
+static uint64_t file_total_size(const struct iovec *parts, int count)
 {
     uint64_t total = 0;
     for (int i = 0; i < count; i++) {
@@ -64,7 +64,7 @@ static bool write_all_parts(int fd, const struct iovec *parts, int count)
     return true;
 }
 
-static bool sync_fully(int fd)
+static bool file_sync_fully(int fd)
 {
     int result;
     do {
@@ -87,10 +87,10 @@ static enum status write_failure(int error)
     }
 }
 
-static enum status replace_file(int directory_fd, const char *name, const struct iovec *parts,
-                                int count, bool sync)
+static enum status file_replace_with(int directory_fd, const char *name, const struct iovec *parts,
+                                     int count, bool sync)
 {
-    if (!file_size_allowed(total_size(parts, count))) {
+    if (!file_size_allowed(file_total_size(parts, count))) {
         return STATUS_disk_full;
     }
     struct file_owned temporary;
@@ -101,14 +101,14 @@ static enum status replace_file(int directory_fd, const char *name, const struct
     enum status reason = STATUS_ok;
     /* fchmod: a umask may have taken even our own bits. */
     if (fchmod(temporary.fd, 0600) != 0 || !write_all_parts(temporary.fd, parts, count) ||
-        (sync && !sync_fully(temporary.fd)) ||
+        (sync && !file_sync_fully(temporary.fd)) ||
         renameat(directory_fd, temporary.name, directory_fd, name) != 0) {
         reason = write_failure(errno);
         unlinkat(directory_fd, temporary.name, 0);
     } else if (sync) {
         /* The new file is in place. If this fails, a power cut may bring back the old one, which is
          * complete too. */
-        sync_fully(directory_fd);
+        file_sync_fully(directory_fd);
     }
     file_unlock(temporary.fd);
     return reason;
@@ -116,13 +116,13 @@ static enum status replace_file(int directory_fd, const char *name, const struct
 
 enum status file_replace(int directory_fd, const char *name, const struct iovec *parts, int count)
 {
-    return replace_file(directory_fd, name, parts, count, true);
+    return file_replace_with(directory_fd, name, parts, count, true);
 }
 
 enum status file_replace_unsynced(int directory_fd, const char *name, const struct iovec *parts,
                                   int count)
 {
-    return replace_file(directory_fd, name, parts, count, false);
+    return file_replace_with(directory_fd, name, parts, count, false);
 }
 
 enum status file_link(int directory_fd, const char *name, const char *as, uint64_t limit)
@@ -146,7 +146,7 @@ enum status file_link(int directory_fd, const char *name, const char *as, uint64
 
 /* Locks. */
 
-static bool has_no_locks(int error)
+static bool file_has_no_locks(int error)
 {
     /* EBADF: NFS requires a descriptor that may write; a directory's may not. */
     return error == EBADF || error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS ||
@@ -159,7 +159,7 @@ static enum status lock_poll(int fd, uint64_t deadline)
     const uint64_t longest_pause_ns = 4 * CLOCK_MS;
     uint64_t pause_ns = CLOCK_MS / 4;
     for (;;) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || has_no_locks(errno)) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || file_has_no_locks(errno)) {
             return STATUS_ok;
         }
         if (errno == EINTR) {
@@ -187,7 +187,7 @@ static uint64_t lock_deadline(unsigned wait_ms)
     return clock_now_ns() + patience_limit((uint64_t)wait_ms * CLOCK_MS);
 }
 
-static int open_lock_file(int directory_fd, const char *name)
+static int file_open_lock(int directory_fd, const char *name)
 {
     const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
     int fd = openat(directory_fd, name, flags);
@@ -203,7 +203,7 @@ static int open_lock_file(int directory_fd, const char *name)
 }
 
 /* False: the previous holder has removed the file, so this lock excludes nobody. */
-static bool is_still_named(int directory_fd, const char *name, int fd)
+static bool file_is_still_named(int directory_fd, const char *name, int fd)
 {
     struct stat named;
     struct stat opened;
@@ -216,7 +216,7 @@ enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int 
 {
     const uint64_t deadline = lock_deadline(wait_ms);
     for (int attempt = 0; attempt < MAX_LOCK_ATTEMPTS; attempt++) {
-        const int fd = open_lock_file(directory_fd, name);
+        const int fd = file_open_lock(directory_fd, name);
         if (fd < 0 && errno == EINTR) {
             continue;
         }
@@ -224,7 +224,7 @@ enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int 
             return status_from_errno(errno);
         }
         const enum status reason = lock_until(fd, deadline);
-        if (reason == STATUS_ok && is_still_named(directory_fd, name, fd)) {
+        if (reason == STATUS_ok && file_is_still_named(directory_fd, name, fd)) {
             *ret_fd = fd;
             return STATUS_ok;
         }

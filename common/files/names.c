@@ -18,7 +18,7 @@
 
 #define IDENTITY_DIGITS (DIGEST_HEX_SIZE - 1)
 
-static uint64_t mixed_number(void)
+static uint64_t names_mixed_number(void)
 {
     static _Atomic uint64_t counter;
     struct {
@@ -39,7 +39,7 @@ uint64_t unique_draw(void)
 {
     uint64_t number = 0;
     if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number) {
-        number = mixed_number();
+        number = names_mixed_number();
     }
     return number ? number : 1;
 }
@@ -51,12 +51,12 @@ void unique_format(uint64_t number, char ret_hex[UNIQUE_HEX_SIZE])
 
 /* A program's folder. */
 
-static bool is_letter(char c)
+static bool names_is_letter(char c)
 {
     return c && strchr(LETTERS, c);
 }
 
-static bool is_name_character(char c)
+static bool names_is_character(char c)
 {
     return c && strchr(NAME_CHARACTERS, c);
 }
@@ -79,7 +79,7 @@ struct span {
     size_t length;
 };
 
-static bool starts_with(struct span path, const char *prefix, size_t length)
+static bool names_starts_with(struct span path, const char *prefix, size_t length)
 {
     return path.length >= length && memcmp(path.start, prefix, length) == 0;
 }
@@ -107,7 +107,7 @@ static struct span without_mount(struct span path, const char *mount)
     while (length > 0 && mount[length - 1] == '/') {
         length--;
     }
-    if (length > 0 && path.length > length && starts_with(path, mount, length) &&
+    if (length > 0 && path.length > length && names_starts_with(path, mount, length) &&
         path.start[length] == '/') {
         return without_front(path, length);
     }
@@ -117,12 +117,12 @@ static struct span without_mount(struct span path, const char *mount)
 /* Removes the store's part from the path, /nix/store/<hash>-<name>-<version>, and returns the name
  * in it: by Nix's rule (parseDrvName) the version starts at the first dash that no letter follows.
  * Returns an empty name if the path is not in a store. */
-static struct span take_store_package(struct span *path)
+static struct span names_take_store_package(struct span *path)
 {
     static const char *const stores[] = {"/nix/store/", "/gnu/store/"};
     struct span package = {"", 0};
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
-        if (starts_with(*path, stores[i], strlen(stores[i]))) {
+        if (names_starts_with(*path, stores[i], strlen(stores[i]))) {
             package = without_front(*path, strlen(stores[i]));
         }
     }
@@ -135,7 +135,7 @@ static struct span take_store_package(struct span *path)
     package.start = dash + 1;
     package.length = 0;
     for (const char *at = package.start; at < slash; at++) {
-        if (at[0] == '-' && !is_letter(at[1])) {
+        if (at[0] == '-' && !names_is_letter(at[1])) {
             break;
         }
         package.length++;
@@ -143,20 +143,20 @@ static struct span take_store_package(struct span *path)
     return package;
 }
 
-static struct span base_name(struct span path)
+static struct span names_base(struct span path)
 {
     const char *slash = memrchr(path.start, '/', path.length);
     return slash ? without_front(path, (size_t)(slash + 1 - path.start)) : path;
 }
 
 /* Each text is digested by itself first, so that no two lists of texts run into one. */
-static struct digest digest_of_program(const struct names_program *program, struct span path)
+static struct digest names_digest_of_program(const struct names_program *program, struct span path)
 {
     const char *application = program->application_name;
     const char *engine = program->engine_name;
     path = without_mount(path, program->appdir);
     path = without_mount(path, program->snap);
-    struct span package = take_store_package(&path);
+    struct span package = names_take_store_package(&path);
     struct span texts[] = {
         package,
         path,
@@ -175,7 +175,7 @@ static void name_from_program(const struct names_program *program, char ret_name
 {
     const char *executable = program->executable ? program->executable : "";
     struct span path = without_deleted_mark((struct span){executable, strlen(executable)});
-    struct span base = base_name(path);
+    struct span base = names_base(path);
     if (base.length == 0) {
         base = (struct span){"unknown", strlen("unknown")};
     }
@@ -183,10 +183,10 @@ static void name_from_program(const struct names_program *program, char ret_name
         base.length = BASE_NAME_MAX;
     }
     for (size_t i = 0; i < base.length; i++) {
-        ret_name[i] = is_name_character(base.start[i]) ? base.start[i] : '_';
+        ret_name[i] = names_is_character(base.start[i]) ? base.start[i] : '_';
     }
     char hex[DIGEST_HEX_SIZE];
-    digest_format(digest_of_program(program, path), hex);
+    digest_format(names_digest_of_program(program, path), hex);
     snprintf(ret_name + base.length, NAMES_APP_SIZE - base.length, "-%.8s", hex);
 }
 

@@ -34,7 +34,7 @@ struct program_counters program_counters_since(const struct program_counters *no
 }
 
 /* Closes the directory. */
-static enum status read_program_in(int directory, struct program_facts *ret_facts)
+static enum status program_read_in(int directory, struct program_facts *ret_facts)
 {
     uint8_t *data = NULL;
     size_t size = 0;
@@ -55,7 +55,7 @@ enum status program_load(const char *root, const char *app, struct program_facts
     *ret_facts = (struct program_facts){0};
     int directory;
     enum status reason = file_open_directory(root, app, false, &directory);
-    return reason == STATUS_ok ? read_program_in(directory, ret_facts) : reason;
+    return reason == STATUS_ok ? program_read_in(directory, ret_facts) : reason;
 }
 
 bool program_is_ours(int directory_fd)
@@ -63,7 +63,7 @@ bool program_is_ours(int directory_fd)
     struct program_facts facts;
     /* A lock belongs to an open description; the caller's must not lose its own. */
     int directory = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return directory >= 0 && read_program_in(directory, &facts) == STATUS_ok;
+    return directory >= 0 && program_read_in(directory, &facts) == STATUS_ok;
 }
 
 /* What an update changes. */
@@ -77,7 +77,7 @@ struct program_change {
     uint64_t now_s;
 };
 
-static void apply_learnt(const struct program_learnt *learnt, struct program_facts *facts)
+static void program_apply_learnt(const struct program_learnt *learnt, struct program_facts *facts)
 {
     struct program_app_caches *app_caches = &facts->app_caches;
     if (learnt->caches != PROGRAM_CACHES_UNKNOWN && facts->caches != PROGRAM_CACHES_READ_BACK) {
@@ -98,10 +98,10 @@ static void apply_learnt(const struct program_learnt *learnt, struct program_fac
     }
 }
 
-static void apply_change(const struct program_change *change, struct program_facts *facts)
+static void program_apply_change(const struct program_change *change, struct program_facts *facts)
 {
     if (change->learnt) {
-        apply_learnt(change->learnt, facts);
+        program_apply_learnt(change->learnt, facts);
     }
     if (change->slow) {
         slow_calls_set(&facts->slow, change->slow);
@@ -125,7 +125,7 @@ static void apply_change(const struct program_change *change, struct program_fac
 }
 
 /* The caller holds the folder's lock. */
-static enum status rewrite_program(int directory, const struct program_change *change)
+static enum status program_rewrite(int directory, const struct program_change *change)
 {
     uint8_t *old = NULL;
     size_t old_size = 0;
@@ -140,7 +140,7 @@ static enum status rewrite_program(int directory, const struct program_change *c
         free(old);
         return reason;
     }
-    apply_change(change, &facts);
+    program_apply_change(change, &facts);
     program_encode(&facts, old, old_size, &text);
     reason = STATUS_ok;
     if (text.failed) {
@@ -156,7 +156,7 @@ static enum status rewrite_program(int directory, const struct program_change *c
     return reason;
 }
 
-static enum status update_program(const char *root, const char *app, bool create,
+static enum status program_update(const char *root, const char *app, bool create,
                                   const struct program_change *change)
 {
     int directory;
@@ -166,7 +166,7 @@ static enum status update_program(const char *root, const char *app, bool create
     }
     reason = file_lock_directory(directory, LOCK_WAIT_MS);
     if (reason == STATUS_ok) {
-        reason = rewrite_program(directory, change);
+        reason = program_rewrite(directory, change);
         file_unlock(directory);
     } else {
         close(directory);
@@ -176,28 +176,28 @@ static enum status update_program(const char *root, const char *app, bool create
 
 enum status program_learn(const char *root, const char *app, const struct program_learnt *learnt)
 {
-    return update_program(root, app, true, &(struct program_change){.learnt = learnt});
+    return program_update(root, app, true, &(struct program_change){.learnt = learnt});
 }
 
 enum status program_note_slow(const char *root, const char *app, const struct slow_calls *calls)
 {
-    return update_program(root, app, true, &(struct program_change){.slow = calls});
+    return program_update(root, app, true, &(struct program_change){.slow = calls});
 }
 
 enum status program_note_key(const char *root, const char *app, const struct pipeline_key *key)
 {
-    return update_program(root, app, true, &(struct program_change){.key = key});
+    return program_update(root, app, true, &(struct program_change){.key = key});
 }
 
 enum status program_count(const char *root, const char *app, const struct program_counters *more,
                           uint64_t now_s, const char *driver_settings)
 {
-    return update_program(
+    return program_update(
         root, app, false,
         &(struct program_change){.more = more, .now_s = now_s, .driver_settings = driver_settings});
 }
 
 enum status program_zero(const char *root, const char *app, uint64_t now_s)
 {
-    return update_program(root, app, false, &(struct program_change){.zero = true, .now_s = now_s});
+    return program_update(root, app, false, &(struct program_change){.zero = true, .now_s = now_s});
 }

@@ -187,7 +187,7 @@ void program_add_answer(struct program_app_caches *app_caches, struct program_an
 }
 
 /* "-" follows the digests of empty answers. */
-static void parse_answers(struct json_text text, struct program_app_caches *app_caches)
+static void program_parse_answers(struct json_text text, struct program_app_caches *app_caches)
 {
     const char *at = NULL;
     const char *end;
@@ -201,7 +201,7 @@ static void parse_answers(struct json_text text, struct program_app_caches *app_
     }
 }
 
-static void put_answers(const struct program_app_caches *app_caches, struct bytes *out)
+static void program_put_answers(const struct program_app_caches *app_caches, struct bytes *out)
 {
     for (size_t i = 0; i < app_caches->answer_count; i++) {
         list_put_digest(out, i > 0 ? " " : "", app_caches->answers[i].digest);
@@ -223,7 +223,7 @@ static const struct program_counter program_counter_table[] = {
 static const size_t program_counter_count =
     sizeof program_counter_table / sizeof *program_counter_table;
 
-static uint64_t number_value(const void *numbers, const struct program_counter *field)
+static uint64_t program_number_value(const void *numbers, const struct program_counter *field)
 {
     uint64_t value;
     memcpy(&value, (const char *)numbers + field->offset, sizeof value);
@@ -231,8 +231,8 @@ static uint64_t number_value(const void *numbers, const struct program_counter *
 }
 
 /* The number of this name in the struct that the table describes; NULL: there is none. */
-static uint64_t *find_number(void *numbers, const struct program_counter *fields, size_t count,
-                             struct json_text name)
+static uint64_t *program_find_number(void *numbers, const struct program_counter *fields,
+                                     size_t count, struct json_text name)
 {
     for (size_t i = 0; i < count; i++) {
         if (json_text_is(name, fields[i].name)) {
@@ -247,7 +247,7 @@ static const char *const caches_words[] = {
     [PROGRAM_CACHES_READ_BACK] = "read_back",
 };
 
-static enum program_caches caches_from(struct json_text word)
+static enum program_caches program_caches_from(struct json_text word)
 {
     const size_t count = sizeof caches_words / sizeof *caches_words;
     for (size_t i = 0; i < count; i++) {
@@ -269,7 +269,7 @@ static const struct program_counter app_cache_numbers[] = {
 #define APP_CACHE_NUMBER_COUNT (sizeof app_cache_numbers / sizeof *app_cache_numbers)
 
 /* Text that would need escapes is passed over, as one that is too long is. */
-static void parse_settings(struct json_text text, char settings[PROGRAM_SETTINGS_SIZE])
+static void program_parse_settings(struct json_text text, char settings[PROGRAM_SETTINGS_SIZE])
 {
     bool is_plain = text.size < PROGRAM_SETTINGS_SIZE;
     for (size_t i = 0; is_plain && i < text.size; i++) {
@@ -281,7 +281,7 @@ static void parse_settings(struct json_text text, char settings[PROGRAM_SETTINGS
 }
 
 /* Appends a member that another version has written, with the comma before it. */
-static void keep_member(struct bytes *kept, struct json_text key, struct json_text value)
+static void program_keep_member(struct bytes *kept, struct json_text key, struct json_text value)
 {
     if (value.size) {
         bytes_put(kept, ",\"", 2);
@@ -293,7 +293,7 @@ static void keep_member(struct bytes *kept, struct json_text key, struct json_te
 
 /* Members that this version does not know go into `kept`, unless it is NULL; do not use them after
  * a failure. */
-static enum status parse_program(const void *data, size_t size, struct program_facts *ret_facts,
+static enum status program_parse(const void *data, size_t size, struct program_facts *ret_facts,
                                  struct bytes *kept)
 {
     struct program_facts facts = {0};
@@ -303,9 +303,10 @@ static enum status parse_program(const void *data, size_t size, struct program_f
     json_read_open(&reader, '{');
     while (json_read_member(&reader, &key)) {
         uint64_t *number =
-            find_number(&facts.counters, program_counter_table, program_counter_count, key);
+            program_find_number(&facts.counters, program_counter_table, program_counter_count, key);
         if (!number) {
-            number = find_number(&facts.app_caches, app_cache_numbers, APP_CACHE_NUMBER_COUNT, key);
+            number = program_find_number(&facts.app_caches, app_cache_numbers,
+                                         APP_CACHE_NUMBER_COUNT, key);
         }
         if (number) {
             *number = json_read_number(&reader);
@@ -314,21 +315,21 @@ static enum status parse_program(const void *data, size_t size, struct program_f
         } else if (json_text_is(key, "format")) {
             format = json_read_number(&reader);
         } else if (json_text_is(key, "app_caches")) {
-            facts.caches = caches_from(json_read_string(&reader));
+            facts.caches = program_caches_from(json_read_string(&reader));
         } else if (json_text_is(key, "app_caches_kept")) {
             facts.app_caches.kept = json_read_number(&reader) != 0;
         } else if (json_text_is(key, "app_caches_answers")) {
-            parse_answers(json_read_string(&reader), &facts.app_caches);
+            program_parse_answers(json_read_string(&reader), &facts.app_caches);
         } else if (json_text_is(key, "slow_calls")) {
             slow_calls_parse(json_read_string(&reader), &facts.slow);
         } else if (json_text_is(key, "pipeline_keys")) {
             pipeline_keys_parse(json_read_string(&reader), &facts.keys);
         } else if (json_text_is(key, "driver_settings")) {
-            parse_settings(json_read_string(&reader), facts.driver_settings);
+            program_parse_settings(json_read_string(&reader), facts.driver_settings);
         } else {
             struct json_text value = json_read_any(&reader);
             if (kept) {
-                keep_member(kept, key, value);
+                program_keep_member(kept, key, value);
             }
         }
     }
@@ -348,24 +349,24 @@ static enum status parse_program(const void *data, size_t size, struct program_f
 
 enum status program_decode(const void *data, size_t size, struct program_facts *ret_facts)
 {
-    return parse_program(data, size, ret_facts, NULL);
+    return program_parse(data, size, ret_facts, NULL);
 }
 
 /* Always 20 digits wide, so that a file whose counters change keeps its size. */
-static void put_wide_number(struct bytes *out, const char *name, uint64_t value)
+static void program_put_wide_number(struct bytes *out, const char *name, uint64_t value)
 {
     char text[64];
     int length = snprintf(text, sizeof text, ",\"%s\":%20" PRIu64, name, value);
     bytes_put(out, text, (size_t)length);
 }
 
-static void put_app_caches(const struct program_app_caches *app_caches, struct bytes *out)
+static void program_put_app_caches(const struct program_app_caches *app_caches, struct bytes *out)
 {
     if (app_caches->kept) {
         json_put_number(out, "app_caches_kept", 1);
     }
     for (size_t i = 0; i < APP_CACHE_NUMBER_COUNT; i++) {
-        const uint64_t value = number_value(app_caches, &app_cache_numbers[i]);
+        const uint64_t value = program_number_value(app_caches, &app_cache_numbers[i]);
         if (value != 0) {
             json_put_number(out, app_cache_numbers[i].name, value);
         }
@@ -382,10 +383,10 @@ void program_encode(const struct program_facts *facts, const void *old, size_t o
     if (facts->caches != PROGRAM_CACHES_UNKNOWN) {
         json_put_string(out, "app_caches", caches_words[facts->caches]);
     }
-    put_app_caches(&facts->app_caches, out);
+    program_put_app_caches(&facts->app_caches, out);
     if (facts->app_caches.answer_count > 0) {
         bytes_put_text(out, ",\"app_caches_answers\":\"");
-        put_answers(&facts->app_caches, out);
+        program_put_answers(&facts->app_caches, out);
         bytes_put_u8(out, '"');
     }
     if (facts->slow.count > 0) {
@@ -402,14 +403,15 @@ void program_encode(const struct program_facts *facts, const void *old, size_t o
         json_put_string(out, "driver_settings", facts->driver_settings);
     }
     if (facts->since != 0) {
-        put_wide_number(out, "since", facts->since);
+        program_put_wide_number(out, "since", facts->since);
         for (size_t i = 0; i < program_counter_count; i++) {
-            put_wide_number(out, program_counter_table[i].name,
-                            number_value(&facts->counters, &program_counter_table[i]));
+            program_put_wide_number(
+                out, program_counter_table[i].name,
+                program_number_value(&facts->counters, &program_counter_table[i]));
         }
     }
     /* Unknown members must not make the file too large to be read again. */
-    if (parse_program(old, old_size, &ignored, &kept) == STATUS_ok && !kept.failed &&
+    if (program_parse(old, old_size, &ignored, &kept) == STATUS_ok && !kept.failed &&
         out->size + kept.size + 2 <= PROGRAM_FILE_LIMIT) {
         bytes_put(out, kept.data, kept.size);
     }

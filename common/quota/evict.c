@@ -21,40 +21,40 @@
 #define NAME_SIZE   80
 #define NOTE_SUFFIX ".txt"
 
-static bool is_regular_of_user(const struct stat *status)
+static bool evict_is_regular_of_user(const struct stat *status)
 {
     return S_ISREG(status->st_mode) && status->st_uid == geteuid();
 }
 
 /* Whether the name is a regular file of this user. */
-static bool is_own_file(int directory_fd, const char *name, struct stat *ret_status)
+static bool evict_is_own_file(int directory_fd, const char *name, struct stat *ret_status)
 {
     return fstatat(directory_fd, name, ret_status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           is_regular_of_user(ret_status);
+           evict_is_regular_of_user(ret_status);
 }
 
 /* Returns the bytes that the file had; 0: not removed. */
-static uint64_t remove_own_file(int directory_fd, const char *name)
+static uint64_t evict_remove_own_file(int directory_fd, const char *name)
 {
     struct stat status;
-    if (!is_own_file(directory_fd, name, &status) || unlinkat(directory_fd, name, 0) != 0) {
+    if (!evict_is_own_file(directory_fd, name, &status) || unlinkat(directory_fd, name, 0) != 0) {
         return 0;
     }
     return (uint64_t)status.st_size;
 }
 
 /* Also true if there is no such file. */
-static bool is_unused_since(int directory_fd, const char *name, int64_t last_use)
+static bool evict_is_unused_since(int directory_fd, const char *name, int64_t last_use)
 {
     struct stat status;
     return fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
            usage_modified(&status) <= last_use;
 }
 
-static bool all_unused_since(int directory_fd, const struct parts *parts, int64_t last_use)
+static bool evict_all_unused_since(int directory_fd, const struct parts *parts, int64_t last_use)
 {
     for (size_t i = 0; i < parts->count; i++) {
-        if (!is_unused_since(directory_fd, parts->names[i], last_use)) {
+        if (!evict_is_unused_since(directory_fd, parts->names[i], last_use)) {
             return false;
         }
     }
@@ -63,7 +63,7 @@ static bool all_unused_since(int directory_fd, const struct parts *parts, int64_
 
 /* No file has these generations any more, so only the markers of living processes are useful, and
  * those keep the folder. */
-static void remove_loading_folder(int directory_fd, const char *name)
+static void evict_remove_loading_folder(int directory_fd, const char *name)
 {
     struct marker_folder folder;
     marker_folder_open(directory_fd, name, &folder);
@@ -74,14 +74,14 @@ static void remove_loading_folder(int directory_fd, const char *name)
     }
 }
 
-static void remove_asked(int directory_fd, const char *identity)
+static void evict_remove_asked(int directory_fd, const char *identity)
 {
     DIR *listing = listing_open(directory_fd, ".");
     const char *name;
     while ((name = listing_next(listing))) {
         char found[DIGEST_HEX_SIZE];
         if (names_classify(name, found) == NAME_ASKED && strcmp(found, identity) == 0) {
-            remove_own_file(directory_fd, name);
+            evict_remove_own_file(directory_fd, name);
         }
     }
     listing_close(listing);
@@ -104,18 +104,18 @@ bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int6
     }
     struct parts parts;
     bool unused = parts_list(directory_fd, identity, &parts) &&
-                  is_unused_since(directory_fd, cache, last_use) &&
-                  is_unused_since(directory_fd, loading, last_use) &&
-                  all_unused_since(directory_fd, &parts, last_use);
+                  evict_is_unused_since(directory_fd, cache, last_use) &&
+                  evict_is_unused_since(directory_fd, loading, last_use) &&
+                  evict_all_unused_since(directory_fd, &parts, last_use);
     if (unused) {
-        uint64_t bytes = remove_own_file(directory_fd, cache);
+        uint64_t bytes = evict_remove_own_file(directory_fd, cache);
         for (size_t i = 0; i < parts.count; i++) {
-            bytes += remove_own_file(directory_fd, parts.names[i]);
+            bytes += evict_remove_own_file(directory_fd, parts.names[i]);
         }
-        remove_loading_folder(directory_fd, loading);
-        remove_own_file(directory_fd, wanted);
-        remove_asked(directory_fd, identity);
-        remove_own_file(directory_fd, lock);
+        evict_remove_loading_folder(directory_fd, loading);
+        evict_remove_own_file(directory_fd, wanted);
+        evict_remove_asked(directory_fd, identity);
+        evict_remove_own_file(directory_fd, lock);
         *ret_bytes = bytes;
     }
     file_unlock(lock_fd);
@@ -124,10 +124,10 @@ bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int6
 
 /* When quarantine_move has moved the file: its note was written then. Renaming keeps the
  * modification time and sets that of the last change. */
-static int64_t quarantined_at(int folder_fd, const char *note, const struct stat *status)
+static int64_t evict_quarantined_at(int folder_fd, const char *note, const struct stat *status)
 {
     struct stat of_note;
-    if (is_own_file(folder_fd, note, &of_note)) {
+    if (evict_is_own_file(folder_fd, note, &of_note)) {
         return usage_modified(&of_note);
     }
     return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
@@ -147,12 +147,12 @@ static bool evict_quarantined(int folder_fd, const char *name, int64_t before)
     memcpy(file, name, length);
     file[length] = '\0';
     snprintf(note, sizeof note, "%s%s", file, NOTE_SUFFIX);
-    if (!names_is_quarantined(file) || !is_own_file(folder_fd, name, &status) ||
-        quarantined_at(folder_fd, note, &status) >= before) {
+    if (!names_is_quarantined(file) || !evict_is_own_file(folder_fd, name, &status) ||
+        evict_quarantined_at(folder_fd, note, &status) >= before) {
         return false;
     }
-    remove_own_file(folder_fd, file);
-    remove_own_file(folder_fd, note);
+    evict_remove_own_file(folder_fd, file);
+    evict_remove_own_file(folder_fd, note);
     return true;
 }
 
@@ -172,9 +172,9 @@ void evict_quarantine(int directory_fd, int64_t before)
 
 uint64_t evict_program(int directory_fd, int64_t last_use, bool other_files)
 {
-    return is_unused_since(directory_fd, PROGRAM_FILE_NAME, last_use) &&
+    return evict_is_unused_since(directory_fd, PROGRAM_FILE_NAME, last_use) &&
                    (other_files || program_is_ours(directory_fd))
-               ? remove_own_file(directory_fd, PROGRAM_FILE_NAME)
+               ? evict_remove_own_file(directory_fd, PROGRAM_FILE_NAME)
                : 0;
 }
 
@@ -193,7 +193,8 @@ void evict_temporaries(int directory_fd)
 
 /* Removes a file that no living process owns and that was not changed after `last_use`. Returns the
  * bytes that it had; *locked is set if a living process owns it. */
-static uint64_t remove_abandoned(int folder_fd, const char *name, int64_t last_use, bool *locked)
+static uint64_t evict_remove_abandoned(int folder_fd, const char *name, int64_t last_use,
+                                       bool *locked)
 {
     struct stat status;
     const int fd = file_open_abandoned(folder_fd, name);
@@ -201,15 +202,15 @@ static uint64_t remove_abandoned(int folder_fd, const char *name, int64_t last_u
         *locked |= errno == EWOULDBLOCK;
         return 0;
     }
-    const bool removed = fstat(fd, &status) == 0 && is_regular_of_user(&status) &&
+    const bool removed = fstat(fd, &status) == 0 && evict_is_regular_of_user(&status) &&
                          usage_modified(&status) <= last_use && unlinkat(folder_fd, name, 0) == 0;
     close(fd);
     return removed ? (uint64_t)status.st_size : 0;
 }
 
 /* All recipes, under the lock; or only what processes were replaying. */
-static uint64_t remove_recipe_files(int folder_fd, bool only_replaying, int64_t last_use,
-                                    bool *locked)
+static uint64_t evict_remove_recipe_files(int folder_fd, bool only_replaying, int64_t last_use,
+                                          bool *locked)
 {
     DIR *listing = listing_open(folder_fd, ".");
     const char *name;
@@ -218,7 +219,7 @@ static uint64_t remove_recipe_files(int folder_fd, bool only_replaying, int64_t 
         const enum recipe_name kind = recipe_folder_classify(name, NULL);
         if (only_replaying ? kind == RECIPE_NAME_REPLAYING
                            : kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK) {
-            bytes += remove_abandoned(folder_fd, name, last_use, locked);
+            bytes += evict_remove_abandoned(folder_fd, name, last_use, locked);
         }
     }
     listing_close(listing);
@@ -226,7 +227,7 @@ static uint64_t remove_recipe_files(int folder_fd, bool only_replaying, int64_t 
 }
 
 /* A folder with nothing but a `lock` may not be ours. */
-static bool has_recipes(int folder_fd)
+static bool evict_has_recipes(int folder_fd)
 {
     DIR *listing = listing_open(folder_fd, ".");
     const char *name;
@@ -249,12 +250,12 @@ static uint64_t evict_recipes(int directory_fd, int64_t last_use, bool is_ours, 
     if (file_open_subdirectory(directory_fd, RECIPE_FOLDER, false, &folder_fd) != STATUS_ok) {
         return 0;
     }
-    if (!is_ours && !has_recipes(folder_fd)) {
+    if (!is_ours && !evict_has_recipes(folder_fd)) {
         close(folder_fd);
         return 0;
     }
     if (file_lock(folder_fd, RECIPE_LOCK_NAME, 0, &lock_fd) == STATUS_ok) {
-        bytes = remove_recipe_files(folder_fd, false, last_use, locked);
+        bytes = evict_remove_recipe_files(folder_fd, false, last_use, locked);
         unlinkat(folder_fd, RECIPE_LOCK_NAME, 0);
         file_unlock(lock_fd);
     } else {
@@ -279,7 +280,7 @@ void evict_recipe_leftovers(int directory_fd, int64_t before)
     }
     bool locked = false;
     recipe_folder_sweep(folder_fd);
-    remove_recipe_files(folder_fd, true, before, &locked);
+    evict_remove_recipe_files(folder_fd, true, before, &locked);
     close(folder_fd);
 }
 

@@ -42,14 +42,14 @@ struct quota_stamp {
 };
 
 /* A number and then `stop`. */
-static bool parse_stamp_number(const char **text, char stop, uint64_t *ret_number)
+static bool quota_parse_stamp_number(const char **text, char stop, uint64_t *ret_number)
 {
     return text_parse_digits(text, UINT64_MAX, ret_number) && *(*text)++ == stop;
 }
 
 /* The root may be a volume where everybody can create files: never write through a link to another
  * file of this user. */
-static bool is_own_stamp(int fd)
+static bool quota_is_own_stamp(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
@@ -65,7 +65,7 @@ static bool quota_stamp_open(int root_fd, struct quota_stamp *ret_stamp)
     if (file_lock(root_fd, name, STAMP_WAIT_MS, &stamp.fd) != STATUS_ok) {
         return false;
     }
-    if (!is_own_stamp(stamp.fd)) {
+    if (!quota_is_own_stamp(stamp.fd)) {
         file_unlock(stamp.fd);
         return false;
     }
@@ -74,8 +74,8 @@ static bool quota_stamp_open(int root_fd, struct quota_stamp *ret_stamp)
     text[size > 0 ? size : 0] = '\0';
     const char *at = text;
     *ret_stamp = stamp;
-    if (!parse_stamp_number(&at, ' ', &ret_stamp->scanned_at) ||
-        !parse_stamp_number(&at, '\n', &ret_stamp->bytes) || *at != '\0') {
+    if (!quota_parse_stamp_number(&at, ' ', &ret_stamp->scanned_at) ||
+        !quota_parse_stamp_number(&at, '\n', &ret_stamp->bytes) || *at != '\0') {
         *ret_stamp = (struct quota_stamp){.fd = stamp.fd};
     }
     return true;
@@ -119,7 +119,7 @@ struct quota_run {
     struct quota_outcome *outcome;
 };
 
-static void free_quota_items(struct quota_items *items)
+static void quota_free_items(struct quota_items *items)
 {
     for (size_t i = 0; i < items->count; i++) {
         if (!*items->items[i].identity) {
@@ -129,7 +129,7 @@ static void free_quota_items(struct quota_items *items)
     free(items->items);
 }
 
-static void add_quota_item(struct quota_items *items, char *app, const char *identity,
+static void quota_add_item(struct quota_items *items, char *app, const char *identity,
                            uint64_t bytes, int64_t last_use)
 {
     struct quota_item *item = &items->items[items->count++];
@@ -139,7 +139,7 @@ static void add_quota_item(struct quota_items *items, char *app, const char *ide
 }
 
 /* False: out of memory. */
-static bool add_quota_folder(struct quota_items *items, const char *name, const struct usage *usage)
+static bool quota_add_folder(struct quota_items *items, const char *name, const struct usage *usage)
 {
     struct quota_item *more =
         reallocarray(items->items, items->count + usage->count + 1, sizeof *items->items);
@@ -148,18 +148,18 @@ static bool add_quota_folder(struct quota_items *items, const char *name, const 
     if (!app) {
         return false;
     }
-    add_quota_item(items, app, "", usage->other_bytes, usage->last_use);
+    quota_add_item(items, app, "", usage->other_bytes, usage->last_use);
     items->recipe_bytes += usage->recipe_bytes;
     for (size_t i = 0; i < usage->count; i++) {
         const struct usage_identity *identity = &usage->identities[i];
-        add_quota_item(items, app, identity->identity, identity->bytes, identity->last_use);
+        quota_add_item(items, app, identity->identity, identity->bytes, identity->last_use);
     }
     return true;
 }
 
 /* Longest unused first. The rest of a folder comes last: its last use is that of the whole folder.
  */
-static int compare_items(const void *left, const void *right)
+static int quota_compare_items(const void *left, const void *right)
 {
     const struct quota_item *a = left;
     const struct quota_item *b = right;
@@ -169,7 +169,7 @@ static int compare_items(const void *left, const void *right)
     return (*a->identity == '\0') - (*b->identity == '\0');
 }
 
-static bool is_item_kept(const struct quota_run *run, const struct quota_item *item)
+static bool quota_is_item_kept(const struct quota_run *run, const struct quota_item *item)
 {
     const struct quota_limits *limits = run->limits;
     if (!*item->identity) {
@@ -185,7 +185,7 @@ static bool is_item_kept(const struct quota_run *run, const struct quota_item *i
 }
 
 /* Folders of other users cannot be removed, so they do not count. */
-static bool open_own_folder(const struct quota_run *run, const char *app, int *ret_fd)
+static bool quota_open_own_folder(const struct quota_run *run, const char *app, int *ret_fd)
 {
     int fd;
     struct stat status;
@@ -201,11 +201,11 @@ static bool open_own_folder(const struct quota_run *run, const char *app, int *r
 }
 
 /* Removes an identity, or the rest of a folder. Returns the bytes removed. */
-static uint64_t remove_quota_item(const struct quota_run *run, const struct quota_item *item)
+static uint64_t quota_remove_item(const struct quota_run *run, const struct quota_item *item)
 {
     int directory_fd;
     uint64_t bytes = 0;
-    if (is_item_kept(run, item) ||
+    if (quota_is_item_kept(run, item) ||
         file_open_directory(run->limits->root, item->app, false, &directory_fd) != STATUS_ok) {
         return 0;
     }
@@ -224,17 +224,17 @@ static uint64_t remove_quota_item(const struct quota_run *run, const struct quot
 }
 
 /* Removes items until at most `limit` bytes are left, or nothing more may be removed. */
-static void remove_quota_items(const struct quota_run *run, struct quota_items *items,
+static void quota_remove_items(const struct quota_run *run, struct quota_items *items,
                                uint64_t limit)
 {
     if (items->bytes <= limit) {
         return;
     }
-    qsort(items->items, items->count, sizeof *items->items, compare_items);
+    qsort(items->items, items->count, sizeof *items->items, quota_compare_items);
     for (size_t i = 0; i < items->count && items->bytes > limit; i++) {
         const struct quota_item *item = &items->items[i];
         if (item->bytes > 0 || !*item->identity) {
-            uint64_t removed = remove_quota_item(run, item);
+            uint64_t removed = quota_remove_item(run, item);
             items->bytes -= removed < items->bytes ? removed : items->bytes;
         }
     }
@@ -242,12 +242,12 @@ static void remove_quota_items(const struct quota_run *run, struct quota_items *
 
 /* Removes what has expired in a folder (quarantined files, temporary files, leftovers of identities
  * without files), and adds the folder to the list. False: out of memory. */
-static bool scan_folder(const struct quota_run *run, const char *app, size_t *entries,
-                        struct quota_items *items)
+static bool quota_scan_folder(const struct quota_run *run, const char *app, size_t *entries,
+                              struct quota_items *items)
 {
     int directory_fd;
     struct usage usage;
-    if (!open_own_folder(run, app, &directory_fd)) {
+    if (!quota_open_own_folder(run, app, &directory_fd)) {
         return true;
     }
     evict_quarantine(directory_fd, run->now - MONTH_NS);
@@ -259,12 +259,12 @@ static bool scan_folder(const struct quota_run *run, const char *app, size_t *en
         return reason != STATUS_out_of_memory;
     }
     const size_t first = items->count;
-    bool added = usage.last_use == INT64_MIN || add_quota_folder(items, app, &usage);
+    bool added = usage.last_use == INT64_MIN || quota_add_folder(items, app, &usage);
     usage_free(&usage);
     for (size_t i = first; i < items->count; i++) {
         const struct quota_item *item = &items->items[i];
         if (*item->identity && item->bytes == 0 && item->last_use < run->now - MONTH_NS) {
-            remove_quota_item(run, item);
+            quota_remove_item(run, item);
         }
     }
     return added;
@@ -272,7 +272,7 @@ static bool scan_folder(const struct quota_run *run, const char *app, size_t *en
 
 /* Removes recipes of the program's own folder if it is still too large: an eighth more than needed,
  * so that the next saves need not do it again. */
-static void prune_recipes(const struct quota_run *run, const struct quota_items *items)
+static void quota_prune_recipes(const struct quota_run *run, const struct quota_items *items)
 {
     const struct quota_limits *limits = run->limits;
     const uint64_t least = limits->max_size / 8;
@@ -290,19 +290,19 @@ static void prune_recipes(const struct quota_run *run, const struct quota_items 
     }
 }
 
-static void enforce_size(const struct quota_run *run)
+static void quota_enforce_size(const struct quota_run *run)
 {
     struct quota_items items = {0};
     size_t entries = MAX_APP_ENTRIES;
-    if (scan_folder(run, run->limits->app, &entries, &items)) {
-        remove_quota_items(run, &items, run->limits->max_size);
-        prune_recipes(run, &items);
+    if (quota_scan_folder(run, run->limits->app, &entries, &items)) {
+        quota_remove_items(run, &items, run->limits->max_size);
+        quota_prune_recipes(run, &items);
     }
-    free_quota_items(&items);
+    quota_free_items(&items);
 }
 
 /* False: not every folder could be scanned. */
-static bool scan_all_folders(const struct quota_run *run, struct quota_items *items)
+static bool quota_scan_all_folders(const struct quota_run *run, struct quota_items *items)
 {
     size_t entries = MAX_ENTRIES;
     DIR *listing = listing_open(run->root_fd, ".");
@@ -311,21 +311,21 @@ static bool scan_all_folders(const struct quota_run *run, struct quota_items *it
     while (enough_memory && entries > 0 && (name = listing_next(listing))) {
         entries--;
         if (names_is_app(name)) {
-            enough_memory = scan_folder(run, name, &entries, items);
+            enough_memory = quota_scan_folder(run, name, &entries, items);
         }
     }
     listing_close(listing);
     return enough_memory;
 }
 
-static bool is_scan_due(const struct quota_stamp *stamp, const struct quota_run *run)
+static bool quota_is_scan_due(const struct quota_stamp *stamp, const struct quota_run *run)
 {
     /* A time in the future wraps around, so that a scan is due as well. */
     const uint64_t now_s = (uint64_t)(run->now / 1000000000);
     return now_s - stamp->scanned_at >= DAY_S || stamp->bytes > run->limits->max_total;
 }
 
-static void enforce_total(const struct quota_run *run, uint64_t written)
+static void quota_enforce_total(const struct quota_run *run, uint64_t written)
 {
     const uint64_t limit = run->limits->max_total;
     struct quota_stamp stamp;
@@ -337,15 +337,15 @@ static void enforce_total(const struct quota_run *run, uint64_t written)
         stamp.bytes = UINT64_MAX;
     }
     bool known = true;
-    if (is_scan_due(&stamp, run)) {
+    if (quota_is_scan_due(&stamp, run)) {
         struct quota_items items = {0};
-        known = scan_all_folders(run, &items);
+        known = quota_scan_all_folders(run, &items);
         if (items.bytes > limit) {
-            remove_quota_items(run, &items, items.count > MANY_ITEMS ? limit - limit / 8 : limit);
+            quota_remove_items(run, &items, items.count > MANY_ITEMS ? limit - limit / 8 : limit);
         }
         stamp.bytes = items.bytes;
         stamp.scanned_at = (uint64_t)(run->now / 1000000000);
-        free_quota_items(&items);
+        quota_free_items(&items);
     }
     quota_stamp_close(&stamp, known);
 }
@@ -363,8 +363,8 @@ void quota_enforce(const struct quota_limits *limits, uint64_t written,
         .outcome = ret_outcome,
     };
     if (run.root_fd >= 0) {
-        enforce_size(&run);
-        enforce_total(&run, written);
+        quota_enforce_size(&run);
+        quota_enforce_total(&run, written);
         close(run.root_fd);
     }
 }

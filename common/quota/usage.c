@@ -13,7 +13,7 @@
 #include "common/recipes/recipes.h"
 
 /* NULL: no more names, or no entries left to read. */
-static const char *next_counted_name(DIR *listing, size_t *entries)
+static const char *usage_next_counted_name(DIR *listing, size_t *entries)
 {
     const char *name = *entries > 0 ? listing_next(listing) : NULL;
     *entries -= name ? 1 : 0;
@@ -25,13 +25,13 @@ int64_t usage_modified(const struct stat *status)
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
-static void update_last_use(int64_t *last_use, int64_t when)
+static void usage_update_last_use(int64_t *last_use, int64_t when)
 {
     *last_use = when > *last_use ? when : *last_use;
 }
 
 /* NULL: out of memory. */
-static struct usage_identity *find_or_add_identity(struct usage *usage, const char *identity)
+static struct usage_identity *usage_find_or_add_identity(struct usage *usage, const char *identity)
 {
     for (size_t i = 0; i < usage->count; i++) {
         if (strcmp(usage->identities[i].identity, identity) == 0) {
@@ -47,12 +47,12 @@ static struct usage_identity *find_or_add_identity(struct usage *usage, const ch
     return added;
 }
 
-static void add_recipe_usage(struct usage *usage, int directory_fd, size_t *entries)
+static void usage_add_recipe(struct usage *usage, int directory_fd, size_t *entries)
 {
     DIR *listing = listing_open(directory_fd, RECIPE_FOLDER);
     const char *name;
     struct stat status;
-    while ((name = next_counted_name(listing, entries))) {
+    while ((name = usage_next_counted_name(listing, entries))) {
         const enum recipe_name kind = recipe_folder_classify(name, NULL);
         if (kind != RECIPE_NAME_FOREIGN &&
             fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -60,7 +60,7 @@ static void add_recipe_usage(struct usage *usage, int directory_fd, size_t *entr
             usage->recipe_bytes += (uint64_t)status.st_size;
             usage->other_bytes += (uint64_t)status.st_size;
             if (kind == RECIPE_NAME_SEGMENT) {
-                update_last_use(&usage->last_use, usage_modified(&status));
+                usage_update_last_use(&usage->last_use, usage_modified(&status));
             }
         }
     }
@@ -68,14 +68,14 @@ static void add_recipe_usage(struct usage *usage, int directory_fd, size_t *entr
 }
 
 /* False: out of memory. */
-static bool add_usage_entry(struct usage *usage, int directory_fd, const char *name,
+static bool usage_add_entry(struct usage *usage, int directory_fd, const char *name,
                             size_t *entries)
 {
     char identity[DIGEST_HEX_SIZE];
     struct stat status;
     enum name_kind kind = names_classify(name, identity);
     if (strcmp(name, RECIPE_FOLDER) == 0) {
-        add_recipe_usage(usage, directory_fd, entries);
+        usage_add_recipe(usage, directory_fd, entries);
         return true;
     }
     if (kind == NAME_FOREIGN || fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
@@ -84,31 +84,31 @@ static bool add_usage_entry(struct usage *usage, int directory_fd, const char *n
     }
     const bool is_used = kind != NAME_LOCK && kind != NAME_WANTED && kind != NAME_ASKED;
     if (is_used) {
-        update_last_use(&usage->last_use, usage_modified(&status));
+        usage_update_last_use(&usage->last_use, usage_modified(&status));
     }
     if (kind == NAME_TEMPORARY) {
         usage->other_bytes += (uint64_t)status.st_size;
         return true;
     }
-    struct usage_identity *of = find_or_add_identity(usage, identity);
+    struct usage_identity *of = usage_find_or_add_identity(usage, identity);
     if (!of) {
         return false;
     }
     if (is_used) {
-        update_last_use(&of->last_use, usage_modified(&status));
+        usage_update_last_use(&of->last_use, usage_modified(&status));
     }
     of->bytes += kind == NAME_CACHE || kind == NAME_PART ? (uint64_t)status.st_size : 0;
     return true;
 }
 
 /* Reads the file only if no other file in the folder is ours by name. */
-static void add_program_usage(struct usage *usage, int directory_fd)
+static void usage_add_program(struct usage *usage, int directory_fd)
 {
     struct stat status;
     const bool known = usage->count > 0 || usage->last_use != INT64_MIN;
     if (fstatat(directory_fd, PROGRAM_FILE_NAME, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISREG(status.st_mode) && (known || program_is_ours(directory_fd))) {
-        update_last_use(&usage->last_use, usage_modified(&status));
+        usage_update_last_use(&usage->last_use, usage_modified(&status));
         usage->other_bytes += (uint64_t)status.st_size;
     }
 }
@@ -123,13 +123,13 @@ enum status usage_read(int directory_fd, size_t *entries, struct usage *ret_usag
     bool enough_memory = true;
     bool has_program = false;
     const char *name;
-    while (enough_memory && (name = next_counted_name(listing, entries))) {
+    while (enough_memory && (name = usage_next_counted_name(listing, entries))) {
         has_program |= strcmp(name, PROGRAM_FILE_NAME) == 0;
-        enough_memory = add_usage_entry(&usage, directory_fd, name, entries);
+        enough_memory = usage_add_entry(&usage, directory_fd, name, entries);
     }
     listing_close(listing);
     if (has_program) {
-        add_program_usage(&usage, directory_fd);
+        usage_add_program(&usage, directory_fd);
     }
     if (!enough_memory) {
         usage_free(&usage);

@@ -27,7 +27,7 @@ static const struct recipe_sources_limits step_limits = {32, (uint64_t)32 << 20}
 static const struct recipe_sources_limits prune_limits = {32, UINT64_MAX};
 static const struct recipe_sources_limits dry_run_limits = {512, UINT64_MAX};
 
-static int compare_sources(const void *left, const void *right)
+static int compact_compare_sources(const void *left, const void *right)
 {
     const struct recipe_source *a = left;
     const struct recipe_source *b = right;
@@ -37,7 +37,7 @@ static int compare_sources(const void *left, const void *right)
 
 /* Lists the segments, not opened yet, the smallest first: little is written, and most segments are
  * small. False: out of memory, or the folder cannot be listed. */
-static bool list_sources(int folder_fd, struct recipe_sources *sources, size_t *ret_count)
+static bool compact_list_sources(int folder_fd, struct recipe_sources *sources, size_t *ret_count)
 {
     DIR *listing = listing_open(folder_fd, ".");
     sources->sources = calloc(MAX_SEGMENTS, sizeof *sources->sources);
@@ -54,16 +54,16 @@ static bool list_sources(int folder_fd, struct recipe_sources *sources, size_t *
         }
     }
     listing_close(listing);
-    array_sort(sources->sources, count, sizeof *sources->sources, compare_sources);
+    array_sort(sources->sources, count, sizeof *sources->sources, compact_compare_sources);
     *ret_count = count;
     return listing && enough_memory;
 }
 
 /* Locks a segment of a dead process, shared. -1: it stays. *ret_gone: another user's, or it was
  * empty and is removed. */
-static int hold_source(const struct recipe_sources *sources, int folder_fd,
-                       const struct recipe_sources_limits *limits,
-                       const struct recipe_source *source, bool *ret_gone)
+static int compact_hold_source(const struct recipe_sources *sources, int folder_fd,
+                               const struct recipe_sources_limits *limits,
+                               const struct recipe_source *source, bool *ret_gone)
 {
     struct stat status;
     const bool has_room = sources->held < limits->segments && source->size <= limits->bytes &&
@@ -86,12 +86,12 @@ static int hold_source(const struct recipe_sources *sources, int folder_fd,
 }
 
 /* Opens a listed segment, and adds it behind those that are open. */
-static enum status open_source(struct recipe_sources *sources, int folder_fd,
-                               const struct recipe_sources_limits *limits,
-                               struct recipe_source source)
+static enum status compact_open_source(struct recipe_sources *sources, int folder_fd,
+                                       const struct recipe_sources_limits *limits,
+                                       struct recipe_source source)
 {
     bool is_gone;
-    source.fd = hold_source(sources, folder_fd, limits, &source, &is_gone);
+    source.fd = compact_hold_source(sources, folder_fd, limits, &source, &is_gone);
     const enum status status =
         is_gone ? STATUS_no_file
                 : recipe_segment_open(folder_fd, source.name, RECIPES_READ, &source.segment);
@@ -116,9 +116,9 @@ enum status recipe_sources_open(int folder_fd, const struct recipe_sources_limit
     *sources = (struct recipe_sources){.lock_fd = -1};
     size_t count;
     enum status status =
-        list_sources(folder_fd, sources, &count) ? STATUS_ok : STATUS_out_of_memory;
+        compact_list_sources(folder_fd, sources, &count) ? STATUS_ok : STATUS_out_of_memory;
     for (size_t i = 0; i < count && status != STATUS_out_of_memory; i++) {
-        status = open_source(sources, folder_fd, limits, sources->sources[i]);
+        status = compact_open_source(sources, folder_fd, limits, sources->sources[i]);
         sources->unopened += recipe_segment_is_damage(status);
     }
     return status == STATUS_out_of_memory ? status : STATUS_ok;
@@ -140,7 +140,7 @@ void recipe_sources_close(struct recipe_sources *sources)
 
 /* Lets the largest segment stay if it is larger than all others that are held together: what is
  * written each time is then in proportion to what is new. */
-static void leave_largest(struct recipe_sources *sources)
+static void compact_leave_largest(struct recipe_sources *sources)
 {
     size_t place = sources->count;
     while (place > 0 && sources->sources[place - 1].fd < 0) {
@@ -159,7 +159,7 @@ static void leave_largest(struct recipe_sources *sources)
 }
 
 /* Whether a part of what is to be merged could not be read. */
-static bool read_failed(const struct recipe_sources *sources)
+static bool compact_read_failed(const struct recipe_sources *sources)
 {
     bool failed = false;
     for (size_t i = 0; i < sources->count; i++) {
@@ -168,7 +168,7 @@ static bool read_failed(const struct recipe_sources *sources)
     return failed;
 }
 
-static enum status write_segment(int folder_fd, const struct recipe_merged *merge)
+static enum status compact_write_segment(int folder_fd, const struct recipe_merged *merge)
 {
     char digits[UNIQUE_HEX_SIZE];
     char name[UNIQUE_HEX_SIZE + sizeof RECIPE_SUFFIX];
@@ -178,9 +178,9 @@ static enum status write_segment(int folder_fd, const struct recipe_merged *merg
 }
 
 /* Under the lock. Merges the sources that are held, unless the result would be the same. */
-static enum status rewrite_sources(int folder_fd, const struct recipe_sources *sources,
-                                   const struct recipe_merge_limits *limits, bool dry_run,
-                                   struct recipe_compaction *compaction)
+static enum status compact_rewrite_sources(int folder_fd, const struct recipe_sources *sources,
+                                           const struct recipe_merge_limits *limits, bool dry_run,
+                                           struct recipe_compaction *compaction)
 {
     struct recipe_merged merge;
     struct recipe_merge_limits own = *limits;
@@ -192,9 +192,9 @@ static enum status rewrite_sources(int folder_fd, const struct recipe_sources *s
     const bool changes = sources->held != 1 || merge.size != sources->bytes_held;
     if (!dry_run && changes) {
         /* What a failing disk did not give now may be read the next time. */
-        status = read_failed(sources) ? STATUS_io_error
-                 : merge.size > 0     ? write_segment(folder_fd, &merge)
-                                      : STATUS_ok;
+        status = compact_read_failed(sources) ? STATUS_io_error
+                 : merge.size > 0             ? compact_write_segment(folder_fd, &merge)
+                                              : STATUS_ok;
         for (size_t i = 0; status == STATUS_ok && i < sources->count; i++) {
             if (sources->sources[i].fd >= 0) {
                 unlinkat(folder_fd, sources->sources[i].name, 0);
@@ -210,9 +210,9 @@ static enum status rewrite_sources(int folder_fd, const struct recipe_sources *s
 /* Merges what the limits allow to hold. count NULL: all of it. Else one step of making few of many
  * segments, but for the largest; *count: how many segments there were in the step before, and in
  * this one, or 0: done, because they are few, or did not get fewer (they could not be removed). */
-static enum status merge_step(int folder_fd, const struct recipe_sources_limits *hold,
-                              const struct recipe_merge_limits *limits, bool dry_run, size_t *count,
-                              struct recipe_compaction *compaction)
+static enum status compact_merge_step(int folder_fd, const struct recipe_sources_limits *hold,
+                                      const struct recipe_merge_limits *limits, bool dry_run,
+                                      size_t *count, struct recipe_compaction *compaction)
 {
     struct recipe_sources sources;
     enum status status = recipe_sources_open(folder_fd, hold, &sources);
@@ -223,13 +223,13 @@ static enum status merge_step(int folder_fd, const struct recipe_sources_limits 
     if (status == STATUS_ok && is_due) {
         const uint64_t saved = compaction->bytes_before - compaction->bytes_after;
         if (count) {
-            leave_largest(&sources);
+            compact_leave_largest(&sources);
         }
         compaction->bytes_before = sources.bytes_held + saved;
         compaction->bytes_after = sources.bytes_held;
         compaction->bytes_beside = sources.bytes_beside;
         if (sources.held > 0) {
-            status = rewrite_sources(folder_fd, &sources, limits, dry_run, compaction);
+            status = compact_rewrite_sources(folder_fd, &sources, limits, dry_run, compaction);
         }
     }
     recipe_sources_close(&sources);
@@ -244,7 +244,7 @@ static enum status compact_steps(int folder_fd, const struct recipe_sources_limi
     size_t count = SIZE_MAX;
     enum status status;
     do {
-        status = merge_step(folder_fd, hold, &no_limits, false, &count, compaction);
+        status = compact_merge_step(folder_fd, hold, &no_limits, false, &count, compaction);
     } while (status == STATUS_ok && count > 0);
     return status;
 }
@@ -268,8 +268,8 @@ static enum status compact_folder(const char *root, const char *app,
             status = compact_steps(folder_fd, limits ? &prune_limits : &step_limits, &compaction);
         }
         if (status == STATUS_ok && limits) {
-            status = merge_step(folder_fd, dry_run ? &dry_run_limits : &prune_limits, limits,
-                                dry_run, NULL, &compaction);
+            status = compact_merge_step(folder_fd, dry_run ? &dry_run_limits : &prune_limits,
+                                        limits, dry_run, NULL, &compaction);
         }
         file_unlock(lock_fd);
     }
@@ -298,7 +298,7 @@ enum status recipe_add(const char *root, const char *app, const struct recipe_me
     int folder_fd;
     enum status status = recipe_folder_open(root, app, true, &folder_fd);
     if (status == STATUS_ok) {
-        status = write_segment(folder_fd, merge);
+        status = compact_write_segment(folder_fd, merge);
         close(folder_fd);
     }
     return status;

@@ -73,7 +73,7 @@ void crash_list_put_place(struct bytes *out, struct digest digest)
 
 /* Adds the places, and replaces the number of deaths. Skips places with a wrong check: one was
  * being written when its process died. False: out of memory, or too many. */
-static bool add_places(struct crash_list *list, const uint8_t *data, size_t size)
+static bool crash_list_add_places(struct crash_list *list, const uint8_t *data, size_t size)
 {
     struct bytes_reader reader = bytes_reader_over(data, size);
     const uint8_t *found = bytes_get(&reader, CRASH_MAGIC_SIZE);
@@ -97,7 +97,7 @@ static bool add_places(struct crash_list *list, const uint8_t *data, size_t size
 }
 
 /* False: out of memory, or it cannot be read. */
-static bool read_places(int folder_fd, const char *name, struct crash_list *list)
+static bool crash_list_read_places(int folder_fd, const char *name, struct crash_list *list)
 {
     uint8_t *data;
     size_t size;
@@ -107,7 +107,7 @@ static bool read_places(int folder_fd, const char *name, struct crash_list *list
     if (status != STATUS_ok) {
         return status != STATUS_out_of_memory && status != STATUS_io_error;
     }
-    const bool read = add_places(list, data, size);
+    const bool read = crash_list_add_places(list, data, size);
     free(data);
     return read;
 }
@@ -115,15 +115,15 @@ static bool read_places(int folder_fd, const char *name, struct crash_list *list
 /* Adds the pipelines that a dead process was at. An empty file is no death, and is removed while it
  * is locked, so that an owner who has not locked it yet makes another; the names of the others are
  * appended to `names`, zero terminated. False: out of memory. */
-static bool add_dead(int folder_fd, const char *name, bool read_only, struct crash_list *list,
-                     struct bytes *names)
+static bool crash_list_add_dead(int folder_fd, const char *name, bool read_only,
+                                struct crash_list *list, struct bytes *names)
 {
     const int fd = file_open_abandoned(folder_fd, name);
     if (fd < 0) {
         return true;
     }
     struct crash_list own = {0};
-    bool read = read_places(folder_fd, name, &own);
+    bool read = crash_list_read_places(folder_fd, name, &own);
     if (own.count > 0 || own.died_late) {
         bytes_put(names, name, strlen(name) + 1);
     } else if (read && !read_only) {
@@ -135,8 +135,8 @@ static bool add_dead(int folder_fd, const char *name, bool read_only, struct cra
     return read;
 }
 
-static bool add_all_dead(int folder_fd, const char *identity, bool read_only,
-                         struct crash_list *list, struct bytes *names)
+static bool crash_list_add_all_dead(int folder_fd, const char *identity, bool read_only,
+                                    struct crash_list *list, struct bytes *names)
 {
     DIR *listing = listing_open(folder_fd, ".");
     char found[DIGEST_HEX_SIZE];
@@ -145,14 +145,14 @@ static bool add_all_dead(int folder_fd, const char *identity, bool read_only,
     while (enough_memory && (name = listing_next(listing))) {
         if (recipe_folder_classify(name, found) == RECIPE_NAME_REPLAYING &&
             strcmp(identity, found) == 0) {
-            enough_memory = add_dead(folder_fd, name, read_only, list, names);
+            enough_memory = crash_list_add_dead(folder_fd, name, read_only, list, names);
         }
     }
     listing_close(listing);
     return enough_memory && !names->failed;
 }
 
-static enum status write_crash_list(int folder_fd, const char *name, const struct crash_list *list)
+static enum status crash_list_write(int folder_fd, const char *name, const struct crash_list *list)
 {
     struct bytes out = {0};
     bytes_put(&out, crash_list_magic, CRASH_MAGIC_SIZE);
@@ -170,30 +170,30 @@ static enum status write_crash_list(int folder_fd, const char *name, const struc
 }
 
 /* The first of names, or the next; NULL: that was all. */
-static const char *next_name(const struct bytes *names, const char *name)
+static const char *crash_list_next_name(const struct bytes *names, const char *name)
 {
     const char *next = name ? name + strlen(name) + 1 : (const char *)names->data;
     return next < (const char *)names->data + names->size ? next : NULL;
 }
 
 /* How many of the dead nobody else has counted and removed yet. */
-static uint64_t count_names(int folder_fd, const struct bytes *names)
+static uint64_t crash_list_count_names(int folder_fd, const struct bytes *names)
 {
     uint64_t count = 0;
-    for (const char *name = NULL; (name = next_name(names, name));) {
+    for (const char *name = NULL; (name = crash_list_next_name(names, name));) {
         count += faccessat(folder_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     }
     return count;
 }
 
-static void remove_names(int folder_fd, const struct bytes *names)
+static void crash_list_remove_names(int folder_fd, const struct bytes *names)
 {
-    for (const char *name = NULL; (name = next_name(names, name));) {
+    for (const char *name = NULL; (name = crash_list_next_name(names, name));) {
         unlinkat(folder_fd, name, 0);
     }
 }
 
-static void format_list_name(const char *identity, char name[NAME_SIZE])
+static void crash_list_format_name(const char *identity, char name[NAME_SIZE])
 {
     snprintf(name, NAME_SIZE, "%s%s", identity, RECIPE_CRASHED_SUFFIX);
 }
@@ -201,18 +201,18 @@ static void format_list_name(const char *identity, char name[NAME_SIZE])
 /* Writes the list again, with what was found added to what is in it now, then removes the files of
  * the dead. If it cannot be written, this process still knows what was found, and the files stay
  * for the next one. */
-static void write_down(int folder_fd, const char *name, const struct bytes *names,
-                       struct crash_list *list)
+static void crash_list_write_down(int folder_fd, const char *name, const struct bytes *names,
+                                  struct crash_list *list)
 {
     int lock_fd;
     if (file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, &lock_fd) != STATUS_ok) {
-        list->deaths += count_names(folder_fd, names);
+        list->deaths += crash_list_count_names(folder_fd, names);
         return;
     }
-    const bool read = read_places(folder_fd, name, list);
-    list->deaths += count_names(folder_fd, names);
-    if (read && write_crash_list(folder_fd, name, list) == STATUS_ok) {
-        remove_names(folder_fd, names);
+    const bool read = crash_list_read_places(folder_fd, name, list);
+    list->deaths += crash_list_count_names(folder_fd, names);
+    if (read && crash_list_write(folder_fd, name, list) == STATUS_ok) {
+        crash_list_remove_names(folder_fd, names);
     }
     file_unlock(lock_fd);
 }
@@ -222,14 +222,14 @@ enum status crash_list_read(int folder_fd, const char *identity, bool read_only,
 {
     char name[NAME_SIZE];
     struct bytes names = {0};
-    format_list_name(identity, name);
+    crash_list_format_name(identity, name);
     /* The dead first: who removes their files has written the list before. */
-    const bool read = add_all_dead(folder_fd, identity, read_only, list, &names) &&
-                      read_places(folder_fd, name, list);
+    const bool read = crash_list_add_all_dead(folder_fd, identity, read_only, list, &names) &&
+                      crash_list_read_places(folder_fd, name, list);
     if (read && read_only) {
-        list->deaths += count_names(folder_fd, &names);
+        list->deaths += crash_list_count_names(folder_fd, &names);
     } else if (read && names.size > 0) {
-        write_down(folder_fd, name, &names, list);
+        crash_list_write_down(folder_fd, name, &names, list);
     }
     bytes_free(&names);
     return read ? STATUS_ok : STATUS_out_of_memory;
@@ -245,12 +245,13 @@ enum status crash_list_change(int folder_fd, const char *identity, const struct 
     if (status != STATUS_ok) {
         return status;
     }
-    format_list_name(identity, name);
-    if (!read_places(folder_fd, name, &list) || (pipeline && !list_add(&list, pipeline, 1))) {
+    crash_list_format_name(identity, name);
+    if (!crash_list_read_places(folder_fd, name, &list) ||
+        (pipeline && !list_add(&list, pipeline, 1))) {
         status = STATUS_out_of_memory;
     } else if (pipeline || (forgive && list.deaths > 0)) {
         list.deaths = forgive ? 0 : list.deaths;
-        status = write_crash_list(folder_fd, name, &list);
+        status = crash_list_write(folder_fd, name, &list);
     }
     file_unlock(lock_fd);
     crash_list_free(&list);

@@ -29,13 +29,13 @@ struct recipe_crashes {
     bool unmarked; /* nothing is written */
 };
 
-/* What is open in this process, for close_in_child. Without a free place it is not noted: a forked
- * child then keeps the lock. */
+/* What is open in this process, for crashes_close_in_child. Without a free place it is not noted: a
+ * forked child then keeps the lock. */
 static _Atomic(struct recipe_crashes *) open_crashes[16];
 
 /* A forked child that lives on would keep the lock of its parent's file: if the parent crashed, it
  * would seem alive. */
-static void close_in_child(void)
+static void crashes_close_in_child(void)
 {
     for (size_t i = 0; i < sizeof open_crashes / sizeof *open_crashes; i++) {
         struct recipe_crashes *crashes = atomic_load(&open_crashes[i]);
@@ -45,12 +45,12 @@ static void close_in_child(void)
     }
 }
 
-static void register_fork_handler(void)
+static void crashes_register_fork_handler(void)
 {
-    pthread_atfork(NULL, NULL, close_in_child);
+    pthread_atfork(NULL, NULL, crashes_close_in_child);
 }
 
-static void replace_open_crashes(struct recipe_crashes *before, struct recipe_crashes *now)
+static void crashes_replace_open(struct recipe_crashes *before, struct recipe_crashes *now)
 {
     bool replaced = false;
     for (size_t i = 0; !replaced && i < sizeof open_crashes / sizeof *open_crashes; i++) {
@@ -60,7 +60,7 @@ static void replace_open_crashes(struct recipe_crashes *before, struct recipe_cr
 }
 
 /* Writes all places at once, so that the disk has room for them when they are needed. */
-static enum status write_empty_places(const struct recipe_crashes *crashes)
+static enum status crashes_write_empty_places(const struct recipe_crashes *crashes)
 {
     uint8_t data[CRASH_MAGIC_SIZE + RECIPE_CRASHES_THREADS * CRASH_PLACE_SIZE] = {0};
     const size_t size = CRASH_MAGIC_SIZE + (size_t)crashes->threads * CRASH_PLACE_SIZE;
@@ -74,7 +74,7 @@ static enum status write_empty_places(const struct recipe_crashes *crashes)
                                     : STATUS_disk_full;
 }
 
-static enum status make_process_file(struct recipe_crashes *crashes, int folder_fd)
+static enum status crashes_make_process_file(struct recipe_crashes *crashes, int folder_fd)
 {
     struct file_owned file;
     if (!file_create_owned(folder_fd, crashes->identity, RECIPE_REPLAYING_SUFFIX, &file)) {
@@ -82,8 +82,9 @@ static enum status make_process_file(struct recipe_crashes *crashes, int folder_
     }
     crashes->file = file_keep(file.fd);
     memcpy(crashes->name, file.name, sizeof file.name);
-    const enum status status =
-        file.locked && fchmod(file.fd, 0600) == 0 ? write_empty_places(crashes) : STATUS_io_error;
+    const enum status status = file.locked && fchmod(file.fd, 0600) == 0
+                                   ? crashes_write_empty_places(crashes)
+                                   : STATUS_io_error;
     if (status != STATUS_ok) {
         unlinkat(folder_fd, file.name, 0);
         file_kept_close(&crashes->file);
@@ -91,7 +92,7 @@ static enum status make_process_file(struct recipe_crashes *crashes, int folder_
     return status;
 }
 
-static enum status open_crash_files(struct recipe_crashes *crashes)
+static enum status crashes_open_files(struct recipe_crashes *crashes)
 {
     int folder_fd;
     enum status status =
@@ -99,14 +100,14 @@ static enum status open_crash_files(struct recipe_crashes *crashes)
     if (status == STATUS_ok) {
         status = crash_list_read(folder_fd, crashes->identity, crashes->unmarked, &crashes->listed);
         if (status == STATUS_ok && !crashes->unmarked) {
-            status = make_process_file(crashes, folder_fd);
+            status = crashes_make_process_file(crashes, folder_fd);
         }
         close(folder_fd);
     }
     return status;
 }
 
-static enum status open_crashes_of(const char *root, const char *app, struct digest identity,
+static enum status crashes_open_of(const char *root, const char *app, struct digest identity,
                                    unsigned threads, bool unmarked,
                                    struct recipe_crashes **ret_crashes)
 {
@@ -122,11 +123,11 @@ static enum status open_crashes_of(const char *root, const char *app, struct dig
     crashes->process = getpid();
     crashes->file.fd = -1;
     const enum status status =
-        crashes->root && crashes->app ? open_crash_files(crashes) : STATUS_out_of_memory;
+        crashes->root && crashes->app ? crashes_open_files(crashes) : STATUS_out_of_memory;
     if (status == STATUS_ok) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
-        pthread_once(&once, register_fork_handler);
-        replace_open_crashes(NULL, crashes);
+        pthread_once(&once, crashes_register_fork_handler);
+        crashes_replace_open(NULL, crashes);
         *ret_crashes = crashes;
     } else {
         recipe_crashes_close(crashes);
@@ -137,17 +138,17 @@ static enum status open_crashes_of(const char *root, const char *app, struct dig
 enum status recipe_crashes_open(const char *root, const char *app, struct digest identity,
                                 unsigned threads, struct recipe_crashes **ret_crashes)
 {
-    return open_crashes_of(root, app, identity, threads, false, ret_crashes);
+    return crashes_open_of(root, app, identity, threads, false, ret_crashes);
 }
 
 enum status recipe_crashes_open_unmarked(const char *root, const char *app, struct digest identity,
                                          struct recipe_crashes **ret_crashes)
 {
-    return open_crashes_of(root, app, identity, 0, true, ret_crashes);
+    return crashes_open_of(root, app, identity, 0, true, ret_crashes);
 }
 
 /* Opens the folder again: a kept descriptor could be the program's by now. */
-static void remove_process_file(const struct recipe_crashes *crashes)
+static void crashes_remove_process_file(const struct recipe_crashes *crashes)
 {
     int folder_fd;
     if (recipe_folder_open(crashes->root, crashes->app, false, &folder_fd) == STATUS_ok) {
@@ -161,10 +162,10 @@ void recipe_crashes_close(struct recipe_crashes *crashes)
     if (!crashes) {
         return;
     }
-    replace_open_crashes(crashes, NULL);
+    crashes_replace_open(crashes, NULL);
     /* The child of a fork leaves the file to its parent. */
     if (crashes->file.fd >= 0 && crashes->process == getpid()) {
-        remove_process_file(crashes);
+        crashes_remove_process_file(crashes);
     }
     file_kept_close(&crashes->file);
     crash_list_free(&crashes->listed);
@@ -184,8 +185,8 @@ bool recipe_crashes_have_any(const struct recipe_crashes *crashes)
 }
 
 /* A change of the list alone. */
-static enum status change_list(const char *root, const char *app, struct digest identity,
-                               const struct digest *pipeline, bool forgive)
+static enum status crashes_change_list(const char *root, const char *app, struct digest identity,
+                                       const struct digest *pipeline, bool forgive)
 {
     char digits[DIGEST_HEX_SIZE];
     int folder_fd;
@@ -201,12 +202,12 @@ static enum status change_list(const char *root, const char *app, struct digest 
 enum status recipe_crashes_add(const char *root, const char *app, struct digest identity,
                                struct digest pipeline)
 {
-    return change_list(root, app, identity, &pipeline, false);
+    return crashes_change_list(root, app, identity, &pipeline, false);
 }
 
 enum status recipe_crashes_forgive(const char *root, const char *app, struct digest identity)
 {
-    return change_list(root, app, identity, NULL, true);
+    return crashes_change_list(root, app, identity, NULL, true);
 }
 
 bool recipe_crashes_are_many_of(const char *root, const char *app, struct digest identity)
@@ -229,7 +230,8 @@ bool recipe_crashes_are_many(const struct recipe_crashes *crashes)
     return crashes->listed.deaths > DEATHS_ALLOWED;
 }
 
-static bool write_place(struct recipe_crashes *crashes, unsigned thread, const uint8_t *place)
+static bool crashes_write_place(struct recipe_crashes *crashes, unsigned thread,
+                                const uint8_t *place)
 {
     const off_t offset = CRASH_MAGIC_SIZE + (off_t)thread * CRASH_PLACE_SIZE;
     return thread < crashes->threads && crashes->process == getpid() &&
@@ -242,7 +244,7 @@ bool recipe_crashes_begin(struct recipe_crashes *crashes, unsigned thread, struc
     uint8_t memory[CRASH_PLACE_SIZE];
     struct bytes place = {.data = memory, .capacity = sizeof memory};
     crash_list_put_place(&place, pipeline);
-    return crashes->unmarked || write_place(crashes, thread, memory);
+    return crashes->unmarked || crashes_write_place(crashes, thread, memory);
 }
 
 void recipe_crashes_late(struct recipe_crashes *crashes, unsigned thread)
@@ -253,5 +255,5 @@ void recipe_crashes_late(struct recipe_crashes *crashes, unsigned thread)
 void recipe_crashes_end(struct recipe_crashes *crashes, unsigned thread)
 {
     const uint8_t nothing[CRASH_PLACE_SIZE] = {0};
-    write_place(crashes, thread, nothing);
+    crashes_write_place(crashes, thread, nothing);
 }

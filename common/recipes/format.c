@@ -15,26 +15,26 @@
 
 static const uint8_t magic[8] = {0x89, 'W', 'P', 'R', '\r', '\n', 0x1a, '\n'};
 
-static uint64_t header_check(const uint8_t *header)
+static uint64_t format_header_check(const uint8_t *header)
 {
     return digest_of(header, CHECKED_SIZE).low;
 }
 
 /* Every record names the versions: where the segment's header is damaged, no record is read by the
  * rules of another version. */
-static uint32_t record_tag(unsigned kind)
+static uint32_t format_record_tag(unsigned kind)
 {
     return kind | RECIPE_FORMAT_VERSION << 8 | CANONICAL_VERSION << 16;
 }
 
-static uint64_t align_size(uint64_t size)
+static uint64_t format_align_size(uint64_t size)
 {
     return (size + RECIPE_ALIGNMENT - 1) / RECIPE_ALIGNMENT * RECIPE_ALIGNMENT;
 }
 
 uint64_t recipe_record_extent(size_t size)
 {
-    return RECIPE_RECORD_HEADER + align_size(size);
+    return RECIPE_RECORD_HEADER + format_align_size(size);
 }
 
 void recipe_put_header(struct bytes *out)
@@ -45,7 +45,7 @@ void recipe_put_header(struct bytes *out)
     bytes_put_u32(out, CANONICAL_VERSION);
     bytes_put_u64(out, 0);
     if (!out->failed) {
-        bytes_put_u64(out, header_check(out->data + start));
+        bytes_put_u64(out, format_header_check(out->data + start));
     }
 }
 
@@ -57,25 +57,26 @@ void recipe_put_record(struct bytes *out, unsigned kind, struct digest digest, c
         out->failed = true;
         return;
     }
-    bytes_put_u32(out, record_tag(kind));
+    bytes_put_u32(out, format_record_tag(kind));
     bytes_put_u32(out, (uint32_t)size);
     digest_put(out, digest);
-    bytes_put_u64(out, header_check(out->data + start));
+    bytes_put_u64(out, format_header_check(out->data + start));
     bytes_put(out, data, size);
-    bytes_put_zeros(out, (size_t)(align_size(size) - size));
+    bytes_put_zeros(out, (size_t)(format_align_size(size) - size));
 }
 
 /* Reads a record's header. The record may still be cut short. */
-static bool parse_record_header(const uint8_t *data, size_t size, uint64_t offset,
-                                struct recipe_record *ret_record)
+static bool format_parse_record_header(const uint8_t *data, size_t size, uint64_t offset,
+                                       struct recipe_record *ret_record)
 {
     if (offset % RECIPE_ALIGNMENT != 0 || offset > size || size - offset < RECIPE_RECORD_HEADER) {
         return false;
     }
     const uint8_t *header = data + offset;
     const unsigned kind = header[0];
-    if (kind < RECIPE_CODE || kind > RECIPE_FOOTER || bytes_load_u32(header) != record_tag(kind) ||
-        bytes_load_u64(header + CHECKED_SIZE) != header_check(header)) {
+    if (kind < RECIPE_CODE || kind > RECIPE_FOOTER ||
+        bytes_load_u32(header) != format_record_tag(kind) ||
+        bytes_load_u64(header + CHECKED_SIZE) != format_header_check(header)) {
         return false;
     }
     *ret_record = (struct recipe_record){
@@ -88,7 +89,7 @@ static bool parse_record_header(const uint8_t *data, size_t size, uint64_t offse
     return true;
 }
 
-static bool record_is_whole(const struct recipe_record *record, size_t size)
+static bool format_record_is_whole(const struct recipe_record *record, size_t size)
 {
     return recipe_record_extent(record->size) <= size - record->offset &&
            (record->size <= RECIPE_MAX_DATA || record->kind == RECIPE_INDEX);
@@ -98,7 +99,8 @@ bool recipe_record_at(const uint8_t *data, size_t size, uint64_t offset,
                       struct recipe_record *ret_record)
 {
     struct recipe_record record;
-    if (!parse_record_header(data, size, offset, &record) || !record_is_whole(&record, size)) {
+    if (!format_parse_record_header(data, size, offset, &record) ||
+        !format_record_is_whole(&record, size)) {
         return false;
     }
     *ret_record = record;
@@ -107,7 +109,7 @@ bool recipe_record_at(const uint8_t *data, size_t size, uint64_t offset,
 
 bool recipe_record_is_intact(const struct recipe_record *record)
 {
-    for (uint64_t i = record->size; i < align_size(record->size); i++) {
+    for (uint64_t i = record->size; i < format_align_size(record->size); i++) {
         if (record->data[i] != 0) {
             return false;
         }
@@ -122,10 +124,10 @@ enum status recipe_check_header(const uint8_t *data, size_t size)
     if (size < RECIPE_HEADER_SIZE) {
         return has_magic ? STATUS_truncated : STATUS_bad_magic;
     }
-    const bool is_whole_header = bytes_load_u64(data + CHECKED_SIZE) == header_check(data);
+    const bool is_whole_header = bytes_load_u64(data + CHECKED_SIZE) == format_header_check(data);
     if (!has_magic || !is_whole_header) {
         const bool is_ours =
-            has_magic || parse_record_header(data, size, RECIPE_HEADER_SIZE, &first);
+            has_magic || format_parse_record_header(data, size, RECIPE_HEADER_SIZE, &first);
         return is_ours ? STATUS_bad_header_digest : STATUS_bad_magic;
     }
     const bool is_this = bytes_load_u32(data + 8) == RECIPE_FORMAT_VERSION &&
@@ -136,11 +138,11 @@ enum status recipe_check_header(const uint8_t *data, size_t size)
 
 /* Whether a write was cut short there, by a full disk or a crash: the start of a record, or zeros
  * where the file has grown but its bytes were never written. */
-static bool is_torn_tail(const struct recipe_walk *walk, uint64_t from)
+static bool format_is_torn_tail(const struct recipe_walk *walk, uint64_t from)
 {
     struct recipe_record record;
     if (walk->size - from < RECIPE_RECORD_HEADER ||
-        parse_record_header(walk->data, walk->size, from, &record)) {
+        format_parse_record_header(walk->data, walk->size, from, &record)) {
         return true;
     }
     for (uint64_t i = from; i < walk->size; i++) {
@@ -164,7 +166,7 @@ bool recipe_walk_next(struct recipe_walk *walk, struct recipe_record *ret_record
             return true;
         }
     }
-    walk->dropped += !is_torn_tail(walk, from);
+    walk->dropped += !format_is_torn_tail(walk, from);
     walk->next = walk->size;
     return false;
 }
@@ -185,57 +187,59 @@ void recipe_index_put_all(struct bytes *entries, const struct bytes *out, size_t
     }
 }
 
-static const uint8_t *index_entry(const struct recipe_index *index, size_t at)
+static const uint8_t *format_index_entry(const struct recipe_index *index, size_t at)
 {
     return index->entries + at * RECIPE_INDEX_ENTRY;
 }
 
 unsigned recipe_index_kind(const struct recipe_index *index, size_t at)
 {
-    return (unsigned)(bytes_load_u64(index_entry(index, at) + 16) >> OFFSET_BITS);
+    return (unsigned)(bytes_load_u64(format_index_entry(index, at) + 16) >> OFFSET_BITS);
 }
 
 uint64_t recipe_index_offset(const struct recipe_index *index, size_t at)
 {
-    return bytes_load_u64(index_entry(index, at) + 16) & (((uint64_t)1 << OFFSET_BITS) - 1);
+    return bytes_load_u64(format_index_entry(index, at) + 16) & (((uint64_t)1 << OFFSET_BITS) - 1);
 }
 
 struct digest recipe_index_digest(const struct recipe_index *index, size_t at)
 {
-    const uint8_t *entry = index_entry(index, at);
+    const uint8_t *entry = format_index_entry(index, at);
     return (struct digest){.low = bytes_load_u64(entry), .high = bytes_load_u64(entry + 8)};
 }
 
-static int compare_numbers(uint64_t a, uint64_t b)
+static int format_compare_numbers(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
 
 /* By kind, then digest. */
-static int compare_entry_to(const struct recipe_index *index, size_t at, unsigned kind,
-                            struct digest digest)
+static int format_compare_entry_to(const struct recipe_index *index, size_t at, unsigned kind,
+                                   struct digest digest)
 {
-    const uint8_t *entry = index_entry(index, at);
+    const uint8_t *entry = format_index_entry(index, at);
     const unsigned own_kind = (unsigned)(bytes_load_u64(entry + 16) >> OFFSET_BITS);
     if (own_kind != kind) {
         return own_kind > kind ? 1 : -1;
     }
     const uint64_t high = bytes_load_u64(entry + 8);
-    return high != digest.high ? compare_numbers(high, digest.high)
-                               : compare_numbers(bytes_load_u64(entry), digest.low);
+    return high != digest.high ? format_compare_numbers(high, digest.high)
+                               : format_compare_numbers(bytes_load_u64(entry), digest.low);
 }
 
-static int compare_entries(const void *left, const void *right)
+static int format_compare_entries(const void *left, const void *right)
 {
     const struct recipe_index a = {.entries = left, .count = 1};
     const struct recipe_index b = {.entries = right, .count = 1};
-    const int order = compare_entry_to(&a, 0, recipe_index_kind(&b, 0), recipe_index_digest(&b, 0));
-    return order ? order : compare_numbers(recipe_index_offset(&a, 0), recipe_index_offset(&b, 0));
+    const int order =
+        format_compare_entry_to(&a, 0, recipe_index_kind(&b, 0), recipe_index_digest(&b, 0));
+    return order ? order
+                 : format_compare_numbers(recipe_index_offset(&a, 0), recipe_index_offset(&b, 0));
 }
 
 void recipe_index_sort(uint8_t *entries, size_t count)
 {
-    array_sort(entries, count, RECIPE_INDEX_ENTRY, compare_entries);
+    array_sort(entries, count, RECIPE_INDEX_ENTRY, format_compare_entries);
 }
 
 size_t recipe_index_lower(const struct recipe_index *index, unsigned kind, struct digest digest)
@@ -244,7 +248,7 @@ size_t recipe_index_lower(const struct recipe_index *index, unsigned kind, struc
     size_t high = index->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (compare_entry_to(index, middle, kind, digest) < 0) {
+        if (format_compare_entry_to(index, middle, kind, digest) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -256,7 +260,7 @@ size_t recipe_index_lower(const struct recipe_index *index, unsigned kind, struc
 bool recipe_index_matches(const struct recipe_index *index, size_t at, unsigned kind,
                           struct digest digest)
 {
-    return at < index->count && compare_entry_to(index, at, kind, digest) == 0;
+    return at < index->count && format_compare_entry_to(index, at, kind, digest) == 0;
 }
 
 void recipe_put_index(struct bytes *out, const uint8_t *entries, size_t count, uint64_t offset)
@@ -298,9 +302,9 @@ bool recipe_find_index(const uint8_t *data, size_t size, uint64_t from,
     return true;
 }
 
-static int compare_offsets(const void *left, const void *right)
+static int format_compare_offsets(const void *left, const void *right)
 {
-    return compare_numbers(*(const uint64_t *)left, *(const uint64_t *)right);
+    return format_compare_numbers(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
 bool recipe_index_overlaps(const struct recipe_index *index, const uint8_t *data, size_t size,
@@ -313,7 +317,7 @@ bool recipe_index_overlaps(const struct recipe_index *index, const uint8_t *data
     for (size_t i = 0; i < index->count; i++) {
         offsets[i] = recipe_index_offset(index, i);
     }
-    qsort(offsets, index->count, sizeof *offsets, compare_offsets);
+    qsort(offsets, index->count, sizeof *offsets, format_compare_offsets);
     uint64_t end = 0;
     bool overlaps = false;
     for (size_t i = 0; !overlaps && i < index->count; i++) {

@@ -10,7 +10,7 @@
  * the stack of a walk. */
 #define MAX_HEIGHT 16
 
-static bool add_node(struct recipe_graph *graph, const struct recipe_node *node)
+static bool graph_add_node(struct recipe_graph *graph, const struct recipe_node *node)
 {
     const bool has_room = array_reserve(&graph->nodes, graph->count, sizeof *node);
     if (has_room) {
@@ -20,8 +20,8 @@ static bool add_node(struct recipe_graph *graph, const struct recipe_node *node)
 }
 
 /* Adds what is intact and accepted. False: out of memory. */
-static bool add_checked(struct recipe_graph *graph, const struct recipe_merge_limits *limits,
-                        size_t input, unsigned kind)
+static bool graph_add_checked(struct recipe_graph *graph, const struct recipe_merge_limits *limits,
+                              size_t input, unsigned kind)
 {
     struct recipe_node node = {.input = input};
     size_t at = SIZE_MAX;
@@ -29,7 +29,7 @@ static bool add_checked(struct recipe_graph *graph, const struct recipe_merge_li
         const bool accepted =
             node.record.data && (!limits->accepts || limits->accepts(limits->user, &node.record));
         graph->refused += node.record.data && !accepted;
-        if (accepted && !add_node(graph, &node)) {
+        if (accepted && !graph_add_node(graph, &node)) {
             return false;
         }
     }
@@ -37,19 +37,19 @@ static bool add_checked(struct recipe_graph *graph, const struct recipe_merge_li
 }
 
 /* Adds what the index of a segment that stays lists. False: out of memory. */
-static bool add_listed(struct recipe_graph *graph, size_t input, unsigned kind)
+static bool graph_add_listed(struct recipe_graph *graph, size_t input, unsigned kind)
 {
     struct recipe_node node = {.input = input, .stays = true};
     size_t at = SIZE_MAX;
     while (recipe_segment_list(graph->inputs[input].segment, kind, &at, &node.record)) {
-        if (!add_node(graph, &node)) {
+        if (!graph_add_node(graph, &node)) {
             return false;
         }
     }
     return true;
 }
 
-static int compare_node_keys(const void *left, const void *right)
+static int graph_compare_node_keys(const void *left, const void *right)
 {
     const struct recipe_record *a = &((const struct recipe_node *)left)->record;
     const struct recipe_record *b = &((const struct recipe_node *)right)->record;
@@ -58,11 +58,11 @@ static int compare_node_keys(const void *left, const void *right)
 }
 
 /* Of equal ones those that are taken over come first: what stays may go in the next compaction. */
-static int compare_nodes(const void *left, const void *right)
+static int graph_compare_nodes(const void *left, const void *right)
 {
     const struct recipe_node *a = left;
     const struct recipe_node *b = right;
-    int order = compare_node_keys(a, b);
+    int order = graph_compare_node_keys(a, b);
     order = order ? order : a->stays - b->stays;
     order = order ? order : (a->input > b->input) - (a->input < b->input);
     return order ? order
@@ -76,15 +76,15 @@ bool recipe_graph_build(const struct recipe_merge_input *inputs, size_t count,
     *graph = (struct recipe_graph){.inputs = inputs};
     for (size_t i = 0; i < count; i++) {
         for (unsigned kind = RECIPE_CODE; kind <= RECIPE_ENVIRONMENT; kind++) {
-            if (!(inputs[i].stays ? add_listed(graph, i, kind)
-                                  : add_checked(graph, limits, i, kind))) {
+            if (!(inputs[i].stays ? graph_add_listed(graph, i, kind)
+                                  : graph_add_checked(graph, limits, i, kind))) {
                 return false;
             }
         }
     }
-    array_sort(graph->nodes, graph->count, sizeof *graph->nodes, compare_nodes);
+    array_sort(graph->nodes, graph->count, sizeof *graph->nodes, graph_compare_nodes);
     graph->count =
-        array_unique(graph->nodes, graph->count, sizeof *graph->nodes, compare_node_keys);
+        array_unique(graph->nodes, graph->count, sizeof *graph->nodes, graph_compare_node_keys);
     graph->trail = calloc(graph->count + 1, sizeof *graph->trail);
     return graph->trail;
 }
@@ -100,8 +100,9 @@ struct recipe_node *recipe_graph_find(const struct recipe_graph *graph, unsigned
                                       struct digest digest)
 {
     const struct recipe_node key = {.record = {.kind = kind, .digest = digest}};
-    return graph->count ? bsearch(&key, graph->nodes, graph->count, sizeof key, compare_node_keys)
-                        : NULL;
+    return graph->count
+               ? bsearch(&key, graph->nodes, graph->count, sizeof key, graph_compare_node_keys)
+               : NULL;
 }
 
 bool recipe_graph_load(const struct recipe_graph *graph, struct recipe_node *node)
@@ -112,14 +113,14 @@ bool recipe_graph_load(const struct recipe_graph *graph, struct recipe_node *nod
 }
 
 /* Of the objects that a form makes. */
-static VkObjectType node_type(const struct recipe_node *node)
+static VkObjectType graph_node_type(const struct recipe_node *node)
 {
     return canonical_type_of(canonical_stype(node->record.data, node->record.size));
 }
 
 /* The node that a form refers to. NULL: there is none of this type. */
-static struct recipe_node *find_reference(const struct recipe_graph *graph, VkObjectType type,
-                                          struct digest content)
+static struct recipe_node *graph_find_reference(const struct recipe_graph *graph, VkObjectType type,
+                                                struct digest content)
 {
     const bool is_code = type == VK_OBJECT_TYPE_UNKNOWN;
     struct recipe_node *node =
@@ -127,7 +128,7 @@ static struct recipe_node *find_reference(const struct recipe_graph *graph, VkOb
     if (!node || is_code) {
         return node;
     }
-    return recipe_graph_load(graph, node) && node_type(node) == type ? node : NULL;
+    return recipe_graph_load(graph, node) && graph_node_type(node) == type ? node : NULL;
 }
 
 /* A walk over what one form refers to. */
@@ -138,13 +139,13 @@ struct visit {
     bool too_deep;   /* the walk was cut off */
 };
 
-static bool node_is_complete(struct visit *from, struct recipe_node *node);
+static bool graph_node_is_complete(struct visit *from, struct recipe_node *node);
 
-static bool visit_reference(void *user, VkObjectType type, struct digest content)
+static bool graph_visit_reference(void *user, VkObjectType type, struct digest content)
 {
     struct visit *visit = user;
-    struct recipe_node *node = find_reference(visit->graph, type, content);
-    if (!node || !node_is_complete(visit, node) || node->height + 1 >= MAX_HEIGHT) {
+    struct recipe_node *node = graph_find_reference(visit->graph, type, content);
+    if (!node || !graph_node_is_complete(visit, node) || node->height + 1 >= MAX_HEIGHT) {
         return false;
     }
     visit->height = node->height + 1 > visit->height ? node->height + 1 : visit->height;
@@ -153,7 +154,7 @@ static bool visit_reference(void *user, VkObjectType type, struct digest content
 
 /* A node that is met again while it is visited refers to itself. Where a walk was cut off, only the
  * node where it began is known to be too high. */
-static bool node_is_complete(struct visit *from, struct recipe_node *node)
+static bool graph_node_is_complete(struct visit *from, struct recipe_node *node)
 {
     struct visit visit = {.graph = from->graph, .depth = from->depth + 1};
     if (node->state == RECIPE_NODE_NEW) {
@@ -161,8 +162,8 @@ static bool node_is_complete(struct visit *from, struct recipe_node *node)
         visit.too_deep = visit.depth > MAX_HEIGHT;
         const bool complete =
             node->record.kind == RECIPE_CODE ||
-            (!visit.too_deep &&
-             canonical_references(node->record.data, node->record.size, visit_reference, &visit));
+            (!visit.too_deep && canonical_references(node->record.data, node->record.size,
+                                                     graph_visit_reference, &visit));
         node->state = complete                            ? RECIPE_NODE_COMPLETE
                       : visit.too_deep && visit.depth > 1 ? RECIPE_NODE_NEW
                                                           : RECIPE_NODE_INCOMPLETE;
@@ -175,8 +176,8 @@ static bool node_is_complete(struct visit *from, struct recipe_node *node)
 bool recipe_graph_is_pipeline(const struct recipe_graph *graph, struct recipe_node *node)
 {
     struct visit visit = {.graph = graph};
-    return recipe_graph_load(graph, node) && node_type(node) == VK_OBJECT_TYPE_PIPELINE &&
-           node_is_complete(&visit, node);
+    return recipe_graph_load(graph, node) && graph_node_type(node) == VK_OBJECT_TYPE_PIPELINE &&
+           graph_node_is_complete(&visit, node);
 }
 
 struct keeping {
@@ -184,19 +185,19 @@ struct keeping {
     uint64_t bytes;
 };
 
-static void keep_node(struct keeping *keeping, struct recipe_node *node);
+static void graph_keep_node(struct keeping *keeping, struct recipe_node *node);
 
-static bool keep_reference(void *user, VkObjectType type, struct digest content)
+static bool graph_keep_reference(void *user, VkObjectType type, struct digest content)
 {
     struct keeping *keeping = user;
-    struct recipe_node *node = find_reference(keeping->graph, type, content);
+    struct recipe_node *node = graph_find_reference(keeping->graph, type, content);
     if (node) { /* always, in what is complete */
-        keep_node(keeping, node);
+        graph_keep_node(keeping, node);
     }
     return true;
 }
 
-static void keep_node(struct keeping *keeping, struct recipe_node *node)
+static void graph_keep_node(struct keeping *keeping, struct recipe_node *node)
 {
     if (node->kept) {
         return;
@@ -207,14 +208,14 @@ static void keep_node(struct keeping *keeping, struct recipe_node *node)
     keeping->bytes +=
         node->stays ? 0 : recipe_record_extent(node->record.size) + RECIPE_INDEX_ENTRY;
     if (node->record.kind == RECIPE_FORM) {
-        canonical_references(node->record.data, node->record.size, keep_reference, keeping);
+        canonical_references(node->record.data, node->record.size, graph_keep_reference, keeping);
     }
 }
 
 uint64_t recipe_graph_keep(struct recipe_graph *graph, struct recipe_node *node)
 {
     struct keeping keeping = {.graph = graph};
-    keep_node(&keeping, node);
+    graph_keep_node(&keeping, node);
     return keeping.bytes;
 }
 

@@ -30,7 +30,7 @@ struct merging {
     uint64_t size;
 };
 
-static void forget_measurements(struct recipe_uses *uses)
+static void merge_forget_measurements(struct recipe_uses *uses)
 {
     for (size_t i = 0; i < uses->count; i++) {
         uses->uses[i].compile_us = 0;
@@ -40,7 +40,7 @@ static void forget_measurements(struct recipe_uses *uses)
 }
 
 /* False: out of memory. */
-static bool read_all_uses(struct merging *merging)
+static bool merge_read_all_uses(struct merging *merging)
 {
     for (size_t i = 0; i < merging->count; i++) {
         const struct recipe_merge_input *input = &merging->inputs[i];
@@ -48,7 +48,7 @@ static bool read_all_uses(struct merging *merging)
                                 input->stays ? &merging->uses_beside : &merging->uses);
     }
     if (merging->limits->foreign) {
-        forget_measurements(&merging->uses);
+        merge_forget_measurements(&merging->uses);
     }
     recipe_uses_fold(&merging->uses);
     recipe_uses_fold(&merging->uses_beside);
@@ -56,7 +56,7 @@ static bool read_all_uses(struct merging *merging)
 }
 
 /* Keeps what the segments that stay refer to. */
-static void keep_for_beside(struct merging *merging)
+static void merge_keep_for_beside(struct merging *merging)
 {
     for (size_t i = 0; i < merging->uses_beside.count; i++) {
         const struct recipe_use *use = &merging->uses_beside.uses[i];
@@ -74,7 +74,7 @@ static void keep_for_beside(struct merging *merging)
 
 /* Drops uses that are too old and those whose environment is missing; keeps the environments of the
  * others. */
-static void choose_uses(struct merging *merging, struct recipe_merge_counts *counts)
+static void merge_choose_uses(struct merging *merging, struct recipe_merge_counts *counts)
 {
     struct recipe_uses *uses = &merging->uses;
     size_t kept = 0;
@@ -92,7 +92,7 @@ static void choose_uses(struct merging *merging, struct recipe_merge_counts *cou
 }
 
 /* The most valuable first; the digest makes the order of equal ones definite. */
-static int compare_values(const void *left, const void *right)
+static int merge_compare_values(const void *left, const void *right)
 {
     const struct candidate *a = left;
     const struct candidate *b = right;
@@ -102,21 +102,21 @@ static int compare_values(const void *left, const void *right)
     return order ? order : digest_order(left, right);
 }
 
-static uint32_t larger_of(uint32_t a, uint32_t b)
+static uint32_t merge_larger_of(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
 }
 
-static void add_candidate(struct candidate *candidate, const struct candidate *other)
+static void merge_add_candidate(struct candidate *candidate, const struct candidate *other)
 {
     candidate->days += other->days;
-    candidate->last_day = larger_of(candidate->last_day, other->last_day);
-    candidate->compile_us = larger_of(candidate->compile_us, other->compile_us);
+    candidate->last_day = merge_larger_of(candidate->last_day, other->last_day);
+    candidate->compile_us = merge_larger_of(candidate->compile_us, other->compile_us);
     candidate->uses += other->uses;
 }
 
 /* Makes one candidate of all uses of a pipeline. False: out of memory. */
-static bool make_candidates(struct merging *merging)
+static bool merge_make_candidates(struct merging *merging)
 {
     const size_t count = merging->uses.count;
     struct candidate *candidates = calloc(count + 1, sizeof *candidates);
@@ -141,7 +141,7 @@ static bool make_candidates(struct merging *merging)
     size_t last = 0;
     for (size_t i = 1; i < count; i++) {
         if (digest_equal(candidates[last].pipeline, candidates[i].pipeline)) {
-            add_candidate(&candidates[last], &candidates[i]);
+            merge_add_candidate(&candidates[last], &candidates[i]);
         } else {
             candidates[++last] = candidates[i];
         }
@@ -151,7 +151,7 @@ static bool make_candidates(struct merging *merging)
 }
 
 /* Takes the candidate with what it refers to, if there is room. */
-static void take_candidate(struct merging *merging, struct candidate *candidate)
+static void merge_take_candidate(struct merging *merging, struct candidate *candidate)
 {
     const size_t kept = merging->graph.kept;
     const uint64_t grown = merging->size + recipe_graph_keep(&merging->graph, candidate->node) +
@@ -164,26 +164,26 @@ static void take_candidate(struct merging *merging, struct candidate *candidate)
     candidate->taken = true;
 }
 
-static bool is_accepted(const struct merging *merging, const struct candidate *candidate)
+static bool merge_is_accepted(const struct merging *merging, const struct candidate *candidate)
 {
     const struct recipe_merge_limits *limits = merging->limits;
     return !limits->accepts_pipeline ||
            limits->accepts_pipeline(limits->user, &merging->graph, candidate->pipeline);
 }
 
-static void take_candidates(struct merging *merging, struct recipe_merge_counts *counts)
+static void merge_take_candidates(struct merging *merging, struct recipe_merge_counts *counts)
 {
     qsort(merging->candidates, merging->candidate_count, sizeof *merging->candidates,
-          compare_values);
+          merge_compare_values);
     for (size_t i = 0; i < merging->candidate_count; i++) {
         struct candidate *candidate = &merging->candidates[i];
         candidate->node = recipe_graph_find(&merging->graph, RECIPE_FORM, candidate->pipeline);
         if (!candidate->node || !recipe_graph_is_pipeline(&merging->graph, candidate->node)) {
             counts->incomplete++;
-        } else if (!is_accepted(merging, candidate)) {
+        } else if (!merge_is_accepted(merging, candidate)) {
             counts->refused++;
         } else {
-            take_candidate(merging, candidate);
+            merge_take_candidate(merging, candidate);
             counts->too_many += !candidate->taken;
         }
         counts->pipelines += candidate->taken;
@@ -192,7 +192,7 @@ static void take_candidates(struct merging *merging, struct recipe_merge_counts 
 }
 
 /* Drops the uses of pipelines that were not taken. */
-static void drop_uses(struct merging *merging)
+static void merge_drop_uses(struct merging *merging)
 {
     struct recipe_uses *uses = &merging->uses;
     size_t kept = 0;
@@ -208,7 +208,7 @@ static void drop_uses(struct merging *merging)
 }
 
 /* In the order of the segments, so that neighbours stay neighbours and make one part. */
-static int compare_node_places(const void *left, const void *right)
+static int merge_compare_node_places(const void *left, const void *right)
 {
     const struct recipe_node *a = left;
     const struct recipe_node *b = right;
@@ -217,7 +217,7 @@ static int compare_node_places(const void *left, const void *right)
                  : (a->record.offset > b->record.offset) - (a->record.offset < b->record.offset);
 }
 
-static void add_part(struct recipe_merged *merge, const uint8_t *data, size_t size)
+static void merge_add_part(struct recipe_merged *merge, const uint8_t *data, size_t size)
 {
     struct iovec *last = merge->part_count ? &merge->parts[merge->part_count - 1] : NULL;
     if (last && (const uint8_t *)last->iov_base + last->iov_len == data) {
@@ -230,39 +230,39 @@ static void add_part(struct recipe_merged *merge, const uint8_t *data, size_t si
 }
 
 /* Lays out the records that are taken over, with their index entries. Sorts the graph by place. */
-static void lay_out_records(struct merging *merging, struct recipe_merged *merge,
-                            struct bytes *entries)
+static void merge_lay_out_records(struct merging *merging, struct recipe_merged *merge,
+                                  struct bytes *entries)
 {
     struct recipe_graph *graph = &merging->graph;
-    array_sort(graph->nodes, graph->count, sizeof *graph->nodes, compare_node_places);
+    array_sort(graph->nodes, graph->count, sizeof *graph->nodes, merge_compare_node_places);
     for (size_t i = 0; i < graph->count; i++) {
         const struct recipe_node *node = &graph->nodes[i];
         if (node->kept && !node->stays) {
             const struct recipe_record *record = &node->record;
             merge->counts.modules += record->kind == RECIPE_CODE;
             recipe_index_put(entries, record->kind, record->digest, merge->size);
-            add_part(merge, record->data - RECIPE_RECORD_HEADER,
-                     (size_t)recipe_record_extent(record->size));
+            merge_add_part(merge, record->data - RECIPE_RECORD_HEADER,
+                           (size_t)recipe_record_extent(record->size));
         }
     }
 }
 
-static enum status lay_out_parts(struct merging *merging, struct recipe_merged *merge)
+static enum status merge_lay_out_parts(struct merging *merging, struct recipe_merged *merge)
 {
     struct bytes entries = {0};
     enum status status = STATUS_out_of_memory;
     merge->parts = calloc(merging->graph.kept + 2, sizeof *merge->parts);
     recipe_put_header(&merge->head);
     if (merge->parts && !merge->head.failed) {
-        add_part(merge, merge->head.data, merge->head.size);
-        lay_out_records(merging, merge, &entries);
+        merge_add_part(merge, merge->head.data, merge->head.size);
+        merge_lay_out_records(merging, merge, &entries);
         recipe_uses_put(&merge->tail, &merging->uses);
         recipe_index_put_all(&entries, &merge->tail, 0, merge->size);
         const size_t count = entries.size / RECIPE_INDEX_ENTRY;
         recipe_index_sort(entries.data, count);
         recipe_put_index(&merge->tail, entries.data, count, merge->size + merge->tail.size);
         if (!merge->tail.failed && !entries.failed) {
-            add_part(merge, merge->tail.data, merge->tail.size);
+            merge_add_part(merge, merge->tail.data, merge->tail.size);
             status = STATUS_ok;
         }
     }
@@ -271,7 +271,7 @@ static enum status lay_out_parts(struct merging *merging, struct recipe_merged *
 }
 
 /* Bytes of header, index, footer and the headers of uses. */
-static uint64_t frame_size(const struct merging *merging)
+static uint64_t merge_frame_size(const struct merging *merging)
 {
     uint64_t size = RECIPE_HEADER_SIZE + 2 * RECIPE_RECORD_HEADER + RECIPE_ALIGNMENT;
     for (size_t i = 0; i < merging->uses.count; i++) {
@@ -283,7 +283,7 @@ static uint64_t frame_size(const struct merging *merging)
     return size;
 }
 
-static void keep_environments(struct merging *merging, const struct recipe_uses *uses)
+static void merge_keep_environments(struct merging *merging, const struct recipe_uses *uses)
 {
     for (size_t i = 0; i < uses->count; i++) {
         struct recipe_node *node =
@@ -295,18 +295,18 @@ static void keep_environments(struct merging *merging, const struct recipe_uses 
 }
 
 /* All environments were kept, to know their size; drops those that no use is left of. */
-static void drop_environments(struct merging *merging)
+static void merge_drop_environments(struct merging *merging)
 {
     for (size_t i = 0; i < merging->graph.count; i++) {
         struct recipe_node *node = &merging->graph.nodes[i];
         node->kept = node->kept && node->record.kind != RECIPE_ENVIRONMENT;
     }
-    keep_environments(merging, &merging->uses);
-    keep_environments(merging, &merging->uses_beside);
+    merge_keep_environments(merging, &merging->uses);
+    merge_keep_environments(merging, &merging->uses_beside);
 }
 
 /* Whether nothing is taken over. */
-static bool nothing_to_write(const struct merging *merging)
+static bool merge_nothing_to_write(const struct merging *merging)
 {
     bool empty = true;
     for (size_t i = 0; empty && i < merging->graph.count; i++) {
@@ -318,24 +318,24 @@ static bool nothing_to_write(const struct merging *merging)
 static enum status merge_inputs(struct merging *merging, struct recipe_merged *merge)
 {
     if (!recipe_graph_build(merging->inputs, merging->count, merging->limits, &merging->graph) ||
-        !read_all_uses(merging)) {
+        !merge_read_all_uses(merging)) {
         return STATUS_out_of_memory;
     }
-    keep_for_beside(merging);
-    choose_uses(merging, &merge->counts);
-    merging->size += frame_size(merging);
-    if (!make_candidates(merging)) {
+    merge_keep_for_beside(merging);
+    merge_choose_uses(merging, &merge->counts);
+    merging->size += merge_frame_size(merging);
+    if (!merge_make_candidates(merging)) {
         return STATUS_out_of_memory;
     }
-    take_candidates(merging, &merge->counts);
-    drop_uses(merging);
-    drop_environments(merging);
+    merge_take_candidates(merging, &merge->counts);
+    merge_drop_uses(merging);
+    merge_drop_environments(merging);
     for (size_t i = 0; i < merging->count; i++) {
         const struct recipe_merge_input *input = &merging->inputs[i];
         merge->counts.damaged += input->stays ? 0 : recipe_segment_damaged(input->segment);
     }
     merge->counts.refused += merging->graph.refused;
-    return nothing_to_write(merging) ? STATUS_ok : lay_out_parts(merging, merge);
+    return merge_nothing_to_write(merging) ? STATUS_ok : merge_lay_out_parts(merging, merge);
 }
 
 enum status recipe_merge(const struct recipe_merge_input *inputs, size_t count,

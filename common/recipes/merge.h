@@ -10,8 +10,8 @@
  *
  *     1 living   its process has it locked; it stays as it is
  *     2 dead     it can be locked, shared (recipe_sources_open: "held")
- *     3 merged   the new segment, which has its records, is on disk (recipe_merge, write_segment)
- *     4 gone     removed (rewrite_sources)
+ *     3 merged   the new segment, which has its records, is on disk (recipe_merge,
+ * compact_write_segment) 4 gone     removed (compact_rewrite_sources)
  *
  * All of it happens under the folder's lock. The new segment is written whole and renamed before
  * the old ones go: a process that dies in between leaves both, and the next compaction makes one of

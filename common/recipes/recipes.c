@@ -100,7 +100,7 @@ struct recipes {
     struct recipe_uses uses;
 };
 
-static struct recipes *new_recipes(void)
+static struct recipes *recipes_new(void)
 {
     struct recipes *recipes = calloc(1, sizeof *recipes);
     if (recipes) {
@@ -110,7 +110,7 @@ static struct recipes *new_recipes(void)
     return recipes;
 }
 
-static void close_segments(struct recipes *recipes)
+static void recipes_close_segments(struct recipes *recipes)
 {
     for (size_t i = 0; i < recipes->count; i++) {
         recipe_segment_close(&recipes->segments[i]);
@@ -125,7 +125,7 @@ void recipes_close(struct recipes *recipes)
     if (!recipes) {
         return;
     }
-    close_segments(recipes);
+    recipes_close_segments(recipes);
     file_kept_close(&recipes->folder);
     free(recipes->segments);
     recipe_uses_free(&recipes->uses);
@@ -134,17 +134,17 @@ void recipes_close(struct recipes *recipes)
 }
 
 /* Room for one segment more; NULL: out of memory. */
-static struct recipe_segment *reserve_segment(struct recipes *recipes)
+static struct recipe_segment *recipes_reserve_segment(struct recipes *recipes)
 {
     return array_reserve(&recipes->segments, recipes->count, sizeof *recipes->segments)
                ? &recipes->segments[recipes->count]
                : NULL;
 }
 
-static enum status add_segment(struct recipes *recipes, const char *name,
-                               enum recipes_access access)
+static enum status recipes_add_segment(struct recipes *recipes, const char *name,
+                                       enum recipes_access access)
 {
-    struct recipe_segment *segment = reserve_segment(recipes);
+    struct recipe_segment *segment = recipes_reserve_segment(recipes);
     const enum status status = segment
                                    ? recipe_segment_open(recipes->folder.fd, name, access, segment)
                                    : STATUS_out_of_memory;
@@ -161,8 +161,8 @@ static enum status add_segment(struct recipes *recipes, const char *name,
 
 /* Skips segments that cannot be opened. *ret_missed: a listed segment was gone when it was
  * opened. */
-static enum status open_listed(struct recipes *recipes, enum recipes_access access,
-                               bool *ret_missed)
+static enum status recipes_open_listed(struct recipes *recipes, enum recipes_access access,
+                                       bool *ret_missed)
 {
     DIR *listing = listing_open(recipes->folder.fd, ".");
     if (!listing) {
@@ -173,22 +173,22 @@ static enum status open_listed(struct recipes *recipes, enum recipes_access acce
     *ret_missed = false;
     while (status != STATUS_out_of_memory && recipes->count < MAX_SEGMENTS &&
            (name = recipe_folder_next_segment(listing))) {
-        status = add_segment(recipes, name, access);
+        status = recipes_add_segment(recipes, name, access);
         *ret_missed = *ret_missed || status == STATUS_no_file;
     }
     listing_close(listing);
     return status == STATUS_out_of_memory ? status : recipes->count ? STATUS_ok : STATUS_no_file;
 }
 
-static enum status open_segments(struct recipes *recipes, enum recipes_access access)
+static enum status recipes_open_segments(struct recipes *recipes, enum recipes_access access)
 {
     enum status status;
-    bool missed = false; /* open_listed may not come so far as to say */
+    bool missed = false; /* recipes_open_listed may not come so far as to say */
     int attempt = 0;
     do {
         /* Compacted meanwhile: its records are now in a segment that may not have been listed. */
-        close_segments(recipes);
-        status = open_listed(recipes, access, &missed);
+        recipes_close_segments(recipes);
+        status = recipes_open_listed(recipes, access, &missed);
     } while (missed && ++attempt < MAX_ATTEMPTS);
     return status;
 }
@@ -201,13 +201,13 @@ enum status recipes_open(const char *root, const char *app, enum recipes_access 
     if (status != STATUS_ok) {
         return status;
     }
-    struct recipes *recipes = new_recipes();
+    struct recipes *recipes = recipes_new();
     if (!recipes) {
         close(folder_fd);
         return STATUS_out_of_memory;
     }
     recipes->folder = file_keep(folder_fd);
-    status = open_segments(recipes, access);
+    status = recipes_open_segments(recipes, access);
     if (recipes->with_fd <= MAX_OPEN_FDS) {
         file_kept_close(&recipes->folder);
     }
@@ -221,8 +221,8 @@ enum status recipes_open(const char *root, const char *app, enum recipes_access 
 
 enum status recipes_open_file(const char *path, struct recipes **ret_recipes)
 {
-    struct recipes *recipes = new_recipes();
-    struct recipe_segment *segment = recipes ? reserve_segment(recipes) : NULL;
+    struct recipes *recipes = recipes_new();
+    struct recipe_segment *segment = recipes ? recipes_reserve_segment(recipes) : NULL;
     const enum status status =
         segment ? recipe_segment_read_any(path, segment) : STATUS_out_of_memory;
     if (status != STATUS_ok) {

@@ -112,10 +112,10 @@ struct recipe_damage recipes_damage(const struct recipes *recipes);
  *     3 made       a new file, locked; its lock keeps compaction away from it
  *     4 left       the lock is dropped; the file stays for others to resume or compact
  *
- *     1 → 2  recipe_writer_append: resume_segment finds one
- *     1 → 3  recipe_writer_append: make_segment
- *     2, 3 → 1  leave_segment: a write failed, or the program took the descriptor;
- *               remove_segment: nothing could be written into it
+ *     1 → 2  recipe_writer_append: writer_resume_segment finds one
+ *     1 → 3  recipe_writer_append: writer_make_segment
+ *     2, 3 → 1  writer_leave_segment: a write failed, or the program took the descriptor;
+ *               writer_remove_segment: nothing could be written into it
  *     2, 3 → 4  recipe_writer_close: syncs, and seals (writes the index of) a large segment
  *
  * A write that was cut short gives its tail back, or leaves a torn one, which readers drop. A
@@ -156,7 +156,7 @@ bool recipe_writer_discard(struct recipe_writer *writer);
  *
  *     1 → 2  recipe_crashes_begin       2 → 1  recipe_crashes_end
  *     2 → 3  the process dies: its lock is gone
- *     3 → 4  recipe_crashes_open of the next process: read_crash_list, which writes the list first
+ *     3 → 4  recipe_crashes_open of the next process: crash_list_read, which writes the list first
  *            and then removes the file
  *     1 → 4  recipe_crashes_add: a child of `warmpipe warm` died at it
  *

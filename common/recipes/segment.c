@@ -21,7 +21,7 @@ struct segment_slot {
 static const uint8_t damaged[1] = {0};
 
 /* Makes an index by walking over the records. False: out of memory. */
-static bool make_index(struct recipe_segment *segment)
+static bool segment_make_index(struct recipe_segment *segment)
 {
     struct recipe_walk walk = {
         .data = segment->data, .size = segment->size, .next = RECIPE_HEADER_SIZE};
@@ -47,7 +47,7 @@ static bool make_index(struct recipe_segment *segment)
 }
 
 /* A damaged header is counted and passed over. */
-static enum status check_segment_header(struct recipe_segment *segment, const uint8_t *data,
+static enum status segment_check_header(struct recipe_segment *segment, const uint8_t *data,
                                         size_t size)
 {
     const enum status status = recipe_check_header(data, size);
@@ -56,7 +56,7 @@ static enum status check_segment_header(struct recipe_segment *segment, const ui
 }
 
 /* A file with a damaged header and no record of ours is not ours. */
-static enum status make_slots(struct recipe_segment *segment)
+static enum status segment_make_slots(struct recipe_segment *segment)
 {
     if (segment->dropped && segment->index.count == 0) {
         return STATUS_bad_header_digest;
@@ -66,19 +66,20 @@ static enum status make_slots(struct recipe_segment *segment)
 }
 
 /* Opens a segment whose data is all in memory. */
-static enum status index_data(struct recipe_segment *segment)
+static enum status segment_index_data(struct recipe_segment *segment)
 {
-    const enum status status = check_segment_header(segment, segment->data, segment->size);
+    const enum status status = segment_check_header(segment, segment->data, segment->size);
     if (status != STATUS_ok) {
         return status;
     }
     segment->is_sealed = recipe_find_index(segment->data, segment->size, 0, &segment->index);
-    return segment->is_sealed || make_index(segment) ? make_slots(segment) : STATUS_out_of_memory;
+    return segment->is_sealed || segment_make_index(segment) ? segment_make_slots(segment)
+                                                             : STATUS_out_of_memory;
 }
 
 /* A segment is never cut short: its process appends to it, then it is removed or stays as it is. So
  * the pages that are mapped now stay valid. */
-static enum status map_segment(int fd, struct recipe_segment *segment)
+static enum status segment_map(int fd, struct recipe_segment *segment)
 {
     void *data = mmap(NULL, segment->size, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
@@ -87,12 +88,12 @@ static enum status map_segment(int fd, struct recipe_segment *segment)
     }
     segment->data = data;
     segment->is_mapped = true;
-    return index_data(segment);
+    return segment_index_data(segment);
 }
 
 /* Reads the index at the end of the file. Without one that is intact, makes one from the records,
  * which needs all of the file in memory for a moment. */
-static enum status index_file(struct recipe_segment *segment)
+static enum status segment_index_file(struct recipe_segment *segment)
 {
     uint8_t start[RECIPE_HEADER_SIZE + RECIPE_RECORD_HEADER];
     uint8_t footer[RECIPE_RECORD_HEADER];
@@ -102,7 +103,7 @@ static enum status index_file(struct recipe_segment *segment)
         !segment_file_read(segment->file, segment->size - sizeof footer, footer, sizeof footer)) {
         return STATUS_io_error;
     }
-    enum status status = check_segment_header(segment, start, sizeof start);
+    enum status status = segment_check_header(segment, start, sizeof start);
     if (status != STATUS_ok) {
         return status;
     }
@@ -116,16 +117,16 @@ static enum status index_file(struct recipe_segment *segment)
         status = STATUS_io_error;
         if (segment_file_read_rest(segment->file, 0, &whole)) {
             segment->data = whole.data;
-            status = make_index(segment) ? STATUS_ok : STATUS_out_of_memory;
+            status = segment_make_index(segment) ? STATUS_ok : STATUS_out_of_memory;
             segment->data = NULL;
         }
         bytes_free(&whole);
     }
-    return status == STATUS_ok ? make_slots(segment) : status;
+    return status == STATUS_ok ? segment_make_slots(segment) : status;
 }
 
 /* A small file is read whole. */
-static enum status read_segment(int fd, int folder_fd, const char *name,
+static enum status segment_read(int fd, int folder_fd, const char *name,
                                 struct recipe_segment *segment)
 {
     segment->file = segment_file_new(fd, segment->size, folder_fd, name);
@@ -133,12 +134,12 @@ static enum status read_segment(int fd, int folder_fd, const char *name,
         return STATUS_out_of_memory;
     }
     if (segment->size > RECIPE_SEGMENT_SMALL) {
-        return index_file(segment);
+        return segment_index_file(segment);
     }
     segment->data = segment_file_read_new(segment->file, 0, segment->size);
     segment_file_free(segment->file);
     segment->file = NULL;
-    return segment->data ? index_data(segment) : STATUS_io_error;
+    return segment->data ? segment_index_data(segment) : STATUS_io_error;
 }
 
 enum status recipe_segment_open(int folder_fd, const char *name, enum recipes_access access,
@@ -155,8 +156,8 @@ enum status recipe_segment_open(int folder_fd, const char *name, enum recipes_ac
         return size == 0 ? STATUS_truncated : STATUS_too_large;
     }
     struct recipe_segment segment = {.size = (size_t)size};
-    status = access == RECIPES_MAP ? map_segment(fd, &segment)
-                                   : read_segment(fd, folder_fd, name, &segment);
+    status = access == RECIPES_MAP ? segment_map(fd, &segment)
+                                   : segment_read(fd, folder_fd, name, &segment);
     if (status == STATUS_ok) {
         *ret_segment = segment;
     } else {
@@ -173,7 +174,7 @@ bool recipe_segment_is_damage(enum status status)
 
 /* Replaces an index whose entries lead to overlapping records by one made from the records. False:
  * out of memory. */
-static bool validate_index(struct recipe_segment *segment)
+static bool segment_validate_index(struct recipe_segment *segment)
 {
     bool overlaps = false;
     if (segment->is_sealed &&
@@ -187,14 +188,14 @@ static bool validate_index(struct recipe_segment *segment)
     segment->dropped++;
     free(segment->slots);
     segment->slots = NULL;
-    return make_index(segment) && make_slots(segment) == STATUS_ok;
+    return segment_make_index(segment) && segment_make_slots(segment) == STATUS_ok;
 }
 
 enum status recipe_segment_take(uint8_t *data, size_t size, struct recipe_segment *ret_segment)
 {
     struct recipe_segment segment = {.data = data, .size = size};
-    enum status status = size == 0 ? STATUS_truncated : index_data(&segment);
-    if (status == STATUS_ok && !validate_index(&segment)) {
+    enum status status = size == 0 ? STATUS_truncated : segment_index_data(&segment);
+    if (status == STATUS_ok && !segment_validate_index(&segment)) {
         status = STATUS_out_of_memory;
     }
     if (status == STATUS_ok) {
@@ -221,7 +222,7 @@ enum status recipe_segment_read_any(const char *path, struct recipe_segment *ret
 }
 
 /* Frees all but the index. */
-static void free_records(struct recipe_segment *segment)
+static void segment_free_records(struct recipe_segment *segment)
 {
     for (size_t i = 0; segment->file && segment->slots && i < segment->index.count; i++) {
         const uint8_t *record = atomic_load(&segment->slots[i].record);
@@ -243,7 +244,7 @@ static void free_records(struct recipe_segment *segment)
 
 void recipe_segment_close(struct recipe_segment *segment)
 {
-    free_records(segment);
+    segment_free_records(segment);
     bytes_free(&segment->own_index);
     *segment = (struct recipe_segment){0};
 }
@@ -262,11 +263,11 @@ void recipe_segment_detach(struct recipe_segment *segment)
         }
         segment->index.entries = own->data;
     }
-    free_records(segment);
+    segment_free_records(segment);
 }
 
 /* The record that an entry describes, not read. */
-static struct recipe_record listed_record(const struct recipe_index *index, size_t at)
+static struct recipe_record segment_listed_record(const struct recipe_index *index, size_t at)
 {
     return (struct recipe_record){
         .kind = recipe_index_kind(index, at),
@@ -276,7 +277,8 @@ static struct recipe_record listed_record(const struct recipe_index *index, size
 }
 
 /* Whether a record is the one that its entry describes. */
-static bool matches_entry(const struct recipe_record *record, const struct recipe_record *listed)
+static bool segment_matches_entry(const struct recipe_record *record,
+                                  const struct recipe_record *listed)
 {
     return record->kind == listed->kind && digest_equal(record->digest, listed->digest);
 }
@@ -290,7 +292,7 @@ static const uint8_t *segment_read_record(const struct recipe_segment *segment,
     if (listed->offset % RECIPE_ALIGNMENT != 0 ||
         !segment_file_read(segment->file, listed->offset, header, sizeof header) ||
         !recipe_record_at(header, segment->size - (size_t)listed->offset, 0, &record) ||
-        !matches_entry(&record, listed)) {
+        !segment_matches_entry(&record, listed)) {
         return NULL;
     }
     return segment_file_read_new(segment->file, listed->offset, recipe_record_extent(record.size));
@@ -298,8 +300,8 @@ static const uint8_t *segment_read_record(const struct recipe_segment *segment,
 
 /* Checks a record and notes the result. Of several threads that read the same record, the first
  * one's copy stays. */
-static const uint8_t *check_record(const struct recipe_segment *segment, size_t at,
-                                   const struct recipe_record *listed)
+static const uint8_t *segment_check_record(const struct recipe_segment *segment, size_t at,
+                                           const struct recipe_record *listed)
 {
     const uint64_t offset = listed->offset;
     const uint8_t *own = segment->file ? segment_read_record(segment, listed) : NULL;
@@ -309,7 +311,8 @@ static const uint8_t *check_record(const struct recipe_segment *segment, size_t 
     struct recipe_record record;
     const bool is_intact = place && offset % RECIPE_ALIGNMENT == 0 &&
                            recipe_record_at(place, segment->size - (size_t)offset, 0, &record) &&
-                           matches_entry(&record, listed) && recipe_record_is_intact(&record) &&
+                           segment_matches_entry(&record, listed) &&
+                           recipe_record_is_intact(&record) &&
                            (record.kind != RECIPE_USES || recipe_uses_are_whole(record.size));
     const uint8_t *known = NULL;
     const uint8_t *checked = is_intact ? place : damaged;
@@ -321,13 +324,13 @@ static const uint8_t *check_record(const struct recipe_segment *segment, size_t 
     return is_first ? checked : known;
 }
 
-static struct recipe_record record_of(const struct recipe_segment *segment, size_t at)
+static struct recipe_record segment_record_of(const struct recipe_segment *segment, size_t at)
 {
-    struct recipe_record record = listed_record(&segment->index, at);
+    struct recipe_record record = segment_listed_record(&segment->index, at);
     const uint64_t offset = record.offset;
     const uint8_t *found = segment->slots ? atomic_load(&segment->slots[at].record) : damaged;
     if (!found) {
-        found = check_record(segment, at, &record);
+        found = segment_check_record(segment, at, &record);
     }
     if (found != damaged) {
         recipe_record_at(found, segment->size - (size_t)offset, 0, &record);
@@ -347,7 +350,7 @@ bool recipe_segment_find(const struct recipe_segment *segment, unsigned kind, st
 {
     size_t at = recipe_index_lower(&segment->index, kind, digest);
     for (; recipe_index_matches(&segment->index, at, kind, digest); at++) {
-        const struct recipe_record record = record_of(segment, at);
+        const struct recipe_record record = segment_record_of(segment, at);
         if (record.data) {
             *ret_record = record;
             return true;
@@ -364,7 +367,7 @@ bool recipe_segment_list(const struct recipe_segment *segment, unsigned kind, si
     if (*at >= index->count || recipe_index_kind(index, *at) != kind) {
         return false;
     }
-    *ret_record = listed_record(index, *at);
+    *ret_record = segment_listed_record(index, *at);
     return true;
 }
 
@@ -373,7 +376,7 @@ bool recipe_segment_next_of(const struct recipe_segment *segment, unsigned kind,
 {
     const bool found = recipe_segment_list(segment, kind, at, ret_record);
     if (found) {
-        *ret_record = record_of(segment, *at);
+        *ret_record = segment_record_of(segment, *at);
     }
     return found;
 }

@@ -21,7 +21,7 @@ void recipe_uses_free(struct recipe_uses *uses)
     *uses = (struct recipe_uses){0};
 }
 
-static void add_use(struct recipe_uses *uses, const struct recipe_use *use)
+static void uses_add(struct recipe_uses *uses, const struct recipe_use *use)
 {
     if (array_reserve(&uses->uses, uses->count, sizeof *use)) {
         uses->uses[uses->count++] = *use;
@@ -51,28 +51,28 @@ bool recipe_uses_add_record(struct recipe_uses *uses, const void *data, size_t s
         use.compile_us = time & USE_MAX_TIME;
         use.unsaved = time & USE_UNSAVED;
         use.saved = time & USE_SAVED;
-        add_use(uses, &use);
+        uses_add(uses, &use);
     }
     return true;
 }
 
-static int compare_use_keys(const struct recipe_use *a, const struct recipe_use *b)
+static int uses_compare_keys(const struct recipe_use *a, const struct recipe_use *b)
 {
     const int order = digest_compare(a->environment, b->environment);
     return order ? order : digest_compare(a->pipeline, b->pipeline);
 }
 
-static int compare_uses(const void *left, const void *right)
+static int uses_compare(const void *left, const void *right)
 {
     const struct recipe_use *a = left;
     const struct recipe_use *b = right;
-    const int order = compare_use_keys(a, b);
+    const int order = uses_compare_keys(a, b);
     return order ? order : (a->last_day > b->last_day) - (a->last_day < b->last_day);
 }
 
 /* Adds a use whose last day is not before that of `use`. One without days adds its other fields
  * only. */
-static void merge_use(struct recipe_use *use, const struct recipe_use *later)
+static void uses_merge(struct recipe_use *use, const struct recipe_use *later)
 {
     const bool same_day = use->days > 0 && later->last_day == use->last_day;
     const uint32_t more = later->days - (later->days > 0 && same_day);
@@ -89,7 +89,7 @@ static void merge_use(struct recipe_use *use, const struct recipe_use *later)
 static bool uses_are_sorted(const struct recipe_uses *uses)
 {
     size_t i = 1;
-    while (i < uses->count && compare_uses(&uses->uses[i - 1], &uses->uses[i]) <= 0) {
+    while (i < uses->count && uses_compare(&uses->uses[i - 1], &uses->uses[i]) <= 0) {
         i++;
     }
     return i >= uses->count;
@@ -101,12 +101,12 @@ void recipe_uses_fold(struct recipe_uses *uses)
         return;
     }
     if (!uses_are_sorted(uses)) {
-        qsort(uses->uses, uses->count, sizeof *uses->uses, compare_uses);
+        qsort(uses->uses, uses->count, sizeof *uses->uses, uses_compare);
     }
     size_t last = 0;
     for (size_t i = 1; i < uses->count; i++) {
-        if (compare_use_keys(&uses->uses[last], &uses->uses[i]) == 0) {
-            merge_use(&uses->uses[last], &uses->uses[i]);
+        if (uses_compare_keys(&uses->uses[last], &uses->uses[i]) == 0) {
+            uses_merge(&uses->uses[last], &uses->uses[i]);
         } else {
             uses->uses[++last] = uses->uses[i];
         }

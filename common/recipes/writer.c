@@ -58,7 +58,7 @@ struct recipe_writer *recipe_writer_new(const char *root, const char *app, uint6
 }
 
 /* Lets the segment go; the next append resumes or makes another. */
-static void leave_segment(struct recipe_writer *writer)
+static void writer_leave_segment(struct recipe_writer *writer)
 {
     if (writer->process == getpid() && file_kept_is_ours(&writer->file)) {
         /* Explicitly: the child of a fork may share the description. */
@@ -71,7 +71,7 @@ static void leave_segment(struct recipe_writer *writer)
 }
 
 /* Removes the segment, unless somebody has put another file in its place, and lets it go. */
-static bool remove_segment(struct recipe_writer *writer)
+static bool writer_remove_segment(struct recipe_writer *writer)
 {
     int folder_fd;
     struct stat named;
@@ -84,11 +84,11 @@ static bool remove_segment(struct recipe_writer *writer)
                          named.st_ino == writer->file.inode &&
                          unlinkat(folder_fd, writer->name, 0) == 0;
     close(folder_fd);
-    leave_segment(writer);
+    writer_leave_segment(writer);
     return removed;
 }
 
-static enum status make_segment(struct recipe_writer *writer)
+static enum status writer_make_segment(struct recipe_writer *writer)
 {
     int folder_fd;
     struct file_owned file;
@@ -116,7 +116,7 @@ static enum status make_segment(struct recipe_writer *writer)
 
 /* Whether a file may be resumed: trusted as file_open does, this user's own (root's stays as it
  * is), still there, and small. */
-static bool may_resume(int fd, uint64_t small, uint64_t *ret_size)
+static bool writer_may_resume(int fd, uint64_t small, uint64_t *ret_size)
 {
     struct stat status;
     *ret_size = 0;
@@ -130,7 +130,7 @@ static bool may_resume(int fd, uint64_t small, uint64_t *ret_size)
 
 /* Reads the entries of a segment that holds whole records only, and no index: readers would not
  * find records behind an index or a torn tail. */
-static bool read_entries(const uint8_t *data, size_t size, struct bytes *entries)
+static bool writer_read_entries(const uint8_t *data, size_t size, struct bytes *entries)
 {
     struct recipe_walk walk = {.data = data, .size = size, .next = RECIPE_HEADER_SIZE};
     struct recipe_record record;
@@ -145,18 +145,18 @@ static bool read_entries(const uint8_t *data, size_t size, struct bytes *entries
 }
 
 /* False: another process owns the segment, or it cannot be resumed. */
-static bool try_resume(struct recipe_writer *writer, int folder_fd, const char *name)
+static bool writer_try_resume(struct recipe_writer *writer, int folder_fd, const char *name)
 {
     const int fd = openat(folder_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     uint64_t size;
     uint8_t *data = NULL;
     struct bytes entries = {0};
     /* Checked again under the lock: its owner may have just ended, or somebody have removed it. */
-    const bool may = fd >= 0 && may_resume(fd, writer->small, &size) &&
-                     flock(fd, LOCK_EX | LOCK_NB) == 0 && may_resume(fd, writer->small, &size) &&
-                     (data = malloc((size_t)size)) &&
+    const bool may = fd >= 0 && writer_may_resume(fd, writer->small, &size) &&
+                     flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+                     writer_may_resume(fd, writer->small, &size) && (data = malloc((size_t)size)) &&
                      io_read(fd, data, (size_t)size, 0) == (ssize_t)size &&
-                     read_entries(data, (size_t)size, &entries);
+                     writer_read_entries(data, (size_t)size, &entries);
     free(data);
     if (may) {
         bytes_free(&writer->entries);
@@ -174,7 +174,7 @@ static bool try_resume(struct recipe_writer *writer, int folder_fd, const char *
 
 /* Takes a small segment of a dead process, if there is one: else each process that records
  * something would leave a file. */
-static void resume_segment(struct recipe_writer *writer)
+static void writer_resume_segment(struct recipe_writer *writer)
 {
     int folder_fd;
     if (writer->small == 0 ||
@@ -185,7 +185,7 @@ static void resume_segment(struct recipe_writer *writer)
     const char *name;
     bool found = false;
     for (int i = 0; !found && i < MAX_TRIED && (name = recipe_folder_next_segment(listing)); i++) {
-        found = try_resume(writer, folder_fd, name);
+        found = writer_try_resume(writer, folder_fd, name);
     }
     listing_close(listing);
     close(folder_fd);
@@ -193,7 +193,7 @@ static void resume_segment(struct recipe_writer *writer)
 
 /* Whether so many bytes more leave room for caches. A file system that does not tell how large it
  * is has no reserve. */
-static bool leaves_reserve(int fd, uint64_t size)
+static bool writer_leaves_reserve(int fd, uint64_t size)
 {
     struct statvfs disk;
     if (fstatvfs(fd, &disk) != 0 || disk.f_blocks == 0) {
@@ -206,10 +206,10 @@ static bool leaves_reserve(int fd, uint64_t size)
 
 /* Gives the disk back what stands behind the last whole record. The file is never cut, for others
  * may have mapped it; readers skip the hole. */
-static void drop_tail(struct recipe_writer *writer, size_t size)
+static void writer_drop_tail(struct recipe_writer *writer, size_t size)
 {
     if (writer->size == 0) {
-        remove_segment(writer);
+        writer_remove_segment(writer);
     } else {
         fallocate(writer->file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)writer->size,
                   (off_t)size);
@@ -217,16 +217,16 @@ static void drop_tail(struct recipe_writer *writer, size_t size)
 }
 
 /* A segment that could not be written is left. */
-static enum status write_to_segment(struct recipe_writer *writer, const struct bytes *bytes)
+static enum status writer_write_to_segment(struct recipe_writer *writer, const struct bytes *bytes)
 {
     if (!file_size_allowed(writer->size + bytes->size) ||
-        !leaves_reserve(writer->file.fd, bytes->size)) {
+        !writer_leaves_reserve(writer->file.fd, bytes->size)) {
         return STATUS_disk_full;
     }
     if (!io_write(writer->file.fd, bytes->data, bytes->size, (off_t)writer->size)) {
         const enum status status = errno == EFBIG ? STATUS_disk_full : status_from_errno(errno);
-        drop_tail(writer, bytes->size);
-        leave_segment(writer);
+        writer_drop_tail(writer, bytes->size);
+        writer_leave_segment(writer);
         return status;
     }
     writer->size += bytes->size;
@@ -235,7 +235,7 @@ static enum status write_to_segment(struct recipe_writer *writer, const struct b
 
 /* Copies the records of a batch, its uses folded into one record for each environment. False: out
  * of memory. */
-static bool fold_batch(const struct bytes *batch, struct bytes *out)
+static bool writer_fold_batch(const struct bytes *batch, struct bytes *out)
 {
     struct recipe_walk walk = {.data = batch->data, .size = batch->size};
     struct recipe_record record;
@@ -263,8 +263,8 @@ enum status recipe_writer_append(struct recipe_writer *writer, const struct byte
         return STATUS_ok;
     }
     if (!file_kept_is_ours(&writer->file)) {
-        leave_segment(writer);
-        resume_segment(writer);
+        writer_leave_segment(writer);
+        writer_resume_segment(writer);
     }
     struct bytes out = {0};
     const size_t known = writer->entries.size;
@@ -273,18 +273,18 @@ enum status recipe_writer_append(struct recipe_writer *writer, const struct byte
     }
     const size_t header_size = out.size;
     enum status status = STATUS_out_of_memory;
-    if (fold_batch(batch, &out)) {
+    if (writer_fold_batch(batch, &out)) {
         recipe_index_put_all(&writer->entries, &out, header_size, writer->size);
         /* As if it were sealed now. */
         const uint64_t added = writer->size - writer->resumed + out.size +
                                recipe_record_extent(writer->entries.size) + RECIPE_RECORD_HEADER;
         status = writer->entries.failed     ? STATUS_out_of_memory
                  : added > writer->max_size ? STATUS_too_large
-                 : writer->file.fd < 0      ? make_segment(writer)
+                 : writer->file.fd < 0      ? writer_make_segment(writer)
                                             : STATUS_ok;
     }
     if (status == STATUS_ok) {
-        status = write_to_segment(writer, &out);
+        status = writer_write_to_segment(writer, &out);
     }
     if (status != STATUS_ok && writer->entries.size > known) {
         writer->entries.size = known;
@@ -294,21 +294,21 @@ enum status recipe_writer_append(struct recipe_writer *writer, const struct byte
     return status;
 }
 
-static void seal_segment(struct recipe_writer *writer)
+static void writer_seal_segment(struct recipe_writer *writer)
 {
     struct bytes out = {0};
     const size_t count = writer->entries.size / RECIPE_INDEX_ENTRY;
     recipe_index_sort(writer->entries.data, count);
     recipe_put_index(&out, writer->entries.data, count, writer->size);
     if (!out.failed) {
-        write_to_segment(writer, &out);
+        writer_write_to_segment(writer, &out);
     }
     bytes_free(&out);
 }
 
 bool recipe_writer_discard(struct recipe_writer *writer)
 {
-    const bool removed = writer && remove_segment(writer);
+    const bool removed = writer && writer_remove_segment(writer);
     recipe_writer_close(writer, false);
     return removed;
 }
@@ -321,13 +321,13 @@ void recipe_writer_close(struct recipe_writer *writer, bool seal)
     if (seal && writer->size > 0 && writer->process == getpid() &&
         file_kept_is_ours(&writer->file)) {
         if (writer->size >= writer->small) {
-            seal_segment(writer);
+            writer_seal_segment(writer);
         }
         if (writer->file.fd >= 0) {
             fsync(writer->file.fd);
         }
     }
-    leave_segment(writer);
+    writer_leave_segment(writer);
     bytes_free(&writer->entries);
     free(writer->root);
     free(writer->app);

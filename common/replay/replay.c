@@ -32,7 +32,7 @@ struct replay {
     struct digest module;        /* the shader module that was requested last */
 };
 
-static bool has_succeeded(enum replay_outcome outcome)
+static bool replay_has_succeeded(enum replay_outcome outcome)
 {
     return outcome == REPLAY_COMPILED || outcome == REPLAY_HIT;
 }
@@ -40,8 +40,8 @@ static bool has_succeeded(enum replay_outcome outcome)
 /* What the stages need and the device lacks, or NULL. A stage without a module names its code by an
  * identifier, which means something only to a driver that already has the code
  * (VK_EXT_shader_module_identifier). */
-static const char *lacked_by_stages(const struct replay *replay,
-                                    const struct pipeline_parts *pipeline)
+static const char *replay_lacked_by_stages(const struct replay *replay,
+                                           const struct pipeline_parts *pipeline)
 {
     const VkPipelineShaderStageCreateInfo *stages = pipeline->stages;
     const struct replay_object *module = replay_objects_find(&replay->objects, replay->module);
@@ -57,9 +57,10 @@ static const char *lacked_by_stages(const struct replay *replay,
     return lack;
 }
 
-static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle);
+static bool replay_find_handle(void *user, VkObjectType type, struct digest content,
+                               uint64_t *ret_handle);
 
-static bool find_code(void *user, struct digest content, size_t size, const void **ret_code)
+static bool replay_give_code(void *user, struct digest content, size_t size, const void **ret_code)
 {
     struct replay *replay = user;
     return replay_find_code(&replay->source, content, size, ret_code, &replay->failure);
@@ -67,10 +68,10 @@ static bool find_code(void *user, struct digest content, size_t size, const void
 
 /* Decodes the create-info of a form and creates the objects that it refers to. NULL: see
  * *ret_failure. */
-static VkBaseInStructure *decode_form(struct replay *replay, struct digest content,
-                                      enum replay_outcome *ret_failure)
+static VkBaseInStructure *replay_decode_form(struct replay *replay, struct digest content,
+                                             enum replay_outcome *ret_failure)
 {
-    const struct canonical_sources sources = {find_handle, find_code, replay};
+    const struct canonical_sources sources = {replay_find_handle, replay_give_code, replay};
     enum replay_outcome outer = replay->failure;
     const void *form;
     size_t size;
@@ -88,7 +89,7 @@ static VkBaseInStructure *decode_form(struct replay *replay, struct digest conte
     return info;
 }
 
-static bool is_object_allowed(struct replay *replay, const VkBaseInStructure *info)
+static bool replay_is_object_allowed(struct replay *replay, const VkBaseInStructure *info)
 {
     const struct replay_objects *objects = &replay->objects;
     if (info->sType == VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO) {
@@ -105,12 +106,12 @@ static bool is_object_allowed(struct replay *replay, const VkBaseInStructure *in
     return true;
 }
 
-static enum replay_outcome create_from(struct replay *replay, VkBaseInStructure *info,
-                                       bool as_library, union replay_handle *ret_handle)
+static enum replay_outcome replay_create_from(struct replay *replay, VkBaseInStructure *info,
+                                              bool as_library, union replay_handle *ret_handle)
 {
     replay->lack = NULL;
     if (canonical_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
-        return is_object_allowed(replay, info)
+        return replay_is_object_allowed(replay, info)
                    ? replay_create_object(replay->device, &replay->commands, info, ret_handle)
                    : REPLAY_UNSUPPORTED;
     }
@@ -118,7 +119,7 @@ static enum replay_outcome create_from(struct replay *replay, VkBaseInStructure 
     if (as_library && !pipeline.is_library) {
         return REPLAY_INVALID;
     }
-    replay->lack = lacked_by_stages(replay, &pipeline);
+    replay->lack = replay_lacked_by_stages(replay, &pipeline);
     if (replay->lack) {
         return REPLAY_UNSUPPORTED;
     }
@@ -126,11 +127,11 @@ static enum replay_outcome create_from(struct replay *replay, VkBaseInStructure 
                                   replay->feedback, pipeline.stage_count, info, ret_handle);
 }
 
-static void store_outcome(struct replay *replay, struct replay_object *object,
-                          enum replay_outcome outcome, union replay_handle handle,
-                          const VkBaseInStructure *info)
+static void replay_store_outcome(struct replay *replay, struct replay_object *object,
+                                 enum replay_outcome outcome, union replay_handle handle,
+                                 const VkBaseInStructure *info)
 {
-    object->state = has_succeeded(outcome) ? REPLAY_MADE : REPLAY_FAILED;
+    object->state = replay_has_succeeded(outcome) ? REPLAY_MADE : REPLAY_FAILED;
     object->outcome = outcome;
     object->lack = replay->lack;
     object->handle = handle;
@@ -148,8 +149,8 @@ static void store_outcome(struct replay *replay, struct replay_object *object,
 }
 
 /* Creates an object that is not in the table and inserts it. */
-static enum replay_outcome make_object(struct replay *replay, VkObjectType type,
-                                       struct digest content)
+static enum replay_outcome replay_make_object(struct replay *replay, VkObjectType type,
+                                              struct digest content)
 {
     enum replay_outcome outcome;
     union replay_handle handle = {0};
@@ -157,17 +158,19 @@ static enum replay_outcome make_object(struct replay *replay, VkObjectType type,
     if (!object) {
         return REPLAY_NO_MEMORY;
     }
-    VkBaseInStructure *info = decode_form(replay, content, &outcome);
+    VkBaseInStructure *info = replay_decode_form(replay, content, &outcome);
     if (info) {
-        outcome = canonical_type_of(info->sType) == type ? create_from(replay, info, true, &handle)
-                                                         : REPLAY_INVALID;
+        outcome = canonical_type_of(info->sType) == type
+                      ? replay_create_from(replay, info, true, &handle)
+                      : REPLAY_INVALID;
     }
-    store_outcome(replay, object, outcome, handle, info);
+    replay_store_outcome(replay, object, outcome, handle, info);
     free(info);
     return outcome;
 }
 
-static bool find_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle)
+static bool replay_find_handle(void *user, VkObjectType type, struct digest content,
+                               uint64_t *ret_handle)
 {
     struct replay *replay = user;
     struct replay_object *object = replay_objects_find(&replay->objects, content);
@@ -179,10 +182,10 @@ static bool find_handle(void *user, VkObjectType type, struct digest content, ui
         }
     } else if (replay->depth < MAX_DEPTH) {
         replay->depth++;
-        outcome = make_object(replay, type, content);
+        outcome = replay_make_object(replay, type, content);
         replay->depth--;
     }
-    if (!has_succeeded(outcome)) {
+    if (!replay_has_succeeded(outcome)) {
         replay->failure = outcome;
         return false;
     }
@@ -198,7 +201,7 @@ static enum replay_outcome replay_form(struct replay *replay, struct digest pipe
 {
     enum replay_outcome outcome;
     union replay_handle handle = {0};
-    VkBaseInStructure *info = decode_form(replay, pipeline, &outcome);
+    VkBaseInStructure *info = replay_decode_form(replay, pipeline, &outcome);
     if (!info) {
         return outcome;
     }
@@ -207,14 +210,14 @@ static enum replay_outcome replay_form(struct replay *replay, struct digest pipe
         return REPLAY_INVALID;
     }
     const bool is_library = pipeline_parts_of(info).is_library;
-    outcome = create_from(replay, info, false, &handle);
+    outcome = replay_create_from(replay, info, false, &handle);
     free(info);
     struct replay_object *object =
         is_library ? replay_objects_insert(&replay->objects, VK_OBJECT_TYPE_PIPELINE, pipeline)
                    : NULL;
     if (object) {
-        store_outcome(replay, object, outcome, handle, NULL);
-    } else if (has_succeeded(outcome)) {
+        replay_store_outcome(replay, object, outcome, handle, NULL);
+    } else if (replay_has_succeeded(outcome)) {
         replay_objects_destroy(replay->device, &replay->commands, VK_OBJECT_TYPE_PIPELINE, handle);
     }
     return outcome;

@@ -43,7 +43,7 @@ static bool node_matches(uint64_t value, const void *wanted)
                         *(const struct digest *)wanted);
 }
 
-static struct check_node *find_node(const struct replay_check *check, struct digest content)
+static struct check_node *check_find_node(const struct replay_check *check, struct digest content)
 {
     const uint64_t found = digest_set_find(&check->nodes, content.low, node_matches, &content);
     return (struct check_node *)(uintptr_t)found;
@@ -54,7 +54,7 @@ static const struct check_node *node_of(uint64_t handle)
     return (const struct check_node *)(uintptr_t)handle;
 }
 
-static enum replay_outcome outcome_of(enum status status)
+static enum replay_outcome check_outcome_of(enum status status)
 {
     switch (status) {
     case STATUS_ok:
@@ -75,7 +75,8 @@ static enum replay_outcome outcome_of(enum status status)
 }
 
 /* The create-infos of a layout's sets, in one allocation; NULL: out of memory. */
-static const VkDescriptorSetLayoutCreateInfo **list_sets(const VkPipelineLayoutCreateInfo *layout)
+static const VkDescriptorSetLayoutCreateInfo **
+check_list_sets(const VkPipelineLayoutCreateInfo *layout)
 {
     const VkDescriptorSetLayoutCreateInfo **sets =
         calloc((layout ? layout->setLayoutCount : 0) + 1u, sizeof *sets);
@@ -96,7 +97,7 @@ static const VkDescriptorSetLayoutCreateInfo **list_sets(const VkPipelineLayoutC
 #define EACH_STAGE_CODE (UINT64_C(64) << 10)
 #define SPIRV_BOUND     3 /* the word of a module's header that its ids are below */
 
-static uint64_t stage_code(const VkShaderModuleCreateInfo *module)
+static uint64_t check_stage_code(const VkShaderModuleCreateInfo *module)
 {
     const bool has_header = module->codeSize > (SPIRV_BOUND + 1) * sizeof *module->pCode;
     return module->codeSize + EACH_STAGE_CODE +
@@ -113,13 +114,13 @@ static enum replay_outcome check_stages(const struct pipeline_parts *pipeline,
         union replay_handle handle = {.shader_module = pipeline->stages[i].module};
         if (handle.value != 0) {
             const VkShaderModuleCreateInfo *module = node_of(handle.value)->info;
-            read += stage_code(module);
+            read += check_stage_code(module);
             status = read > MAX_STAGE_CODE ? STATUS_bad_spirv
                                            : spirv_check_stage(&pipeline->stages[i], module->pCode,
                                                                module->codeSize, layout);
         }
     }
-    return outcome_of(status);
+    return check_outcome_of(status);
 }
 
 static enum replay_outcome check_pipeline(const VkBaseInStructure *info)
@@ -131,7 +132,7 @@ static enum replay_outcome check_pipeline(const VkBaseInStructure *info)
     union replay_handle handle = {.pipeline_layout = pipeline.layout};
     const VkPipelineLayoutCreateInfo *layout =
         handle.value != 0 ? node_of(handle.value)->info : NULL;
-    const VkDescriptorSetLayoutCreateInfo **sets = list_sets(layout);
+    const VkDescriptorSetLayoutCreateInfo **sets = check_list_sets(layout);
     if (!sets) {
         return REPLAY_NO_MEMORY;
     }
@@ -153,16 +154,17 @@ static enum replay_outcome check_info(const VkBaseInStructure *info)
     case VK_OBJECT_TYPE_PIPELINE:
         return check_pipeline(info);
     case VK_OBJECT_TYPE_PIPELINE_LAYOUT:
-        return outcome_of(pipeline_check_layout((const VkPipelineLayoutCreateInfo *)info));
+        return check_outcome_of(pipeline_check_layout((const VkPipelineLayoutCreateInfo *)info));
     case VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT:
-        return outcome_of(pipeline_check_set_layout((const VkDescriptorSetLayoutCreateInfo *)info));
+        return check_outcome_of(
+            pipeline_check_set_layout((const VkDescriptorSetLayoutCreateInfo *)info));
     default:
         return REPLAY_COMPILED;
     }
 }
 
 /* Whether pipelines are checked against an object of this type. */
-static bool is_looked_into(VkObjectType type)
+static bool check_is_looked_into(VkObjectType type)
 {
     return type == VK_OBJECT_TYPE_PIPELINE_LAYOUT || type == VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT ||
            type == VK_OBJECT_TYPE_SHADER_MODULE;
@@ -191,7 +193,7 @@ static void check_form(struct replay_check *check, struct check_node *node, cons
         node->type == VK_OBJECT_TYPE_UNKNOWN ? NULL : canonical_decode(form, size, &sources);
     node->outcome = info ? check_info(info) : check->failure;
     check->failure = outer;
-    if (node->outcome == REPLAY_COMPILED && is_looked_into(node->type)) {
+    if (node->outcome == REPLAY_COMPILED && check_is_looked_into(node->type)) {
         node->info = info;
     } else {
         free(info);
@@ -215,9 +217,9 @@ static void check_node(struct replay_check *check, struct check_node *node)
 }
 
 /* Finds the node, or makes and checks it. NULL: out of memory. */
-static struct check_node *take_node(struct replay_check *check, struct digest content)
+static struct check_node *check_take_node(struct replay_check *check, struct digest content)
 {
-    struct check_node *node = find_node(check, content);
+    struct check_node *node = check_find_node(check, content);
     if (!node) {
         node = calloc(1, sizeof *node);
         if (!node) {
@@ -235,14 +237,14 @@ static struct check_node *take_node(struct replay_check *check, struct digest co
     return node;
 }
 
-static enum replay_outcome look_at(struct replay_check *check, VkObjectType type,
-                                   struct digest content, const struct check_node **ret_node)
+static enum replay_outcome check_look_at(struct replay_check *check, VkObjectType type,
+                                         struct digest content, const struct check_node **ret_node)
 {
     if (check->depth >= MAX_DEPTH) {
         check->is_cut = true;
         return REPLAY_INVALID;
     }
-    const struct check_node *node = take_node(check, content);
+    const struct check_node *node = check_take_node(check, content);
     *ret_node = node;
     return !node                                                     ? REPLAY_NO_MEMORY
            : node->outcome == REPLAY_MISSING && !node->being_checked ? REPLAY_MISSING
@@ -255,7 +257,7 @@ static bool check_find_handle(void *user, VkObjectType type, struct digest conte
 {
     struct replay_check *check = user;
     const struct check_node *node = NULL;
-    const enum replay_outcome outcome = look_at(check, type, content, &node);
+    const enum replay_outcome outcome = check_look_at(check, type, content, &node);
     if (outcome != REPLAY_COMPILED) {
         check->failure = outcome;
         return false;
@@ -264,7 +266,7 @@ static bool check_find_handle(void *user, VkObjectType type, struct digest conte
     return true;
 }
 
-static void forget_nodes(struct replay_check *check)
+static void check_forget_nodes(struct replay_check *check)
 {
     for (size_t i = 0; check->nodes.slots && i <= check->nodes.mask; i++) {
         struct check_node *node = (struct check_node *)(uintptr_t)check->nodes.slots[i];
@@ -281,10 +283,10 @@ enum replay_outcome replay_check_pipeline(struct replay_check *check, struct dig
 {
     const struct check_node *node;
     if (check->nodes.count > MAX_NODES) {
-        forget_nodes(check);
+        check_forget_nodes(check);
     }
     check->is_cut = false;
-    return look_at(check, VK_OBJECT_TYPE_PIPELINE, pipeline, &node);
+    return check_look_at(check, VK_OBJECT_TYPE_PIPELINE, pipeline, &node);
 }
 
 struct replay_check *replay_check_new(const struct replay_source *source)
@@ -300,7 +302,7 @@ struct replay_check *replay_check_new(const struct replay_source *source)
 void replay_check_delete(struct replay_check *check)
 {
     if (check) {
-        forget_nodes(check);
+        check_forget_nodes(check);
         free(check);
     }
 }

@@ -6,7 +6,7 @@
 /* All replays of a device together take no more than this part of what it can have of a kind. */
 #define SHARE_OF_LIMIT 4
 
-static uint32_t smaller_of(uint32_t a, uint32_t b)
+static uint32_t limits_smaller_of(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -58,12 +58,12 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
     /* What set layouts embed is made of samplers that live as long. */
     if (buffer.maxEmbeddedImmutableSamplers > 0) {
         ret_limits->max_samplers =
-            smaller_of(ret_limits->max_samplers, buffer.maxEmbeddedImmutableSamplers);
+            limits_smaller_of(ret_limits->max_samplers, buffer.maxEmbeddedImmutableSamplers);
     }
 }
 
 /* Of a limit that is known. */
-static uint32_t share_of(uint32_t limit, unsigned replays)
+static uint32_t limits_share_of(uint32_t limit, unsigned replays)
 {
     const uint32_t share = limit / SHARE_OF_LIMIT / (replays > 0 ? replays : 1);
     return limit > 0 && share == 0 ? 1 : share;
@@ -72,13 +72,13 @@ static uint32_t share_of(uint32_t limit, unsigned replays)
 struct replay_limits replay_limits_share(const struct replay_limits *limits, unsigned replays)
 {
     struct replay_limits share = *limits;
-    share.max_samplers = share_of(limits->max_samplers, replays);
-    share.max_border_color_samplers = share_of(limits->max_border_color_samplers, replays);
+    share.max_samplers = limits_share_of(limits->max_samplers, replays);
+    share.max_border_color_samplers = limits_share_of(limits->max_border_color_samplers, replays);
     return share;
 }
 
 /* A limit of 0 is not known. */
-static bool is_within(uint64_t value, uint32_t limit)
+static bool limits_is_within(uint64_t value, uint32_t limit)
 {
     return limit == 0 || value <= limit;
 }
@@ -88,11 +88,12 @@ const char *replay_limits_exceeded_by_layout(const struct replay_limits *limits,
 {
     for (uint32_t i = 0; i < info->pushConstantRangeCount; i++) {
         const VkPushConstantRange *range = &info->pPushConstantRanges[i];
-        if (!is_within((uint64_t)range->offset + range->size, limits->max_push_constants_size)) {
+        if (!limits_is_within((uint64_t)range->offset + range->size,
+                              limits->max_push_constants_size)) {
             return "maxPushConstantsSize";
         }
     }
-    return is_within(info->setLayoutCount, limits->max_bound_descriptor_sets)
+    return limits_is_within(info->setLayoutCount, limits->max_bound_descriptor_sets)
                ? NULL
                : "maxBoundDescriptorSets";
 }
@@ -107,13 +108,13 @@ bool replay_limits_allow_sampler(const struct replay_limits *limits,
                                  const VkSamplerCreateInfo *info, size_t samplers,
                                  size_t border_color_samplers)
 {
-    return is_within(samplers + 1, limits->max_samplers) &&
+    return limits_is_within(samplers + 1, limits->max_samplers) &&
            (!sampler_has_border_color(info) ||
-            is_within(border_color_samplers + 1, limits->max_border_color_samplers));
+            limits_is_within(border_color_samplers + 1, limits->max_border_color_samplers));
 }
 
 /* 0: the stage requires none. */
-static uint32_t required_subgroup_size(const VkPipelineShaderStageCreateInfo *stage)
+static uint32_t limits_required_subgroup_size(const VkPipelineShaderStageCreateInfo *stage)
 {
     for (const VkBaseInStructure *s = stage->pNext; s; s = s->pNext) {
         if (s->sType ==
@@ -125,9 +126,9 @@ static uint32_t required_subgroup_size(const VkPipelineShaderStageCreateInfo *st
     return 0;
 }
 
-static const char *exceeded_by_subgroup_size(const struct replay_limits *limits,
-                                             const VkPipelineShaderStageCreateInfo *stage,
-                                             uint32_t required)
+static const char *limits_exceeded_by_subgroup_size(const struct replay_limits *limits,
+                                                    const VkPipelineShaderStageCreateInfo *stage,
+                                                    uint32_t required)
 {
     if (required == 0 || limits->max_subgroup_size == 0) {
         return NULL;
@@ -139,8 +140,8 @@ static const char *exceeded_by_subgroup_size(const struct replay_limits *limits,
 }
 
 /* For full subgroups the width of a workgroup must be a multiple of this; 0: no restriction. */
-static uint32_t full_subgroup_size(const struct replay_limits *limits,
-                                   VkPipelineShaderStageCreateFlags flags, uint32_t required)
+static uint32_t limits_full_subgroup_size(const struct replay_limits *limits,
+                                          VkPipelineShaderStageCreateFlags flags, uint32_t required)
 {
     if (!(flags & VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT)) {
         return 0;
@@ -151,18 +152,18 @@ static uint32_t full_subgroup_size(const struct replay_limits *limits,
     return required != 0 ? required : limits->subgroup_size;
 }
 
-static const char *exceeded_by_workgroup(const struct replay_limits *limits,
-                                         const VkPipelineShaderStageCreateInfo *stage,
-                                         const uint32_t size[3], uint32_t required)
+static const char *limits_exceeded_by_workgroup(const struct replay_limits *limits,
+                                                const VkPipelineShaderStageCreateInfo *stage,
+                                                const uint32_t size[3], uint32_t required)
 {
     uint64_t invocations = 1;
     for (int i = 0; i < 3; i++) {
-        if (!is_within(size[i], limits->max_workgroup_size[i])) {
+        if (!limits_is_within(size[i], limits->max_workgroup_size[i])) {
             return "maxComputeWorkGroupSize";
         }
         invocations *= size[i] < UINT16_MAX ? size[i] : UINT16_MAX;
     }
-    uint32_t full = full_subgroup_size(limits, stage->flags, required);
+    uint32_t full = limits_full_subgroup_size(limits, stage->flags, required);
     if (full != 0 && size[0] % full != 0) {
         return "subgroupSize";
     }
@@ -170,7 +171,7 @@ static const char *exceeded_by_workgroup(const struct replay_limits *limits,
         invocations > (uint64_t)required * limits->max_workgroup_subgroups) {
         return "maxComputeWorkgroupSubgroups";
     }
-    return is_within(invocations, limits->max_workgroup_invocations)
+    return limits_is_within(invocations, limits->max_workgroup_invocations)
                ? NULL
                : "maxComputeWorkGroupInvocations";
 }
@@ -179,12 +180,12 @@ const char *replay_limits_exceeded_by_stage(const struct replay_limits *limits,
                                             const VkPipelineShaderStageCreateInfo *stage,
                                             const void *code, size_t code_size)
 {
-    uint32_t required = required_subgroup_size(stage);
-    const char *exceeded = exceeded_by_subgroup_size(limits, stage, required);
+    uint32_t required = limits_required_subgroup_size(stage);
+    const char *exceeded = limits_exceeded_by_subgroup_size(limits, stage, required);
     uint32_t size[3];
     if (exceeded || stage->stage != VK_SHADER_STAGE_COMPUTE_BIT || !code ||
         !spirv_workgroup_size(code, code_size, stage->pName, stage->pSpecializationInfo, size)) {
         return exceeded;
     }
-    return exceeded_by_workgroup(limits, stage, size, required);
+    return limits_exceeded_by_workgroup(limits, stage, size, required);
 }

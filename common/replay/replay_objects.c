@@ -19,7 +19,7 @@ bool replay_find_code(const struct replay_source *source, struct digest content,
 /* Feedback for more stages (ray tracing) is allocated. */
 #define INLINE_STAGES 5
 
-static enum replay_outcome outcome_of_result(VkResult result)
+static enum replay_outcome objects_outcome_of_result(VkResult result)
 {
     switch (result) {
     case VK_SUCCESS:
@@ -67,11 +67,12 @@ enum replay_outcome replay_create_object(VkDevice device, const struct replay_co
         break;
     }
     return result == VK_ERROR_EXTENSION_NOT_PRESENT ? REPLAY_UNSUPPORTED
-                                                    : outcome_of_result(result);
+                                                    : objects_outcome_of_result(result);
 }
 
-static VkResult create_pipeline(VkDevice device, const struct replay_commands *c,
-                                VkPipelineCache cache, const void *info, VkPipeline *ret_pipeline)
+static VkResult objects_create_pipeline(VkDevice device, const struct replay_commands *c,
+                                        VkPipelineCache cache, const void *info,
+                                        VkPipeline *ret_pipeline)
 {
     switch (((const VkBaseInStructure *)info)->sType) {
     case VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO:
@@ -115,7 +116,7 @@ enum replay_outcome replay_create_pipeline(VkDevice device, const struct replay_
         info->pNext = (const VkBaseInStructure *)&chained;
     }
     VkPipeline pipeline = VK_NULL_HANDLE;
-    VkResult result = create_pipeline(device, commands, cache, info, &pipeline);
+    VkResult result = objects_create_pipeline(device, commands, cache, info, &pipeline);
     info->pNext = chained.pNext;
     if (stages != inline_stages) {
         free(stages);
@@ -124,7 +125,7 @@ enum replay_outcome replay_create_pipeline(VkDevice device, const struct replay_
         return REPLAY_UNSUPPORTED;
     }
     if (result != VK_SUCCESS) {
-        return outcome_of_result(result);
+        return objects_outcome_of_result(result);
     }
     ret_handle->pipeline = pipeline;
     const VkPipelineCreationFeedbackFlags hit =
@@ -204,8 +205,8 @@ void replay_objects_destroy(VkDevice device, const struct replay_commands *comma
     }
 }
 
-static void destroy_all_of(struct replay_objects *objects, VkObjectType type, VkDevice device,
-                           const struct replay_commands *commands)
+static void objects_destroy_all_of(struct replay_objects *objects, VkObjectType type,
+                                   VkDevice device, const struct replay_commands *commands)
 {
     for (size_t i = 0; objects->set.slots && i <= objects->set.mask; i++) {
         const struct replay_object *object = object_at(objects->set.slots[i]);
@@ -228,7 +229,7 @@ void replay_objects_clear(struct replay_objects *objects, VkDevice device,
         VK_OBJECT_TYPE_SAMPLER_YCBCR_CONVERSION,
     };
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-        destroy_all_of(objects, order[i], device, commands);
+        objects_destroy_all_of(objects, order[i], device, commands);
     }
     for (size_t i = 0; objects->set.slots && i <= objects->set.mask; i++) {
         free(object_at(objects->set.slots[i]));

@@ -19,7 +19,7 @@
 #define SOURCE_SIZE 1024
 
 /* -1: there is none. */
-static int find_setting(const char *key)
+static int config_find_setting(const char *key)
 {
     for (int id = 0; id < SETTING_COUNT; id++) {
         if (strcmp(config_table[id].key, key) == 0) {
@@ -32,7 +32,7 @@ static int find_setting(const char *key)
 /* Whether only the variable may set this. The settings file may lie in whatever directory a program
  * runs in, and a program's own settings may come from anybody: neither may name the files that are
  * read or written, nor reach beyond this program. */
-static bool is_of_environment(int id, const char *value)
+static bool config_is_of_environment(int id, const char *value)
 {
     return config_table[id].from == FROM_environment ||
            (config_table[id].kind == KIND_log && strchr(value, ':'));
@@ -61,35 +61,35 @@ struct other_values {
 
 /* A value of a settings file (`line` from 1), where the last line counts, or of the program (0),
  * where the first one counts. */
-static void take_value(const char *key, const char *value, unsigned line, void *user)
+static void config_take_value(const char *key, const char *value, unsigned line, void *user)
 {
     struct other_values *others = user;
-    const int id = find_setting(key);
-    if (id >= 0 && !is_of_environment(id, value) && (line || !others->values[id].text)) {
+    const int id = config_find_setting(key);
+    if (id >= 0 && !config_is_of_environment(id, value) && (line || !others->values[id].text)) {
         free(others->values[id].text);
         others->values[id] = (struct other_value){*value ? strdup(value) : NULL, line};
     }
 }
 
-static void take_given_value(const char *key, const char *value, void *user)
+static void config_take_given_value(const char *key, const char *value, void *user)
 {
-    take_value(key, value, 0, user);
+    config_take_value(key, value, 0, user);
 }
 
-static void read_other_values(config_lookup_fn lookup, config_given_fn each, const void *given,
-                              struct other_values *ret_others)
+static void config_read_other_values(config_lookup_fn lookup, config_given_fn each,
+                                     const void *given, struct other_values *ret_others)
 {
     *ret_others = (struct other_values){0};
     struct settings_file *file = &ret_others->file;
     if (settings_file_read(lookup, file) && file->text) {
-        settings_file_each(file->text, file->size, FILE_PREFIX, take_value, ret_others);
+        settings_file_each(file->text, file->size, FILE_PREFIX, config_take_value, ret_others);
     }
     if (each) {
-        each(given, take_given_value, ret_others);
+        each(given, config_take_given_value, ret_others);
     }
 }
 
-static void free_other_values(struct other_values *others)
+static void config_free_other_values(struct other_values *others)
 {
     for (int id = 0; id < SETTING_COUNT; id++) {
         free(others->values[id].text);
@@ -99,14 +99,14 @@ static void free_other_values(struct other_values *others)
 
 static void warn_of_environment(const char *source, const char *key, const char *value)
 {
-    const int id = find_setting(key);
-    if (id >= 0 && is_of_environment(id, value)) {
+    const int id = config_find_setting(key);
+    if (id >= 0 && config_is_of_environment(id, value)) {
         log_warn("%s: " FILE_PREFIX "%s=%.256s is ignored: only the variable %s can set it (%s)",
                  source, key, value, config_table[id].name, status_id(STATUS_bad_setting));
     }
 }
 
-static void format_source(const char *path, unsigned line, char ret_source[SOURCE_SIZE])
+static void config_format_source(const char *path, unsigned line, char ret_source[SOURCE_SIZE])
 {
     snprintf(ret_source, SOURCE_SIZE, "'%s' line %u", path, line);
 }
@@ -114,8 +114,8 @@ static void format_source(const char *path, unsigned line, char ret_source[SOURC
 static void warn_of_line(const char *key, const char *value, unsigned line, void *user)
 {
     char source[SOURCE_SIZE];
-    format_source(user, line, source);
-    if (find_setting(key) < 0) {
+    config_format_source(user, line, source);
+    if (config_find_setting(key) < 0) {
         log_warn("%s: no setting " FILE_PREFIX "%s (%s)", source, key,
                  status_id(STATUS_bad_setting));
     }
@@ -154,8 +154,8 @@ static const char *config_variable(config_lookup_fn lookup, const char *name)
     return value && *value ? value : NULL;
 }
 
-static void read_setting(enum setting_id id, config_lookup_fn lookup,
-                         const struct other_values *others, struct config *config)
+static void config_read_setting(enum setting_id id, config_lookup_fn lookup,
+                                const struct other_values *others, struct config *config)
 {
     static atomic_bool warned[SETTING_COUNT];
     const struct setting *setting = &config_table[id];
@@ -170,7 +170,7 @@ static void read_setting(enum setting_id id, config_lookup_fn lookup,
     } else if (value) {
         char source[SOURCE_SIZE] = "VkLayerSettingsCreateInfoEXT";
         if (other->line) {
-            format_source(others->file.path, other->line, source);
+            config_format_source(others->file.path, other->line, source);
         }
         const size_t used = strlen(source);
         snprintf(source + used, sizeof source - used, ": " FILE_PREFIX "%s", setting->key);
@@ -183,7 +183,7 @@ static void read_setting(enum setting_id id, config_lookup_fn lookup,
 
 /* XDG base directory specification: "$HOME/.cache" where XDG_CACHE_HOME is not set; relative paths
  * are to be ignored. NULL: neither is an absolute path, or memory is out. */
-static char *default_root(config_lookup_fn lookup)
+static char *config_default_root(config_lookup_fn lookup)
 {
     static const struct {
         const char *name;
@@ -213,19 +213,19 @@ void config_read_given(config_lookup_fn lookup, config_given_fn each, const void
 {
     struct config config = {0};
     struct other_values others;
-    read_other_values(lookup, each, given, &others);
-    read_setting(SETTING_log, lookup, &others, &config);
+    config_read_other_values(lookup, each, given, &others);
+    config_read_setting(SETTING_log, lookup, &others, &config);
     log_configure(config.log_level, config.log_path);
     warn_of_other_values(&others.file, each, given);
     for (int id = 0; id < SETTING_COUNT; id++) {
         if (id != SETTING_log) {
-            read_setting((enum setting_id)id, lookup, &others, &config);
+            config_read_setting((enum setting_id)id, lookup, &others, &config);
         }
     }
-    free_other_values(&others);
+    config_free_other_values(&others);
     const char *directory = config_variable(lookup, config_table[SETTING_dir].name);
     if (!directory || directory[0] != '/') {
-        config.root = default_root(lookup);
+        config.root = config_default_root(lookup);
     }
     *ret_config = config;
 }
@@ -267,7 +267,7 @@ void config_free(struct config *config)
 #define NAME "vk_layer_settings.txt"
 
 /* The file may be in whatever directory a program runs in, so its owner must be trusted. */
-static enum status judge_owner(const struct stat *status)
+static enum status config_judge_owner(const struct stat *status)
 {
     if (status->st_uid != geteuid() && status->st_uid != 0) {
         return STATUS_file_owner;
@@ -276,14 +276,14 @@ static enum status judge_owner(const struct stat *status)
 }
 
 /* False: no such regular file. */
-static bool read_settings_file(const char *path, struct settings_file *file)
+static bool config_read_settings_file(const char *path, struct settings_file *file)
 {
     struct stat status;
     ssize_t size = -1;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
         status.st_size <= SETTINGS_FILE_LIMIT) {
-        file->reason = judge_owner(&status);
+        file->reason = config_judge_owner(&status);
         file->text = file->reason == STATUS_ok ? malloc((size_t)status.st_size + 1) : NULL;
         size = file->text ? read(fd, file->text, (size_t)status.st_size) : -1;
     }
@@ -298,10 +298,10 @@ static bool read_settings_file(const char *path, struct settings_file *file)
 }
 
 /* Takes over `path`, which may be NULL. */
-static bool try_settings_file(char *path, struct settings_file *ret_file)
+static bool config_try_settings_file(char *path, struct settings_file *ret_file)
 {
     struct settings_file file = {.path = path};
-    if (!path || !read_settings_file(path, &file)) {
+    if (!path || !config_read_settings_file(path, &file)) {
         free(path);
         return false;
     }
@@ -309,35 +309,35 @@ static bool try_settings_file(char *path, struct settings_file *ret_file)
     return true;
 }
 
-static char *concatenate(const char *first, const char *second)
+static char *config_concatenate(const char *first, const char *second)
 {
     char *path;
     return asprintf(&path, "%s%s", first, second) < 0 ? NULL : path;
 }
 
 /* Where Vulkan Configurator keeps the file; freed by the caller. NULL: nowhere. */
-static char *configurator_path(config_lookup_fn lookup)
+static char *config_configurator_path(config_lookup_fn lookup)
 {
     const char *data = config_variable(lookup, "XDG_DATA_HOME");
     if (data) {
-        return concatenate(data, "/vulkan/settings.d/" NAME);
+        return config_concatenate(data, "/vulkan/settings.d/" NAME);
     }
     const char *home = config_variable(lookup, "HOME");
-    return home ? concatenate(home, "/.local/share/vulkan/settings.d/" NAME) : NULL;
+    return home ? config_concatenate(home, "/.local/share/vulkan/settings.d/" NAME) : NULL;
 }
 
 bool settings_file_read(config_lookup_fn lookup, struct settings_file *ret_file)
 {
-    if (try_settings_file(configurator_path(lookup), ret_file)) {
+    if (config_try_settings_file(config_configurator_path(lookup), ret_file)) {
         return true;
     }
     const char *named = config_variable(lookup, "VK_LAYER_SETTINGS_PATH");
     struct stat status;
     if (named && stat(named, &status) == 0) {
-        return try_settings_file(concatenate(named, S_ISDIR(status.st_mode) ? "/" NAME : ""),
-                                 ret_file);
+        return config_try_settings_file(
+            config_concatenate(named, S_ISDIR(status.st_mode) ? "/" NAME : ""), ret_file);
     }
-    return try_settings_file(strdup(NAME), ret_file);
+    return config_try_settings_file(strdup(NAME), ret_file);
 }
 
 void settings_file_free(struct settings_file *file)
@@ -347,19 +347,19 @@ void settings_file_free(struct settings_file *file)
     *file = (struct settings_file){0};
 }
 
-static bool is_space(char c)
+static bool config_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
 /* Copies a piece of the text without the white space around it. False: it is too long for
  * `ret_copy`, or contains a zero. */
-static bool copy_trimmed(const char *start, const char *end, char *ret_copy, size_t size)
+static bool config_copy_trimmed(const char *start, const char *end, char *ret_copy, size_t size)
 {
-    while (start < end && is_space(*start)) {
+    while (start < end && config_is_space(*start)) {
         start++;
     }
-    while (start < end && is_space(end[-1])) {
+    while (start < end && config_is_space(end[-1])) {
         end--;
     }
     const size_t length = (size_t)(end - start);
@@ -384,9 +384,9 @@ void settings_file_each(const char *text, size_t size, const char *prefix,
         const char *equals = memchr(text, '=', (size_t)(end - text));
         char key[SETTINGS_KEY_SIZE];
         char value[SETTINGS_VALUE_SIZE];
-        if (equals && copy_trimmed(text, equals, key, sizeof key) &&
+        if (equals && config_copy_trimmed(text, equals, key, sizeof key) &&
             strncmp(key, prefix, prefix_length) == 0 &&
-            copy_trimmed(equals + 1, end, value, sizeof value)) {
+            config_copy_trimmed(equals + 1, end, value, sizeof value)) {
             visit(key + prefix_length, value, line, user);
         }
         text = newline ? newline + 1 : text_end;

@@ -17,8 +17,9 @@ enum {
 
 /* Peels arrays off a type. *ret_count: elements in all; those that only a specialization or the
  * run knows count as one. A type that the reader does not know has the op 0. False: damaged. */
-static bool peel_arrays(const struct spirv_module *module, uint32_t id,
-                        struct spirv_instruction *ret_type, uint32_t *ret_id, uint64_t *ret_count)
+static bool interface_peel_arrays(const struct spirv_module *module, uint32_t id,
+                                  struct spirv_instruction *ret_type, uint32_t *ret_id,
+                                  uint64_t *ret_count)
 {
     uint64_t count = 1;
     for (int depth = 0; depth < MAX_DEPTH && id != 0 && id < module->bound; depth++) {
@@ -110,8 +111,8 @@ static bool fits_type(const struct spirv_module *module, const struct spirv_reso
     }
 }
 
-static const VkDescriptorSetLayoutBinding *find_binding(const struct spirv_layout *layout,
-                                                        uint32_t set, uint32_t number)
+static const VkDescriptorSetLayoutBinding *interface_find_binding(const struct spirv_layout *layout,
+                                                                  uint32_t set, uint32_t number)
 {
     const VkDescriptorSetLayoutCreateInfo *info =
         set < layout->set_count ? layout->sets[set] : NULL;
@@ -123,23 +124,24 @@ static const VkDescriptorSetLayoutBinding *find_binding(const struct spirv_layou
     return NULL;
 }
 
-static enum status check_descriptor(const struct spirv_module *module,
-                                    const struct spirv_resource *resource,
-                                    VkShaderStageFlagBits stage, const struct spirv_layout *layout)
+static enum status interface_check_descriptor(const struct spirv_module *module,
+                                              const struct spirv_resource *resource,
+                                              VkShaderStageFlagBits stage,
+                                              const struct spirv_layout *layout)
 {
     struct spirv_instruction type;
     uint32_t set;
     uint32_t number;
     uint32_t id = 0;
     uint64_t count = 0;
-    if (!peel_arrays(module, resource->type, &type, &id, &count)) {
+    if (!interface_peel_arrays(module, resource->type, &type, &id, &count)) {
         return STATUS_bad_spirv;
     }
     if (!spirv_decorated(module, resource->id, SPIRV_NO_MEMBER, SPIRV_DESCRIPTOR_SET, &set) ||
         !spirv_decorated(module, resource->id, SPIRV_NO_MEMBER, SPIRV_BINDING, &number)) {
         return STATUS_ok; /* none of a set */
     }
-    const VkDescriptorSetLayoutBinding *binding = find_binding(layout, set, number);
+    const VkDescriptorSetLayoutBinding *binding = interface_find_binding(layout, set, number);
     /* Of an inline block the count is one of bytes. */
     const bool fits = binding && binding->descriptorCount > 0 && (binding->stageFlags & stage) &&
                       fits_type(module, resource, &type, id, binding->descriptorType) &&
@@ -155,31 +157,31 @@ struct measuring {
     unsigned steps;
 };
 
-static uint64_t no_more(uint64_t bytes)
+static uint64_t interface_no_more(uint64_t bytes)
 {
     return bytes < UINT32_MAX ? bytes : UINT32_MAX;
 }
 
-static uint64_t measure(struct measuring *measuring, uint32_t id, uint32_t member_of,
-                        uint32_t member, unsigned depth);
+static uint64_t interface_measure(struct measuring *measuring, uint32_t id, uint32_t member_of,
+                                  uint32_t member, unsigned depth);
 
-static uint64_t measure_struct(struct measuring *measuring, uint32_t id,
-                               const struct spirv_instruction *type, unsigned depth)
+static uint64_t interface_measure_struct(struct measuring *measuring, uint32_t id,
+                                         const struct spirv_instruction *type, unsigned depth)
 {
     uint64_t end = 0;
     for (uint32_t i = 0; i + 1 < type->length && measuring->steps < MAX_STEPS; i++) {
         uint32_t offset = 0;
         spirv_decorated(measuring->module, id, i, SPIRV_OFFSET, &offset);
         const uint64_t of_member =
-            offset + measure(measuring, type->words[i + 1], id, i, depth + 1);
+            offset + interface_measure(measuring, type->words[i + 1], id, i, depth + 1);
         end = of_member > end ? of_member : end;
     }
-    return no_more(end);
+    return interface_no_more(end);
 }
 
 /* The fewest bytes that the type takes: up to its last component. */
-static uint64_t measure(struct measuring *measuring, uint32_t id, uint32_t member_of,
-                        uint32_t member, unsigned depth)
+static uint64_t interface_measure(struct measuring *measuring, uint32_t id, uint32_t member_of,
+                                  uint32_t member, unsigned depth)
 {
     struct spirv_instruction type;
     uint32_t count = 0;
@@ -196,8 +198,9 @@ static uint64_t measure(struct measuring *measuring, uint32_t id, uint32_t membe
         return 8; /* to a storage buffer */
     case SPIRV_OP_TYPE_VECTOR:
         return type.length < 3 ? 0
-                               : no_more(type.words[2] * measure(measuring, type.words[1], id,
-                                                                 SPIRV_NO_MEMBER, depth + 1));
+                               : interface_no_more(type.words[2] *
+                                                   interface_measure(measuring, type.words[1], id,
+                                                                     SPIRV_NO_MEMBER, depth + 1));
     case SPIRV_OP_TYPE_MATRIX: /* of two columns or rows at least */
         spirv_decorated(measuring->module, member_of, member, SPIRV_MATRIX_STRIDE, &stride);
         return stride;
@@ -207,19 +210,20 @@ static uint64_t measure(struct measuring *measuring, uint32_t id, uint32_t membe
             count == 0) {
             return 0;
         }
-        return no_more((uint64_t)(count - 1) * stride +
-                       measure(measuring, type.words[1], member_of, member, depth + 1));
+        return interface_no_more(
+            (uint64_t)(count - 1) * stride +
+            interface_measure(measuring, type.words[1], member_of, member, depth + 1));
     case SPIRV_OP_TYPE_STRUCT:
-        return measure_struct(measuring, id, &type, depth);
+        return interface_measure_struct(measuring, id, &type, depth);
     default:
         return 0;
     }
 }
 
-static enum status check_push_constants(const struct spirv_module *module,
-                                        const struct spirv_resource *resource,
-                                        VkShaderStageFlagBits stage,
-                                        const struct spirv_layout *layout)
+static enum status interface_check_push_constants(const struct spirv_module *module,
+                                                  const struct spirv_resource *resource,
+                                                  VkShaderStageFlagBits stage,
+                                                  const struct spirv_layout *layout)
 {
     struct spirv_instruction type;
     struct measuring measuring = {.module = module};
@@ -232,7 +236,7 @@ static enum status check_push_constants(const struct spirv_module *module,
         spirv_decorated(module, resource->type, i, SPIRV_OFFSET, &offset);
         begin = offset < begin ? offset : begin;
     }
-    const uint64_t end = measure(&measuring, resource->type, 0, SPIRV_NO_MEMBER, 0);
+    const uint64_t end = interface_measure(&measuring, resource->type, 0, SPIRV_NO_MEMBER, 0);
     for (uint32_t i = 0; i < layout->range_count; i++) {
         const VkPushConstantRange *range = &layout->ranges[i];
         if ((range->stageFlags & stage) && range->offset <= begin &&
@@ -261,8 +265,8 @@ enum status spirv_check_interface(const struct spirv_module *module, uint32_t fu
         if (is_push && ++push_blocks > MAX_PUSH_BLOCKS) {
             status = STATUS_bad_push_constants;
         } else {
-            status = is_push ? check_push_constants(module, resource, stage, layout)
-                             : check_descriptor(module, resource, stage, layout);
+            status = is_push ? interface_check_push_constants(module, resource, stage, layout)
+                             : interface_check_descriptor(module, resource, stage, layout);
         }
     }
     spirv_usage_free(&usage);

@@ -26,21 +26,21 @@ enum {
     CAPABILITY_KERNEL = 6,
 };
 
-static int compare_words(uint32_t left, uint32_t right)
+static int spirv_compare_words(uint32_t left, uint32_t right)
 {
     return (left > right) - (left < right);
 }
 
-static int compare_decorations(const void *left, const void *right)
+static int spirv_compare_decorations(const void *left, const void *right)
 {
     const struct spirv_decoration *a = left;
     const struct spirv_decoration *b = right;
-    int order = compare_words(a->id, b->id);
-    order = order ? order : compare_words(a->member, b->member);
-    return order ? order : compare_words(a->kind, b->kind);
+    int order = spirv_compare_words(a->id, b->id);
+    order = order ? order : spirv_compare_words(a->member, b->member);
+    return order ? order : spirv_compare_words(a->kind, b->kind);
 }
 
-static bool is_wanted(uint32_t kind)
+static bool spirv_is_wanted(uint32_t kind)
 {
     return kind == SPIRV_SPEC_ID || kind == SPIRV_BUFFER_BLOCK || kind == SPIRV_ARRAY_STRIDE ||
            kind == SPIRV_MATRIX_STRIDE || kind == SPIRV_BUILT_IN || kind == SPIRV_BINDING ||
@@ -49,7 +49,7 @@ static bool is_wanted(uint32_t kind)
 
 /* The operand that is the id, of what is defined outside functions; UINT32_MAX: this defines
  * nothing of interest. */
-static uint32_t result_operand(uint32_t op)
+static uint32_t spirv_result_operand(uint32_t op)
 {
     if ((op >= OP_TYPE_FIRST && op <= OP_TYPE_LAST) || op == SPIRV_OP_TYPE_ACCELERATION_STRUCTURE) {
         return 0;
@@ -61,8 +61,8 @@ static uint32_t result_operand(uint32_t op)
 }
 
 /* The instruction at `at`, wherever it ends. False: it does not fit. */
-static bool read_instruction(const struct spirv_module *module, size_t at,
-                             struct spirv_instruction *ret_instruction)
+static bool spirv_read_instruction(const struct spirv_module *module, size_t at,
+                                   struct spirv_instruction *ret_instruction)
 {
     const uint32_t length = module->words[at] >> 16;
     if (length == 0 || length > module->count - at) {
@@ -76,7 +76,7 @@ static bool read_instruction(const struct spirv_module *module, size_t at,
 bool spirv_next(const struct spirv_module *module, size_t *at,
                 struct spirv_instruction *ret_instruction)
 {
-    if (*at >= module->count || !read_instruction(module, *at, ret_instruction)) {
+    if (*at >= module->count || !spirv_read_instruction(module, *at, ret_instruction)) {
         return false;
     }
     *at += ret_instruction->length + 1;
@@ -95,7 +95,7 @@ struct spirv_survey {
 static void survey_definition(struct spirv_module *module, struct spirv_survey *survey, size_t at,
                               const struct spirv_instruction *i)
 {
-    const uint32_t operand = result_operand(i->op);
+    const uint32_t operand = spirv_result_operand(i->op);
     if (operand == UINT32_MAX || (survey->in_function && i->op != SPIRV_OP_FUNCTION)) {
         return;
     }
@@ -129,13 +129,13 @@ static void survey_kind(struct spirv_survey *survey, const struct spirv_instruct
     }
 }
 
-static bool is_decoration(const struct spirv_instruction *i,
-                          struct spirv_decoration *ret_decoration)
+static bool spirv_is_decoration(const struct spirv_instruction *i,
+                                struct spirv_decoration *ret_decoration)
 {
     const bool of_member = i->op == OP_MEMBER_DECORATE;
     const uint32_t kind_at = of_member ? 2 : 1;
     if ((!of_member && i->op != OP_DECORATE) || i->length <= kind_at ||
-        !is_wanted(i->words[kind_at])) {
+        !spirv_is_wanted(i->words[kind_at])) {
         return false;
     }
     *ret_decoration = (struct spirv_decoration){
@@ -159,22 +159,22 @@ static bool survey_module(struct spirv_module *module, size_t *ret_decorations)
         survey_definition(module, &survey, begin, &i);
         survey_function(&survey, i.op);
         survey_kind(&survey, &i);
-        survey.decorations += is_decoration(&i, &decoration);
+        survey.decorations += spirv_is_decoration(&i, &decoration);
     }
     *ret_decorations = survey.decorations;
     return at == module->count && survey.is_whole && !survey.in_function && !survey.is_kernel &&
            survey.has_memory_model;
 }
 
-static void read_decorations(struct spirv_module *module)
+static void spirv_read_decorations(struct spirv_module *module)
 {
     struct spirv_instruction i;
     for (size_t at = SPIRV_FIRST_WORD; spirv_next(module, &at, &i);) {
         module->decoration_count +=
-            is_decoration(&i, &module->decorations[module->decoration_count]);
+            spirv_is_decoration(&i, &module->decorations[module->decoration_count]);
     }
     array_sort(module->decorations, module->decoration_count, sizeof *module->decorations,
-               compare_decorations);
+               spirv_compare_decorations);
 }
 
 enum spirv_opened spirv_open(const void *code, size_t size, struct spirv_module *ret_module)
@@ -199,7 +199,7 @@ enum spirv_opened spirv_open(const void *code, size_t size, struct spirv_module 
     if (!module->decorations) {
         return SPIRV_NO_MEMORY;
     }
-    read_decorations(module);
+    spirv_read_decorations(module);
     return SPIRV_OPENED;
 }
 
@@ -214,7 +214,7 @@ bool spirv_define(const struct spirv_module *module, uint32_t id, uint32_t lengt
                   struct spirv_instruction *ret_instruction)
 {
     return id < module->bound && module->defined[id] != 0 &&
-           read_instruction(module, module->defined[id], ret_instruction) &&
+           spirv_read_instruction(module, module->defined[id], ret_instruction) &&
            ret_instruction->length >= length;
 }
 
@@ -224,7 +224,7 @@ bool spirv_decorated(const struct spirv_module *module, uint32_t id, uint32_t me
     const struct spirv_decoration key = {.id = id, .member = member, .kind = kind};
     const struct spirv_decoration *found =
         module->decoration_count > 0 ? bsearch(&key, module->decorations, module->decoration_count,
-                                               sizeof key, compare_decorations)
+                                               sizeof key, spirv_compare_decorations)
                                      : NULL;
     if (found) {
         *ret_value = found->value;
@@ -243,7 +243,7 @@ bool spirv_constant(const struct spirv_module *module, uint32_t id, uint32_t *re
 }
 
 /* Whether the operands from `from` on begin with this string. */
-static bool is_literal(const struct spirv_instruction *i, uint32_t from, const char *text)
+static bool spirv_is_literal(const struct spirv_instruction *i, uint32_t from, const char *text)
 {
     const size_t room = (i->length - from) * sizeof(uint32_t);
     const size_t size = strlen(text) + 1;
@@ -256,7 +256,7 @@ bool spirv_entry_point(const struct spirv_module *module, uint32_t model, const 
     struct spirv_instruction i;
     for (size_t at = SPIRV_FIRST_WORD; spirv_next(module, &at, &i) && i.op != SPIRV_OP_FUNCTION;) {
         if (i.op == OP_ENTRY_POINT && i.length > 2 && i.words[0] == model &&
-            is_literal(&i, 2, name)) {
+            spirv_is_literal(&i, 2, name)) {
             *ret_function = i.words[1];
             return true;
         }

@@ -37,9 +37,9 @@ static const struct {
 };
 
 /* Of a stage that is not known: *ret_known is false. */
-static bool find_entry_point(const struct spirv_module *module,
-                             const VkPipelineShaderStageCreateInfo *stage, uint32_t *ret_function,
-                             bool *ret_known)
+static bool stage_find_entry_point(const struct spirv_module *module,
+                                   const VkPipelineShaderStageCreateInfo *stage,
+                                   uint32_t *ret_function, bool *ret_known)
 {
     bool found = false;
     *ret_known = false;
@@ -58,7 +58,7 @@ struct special {
     uint32_t size;
 };
 
-static int compare_specials(const void *left, const void *right)
+static int stage_compare_specials(const void *left, const void *right)
 {
     const struct special *a = left;
     const struct special *b = right;
@@ -66,7 +66,7 @@ static int compare_specials(const void *left, const void *right)
 }
 
 /* 0: not a scalar that the reader knows. */
-static uint32_t constant_size(const struct spirv_module *module, uint32_t id)
+static uint32_t stage_constant_size(const struct spirv_module *module, uint32_t id)
 {
     struct spirv_instruction constant;
     struct spirv_instruction type;
@@ -83,7 +83,7 @@ static uint32_t constant_size(const struct spirv_module *module, uint32_t id)
 }
 
 /* The module's constants, sorted; freed by the caller. NULL: out of memory. */
-static struct special *list_specials(const struct spirv_module *module, size_t *ret_count)
+static struct special *stage_list_specials(const struct spirv_module *module, size_t *ret_count)
 {
     struct special *specials = calloc(module->decoration_count + 1, sizeof *specials);
     size_t count = 0;
@@ -91,26 +91,27 @@ static struct special *list_specials(const struct spirv_module *module, size_t *
         const struct spirv_decoration *decoration = &module->decorations[i];
         if (decoration->kind == SPIRV_SPEC_ID) {
             specials[count++] =
-                (struct special){decoration->value, constant_size(module, decoration->id)};
+                (struct special){decoration->value, stage_constant_size(module, decoration->id)};
         }
     }
-    array_sort(specials, count, sizeof *specials, compare_specials);
+    array_sort(specials, count, sizeof *specials, stage_compare_specials);
     *ret_count = count;
     return specials;
 }
 
-static bool entry_fits(const VkSpecializationInfo *info, const VkSpecializationMapEntry *entry,
-                       const struct special *specials, size_t count)
+static bool stage_entry_fits(const VkSpecializationInfo *info,
+                             const VkSpecializationMapEntry *entry, const struct special *specials,
+                             size_t count)
 {
     const struct special key = {.constant = entry->constantID};
     const struct special *found =
-        count > 0 ? bsearch(&key, specials, count, sizeof key, compare_specials) : NULL;
+        count > 0 ? bsearch(&key, specials, count, sizeof key, stage_compare_specials) : NULL;
     return entry->offset < info->dataSize && entry->size <= info->dataSize - entry->offset &&
            (!found || found->size == 0 || found->size == entry->size);
 }
 
 /* False: out of memory, or an id is given twice. */
-static bool are_different(const VkSpecializationInfo *info, bool *ret_enough_memory)
+static bool stage_are_different(const VkSpecializationInfo *info, bool *ret_enough_memory)
 {
     struct special *given = calloc(info->mapEntryCount + 1u, sizeof *given);
     bool different = given;
@@ -119,7 +120,7 @@ static bool are_different(const VkSpecializationInfo *info, bool *ret_enough_mem
         given[i].constant = info->pMapEntries[i].constantID;
     }
     if (given && info->mapEntryCount > 0) {
-        qsort(given, info->mapEntryCount, sizeof *given, compare_specials);
+        qsort(given, info->mapEntryCount, sizeof *given, stage_compare_specials);
     }
     for (uint32_t i = 1; different && i < info->mapEntryCount; i++) {
         different = given[i].constant != given[i - 1].constant;
@@ -128,18 +129,18 @@ static bool are_different(const VkSpecializationInfo *info, bool *ret_enough_mem
     return different;
 }
 
-static enum status check_specialization(const struct spirv_module *module,
-                                        const VkSpecializationInfo *info)
+static enum status stage_check_specialization(const struct spirv_module *module,
+                                              const VkSpecializationInfo *info)
 {
     size_t count;
     bool enough_memory;
     if (!info || info->mapEntryCount == 0 || !info->pMapEntries) {
         return STATUS_ok;
     }
-    struct special *specials = list_specials(module, &count);
-    bool fits = are_different(info, &enough_memory);
+    struct special *specials = stage_list_specials(module, &count);
+    bool fits = stage_are_different(info, &enough_memory);
     for (uint32_t i = 0; specials && fits && i < info->mapEntryCount; i++) {
-        fits = entry_fits(info, &info->pMapEntries[i], specials, count);
+        fits = stage_entry_fits(info, &info->pMapEntries[i], specials, count);
     }
     free(specials);
     return !specials || !enough_memory ? STATUS_out_of_memory
@@ -147,24 +148,24 @@ static enum status check_specialization(const struct spirv_module *module,
                                        : STATUS_bad_specialization;
 }
 
-static bool has_workgroups(const VkPipelineShaderStageCreateInfo *stage)
+static bool stage_has_workgroups(const VkPipelineShaderStageCreateInfo *stage)
 {
     const VkFlags stages = VK_SHADER_STAGE_COMPUTE_BIT | STAGE_SUBPASS_SHADING |
                            VK_SHADER_STAGE_TASK_BIT_EXT | VK_SHADER_STAGE_MESH_BIT_EXT;
     return ((VkFlags)stage->stage & stages) != 0;
 }
 
-static enum status check_opened(const struct spirv_module *module,
-                                const VkPipelineShaderStageCreateInfo *stage,
-                                const struct spirv_layout *layout)
+static enum status stage_check_opened(const struct spirv_module *module,
+                                      const VkPipelineShaderStageCreateInfo *stage,
+                                      const struct spirv_layout *layout)
 {
     uint32_t function;
     bool known;
-    if (!find_entry_point(module, stage, &function, &known) && known) {
+    if (!stage_find_entry_point(module, stage, &function, &known) && known) {
         return STATUS_bad_entry_point;
     }
-    const enum status status = check_specialization(module, stage->pSpecializationInfo);
-    if (status == STATUS_ok && known && has_workgroups(stage) &&
+    const enum status status = stage_check_specialization(module, stage->pSpecializationInfo);
+    if (status == STATUS_ok && known && stage_has_workgroups(stage) &&
         spirv_workgroup_is_nothing(module, function, stage->pSpecializationInfo)) {
         return STATUS_bad_spirv;
     }
@@ -180,7 +181,7 @@ enum status spirv_check_stage(const VkPipelineShaderStageCreateInfo *stage, cons
     enum status status = STATUS_bad_spirv;
     switch (spirv_open(code, size, &module)) {
     case SPIRV_OPENED:
-        status = check_opened(&module, stage, layout);
+        status = stage_check_opened(&module, stage, layout);
         break;
     case SPIRV_NO_MEMORY:
         status = STATUS_out_of_memory;
@@ -205,7 +206,7 @@ enum status spirv_check_stage(const VkPipelineShaderStageCreateInfo *stage, cons
  * in a mapping of each stage. */
 #define FLAG_DESCRIPTOR_HEAP (UINT64_C(1) << 36)
 
-static int compare_numbers(const void *left, const void *right)
+static int stage_compare_numbers(const void *left, const void *right)
 {
     const uint32_t a = *(const uint32_t *)left;
     const uint32_t b = *(const uint32_t *)right;
@@ -226,7 +227,7 @@ enum status pipeline_check_set_layout(const VkDescriptorSetLayoutCreateInfo *inf
         fits = fits && numbers[i] <= MAX_BINDING &&
                info->pBindings[i].descriptorCount <= MAX_DESCRIPTORS;
     }
-    array_sort(numbers, info->bindingCount, sizeof *numbers, compare_numbers);
+    array_sort(numbers, info->bindingCount, sizeof *numbers, stage_compare_numbers);
     for (uint32_t i = 1; fits && i < info->bindingCount; i++) {
         fits = numbers[i] != numbers[i - 1];
     }
@@ -236,7 +237,7 @@ enum status pipeline_check_set_layout(const VkDescriptorSetLayoutCreateInfo *inf
 
 /* VUID-VkPushConstantRange-offset-00295, -size-00296, -size-00297,
  * VUID-VkPipelineLayoutCreateInfo-pPushConstantRanges-00292 */
-static bool are_ranges_valid(const VkPushConstantRange *ranges, uint32_t count)
+static bool stage_are_ranges_valid(const VkPushConstantRange *ranges, uint32_t count)
 {
     VkShaderStageFlags seen = 0;
     bool fits = count <= MAX_RANGES;
@@ -252,7 +253,7 @@ static bool are_ranges_valid(const VkPushConstantRange *ranges, uint32_t count)
 
 enum status pipeline_check_layout(const VkPipelineLayoutCreateInfo *info)
 {
-    return !are_ranges_valid(info->pPushConstantRanges, info->pushConstantRangeCount)
+    return !stage_are_ranges_valid(info->pPushConstantRanges, info->pushConstantRangeCount)
                ? STATUS_bad_push_constants
            : info->setLayoutCount > MAX_SETS ? STATUS_bad_binding
                                              : STATUS_ok;
@@ -260,7 +261,7 @@ enum status pipeline_check_layout(const VkPipelineLayoutCreateInfo *info)
 
 /* Whether a graphics pipeline has pre-rasterization shaders of its own
  * (VkGraphicsPipelineLibraryCreateInfoEXT). */
-static bool makes_primitives(const VkGraphicsPipelineCreateInfo *info, bool is_library)
+static bool stage_makes_primitives(const VkGraphicsPipelineCreateInfo *info, bool is_library)
 {
     for (const VkBaseInStructure *s = info->pNext; s; s = s->pNext) {
         if (s->sType == VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT) {
@@ -303,7 +304,7 @@ struct pipeline_parts pipeline_parts_of(const VkBaseInStructure *info)
         parts.stage_count = graphics->stageCount;
         parts.allowed = ~(ray_tracing | VK_SHADER_STAGE_COMPUTE_BIT);
         parts.repeats = false;
-        parts.is_whole = makes_primitives(graphics, rules.library);
+        parts.is_whole = stage_makes_primitives(graphics, rules.library);
         parts.layout = graphics->layout;
         break;
     case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR:

@@ -31,15 +31,15 @@ struct walk {
     bool is_lost; /* a function is called that there is not */
 };
 
-static int compare_ids(const void *left, const void *right)
+static int usage_compare_ids(const void *left, const void *right)
 {
     const uint32_t a = *(const uint32_t *)left;
     const uint32_t b = *(const uint32_t *)right;
     return (a > b) - (a < b);
 }
 
-static bool is_resource(const struct spirv_module *module, const struct spirv_instruction *i,
-                        struct spirv_resource *ret_resource)
+static bool usage_is_resource(const struct spirv_module *module, const struct spirv_instruction *i,
+                              struct spirv_resource *ret_resource)
 {
     struct spirv_instruction pointer;
     if (i->op != SPIRV_OP_VARIABLE || i->length < 3 ||
@@ -54,14 +54,14 @@ static bool is_resource(const struct spirv_module *module, const struct spirv_in
 }
 
 /* Notes resources and functions, or counts them where there is no room yet. */
-static void list_module(struct walk *walk)
+static void usage_list_module(struct walk *walk)
 {
     struct spirv_instruction i;
     struct spirv_resource resource;
     size_t resources = 0;
     size_t functions = 0;
     for (size_t at = SPIRV_FIRST_WORD; spirv_next(walk->module, &at, &i);) {
-        if (functions == 0 && is_resource(walk->module, &i, &resource)) {
+        if (functions == 0 && usage_is_resource(walk->module, &i, &resource)) {
             if (walk->usage->resources) {
                 walk->usage->resources[resources] = resource;
             }
@@ -77,9 +77,9 @@ static void list_module(struct walk *walk)
     walk->function_count = functions;
 }
 
-static enum status read_module(struct walk *walk)
+static enum status usage_read_module(struct walk *walk)
 {
-    list_module(walk);
+    usage_list_module(walk);
     if (walk->usage->count > MAX_RESOURCES) {
         return STATUS_bad_spirv;
     }
@@ -89,19 +89,20 @@ static enum status read_module(struct walk *walk)
     if (!walk->usage->resources || !walk->functions || !walk->due) {
         return STATUS_out_of_memory;
     }
-    list_module(walk);
-    qsort(walk->usage->resources, walk->usage->count, sizeof *walk->usage->resources, compare_ids);
-    qsort(walk->functions, walk->function_count, sizeof *walk->functions, compare_ids);
+    usage_list_module(walk);
+    qsort(walk->usage->resources, walk->usage->count, sizeof *walk->usage->resources,
+          usage_compare_ids);
+    qsort(walk->functions, walk->function_count, sizeof *walk->functions, usage_compare_ids);
     return STATUS_ok;
 }
 
-static struct function *find_function(const struct walk *walk, uint32_t id)
+static struct function *usage_find_function(const struct walk *walk, uint32_t id)
 {
     return bsearch(&id, walk->functions, walk->function_count, sizeof *walk->functions,
-                   compare_ids);
+                   usage_compare_ids);
 }
 
-static void reach_function(struct walk *walk, struct function *function)
+static void usage_reach_function(struct walk *walk, struct function *function)
 {
     walk->is_lost = walk->is_lost || !function;
     if (function && !function->is_reached) {
@@ -111,17 +112,18 @@ static void reach_function(struct walk *walk, struct function *function)
     }
 }
 
-static void use_resource(struct walk *walk, uint32_t id)
+static void usage_use_resource(struct walk *walk, uint32_t id)
 {
-    struct spirv_resource *resource =
-        bsearch(&id, walk->usage->resources, walk->usage->count, sizeof *resource, compare_ids);
+    struct spirv_resource *resource = bsearch(&id, walk->usage->resources, walk->usage->count,
+                                              sizeof *resource, usage_compare_ids);
     if (resource) {
         resource->is_used = true;
     }
 }
 
 /* The operands that may be a pointer to a variable, from the first to the last; false: none. */
-static bool pointer_operands(uint32_t op, uint32_t length, uint32_t *ret_first, uint32_t *ret_last)
+static bool usage_pointer_operands(uint32_t op, uint32_t length, uint32_t *ret_first,
+                                   uint32_t *ret_last)
 {
     static const struct {
         uint16_t op;
@@ -157,12 +159,14 @@ static bool pointer_operands(uint32_t op, uint32_t length, uint32_t *ret_first, 
 }
 
 /* The function of a call; NULL: it is no call, or one of what is no function. */
-static struct function *called_function(const struct walk *walk, const struct spirv_instruction *i)
+static struct function *usage_called_function(const struct walk *walk,
+                                              const struct spirv_instruction *i)
 {
-    return i->op == OP_FUNCTION_CALL && i->length > 2 ? find_function(walk, i->words[2]) : NULL;
+    return i->op == OP_FUNCTION_CALL && i->length > 2 ? usage_find_function(walk, i->words[2])
+                                                      : NULL;
 }
 
-static void read_function(struct walk *walk, const struct function *function)
+static void usage_read_function(struct walk *walk, const struct function *function)
 {
     struct spirv_instruction i = {0};
     size_t at = walk->module->defined[function->id];
@@ -170,15 +174,15 @@ static void read_function(struct walk *walk, const struct function *function)
         uint32_t first;
         uint32_t last;
         if (i.op == OP_FUNCTION_CALL && i.length > 2) {
-            struct function *called = called_function(walk, &i);
-            reach_function(walk, called);
+            struct function *called = usage_called_function(walk, &i);
+            usage_reach_function(walk, called);
             if (called) {
                 called->calls++;
             }
         }
-        if (pointer_operands(i.op, i.length, &first, &last)) {
+        if (usage_pointer_operands(i.op, i.length, &first, &last)) {
             for (uint32_t operand = first; operand <= last; operand++) {
-                use_resource(walk, i.words[operand]);
+                usage_use_resource(walk, i.words[operand]);
             }
         }
     }
@@ -186,13 +190,13 @@ static void read_function(struct walk *walk, const struct function *function)
 
 /* Gives the function's copies on to those that it calls. One whose callers are all counted is due.
  * Returns its instructions, in all copies. */
-static uint64_t count_function(struct walk *walk, const struct function *function)
+static uint64_t usage_count_function(struct walk *walk, const struct function *function)
 {
     struct spirv_instruction i = {0};
     uint64_t instructions = 0;
     size_t at = walk->module->defined[function->id];
     while (i.op != SPIRV_OP_FUNCTION_END && spirv_next(walk->module, &at, &i)) {
-        struct function *called = called_function(walk, &i);
+        struct function *called = usage_called_function(walk, &i);
         instructions += function->copies;
         if (called) {
             called->copies += function->copies;
@@ -207,7 +211,7 @@ static uint64_t count_function(struct walk *walk, const struct function *functio
 
 /* After all functions were read, from callers to called. False: one calls itself, or they are too
  * many with all copies. */
-static bool calls_end(struct walk *walk, struct function *entry)
+static bool usage_calls_end(struct walk *walk, struct function *entry)
 {
     uint64_t instructions = 0;
     size_t counted = 0;
@@ -217,7 +221,7 @@ static bool calls_end(struct walk *walk, struct function *entry)
         walk->due[walk->due_count++] = entry;
     }
     for (; walk->due_count > 0 && instructions <= MAX_INLINED; counted++) {
-        instructions += count_function(walk, walk->due[--walk->due_count]);
+        instructions += usage_count_function(walk, walk->due[--walk->due_count]);
     }
     return counted == walk->reached && instructions <= MAX_INLINED;
 }
@@ -227,14 +231,14 @@ enum status spirv_usage_read(const struct spirv_module *module, uint32_t functio
 {
     struct walk walk = {.module = module, .usage = ret_usage};
     *ret_usage = (struct spirv_usage){0};
-    enum status status = read_module(&walk);
+    enum status status = usage_read_module(&walk);
     if (status == STATUS_ok) {
-        struct function *entry = find_function(&walk, function);
-        reach_function(&walk, entry);
+        struct function *entry = usage_find_function(&walk, function);
+        usage_reach_function(&walk, entry);
         while (walk.due_count > 0) {
-            read_function(&walk, walk.due[--walk.due_count]);
+            usage_read_function(&walk, walk.due[--walk.due_count]);
         }
-        status = walk.is_lost || !calls_end(&walk, entry) ? STATUS_bad_spirv : STATUS_ok;
+        status = walk.is_lost || !usage_calls_end(&walk, entry) ? STATUS_bad_spirv : STATUS_ok;
     }
     free(walk.functions);
     free(walk.due);

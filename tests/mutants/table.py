@@ -7,7 +7,7 @@ a line here if deleting its rule would cost a user data, a crash or a wrong pict
 
 MUTANTS = [
     # What lies on disk is checked before a driver sees it.
-    ("header digest", "if (!header_digest_matches(data)) {", "if (!header_digest_matches(data) && 0) {",
+    ("header digest", "if (!envelope_header_digest_matches(data)) {", "if (!envelope_header_digest_matches(data) && 0) {",
      r"unit\.Envelope"),
     ("one content, one file", "return envelope->generation != 0 && memcmp(", "return 1 || memcmp(",
      r"unit\.Envelope"),
@@ -25,19 +25,19 @@ MUTANTS = [
     ("who may write the file", "return (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;",
      "return status->st_mode == 0;",
      r"unit\.File"),
-    ("links", "open_retrying(directory_fd, name, access | O_NOFOLLOW);",
-     "open_retrying(directory_fd, name, access);",
+    ("links", "file_open_retrying(directory_fd, name, access | O_NOFOLLOW);",
+     "file_open_retrying(directory_fd, name, access);",
      r"unit\.(File|Store)"),
     ("overlapping records", "overlaps = offsets[i] < end;", "overlaps = offsets[i] < end && 0;",
      r"unit\..*Recipe"),
 
     # Recipes that kill.
-    ("entry point", "if (!find_entry_point(module, stage, &function, &known) && known) {",
-     "if (!find_entry_point(module, stage, &function, &known) && 0) {", r"unit\.ShaderStage"),
+    ("entry point", "if (!stage_find_entry_point(module, stage, &function, &known) && known) {",
+     "if (!stage_find_entry_point(module, stage, &function, &known) && 0) {", r"unit\.ShaderStage"),
     ("bindings against the layout", "const bool fits = binding && binding->descriptorCount > 0",
      "const bool fits = (!binding || binding->descriptorCount > 0)", r"unit\.ShaderStage"),
-    ("functions that call themselves", "walk.is_lost || !calls_end(&walk, entry) ?",
-     "walk.is_lost || (!calls_end(&walk, entry) && 0) ?",
+    ("functions that call themselves", "walk.is_lost || !usage_calls_end(&walk, entry) ?",
+     "walk.is_lost || (!usage_calls_end(&walk, entry) && 0) ?",
      r"unit\.ShaderStage"),
     ("workgroups of nothing", "size[0] == 0 || size[1] == 0 || size[2] == 0",
      "size[0] == UINT32_MAX", r"unit\.ShaderStage"),
@@ -66,12 +66,12 @@ MUTANTS = [
      "reason = STATUS_io_error;", r"unit\.(StoreTrial|Markers)"),
     ("a part on trial is merged without a way back",
      "(is_on_trial && (known != STATUS_ok || !store_keep_file(store)))", "0", r"unit\.StoreTrial"),
-    ("fsync of the file", "(sync && !sync_fully(temporary.fd)) ||", "",
+    ("fsync of the file", "(sync && !file_sync_fully(temporary.fd)) ||", "",
      r"unit\.DiskFaults"),
-    ("fsync of the folder", "sync_fully(directory_fd);", "(void)directory_fd;",
+    ("fsync of the folder", "file_sync_fully(directory_fd);", "(void)directory_fd;",
      r"unit\.DiskFaults"),
-    ("limit of file sizes", "if (!file_size_allowed(total_size(parts, count))) {",
-     "if (!file_size_allowed(total_size(parts, count)) && 0) {",
+    ("limit of file sizes", "if (!file_size_allowed(file_total_size(parts, count))) {",
+     "if (!file_size_allowed(file_total_size(parts, count)) && 0) {",
      r"unit\.(File|Store|Marker|Recipe)"),
 
     ("marks beyond the limit of file sizes", "!trial->payloads.failed && file_size_allowed(text.size) &&",
@@ -88,14 +88,14 @@ MUTANTS = [
      r"unit\..*(Recipe|File)"),
 
     # Small disks, and sandboxes that kill.
-    ("room for the cache", "!leaves_reserve(writer->file.fd, bytes->size)",
-     "(!leaves_reserve(writer->file.fd, bytes->size) && 0)",
+    ("room for the cache", "!writer_leaves_reserve(writer->file.fd, bytes->size)",
+     "(!writer_leaves_reserve(writer->file.fd, bytes->size) && 0)",
      r"(integration\.SmallDiskTest|unit\..*Recipe)"),
     ("recipes give way to the cache", "writer->listener.disk_full && writer->listener.disk_full(",
      "0 && writer->listener.disk_full(",
      r"integration\.SmallDiskTest"),
-    ("tail of a failed write", "drop_tail(writer, bytes->size);",
-     "if (0) { drop_tail(writer, bytes->size); }", r"unit\..*Recipe"),
+    ("tail of a failed write", "writer_drop_tail(writer, bytes->size);",
+     "if (0) { writer_drop_tail(writer, bytes->size); }", r"unit\..*Recipe"),
     ("sandbox closed", "&& now > sandbox.before;", "&& now < sandbox.before;",
      r"integration\..*Sandbox"),
 
@@ -168,8 +168,8 @@ MUTANTS = [
      "worker.orphaned = worker.busy == client;", r"unit\.Worker"),
     ("a step behind an occupied worker", "(is_occupied && !worker_call_helper())", "(is_occupied && 0 && !worker_call_helper())",
      r"unit\.Worker"),
-    ("a replay takes all samplers", "return is_within(samplers + 1, limits->max_samplers) &&",
-     "return (is_within(samplers + 1, limits->max_samplers) || 1) &&", r"(unit\.Replay|integration\.Prewarm)"),
+    ("a replay takes all samplers", "return limits_is_within(samplers + 1, limits->max_samplers) &&",
+     "return (limits_is_within(samplers + 1, limits->max_samplers) || 1) &&", r"(unit\.Replay|integration\.Prewarm)"),
 
     # What a process died of.
     ("a start that is killed without the blob", "if (first->is_page && without != CRASH_NOT_WITHOUT) {",

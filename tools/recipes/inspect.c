@@ -66,8 +66,8 @@ static void inspect_show_uses(struct output *output, const struct recipe_segment
 }
 
 /* The intact records of a kind, and their bytes. */
-static uint64_t count_records(const struct recipe_segment *segment, unsigned kind,
-                              uint64_t *ret_bytes)
+static uint64_t inspect_count_records(const struct recipe_segment *segment, unsigned kind,
+                                      uint64_t *ret_bytes)
 {
     struct recipe_record record;
     uint64_t records = 0;
@@ -85,7 +85,7 @@ static void inspect_show_kind(struct output *output, const struct recipe_segment
 {
     uint64_t bytes;
     output_open(output, name, OUTPUT_GROUP);
-    output_number(output, "count", count_records(segment, kind, &bytes));
+    output_number(output, "count", inspect_count_records(segment, kind, &bytes));
     output_size(output, "size", bytes);
     output_close(output);
 }
@@ -149,7 +149,7 @@ static bool inspect_note_code(void *user, VkObjectType type, struct digest conte
 }
 
 /* A pipeline names a module by the digest of its form, and the form names the code. */
-static struct digest code_of(const struct recipe_segment *segment, struct digest digest)
+static struct digest inspect_code_of(const struct recipe_segment *segment, struct digest digest)
 {
     struct recipe_record form;
     if (recipe_segment_find(segment, RECIPE_FORM, digest, &form)) {
@@ -180,7 +180,7 @@ static void inspect_search_among(struct inspect_search *search, unsigned kind)
         /* A module names its code. */
         if (kind != search->kind &&
             !recipe_segment_find(search->segment, search->kind,
-                                 code_of(search->segment, record.digest), &record)) {
+                                 inspect_code_of(search->segment, record.digest), &record)) {
             continue;
         }
         search->unique &=

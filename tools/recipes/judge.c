@@ -85,7 +85,8 @@ void recipe_judge_free(struct recipe_judge *judge)
 }
 
 /* Gives any handle: nothing is created here. */
-static bool give_handle(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle)
+static bool judge_give_handle(void *user, VkObjectType type, struct digest content,
+                              uint64_t *ret_handle)
 {
     (void)user, (void)type, (void)content;
     *ret_handle = 1;
@@ -93,7 +94,7 @@ static bool give_handle(void *user, VkObjectType type, struct digest content, ui
 }
 
 /* Gives any code: a decoded create-info only points to it, and code is judged by itself. */
-static bool give_code(void *user, struct digest content, size_t size, const void **ret_code)
+static bool judge_give_code(void *user, struct digest content, size_t size, const void **ret_code)
 {
     static const uint32_t code[1];
     (void)user, (void)content, (void)size;
@@ -101,35 +102,36 @@ static bool give_code(void *user, struct digest content, size_t size, const void
     return true;
 }
 
-static bool is_valid_form(const struct recipe_record *record)
+static bool judge_is_valid_form(const struct recipe_record *record)
 {
-    const struct canonical_sources sources = {.handle = give_handle, .code = give_code};
+    const struct canonical_sources sources = {.handle = judge_give_handle, .code = judge_give_code};
     void *create_info = canonical_decode(record->data, record->size, &sources);
     free(create_info);
     return create_info;
 }
 
-static bool is_valid_environment(const struct recipe_record *record)
+static bool judge_is_valid_environment(const struct recipe_record *record)
 {
     struct environment *environment = environment_decode(record->data, record->size);
     environment_free(environment);
     return environment;
 }
 
-static bool is_valid_content(const struct recipe_judge *judge, const struct recipe_record *record)
+static bool judge_is_valid_content(const struct recipe_judge *judge,
+                                   const struct recipe_record *record)
 {
     switch (record->kind) {
     case RECIPE_CODE:
         return spirv_validator_accepts(judge->validator, record->data, record->size);
     case RECIPE_FORM:
-        return is_valid_form(record);
+        return judge_is_valid_form(record);
     default:
-        return is_valid_environment(record);
+        return judge_is_valid_environment(record);
     }
 }
 
-static void note_refusal(struct recipe_judge *judge, const char *kind, struct digest digest,
-                         const char *reason)
+static void judge_note_refusal(struct recipe_judge *judge, const char *kind, struct digest digest,
+                               const char *reason)
 {
     if (array_reserve(&judge->refusals, judge->count, sizeof *judge->refusals)) {
         judge->refusals[judge->count++] = (struct recipe_refusal){kind, digest, reason};
@@ -148,9 +150,10 @@ static bool judge_accepts(void *user, const struct recipe_record *record)
     };
     struct recipe_judge *judge = user;
     progress_add("record");
-    const bool accepts = is_valid_content(judge, record);
+    const bool accepts = judge_is_valid_content(judge, record);
     if (!accepts) {
-        note_refusal(judge, words[record->kind].kind, record->digest, words[record->kind].reason);
+        judge_note_refusal(judge, words[record->kind].kind, record->digest,
+                           words[record->kind].reason);
     }
     return accepts;
 }
@@ -181,7 +184,7 @@ static bool judge_accepts_pipeline(void *user, const struct recipe_graph *graph,
     const enum replay_outcome outcome =
         judge->check ? replay_check_pipeline(judge->check, pipeline) : REPLAY_NO_MEMORY;
     if (outcome != REPLAY_COMPILED) {
-        note_refusal(judge, "pipeline", pipeline, replay_outcome_id(outcome));
+        judge_note_refusal(judge, "pipeline", pipeline, replay_outcome_id(outcome));
     }
     return outcome == REPLAY_COMPILED;
 }
@@ -247,7 +250,8 @@ struct verify_recipes {
 
 /* Reads the whole file into memory: whatever happens to it meanwhile, all checks of a record see
  * the same bytes. */
-static enum status read_judged(int directory_fd, const char *name, struct recipe_segment *segment)
+static enum status judge_read_judged(int directory_fd, const char *name,
+                                     struct recipe_segment *segment)
 {
     uint8_t *data;
     size_t size;
@@ -274,7 +278,7 @@ static bool verify_add_file(struct verify_recipes *recipes, int directory_fd, co
         return false;
     }
     file->status = is_judged
-                       ? read_judged(directory_fd, name, &file->segment)
+                       ? judge_read_judged(directory_fd, name, &file->segment)
                        : recipe_segment_open(directory_fd, name, RECIPES_READ, &file->segment);
     if (recipes->count++ >= MAX_OPEN_FDS) {
         recipe_segment_close_fd(&file->segment);
@@ -298,7 +302,7 @@ static bool verify_add_files(struct verify_recipes *recipes, int directory_fd, c
 
 /* The graph goes through the files in their order, and each judged record lies in the memory of its
  * segment: finds the file that it belongs to. */
-static bool accepts_record(void *user, const struct recipe_record *record)
+static bool judge_accepts_record(void *user, const struct recipe_record *record)
 {
     struct verify_recipes *recipes = user;
     struct verified_file *file = &recipes->files[recipes->judged];
@@ -312,9 +316,9 @@ static bool accepts_record(void *user, const struct recipe_record *record)
 }
 
 /* False: out of memory. */
-static bool build_graph(struct verify_recipes *recipes)
+static bool judge_build_graph(struct verify_recipes *recipes)
 {
-    const struct recipe_merge_limits limits = {.accepts = accepts_record, .user = recipes};
+    const struct recipe_merge_limits limits = {.accepts = judge_accepts_record, .user = recipes};
     size_t count = 0;
     recipes->inputs = calloc(recipes->count + 1, sizeof *recipes->inputs);
     for (size_t i = 0; recipes->inputs && i < recipes->count; i++) {
@@ -331,7 +335,7 @@ struct verify_recipes *verify_recipes_open(int directory_fd, const char *only)
 {
     struct verify_recipes *recipes = calloc(1, sizeof *recipes);
     if (recipes && verify_add_files(recipes, directory_fd, only) &&
-        recipe_judge_init(&recipes->judge) && build_graph(recipes)) {
+        recipe_judge_init(&recipes->judge) && judge_build_graph(recipes)) {
         return recipes;
     }
     verify_recipes_close(recipes);
@@ -355,8 +359,8 @@ void verify_recipes_close(struct verify_recipes *recipes)
 }
 
 /* Counts each pipeline that is used in a known environment once. */
-static void count_pipelines(struct verify_recipes *recipes, struct recipe_uses *uses,
-                            struct recipe_merge_counts *counts)
+static void judge_count_pipelines(struct verify_recipes *recipes, struct recipe_uses *uses,
+                                  struct recipe_merge_counts *counts)
 {
     const struct recipe_graph *graph = &recipes->graph;
     array_sort(uses->uses, uses->count, sizeof *uses->uses, digest_order);
@@ -378,7 +382,7 @@ static void count_pipelines(struct verify_recipes *recipes, struct recipe_uses *
     }
 }
 
-static enum status worst_of(const struct recipe_merge_counts *counts)
+static enum status judge_worst_of(const struct recipe_merge_counts *counts)
 {
     return counts->damaged      ? STATUS_bad_record
            : counts->refused    ? STATUS_refused_record
@@ -394,11 +398,11 @@ static enum status judge_file(struct verify_recipes *recipes, const struct verif
     struct recipe_uses uses = {0};
     recipe_segment_add_uses(segment, &uses);
     counts.damaged = recipe_segment_damaged(segment);
-    count_pipelines(recipes, &uses, &counts);
+    judge_count_pipelines(recipes, &uses, &counts);
     const bool failed = uses.failed;
     recipe_uses_free(&uses);
     *ret_counts = counts;
-    return failed ? STATUS_out_of_memory : worst_of(&counts);
+    return failed ? STATUS_out_of_memory : judge_worst_of(&counts);
 }
 
 enum status verify_recipes_judge(struct verify_recipes *recipes, const char *name,

@@ -19,14 +19,14 @@
 /* Longest wait for a compaction. */
 #define LOCK_WAIT_MS 10000
 
-static void ignore_item(const struct inventory_item *item, void *user)
+static void recipe_tool_ignore_item(const struct inventory_item *item, void *user)
 {
     (void)item;
     (void)user;
 }
 
 /* The only program in the root; freed by the caller. NULL after a message. */
-static char *find_only_app(const char *verb, const char *root)
+static char *recipe_tool_find_only_app(const char *verb, const char *root)
 {
     struct inventory_apps apps;
     if (!inventory_apps(verb, root, NULL, &apps)) {
@@ -37,7 +37,7 @@ static char *find_only_app(const char *verb, const char *root)
     char *app = NULL;
     size_t count = 0;
     for (size_t i = 0; i < apps.count; i++) {
-        if (inventory_visit(root, apps.names[i], ignore_item, NULL) && count++ == 0) {
+        if (inventory_visit(root, apps.names[i], recipe_tool_ignore_item, NULL) && count++ == 0) {
             app = strdup(apps.names[i]);
         }
     }
@@ -57,10 +57,10 @@ static char *find_only_app(const char *verb, const char *root)
 }
 
 /* The program that is meant; freed by the caller. NULL after a message. */
-static char *find_app(const char *verb, const char *root, const char *option)
+static char *recipe_tool_find_app(const char *verb, const char *root, const char *option)
 {
     if (!option) {
-        return find_only_app(verb, root);
+        return recipe_tool_find_only_app(verb, root);
     }
     const struct names_program program = {.app_setting = option};
     char name[NAMES_APP_SIZE];
@@ -71,7 +71,7 @@ static char *find_app(const char *verb, const char *root, const char *option)
 int recipe_tool_run(const char *verb, const struct arguments *arguments, char *root,
                     recipe_tool_work *work)
 {
-    char *meant = root ? find_app(verb, root, arguments->values[VERB_APP]) : NULL;
+    char *meant = root ? recipe_tool_find_app(verb, root, arguments->values[VERB_APP]) : NULL;
     const int status = meant ? work(arguments, root, meant) : EXIT_USAGE;
     free(meant);
     free(root);
@@ -93,7 +93,7 @@ bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment 
 /* Locks the folder, so that nobody compacts it meanwhile: what is read would be gone, in a segment
  * that was not listed. Not the folder of another user, who could not open a lock of ours. -1: it is
  * not locked, because it cannot be written. */
-static enum status lock_recipes(int folder_fd, int *ret_lock_fd)
+static enum status recipe_tool_lock(int folder_fd, int *ret_lock_fd)
 {
     struct stat folder;
     *ret_lock_fd = -1;
@@ -112,7 +112,7 @@ enum status recipe_tool_open_all(const char *root, const char *app, int *ret_fol
     *ret_sources = (struct recipe_sources){.lock_fd = -1};
     enum status status = recipe_folder_open(root, app, false, ret_folder_fd);
     if (status == STATUS_ok) {
-        status = lock_recipes(*ret_folder_fd, &lock_fd);
+        status = recipe_tool_lock(*ret_folder_fd, &lock_fd);
     }
     if (status == STATUS_ok) {
         status = recipe_sources_open(*ret_folder_fd, &all, ret_sources);
@@ -157,8 +157,8 @@ struct recipes *recipe_tool_open(const char *root, const char *app)
 }
 
 /* Whether recipes of this environment are for such a device; not if it is damaged or missing. */
-static bool environment_is_of(const struct recipes *recipes, struct digest digest,
-                              const struct driver_identity *identity)
+static bool recipe_tool_environment_is_of(const struct recipes *recipes, struct digest digest,
+                                          const struct driver_identity *identity)
 {
     const void *data;
     size_t size;
@@ -185,7 +185,8 @@ uint64_t recipe_tool_count_pipelines(const struct recipes *recipes,
     bool counts = false; /* uses of one environment stand together */
     for (size_t i = 0; pipelines && i < use_count; i++) {
         if (i == 0 || !digest_equal(uses[i].environment, uses[i - 1].environment)) {
-            counts = !identity || environment_is_of(recipes, uses[i].environment, identity);
+            counts =
+                !identity || recipe_tool_environment_is_of(recipes, uses[i].environment, identity);
         }
         if (counts) {
             pipelines[count++] = uses[i].pipeline;
