@@ -16,6 +16,8 @@ static const struct status_words {
 #undef REASON
 };
 
+_Static_assert(sizeof words <= UINT16_MAX, "a place has two bytes");
+
 static const struct {
     uint16_t id;
     uint16_t text;

@@ -122,6 +122,13 @@ const char *vulkan_driver_name(const struct driver_identity *identity)
     return identity->driver_name[0] ? identity->driver_name : "unnamed";
 }
 
+void vulkan_driver_words(const struct driver_identity *identity, char ret_text[VULKAN_DRIVER_SIZE])
+{
+    char version[VULKAN_VERSION_SIZE];
+    vulkan_driver_version(identity, version);
+    snprintf(ret_text, VULKAN_DRIVER_SIZE, "%s %s", vulkan_driver_name(identity), version);
+}
+
 static bool names_parse_version(const struct version_encoding *encoding, const char *text,
                                 uint32_t *ret_version)
 {

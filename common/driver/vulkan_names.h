@@ -22,6 +22,10 @@ void vulkan_driver_version(const struct driver_identity *identity,
 /* The driver's name, for people; "unnamed" where the program cannot ask for it (Vulkan 1.0). */
 const char *vulkan_driver_name(const struct driver_identity *identity);
 
+/* Name and version, "radv 23.1.0". */
+#define VULKAN_DRIVER_SIZE (VK_MAX_DRIVER_NAME_SIZE + VULKAN_VERSION_SIZE)
+void vulkan_driver_words(const struct driver_identity *identity, char ret_text[VULKAN_DRIVER_SIZE]);
+
 /* "MESA_RADV": the name of a VkDriverId without its prefix; "unknown" for 0 and for unknown ids. */
 const char *vulkan_driver_id(uint32_t driver_id);
 

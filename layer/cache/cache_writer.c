@@ -3,8 +3,6 @@
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
-#include "common/base/log.h"
-#include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe list and stats: what is kept, and what was counted, by program. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -36,25 +35,18 @@ struct list {
     bool found; /* something is damaged */
 };
 
-static void list_show_driver(struct output *output, const struct inventory_item *item)
-{
-    char driver[VK_MAX_DRIVER_NAME_SIZE + VULKAN_VERSION_SIZE + 1] = "";
-    if (item->identified) {
-        char version[VULKAN_VERSION_SIZE];
-        vulkan_driver_version(&item->identity, version);
-        snprintf(driver, sizeof driver, "%s %s", vulkan_driver_name(&item->identity), version);
-    }
-    output_text(output, "device", item->identified ? item->identity.device_name : "");
-    output_text(output, "driver", driver);
-}
-
 static void list_show_item(const struct inventory_item *item, void *user)
 {
     struct list *list = user;
     struct output *output = &list->output;
+    char driver[VULKAN_DRIVER_SIZE] = "";
+    if (item->identified) {
+        vulkan_driver_words(&item->identity, driver);
+    }
     output_open(output, NULL, OUTPUT_ROW);
     output_text(output, "name", item->app);
-    list_show_driver(output, item);
+    output_text(output, "device", item->identified ? item->identity.device_name : "");
+    output_text(output, "driver", driver);
     output_number(
         output, "pipelines",
         recipe_tool_count_pipelines(list->counts, item->identified ? &item->identity : NULL));

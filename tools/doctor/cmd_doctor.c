@@ -43,12 +43,12 @@ static void doctor_list_devices(void *answer, const void *task)
 static void doctor_tell_device(struct doctor *doctor, uint32_t index,
                                const struct driver_identity *identity)
 {
-    char version[VULKAN_VERSION_SIZE];
+    char driver[VULKAN_DRIVER_SIZE];
     struct policy policy;
-    vulkan_driver_version(identity, version);
+    vulkan_driver_words(identity, driver);
     policy_of_settings(doctor->config, identity, &policy);
-    doctor_tell(doctor, VERDICT_OK, "device", NULL, "%u: %s, driver %s %s", index,
-                identity->device_name, vulkan_driver_name(identity), version);
+    doctor_tell(doctor, VERDICT_OK, "device", NULL, "%u: %s, driver %s", index,
+                identity->device_name, driver);
     const bool allowed = policy.inject && policy.persist;
     doctor_tell(doctor, allowed ? VERDICT_OK : VERDICT_NOTE, "policy",
                 allowed ? NULL : "see 'warmpipe policy -v' for the rules that decide this",

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/files/file.h"
 #include "common/files/names.h"
 #include "tools/cli/options.h"
 #ifdef WARMPIPE_HAVE_CURL

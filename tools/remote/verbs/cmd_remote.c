@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe remote: looks after what lies at a remote. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,16 +49,14 @@ static void remote_show_names(struct output *output, const char *path, const str
 {
     char program[NAMES_APP_SIZE] = "";
     char identity[DIGEST_HEX_SIZE] = "";
-    char driver[VK_MAX_DRIVER_NAME_SIZE + VULKAN_VERSION_SIZE + 1] = "";
+    char driver[VULKAN_DRIVER_SIZE] = "";
     uint64_t bytes = 0;
     head_split_path(path, program, identity);
     for (size_t i = 0; i < head->part_count; i++) {
         bytes += head->parts[i].bytes;
     }
     if (identity[0] && reason == STATUS_ok) {
-        char version[VULKAN_VERSION_SIZE];
-        vulkan_driver_version(&head->identity, version);
-        snprintf(driver, sizeof driver, "%s %s", vulkan_driver_name(&head->identity), version);
+        vulkan_driver_words(&head->identity, driver);
     }
     output_text(output, "name", program);
     output_text(output, "kind", identity[0] ? "blob" : "recipes");
