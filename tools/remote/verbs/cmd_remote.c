@@ -31,14 +31,6 @@ static const struct option_spec options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-struct remote_request {
-    const char *const *apps; /* none: all */
-    int app_count;
-    bool dry_run;
-    uint64_t grace_ms;
-};
-
-/* Gives the exit status. */
 typedef int remote_action(struct session *session, const struct remote_request *request,
                           struct output *output);
 
@@ -179,19 +171,6 @@ static int remote_remove(struct session *session, const struct remote_request *r
     return EXIT_CLEAN;
 }
 
-static int remote_look(struct session *session, const struct remote_request *request,
-                       struct output *output)
-{
-    (void)request;
-    return remote_check(session, output);
-}
-
-static int remote_gc(struct session *session, const struct remote_request *request,
-                     struct output *output)
-{
-    return gc_run(session, request->grace_ms, request->dry_run, output);
-}
-
 /* The verb. */
 
 static int remote_act(const struct arguments *arguments, remote_action *action)
@@ -230,8 +209,8 @@ static int remote_main(const struct arguments *arguments)
         const char *name;
         remote_action *action; /* NULL: keygen, which needs no remote */
     } actions[] = {
-        {"check", remote_look}, {"ls", remote_list}, {"show", remote_show},
-        {"rm", remote_remove},  {"gc", remote_gc},   {"keygen", NULL},
+        {"check", remote_check}, {"ls", remote_list}, {"show", remote_show},
+        {"rm", remote_remove},   {"gc", remote_gc},   {"keygen", NULL},
     };
     const char *word = arguments->operands[0];
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {

@@ -221,11 +221,11 @@ struct gc {
     struct gc_objects kept;    /* notes for the next */
 };
 
-static void gc_sweep(struct remote *remote, uint64_t grace_ms, bool dry_run, struct gc *gc,
+static void gc_sweep(struct remote *remote, const struct remote_request *request, struct gc *gc,
                      struct output *output)
 {
     const uint64_t now = (uint64_t)time(NULL);
-    const uint64_t grace = grace_ms / 1000;
+    const uint64_t grace = request->grace_ms / 1000;
     uint64_t removed = 0;
     for (size_t i = 0; i < gc->objects.count && !remote->gone; i++) {
         const char *name = gc->objects.items[i].name;
@@ -234,13 +234,13 @@ static void gc_sweep(struct remote *remote, uint64_t grace_ms, bool dry_run, str
         }
         const struct gc_object *note = gc_find(&gc->notes, name);
         const bool is_due = note && note->since <= now && now - note->since >= grace;
-        if (is_due && (dry_run || gc_remove(remote, name))) {
+        if (is_due && (request->dry_run || gc_remove(remote, name))) {
             removed++;
         } else {
             gc_add(&gc->kept, name, note && note->since <= now ? note->since : now);
         }
     }
-    if (!dry_run && !gc->kept.failed && gc->kept.count + gc->notes.count > 0) {
+    if (!request->dry_run && !gc->kept.failed && gc->kept.count + gc->notes.count > 0) {
         gc_write_notes(remote, &gc->kept);
     }
     output_number(output, "objects", gc->objects.count);
@@ -248,7 +248,7 @@ static void gc_sweep(struct remote *remote, uint64_t grace_ms, bool dry_run, str
     output_number(output, "removed", removed);
 }
 
-int gc_run(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output)
+int remote_gc(struct session *session, const struct remote_request *request, struct output *output)
 {
     struct remote *remote = &session->remote;
     struct gc gc = {0};
@@ -259,7 +259,7 @@ int gc_run(struct session *session, uint64_t grace_ms, bool dry_run, struct outp
         remote_complain(remote, HEAD_OBJECT_FOLDER, reason);
     } else if (!gc.objects.failed && gc_read_heads(session, &gc.named) &&
                gc_read_notes(remote, &gc.notes)) {
-        gc_sweep(remote, grace_ms, dry_run, &gc, output);
+        gc_sweep(remote, request, &gc, output);
         status = EXIT_CLEAN;
     }
     free(gc.objects.items);

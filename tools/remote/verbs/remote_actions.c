@@ -54,8 +54,10 @@ static bool remote_count_head(const char *path, void *user)
     return true;
 }
 
-int remote_check(struct session *session, struct output *output)
+int remote_check(struct session *session, const struct remote_request *request,
+                 struct output *output)
 {
+    (void)request;
     struct remote *remote = &session->remote;
     struct engine *engine = remote->engine;
     char text[128];
