@@ -54,7 +54,8 @@ class Ends : public testing::Test {
         int port;
         const int silent = listen_somewhere(&port);
         const std::string pid = machine.folder.path + "/pid";
-        std::string command = "echo $$ > " + pid + "; exec " WARMPIPE_TOOL;
+        const std::string ready = machine.folder.path + "/ready";
+        std::string command = "cd " + machine.folder.path + "; echo $$ > pid; exec " WARMPIPE_TOOL;
         words.insert(words.begin() + 1,
                      {"--dir", machine.root, "--app", "demo", "--secret-key", keys.secret,
                       "--remote", scheme + "://localhost:" + std::to_string(port)});
@@ -66,6 +67,10 @@ class Ends : public testing::Test {
             result = run_program({"/bin/sh", "-c", command}, machine.environment());
         });
         const int connection = accept4(silent, nullptr, nullptr, SOCK_CLOEXEC);
+        // A server that may want a name is greeted while the program runs, which is asked as well.
+        while (words[0] == "run" && !std::filesystem::exists(ready)) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
         const auto start = std::chrono::steady_clock::now();
         kill(std::stoi(read_file(pid)), SIGTERM);
         tool.join();
@@ -85,7 +90,9 @@ TEST_F(Ends, WhoAsksForItDoesNotWaitForARemote)
     schemes.push_back("redis");
 #endif
     for (const std::string &scheme : schemes) {
-        threads.emplace_back([=] { end({"run", "--", "/bin/sh", "-c", "exit 7"}, scheme, 7); });
+        threads.emplace_back([=] {
+            end({"run", "--", "/bin/sh", "-c", "trap : TERM; : > ready; exit 7"}, scheme, 7);
+        });
         threads.emplace_back([=] { end({"sync"}, scheme, 1); });
     }
     for (std::thread &thread : threads) {
