@@ -46,7 +46,8 @@ class Ends : public testing::Test {
     }
 
     // Whoever is asked to end while the remote says nothing does so in a few seconds, not in the
-    // thirty of a push or a stall. What the tool says is `status`.
+    // thirty of a push or a stall. What the tool says is `status`. A program of `run` makes the
+    // file ready as soon as it may be asked.
     void end(std::vector<std::string> words, const std::string &scheme, int status)
     {
         Machine machine;
@@ -233,7 +234,7 @@ TEST_F(Ends, APullGoesOnBehindAProgramThatDidNotWait)
 TEST_F(Ends, WhoAsksForItWaitsForNoPull)
 {
     const std::string program =
-        "trap \"exit 7\" TERM; " PIPELINES_CLIENT " --graphics 0 --compute 2;"
+        "trap \"exit 7\" TERM; : > ready; " PIPELINES_CLIENT " --graphics 0 --compute 2;"
         "while :; do sleep 0.02; done";
     end({"run", "--remote-wait", "60s", "--", "/bin/sh", "-c", program}, "http", 7);
 }
