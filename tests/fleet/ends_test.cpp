@@ -46,7 +46,8 @@ class Ends : public testing::Test {
     }
 
     // Whoever is asked to end while the remote says nothing does so in a few seconds, not in the
-    // thirty of a push or a stall. What the tool says is `status`.
+    // thirty of a push or a stall. What the tool says is `status`. A program of `run` makes the
+    // file ready as soon as it may be asked.
     void end(std::vector<std::string> words, const std::string &scheme, int status)
     {
         Machine machine;
@@ -54,7 +55,8 @@ class Ends : public testing::Test {
         int port;
         const int silent = listen_somewhere(&port);
         const std::string pid = machine.folder.path + "/pid";
-        std::string command = "echo $$ > " + pid + "; exec " WARMPIPE_TOOL;
+        const std::string ready = machine.folder.path + "/ready";
+        std::string command = "cd " + machine.folder.path + "; echo $$ > pid; exec " WARMPIPE_TOOL;
         words.insert(words.begin() + 1,
                      {"--dir", machine.root, "--app", "demo", "--secret-key", keys.secret,
                       "--remote", scheme + "://localhost:" + std::to_string(port)});
@@ -66,6 +68,10 @@ class Ends : public testing::Test {
             result = run_program({"/bin/sh", "-c", command}, machine.environment());
         });
         const int connection = accept4(silent, nullptr, nullptr, SOCK_CLOEXEC);
+        // A server that may want a name is greeted while the program runs, which is asked as well.
+        while (words[0] == "run" && !std::filesystem::exists(ready)) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
         const auto start = std::chrono::steady_clock::now();
         kill(std::stoi(read_file(pid)), SIGTERM);
         tool.join();
@@ -85,7 +91,9 @@ TEST_F(Ends, WhoAsksForItDoesNotWaitForARemote)
     schemes.push_back("redis");
 #endif
     for (const std::string &scheme : schemes) {
-        threads.emplace_back([=] { end({"run", "--", "/bin/sh", "-c", "exit 7"}, scheme, 7); });
+        threads.emplace_back([=] {
+            end({"run", "--", "/bin/sh", "-c", "trap : TERM; : > ready; exit 7"}, scheme, 7);
+        });
         threads.emplace_back([=] { end({"sync"}, scheme, 1); });
     }
     for (std::thread &thread : threads) {
@@ -226,7 +234,7 @@ TEST_F(Ends, APullGoesOnBehindAProgramThatDidNotWait)
 TEST_F(Ends, WhoAsksForItWaitsForNoPull)
 {
     const std::string program =
-        "trap \"exit 7\" TERM; " PIPELINES_CLIENT " --graphics 0 --compute 2;"
+        "trap \"exit 7\" TERM; : > ready; " PIPELINES_CLIENT " --graphics 0 --compute 2;"
         "while :; do sleep 0.02; done";
     end({"run", "--remote-wait", "60s", "--", "/bin/sh", "-c", program}, "http", 7);
 }
