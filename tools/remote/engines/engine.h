@@ -83,6 +83,9 @@ struct engine_operations {
     /* What every operation needs and can be had before one is asked for: a connection that is
      * logged in, or credentials. Who fails does so again in the first operation. NULL: nothing. */
     enum status (*prepare)(struct engine *engine);
+    /* Before a long time without operations: closes a connection that a server would keep open for
+     * as long; the next operation makes another. NULL: there is none. */
+    void (*rest)(struct engine *engine);
     /* A second engine of the same place, for another thread; its times are the caller's to set.
      * NULL: out of memory; or no such function: one connection is as good. */
     struct engine *(*another)(const struct engine *engine);

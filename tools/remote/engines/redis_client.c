@@ -66,7 +66,7 @@ static const char *redis_password(void)
     return password && *password ? password : NULL;
 }
 
-static void redis_disconnect(struct redis_client *client)
+void redis_disconnect(struct redis_client *client)
 {
     if (client->context) {
         redisFree(client->context);

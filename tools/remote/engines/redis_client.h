@@ -27,6 +27,9 @@ struct redis_client *redis_client_another(const struct redis_client *client);
  * and others as the server says. */
 enum status redis_connect(struct redis_client *client, struct engine *engine);
 
+/* Until the next command or redis_connect. */
+void redis_disconnect(struct redis_client *client);
+
 /* The words of a command, borrowed. */
 struct redis_words {
     int count;

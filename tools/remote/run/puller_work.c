@@ -26,6 +26,9 @@
 /* Longest request of one look at a lease, milliseconds: others may ask meanwhile. */
 #define PULLER_LOOK_MS 2000
 
+/* Programs that ask for several devices do so at their start. */
+#define PULLER_REST_MS 5000
+
 static void puller_begin_request(struct puller_work *work, uint64_t limit_ns)
 {
     struct remote *remote = &work->session.remote;
@@ -43,6 +46,19 @@ static void puller_end_request(struct puller_work *work)
     }
     atomic_store(&work->state->gone_because, remote->gone ? (int)remote->gone_because : STATUS_ok);
     atomic_store(&work->state->is_asking, false);
+    work->rest_ns = clock_now_ns() + puller_ns(PULLER_REST_MS);
+}
+
+/* A program may run for days, and no server has a connection for each of ten thousand machines. */
+static void puller_rest(struct puller_work *work)
+{
+    struct engine *engine = work->session.remote.engine;
+    if (work->rest_ns != 0 && clock_now_ns() >= work->rest_ns) {
+        work->rest_ns = 0;
+        if (engine->operations->rest) {
+            engine->operations->rest(engine);
+        }
+    }
 }
 
 /* Whether the remote talks, but took longer than the program waits. */
@@ -239,12 +255,13 @@ static int puller_pause_ms(const struct puller_work *work)
     if (work->late.count > 0) {
         return 0;
     }
-    if (work->waiter_count == 0) {
-        return work->changes_fd < 0 || work->stands_back ? PULLER_POLL_MS : -1;
-    }
-    const int look_ms = work->look_ns > now_ns ? (int)((work->look_ns - now_ns) / CLOCK_MS) + 1 : 0;
-    return (work->changes_fd < 0 || work->stands_back) && look_ms > PULLER_POLL_MS ? PULLER_POLL_MS
-                                                                                   : look_ms;
+    const bool waits = work->waiter_count > 0;
+    const bool polls = work->changes_fd < 0 || work->stands_back;
+    const uint64_t until_ns = waits ? work->look_ns : work->rest_ns;
+    const int left_ms = !waits && until_ns == 0 ? -1
+                        : until_ns > now_ns     ? (int)((until_ns - now_ns) / CLOCK_MS) + 1
+                                                : 0;
+    return polls && (left_ms < 0 || left_ms > PULLER_POLL_MS) ? PULLER_POLL_MS : left_ms;
 }
 
 /* False: it is to end. */
@@ -270,6 +287,7 @@ static void puller_reach_out(struct puller_work *work)
         atomic_store(&work->state->is_late, true);
         (void)engine->operations->prepare(engine); /* the first pull tells what fails */
         engine->detail[0] = '\0';
+        work->rest_ns = clock_now_ns() + puller_ns(PULLER_REST_MS);
         atomic_store(&work->state->is_late, false);
     }
 }
@@ -303,6 +321,7 @@ void puller_serve(struct puller_work *work, const struct file_owned *served, int
         if (work->late.count > 0 && work->late.count == late_before) {
             puller_pull_late(work);
         }
+        puller_rest(work);
     } while (puller_wait(work, end_fd));
     puller_answer_all(work);
     unlinkat(work->folder_fd, served->name, 0);

@@ -61,6 +61,7 @@ struct puller_work {
     uint64_t turn_ns;               /* until then */
     struct local_identities late;   /* whose answer came before the end of their pull */
     bool has_recipes;               /* they were asked for */
+    uint64_t rest_ns;               /* if nothing is asked until then it rests; 0: it does */
     struct puller_state *state;
     int folder_fd;
     int changes_fd; /* watches the folder; -1: the kernel does not tell of changes */
