@@ -96,6 +96,48 @@ TEST_F(RunRemote, NothingIsSaidOfAProgramThatRunsLong)
     EXPECT_EQ(result.exit_status, 0);
 }
 
+#ifdef WARMPIPE_HAVE_CURL
+
+// Several devices wait for a remote that is gone no longer than one does, and hear of it once: one
+// that says nothing, one that refuses, one that says how much there is and no more.
+TEST_F(RunRemote, DevicesWaitOnceForARemoteThatIsGone)
+{
+    const std::string programs =
+        "for i in 1 2 3 4; do WPTEST_ICD_DRIVER_VERSION=$i " + the_program + "; done";
+    auto expect_one_wait = [&](const std::string &url) {
+        Machine machine;
+        const auto start = std::chrono::steady_clock::now();
+        const ToolResult result = machine.tool(
+            {"run", "--quiet", "--dir", machine.root, "--app", "demo", "--remote", url,
+             "--public-key", keys.open, "--remote-wait", "3s", "--", "/bin/sh", "-c", programs});
+        EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(8)) << url;
+        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+    };
+    int port;
+    const int silent = listen_somewhere(&port);
+    expect_one_wait("http://localhost:" + std::to_string(port));
+    close(silent);
+    expect_one_wait("http://localhost:" + std::to_string(free_port()));
+
+    first.tool({"run", "--dir", first.root, "--app", "demo", "--remote", place->url, "--secret-key",
+                keys.secret, "--", "/bin/sh", "-c", programs});
+    ASSERT_EQ(first.caches().size(), 4u);
+    std::atomic_bool ended = false;
+    ScriptedServer slow([&](const std::string &request) {
+        while (contains(request, "GET /v1/obj/") && !ended) {
+            usleep(10000);
+        }
+        const std::string file = place->data + request.substr(4, request.find(' ', 4) - 4);
+        return std::filesystem::exists(file)
+                   ? http_answer("200 OK", read_file(file), "ETag: \"x\"\r\n")
+                   : http_answer("404 Not Found");
+    });
+    expect_one_wait(slow.url());
+    ended = true;
+}
+
+#endif
+
 // More than an hour is an hour, not nothing.
 TEST_F(RunRemote, ALongWaitIsAWait)
 {
