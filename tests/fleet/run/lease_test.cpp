@@ -66,6 +66,57 @@ TEST_F(RunRemote, ASignalEndsTheWaitForALease)
     EXPECT_FALSE(something_is_asked(second.root + "/demo"));
 }
 
+#ifdef WARMPIPE_HAVE_CURL
+
+// Who pulls is ended after it has taken the lease, before it is told so: it is given back all the
+// same. Nor is it the remote's fault that nothing was pulled.
+TEST_F(RunRemote, ALeaseThatNobodyKnowsOfIsGivenBack)
+{
+    const std::string taken = second.folder.path + "/taken";
+    const std::string puller = second.folder.path + "/puller";
+    std::map<std::string, std::string> values;
+    ScriptedServer server([&](const std::string &request) {
+        const std::string method = request.substr(0, request.find(' '));
+        const size_t at = method.size() + 1;
+        const std::string path = request.substr(at, request.find(' ', at) - at);
+        const bool is_there = values.count(path) > 0;
+        if (method == "GET") {
+            return is_there ? http_answer("200 OK", values[path], "ETag: \"x\"\r\n")
+                            : http_answer("404 Not Found");
+        }
+        if (method == "DELETE") {
+            values.erase(path);
+            return http_answer("204 No Content");
+        }
+        if (contains(request, "If-Match:") || (contains(request, "If-None-Match:") && is_there)) {
+            return http_answer("412 Precondition Failed");
+        }
+        values[path] = request.substr(request.find("\r\n\r\n") + 4);
+        if (contains(path, "/lease/")) {
+            write_file(taken, "");
+            const std::string status = "/proc/" + lines_of(read_file(puller)).at(0) + "/status";
+            while (contains(read_file(status), "State:") &&
+                   !contains(read_file(status), "State:\tZ")) {
+                usleep(5000);
+            }
+        }
+        return http_answer("201 Created");
+    });
+    const ToolResult result = second.tool(
+        {"run", "--quiet", "--dir", second.root, "--app", "demo", "--remote", server.url(),
+         "--secret-key", keys.secret, "--lease-wait", "300s", "--", "/bin/sh", "-c",
+         "echo " + the_puller + " > " + puller + "; " + the_program + " & until [ -e " + taken +
+             " ]; do sleep 0.02; done; kill -KILL $!; kill -TERM $PPID; exec sleep 20"});
+    EXPECT_EQ(result.exit_status, 128 + SIGTERM);
+    EXPECT_EQ(result.err, "");
+    const auto lock = server.between_requests();
+    for (const auto &[path, value] : values) {
+        EXPECT_FALSE(contains(path, "/lease/")) << path;
+    }
+}
+
+#endif
+
 // A lease is no lock: its time, or the time that one waits, ends it.
 TEST_F(RunRemote, ALeaseEndsByItself)
 {
