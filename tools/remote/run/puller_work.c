@@ -158,14 +158,16 @@ static bool puller_pull(struct puller_work *work, const char *hex)
 }
 
 /* What took longer than a program waits comes for its next start, or its next save: it is begun
- * anew. */
-static void puller_pull_late(struct puller_work *work)
+ * anew. Nothing is answered meanwhile, so nobody is to wait for that. */
+static void puller_pull_late(struct puller_work *work, const struct file_owned *served)
 {
     const char *hex = work->late.hex[--work->late.count];
     atomic_store(&work->state->is_late, true);
+    asked_pause(served);
     puller_begin_request(work, puller_ns(PULLER_BACKGROUND_MS));
     pull_blob(&work->session, work->run->app, hex);
     puller_end_request(work);
+    asked_resume(served);
     atomic_store(&work->state->is_late, false);
 }
 
@@ -277,8 +279,9 @@ static int puller_pause_ms(const struct puller_work *work)
 {
     const uint64_t now_ns = clock_now_ns();
     const bool polls = work->changes_fd < 0 || work->stands_back;
-    const uint64_t times_ns[] = {work->waiter_count > 0 ? work->look_ns : UINT64_MAX,
-                                 work->late.count > 0 ? work->late_ns : UINT64_MAX,
+    const uint64_t times_ns[] = {work->waiter_count > 0 ? work->look_ns
+                                 : work->late.count > 0 ? work->late_ns
+                                                        : UINT64_MAX,
                                  work->rest_ns != 0 ? work->rest_ns : UINT64_MAX,
                                  polls ? now_ns + puller_ns(PULLER_POLL_MS) : UINT64_MAX};
     uint64_t next_ns = UINT64_MAX;
@@ -343,8 +346,8 @@ void puller_serve(struct puller_work *work, const struct file_owned *served, int
         if (work->waiter_count > 0 && clock_now_ns() >= work->look_ns) {
             puller_look_at_leases(work);
         }
-        if (work->late.count > 0 && clock_now_ns() >= work->late_ns) {
-            puller_pull_late(work);
+        if (work->late.count > 0 && work->waiter_count == 0 && clock_now_ns() >= work->late_ns) {
+            puller_pull_late(work, served);
         }
         puller_rest(work);
     } while (puller_wait(work, end_fd));

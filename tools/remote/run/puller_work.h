@@ -61,7 +61,7 @@ struct puller_work {
     bool stands_back;               /* and is waited for */
     uint64_t turn_ns;               /* until then */
     struct local_identities late;   /* whose answer came before the end of their pull */
-    uint64_t late_ns;               /* when it is pulled */
+    uint64_t late_ns;               /* when that is pulled, if no device waits for a lease */
     uint64_t gone_until_ns;         /* until then nobody waits for the remote */
     bool is_slow;                   /* it talked, when it was found gone */
     bool has_recipes;               /* they were asked for */
