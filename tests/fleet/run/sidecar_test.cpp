@@ -36,6 +36,33 @@ TEST_F(RunRemote, ASidecarHasTheLeaseOfWhatAProgramCompiles)
     EXPECT_EQ(result.exit_status, 0) << result.err;
 }
 
+// What could not be sent is sent later, though nothing has changed here.
+TEST_F(RunRemote, SyncPushesAgainWhatItCouldNotSend)
+{
+    const std::string objects = place->data + "/v1/obj";
+    const std::string said = first.folder.path + "/said";
+    first.run(4);
+    std::filesystem::create_directories(place->data + "/v1");
+    std::filesystem::create_symlink("/no/such/folder", objects);
+    std::thread sidecar([&] {
+        run_program({"/bin/sh", "-c",
+                     "echo $$ > " + first.folder.path + "/pid; exec " + WARMPIPE_TOOL +
+                         " sync --app demo --interval 1s --remote " + place->url +
+                         " --secret-key " + keys.secret + " --dir " + first.root + " 2> " + said},
+                    first.environment());
+    });
+    while (!contains(read_file(said), "(remote_error)")) {
+        usleep(10000);
+    }
+    std::filesystem::remove(objects);
+    while (!std::filesystem::exists(place->data + "/v1/head/demo")) {
+        usleep(10000);
+    }
+    kill(std::stoi(read_file(first.folder.path + "/pid")), SIGTERM);
+    sidecar.join();
+    EXPECT_TRUE(contains(second.run(4, reader()), " 4 hits, 0 misses"));
+}
+
 // A sidecar beside two starts of a program: what was saved is there, and a signal ends it.
 TEST_F(RunRemote, SyncPushesWhatIsSavedAndEndsOnASignal)
 {
