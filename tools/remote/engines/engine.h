@@ -78,6 +78,9 @@ struct engine_operations {
     enum status (*list)(struct engine *engine, const char *prefix, engine_visit *visit, void *user);
     /* no_file: there was none. */
     enum status (*remove)(struct engine *engine, const char *path);
+    /* Removes what writers that were killed have left, if it is older than `age_s` seconds. NULL:
+     * nothing can be. */
+    void (*sweep)(struct engine *engine, uint64_t age_s);
     /* What is known of the server that matters here, as a text; NULL: nothing is looked at. */
     enum status (*check)(struct engine *engine, char *ret_text, size_t capacity);
     /* What every operation needs and can be had before one is asked for: a connection that is
