@@ -137,6 +137,24 @@ TEST_F(RunRemote, DevicesWaitOnceForARemoteThatIsGone)
     ended = true;
 }
 
+// S3 refuses what is not there, unless one may list.
+TEST_F(RunRemote, ARefusalIsOfOneDevice)
+{
+    first.run(4, writer());
+    ScriptedServer server([&](const std::string &request) {
+        const std::string file = place->data + request.substr(4, request.find(' ', 4) - 4);
+        return std::filesystem::exists(file)
+                   ? http_answer("200 OK", read_file(file), "ETag: \"x\"\r\n")
+                   : http_answer("403 Forbidden");
+    });
+    const ToolResult result =
+        second.tool({"run", "--dir", second.root, "--app", "demo", "--remote", server.url(),
+                     "--public-key", keys.open, "--remote-wait", "20s", "--", "/bin/sh", "-c",
+                     "WPTEST_ICD_DRIVER_VERSION=9 " + the_program + "; " + the_program});
+    EXPECT_TRUE(contains(result.err, "(remote_forbidden)")) << result.err;
+    EXPECT_TRUE(contains(result.err, " 4 hits, 0 misses")) << result.err;
+}
+
 #endif
 
 // More than an hour is an hour, not nothing.

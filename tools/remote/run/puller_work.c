@@ -72,12 +72,15 @@ static void puller_add_late(struct puller_work *work, const char *hex)
     work->late_ns = clock_now_ns() + puller_ns(PULLER_QUIET_MS);
 }
 
-/* A remote that is gone is asked for no other device, lest a program with several waits for each.
- * If it talks, but took longer than the program waits, all of them are late. */
+/* A remote that is not there is asked for no other device, lest a program with several waits for
+ * each. If it talks, but took longer than the program waits, all of them are late. One that refuses
+ * may do so for one device: S3 does where there is nothing, unless one may list. */
 static void puller_note_gone(struct puller_work *work, const char *hex, uint64_t received)
 {
     const struct remote *remote = &work->session.remote;
-    if (remote->gone) {
+    const enum status reason = remote->gone_because;
+    if (remote->gone && (reason == STATUS_remote_timeout || reason == STATUS_remote_unreachable ||
+                         reason == STATUS_remote_tls)) {
         work->gone_until_ns = clock_now_ns() + puller_ns(PULLER_GONE_MS);
         work->is_slow = remote->engine->traffic.received > received;
         if (work->is_slow) {
