@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,16 @@ static bool asked_exists(int folder_fd, const char *name)
 bool asked_serve(int folder_fd, struct file_owned *ret_file)
 {
     return file_create_owned(folder_fd, ASKED_SERVED_PREFIX, TEMPORARY_SUFFIX, ret_file);
+}
+
+void asked_pause(const struct file_owned *file)
+{
+    flock(file->fd, LOCK_UN);
+}
+
+void asked_resume(const struct file_owned *file)
+{
+    flock(file->fd, LOCK_EX);
 }
 
 bool asked_is_served(int folder_fd, const char token[UNIQUE_HEX_SIZE])

@@ -33,6 +33,11 @@
  * False: see errno. */
 bool asked_serve(int folder_fd, struct file_owned *ret_file);
 
+/* For a while nobody answers: who waits goes on, and nobody asks. Where the file system has no
+ * locks nobody sees that. The one that takes it up again waits for who looks at that moment. */
+void asked_pause(const struct file_owned *file);
+void asked_resume(const struct file_owned *file);
+
 /* Whether somebody answers under the token. Where the file system has no locks: whether somebody
  * did. */
 bool asked_is_served(int folder_fd, const char token[UNIQUE_HEX_SIZE]);

@@ -166,6 +166,42 @@ TEST_F(FileRemote, GarbageGoesInTwoRuns)
     EXPECT_EQ(files("obj").size(), 1u);
 }
 
+// A push that was killed leaves a file that nobody names: no longer than objects that nobody names.
+TEST_F(FileRemote, GarbageIsAlsoWhatKilledPushesHaveLeft)
+{
+    share();
+    const std::string ending = ".0123456789abcdef.tmp";
+    const auto day = std::chrono::hours(24);
+    std::vector<std::string> left;
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(place->data)) {
+        if (entry.is_regular_file()) {
+            left.push_back(entry.path().string() + ending);
+        }
+    }
+    for (const std::string &path : left) {
+        write_file(path, "half");
+    }
+    auto count = [&] {
+        return std::count_if(left.begin(), left.end(),
+                             [](const std::string &path) { return std::filesystem::exists(path); });
+    };
+    auto collect = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), {"remote", "gc", "--remote", place->url});
+        EXPECT_EQ(first.tool(more).exit_status, 0);
+    };
+    collect({"--grace", "0s"});
+    EXPECT_EQ(size_t(count()), left.size()) << "who writes them may live";
+    for (const std::string &path : left) {
+        std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - day -
+                                                   std::chrono::minutes(1));
+    }
+    collect({"--dry-run"});
+    EXPECT_EQ(size_t(count()), left.size());
+    collect({});
+    EXPECT_EQ(count(), 0);
+    EXPECT_EQ(rows_of(pull(second, {"--app", "demo"}).out), Rows{"demo blob pulled"});
+}
+
 TEST_F(FileRemote, ShowsAndRemovesWhatLiesThere)
 {
     share();

@@ -69,6 +69,83 @@ TEST_F(RedisRemote, WhoRunsAProgramLogsInAsItStarts)
     EXPECT_EQ(server.requests(), 1);
 }
 
+// Redis has ten thousand connections, and may have more machines, whose programs run for days.
+TEST_F(RedisRemote, WhoHasNothingToAskKeepsNoConnection)
+{
+    auto place = redis_place();
+    if (!place) {
+        GTEST_SKIP() << "redis-server is not installed";
+    }
+    const std::string port = std::to_string(place->server->port());
+    auto connections = [&] {
+        const std::string text =
+            run_program({"/usr/bin/redis-cli", "-p", port, "info", "clients"}).out;
+        return std::stoi(text.substr(text.find("connected_clients:") + 18)) - 1;
+    };
+    auto came_and_went = [&, came = false]() mutable {
+        const int now = connections();
+        came = came || now > 0;
+        return came && now == 0;
+    };
+    run_until(machine, {"--remote", place->url, "--public-key", keys.open, "--remote-wait", "20s"},
+              came_and_went);
+    ToolResult result;
+    const std::string pid = machine.folder.path + "/pid";
+    std::thread sidecar([&] {
+        result = run_program(
+            {"/bin/sh", "-c",
+             "echo $$ > " + pid +
+                 "; exec " WARMPIPE_TOOL " sync --json --app demo --interval 1h --remote " +
+                 place->url + " --public-key " + keys.open + " --dir " + machine.root},
+            machine.environment());
+    });
+    auto commands = [&] {
+        const std::string text =
+            run_program({"/usr/bin/redis-cli", "-p", port, "info", "commandstats"}).out;
+        return contains(text, "cmdstat_getrange:");
+    };
+    while (!commands() || connections() > 0) {
+        usleep(10000);
+    }
+    kill(std::stoi(read_file(pid)), SIGTERM);
+    sidecar.join();
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+}
+
+// A host that takes no connection and refuses none keeps nobody who was asked to end.
+TEST_F(RedisRemote, WhoAsksForItWaitsForNoConnection)
+{
+    machine.run(2);
+    int port;
+    const int full = listen_somewhere(&port);
+    ASSERT_EQ(listen(full, 0), 0);
+    const int queued = connect_to(port); // the only one that there is room for
+    ASSERT_GE(queued, 0);
+    char waits[32];
+    snprintf(waits, sizeof waits, "0100007F:%04X 02", port);
+    const std::string pid = machine.folder.path + "/pid";
+    ToolResult result;
+    std::thread sidecar([&] {
+        result = run_program(
+            {"/bin/sh", "-c",
+             "echo $$ > " + pid +
+                 "; exec " WARMPIPE_TOOL " sync --app demo --remote redis://127.0.0.1:" +
+                 std::to_string(port) + " --secret-key " + keys.secret + " --dir " + machine.root},
+            machine.environment());
+    });
+    while (!contains(read_file("/proc/net/tcp"), waits)) {
+        usleep(10000);
+    }
+    const auto start = std::chrono::steady_clock::now();
+    kill(std::stoi(read_file(pid)), SIGTERM);
+    sidecar.join();
+    EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(8500));
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_timeout)")) << result.err;
+    close(queued);
+    close(full);
+}
+
 TEST_F(RedisRemote, ThePasswordIsThatOfRedisCli)
 {
     auto place = redis_place({"--requirepass", "hunter2"});

@@ -378,6 +378,24 @@ TEST_F(S3Credentials, AreAskedForAsTheProgramStarts)
     EXPECT_EQ(server.requests(), 0);
 }
 
+// A remote that never says a word is as silent for who was given credentials to ask it with.
+TEST_F(S3Credentials, AreNoAnswerOfTheRemote)
+{
+    first.more["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = giver.url() + "/creds";
+    first.more["AWS_CONTAINER_AUTHORIZATION_TOKEN"] = "shown there";
+    int port;
+    const int silent = listen_somewhere(&port);
+    const auto start = std::chrono::steady_clock::now();
+    const std::string err = first.run(
+        2, {"--quiet", "--secret-key", keys.secret, "--remote-wait", "200ms", "--remote",
+            "s3://bucket?region=eu-north-1&endpoint=http://127.0.0.1:" + std::to_string(port)});
+    EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+    EXPECT_TRUE(contains(err, "(remote_timeout)")) << err;
+    EXPECT_EQ(lines_of(err).size(), 1u) << err;
+    EXPECT_GE(giver.requests(), 1);
+    close(silent);
+}
+
 TEST_F(S3Credentials, ComeFromAWebIdentity)
 {
     first.more["AWS_WEB_IDENTITY_TOKEN_FILE"] = first.folder.path + "/token";

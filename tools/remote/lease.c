@@ -108,6 +108,21 @@ static void lease_remove(struct remote *remote, const char *number, const char *
     engine_value_free(&value);
 }
 
+/* Notes it before it is taken: who is killed meanwhile may have it. */
+static void lease_note(struct leases *leases, const char *app, const char *identity_hex)
+{
+    for (size_t i = 0; i < leases->count; i++) {
+        if (strcmp(leases->held[i].app, app) == 0 &&
+            strcmp(leases->held[i].identity_hex, identity_hex) == 0) {
+            return;
+        }
+    }
+    struct lease *lease = &leases->held[leases->count];
+    snprintf(lease->app, sizeof lease->app, "%s", app);
+    snprintf(lease->identity_hex, sizeof lease->identity_hex, "%s", identity_hex);
+    leases->count++;
+}
+
 enum lease_state lease_try(struct remote *remote, struct leases *leases, const char *app,
                            const char *identity_hex)
 {
@@ -119,11 +134,11 @@ enum lease_state lease_try(struct remote *remote, struct leases *leases, const c
         engine_value_free(&value);
         return seen;
     }
+    const size_t before = leases->count;
+    lease_note(leases, app, identity_hex);
     const enum lease_state state = lease_take(remote, leases->number, path, LEASE_MS);
-    if (state == LEASE_OURS) {
-        struct lease *lease = &leases->held[leases->count++];
-        snprintf(lease->app, sizeof lease->app, "%s", app);
-        snprintf(lease->identity_hex, sizeof lease->identity_hex, "%s", identity_hex);
+    if (state == LEASE_HELD) {
+        leases->count = before;
     }
     return state;
 }

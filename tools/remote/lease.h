@@ -35,7 +35,7 @@ struct lease {
     char identity_hex[DIGEST_HEX_SIZE];
 };
 
-/* Those that a process holds; plain memory, which processes may share. */
+/* Those that a process holds, or may hold; plain memory, which processes may share. */
 struct leases {
     char number[UNIQUE_HEX_SIZE];
     size_t count;
@@ -53,7 +53,7 @@ enum lease_state { LEASE_FREE, LEASE_OURS, LEASE_HELD, LEASE_UNKNOWN };
 enum lease_state lease_try(struct remote *remote, struct leases *leases, const char *app,
                            const char *identity_hex);
 
-/* Gives back those whose cache file is in the root; NULL: all. */
+/* Gives back those whose cache file is in the root; NULL: all. Those that are another's stay. */
 void lease_give_back(struct remote *remote, struct leases *leases, const char *root);
 
 /* Those that push at one head at the same time. Zero-initialize. */

@@ -15,6 +15,9 @@
 /* Bytes of a state file at most. */
 #define STATE_LIMIT 65536
 
+/* Longest wait for other processes that change it, milliseconds: then without. */
+#define STATE_LOCK_MS 1000
+
 static void state_digest(const char *text, char ret_hex[17])
 {
     char name[OBJECT_NAME_SIZE];
@@ -75,6 +78,24 @@ static int state_open_folder(const struct state *state, bool create)
     const enum status reason = file_open_directory(state->folder, slash + 1, create, &fd);
     *slash = '/';
     return reason == STATUS_ok ? fd : -1;
+}
+
+/* For a change of what is there: other processes end theirs first. -1: nothing can be remembered.
+ */
+static int state_lock(const struct state *state)
+{
+    const int fd = state_open_folder(state, true);
+    if (fd >= 0) {
+        file_lock_directory(fd, STATE_LOCK_MS);
+    }
+    return fd;
+}
+
+static void state_unlock(int fd)
+{
+    if (fd >= 0) {
+        file_unlock(fd);
+    }
 }
 
 /* A head's path as a file's name, with `suffix`. */
@@ -146,9 +167,14 @@ uint64_t state_serial(const struct state *state, const char *path)
 
 void state_see_serial(const struct state *state, const char *path, uint64_t serial)
 {
+    if (serial <= state_serial(state, path)) {
+        return;
+    }
+    const int lock_fd = state_lock(state);
     if (serial > state_serial(state, path)) {
         state_set_number(state, path, "serial", serial);
     }
+    state_unlock(lock_fd);
 }
 
 uint64_t state_deaths(const struct state *state, const char *path)
@@ -213,6 +239,7 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
                    unsigned deaths)
 {
     struct bytes names;
+    const int lock_fd = state_lock(state);
     state_bad(state, path, &names);
     for (size_t at = 0; at + OBJECT_NAME_SIZE <= payloads->size; at += OBJECT_NAME_SIZE) {
         char payload[OBJECT_NAME_SIZE] = "";
@@ -224,6 +251,7 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
     }
     bytes_free(&names);
     state_set_number(state, path, "deaths", state_deaths(state, path) + deaths);
+    state_unlock(lock_fd);
 }
 
 void state_forget_bad(const struct state *state, const char *path, const struct bytes *but)

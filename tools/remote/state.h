@@ -2,7 +2,8 @@
 /* What this machine remembers of a remote, in $XDG_STATE_HOME/warmpipe/remote/<digest of the URL>:
  * of each head the highest serial that it has seen, which payloads it has taken into which root,
  * which have killed a program here, and how often. Losing that is safe: an old head may then be
- * accepted, and parts are pulled again. */
+ * accepted, and parts are pulled again. Processes may use it at once: no serial goes back, and no
+ * death is lost. */
 #ifndef WARMPIPE_TOOLS_REMOTE_STATE_H
 #define WARMPIPE_TOOLS_REMOTE_STATE_H
 

@@ -78,11 +78,17 @@ struct engine_operations {
     enum status (*list)(struct engine *engine, const char *prefix, engine_visit *visit, void *user);
     /* no_file: there was none. */
     enum status (*remove)(struct engine *engine, const char *path);
+    /* Removes what writers that were killed have left, if it is older than `age_s` seconds. NULL:
+     * nothing can be. */
+    void (*sweep)(struct engine *engine, uint64_t age_s);
     /* What is known of the server that matters here, as a text; NULL: nothing is looked at. */
     enum status (*check)(struct engine *engine, char *ret_text, size_t capacity);
     /* What every operation needs and can be had before one is asked for: a connection that is
      * logged in, or credentials. Who fails does so again in the first operation. NULL: nothing. */
     enum status (*prepare)(struct engine *engine);
+    /* Before a long time without operations: closes a connection that a server would keep open for
+     * as long; the next operation makes another. NULL: there is none. */
+    void (*rest)(struct engine *engine);
     /* A second engine of the same place, for another thread; its times are the caller's to set.
      * NULL: out of memory; or no such function: one connection is as good. */
     struct engine *(*another)(const struct engine *engine);

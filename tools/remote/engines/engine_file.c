@@ -280,6 +280,39 @@ static enum status engine_file_list(struct engine *engine, const char *prefix, e
                : reason;
 }
 
+static void engine_file_sweep_folder(struct engine *engine, const char *folder, int depth,
+                                     uint64_t age_s)
+{
+    char full[ENGINE_FILE_PATH_SIZE];
+    engine_file_path(engine, folder, full);
+    DIR *listing = opendir(full);
+    const time_t now = time(NULL);
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        char path[ENGINE_PATH_SIZE];
+        char of[NAMES_SIZE];
+        struct stat status;
+        if (entry->d_name[0] == '.' ||
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path ||
+            fstatat(dirfd(listing), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            continue;
+        }
+        if (S_ISDIR(status.st_mode) && depth > 0) {
+            engine_file_sweep_folder(engine, path, depth - 1, age_s);
+        } else if (S_ISREG(status.st_mode) && names_is_temporary(entry->d_name, of) &&
+                   now > status.st_mtime && (uint64_t)(now - status.st_mtime) > age_s) {
+            unlinkat(dirfd(listing), entry->d_name, 0);
+        }
+    }
+    if (listing) {
+        closedir(listing);
+    }
+}
+
+static void engine_file_sweep(struct engine *engine, uint64_t age_s)
+{
+    engine_file_sweep_folder(engine, "v1", 2, age_s);
+}
+
 static enum status engine_file_remove(struct engine *engine, const char *path)
 {
     char full[ENGINE_FILE_PATH_SIZE];
@@ -302,6 +335,7 @@ struct engine *engine_file_open(const struct url *url)
         .swap = engine_file_swap,
         .list = engine_file_list,
         .remove = engine_file_remove,
+        .sweep = engine_file_sweep,
         .close = engine_file_close,
     };
     struct engine_file *file = calloc(1, sizeof *file);

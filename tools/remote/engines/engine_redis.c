@@ -250,6 +250,12 @@ static enum status engine_redis_prepare(struct engine *engine)
     return redis_connect(((struct engine_redis *)engine)->client, engine);
 }
 
+/* Redis takes ten thousand connections as a rule, and never closes one that says nothing. */
+static void engine_redis_rest(struct engine *engine)
+{
+    redis_disconnect(((struct engine_redis *)engine)->client);
+}
+
 static struct engine *engine_redis_another(const struct engine *engine)
 {
     const struct engine_redis *redis = (const struct engine_redis *)engine;
@@ -282,6 +288,7 @@ struct engine *engine_redis_open(const struct url *url)
         .remove = engine_redis_remove,
         .check = engine_redis_check,
         .prepare = engine_redis_prepare,
+        .rest = engine_redis_rest,
         .another = engine_redis_another,
         .close = engine_redis_close,
     };

@@ -325,6 +325,7 @@ enum status http_credentials_find(struct http_credentials *credentials, struct h
                                   struct engine *engine)
 {
     char detail[sizeof engine->detail];
+    const struct engine_traffic before = engine->traffic;
     if (credentials->is_known &&
         (credentials->expires == 0 || credentials->expires - CREDENTIALS_EARLY_S > time(NULL))) {
         return STATUS_ok;
@@ -332,6 +333,10 @@ enum status http_credentials_find(struct http_credentials *credentials, struct h
     credentials->expires = 0;
     const enum status reason = credentials_find(credentials, client, engine);
     credentials->is_known = reason == STATUS_ok;
+    /* Who gives them is not the remote, which may be silent all the same. */
+    engine->traffic.answers = before.answers;
+    engine->traffic.received = before.received;
+    engine->silent_ns = 0;
     if (reason != STATUS_ok) {
         memcpy(detail, engine->detail, sizeof detail);
         engine_fail(engine, reason, "credentials: %s", detail);

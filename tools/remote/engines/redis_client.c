@@ -66,7 +66,7 @@ static const char *redis_password(void)
     return password && *password ? password : NULL;
 }
 
-static void redis_disconnect(struct redis_client *client)
+void redis_disconnect(struct redis_client *client)
 {
     if (client->context) {
         redisFree(client->context);
@@ -281,18 +281,18 @@ enum status redis_connect(struct redis_client *client, struct engine *engine)
     if (client->port <= 0 || client->port > UINT16_MAX) {
         return engine_fail(engine, STATUS_remote_bad_url, "no port %d", client->port);
     }
-    if (client->url.scheme != URL_UNIX) {
-        const enum status reason = redis_await_name(engine, client->host, REDIS_WAIT_MS);
-        if (reason != STATUS_ok) {
-            return reason;
+    if (client->url.scheme == URL_UNIX) {
+        const unsigned left = engine_time_left(engine, REDIS_WAIT_MS);
+        const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
+        errno = 0;
+        client->context = redisConnectUnixWithTimeout(client->url.path, wait);
+    } else {
+        const enum status opened =
+            redis_open(engine, client->host, client->port, REDIS_WAIT_MS, &client->context);
+        if (opened != STATUS_ok) {
+            return opened;
         }
     }
-    const unsigned left = engine_time_left(engine, REDIS_WAIT_MS);
-    const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
-    errno = 0;
-    client->context = client->url.scheme == URL_UNIX
-                          ? redisConnectUnixWithTimeout(client->url.path, wait)
-                          : redisConnectWithTimeout(client->host, client->port, wait);
     if (!client->context || client->context->err) {
         return redis_broken(client, engine);
     }

@@ -27,6 +27,9 @@ struct redis_client *redis_client_another(const struct redis_client *client);
  * and others as the server says. */
 enum status redis_connect(struct redis_client *client, struct engine *engine);
 
+/* Until the next command or redis_connect. */
+void redis_disconnect(struct redis_client *client);
+
 /* The words of a command, borrowed. */
 struct redis_words {
     int count;
@@ -59,8 +62,10 @@ bool redis_parse_move(const char *text, size_t size, struct redis_move *ret_move
 /* Who waits looks at the time as often, milliseconds: a signal may have cut it. */
 #define REDIS_LOOK_MS 1000
 
-/* Waits until the host's name resolves, for most_ms at most. remote_timeout, remote_unreachable: it
- * does not, and the engine has the details. ok also where that cannot be tried. */
-enum status redis_await_name(struct engine *engine, const char *host, unsigned most_ms);
+/* Looks up the host and connects, for most_ms at most. remote_timeout: that was not done in time,
+ * and the engine has the details. ok: *ret_context tells how it went, NULL if memory was short, and
+ * errno why a system call failed; freed with redisFree. */
+enum status redis_open(struct engine *engine, const char *host, int port, unsigned most_ms,
+                       redisContext **ret_context);
 
 #endif

@@ -176,6 +176,8 @@ bool puller_end(struct puller *puller, const sigset_t *stops, bool is_stopped,
     if (puller->process <= 0) {
         return true;
     }
+    const uint64_t stopped_before_ns = *ret_stopped_ns;
+    bool was_asking = false;
     close(puller->end_fd);
     const uint64_t end_ns = is_stopped || atomic_load(&puller->state->is_late)
                                 ? PULLER_END_MS * CLOCK_MS
@@ -183,7 +185,9 @@ bool puller_end(struct puller *puller, const sigset_t *stops, bool is_stopped,
     if (!puller_is_done(puller, clock_now_ns() + end_ns, stops, ret_stopped_ns)) {
         kill(puller->process, SIGKILL);
         waitpid(puller->process, NULL, 0);
-        if (atomic_load(&puller->state->is_asking) && !atomic_load(&puller->state->is_told)) {
+        const bool is_given_up = is_stopped || *ret_stopped_ns != stopped_before_ns;
+        was_asking = atomic_load(&puller->state->is_asking);
+        if (was_asking && !is_given_up && !atomic_load(&puller->state->is_told)) {
             output_message("run: nothing more is pulled: %s (%s)",
                            status_text(STATUS_remote_timeout), status_id(STATUS_remote_timeout));
             atomic_store(&puller->state->gone_because, STATUS_remote_timeout);
@@ -194,6 +198,7 @@ bool puller_end(struct puller *puller, const sigset_t *stops, bool is_stopped,
     const bool is_barred = atomic_load(&puller->state->is_barred);
     const int gone_because = atomic_load(&puller->state->gone_because);
     munmap(puller->state, sizeof *puller->state);
-    *puller = (struct puller){.end_fd = -1, .gone_because = (enum status)gone_because};
+    *puller = (struct puller){
+        .end_fd = -1, .gone_because = (enum status)gone_because, .was_asking = was_asking};
     return !is_barred;
 }

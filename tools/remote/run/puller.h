@@ -22,6 +22,7 @@ struct puller {
     struct puller_state *state; /* what the process shows, in memory that is shared with it */
     uint64_t end_ns;            /* nanoseconds that it has once the program has ended */
     enum status gone_because;   /* once it has ended: what it has said of a remote that is gone */
+    bool was_asking;            /* and it was ended while it waited for the remote */
 };
 
 /* Starts it, and tells the processes that this one starts from now on that somebody answers. Where

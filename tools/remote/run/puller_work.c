@@ -21,11 +21,19 @@
 /* Poll interval of the folder where the kernel does not tell of changes, milliseconds. */
 #define PULLER_POLL_MS 20
 
-/* A pull that nobody waits for takes this long at most, milliseconds. */
+/* A pull that nobody waits for takes this long at most, milliseconds, and begins when nothing was
+ * asked for a while. */
 #define PULLER_BACKGROUND_MS 60000
+#define PULLER_QUIET_MS      300
+
+/* So long nobody waits for a remote that was gone, milliseconds. */
+#define PULLER_GONE_MS 60000
 
 /* Longest request of one look at a lease, milliseconds: others may ask meanwhile. */
 #define PULLER_LOOK_MS 2000
+
+/* Programs that ask for several devices do so at their start. */
+#define PULLER_REST_MS 5000
 
 static void puller_begin_request(struct puller_work *work, uint64_t limit_ns)
 {
@@ -44,13 +52,42 @@ static void puller_end_request(struct puller_work *work)
     }
     atomic_store(&work->state->gone_because, remote->gone ? (int)remote->gone_because : STATUS_ok);
     atomic_store(&work->state->is_asking, false);
+    work->rest_ns = clock_now_ns() + puller_ns(PULLER_REST_MS);
 }
 
-/* Whether the remote talks, but took longer than the program waits. */
-static bool puller_was_cut(const struct puller_work *work, uint64_t received)
+/* A program may run for days, and no server has a connection for each of ten thousand machines. */
+static void puller_rest(struct puller_work *work)
+{
+    struct engine *engine = work->session.remote.engine;
+    if (work->rest_ns != 0 && clock_now_ns() >= work->rest_ns) {
+        work->rest_ns = 0;
+        if (engine->operations->rest) {
+            engine->operations->rest(engine);
+        }
+    }
+}
+
+static void puller_add_late(struct puller_work *work, const char *hex)
+{
+    local_identities_add(&work->late, hex);
+    work->late_ns = clock_now_ns() + puller_ns(PULLER_QUIET_MS);
+}
+
+/* A remote that is not there is asked for no other device, lest a program with several waits for
+ * each. If it talks, but took longer than the program waits, all of them are late. One that refuses
+ * may do so for one device: S3 does where there is nothing, unless one may list. */
+static void puller_note_gone(struct puller_work *work, const char *hex, uint64_t received)
 {
     const struct remote *remote = &work->session.remote;
-    return remote->gone && remote->engine->traffic.received > received;
+    const enum status reason = remote->gone_because;
+    if (remote->gone && (reason == STATUS_remote_timeout || reason == STATUS_remote_unreachable ||
+                         reason == STATUS_remote_tls)) {
+        work->gone_until_ns = clock_now_ns() + puller_ns(PULLER_GONE_MS);
+        work->is_slow = remote->engine->traffic.received > received;
+        if (work->is_slow) {
+            puller_add_late(work, hex);
+        }
+    }
 }
 
 /* A device that has no blob waits until this run has the lease, there is a blob, or time is over: a
@@ -70,8 +107,8 @@ static bool puller_look_at_lease(struct puller_work *work, const struct puller_w
     puller_begin_request(work, state == LEASE_UNKNOWN && look_ns < left_ns ? look_ns : left_ns);
     const bool has_blob = pull_blob(&work->session, run->app, waiter->hex);
     puller_end_request(work);
-    if (!has_blob && puller_was_cut(work, received)) {
-        local_identities_add(&work->late, waiter->hex);
+    if (!has_blob) {
+        puller_note_gone(work, waiter->hex, received);
     }
     return !has_blob && !remote->failed && state == LEASE_HELD && clock_now_ns() < waiter->until_ns;
 }
@@ -102,10 +139,16 @@ static bool puller_pull(struct puller_work *work, const char *hex)
                                   ? puller_ns(PULLER_BACKGROUND_MS)
                                   : puller_ns(run->wait_ms) / 10 * 9;
     const uint64_t received = session->remote.engine->traffic.received;
+    if (clock_now_ns() < work->gone_until_ns) {
+        if (work->is_slow) {
+            puller_add_late(work, hex);
+        }
+        return false;
+    }
     puller_begin_request(work, limit_ns);
     const bool has_blob = pull_blob(session, run->app, hex);
-    if (!has_blob && puller_was_cut(work, received)) {
-        local_identities_add(&work->late, hex);
+    if (!has_blob) {
+        puller_note_gone(work, hex, received);
     }
     if (!has_blob && !session->remote.gone && !work->has_recipes) {
         work->has_recipes = true;
@@ -118,15 +161,17 @@ static bool puller_pull(struct puller_work *work, const char *hex)
     return !has_blob && !session->remote.gone && run->leases;
 }
 
-/* What took longer than a program waits comes for its next start, or its next save: nobody else
- * asks now, and it is begun anew. */
-static void puller_pull_late(struct puller_work *work)
+/* What took longer than a program waits comes for its next start, or its next save: it is begun
+ * anew. Nothing is answered meanwhile, so nobody is to wait for that. */
+static void puller_pull_late(struct puller_work *work, const struct file_owned *served)
 {
     const char *hex = work->late.hex[--work->late.count];
     atomic_store(&work->state->is_late, true);
+    asked_pause(served);
     puller_begin_request(work, puller_ns(PULLER_BACKGROUND_MS));
     pull_blob(&work->session, work->run->app, hex);
     puller_end_request(work);
+    asked_resume(served);
     atomic_store(&work->state->is_late, false);
 }
 
@@ -237,15 +282,19 @@ static void puller_answer_all(struct puller_work *work)
 static int puller_pause_ms(const struct puller_work *work)
 {
     const uint64_t now_ns = clock_now_ns();
-    if (work->late.count > 0) {
-        return 0;
+    const bool polls = work->changes_fd < 0 || work->stands_back;
+    const uint64_t times_ns[] = {work->waiter_count > 0 ? work->look_ns
+                                 : work->late.count > 0 ? work->late_ns
+                                                        : UINT64_MAX,
+                                 work->rest_ns != 0 ? work->rest_ns : UINT64_MAX,
+                                 polls ? now_ns + puller_ns(PULLER_POLL_MS) : UINT64_MAX};
+    uint64_t next_ns = UINT64_MAX;
+    for (size_t i = 0; i < sizeof times_ns / sizeof times_ns[0]; i++) {
+        next_ns = times_ns[i] < next_ns ? times_ns[i] : next_ns;
     }
-    if (work->waiter_count == 0) {
-        return work->changes_fd < 0 || work->stands_back ? PULLER_POLL_MS : -1;
-    }
-    const int look_ms = work->look_ns > now_ns ? (int)((work->look_ns - now_ns) / CLOCK_MS) + 1 : 0;
-    return (work->changes_fd < 0 || work->stands_back) && look_ms > PULLER_POLL_MS ? PULLER_POLL_MS
-                                                                                   : look_ms;
+    return next_ns == UINT64_MAX ? -1
+           : next_ns > now_ns    ? (int)((next_ns - now_ns) / CLOCK_MS) + 1
+                                 : 0;
 }
 
 /* False: it is to end. */
@@ -271,6 +320,7 @@ static void puller_reach_out(struct puller_work *work)
         atomic_store(&work->state->is_late, true);
         (void)engine->operations->prepare(engine); /* the first pull tells what fails */
         engine->detail[0] = '\0';
+        work->rest_ns = clock_now_ns() + puller_ns(PULLER_REST_MS);
         atomic_store(&work->state->is_late, false);
     }
 }
@@ -296,14 +346,14 @@ void puller_serve(struct puller_work *work, const struct file_owned *served, int
         atomic_store(&work->state->is_barred, true);
     }
     do {
-        const size_t late_before = work->late.count;
         puller_answer_all(work);
         if (work->waiter_count > 0 && clock_now_ns() >= work->look_ns) {
             puller_look_at_leases(work);
         }
-        if (work->late.count > 0 && work->late.count == late_before) {
-            puller_pull_late(work);
+        if (work->late.count > 0 && work->waiter_count == 0 && clock_now_ns() >= work->late_ns) {
+            puller_pull_late(work, served);
         }
+        puller_rest(work);
     } while (puller_wait(work, end_fd));
     puller_answer_all(work);
     unlinkat(work->folder_fd, served->name, 0);

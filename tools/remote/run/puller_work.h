@@ -12,7 +12,8 @@
  *     1 → 4   pulled, or there is nothing                       puller_answer
  *     1 → 2   there is nothing yet                              puller_answer
  *     2 → 4   pulled, or this run has the lease, or time is over  puller_look_at_lease
- *     1, 2 → 3 and 4  the remote talks, but time is over        puller_pull, puller_look_at_lease
+ *     1, 2 → 3 and 4  the remote talks, but time is over        puller_note_gone
+ *     1 → 4, or 3 and 4  it was gone for another device          puller_pull
  *     3 → 4   pulled for the next save, or the next start       puller_pull_late
  */
 #ifndef WARMPIPE_TOOLS_REMOTE_RUN_PULLER_WORK_H
@@ -60,7 +61,11 @@ struct puller_work {
     bool stands_back;               /* and is waited for */
     uint64_t turn_ns;               /* until then */
     struct local_identities late;   /* whose answer came before the end of their pull */
+    uint64_t late_ns;               /* when that is pulled, if no device waits for a lease */
+    uint64_t gone_until_ns;         /* until then nobody waits for the remote */
+    bool is_slow;                   /* it talked, when it was found gone */
     bool has_recipes;               /* they were asked for */
+    uint64_t rest_ns;               /* if nothing is asked until then it rests; 0: it does */
     struct puller_state *state;
     int folder_fd;
     int changes_fd; /* watches the folder; -1: the kernel does not tell of changes */

@@ -151,17 +151,18 @@ static uint64_t run_push_deadline_ns(uint64_t stopped_ns)
 /* After the program: puts away what has killed it, and pushes if there is a key. Where the puller
  * could not open the remote, or it was gone, it has said so. */
 static void run_end_here(const struct run_remote *run, const struct run_end *end,
-                         const sigset_t *stops, enum status already_told)
+                         const sigset_t *stops, const struct puller *puller)
 {
     struct session session;
     if ((end->status == 0 && !run->remote.secret_key) || !run_session_open(run, &session)) {
         return;
     }
-    session.remote.already_told = already_told;
+    session.remote.already_told = puller->gone_because;
     struct engine *engine = session.remote.engine;
     engine->stops = stops;
     engine->deadline_ns = run_push_deadline_ns(end->stopped_ns);
-    engine->silent_ms = already_told == STATUS_ok ? RUN_SILENT_MS : RUN_GONE_MS;
+    engine->silent_ms =
+        puller->was_asking || puller->gone_because != STATUS_ok ? RUN_GONE_MS : RUN_SILENT_MS;
     if (end->status != 0) {
         death_judge(&session, run->app, end->since, run_has_crashed(end->status));
     }
@@ -242,7 +243,7 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
     end.status = run_wait(child, &signals, &end.stopped_ns);
     run_stops(&stops);
     if (puller_end(&puller, &stops, run_is_stopped(end.stopped_ns), &end.stopped_ns)) {
-        run_end_here(run, &end, &stops, puller.gone_because);
+        run_end_here(run, &end, &stops, &puller);
     }
     (void)!waitpid(-1, NULL, WNOHANG); /* the puller, if it is gone by now */
     run_drop_signals(&signals);

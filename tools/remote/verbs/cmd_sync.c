@@ -34,6 +34,7 @@ struct sync {
     uint64_t pulls;   /* rounds */
     uint64_t pushes;
     bool failed;     /* in the latest round of either */
+    bool unsent;     /* the latest push failed */
     uint64_t pushed; /* the stamp of the folder that was pushed last */
     uint64_t wanted; /* the stamp of what programs looked for, at the latest pull */
 };
@@ -130,7 +131,7 @@ static void sync_push(struct sync *sync, uint64_t stamp)
     sync_begin_round(sync);
     push_all(&sync->session, sync->arguments->values[WRITER_RECIPES]);
     lease_give_back(&sync->session.remote, &sync->leases, sync->session.root);
-    sync->failed = sync->session.remote.failed;
+    sync->failed = sync->unsent = sync->session.remote.failed;
     sync->pushed = stamp;
     sync->pushes++;
 }
@@ -150,12 +151,20 @@ static void sync_end(struct sync *sync, bool can_push)
     if (engine->stop_ns == 0) {
         engine->stop_ns = clock_now_ns() + ENGINE_STOP_MS * CLOCK_MS;
     }
-    if (can_push && stamp != sync->pushed && engine_time_left(engine, 1) > 0) {
+    if (can_push && (stamp != sync->pushed || sync->unsent) && engine_time_left(engine, 1) > 0) {
         sync_push(sync, stamp);
     }
     sync->session.remote.gone = false; /* others must not wait for what has ended */
     engine->stop_ns = clock_now_ns() + LEASE_LAST_MS * CLOCK_MS;
     lease_give_back(&sync->session.remote, &sync->leases, NULL);
+}
+
+static void sync_rest(const struct sync *sync)
+{
+    struct engine *engine = sync->session.remote.engine;
+    if (engine->operations->rest) {
+        engine->operations->rest(engine);
+    }
 }
 
 /* Until a signal comes. Pushes once the folder has not changed between two polls. */
@@ -170,7 +179,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
         if (now >= next_pull || sync_wanted(sync) != sync->wanted) {
             sync_pull(sync);
             next_pull = now + interval_ms * CLOCK_MS;
-            again = sync->failed;
+            again = sync->unsent;
         }
         const uint64_t stamp = sync_stamp(sync);
         if (can_push && stamp == before && (stamp != sync->pushed || again)) {
@@ -178,6 +187,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
             again = false;
         }
         before = stamp;
+        sync_rest(sync);
     } while (!sync_pause(sync));
     sync_end(sync, can_push);
 }

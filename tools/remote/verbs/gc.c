@@ -31,6 +31,9 @@
 /* Objects that a remote may list. */
 #define GC_OBJECTS_MAX 1000000
 
+/* A file that was begun this long ago is nobody's, seconds. */
+#define GC_LEAST_S 3600
+
 struct gc_object {
     char name[HEAD_FILE_SIZE];
     uint64_t since; /* noted at, seconds since the epoch */
@@ -242,6 +245,9 @@ static void gc_sweep(struct remote *remote, const struct remote_request *request
     }
     if (!request->dry_run && !gc->kept.failed && gc->kept.count + gc->notes.count > 0) {
         gc_write_notes(remote, &gc->kept);
+    }
+    if (!dry_run && remote->engine->operations->sweep) {
+        remote->engine->operations->sweep(remote->engine, grace > GC_LEAST_S ? grace : GC_LEAST_S);
     }
     output_number(output, "objects", gc->objects.count);
     output_number(output, "unused", gc->kept.count);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// sync, beside programs that know nothing of it.
+#include <csignal>
+
+#include "run_remote.h"
+
+namespace {
+
+// A sidecar that can push takes the lease of what a program looks for, until it has pushed it.
+TEST_F(RunRemote, ASidecarHasTheLeaseOfWhatAProgramCompiles)
+{
+    first.run(4);
+    const std::string folder = first.root + "/demo/";
+    const std::string cache = first.caches().at(0);
+    const std::string lease = place->data + "/v1/lease/demo/" + cache.substr(0, cache.find('.'));
+    std::filesystem::rename(folder + cache, first.folder.path + "/later");
+    first.lose_driver();
+    ToolResult result;
+    std::thread sidecar([&] {
+        result = run_program({"/bin/sh", "-c",
+                              "echo $$ > " + first.folder.path + "/pid; exec " + WARMPIPE_TOOL +
+                                  " sync --json --app demo --interval 1h --remote " + place->url +
+                                  " --secret-key " + keys.secret + " --dir " + first.root},
+                             first.environment());
+    });
+    while (!std::filesystem::exists(lease)) {
+        usleep(10000);
+    }
+    std::filesystem::rename(first.folder.path + "/later", folder + cache);
+    while (std::filesystem::exists(lease)) {
+        usleep(10000);
+    }
+    EXPECT_TRUE(std::filesystem::exists(place->data + "/v1/head/demo"));
+    kill(std::stoi(read_file(first.folder.path + "/pid")), SIGTERM);
+    sidecar.join();
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+}
+
+// What could not be sent is sent later, though nothing has changed here.
+TEST_F(RunRemote, SyncPushesAgainWhatItCouldNotSend)
+{
+    const std::string objects = place->data + "/v1/obj";
+    const std::string said = first.folder.path + "/said";
+    first.run(4);
+    std::filesystem::create_directories(place->data + "/v1");
+    std::filesystem::create_symlink("/no/such/folder", objects);
+    std::thread sidecar([&] {
+        run_program({"/bin/sh", "-c",
+                     "echo $$ > " + first.folder.path + "/pid; exec " + WARMPIPE_TOOL +
+                         " sync --app demo --interval 1s --remote " + place->url +
+                         " --secret-key " + keys.secret + " --dir " + first.root + " 2> " + said},
+                    first.environment());
+    });
+    while (!contains(read_file(said), "(remote_error)")) {
+        usleep(10000);
+    }
+    std::filesystem::remove(objects);
+    while (!std::filesystem::exists(place->data + "/v1/head/demo")) {
+        usleep(10000);
+    }
+    kill(std::stoi(read_file(first.folder.path + "/pid")), SIGTERM);
+    sidecar.join();
+    EXPECT_TRUE(contains(second.run(4, reader()), " 4 hits, 0 misses"));
+}
+
+// A sidecar beside two starts of a program: what was saved is there, and a signal ends it.
+TEST_F(RunRemote, SyncPushesWhatIsSavedAndEndsOnASignal)
+{
+    std::filesystem::create_directories(first.root);
+    ToolResult result;
+    std::thread sidecar([&] {
+        result = run_program({"/bin/sh", "-c",
+                              "echo $$ > " + first.folder.path + "/pid; exec " + WARMPIPE_TOOL +
+                                  " sync --json --app demo --interval 1h --remote " + place->url +
+                                  " --secret-key " + keys.secret + " --dir " + first.root},
+                             first.environment());
+    });
+    first.run(4);
+    while (!std::filesystem::exists(place->data + "/v1/head/demo")) {
+        usleep(10000);
+    }
+    // Not yet seen, when the signal comes.
+    first.run(6);
+    kill(std::stoi(read_file(first.folder.path + "/pid")), SIGTERM);
+    sidecar.join();
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_GE(json::parse(result.out)["pushes"], 2) << result.out;
+    EXPECT_TRUE(contains(second.run(6, reader()), " 6 hits, 0 misses"));
+}
+
+} // namespace

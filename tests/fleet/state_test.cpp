@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is remembered of a remote, by programs that start at once.
+#include <thread>
+#include <vector>
+
+#include "tool.h"
+
+extern "C" {
+#include "tools/remote/state.h"
+}
+
+// What the parts that are linked here say.
+extern "C" void output_message(const char *, ...)
+{
+}
+
+namespace {
+
+constexpr unsigned processes = 8;
+constexpr unsigned times = 40;
+constexpr const char *path = "v1/head/demo/recipes";
+
+template <typename Function> void at_once(Function &&function)
+{
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < processes; i++) {
+        threads.emplace_back([&, i] { function(i); });
+    }
+    for (std::thread &thread : threads) {
+        thread.join();
+    }
+}
+
+class State : public testing::Test {
+  protected:
+    TemporaryFolder folder;
+
+    // As another process has it.
+    template <typename Function> auto with_state(Function &&function)
+    {
+        struct state state;
+        state_open("file:///x", nullptr, (folder.path + "/state").c_str(), &state);
+        auto result = function(&state);
+        state_free(&state);
+        return result;
+    }
+};
+
+TEST_F(State, NoDeathIsLost)
+{
+    auto name_of = [](unsigned number) {
+        char name[OBJECT_NAME_SIZE];
+        snprintf(name, sizeof name, "%064x", number);
+        return std::string(name);
+    };
+    at_once([&](unsigned process) {
+        for (unsigned i = 0; i < times; i++) {
+            with_state([&](const struct state *state) {
+                struct bytes names = {};
+                state_add(&names, name_of(process * times + i).c_str());
+                state_add_bad(state, path, &names, 1);
+                bytes_free(&names);
+                return true;
+            });
+        }
+    });
+    with_state([&](const struct state *state) {
+        struct bytes bad;
+        state_bad(state, path, &bad);
+        EXPECT_EQ(state_deaths(state, path), processes * times);
+        for (unsigned i = 0; i < processes * times; i++) {
+            EXPECT_TRUE(state_has(&bad, name_of(i).c_str())) << i;
+        }
+        bytes_free(&bad);
+        return true;
+    });
+}
+
+TEST_F(State, ASerialNeverGoesBack)
+{
+    at_once([&](unsigned process) {
+        for (unsigned i = 0; i < times; i++) {
+            const uint64_t seen = i * processes + process + 1;
+            EXPECT_GE(with_state([&](const struct state *state) {
+                          state_see_serial(state, path, seen);
+                          return state_serial(state, path);
+                      }),
+                      seen);
+        }
+    });
+}
+
+} // namespace
