@@ -246,7 +246,7 @@ static void gc_sweep(struct remote *remote, const struct remote_request *request
     if (!request->dry_run && !gc->kept.failed && gc->kept.count + gc->notes.count > 0) {
         gc_write_notes(remote, &gc->kept);
     }
-    if (!dry_run && remote->engine->operations->sweep) {
+    if (!request->dry_run && remote->engine->operations->sweep) {
         remote->engine->operations->sweep(remote->engine, grace > GC_LEAST_S ? grace : GC_LEAST_S);
     }
     output_number(output, "objects", gc->objects.count);
