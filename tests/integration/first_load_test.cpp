@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the blob is loaded, and who waits for that.
+#include "during.hpp"
 #include "harness.hpp"
 #include "program.hpp"
 #include "test_icd.h"
 
 #include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string_view>
 #include <thread>
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -169,6 +178,113 @@ TEST_F(FirstLoadTest, NorBesideADebugMessenger)
         program.create(Kind::compute, 1);
     });
     EXPECT_EQ(outcome.hits(), 1u);
+}
+
+// A load that does not end before it is told to, or does something else in its first call down.
+class LoadThatStaysTest : public FirstLoadTest {
+  protected:
+    // Runs the action in the driver, on the thread that loads first.
+    static DuringCalls in_first_load(std::function<void()> action)
+    {
+        return DuringCalls([action = std::move(action)](const char *command) {
+            static std::atomic<bool> done{false};
+            if (std::string_view(command) == "vkCreatePipelineCache" && !done.exchange(true)) {
+                action();
+            }
+        });
+    }
+
+    static void become_idle()
+    {
+        const sched_param none{};
+        EXPECT_EQ(sched_setscheduler(0, SCHED_IDLE, &none), 0);
+    }
+
+    Signal begun, created;
+};
+
+// Hazard 66: on a busy machine such a thread may have no core for seconds.
+TEST_F(LoadThatStaysTest, OfAThreadOfLowerPriorityIsNotWaitedForLong)
+{
+    fill(3);
+    run([this] {
+        const DuringCalls during = in_first_load([&] {
+            begun.raise();
+            created.wait();
+        });
+        Program program;
+        Batch idle(program, Kind::compute, {0});
+        std::thread thread([&] {
+            become_idle();
+            idle.create();
+        });
+        begun.wait();
+        program.create(Kind::compute, 1);
+        created.raise();
+        thread.join();
+    });
+}
+
+// Nor does such a thread become the worker that loads ahead for all others.
+TEST_F(LoadThatStaysTest, IsNotBegunByAWorkerOfLowerPriority)
+{
+    fill(3);
+    const std::filesystem::path log = folder() / "log";
+    environment["WARMPIPE_LOG"] = "debug:" + log.string();
+    const Outcome outcome = run([&] {
+        std::unique_ptr<Program> program;
+        std::thread([&] {
+            become_idle();
+            program = std::make_unique<Program>(); // makes a pipeline layout
+        }).join();
+        wait_until([&] { return read_text(log).find("not loaded ahead") != std::string::npos; });
+        EXPECT_EQ(test_icd_calls("vkCreatePipelineCache"), 0u);
+        program->create(Kind::compute, 1);
+    });
+    EXPECT_EQ(outcome.hits(), 1u);
+}
+
+// A filter of a sandbox may end one thread alone.
+TEST_F(LoadThatStaysTest, OfAThreadThatHasGoneIsNotWaitedFor)
+{
+    fill(3);
+    run(
+        [] {
+            leak_from_here_on();
+            std::thread([] {}).join();
+            const DuringCalls during = in_first_load([] { syscall(SYS_exit, 0); });
+            auto *program = new Program;
+            wait_until([] { return test_icd_calls("vkCreatePipelineCache") > 0; });
+            alarm(20);
+            program->create(Kind::compute, 1);
+            _exit(0); // the device would wait for its driver
+        },
+        {Layer::any});
+}
+
+TEST_F(LoadThatStaysTest, OfTheParentIsNotWaitedForInAForkedChild)
+{
+    fill(3);
+    run([this] {
+        leak_from_here_on();
+        std::thread([] {}).join();
+        const DuringCalls during = in_first_load([&] {
+            begun.raise();
+            created.wait();
+        });
+        Program program;
+        begun.wait();
+        const pid_t child = fork_in_quiet();
+        if (child == 0) {
+            alarm(20);
+            program.create(Kind::compute, 1);
+            _exit(0);
+        }
+        int status = -1;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        created.raise();
+    });
 }
 
 } // namespace
