@@ -2,6 +2,7 @@
 #include "layer/cache/cache_load.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -17,6 +18,9 @@
 
 /* How often a thread that waits for the load checks whether there is a messenger now. */
 #define LOAD_POLL_NS (10 * CLOCK_MS)
+
+/* How long a load takes at most that nobody doubts. */
+#define USUAL_LOAD_NS (100 * CLOCK_MS)
 
 void cache_load_init(struct cache_load *load, struct cache_writer *writer,
                      struct worker_client *client)
@@ -169,10 +173,23 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
 }
 
 /* Whoever loads may be in a callback of the program's, which waits for a lock that this thread
- * holds: then this thread does not wait. A messenger may come while it waits. Under the lock. */
+ * holds; may not be in this process, after a fork; may have been ended alone by a sandbox, in which
+ * nothing is asked; and a thread of lower priority may lack a core for seconds (hazard 66). Under
+ * the lock. */
+static bool cache_load_is_waited_for(const struct cache_load *load)
+{
+    if (driver_permit_is_withdrawn(load->writer->setup->permit) ||
+        !worker_is_of_this_process(load->client)) {
+        return false;
+    }
+    return clock_now_ns() < load->begun_ns + USUAL_LOAD_NS ||
+           (!sandbox_is_closed() && own_thread_rank(load->loader) >= own_thread_rank(0));
+}
+
+/* A messenger may come while it waits. Under the lock. */
 static void cache_load_wait(struct cache_load *load)
 {
-    while (load->loading && !driver_permit_is_withdrawn(load->writer->setup->permit)) {
+    while (load->loading && cache_load_is_waited_for(load)) {
         const struct timespec until = clock_timespec(clock_now_ns() + LOAD_POLL_NS);
         pthread_cond_timedwait(&load->ended, &load->lock, &until);
     }
@@ -202,15 +219,18 @@ static void cache_load_once(struct cache_load *load, bool is_worker)
     pthread_mutex_lock(&load->lock);
     cache_load_wait(load);
     const bool is_ours = !load->loading && !cache_load_is_done(load);
-    load->loading |= is_ours;
+    if (is_ours) {
+        load->loading = true;
+        load->loader = gettid();
+        load->begun_ns = clock_now_ns();
+    }
     pthread_mutex_unlock(&load->lock);
     if (!is_ours) {
         return;
     }
-    const uint64_t start_ns = clock_now_ns();
     const bool made = cache_load_make(load, is_worker);
     if (made) {
-        device_report_load_ended(load->writer->report, start_ns);
+        device_report_load_ended(load->writer->report, load->begun_ns);
     }
     pthread_mutex_lock(&load->lock);
     atomic_store_explicit(&load->loaded, made, memory_order_release);
@@ -265,8 +285,22 @@ void cache_load_begin_planned(struct cache_load *load)
     }
 }
 
-/* A driver that takes long for it is left to the thread that creates first: nobody else should
- * wait. */
+/* Whether the worker should: others wait for it. */
+static bool cache_load_is_for_worker(struct cache_load *load)
+{
+    const char *against = NULL;
+    if (!call_costs_allow(&load->writer->costs, SLOW_LOAD) || cache_load_is_for_nobody(load)) {
+        against = "the driver takes long for it";
+    } else if (own_thread_rank(0) < own_thread_rank(getpid())) {
+        against = "the worker has the low priority of the thread that has started it";
+    }
+    if (against) {
+        log_debug("device %u: not loaded ahead: %s", load->writer->setup->device_index, against);
+    }
+    return !against;
+}
+
+/* What it should not is left to the thread that creates first. */
 void cache_load_run_ahead(struct cache_load *load)
 {
     enum cache_load_ahead wanted = LOAD_WANTED;
@@ -274,12 +308,7 @@ void cache_load_run_ahead(struct cache_load *load)
         return;
     }
     call_costs_recall(&load->writer->costs);
-    const bool loads =
-        call_costs_allow(&load->writer->costs, SLOW_LOAD) && !cache_load_is_for_nobody(load);
-    if (!loads) {
-        log_debug("device %u: not loaded ahead: the driver takes long for it",
-                  load->writer->setup->device_index);
-    }
+    const bool loads = cache_load_is_for_worker(load);
     if (!atomic_compare_exchange_strong(&load->ahead, &wanted, loads ? LOAD_BEGUN : LOAD_BARRED) ||
         !loads) {
         return;

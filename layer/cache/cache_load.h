@@ -5,7 +5,8 @@
  *
  *     1 NOT LOADED   nothing was read
  *     2 WANTED       the worker is to load it
- *     3 LOADING      a thread loads; the others wait for it rather than compile cold
+ *     3 LOADING      a thread loads; the others wait for it rather than compile cold, 100 ms if
+ *                    its priority is lower than theirs
  *     4 LOADED       the device cache is set and stays: from the blob, empty, or none
  *
  *     arrow                               function
@@ -63,6 +64,8 @@ struct cache_load {
     pthread_mutex_t lock; /* over what follows; not held while a thread loads */
     pthread_cond_t ended;
     bool loading;
+    pid_t loader; /* the thread, since begun_ns (monotonic) */
+    uint64_t begun_ns;
     atomic_bool is_in_driver;
     atomic_bool loaded;    /* cache is set and stays */
     VkPipelineCache cache; /* VK_NULL_HANDLE: the driver is given none */
@@ -98,8 +101,8 @@ static inline VkPipelineCache cache_load_loaded(const struct cache_load *load)
 }
 
 /* The device cache, or VK_NULL_HANDLE where the driver may be given none. The first call loads;
- * others wait for it, without a lock. Where the driver may call the program back they do not wait:
- * VK_NULL_HANDLE. */
+ * others wait for it, without a lock. Where the driver may call the program back they do not wait,
+ * nor for long where its end may come late or never: VK_NULL_HANDLE. */
 VkPipelineCache cache_load_get(struct cache_load *load);
 
 /* Has the worker load. */

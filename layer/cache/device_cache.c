@@ -357,7 +357,7 @@ uint64_t device_cache_read_ns(struct device_cache *device_cache)
     struct cache_writer *writer = &device_cache->writer;
     return writer->saves && !writer->caches->serialize &&
                    call_costs_allow(&writer->costs, SLOW_READ)
-               ? atomic_load(&writer->schedule.last_look_ns)
+               ? atomic_load(&writer->schedule.last_read_ns)
                : 0;
 }
 

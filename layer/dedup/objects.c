@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/dedup/objects.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "layer/dedup/object_table.h"
+#include "layer/worker/own_thread.h"
 
 /* How long a creation is assumed to take until one was timed. */
 #define UNKNOWN_CREATION_NS CLOCK_S
@@ -90,20 +89,6 @@ static pid_t objects_thread_id(void)
     return id;
 }
 
-/* A thread (0: this one) with a higher rank runs first when there are not enough processors. */
-static int objects_thread_rank(pid_t thread)
-{
-    enum { IDLE_RANK, LOWEST_RANK = 20, REAL_TIME_RANK = 100 };
-    const int policy = sched_getscheduler(thread);
-    if (policy == SCHED_IDLE) {
-        return IDLE_RANK;
-    }
-    if (policy == SCHED_FIFO || policy == SCHED_RR) {
-        return REAL_TIME_RANK;
-    }
-    return LOWEST_RANK - getpriority(PRIO_PROCESS, (id_t)thread);
-}
-
 static _Atomic uint64_t *objects_likely_ns(struct objects *objects, uint32_t type)
 {
     return &objects->likely_ns[type != VK_OBJECT_TYPE_PIPELINE];
@@ -135,8 +120,7 @@ objects_wait_for_claim(struct objects *objects, struct object_shard *shard, stru
         const uint64_t wait = WAIT_FACTOR * (likely ? likely : UNKNOWN_CREATION_NS);
         *until_ns = claim->claimed_ns + (wait > SHORTEST_WAIT_NS ? wait : SHORTEST_WAIT_NS);
     }
-    if (clock_now_ns() >= *until_ns ||
-        objects_thread_rank(claim->claimant) < objects_thread_rank(0)) {
+    if (clock_now_ns() >= *until_ns || own_thread_rank(claim->claimant) < own_thread_rank(0)) {
         return false;
     }
     /* Whoever publishes looks for this after it has changed the state. */

@@ -108,6 +108,8 @@ static void prewarm_tell_refused(struct prewarm *prewarm)
 static void *prewarm_main(void *argument)
 {
     struct prewarm *prewarm = argument;
+    /* A thread has the priority of the one that starts it, and the program waits for the worker. */
+    device_cache_wake_worker(prewarm->setup.device_cache);
     setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);
     unsigned threads = prewarm_count_threads();
     if (!sandbox_is_closed() && prewarm_open(prewarm, threads)) {

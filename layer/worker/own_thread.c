@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/worker/own_thread.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
@@ -58,4 +61,21 @@ bool own_thread_start(void *(*function)(void *argument), void *argument, size_t 
         free(call);
     }
     return started;
+}
+
+int own_thread_rank(pid_t thread)
+{
+    enum { GONE_RANK = -1, IDLE_RANK, LOWEST_RANK = 20, REAL_TIME_RANK = 100 };
+    errno = 0;
+    const int policy = sched_getscheduler(thread);
+    if (policy < 0 && errno == ESRCH) {
+        return GONE_RANK;
+    }
+    if (policy == SCHED_IDLE) {
+        return IDLE_RANK;
+    }
+    if (policy == SCHED_FIFO || policy == SCHED_RR) {
+        return REAL_TIME_RANK;
+    }
+    return LOWEST_RANK - getpriority(PRIO_PROCESS, (id_t)thread);
 }

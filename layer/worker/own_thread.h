@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/single_threaded.h>
+#include <sys/types.h>
 
 /* The niceness, as of setpriority(2), of threads that nobody waits for. */
 #define OWN_THREAD_NICE 10
@@ -14,6 +15,11 @@
  * since a program's handlers run on the program's threads. stack_size: bytes; pages are taken when
  * they are used. False: no thread can be made, or may be (a sandbox). */
 bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size);
+
+/* A thread of this process (0: the calling one) with a higher rank runs first where there are not
+ * enough cores: by its scheduling class and its niceness. Below 0: there is no such thread. Two
+ * system calls at most. */
+int own_thread_rank(pid_t thread);
 
 /* Whether the process has, or had, more than one thread. The second one makes malloc slower, and a
  * program that shuts itself in may count on having none. */

@@ -171,6 +171,39 @@ TEST_F(MergingProgramTest, WhatItMergesInItsFirstRunIsSaved)
     EXPECT_EQ(hits(0, 5), 5u);
 }
 
+// Looks that asked for the size alone have not told what a read takes, for which its merges would
+// wait.
+TEST_F(MergingProgramTest, NothingIsReadInItsMergesBeforeTheWorkerHasReadOnce)
+{
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
+    run([] { Program().create_compute(100, 103); });
+    environment["WPTEST_ICD_NO_FEEDBACK"] = "1";
+    run([] {
+        static std::atomic<unsigned> looks{0}, reads_in_merges{0};
+        static const pid_t program_thread = gettid();
+        Program owner;
+        const VkPipelineCache target = owner.create_cache();
+        test_icd_on_call(
+            [](const char *command, void *) {
+                if (std::string(command) == "vkGetPipelineCacheData") {
+                    ++(gettid() == program_thread ? reads_in_merges : looks);
+                }
+            },
+            nullptr);
+        for (unsigned i = 0; i < 2; ++i) { // hits, of which nobody is told
+            owner.create_compute(100 + i, 101 + i);
+            wait_until([&] { return looks > i; }); // the second one after the end of the first
+        }
+        const VkPipelineCache cache = owner.create_cache();
+        owner.create_compute(0, 1, cache);
+        EXPECT_EQ(vkMergePipelineCaches(owner.device, target, 1, &cache), VK_SUCCESS);
+        test_icd_on_call(nullptr, nullptr);
+        owner.destroy_cache(cache);
+        owner.destroy_cache(target);
+        EXPECT_EQ(reads_in_merges, 0u);
+    });
+}
+
 TEST_F(MergingProgramTest, WhatNoSaveHasOfItIsCompiledAhead)
 {
     run([&] {

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // When the blob is loaded, and who waits for that.
+#include "during.hpp"
 #include "harness.hpp"
 #include "program.hpp"
 #include "test_icd.h"
 
+#include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string_view>
 #include <thread>
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -44,15 +55,37 @@ class FirstLoadTest : public LayerTest {
             std::this_thread::yield();
         }
     }
+
+    // Runs the action in the driver's first load by a thread that is not this one.
+    static DuringCalls in_first_load(const std::function<void()> &action)
+    {
+        const auto here = std::this_thread::get_id();
+        return DuringCalls([action, here](const char *command) {
+            static std::atomic<bool> done{false};
+            if (std::string_view(command) == "vkCreatePipelineCache" &&
+                std::this_thread::get_id() != here && !done.exchange(true)) {
+                action();
+            }
+        });
+    }
+
+    // A load that ends no sooner than this.
+    Signal asked;
+    DuringCalls load_until_asked()
+    {
+        return in_first_load([this] { asked.wait(); });
+    }
 };
 
 // Row 90. The call does not wait for the load, which it has begun; the next ones find what it gave.
 TEST_F(FirstLoadTest, ACallThatAsksNotToCompileDoesNotWaitForIt)
 {
     fill(2);
-    const Outcome outcome = run([] {
+    const Outcome outcome = run([this] {
+        const DuringCalls during = load_until_asked();
         Program program;
         EXPECT_EQ(create_at_once(program, 1), VK_PIPELINE_COMPILE_REQUIRED);
+        asked.raise();
         wait_until([&] { return create_at_once(program, 1) == VK_SUCCESS; });
     });
     EXPECT_EQ(outcome.pipelines().front()["cache"], "0");
@@ -64,9 +97,11 @@ TEST_F(FirstLoadTest, ACallThatAsksNotToCompileDoesNotWaitForIt)
 TEST_F(FirstLoadTest, OneThatMayCompileWaitsForIt)
 {
     fill(2);
-    const Outcome outcome = run([] {
+    const Outcome outcome = run([this] {
+        const DuringCalls during = load_until_asked();
         Program program;
         EXPECT_EQ(create_at_once(program, 1), VK_PIPELINE_COMPILE_REQUIRED);
+        asked.raise();
         program.create(Kind::compute, 1);
     });
     EXPECT_EQ(outcome.hits(), 1u);
@@ -89,10 +124,12 @@ TEST_F(FirstLoadTest, AServedCacheChangesNothingOfThat)
 {
     fill(2);
     environment["WARMPIPE_APP_CACHE"] = "serve";
-    const Outcome outcome = run([] {
+    const Outcome outcome = run([this] {
+        const DuringCalls during = load_until_asked();
         Program program;
         const VkPipelineCache cache = program.create_cache();
         EXPECT_EQ(create_at_once(program, 1, cache), VK_PIPELINE_COMPILE_REQUIRED);
+        asked.raise();
         wait_until([&] { return create_at_once(program, 1, cache) == VK_SUCCESS; });
         program.destroy_cache(cache);
     });
@@ -130,6 +167,9 @@ TEST_F(FirstLoadTest, ASmallBlobIsLoadedAheadInAProgramWithThreads)
 // It may be about to shut itself in, where a thread that opens files would be its death.
 TEST_F(FirstLoadTest, ButNotInAProgramWithoutThem)
 {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "the sanitizer has a thread of its own";
+#endif
     fill(3);
     run(
         [] {
@@ -169,6 +209,109 @@ TEST_F(FirstLoadTest, NorBesideADebugMessenger)
         program.create(Kind::compute, 1);
     });
     EXPECT_EQ(outcome.hits(), 1u);
+}
+
+// A load that does not end before it is told to, or does something else in its first call down.
+class LoadThatStaysTest : public FirstLoadTest {
+  protected:
+    static void become_idle()
+    {
+        const sched_param none{};
+        EXPECT_EQ(sched_setscheduler(0, SCHED_IDLE, &none), 0);
+    }
+
+    Signal begun, created;
+};
+
+// Hazard 66: on a busy machine such a thread may have no core for seconds.
+TEST_F(LoadThatStaysTest, OfAThreadOfLowerPriorityIsNotWaitedForLong)
+{
+    fill(3);
+    run([this] {
+        const DuringCalls during = in_first_load([&] {
+            begun.raise();
+            created.wait();
+        });
+        std::unique_ptr<Program> program;
+        Signal made;
+        std::thread thread([&] {
+            become_idle(); // so is the worker, if there is one
+            program = std::make_unique<Program>();
+            Batch batch(*program, Kind::compute, {0});
+            made.raise();
+            batch.create();
+        });
+        made.wait();
+        begun.wait();
+        program->create(Kind::compute, 1);
+        created.raise();
+        thread.join();
+    });
+}
+
+// Nor does such a thread become the worker that loads ahead for all others.
+TEST_F(LoadThatStaysTest, IsNotBegunByAWorkerOfLowerPriority)
+{
+    fill(3);
+    const std::filesystem::path log = folder() / "log";
+    environment["WARMPIPE_LOG"] = "debug:" + log.string();
+    const Outcome outcome = run([&] {
+        std::unique_ptr<Program> program;
+        std::thread([&] {
+            become_idle();
+            program = std::make_unique<Program>(); // makes a pipeline layout
+        }).join();
+        wait_until([&] { return read_text(log).find("not loaded ahead") != std::string::npos; });
+        EXPECT_EQ(test_icd_calls("vkCreatePipelineCache"), 0u);
+        program->create(Kind::compute, 1);
+    });
+    EXPECT_EQ(outcome.hits(), 1u);
+}
+
+// A filter of a sandbox may end one thread alone.
+TEST_F(LoadThatStaysTest, OfAThreadThatHasGoneIsNotWaitedFor)
+{
+    fill(3);
+    run(
+        [this] {
+            leak_from_here_on();
+            std::thread([] {}).join();
+            const DuringCalls during = in_first_load([this] {
+                begun.raise();
+                syscall(SYS_exit, 0);
+            });
+            auto *program = new Program;
+            begun.wait();
+            alarm(20);
+            program->create(Kind::compute, 1);
+            _exit(0); // the device would wait for its driver
+        },
+        {Layer::any});
+}
+
+TEST_F(LoadThatStaysTest, OfTheParentIsNotWaitedForInAForkedChild)
+{
+    fill(3);
+    run([this] {
+        leak_from_here_on();
+        std::thread([] {}).join();
+        const DuringCalls during = in_first_load([&] {
+            begun.raise();
+            created.wait();
+        });
+        Program program;
+        begun.wait();
+        const pid_t child = fork_in_quiet();
+        if (child == 0) {
+            alarm(20);
+            program.create(Kind::compute, 1);
+            _exit(0);
+        }
+        int status = -1;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+        created.raise();
+    });
 }
 
 } // namespace

@@ -3,9 +3,12 @@
 #include <atomic>
 #include <csignal>
 #include <sched.h>
+#include <string_view>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
+#include "during.hpp"
 #include "recipes.hpp"
 #include "slow_disk.hpp"
 #include "test_icd.h"
@@ -119,6 +122,23 @@ TEST_F(PrewarmTest, TheProgramFindsAllOfIt)
     EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_hits"], 5);
     EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_misses"], 0);
     EXPECT_EQ(outcome.stats_of()["pipelines"]["requested"], 5) << "the program's own alone";
+}
+
+// The program waits for the load, which must not have the low priority of what compiles ahead.
+TEST_F(PrewarmTest, TheWorkerThatLoadsHasThePriorityOfTheProgram)
+{
+    std::atomic<int> niceness{-1};
+    run([&] {
+        const DuringCalls during([&](const char *command) {
+            if (std::string_view(command) == "vkCreatePipelineCache" && niceness < 0) {
+                niceness = getpriority(PRIO_PROCESS, 0);
+            }
+        });
+        const int ours = getpriority(PRIO_PROCESS, 0);
+        Program program;
+        wait_until([&] { return niceness >= 0; });
+        EXPECT_EQ(niceness, ours);
+    });
 }
 
 // Recipes in a container's image.
