@@ -96,10 +96,11 @@ def check_developers(snippet, words):
         if word == "--preset" and words[i + 1] not in presets_of(kind):
             fail(snippet, f"no preset {words[i + 1]}")
         if word == "--target":
-            listed = subprocess.run(["ninja", "-C", BUILD, "-t", "query", words[i + 1]],
-                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            # Not ninja -t query: it fails now and then while another ninja opens the same log.
+            with open(BUILD + "/build.ninja", encoding="utf-8") as file:
+                listed = re.search(rf"^build (\S+ )*{re.escape(words[i + 1])}( \S+)*:", file.read(), re.M)
             # Fuzzers and tests of sanitized builds alone have targets of their own.
-            if listed.returncode != 0 and words[i + 1] not in open(
+            if not listed and words[i + 1] not in open(
                     SOURCE + "/tests/hostile/CMakeLists.txt", encoding="utf-8").read():
                 fail(snippet, f"no target {words[i + 1]}")
     if program == "ctest":
