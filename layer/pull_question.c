@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/io.h"
 #include "common/base/log.h"
 #include "common/blobs/asked.h"
 #include "common/driver/policy.h"
@@ -115,8 +116,6 @@ void pull_question_await(const struct pull_question *question)
 
 void pull_question_close(struct pull_question *question)
 {
-    if (question->folder_fd >= 0) {
-        close(question->folder_fd);
-    }
+    io_close(question->folder_fd);
     question->folder_fd = -1;
 }

@@ -123,16 +123,21 @@ TEST_F(Ends, WhoPullsHoldsNoLockOfTheCallers)
     GTEST_SKIP() << "a library before the sanitizer's";
 #endif
     const std::string path = second.folder.path + "/lock";
-    const int lock = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    ASSERT_EQ(flock(lock, LOCK_EX), 0);
-    const int handed_on = dup(lock); // without O_CLOEXEC
     second.more["LD_PRELOAD"] = LATE_END;
-    second.run(4, {"--remote", place->url, "--public-key", keys.open, "--remote-wait", "1h"});
-    close(handed_on);
-    close(lock);
-    const int other = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    EXPECT_EQ(flock(other, LOCK_EX | LOCK_NB), 0) << strerror(errno);
-    close(other);
+    for (const bool is_old : {false, true}) {
+        if (is_old) {
+            second.more["NO_CLOSE_RANGE"] = "1";
+        }
+        const int lock = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        ASSERT_EQ(flock(lock, LOCK_EX), 0);
+        const int handed_on = dup(lock); // without O_CLOEXEC
+        second.run(4, {"--remote", place->url, "--public-key", keys.open, "--remote-wait", "1h"});
+        close(handed_on);
+        close(lock);
+        const int other = open(path.c_str(), O_RDWR | O_CLOEXEC);
+        EXPECT_EQ(flock(other, LOCK_EX | LOCK_NB), 0) << strerror(errno) << is_old;
+        close(other);
+    }
 }
 
 // A remote that says nothing at all does not get the half minute of a push: neither one that a pull

@@ -6,6 +6,16 @@
 
 namespace {
 
+// Until a signal ends it, whose process writes its number into the machine's folder.
+ToolResult run_sidecar(Machine &machine, const std::string &url, const std::string &secret)
+{
+    return run_program({"/bin/sh", "-c",
+                        "echo $$ > " + machine.folder.path + "/pid; exec " + WARMPIPE_TOOL +
+                            " sync --json --app demo --interval 1h --remote " + url +
+                            " --secret-key " + secret + " --dir " + machine.root},
+                       machine.environment());
+}
+
 // A sidecar that can push takes the lease of what a program looks for, until it has pushed it.
 TEST_F(RunRemote, ASidecarHasTheLeaseOfWhatAProgramCompiles)
 {
@@ -16,13 +26,7 @@ TEST_F(RunRemote, ASidecarHasTheLeaseOfWhatAProgramCompiles)
     std::filesystem::rename(folder + cache, first.folder.path + "/later");
     first.lose_driver();
     ToolResult result;
-    std::thread sidecar([&] {
-        result = run_program({"/bin/sh", "-c",
-                              "echo $$ > " + first.folder.path + "/pid; exec " + WARMPIPE_TOOL +
-                                  " sync --json --app demo --interval 1h --remote " + place->url +
-                                  " --secret-key " + keys.secret + " --dir " + first.root},
-                             first.environment());
-    });
+    std::thread sidecar([&] { result = run_sidecar(first, place->url, keys.secret); });
     while (!std::filesystem::exists(lease)) {
         usleep(10000);
     }
@@ -68,13 +72,7 @@ TEST_F(RunRemote, SyncPushesWhatIsSavedAndEndsOnASignal)
 {
     std::filesystem::create_directories(first.root);
     ToolResult result;
-    std::thread sidecar([&] {
-        result = run_program({"/bin/sh", "-c",
-                              "echo $$ > " + first.folder.path + "/pid; exec " + WARMPIPE_TOOL +
-                                  " sync --json --app demo --interval 1h --remote " + place->url +
-                                  " --secret-key " + keys.secret + " --dir " + first.root},
-                             first.environment());
-    });
+    std::thread sidecar([&] { result = run_sidecar(first, place->url, keys.secret); });
     first.run(4);
     while (!std::filesystem::exists(place->data + "/v1/head/demo")) {
         usleep(10000);

@@ -147,6 +147,14 @@ enum status engine_list(struct engine *engine, const char *prefix, size_t most, 
  * each second: a signal may have come. */
 unsigned engine_time_left(struct engine *engine, unsigned most);
 
+/* Calls `rest`, if the engine has one. */
+static inline void engine_rest(struct engine *engine)
+{
+    if (engine->operations->rest) {
+        engine->operations->rest(engine);
+    }
+}
+
 /* The same, as if there had been an answer. */
 unsigned engine_time_in_all(struct engine *engine, unsigned most);
 

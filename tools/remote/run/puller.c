@@ -64,6 +64,19 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
     return true;
 }
 
+/* Descriptors of ours are below this, and those that a caller hands on as a rule. */
+#define PULLER_DESCRIPTORS 1024
+
+/* Closes all descriptors of these. Kernels before 5.9 and some sandboxes have no close_range. */
+static void puller_close(unsigned first, unsigned last)
+{
+    if (close_range(first, last, 0) != 0) {
+        for (unsigned fd = first; fd <= last && fd < PULLER_DESCRIPTORS; fd++) {
+            close((int)fd);
+        }
+    }
+}
+
 /* The kernel takes up to 20 ms to close what watches a folder: the parent waits for this rather
  * than for the end. Nothing else is held meanwhile: who reads what we say, waits for a lock that
  * was handed on to us, or unmounts the folder does not wait either. */
@@ -72,9 +85,9 @@ static void puller_be_done(const struct puller_work *work, pid_t parent)
     (void)!chdir("/");
     const int watch = work->changes_fd; /* above the standard streams, which are open */
     if (watch > 0) {
-        close_range(0, (unsigned)watch - 1, 0);
+        puller_close(0, (unsigned)watch - 1);
     }
-    close_range((unsigned)(watch + 1), ~0U, 0);
+    puller_close((unsigned)(watch + 1), ~0U);
     atomic_store(&work->state->is_done, true);
     if (getppid() == parent) {
         kill(parent, SIGCHLD);

@@ -58,12 +58,9 @@ static void puller_end_request(struct puller_work *work)
 /* A program may run for days, and no server has a connection for each of ten thousand machines. */
 static void puller_rest(struct puller_work *work)
 {
-    struct engine *engine = work->session.remote.engine;
     if (work->rest_ns != 0 && clock_now_ns() >= work->rest_ns) {
         work->rest_ns = 0;
-        if (engine->operations->rest) {
-            engine->operations->rest(engine);
-        }
+        engine_rest(work->session.remote.engine);
     }
 }
 

@@ -159,14 +159,6 @@ static void sync_end(struct sync *sync, bool can_push)
     lease_give_back(&sync->session.remote, &sync->leases, NULL);
 }
 
-static void sync_rest(const struct sync *sync)
-{
-    struct engine *engine = sync->session.remote.engine;
-    if (engine->operations->rest) {
-        engine->operations->rest(engine);
-    }
-}
-
 /* Until a signal comes. Pushes once the folder has not changed between two polls. */
 static void sync_loop(struct sync *sync, uint64_t interval_ms)
 {
@@ -187,7 +179,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
             again = false;
         }
         before = stamp;
-        sync_rest(sync);
+        engine_rest(sync->session.remote.engine);
     } while (!sync_pause(sync));
     sync_end(sync, can_push);
 }
