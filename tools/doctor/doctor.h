@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of `warmpipe doctor`. Each part checks one thing and tells what it finds. From bottom
- * to top: findings.c; storage.c, variables.c, loader.c; driver_cache.c, which uses
+ * to top: findings.c; storage.c, variables.c, loader.c, remote.c; driver_cache.c, which uses
  * storage.c; probes.c; cmd_doctor.c, which calls all. Single-threaded. */
 #ifndef WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
 #define WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
