@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chromium: each of its caches is merged into one of them as soon as something was compiled into
+// it, its driver moves what is merged, and it is killed.
+#include <atomic>
+#include <csignal>
+#include <unistd.h>
+
+#include "background.hpp"
+#include "test_icd.h"
+
+namespace {
+
+class MergingProgramTest : public BackgroundTest {
+  protected:
+    static constexpr size_t pipeline_size = 4096; // more than all headers
+
+    void SetUp() override
+    {
+        BackgroundTest::SetUp();
+        environment["WPTEST_ICD_MERGE_MOVES"] = "1";
+        environment["WPTEST_ICD_COMPILE_US"] = "20000"; // of which a copy is a small part
+        environment["WPTEST_ICD_RECORD_BYTES"] = std::to_string(pipeline_size);
+    }
+
+    // A cache with one pipeline, merged into the target.
+    static void compile_and_merge(Program &owner, unsigned number, VkPipelineCache target)
+    {
+        const VkPipelineCache cache = owner.create_cache();
+        owner.create_compute(number, number + 1, cache);
+        EXPECT_EQ(vkMergePipelineCaches(owner.device, target, 1, &cache), VK_SUCCESS);
+    }
+
+    // Compiles one more; until a save holds so many.
+    void compile_until_saved(Program &owner, unsigned number, size_t count) const
+    {
+        owner.create_compute(number, number + 1, owner.create_cache());
+        wait_until_saved(count);
+    }
+
+    void wait_until_saved(size_t count) const
+    {
+        wait_until([&] {
+            const std::vector<std::filesystem::path> files = cache_files();
+            return !files.empty() && std::filesystem::file_size(files[0]) >= count * pipeline_size;
+        });
+    }
+};
+
+TEST_F(MergingProgramTest, WhatItMergesInItsFirstRunIsSaved)
+{
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            compile_until_saved(*owner, 10, 1); // what a read takes is known from here on
+            for (unsigned i = 0; i < 5; ++i) {
+                compile_and_merge(*owner, i, target);
+            }
+            compile_until_saved(*owner, 11, 7);
+            raise(SIGKILL);
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+// Looks that asked for the size alone have not told what a read takes, for which its merges would
+// wait.
+TEST_F(MergingProgramTest, NothingIsReadInItsMergesBeforeTheWorkerHasReadOnce)
+{
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
+    run([] { Program().create_compute(100, 103); });
+    environment["WPTEST_ICD_NO_FEEDBACK"] = "1";
+    run([] {
+        static std::atomic<unsigned> looks{0}, reads_in_merges{0};
+        static const pid_t program_thread = gettid();
+        Program owner;
+        const VkPipelineCache target = owner.create_cache();
+        test_icd_on_call(
+            [](const char *command, void *) {
+                if (std::string(command) == "vkGetPipelineCacheData") {
+                    ++(gettid() == program_thread ? reads_in_merges : looks);
+                }
+            },
+            nullptr);
+        for (unsigned i = 0; i < 2; ++i) { // hits, of which nobody is told
+            owner.create_compute(100 + i, 101 + i);
+            wait_until([&] { return looks > i; }); // the second one after the end of the first
+        }
+        const VkPipelineCache cache = owner.create_cache();
+        owner.create_compute(0, 1, cache);
+        EXPECT_EQ(vkMergePipelineCaches(owner.device, target, 1, &cache), VK_SUCCESS);
+        test_icd_on_call(nullptr, nullptr);
+        owner.destroy_cache(cache);
+        owner.destroy_cache(target);
+        EXPECT_EQ(reads_in_merges, 0u);
+    });
+}
+
+TEST_F(MergingProgramTest, WhatNoSaveHasOfItIsCompiledAhead)
+{
+    run([&] {
+        leak_from_here_on();
+        auto *owner = new Program;
+        const VkPipelineCache target = owner->create_cache();
+        compile_and_merge(*owner, 0, target);
+        owner->create_compute(1, 2, target); // nobody else may read the target
+        compile_until_saved(*owner, 10, 1);
+    });
+    environment["WARMPIPE_PREWARM"] = "auto";
+    run([&] {
+        Program owner;
+        owner.create_compute(20, 21);
+        wait_for_log(" of 3 pipelines"); // some of which a save may have
+    });
+    environment["WARMPIPE_PREWARM"] = "off";
+    EXPECT_EQ(hits(0, 2), 2u);
+}
+
+// The worker is reading one cache, and has taken note of what there is to read.
+TEST_F(MergingProgramTest, WhatIsCompiledDuringALookIsSaved)
+{
+    run(
+        [&] {
+            static std::atomic<bool> reading{false}, created{false};
+            static const pid_t program_thread = gettid();
+            auto *owner = new Program;
+            const VkPipelineCache first = owner->create_cache();
+            owner->create_compute(0, 1, first);
+            test_icd_on_call(
+                [](const char *command, void *) {
+                    if (gettid() != program_thread &&
+                        std::string(command) == "vkGetPipelineCacheData" && !reading) {
+                        reading = true;
+                        wait_until([] { return created.load(); });
+                    }
+                },
+                nullptr);
+            owner->create_compute(1, 2, first);
+            wait_until([] { return reading.load(); });
+            owner->create_compute(2, 3, owner->create_cache());
+            created = true;
+            wait_until_saved(3);
+            raise(SIGKILL);
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 3), 3u);
+}
+
+} // namespace
