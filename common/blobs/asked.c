@@ -29,7 +29,7 @@ bool asked_serve(int folder_fd, struct file_owned *ret_file)
 
 void asked_pause(const struct file_owned *file)
 {
-    flock(file->fd, LOCK_UN);
+    flock(file->fd, LOCK_SH); /* as who reads a dead one's: nobody sweeps it */
 }
 
 void asked_resume(const struct file_owned *file)

@@ -82,7 +82,8 @@ enum status file_overwrite(int directory_fd, const char *name, const void *data,
  * beyond the limit does not just fail, SIGXFSZ kills the program. */
 bool file_size_allowed(uint64_t size);
 
-/* Removes the temporary file `name` if the process that made it is dead. */
+/* Removes the temporary file `name` if the process that made it is dead, and no other one reads
+ * it. */
 void file_sweep_temporary(int directory_fd, const char *name);
 
 /* Takes an exclusive flock(2) on `name`, created (0600) if missing; only the holder may remove the

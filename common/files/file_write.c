@@ -26,10 +26,13 @@
 void file_sweep_temporary(int directory_fd, const char *name)
 {
     const int fd = file_open_abandoned(directory_fd, name);
-    if (fd >= 0) {
-        unlinkat(directory_fd, name, 0);
-        close(fd);
+    if (fd < 0) {
+        return;
     }
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+        unlinkat(directory_fd, name, 0);
+    }
+    close(fd);
 }
 
 static uint64_t file_total_size(const struct iovec *parts, int count)

@@ -87,6 +87,20 @@ TEST_F(Asked, OfWhomNobodyAnswersIsSwept)
     file_unlock(other.fd);
 }
 
+// Who pauses is not taken for dead: it answers again, under the same token.
+TEST_F(Asked, WhoPausesIsNotSwept)
+{
+    file_owned server;
+    const std::string token = serve(&server);
+    asked_pause(&server);
+    EXPECT_FALSE(asked_is_served(fd, token.c_str()));
+    asked_sweep(fd);
+    asked_resume(&server);
+    EXPECT_TRUE(asked_is_served(fd, token.c_str()));
+    EXPECT_EQ(names().size(), 1u);
+    file_unlock(server.fd);
+}
+
 // No link is followed, and what is no file of ours is no question.
 TEST_F(Asked, IsAFile)
 {
