@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "common/base/bytes.h"
-#include "common/base/clock.h"
 #include "layer/worker/driver_gate.h"
+#include "layer/worker/own_wait.h"
 
 /* Copies take one part in so many of the time that the program spends in creations. */
 #define COPY_FACTOR 50
@@ -160,9 +160,9 @@ bool cache_collection_copy(struct cache_collection *collection, struct passed_ca
         !atomic_exchange(&cache->unread, false)) {
         return false;
     }
-    const uint64_t start_ns = clock_now_ns();
+    const struct own_wait_timer timer = own_wait_timer_start();
     VkPipelineCache copy = cache_collection_copy_of(collection, cache->handle);
-    const uint64_t took_ns = clock_now_ns() - start_ns;
+    const uint64_t took_ns = own_wait_timer_elapsed(&timer);
     atomic_store(&collection->copy_ns, took_ns);
     atomic_fetch_add(&collection->copies_ns, took_ns);
     pthread_mutex_lock(&collection->lock);
