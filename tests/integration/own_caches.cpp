@@ -25,6 +25,17 @@ size_t OwnCachesTest::warm(unsigned first, unsigned end)
     return run([&] { Program().create_compute(first, end); }).hits();
 }
 
+json OwnCachesTest::cache_made_with(const Outcome &outcome, size_t bytes)
+{
+    for (const json &event : outcome.events("vkCreatePipelineCache")) {
+        if (event["initial_size"] == bytes) {
+            return event;
+        }
+    }
+    ADD_FAILURE() << "no cache was made with " << bytes << " bytes";
+    return {};
+}
+
 std::vector<std::vector<uint8_t>> use_caches(Program &program, unsigned count, unsigned each,
                                              unsigned read, unsigned first)
 {

@@ -21,6 +21,10 @@ class OwnCachesTest : public LayerTest {
     // How many of these a program without caches finds warm.
     size_t warm(unsigned first, unsigned end);
 
+    // The cache that was made with so many bytes of data; ours may have been made before it, or
+    // after.
+    static json cache_made_with(const Outcome &outcome, size_t bytes);
+
     std::filesystem::path file(const char *name) const
     {
         return folder() / name;

@@ -44,8 +44,7 @@ TEST_P(EachMode, OneWithInitialDataIsLeftAlone)
 
     const Outcome outcome = run(program("initial", "with"));
     EXPECT_EQ(read_bytes(file("with")), read_bytes(file("without")));
-    const json created = outcome.events("vkCreatePipelineCache").at(0);
-    EXPECT_EQ(created["initial_size"], read_bytes(file("initial")).size());
+    const json created = cache_made_with(outcome, read_bytes(file("initial")).size());
     for (const json &pipeline : outcome.pipelines()) {
         EXPECT_EQ(pipeline["cache"], created["handle"]);
     }
@@ -179,7 +178,7 @@ TEST_F(OwnCachesTest, HarvestedOnesArePassedOnUnseen)
     EXPECT_EQ(holds(data, 0, 5), 5u);
     EXPECT_EQ(holds(data, 50, 60), 0u) << "it sees nothing of ours";
     for (const json &pipeline : outcome.pipelines()) {
-        EXPECT_EQ(pipeline["cache"], outcome.events("vkCreatePipelineCache").at(0)["handle"]);
+        EXPECT_EQ(pipeline["cache"], cache_made_with(outcome, 0)["handle"]);
     }
     EXPECT_EQ(outcome.stats_of()["app_caches"]["harvested"], 1);
     EXPECT_EQ(outcome.stats_of()["pipelines"]["passed"], 5);
