@@ -30,14 +30,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "common/base/status.h"
 #include "common/driver/environment.h"
 #include "common/driver/policy.h"
-#include "common/recipes/recipes.h"
 #include "common/replay/replay.h"
-#include "tools/vulkan/vulkan_loader.h"
 
 #define WARM_MAX_JOBS 64
 
