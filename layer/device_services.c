@@ -8,7 +8,7 @@
 
 #include "common/driver/identity.h"
 #include "common/files/program.h"
-#include "layer/cache/app_caches.h"
+#include "layer/app_caches/app_caches.h"
 #include "layer/cache/device_cache.h"
 #include "layer/chain/instance.h"
 #include "layer/dedup/dedup.h"

@@ -40,6 +40,12 @@ static inline int text_hex_value(char digit)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
+/* The text itself; NULL: it is empty, or there is none. */
+static inline const char *text_or_null(const char *text)
+{
+    return text && *text ? text : NULL;
+}
+
 /* Whether `text` is something and then `suffix`. */
 bool text_ends_in(const char *text, const char *suffix);
 

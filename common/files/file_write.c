@@ -15,6 +15,7 @@
 #include "common/files/file.h"
 #include "common/files/file_owned.h"
 #include "common/files/names.h"
+#include "common/files/patience.h"
 
 #define CHUNK_SIZE ((size_t)8 << 20)
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/settings/config.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/base/io.h"
+#include "common/base/text.h"
+#include "common/settings/settings_file.h"
 
 /* The layer's prefix in vk_layer_settings.txt: its name in lower case, without "VK_LAYER_". */
 #define FILE_PREFIX "warmpipe_pipeline_cache."
@@ -146,21 +143,14 @@ static void warn_of_other_values(const struct settings_file *file, config_given_
     }
 }
 
-/* The value of a variable; NULL: it is not set, or empty, which is the same as in the XDG
- * specification. */
-static const char *config_variable(config_lookup_fn lookup, const char *name)
-{
-    const char *value = lookup(name);
-    return value && *value ? value : NULL;
-}
-
+/* An empty variable is the same as one that is not set, as in the XDG specification. */
 static void config_read_setting(enum setting_id id, config_lookup_fn lookup,
                                 const struct other_values *others, struct config *config)
 {
     static atomic_bool warned[SETTING_COUNT];
     const struct setting *setting = &config_table[id];
     const struct other_value *other = &others->values[id];
-    const char *variable = config_variable(lookup, setting->name);
+    const char *variable = text_or_null(lookup(setting->name));
     const char *value = variable ? variable : other->text;
     if (value && setting->read(value, config)) {
         return;
@@ -195,7 +185,7 @@ static char *config_default_root(config_lookup_fn lookup)
     };
     static atomic_bool warned[2];
     for (int i = 0; i < 2; i++) {
-        const char *parent = config_variable(lookup, parents[i].name);
+        const char *parent = text_or_null(lookup(parents[i].name));
         if (parent && parent[0] == '/') {
             char *root = NULL;
             return asprintf(&root, "%s%s", parent, parents[i].suffix) < 0 ? NULL : root;
@@ -223,7 +213,7 @@ void config_read_given(config_lookup_fn lookup, config_given_fn each, const void
         }
     }
     config_free_other_values(&others);
-    const char *directory = config_variable(lookup, config_table[SETTING_dir].name);
+    const char *directory = text_or_null(lookup(config_table[SETTING_dir].name));
     if (!directory || directory[0] != '/') {
         config.root = config_default_root(lookup);
     }
@@ -262,133 +252,4 @@ void config_free(struct config *config)
     free(config->stats_path);
     free(config->trace_path);
     *config = (struct config){0};
-}
-
-#define NAME "vk_layer_settings.txt"
-
-/* The file may be in whatever directory a program runs in, so its owner must be trusted. */
-static enum status config_judge_owner(const struct stat *status)
-{
-    if (status->st_uid != geteuid() && status->st_uid != 0) {
-        return STATUS_file_owner;
-    }
-    return status->st_mode & (S_IWGRP | S_IWOTH) ? STATUS_file_mode : STATUS_ok;
-}
-
-/* False: no such regular file. */
-static bool config_read_settings_file(const char *path, struct settings_file *file)
-{
-    struct stat status;
-    ssize_t size = -1;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        status.st_size <= SETTINGS_FILE_LIMIT) {
-        file->reason = config_judge_owner(&status);
-        file->text = file->reason == STATUS_ok ? malloc((size_t)status.st_size + 1) : NULL;
-        size = file->text ? read(fd, file->text, (size_t)status.st_size) : -1;
-    }
-    io_close(fd);
-    if (size < 0) {
-        free(file->text);
-        file->text = NULL;
-        return file->reason != STATUS_ok;
-    }
-    file->size = (size_t)size;
-    return true;
-}
-
-/* Takes over `path`, which may be NULL. */
-static bool config_try_settings_file(char *path, struct settings_file *ret_file)
-{
-    struct settings_file file = {.path = path};
-    if (!path || !config_read_settings_file(path, &file)) {
-        free(path);
-        return false;
-    }
-    *ret_file = file;
-    return true;
-}
-
-static char *config_concatenate(const char *first, const char *second)
-{
-    char *path;
-    return asprintf(&path, "%s%s", first, second) < 0 ? NULL : path;
-}
-
-/* Where Vulkan Configurator keeps the file; freed by the caller. NULL: nowhere. */
-static char *config_configurator_path(config_lookup_fn lookup)
-{
-    const char *data = config_variable(lookup, "XDG_DATA_HOME");
-    if (data) {
-        return config_concatenate(data, "/vulkan/settings.d/" NAME);
-    }
-    const char *home = config_variable(lookup, "HOME");
-    return home ? config_concatenate(home, "/.local/share/vulkan/settings.d/" NAME) : NULL;
-}
-
-bool settings_file_read(config_lookup_fn lookup, struct settings_file *ret_file)
-{
-    if (config_try_settings_file(config_configurator_path(lookup), ret_file)) {
-        return true;
-    }
-    const char *named = config_variable(lookup, "VK_LAYER_SETTINGS_PATH");
-    struct stat status;
-    if (named && stat(named, &status) == 0) {
-        return config_try_settings_file(
-            config_concatenate(named, S_ISDIR(status.st_mode) ? "/" NAME : ""), ret_file);
-    }
-    return config_try_settings_file(strdup(NAME), ret_file);
-}
-
-void settings_file_free(struct settings_file *file)
-{
-    free(file->path);
-    free(file->text);
-    *file = (struct settings_file){0};
-}
-
-static bool config_is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
-}
-
-/* Copies a piece of the text without the white space around it. False: it is too long for
- * `ret_copy`, or contains a zero. */
-static bool config_copy_trimmed(const char *start, const char *end, char *ret_copy, size_t size)
-{
-    while (start < end && config_is_space(*start)) {
-        start++;
-    }
-    while (start < end && config_is_space(end[-1])) {
-        end--;
-    }
-    const size_t length = (size_t)(end - start);
-    if (length >= size || memchr(start, '\0', length)) {
-        return false;
-    }
-    memcpy(ret_copy, start, length);
-    ret_copy[length] = '\0';
-    return true;
-}
-
-void settings_file_each(const char *text, size_t size, const char *prefix,
-                        settings_file_visit_fn visit, void *user)
-{
-    const size_t prefix_length = strlen(prefix);
-    const char *const text_end = text + size;
-    for (unsigned line = 1; text < text_end; line++) {
-        const char *newline = memchr(text, '\n', (size_t)(text_end - text));
-        const char *line_end = newline ? newline : text_end;
-        const char *comment = memchr(text, '#', (size_t)(line_end - text));
-        const char *end = comment ? comment : line_end;
-        const char *equals = memchr(text, '=', (size_t)(end - text));
-        char key[SETTINGS_KEY_SIZE];
-        char value[SETTINGS_VALUE_SIZE];
-        if (equals && config_copy_trimmed(text, equals, key, sizeof key) &&
-            strncmp(key, prefix, prefix_length) == 0 &&
-            config_copy_trimmed(equals + 1, end, value, sizeof value)) {
-            visit(key + prefix_length, value, line, user);
-        }
-        text = newline ? newline + 1 : text_end;
-    }
 }

@@ -51,9 +51,9 @@ typedef const char *(*config_lookup_fn)(const char *name);
 const char *config_environment(const char *name);
 
 /* Reads every setting through `lookup`, and those that are not set there from vk_layer_settings.txt
- * (below), except the settings that only the environment may set. An empty value counts as not set.
- * An invalid value is named in one log line (once in a process, reason bad_setting), and the
- * default is used. A relative WARMPIPE_DIR, XDG_CACHE_HOME or HOME is invalid (the XDG base
+ * (settings_file.h), except the settings that only the environment may set. An empty value counts
+ * as not set. An invalid value is named in one log line (once in a process, reason bad_setting),
+ * and the default is used. A relative WARMPIPE_DIR, XDG_CACHE_HOME or HOME is invalid (the XDG base
  * directory specification requires absolute paths); other relative paths start at the current
  * working directory. Calls log_configure first of all. If memory is out the path is NULL (nothing
  * is read or written). Free *ret_config with config_free. Thread-safe if `lookup` is. */
@@ -83,44 +83,6 @@ void config_free(struct config *config);
  * (after such a letter only), "B" or nothing: "65536", "512M", "2GiB". False, and *ret_size
  * untouched, for anything else ("1.5G", "-1", "1 G", "1g") or on overflow. Thread-safe. */
 bool config_parse_size(const char *text, uint64_t *ret_size);
-
-/* vk_layer_settings.txt, found and read as the layers of Khronos do it (Vulkan-Utility-Libraries,
- * docs/layer_configuration.md): one file, the first of
- *
- *     $XDG_DATA_HOME/vulkan/settings.d/vk_layer_settings.txt   else in $HOME/.local/share
- *     $VK_LAYER_SETTINGS_PATH                                  the file, or the folder it lies in
- *     vk_layer_settings.txt                                    in the working directory
- *
- * Lines of "key = value"; a '#' starts a comment, other lines are ignored, the last line of a key
- * counts. Thread-safe. */
-
-/* Longer files, keys and values are ignored. */
-#define SETTINGS_FILE_LIMIT (1u << 20)
-#define SETTINGS_KEY_SIZE   128
-#define SETTINGS_VALUE_SIZE 512
-
-struct settings_file {
-    char *path;
-    char *text; /* NULL: the file is refused */
-    size_t size;
-    enum status reason; /* why it is refused: file_owner or file_mode */
-};
-
-/* Finds and reads the file. A file that belongs neither to the effective user nor to root, or that
- * group or others may write, is refused, and no other is searched. False: there is none, or it is
- * not a readable regular file of at most SETTINGS_FILE_LIMIT bytes. Free with settings_file_free.
- */
-bool settings_file_read(config_lookup_fn lookup, struct settings_file *ret_file);
-void settings_file_free(struct settings_file *file);
-
-/* Takes one line: its key after the prefix, its value, its number from 1. Both texts are valid
- * during the call only. */
-typedef void (*settings_file_visit_fn)(const char *key, const char *value, unsigned line,
-                                       void *user);
-
-/* Calls `visit` for each line whose key begins with `prefix`, in order. */
-void settings_file_each(const char *text, size_t size, const char *prefix,
-                        settings_file_visit_fn visit, void *user);
 
 /* The table of settings, made of settings.def: for config.c, which says where values come from. */
 

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/files/patience.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"

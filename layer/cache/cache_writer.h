@@ -43,10 +43,10 @@
 #include "common/driver/policy.h"
 #include "common/settings/config.h"
 #include "layer/cache/cache_collection.h"
-#include "layer/cache/call_costs.h"
 #include "layer/cache/driver_cache.h"
 #include "layer/trace/device_report.h"
 #include "layer/trace/stats.h"
+#include "layer/worker/call_costs.h"
 
 struct driver_permit;
 struct maintenance;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <vulkan/vk_layer.h>
 
-#include "common/base/clock.h"
+#include "common/files/patience.h"
 #include "layer/worker/driver_gate.h"
 
 /* Loader-layer interface version 2: all else goes through the pointers given here. */

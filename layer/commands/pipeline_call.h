@@ -19,7 +19,7 @@
 
 #include "common/base/clock.h"
 #include "common/codec/canonical.h"
-#include "layer/cache/app_caches.h"
+#include "layer/app_caches/app_caches.h"
 #include "layer/dedup/objects.h"
 #include "layer/device_services.h"
 

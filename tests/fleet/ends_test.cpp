@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "fleet.h"
+#include "scripted_servers.h"
 
 #ifdef WARMPIPE_HAVE_CURL
 

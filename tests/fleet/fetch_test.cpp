@@ -4,6 +4,7 @@
 #include <condition_variable>
 
 #include "fleet.h"
+#include "scripted_servers.h"
 
 namespace {
 

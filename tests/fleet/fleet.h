@@ -3,6 +3,10 @@
 #ifndef WARMPIPE_TESTS_FLEET_FLEET_H
 #define WARMPIPE_TESTS_FLEET_FLEET_H
 
+#include <atomic>
+#include <functional>
+#include <thread>
+
 #include <nlohmann/json.hpp>
 
 #include "servers.h"

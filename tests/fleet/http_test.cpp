@@ -2,6 +2,7 @@
 // HTTP: what servers do that do not do what is asked for. Real ones where they do it on demand.
 #ifdef WARMPIPE_HAVE_CURL
 #include "fleet.h"
+#include "scripted_servers.h"
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "fleet.h"
+#include "scripted_servers.h"
 
 namespace {
 

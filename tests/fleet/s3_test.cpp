@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include "fleet.h"
+#include "scripted_servers.h"
 
 namespace {
 

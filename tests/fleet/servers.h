@@ -1,84 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real servers on free ports of loopback, each in a folder of its own, and scripted ones for what
-// no real server does on demand. All end with the test.
+// Real servers on free ports of loopback, each in a folder of its own. They end with the test.
 #ifndef WARMPIPE_TESTS_FLEET_SERVERS_H
 #define WARMPIPE_TESTS_FLEET_SERVERS_H
 
-#include <atomic>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pwd.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
+#include "sockets.h"
 #include "tool.h"
-
-// A socket that listens on a free port of loopback.
-inline int listen_somewhere(int *ret_port)
-{
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = {};
-    socklen_t size = sizeof address;
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(bind(fd, reinterpret_cast<struct sockaddr *>(&address), size), 0);
-    EXPECT_EQ(listen(fd, 16), 0);
-    EXPECT_EQ(getsockname(fd, reinterpret_cast<struct sockaddr *>(&address), &size), 0);
-    *ret_port = ntohs(address.sin_port);
-    return fd;
-}
-
-// The same of a socket of the file system.
-inline int listen_at(const std::string &path)
-{
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_un address = {};
-    address.sun_family = AF_UNIX;
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path.c_str());
-    EXPECT_EQ(bind(fd, reinterpret_cast<struct sockaddr *>(&address), sizeof address), 0);
-    EXPECT_EQ(listen(fd, 16), 0);
-    return fd;
-}
-
-inline int free_port()
-{
-    int port;
-    close(listen_somewhere(&port));
-    return port;
-}
-
-// A connection to a port of loopback; -1: nobody takes it.
-inline int connect_to(int port)
-{
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (connect(fd, reinterpret_cast<struct sockaddr *>(&address), sizeof address) != 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-inline bool answers(int port)
-{
-    const int fd = connect_to(port);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return fd >= 0;
-}
 
 inline bool is_installed(const std::string &program)
 {
@@ -350,151 +284,6 @@ inline std::unique_ptr<Place> place_of(const std::string &engine)
            : engine == "redis" ? redis_place()
            : engine == "s3"    ? s3_place()
                                : file_place();
-}
-
-// A server of no protocol: for each piece of a request that comes it sends what the test says;
-// "hang up" at its end ends the connection. One connection at a time.
-class RawServer {
-  public:
-    using Script = std::function<std::string(const std::string &request)>;
-
-    // `path`: of a socket of the file system; "": a port.
-    explicit RawServer(Script script, const std::string &path = "") : script_(std::move(script))
-    {
-        fd_ = path.empty() ? listen_somewhere(&port_) : listen_at(path);
-        thread_ = std::thread([this] {
-            for (int fd; (fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
-                serve(fd);
-                close(fd);
-            }
-        });
-    }
-
-    RawServer(const RawServer &) = delete;
-    RawServer &operator=(const RawServer &) = delete;
-
-    ~RawServer()
-    {
-        shutdown(fd_, SHUT_RDWR);
-        thread_.join();
-        close(fd_);
-    }
-
-    int port() const
-    {
-        return port_;
-    }
-
-    int requests() const
-    {
-        return requests_;
-    }
-
-  private:
-    void serve(int fd)
-    {
-        char buffer[65536];
-        for (ssize_t size; (size = read(fd, buffer, sizeof buffer)) > 0;) {
-            requests_++;
-            const std::string answer = script_(std::string(buffer, static_cast<size_t>(size)));
-            const size_t end = answer.rfind("hang up");
-            send(fd, answer.data(), std::min(end, answer.size()), MSG_NOSIGNAL);
-            if (end != std::string::npos) {
-                return;
-            }
-        }
-    }
-
-    Script script_;
-    int fd_;
-    int port_ = 0;
-    std::atomic<int> requests_ = 0;
-    std::thread thread_;
-};
-
-// A server that answers whatever the test says, one request a connection. The answer to a request
-// is all bytes that are sent; then the connection ends.
-class ScriptedServer {
-  public:
-    using Script = std::function<std::string(const std::string &request)>;
-
-    explicit ScriptedServer(Script script) : script_(std::move(script))
-    {
-        fd_ = listen_somewhere(&port_);
-        thread_ = std::thread([this] { serve(); });
-    }
-
-    ScriptedServer(const ScriptedServer &) = delete;
-    ScriptedServer &operator=(const ScriptedServer &) = delete;
-
-    ~ScriptedServer()
-    {
-        shutdown(fd_, SHUT_RDWR);
-        thread_.join();
-        close(fd_);
-    }
-
-    std::string url() const
-    {
-        return "http://localhost:" + std::to_string(port_);
-    }
-
-    int requests() const
-    {
-        return requests_;
-    }
-
-    // What the script reads or writes is the test's while it holds this.
-    std::unique_lock<std::mutex> between_requests()
-    {
-        return std::unique_lock<std::mutex>(mutex_);
-    }
-
-  private:
-    void serve()
-    {
-        for (int connection; (connection = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
-            std::string request;
-            char buffer[4096];
-            ssize_t size = 0;
-            while (request.find("\r\n\r\n") == std::string::npos &&
-                   (size = read(connection, buffer, sizeof buffer)) > 0) {
-                request.append(buffer, static_cast<size_t>(size));
-            }
-            const size_t head = request.find("\r\n\r\n");
-            const size_t length = request.find("Content-Length: ");
-            const size_t whole =
-                length < head ? head + 4 + std::stoul(request.substr(length + 16, 20)) : 0;
-            while (request.size() < whole && (size = read(connection, buffer, sizeof buffer)) > 0) {
-                request.append(buffer, static_cast<size_t>(size));
-            }
-            requests_++;
-            std::string answer;
-            {
-                const auto lock = between_requests();
-                answer = script_(request);
-            }
-            send(connection, answer.data(), answer.size(), MSG_NOSIGNAL);
-            shutdown(connection, SHUT_WR);
-            while (read(connection, buffer, sizeof buffer) > 0) {
-            }
-            close(connection);
-        }
-    }
-
-    Script script_;
-    std::mutex mutex_;
-    int fd_;
-    int port_ = 0;
-    std::atomic<int> requests_ = 0;
-    std::thread thread_;
-};
-
-inline std::string http_answer(const std::string &status, const std::string &body = "",
-                               const std::string &headers = "")
-{
-    return "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) +
-           "\r\nConnection: close\r\n" + headers + "\r\n" + body;
 }
 
 #endif

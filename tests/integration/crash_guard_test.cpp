@@ -5,65 +5,22 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <functional>
-#include <random>
 #include <thread>
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <unistd.h>
 
-#include "harness.hpp"
-#include "paths.h"
+#include "damaged_blobs.hpp"
 #include "program.hpp"
-#include "real_drivers.hpp"
 #include "sandbox.hpp"
 #include "test_icd.h"
 
 extern "C" {
 #include "common/blobs/crash_page.h"
-#include "common/blobs/envelope.h"
 }
 
 namespace {
-
-// More than the check's share, by hand.
-unsigned times(const char *variable, unsigned usual)
-{
-    const char *value = std::getenv(variable);
-    return value ? static_cast<unsigned>(std::strtoul(value, nullptr, 10)) : usual;
-}
-
-// Changes the driver's data, and makes every sum right again.
-void change_blob(const std::filesystem::path &path,
-                 const std::function<void(std::vector<uint8_t> &blob)> &change)
-{
-    std::vector<uint8_t> file = read_bytes(path);
-    struct envelope envelope = {};
-    ASSERT_EQ(envelope_validate(file.data(), file.size(), nullptr, &envelope), STATUS_ok);
-    std::vector<uint8_t> blob(envelope.blob, envelope.blob + envelope.blob_size);
-    change(blob);
-    envelope.blob = blob.data();
-    struct bytes header = {};
-    ASSERT_TRUE(envelope_encode_header(&envelope, &header));
-    std::copy(header.data, header.data + header.size, file.begin());
-    std::copy(blob.begin(), blob.end(), file.begin() + static_cast<std::ptrdiff_t>(header.size));
-    bytes_free(&header);
-    write_bytes(path, file);
-}
-
-// The folder of a program as it was when this blob was saved, recipes apart.
-void put_back(const std::filesystem::path &file, const std::vector<uint8_t> &good)
-{
-    for (const auto &entry : std::filesystem::directory_iterator(file.parent_path())) {
-        if (entry.path().filename() != "recipes") {
-            std::filesystem::remove_all(entry.path());
-        }
-    }
-    write_bytes(file, good);
-    std::filesystem::permissions(file, std::filesystem::perms(0600));
-}
 
 // The page of the only process that lives; empty: there is none.
 std::filesystem::path page_path(const std::filesystem::path &root)
@@ -98,18 +55,6 @@ crash_finding read_page(int file)
     EXPECT_EQ(pread(file, content.data(), content.size(), 0), ssize_t(content.size()));
     crash_page_read(content.data(), &finding);
     return finding;
-}
-
-// Starts until three in a row have lived; how many were lost.
-template <typename Start> unsigned count_lost(Start start)
-{
-    unsigned lost = 0;
-    for (unsigned lived = 0; lived < 3 && lost < 10;) {
-        const bool lives = start();
-        lost += lives ? 0 : 1;
-        lived = lives ? lived + 1 : 0;
-    }
-    return lost;
 }
 
 class CrashGuardTest : public LayerTest {
@@ -495,45 +440,6 @@ TEST_F(CrashGuardTest, LeavesNothingBehind)
         EXPECT_EQ(count_pages(), 1);
     });
     EXPECT_EQ(count_pages(), 0);
-}
-
-class RealCrashGuardTest : public RealDriversTest {};
-
-// RADV dies of some damage, late or at once, and lives with other.
-TEST_F(RealCrashGuardTest, DamagedBlobsCostTwoStartsAtMost)
-{
-    use_radv();
-    environment["WARMPIPE_APP"] = "program";
-    // A crash ends the process at once, and not after a report: that makes a long call of a short
-    // one.
-    for (const char *options : {"ASAN_OPTIONS", "TSAN_OPTIONS"}) {
-        environment[options] += ":handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0";
-    }
-    client();
-    const auto file = cache_file();
-    const std::vector<uint8_t> good = read_bytes(file);
-    const unsigned blobs = times("WARMPIPE_CRASH_BLOBS", 4);
-    std::minstd_rand random(times("WARMPIPE_CRASH_SEED", 1));
-    unsigned deadly = 0;
-    for (unsigned i = 0; i < blobs; ++i) {
-        put_back(file, good);
-        change_blob(file, [&](std::vector<uint8_t> &blob) {
-            for (unsigned byte = 0; byte < 64; ++byte) {
-                blob[32 + random() % (blob.size() - 32)] ^=
-                    static_cast<uint8_t>(1 + random() % 255);
-            }
-        });
-        const unsigned lost = count_lost([&] {
-            const Outcome outcome =
-                execute({PIPELINES_CLIENT, "--compute", "20", "--graphics", "10"},
-                        {Layer::any, true, 0, true});
-            return outcome.status == 0;
-        });
-        EXPECT_LE(lost, 2u) << "blob " << i;
-        deadly += lost > 0;
-    }
-    RecordProperty("deadly", static_cast<int>(deadly));
-    printf("%u of %u blobs were deadly\n", deadly, blobs);
 }
 
 } // namespace

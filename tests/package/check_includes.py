@@ -11,7 +11,7 @@ import sys
 
 ORDER = {
     "common": ["base", "settings", "codec", "files", "spirv", "driver", "replay", "recipes", "blobs", "quota"],
-    "layer": ["chain", "worker", "trace", "cache", "dedup", "recipes", "", "commands"],
+    "layer": ["chain", "worker", "trace", "cache", "app_caches", "dedup", "recipes", "", "commands"],
     "tools": ["cli", "vulkan", "recipes", "caches", "install", "warm", "remote", "run", "report",
               "doctor"],
 }

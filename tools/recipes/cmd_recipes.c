@@ -12,6 +12,7 @@
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
+#include "tools/recipes/judge.h"
 #include "tools/recipes/recipe_tool.h"
 
 enum { EXPORT_JSON = VERB_DIR + 1, IMPORT_DRY_RUN = EXPORT_JSON, IMPORT_JSON };

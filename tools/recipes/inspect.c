@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/recipes/recipe_tool.h"
+#include "tools/recipes/inspect.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,8 @@
 #include "common/recipes/merge.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
+#include "tools/recipes/spirv_tools.h"
+#include "tools/recipes/verify.h"
 
 #define DAY_S 86400
 

@@ -12,7 +12,6 @@
 #include "common/driver/identity.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
-#include "common/replay/replay.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 
@@ -55,98 +54,5 @@ uint64_t recipe_tool_count_pipelines(const struct recipes *recipes,
 
 /* Average compile time of a pipeline, nanoseconds; 0: unknown. */
 uint64_t recipe_tool_compile_ns(const struct recipes *recipes);
-
-/* ---- Whether the content of a recipe may be used: judge.c ----
- *
- * SPIR-V is validated by SPIRV-Tools, forms and environments are decoded, and of pipelines form,
- * code and layouts must fit each other (replay/replay.h). Digests are checked before, and
- * references after (recipes/merge.h). */
-
-struct spirv_validator;
-
-/* A validator with the rules of Vulkan 1.3 and every layout that a feature may allow: whether the
- * features are enabled is for the device to say. NULL: out of memory. */
-struct spirv_validator *spirv_validator_new(void);
-
-/* NULL is a no-op. */
-void spirv_validator_delete(struct spirv_validator *validator);
-
-/* Whether SPIR-V is valid. `code` is aligned at 4. Takes about 0.1 ms for each KiB. Thread-safe. */
-bool spirv_validator_accepts(const struct spirv_validator *validator, const void *code,
-                             size_t size);
-
-/* The disassembly, with names for ids and indented; freed by the caller. NULL: it is not SPIR-V.
- * `code` is aligned at 4. Thread-safe. */
-char *spirv_disassemble(const void *code, size_t size);
-
-struct recipe_refusal {
-    const char *kind; /* "module", "form", "environment", "pipeline" */
-    struct digest digest;
-    const char *reason;
-};
-
-/* Notes what it refuses. Belongs to one thread. */
-struct recipe_judge {
-    struct spirv_validator *validator;
-    struct recipe_refusal *refusals;
-    size_t count;
-    const struct recipe_graph *graph; /* that is asked about now */
-    struct replay_check *check;       /* NULL: nothing was asked yet */
-};
-
-/* False: out of memory. Freed with recipe_judge_free. */
-bool recipe_judge_init(struct recipe_judge *judge);
-void recipe_judge_free(struct recipe_judge *judge);
-
-/* What a merge takes that the judge, which is borrowed, accepts; no more than max_size bytes. The
- * bytes of the merged records must live until the judge is freed. */
-struct recipe_merge_limits recipe_judge_limits(struct recipe_judge *judge, uint64_t max_size);
-
-/* Shows a table "refused": kind, digest and reason of each refused record and pipeline. */
-void recipe_judge_show(const struct recipe_judge *judge, struct output *output);
-
-/* ---- What `warmpipe verify` checks of recipe files: judge.c ---- */
-
-/* Whether a file has the name of a recipe file: something.wprecipes. */
-bool verify_recipes_has_our_name(const char *name);
-
-/* Whether a file is a recipe file, by its name or its content. */
-bool verify_recipes_is_one(int directory_fd, const char *name);
-
-/* The recipe files of a folder, open to be judged together. */
-struct verify_recipes;
-
-/* Opens all files with such a name. With `only`, just that file is judged, and the others lie
- * beside it. NULL: out of memory. */
-struct verify_recipes *verify_recipes_open(int directory_fd, const char *only);
-
-/* NULL is a no-op. */
-void verify_recipes_close(struct verify_recipes *recipes);
-
-/* Checks a file that is to be judged: owner, mode and header; every record; every SPIR-V module,
- * form and environment; that its pipelines are complete, with what lies beside it, and sound. The
- * worst finding: bad_record, refused_record, incomplete_recipe, or why the file cannot be read at
- * all. */
-enum status verify_recipes_judge(struct verify_recipes *recipes, const char *name,
-                                 struct recipe_merge_counts *ret_counts);
-
-/* ---- What `warmpipe inspect` shows of one: inspect.c ---- */
-
-/* Whether a file is a recipe file, by its name or its content. */
-bool inspect_recipes_is_one(const char *name, const uint8_t *data, size_t size);
-
-/* The kind of pipeline that a canonical form describes, in words. Thread-safe. */
-const char *inspect_recipes_kind(const void *form, size_t size);
-
-struct inspect_recipes_choice {
-    const char *spirv;    /* digest of code to disassemble, or NULL */
-    const char *pipeline; /* digest of a form to show, or NULL */
-    bool verbose;
-    bool json;
-};
-
-/* Shows the file, or what was chosen of it. Takes the malloc'ed data over. The exit status. */
-int inspect_recipes(const char *path, uint8_t *data, size_t size,
-                    const struct inspect_recipes_choice *choice);
 
 #endif

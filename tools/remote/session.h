@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "tools/cli/output.h"
-#include "tools/recipes/recipe_tool.h"
+#include "tools/recipes/judge.h"
 #include "tools/remote/remote.h"
 #include "tools/vulkan/vulkan_loader.h"
 #include "tools/warm/warm_report.h"

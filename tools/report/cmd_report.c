@@ -10,6 +10,7 @@
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
+#include "tools/recipes/inspect.h"
 #include "tools/recipes/recipe_tool.h"
 #include "tools/report/report.h"
 

@@ -18,8 +18,9 @@
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
+#include "tools/warm/warm_recipes.h"
 #include "tools/warm/warm_report.h"
-#include "tools/warm/warm_shared.h"
+#include "tools/warm/warm_watch.h"
 
 #define DEFAULT_TIMEOUT_S 300
 #define MAX_TIMEOUT_S     86400

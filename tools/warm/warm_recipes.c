@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/base/array.h"
-#include "tools/warm/warm_shared.h"
+#include "tools/warm/warm_recipes.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,8 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/array.h"
 #include "tools/cli/output.h"
-#include "tools/recipes/recipe_tool.h"
+#include "tools/recipes/spirv_tools.h"
 
 /* Opening files. */
 

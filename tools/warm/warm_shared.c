@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/blobs/store.h"
 #include "tools/cli/output.h"
+#include "tools/warm/warm_recipes.h"
 
 #define PROGRESS_BAR_WIDTH   24
 #define PROGRESS_TERMINAL_NS (100 * CLOCK_MS)

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "run_remote.h"
+#include "scripted_servers.h"
 
 namespace {
 

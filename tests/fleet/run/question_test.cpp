@@ -5,6 +5,7 @@
 #include <sys/file.h>
 
 #include "run_remote.h"
+#include "scripted_servers.h"
 
 namespace {
 

@@ -12,6 +12,7 @@
 
 extern "C" {
 #include "common/base/clock.h"
+#include "common/files/patience.h"
 #include "common/recipes/recipes.h"
 #include "layer/recipes/recorder.h"
 }

@@ -14,6 +14,7 @@
 
 extern "C" {
 #include "common/base/clock.h"
+#include "common/files/patience.h"
 #include "layer/worker/worker.h"
 }
 

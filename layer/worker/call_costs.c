@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layer/cache/call_costs.h"
+#include "layer/worker/call_costs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "common/base/log.h"
-#include "layer/cache/app_caches_state.h"
+#include "layer/app_caches/app_caches_state.h"
 #include "layer/worker/worker.h"
 
 /* How many empty caches of a program that keeps its caches are seeded in a process of it. */
@@ -13,90 +13,10 @@ struct app_cache *app_caches_find(struct app_caches *caches, VkPipelineCache nam
     return named == VK_NULL_HANDLE ? NULL : handle_map_get(&caches->by_handle, HANDLE_VALUE(named));
 }
 
-/* What was seen in a cache's name. */
-
-static uint64_t nonzero(uint64_t fingerprint)
-{
-    return fingerprint ? fingerprint : 1;
-}
-
-bool app_cache_has_seen(struct app_cache *cache, uint64_t fingerprint)
-{
-    if (!cache) {
-        return false;
-    }
-    bool has_seen = atomic_load(&cache->first_seen) == nonzero(fingerprint);
-    struct seen_pipelines *further = atomic_load(&cache->further);
-    if (!has_seen && further) {
-        pthread_mutex_lock(&further->lock);
-        has_seen = digest_set_has(&further->set, fingerprint);
-        pthread_mutex_unlock(&further->lock);
-    }
-    return has_seen;
-}
-
-static void app_cache_free_seen(struct seen_pipelines *seen)
-{
-    if (seen) {
-        digest_set_release(&seen->set);
-        pthread_mutex_destroy(&seen->lock);
-        free(seen);
-    }
-}
-
-/* NULL: out of memory. */
-static struct seen_pipelines *app_cache_further(struct app_cache *cache)
-{
-    struct seen_pipelines *seen = atomic_load(&cache->further);
-    if (seen) {
-        return seen;
-    }
-    struct seen_pipelines *fresh = calloc(1, sizeof *fresh);
-    if (fresh) {
-        pthread_mutex_init(&fresh->lock, NULL);
-        if (atomic_compare_exchange_strong(&cache->further, &seen, fresh)) {
-            return fresh;
-        }
-        app_cache_free_seen(fresh);
-    }
-    return seen;
-}
-
-void app_cache_needs_all_until_now(struct app_cache *cache)
-{
-    atomic_store(&cache->needed, cache_snapshots_changes(cache->caches->snapshots));
-    atomic_store(&cache->used, true);
-}
-
-void app_cache_saw(struct app_cache *cache, uint64_t fingerprint)
-{
-    if (!cache) {
-        return;
-    }
-    app_cache_needs_all_until_now(cache);
-    uint64_t none = 0;
-    if (atomic_compare_exchange_strong(&cache->first_seen, &none, nonzero(fingerprint)) ||
-        none == nonzero(fingerprint)) {
-        return;
-    }
-    struct seen_pipelines *further = app_cache_further(cache);
-    if (further) {
-        pthread_mutex_lock(&further->lock);
-        digest_set_add(&further->set, fingerprint); /* out of memory: it counts as not seen */
-        pthread_mutex_unlock(&further->lock);
-    }
-}
-
-bool app_cache_allows_sharing(struct app_cache *cache, uint64_t fingerprint, bool in_device_cache)
-{
-    return !cache || (in_device_cache && app_cache_is(cache, APP_CACHE_SERVED)) ||
-           app_cache_has_seen(cache, fingerprint);
-}
-
 static void app_cache_delete(struct app_cache *cache)
 {
     if (cache) {
-        app_cache_free_seen(atomic_load(&cache->further));
+        seen_pipelines_release(&cache->seen);
         snapshot_answers_unreserve(cache->reserved);
         cache_snapshot_drop(cache->pinned);
         free(cache->allocator);
@@ -286,6 +206,20 @@ static bool app_caches_create_seeded(struct app_caches *caches,
     return made;
 }
 
+void app_cache_pass(struct app_cache *cache, bool externally_synchronized)
+{
+    atomic_store(&cache->state, APP_CACHE_PASSED);
+    if (!cache->allocator) {
+        struct passed_cache *passed =
+            cache_collection_add(device_cache_collection(cache->caches->device_cache),
+                                 cache->handle, externally_synchronized);
+        if (atomic_load(&cache->deferred)) {
+            passed_cache_deferred(passed);
+        }
+        atomic_store(&cache->passed, passed);
+    }
+}
+
 /* NULL: out of memory. */
 static struct app_cache *app_cache_new(struct app_caches *caches,
                                        const VkPipelineCacheCreateInfo *create_info,
@@ -390,99 +324,4 @@ void app_caches_destroy(struct app_caches *caches, VkPipelineCache handle,
         driver_cache_leave(driver, &call);
     }
     app_cache_delete(cache);
-}
-
-/* Creations. */
-
-bool app_caches_expect_device_cache(const struct app_caches *caches, VkPipelineCache named,
-                                    struct app_cache *named_cache)
-{
-    return device_cache_policy(caches->device_cache)->inject &&
-           (named == VK_NULL_HANDLE ||
-            (named_cache && app_cache_is(named_cache, APP_CACHE_SERVED)));
-}
-
-struct app_cache_choice app_caches_choose(struct app_caches *caches, VkPipelineCache named,
-                                          struct app_cache *named_cache)
-{
-    struct app_cache_choice choice = {.caches = caches, .cache = named, .named = named_cache};
-    if (named != VK_NULL_HANDLE && (!named_cache || !app_cache_is(named_cache, APP_CACHE_SERVED))) {
-        return choice;
-    }
-    /* With nothing to serve it from at this moment, it is used itself. */
-    VkPipelineCache device_cache = device_cache_cache(caches->device_cache);
-    if (device_cache != VK_NULL_HANDLE) {
-        choice.cache = device_cache;
-        choice.hot = true;
-        cache_snapshots_begin(caches->snapshots);
-    }
-    return choice;
-}
-
-void app_cache_compiled(struct app_cache *cache)
-{
-    atomic_store(&cache->own, true);
-    passed_cache_compiled(atomic_load(&cache->passed));
-}
-
-void app_cache_pass(struct app_cache *cache, bool externally_synchronized)
-{
-    atomic_store(&cache->state, APP_CACHE_PASSED);
-    if (!cache->allocator) {
-        struct passed_cache *passed =
-            cache_collection_add(device_cache_collection(cache->caches->device_cache),
-                                 cache->handle, externally_synchronized);
-        if (atomic_load(&cache->deferred)) {
-            passed_cache_deferred(passed);
-        }
-        atomic_store(&cache->passed, passed);
-    }
-}
-
-void app_caches_chosen_done(const struct app_cache_choice *choice, bool compiled)
-{
-    if (choice->hot) {
-        cache_snapshots_end(choice->caches->snapshots, compiled);
-        if (choice->named) {
-            app_cache_needs_all_until_now(choice->named);
-        }
-    } else if (choice->named) {
-        atomic_store(&choice->named->used, true);
-        if (compiled) {
-            app_cache_compiled(choice->named);
-        }
-    }
-}
-
-void app_caches_chosen_deferred(const struct app_cache_choice *choice)
-{
-    /* With the device cache it counts as under way for ever, so that each creation is a change. */
-    if (choice->named) {
-        atomic_store(&choice->named->used, true);
-        atomic_store(&choice->named->deferred, true);
-        passed_cache_deferred(atomic_load(&choice->named->passed));
-        if (!choice->hot) {
-            app_cache_compiled(choice->named);
-        }
-    }
-}
-
-bool app_caches_choice_is_saved(const struct app_cache_choice *choice)
-{
-    return choice->hot || (choice->named && !app_cache_is(choice->named, APP_CACHE_ALONE));
-}
-
-bool app_caches_choice_is_of_blob(const struct app_cache_choice *choice)
-{
-    return choice->hot || app_cache_state_of_call(choice->named) != CRASH_OUTSIDE;
-}
-
-bool app_caches_untouched(struct app_caches *caches, VkPipelineCache named)
-{
-    struct app_cache *cache = app_caches_find(caches, named);
-    if (cache) {
-        atomic_store(&cache->used, true);
-        app_cache_compiled(cache);
-    }
-    return app_cache_state_of_call(cache) != CRASH_OUTSIDE;
 }

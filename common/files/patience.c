@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/base/clock.h"
+#include "common/files/patience.h"
 
 static _Thread_local struct {
     bool is_limited;

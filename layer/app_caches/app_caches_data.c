@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "layer/cache/app_caches_state.h"
+#include "layer/app_caches/app_caches_state.h"
 
 /* Reading back. */
 

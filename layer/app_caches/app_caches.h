@@ -13,7 +13,7 @@
  *     2, 3 ──the driver gives its handle twice──▶ 1       app_caches_enter
  *
  * Which state an empty cache begins in follows from what the program is known to do with its caches
- * (app_caches_state.h). A served one that is read back is answered from a snapshot of the
+ * (app_cache_history.h). A served one that is read back is answered from a snapshot of the
  * device cache, and stays served. Nothing of ours is ever merged into a cache of the
  * program's, but in its own vkMergePipelineCaches.
  *
@@ -24,8 +24,8 @@
  * call down the chain, with one wait: a merge into a passed cache that the worker is reading at
  * this moment waits for that one read, since nobody else may use the destination of a merge
  * (VUID-vkMergePipelineCaches-dstCache-10202); it is never read beside the program again. */
-#ifndef WARMPIPE_LAYER_CACHE_APP_CACHES_H
-#define WARMPIPE_LAYER_CACHE_APP_CACHES_H
+#ifndef WARMPIPE_LAYER_APP_CACHES_APP_CACHES_H
+#define WARMPIPE_LAYER_APP_CACHES_APP_CACHES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination
 struct app_cache *app_caches_find(struct app_caches *caches, VkPipelineCache named);
 
 /* Whether the program's cache has seen this pipeline (half of its content digest). NULL: no. */
-bool app_cache_has_seen(struct app_cache *cache, uint64_t fingerprint);
+bool app_cache_has_seen(const struct app_cache *cache, uint64_t fingerprint);
 void app_cache_saw(struct app_cache *cache, uint64_t fingerprint);
 
 /* Whether a creation that names this cache (or none) may be answered by a pipeline that is live

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "common/base/clock.h"
+#include "common/files/patience.h"
 }
 
 namespace {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "layer/app_caches/app_cache_history.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -7,7 +11,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/files/program.h"
-#include "layer/cache/app_caches_state.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"

@@ -8,8 +8,8 @@
  *                        → call_costs_end → call_costs_keep]… → call_costs_release
  *
  * Only _recall and _keep use the disk. Thread-safe; no lock is held over the disk. */
-#ifndef WARMPIPE_LAYER_CACHE_CALL_COSTS_H
-#define WARMPIPE_LAYER_CACHE_CALL_COSTS_H
+#ifndef WARMPIPE_LAYER_WORKER_CALL_COSTS_H
+#define WARMPIPE_LAYER_WORKER_CALL_COSTS_H
 
 #include <pthread.h>
 #include <stdatomic.h>

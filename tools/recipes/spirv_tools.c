@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/recipes/spirv_tools.h"
+
+#include <spirv-tools/libspirv.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct spirv_validator {
+    spv_context context;
+    spv_validator_options options;
+};
+
+struct spirv_validator *spirv_validator_new(void)
+{
+    struct spirv_validator *validator = malloc(sizeof *validator);
+    if (!validator) {
+        return NULL;
+    }
+    validator->context = spvContextCreate(SPV_ENV_VULKAN_1_3);
+    validator->options = spvValidatorOptionsCreate();
+    if (!validator->context || !validator->options) {
+        spirv_validator_delete(validator);
+        return NULL;
+    }
+    spvValidatorOptionsSetRelaxBlockLayout(validator->options, true);
+    spvValidatorOptionsSetUniformBufferStandardLayout(validator->options, true);
+    spvValidatorOptionsSetScalarBlockLayout(validator->options, true);
+    spvValidatorOptionsSetWorkgroupScalarBlockLayout(validator->options, true);
+    spvValidatorOptionsSetAllowLocalSizeId(validator->options, true);
+    return validator;
+}
+
+void spirv_validator_delete(struct spirv_validator *validator)
+{
+    if (validator) {
+        spvValidatorOptionsDestroy(validator->options);
+        spvContextDestroy(validator->context);
+        free(validator);
+    }
+}
+
+bool spirv_validator_accepts(const struct spirv_validator *validator, const void *code, size_t size)
+{
+    spv_const_binary_t binary = {code, size / sizeof(uint32_t)};
+    return size % sizeof(uint32_t) == 0 &&
+           spvValidateWithOptions(validator->context, validator->options, &binary, NULL) ==
+               SPV_SUCCESS;
+}
+
+char *spirv_disassemble(const void *code, size_t size)
+{
+    const uint32_t options =
+        SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
+    spv_context context = spvContextCreate(SPV_ENV_VULKAN_1_3);
+    spv_text text = NULL;
+    char *copy = NULL;
+    if (context && size % sizeof(uint32_t) == 0 &&
+        spvBinaryToText(context, code, size / sizeof(uint32_t), options, &text, NULL) ==
+            SPV_SUCCESS) {
+        copy = strndup(text->str, text->length);
+    }
+    spvTextDestroy(text);
+    spvContextDestroy(context);
+    return copy;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What `warmpipe verify` checks of recipe files. Belongs to one thread. */
+#ifndef WARMPIPE_TOOLS_RECIPES_VERIFY_H
+#define WARMPIPE_TOOLS_RECIPES_VERIFY_H
+
+#include <stdbool.h>
+
+#include "common/base/status.h"
+#include "common/recipes/merge.h"
+
+/* Whether a file has the name of a recipe file: something.wprecipes. */
+bool verify_recipes_has_our_name(const char *name);
+
+/* Whether a file is a recipe file, by its name or its content. */
+bool verify_recipes_is_one(int directory_fd, const char *name);
+
+/* The recipe files of a folder, open to be judged together. */
+struct verify_recipes;
+
+/* Opens all files with such a name. With `only`, just that file is judged, and the others lie
+ * beside it. NULL: out of memory. */
+struct verify_recipes *verify_recipes_open(int directory_fd, const char *only);
+
+/* NULL is a no-op. */
+void verify_recipes_close(struct verify_recipes *recipes);
+
+/* Checks a file that is to be judged: owner, mode and header; every record; every SPIR-V module,
+ * form and environment; that its pipelines are complete, with what lies beside it, and sound. The
+ * worst finding: bad_record, refused_record, incomplete_recipe, or why the file cannot be read at
+ * all. */
+enum status verify_recipes_judge(struct verify_recipes *recipes, const char *name,
+                                 struct recipe_merge_counts *ret_counts);
+
+#endif
