@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -18,6 +19,14 @@ class BackgroundTest : public LayerTest {
     {
         environment["WARMPIPE_APP"] = "program";
         environment["WARMPIPE_LOG"] = "debug:" + log_path();
+    }
+
+    // What the layer did beside the program, and when, is not seen otherwise.
+    void TearDown() override
+    {
+        if (HasFailure()) {
+            std::cerr << read_text(log_path());
+        }
     }
 
     std::string log_path() const
