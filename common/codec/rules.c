@@ -15,26 +15,6 @@ bool rules_flags_known(uint64_t flags)
     return (flags & ~REVIEWED_FLAGS) == 0;
 }
 
-bool rules_struct_flags_known(const struct codec_struct *type, const void *structure)
-{
-    const struct codec_check *check = &codec_checks[type->first_check];
-    for (int i = 0; i < type->check_count; i++, check++) {
-        uint64_t value = 0;
-        const uint8_t *member = (const uint8_t *)structure + check->offset;
-        if (check->size == 4) {
-            uint32_t word;
-            memcpy(&word, member, sizeof word);
-            value = word;
-        } else {
-            memcpy(&value, member, sizeof value);
-        }
-        if (value & ~check->mask) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Whether a struct of FORBID_CACHE in rules.def forbids a cache to the whole call (hazard 25). */
 static bool rules_forbids_cache(const VkBaseInStructure *structure)
 {
