@@ -13,7 +13,7 @@ static bool encode_members(struct encoder *encoder, const struct codec_struct *t
 static bool encode_chained(struct encoder *encoder, const struct codec_struct *type,
                            const VkBaseInStructure *head);
 
-bool encode_give_up(struct encoder *encoder, enum canonical_cause cause)
+__attribute__((cold)) bool encode_give_up(struct encoder *encoder, enum canonical_cause cause)
 {
     if (encoder->canonical->verdict != CANONICAL_UNKNOWN) {
         encoder->canonical->verdict = CANONICAL_UNKNOWN;
@@ -26,7 +26,7 @@ bool encode_give_up(struct encoder *encoder, enum canonical_cause cause)
     return encoder->goes_on;
 }
 
-void encode_keep_apart(struct encoder *encoder, enum canonical_cause cause)
+__attribute__((cold)) void encode_keep_apart(struct encoder *encoder, enum canonical_cause cause)
 {
     if (encoder->canonical->verdict == CANONICAL_SHARE) {
         encoder->canonical->verdict = CANONICAL_NODEDUPE;
@@ -175,7 +175,8 @@ static bool encode_module_code(struct encoder *encoder, const VkShaderModuleCrea
 
 /* The digest that a module made of this code would have (hazard 31): its form is written where the
  * cursor stands, and taken back. */
-static bool encode_inline_code(struct encoder *encoder, const VkShaderModuleCreateInfo *info)
+static __attribute__((cold)) bool encode_inline_code(struct encoder *encoder,
+                                                     const VkShaderModuleCreateInfo *info)
 {
     struct canonical *canonical = encoder->canonical;
     if (encode_is_dry(encoder)) {
@@ -213,7 +214,8 @@ static bool encode_inline_code(struct encoder *encoder, const VkShaderModuleCrea
 }
 
 /* Hazard 30: an identifier is bytes of one driver, and no code. */
-static bool encode_has_identifier(const VkPipelineShaderStageCreateInfo *stage)
+static __attribute__((cold)) bool
+encode_has_identifier(const VkPipelineShaderStageCreateInfo *stage)
 {
     const VkPipelineShaderStageModuleIdentifierCreateInfoEXT *identifier = rules_find_struct(
         stage->pNext, VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_MODULE_IDENTIFIER_CREATE_INFO_EXT);
@@ -253,7 +255,8 @@ static bool encode_string(struct encoder *encoder, const char *text)
 
 /* A flag bit of tomorrow may mean anything: in a struct that a chain can hold, also that there must
  * be no cache. */
-static bool encode_unknown_flag(struct encoder *encoder, const struct codec_struct *type)
+static __attribute__((cold)) bool encode_unknown_flag(struct encoder *encoder,
+                                                      const struct codec_struct *type)
 {
     if (type->stype != CODEC_NO_STYPE) {
         encoder->canonical->rules.cacheable = false;
@@ -269,9 +272,7 @@ static bool encode_flat_members(struct encoder *encoder, const struct codec_stru
                                                 : encode_unknown_flag(encoder, type);
 }
 
-/* The walk calls itself once for each struct, so this is a part of its caller. */
-static inline bool encode_inner_struct(struct encoder *encoder, const struct codec_struct *type,
-                                       const void *structure)
+bool encode_struct(struct encoder *encoder, const struct codec_struct *type, const void *structure)
 {
     const VkBaseInStructure *head = structure;
     if (type->stype == CODEC_NO_STYPE) {
@@ -288,16 +289,11 @@ static inline bool encode_inner_struct(struct encoder *encoder, const struct cod
            encode_put_u32(encoder, FORM_CHAIN_END);
 }
 
-bool encode_struct(struct encoder *encoder, const struct codec_struct *type, const void *structure)
-{
-    return encode_inner_struct(encoder, type, structure);
-}
-
 /* Copied all at once, after a look at the flags of each. */
 static bool encode_flat_structs(struct encoder *encoder, const struct codec_struct *type,
                                 const uint8_t *structs, uint64_t count)
 {
-    if (count > CANONICAL_MAX_SIZE) {
+    if (count > CANONICAL_MAX_SIZE / type->size) {
         return encode_give_up(encoder, CANONICAL_CAUSE_SIZE);
     }
     const size_t size = (size_t)count * type->size;
@@ -361,19 +357,16 @@ static bool encode_is_of_rules(const struct codec_member *member)
 static inline bool encode_pointer(struct encoder *encoder, const struct codec_member *member,
                                   const uint8_t *structure, enum liveness liveness)
 {
-    const void *target = NULL;
+    const void *target;
     uint64_t count = 1;
-    if (member->kind != CODEC_POINTER) {
-        count = form_count(member, structure);
-    }
-    if (liveness != STATE_DEAD && count > 0) {
-        memcpy(&target, structure + member->offset, sizeof target);
-        if (!target && !member->optional) {
-            return encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
-        }
-    }
-    if (!target) {
+    if (liveness == STATE_DEAD ||
+        (member->kind != CODEC_POINTER && (count = form_count(member, structure)) == 0)) {
         return encode_put_u8(encoder, FORM_ABSENT);
+    }
+    memcpy(&target, structure + member->offset, sizeof target);
+    if (!target) {
+        return member->optional ? encode_put_u8(encoder, FORM_ABSENT)
+                                : encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
     }
     if (liveness == STATE_DOUBTFUL) {
         encode_keep_apart(encoder, CANONICAL_CAUSE_DOUBT);
@@ -387,12 +380,13 @@ static inline bool encode_pointer(struct encoder *encoder, const struct codec_me
         return true;
     }
     return member->kind == CODEC_POINTER
-               ? encode_inner_struct(encoder, &codec_structs[member->type], target)
+               ? encode_struct(encoder, &codec_structs[member->type], target)
                : encode_array(encoder, member, target, count);
 }
 
 /* Data that is there gives the object an identity (hazard 6). */
-static bool encode_identity_data(struct encoder *encoder, const uint8_t *value)
+static __attribute__((cold)) bool encode_identity_data(struct encoder *encoder,
+                                                       const uint8_t *value)
 {
     const void *data;
     memcpy(&data, value, sizeof data);
@@ -405,8 +399,8 @@ static bool encode_identity_data(struct encoder *encoder, const uint8_t *value)
 }
 
 /* A value of the selector that is not known is a struct that is not. */
-static bool encode_union(struct encoder *encoder, const struct codec_member *member,
-                         const uint8_t *structure)
+static __attribute__((cold)) bool
+encode_union(struct encoder *encoder, const struct codec_member *member, const uint8_t *structure)
 {
     const struct codec_arm *arm = codec_find_arm(member, structure);
     if (!arm) {
@@ -516,8 +510,8 @@ static bool encode_child(struct encoder *encoder, const struct codec_struct *typ
 }
 
 /* Gives up what is unknown in a struct's chain. */
-static bool encode_unknown_chain(struct encoder *encoder, enum canonical_cause cause,
-                                 bool flags_known)
+static __attribute__((cold)) bool encode_unknown_chain(struct encoder *encoder,
+                                                       enum canonical_cause cause, bool flags_known)
 {
     encode_give_up(encoder, cause);
     if (!flags_known) {
