@@ -34,7 +34,7 @@ __attribute__((cold)) void encode_keep_apart(struct encoder *encoder, enum canon
     }
 }
 
-bool encode_grow(struct encoder *encoder, size_t size)
+__attribute__((cold)) bool encode_grow(struct encoder *encoder, size_t size)
 {
     struct bytes *key = &encoder->canonical->key;
     if (encode_is_dry(encoder)) {

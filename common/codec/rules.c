@@ -89,9 +89,12 @@ enum canonical_cause rules_read_head(enum codec_id id, const void *create_info,
         VkPipelineCreateFlags flags;
     } *head = create_info;
     struct pipeline_rules rules = {.cacheable = true, .flags = head->flags};
-    bool flags_known;
-    enum canonical_cause cause = rules_check_chain(&codec_structs[id], head->next, &flags_known);
+    bool flags_known = true;
+    enum canonical_cause cause = CANONICAL_CAUSE_NONE;
     const VkBaseInStructure *s = head->next;
+    if (s) {
+        cause = rules_check_chain(&codec_structs[id], s, &flags_known);
+    }
     *ret_chain = (struct graphics_chain){0};
     for (int left = RULES_MAX_STRUCTS; s && left > 0; s = s->pNext, left--) {
         rules_read_struct(s, &rules, ret_chain);
