@@ -149,52 +149,58 @@ static uint64_t encode_mix_tail(const struct bytes *tail)
     return mixed;
 }
 
-/* Appends the tail to the form, and takes the form's digest. */
+/* Takes the form's digest, and appends the tail. */
 static bool encode_finish(struct encoder *encoder)
 {
     struct canonical *canonical = encoder->canonical;
-    canonical->key.size = (size_t)(encoder->next - canonical->key.data);
-    canonical->size = canonical->key.size;
+    const struct bytes *tail = &canonical->tail;
+    canonical->size = (size_t)(encoder->next - canonical->key.data);
     if (canonical->size > CANONICAL_MAX_SIZE) {
         encode_give_up(encoder, CANONICAL_CAUSE_SIZE);
         return false;
     }
-    canonical->digest = canonical->key_digest = digest_of(canonical->key.data, canonical->key.size);
-    if (canonical->tail.size > 0) {
-        bytes_put(&canonical->key, canonical->tail.data, canonical->tail.size);
-        canonical->key_digest.low += encode_mix_tail(&canonical->tail);
-    }
-    if (canonical->key.failed || canonical->tail.failed) {
+    canonical->digest = canonical->key_digest = digest_of(canonical->key.data, canonical->size);
+    canonical->key_digest.low += encode_mix_tail(tail);
+    if (tail->failed) {
         encode_give_up(encoder, CANONICAL_CAUSE_MEMORY);
         return false;
     }
+    if (!encode_put_raw(encoder, tail->data, tail->size) || encode_is_dry(encoder)) {
+        return false;
+    }
+    canonical->key.size = (size_t)(encoder->next - canonical->key.data);
     return true;
 }
 
 /* Empties the result; memory and rules stay. */
-static void canonical_reset(struct canonical *canonical)
+static void canonical_reset(struct canonical *canonical, enum canonical_verdict verdict)
 {
-    struct bytes key = canonical->key;
-    struct bytes tail = canonical->tail;
-    key.size = tail.size = 0;
-    key.failed = tail.failed = false;
-    *canonical = (struct canonical){.key = key, .tail = tail, .rules = canonical->rules};
+    canonical->key.size = canonical->tail.size = canonical->size = 0;
+    canonical->key.failed = canonical->tail.failed = false;
+    canonical->by_serial = canonical->complete = false;
+    canonical->digest = canonical->key_digest = canonical->code_digest = (struct digest){0, 0};
+    canonical->verdict = verdict;
+    canonical->code = NULL;
+    canonical->code_size = 0;
 }
 
 void canonical_encode(const struct canonical_context *context, const void *create_info,
                       struct canonical *canonical)
 {
     struct encoder encoder = {.context = context, .canonical = canonical};
+    canonical_reset(canonical, CANONICAL_SHARE);
+    canonical->cause = CANONICAL_CAUSE_NONE;
     canonical->rules = (struct pipeline_rules){0};
-    canonical_reset(canonical);
     canonical->complete = true;
-    encode_grow(&encoder, 0); /* where memory is out the walk goes on, for the rules */
+    if (canonical->key.data) {
+        encoder.next = canonical->key.data;
+        encoder.end = canonical->key.data + canonical->key.capacity;
+    } else {
+        encode_grow(&encoder, 0); /* where memory is out the walk goes on, for the rules */
+    }
     if (!encode_root(&encoder, create_info) || canonical->verdict == CANONICAL_UNKNOWN ||
         !encode_finish(&encoder)) {
-        enum canonical_cause cause = canonical->cause;
-        canonical_reset(canonical);
-        canonical->verdict = CANONICAL_UNKNOWN;
-        canonical->cause = cause;
+        canonical_reset(canonical, CANONICAL_UNKNOWN);
     }
 }
 

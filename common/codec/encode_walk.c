@@ -10,8 +10,10 @@
 
 static bool encode_members(struct encoder *encoder, const struct codec_struct *type,
                            const void *structure);
+static bool encode_chained(struct encoder *encoder, const struct codec_struct *type,
+                           const VkBaseInStructure *head);
 
-bool encode_give_up(struct encoder *encoder, enum canonical_cause cause)
+__attribute__((cold)) bool encode_give_up(struct encoder *encoder, enum canonical_cause cause)
 {
     if (encoder->canonical->verdict != CANONICAL_UNKNOWN) {
         encoder->canonical->verdict = CANONICAL_UNKNOWN;
@@ -24,7 +26,7 @@ bool encode_give_up(struct encoder *encoder, enum canonical_cause cause)
     return encoder->goes_on;
 }
 
-void encode_keep_apart(struct encoder *encoder, enum canonical_cause cause)
+__attribute__((cold)) void encode_keep_apart(struct encoder *encoder, enum canonical_cause cause)
 {
     if (encoder->canonical->verdict == CANONICAL_SHARE) {
         encoder->canonical->verdict = CANONICAL_NODEDUPE;
@@ -32,7 +34,7 @@ void encode_keep_apart(struct encoder *encoder, enum canonical_cause cause)
     }
 }
 
-bool encode_grow(struct encoder *encoder, size_t size)
+__attribute__((cold)) bool encode_grow(struct encoder *encoder, size_t size)
 {
     struct bytes *key = &encoder->canonical->key;
     if (encode_is_dry(encoder)) {
@@ -70,10 +72,6 @@ static bool encode_put_values(struct encoder *encoder, const void *values, size_
 bool encode_resolve(struct encoder *encoder, VkObjectType type, uint64_t handle,
                     struct canonical_object *ret_object)
 {
-    if (type == VK_OBJECT_TYPE_RENDER_PASS && handle == encoder->render_pass) {
-        *ret_object = encoder->render_pass_object;
-        return true;
-    }
     if (encode_is_dry(encoder)) {
         return false;
     }
@@ -109,17 +107,15 @@ static bool encode_put_content(struct encoder *encoder, struct digest content)
 }
 
 /* The tail never leaves the process: its words are in the machine's order. */
-static void encode_put_tail(struct encoder *encoder, const uint64_t *words, size_t count)
+static inline void encode_put_tail(struct encoder *encoder, const uint64_t *words, size_t count)
 {
     struct bytes *tail = &encoder->canonical->tail;
     if (tail->capacity - tail->size < count * sizeof *words) {
         bytes_put(tail, words, count * sizeof *words);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        memcpy(tail->data + tail->size, &words[i], sizeof *words);
-        tail->size += sizeof *words;
-    }
+    memcpy(tail->data + tail->size, words, count * sizeof *words);
+    tail->size += count * sizeof *words;
 }
 
 static void encode_put_name(struct encoder *encoder, struct digest name)
@@ -139,30 +135,30 @@ static bool encode_object(struct encoder *encoder, VkObjectType type,
     return encode_put_content(encoder, object->content);
 }
 
-static bool encode_handle(struct encoder *encoder, VkObjectType type, const void *member)
-{
-    uint64_t handle;
-    struct canonical_object object;
-    memcpy(&handle, member, sizeof handle);
-    if (handle == 0) {
-        return encode_put_digest(encoder, (struct digest){0, 0});
-    }
-    return encode_resolve(encoder, type, handle, &object) ? encode_object(encoder, type, &object)
-                                                          : encoder->goes_on;
-}
-
-/* One that Vulkan ignores: what is no handle at all is as good as VK_NULL_HANDLE. */
-static bool encode_ignored_handle(struct encoder *encoder, VkObjectType type, const void *member)
+/* One that is DOUBTFUL is ignored by Vulkan: what is no handle at all is as good as VK_NULL_HANDLE.
+ */
+static __attribute__((noinline)) bool encode_handle(struct encoder *encoder, VkObjectType type,
+                                                    const void *member, enum liveness liveness)
 {
     const struct canonical_context *context = encoder->context;
-    uint64_t handle;
+    uint64_t handle = 0;
     struct canonical_object object;
-    memcpy(&handle, member, sizeof handle);
-    if (handle != 0 && !encode_is_dry(encoder) &&
-        context->resolve(context->user, type, handle, &object)) {
-        return encode_object(encoder, type, &object);
+    const struct canonical_object *found = &object;
+    if (liveness != STATE_DEAD) {
+        memcpy(&handle, member, sizeof handle);
     }
-    return encode_put_digest(encoder, (struct digest){0, 0});
+    if (handle != 0 && liveness == STATE_DOUBTFUL &&
+        (encode_is_dry(encoder) || !context->resolve(context->user, type, handle, &object))) {
+        handle = 0;
+    } else if (handle != 0 && type == VK_OBJECT_TYPE_RENDER_PASS &&
+               handle == encoder->render_pass) {
+        found = &encoder->render_pass_object;
+    } else if (handle != 0 && liveness == STATE_LIVE &&
+               !encode_resolve(encoder, type, handle, &object)) {
+        return encoder->goes_on;
+    }
+    return handle == 0 ? encode_put_digest(encoder, (struct digest){0, 0})
+                       : encode_object(encoder, type, found);
 }
 
 /* The code's digest stands for the code, so that a big module is read once and not copied. */
@@ -179,7 +175,8 @@ static bool encode_module_code(struct encoder *encoder, const VkShaderModuleCrea
 
 /* The digest that a module made of this code would have (hazard 31): its form is written where the
  * cursor stands, and taken back. */
-static bool encode_inline_code(struct encoder *encoder, const VkShaderModuleCreateInfo *info)
+static __attribute__((cold)) bool encode_inline_code(struct encoder *encoder,
+                                                     const VkShaderModuleCreateInfo *info)
 {
     struct canonical *canonical = encoder->canonical;
     if (encode_is_dry(encoder)) {
@@ -217,7 +214,8 @@ static bool encode_inline_code(struct encoder *encoder, const VkShaderModuleCrea
 }
 
 /* Hazard 30: an identifier is bytes of one driver, and no code. */
-static bool encode_has_identifier(const VkPipelineShaderStageCreateInfo *stage)
+static __attribute__((cold)) bool
+encode_has_identifier(const VkPipelineShaderStageCreateInfo *stage)
 {
     const VkPipelineShaderStageModuleIdentifierCreateInfoEXT *identifier = rules_find_struct(
         stage->pNext, VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_MODULE_IDENTIFIER_CREATE_INFO_EXT);
@@ -227,7 +225,7 @@ static bool encode_has_identifier(const VkPipelineShaderStageCreateInfo *stage)
 static bool encode_stage_code(struct encoder *encoder, const VkPipelineShaderStageCreateInfo *stage)
 {
     if (stage->module != VK_NULL_HANDLE) {
-        return encode_handle(encoder, VK_OBJECT_TYPE_SHADER_MODULE, &stage->module);
+        return encode_handle(encoder, VK_OBJECT_TYPE_SHADER_MODULE, &stage->module, STATE_LIVE);
     }
     const VkShaderModuleCreateInfo *info = rules_inline_module(stage);
     if (info) {
@@ -255,14 +253,63 @@ static bool encode_string(struct encoder *encoder, const char *text)
     return encode_put_u32(encoder, (uint32_t)length) && encode_put_raw(encoder, text, length);
 }
 
+/* A flag bit of tomorrow may mean anything: in a struct that a chain can hold, also that there must
+ * be no cache. */
+static __attribute__((cold)) bool encode_unknown_flag(struct encoder *encoder,
+                                                      const struct codec_struct *type)
+{
+    if (type->stype != CODEC_NO_STYPE) {
+        encoder->canonical->rules.cacheable = false;
+        encoder->goes_on = false;
+    }
+    return encode_give_up(encoder, CANONICAL_CAUSE_FLAG);
+}
+
+static bool encode_flat_members(struct encoder *encoder, const struct codec_struct *type,
+                                const VkBaseInStructure *head)
+{
+    return rules_struct_flags_known(type, head) ? encode_put_raw(encoder, head + 1, type->flat)
+                                                : encode_unknown_flag(encoder, type);
+}
+
+bool encode_struct(struct encoder *encoder, const struct codec_struct *type, const void *structure)
+{
+    const VkBaseInStructure *head = structure;
+    if (type->stype == CODEC_NO_STYPE) {
+        return encode_members(encoder, type, structure);
+    }
+    if ((uint32_t)head->sType != type->stype) {
+        return encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
+    }
+    if (head->pNext) {
+        return encode_chained(encoder, type, head);
+    }
+    return (FORM_IS_NATIVE && type->flat ? encode_flat_members(encoder, type, head)
+                                         : encode_members(encoder, type, head)) &&
+           encode_put_u32(encoder, FORM_CHAIN_END);
+}
+
+/* Copied all at once, after a look at the flags of each. */
+static bool encode_flat_structs(struct encoder *encoder, const struct codec_struct *type,
+                                const uint8_t *structs, uint64_t count)
+{
+    if (count > CANONICAL_MAX_SIZE / type->size) {
+        return encode_give_up(encoder, CANONICAL_CAUSE_SIZE);
+    }
+    const size_t size = (size_t)count * type->size;
+    if (type->check_count > 0) {
+        for (const uint8_t *s = structs; s < structs + size; s += type->size) {
+            if (!rules_struct_flags_known(type, s)) {
+                return encode_unknown_flag(encoder, type);
+            }
+        }
+    }
+    return encode_put_raw(encoder, structs, size);
+}
+
 static bool encode_structs(struct encoder *encoder, const struct codec_struct *type,
                            const uint8_t *structs, uint64_t count)
 {
-    if (FORM_IS_NATIVE && type->flat && type->check_count == 0) {
-        return count <= CANONICAL_MAX_SIZE
-                   ? encode_put_raw(encoder, structs, (size_t)count * type->size)
-                   : encode_give_up(encoder, CANONICAL_CAUSE_SIZE);
-    }
     for (uint64_t i = 0; i < count; i++, structs += type->size) {
         if (!encode_struct(encoder, type, structs)) {
             return false;
@@ -275,57 +322,71 @@ static bool encode_handles(struct encoder *encoder, VkObjectType type, const uin
                            uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, handles += sizeof(uint64_t)) {
-        if (!encode_handle(encoder, type, handles)) {
+        if (!encode_handle(encoder, type, handles, STATE_LIVE)) {
             return false;
         }
     }
     return true;
 }
 
-static bool encode_elements(struct encoder *encoder, const struct codec_member *member,
-                            const void *target, uint64_t count)
+static bool encode_array(struct encoder *encoder, const struct codec_member *member,
+                         const void *elements, uint64_t count)
 {
-    const bool structs = member->kind == CODEC_POINTER || member->kind == CODEC_ARRAY;
-    if (encode_is_dry(encoder) &&
-        !(structs && codec_structs[member->type].stype != CODEC_NO_STYPE)) {
-        return true; /* the rules look only at structs that a chain can extend */
-    }
-    if (structs) {
-        return encode_structs(encoder, &codec_structs[member->type], target, count);
+    if (member->kind == CODEC_ARRAY) {
+        const struct codec_struct *type = &codec_structs[member->type];
+        return FORM_IS_NATIVE && type->flat == type->size
+                   ? encode_flat_structs(encoder, type, elements, count)
+                   : encode_structs(encoder, type, elements, count);
     }
     if (member->kind == CODEC_HANDLE_ARRAY) {
-        return encode_handles(encoder, (VkObjectType)member->type, target, count);
+        return encode_handles(encoder, (VkObjectType)member->type, elements, count);
     }
     size_t width = form_element_width(member->kind);
-    return count <= CANONICAL_MAX_SIZE ? encode_put_values(encoder, target, (size_t)count, width)
+    return count <= CANONICAL_MAX_SIZE ? encode_put_values(encoder, elements, (size_t)count, width)
                                        : encode_give_up(encoder, CANONICAL_CAUSE_SIZE);
 }
 
-/* A pointer: whether it is there, then what it leads to. With a count of zero it is never read. */
-static bool encode_pointer(struct encoder *encoder, const struct codec_member *member,
-                           const uint8_t *structure, enum liveness liveness)
+/* Whether the rules have to look at what a pointer leads to: at structs that a chain can extend. */
+static bool encode_is_of_rules(const struct codec_member *member)
 {
-    uint64_t count = form_count(member, structure);
-    const void *target = NULL;
-    if (liveness != STATE_DEAD && count > 0) {
-        memcpy(&target, structure + member->offset, sizeof target);
-        if (!target && !member->optional) {
-            return encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
-        }
-    }
-    if (!target) {
+    return (member->kind == CODEC_POINTER || member->kind == CODEC_ARRAY) &&
+           codec_structs[member->type].stype != CODEC_NO_STYPE;
+}
+
+/* A pointer: whether it is there, then what it leads to. With a count of zero it is never read. */
+static inline bool encode_pointer(struct encoder *encoder, const struct codec_member *member,
+                                  const uint8_t *structure, enum liveness liveness)
+{
+    const void *target;
+    uint64_t count = 1;
+    if (liveness == STATE_DEAD ||
+        (member->kind != CODEC_POINTER && (count = form_count(member, structure)) == 0)) {
         return encode_put_u8(encoder, FORM_ABSENT);
+    }
+    memcpy(&target, structure + member->offset, sizeof target);
+    if (!target) {
+        return member->optional ? encode_put_u8(encoder, FORM_ABSENT)
+                                : encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
     }
     if (liveness == STATE_DOUBTFUL) {
         encode_keep_apart(encoder, CANONICAL_CAUSE_DOUBT);
         encoder->canonical->complete = false;
         return encode_put_u8(encoder, FORM_DOUBTFUL);
     }
-    return encode_put_u8(encoder, FORM_PRESENT) && encode_elements(encoder, member, target, count);
+    if (!encode_put_u8(encoder, FORM_PRESENT)) {
+        return false;
+    }
+    if (encode_is_dry(encoder) && !encode_is_of_rules(member)) {
+        return true;
+    }
+    return member->kind == CODEC_POINTER
+               ? encode_struct(encoder, &codec_structs[member->type], target)
+               : encode_array(encoder, member, target, count);
 }
 
 /* Data that is there gives the object an identity (hazard 6). */
-static bool encode_identity_data(struct encoder *encoder, const uint8_t *value)
+static __attribute__((cold)) bool encode_identity_data(struct encoder *encoder,
+                                                       const uint8_t *value)
 {
     const void *data;
     memcpy(&data, value, sizeof data);
@@ -338,8 +399,8 @@ static bool encode_identity_data(struct encoder *encoder, const uint8_t *value)
 }
 
 /* A value of the selector that is not known is a struct that is not. */
-static bool encode_union(struct encoder *encoder, const struct codec_member *member,
-                         const uint8_t *structure)
+static __attribute__((cold)) bool
+encode_union(struct encoder *encoder, const struct codec_member *member, const uint8_t *structure)
 {
     const struct codec_arm *arm = codec_find_arm(member, structure);
     if (!arm) {
@@ -351,20 +412,14 @@ static bool encode_union(struct encoder *encoder, const struct codec_member *mem
                : encode_struct(encoder, &codec_structs[arm->type], value);
 }
 
-static bool encode_member(struct encoder *encoder, const struct codec_member *member,
-                          const uint8_t *structure, enum liveness liveness)
+/* What is neither words nor a pointer. */
+static inline bool encode_value(struct encoder *encoder, const struct codec_member *member,
+                                const uint8_t *structure, enum liveness liveness)
 {
     const uint8_t *value = structure + member->offset;
     bool live = liveness == STATE_LIVE;
     const void *pointer;
     size_t size;
-    /* The two most frequent kinds go before the jump. */
-    if (member->kind == CODEC_WORDS) {
-        return encode_put_values(encoder, value, member->count, 4);
-    }
-    if (member->kind >= CODEC_POINTER && member->kind <= CODEC_SAMPLE_MASK) {
-        return encode_pointer(encoder, member, structure, liveness);
-    }
     switch ((enum codec_kind)member->kind) {
     case CODEC_LONGS:
         return encode_put_values(encoder, value, member->count, 8);
@@ -376,11 +431,7 @@ static bool encode_member(struct encoder *encoder, const struct codec_member *me
         memcpy(&size, value, sizeof size);
         return encode_put_u64(encoder, size);
     case CODEC_HANDLE:
-        if (liveness == STATE_DOUBTFUL) {
-            return encode_ignored_handle(encoder, (VkObjectType)member->type, value);
-        }
-        return live ? encode_handle(encoder, (VkObjectType)member->type, value)
-                    : encode_put_digest(encoder, (struct digest){0, 0});
+        return encode_handle(encoder, (VkObjectType)member->type, value, liveness);
     case CODEC_EMBEDDED_MAYBE:
         return encode_put_u8(encoder, live ? FORM_PRESENT : FORM_ABSENT) &&
                (!live || encode_struct(encoder, &codec_structs[member->type], value));
@@ -404,35 +455,35 @@ static bool encode_member(struct encoder *encoder, const struct codec_member *me
     }
 }
 
-/* A flag bit of tomorrow may mean anything: in a struct that a chain can hold, also that there must
- * be no cache. */
-static bool encode_unknown_flag(struct encoder *encoder, const struct codec_struct *type)
+/* Most members are words or pointers. */
+static bool encode_member(struct encoder *encoder, const struct codec_member *member,
+                          const uint8_t *structure)
 {
-    if (type->stype != CODEC_NO_STYPE) {
-        encoder->canonical->rules.cacheable = false;
-        encoder->goes_on = false;
+    if (member->kind == CODEC_WORDS) {
+        return encode_put_values(encoder, structure + member->offset, member->count, 4);
     }
-    return encode_give_up(encoder, CANONICAL_CAUSE_FLAG);
+    const enum liveness liveness =
+        liveness_of((enum live_condition)member->live, structure, &encoder->live);
+    if (liveness == STATE_UNKNOWN) {
+        return encode_give_up(encoder, CANONICAL_CAUSE_STRUCT);
+    }
+    return member->kind >= CODEC_POINTER && member->kind <= CODEC_SAMPLE_MASK
+               ? encode_pointer(encoder, member, structure, liveness)
+               : encode_value(encoder, member, structure, liveness);
 }
 
-static bool encode_members(struct encoder *encoder, const struct codec_struct *type,
-                           const void *structure)
+static __attribute__((noinline)) bool
+encode_members(struct encoder *encoder, const struct codec_struct *type, const void *structure)
 {
     const struct codec_member *member = &codec_members[type->first_member];
-    if (type->check_count > 0 && !rules_struct_flags_known(type, structure)) {
+    const struct codec_member *end = member + type->member_count;
+    if (!rules_struct_flags_known(type, structure)) {
         return encode_unknown_flag(encoder, type);
     }
-    for (int i = 0; i < type->member_count; i++, member++) {
-        enum liveness liveness = STATE_LIVE;
-        if (member->live != LIVE_ALWAYS) {
-            liveness = liveness_of((enum live_condition)member->live, structure, &encoder->live);
-        }
-        if (liveness == STATE_UNKNOWN ? !encode_give_up(encoder, CANONICAL_CAUSE_STRUCT)
-                                      : !encode_member(encoder, member, structure, liveness)) {
-            return false;
-        }
+    while (member < end && encode_member(encoder, member, structure)) {
+        member++;
     }
-    return true;
+    return member == end;
 }
 
 /* One struct of a chain: its sType and members, or what rules.def says instead. */
@@ -458,23 +509,9 @@ static bool encode_child(struct encoder *encoder, const struct codec_struct *typ
     return encode_put_u32(encoder, type->stype) && encode_members(encoder, type, structure);
 }
 
-/* The chain has been checked. */
-static bool encode_chain(struct encoder *encoder, const struct codec_struct *parent,
-                         const void *next)
-{
-    for (const VkBaseInStructure *s = next; s; s = s->pNext) {
-        int child = codec_find_child(parent, (uint32_t)s->sType);
-        if (!encode_child(encoder, &codec_structs[codec_children[parent->first_child + child]],
-                          s)) {
-            return false;
-        }
-    }
-    return encode_put_u32(encoder, FORM_CHAIN_END);
-}
-
 /* Gives up what is unknown in a struct's chain. */
-static bool encode_unknown_chain(struct encoder *encoder, enum canonical_cause cause,
-                                 bool flags_known)
+static __attribute__((cold)) bool encode_unknown_chain(struct encoder *encoder,
+                                                       enum canonical_cause cause, bool flags_known)
 {
     encode_give_up(encoder, cause);
     if (!flags_known) {
@@ -483,22 +520,27 @@ static bool encode_unknown_chain(struct encoder *encoder, enum canonical_cause c
     return encoder->goes_on;
 }
 
-bool encode_struct(struct encoder *encoder, const struct codec_struct *type, const void *structure)
+/* A struct that has a chain. What is unknown in the chain may decide what is live in the struct:
+ * nothing of it is read. */
+static __attribute__((noinline)) bool encode_chained(struct encoder *encoder,
+                                                     const struct codec_struct *type,
+                                                     const VkBaseInStructure *head)
 {
-    if (type->stype == CODEC_NO_STYPE) {
-        return encode_members(encoder, type, structure);
-    }
-    const VkBaseInStructure *head = structure;
-    if ((uint32_t)head->sType != type->stype) {
-        return encode_give_up(encoder, CANONICAL_CAUSE_INVALID);
-    }
-    /* What is unknown in its chain may decide what is live in the struct: nothing of it is read. */
-    if (head->pNext && structure != encoder->checked) {
+    if (head != encoder->checked) {
         bool flags_known;
         enum canonical_cause cause = rules_check_chain(type, head->pNext, &flags_known);
         if (cause != CANONICAL_CAUSE_NONE) {
             return encode_unknown_chain(encoder, cause, flags_known);
         }
     }
-    return encode_members(encoder, type, structure) && encode_chain(encoder, type, head->pNext);
+    if (!encode_members(encoder, type, head)) {
+        return false;
+    }
+    for (const VkBaseInStructure *s = head->pNext; s; s = s->pNext) {
+        int child = codec_find_child(type, (uint32_t)s->sType);
+        if (!encode_child(encoder, &codec_structs[codec_children[type->first_child + child]], s)) {
+            return false;
+        }
+    }
+    return encode_put_u32(encoder, FORM_CHAIN_END);
 }

@@ -62,8 +62,14 @@ static inline bool encode_room(struct encoder *encoder, size_t size)
 /* memcpy, without a call for what most members are: a few words. */
 static inline void encode_copy(uint8_t *to, const uint8_t *from, size_t size)
 {
-    if (size > 32) {
+    if (size > 128) {
         memcpy(to, from, size);
+    } else if (size >= 64) {
+        memcpy(to, from, 64);
+        memcpy(to + size - 64, from + size - 64, 64);
+    } else if (size >= 32) {
+        memcpy(to, from, 32);
+        memcpy(to + size - 32, from + size - 32, 32);
     } else if (size >= 16) {
         memcpy(to, from, 16);
         memcpy(to + size - 16, from + size - 16, 16);

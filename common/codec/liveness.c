@@ -93,6 +93,9 @@ static void state_collect_dynamic(const VkPipelineDynamicStateCreateInfo *info,
     state->dynamic_known = true;
     for (uint32_t i = 0; states && i < info->dynamicStateCount; i++) {
         uint32_t value = (uint32_t)states[i];
+        if (value > VK_DYNAMIC_STATE_SCISSOR && value <= VK_DYNAMIC_STATE_STENCIL_REFERENCE) {
+            continue; /* those of Vulkan 1.0 that decide nothing */
+        }
         enum dynamic_state dynamic = dynamic_from_value(value);
         if (dynamic != DYNAMIC_NONE) {
             state->dynamic |= 1u << dynamic;
@@ -396,8 +399,8 @@ bool liveness_covers_count(enum live_condition condition)
            condition == LIVE_BLEND_ATTACHMENTS;
 }
 
-enum liveness liveness_of(enum live_condition condition, const void *structure,
-                          const struct live_context *context)
+enum liveness liveness_of_member(enum live_condition condition, const void *structure,
+                                 const struct live_context *context)
 {
     static const uint8_t dynamics[] = {
         [LIVE_VIEWPORTS] = DYNAMIC_VIEWPORT,
@@ -409,15 +412,8 @@ enum liveness liveness_of(enum live_condition condition, const void *structure,
         [LIVE_SAMPLE_MASK] = DYNAMIC_SAMPLE_MASK,
         [LIVE_COLOR_WRITE_ENABLES] = DYNAMIC_COLOR_WRITE_ENABLE,
     };
-    const struct graphics_state *state = &context->graphics;
-    if (condition == LIVE_ALWAYS) {
-        return STATE_LIVE;
-    }
-    if (condition <= LIVE_COLOR_FORMATS) {
-        return state->of[condition];
-    }
     if (condition <= LIVE_COLOR_WRITE_ENABLES) {
-        return live_unless_dynamic(state, (enum dynamic_state)dynamics[condition]);
+        return live_unless_dynamic(&context->graphics, (enum dynamic_state)dynamics[condition]);
     }
     return live_by_members(condition, structure, context);
 }

@@ -123,8 +123,19 @@ struct live_context {
  * will be set dynamically). */
 bool liveness_covers_count(enum live_condition condition);
 
+/* What no state of the graphics pipeline says by itself. */
+enum liveness liveness_of_member(enum live_condition condition, const void *structure,
+                                 const struct live_context *context);
+
 /* `structure` is the struct that holds the member. */
-enum liveness liveness_of(enum live_condition condition, const void *structure,
-                          const struct live_context *context);
+static inline enum liveness liveness_of(enum live_condition condition, const void *structure,
+                                        const struct live_context *context)
+{
+    if (condition == LIVE_ALWAYS) {
+        return STATE_LIVE;
+    }
+    return condition <= LIVE_COLOR_FORMATS ? context->graphics.of[condition]
+                                           : liveness_of_member(condition, structure, context);
+}
 
 #endif

@@ -15,26 +15,6 @@ bool rules_flags_known(uint64_t flags)
     return (flags & ~REVIEWED_FLAGS) == 0;
 }
 
-bool rules_struct_flags_known(const struct codec_struct *type, const void *structure)
-{
-    const struct codec_check *check = &codec_checks[type->first_check];
-    for (int i = 0; i < type->check_count; i++, check++) {
-        uint64_t value = 0;
-        const uint8_t *member = (const uint8_t *)structure + check->offset;
-        if (check->size == 4) {
-            uint32_t word;
-            memcpy(&word, member, sizeof word);
-            value = word;
-        } else {
-            memcpy(&value, member, sizeof value);
-        }
-        if (value & ~check->mask) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Whether a struct of FORBID_CACHE in rules.def forbids a cache to the whole call (hazard 25). */
 static bool rules_forbids_cache(const VkBaseInStructure *structure)
 {
@@ -109,9 +89,12 @@ enum canonical_cause rules_read_head(enum codec_id id, const void *create_info,
         VkPipelineCreateFlags flags;
     } *head = create_info;
     struct pipeline_rules rules = {.cacheable = true, .flags = head->flags};
-    bool flags_known;
-    enum canonical_cause cause = rules_check_chain(&codec_structs[id], head->next, &flags_known);
+    bool flags_known = true;
+    enum canonical_cause cause = CANONICAL_CAUSE_NONE;
     const VkBaseInStructure *s = head->next;
+    if (s) {
+        cause = rules_check_chain(&codec_structs[id], s, &flags_known);
+    }
     *ret_chain = (struct graphics_chain){0};
     for (int left = RULES_MAX_STRUCTS; s && left > 0; s = s->pNext, left--) {
         rules_read_struct(s, &rules, ret_chain);

@@ -7,6 +7,8 @@
 #ifndef WARMPIPE_CODEC_RULES_H
 #define WARMPIPE_CODEC_RULES_H
 
+#include <string.h>
+
 #include "common/codec/canonical.h"
 #include "common/codec/liveness.h"
 #include "common/codec/table.h"
@@ -43,7 +45,24 @@ struct rules_flags_2 {
 bool rules_flags_known(uint64_t flags);
 
 /* Whether the struct's own flag members hold known bits only. */
-bool rules_struct_flags_known(const struct codec_struct *type, const void *structure);
+static inline bool rules_struct_flags_known(const struct codec_struct *type, const void *structure)
+{
+    const struct codec_check *check = &codec_checks[type->first_check];
+    for (const struct codec_check *end = check + type->check_count; check < end; check++) {
+        const uint8_t *member = (const uint8_t *)structure + check->offset;
+        uint32_t word;
+        uint64_t value;
+        memcpy(&word, member, sizeof word);
+        value = word;
+        if (check->size == sizeof value) {
+            memcpy(&value, member, sizeof value);
+        }
+        if (value & ~check->mask) {
+            return false;
+        }
+    }
+    return true;
+}
 
 /* Whether each struct of a chain is one that `type` may hold, and is there once, with flags that
  * are known: CANONICAL_CAUSE_NONE, or the first thing that is not. Looks at all of the chain, what

@@ -29,8 +29,8 @@ static struct objects_flight plan_flight(const struct device_services *services,
 
 /* The earlier element of this call that holds this very claim, or `i` itself. One that may not be
  * compiled stands for no other: its failure would be theirs (row 89). */
-static uint32_t plan_find_duplicate(const struct pipeline_element *elements, uint32_t i,
-                                    const struct object *claim)
+static __attribute__((cold)) uint32_t plan_find_duplicate(const struct pipeline_element *elements,
+                                                          uint32_t i, const struct object *claim)
 {
     uint32_t j = 0;
     while (j < i && !(elements[j].disposition == PIPELINE_CLAIMED && elements[j].object == claim)) {
@@ -39,7 +39,8 @@ static uint32_t plan_find_duplicate(const struct pipeline_element *elements, uin
     return elements[j].rules.fail_on_compile_required ? i : j;
 }
 
-static void plan_drop_reference(struct device_services *services, const struct object *object)
+static __attribute__((cold)) void plan_drop_reference(struct device_services *services,
+                                                      const struct object *object)
 {
     uint64_t handle = object_handle(object);
     if (objects_release(dedup_objects(services->dedup), VK_OBJECT_TYPE_PIPELINE, handle)) {

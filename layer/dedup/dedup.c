@@ -80,27 +80,39 @@ static void dedup_keep_resolved(struct resolved *resolved, VkObjectType type, ui
     resolved->oldest = (i + 1) % RESOLVED_COUNT;
 }
 
-static void dedup_note_module(struct modules *modules, const struct dedup_module *module)
+/* Room for one more; NULL: out of memory. */
+static struct dedup_module *dedup_new_module(struct modules *modules)
 {
     if (modules->count == modules->capacity) {
         size_t capacity = modules->capacity ? modules->capacity * 2 : 8;
         struct dedup_module *items = reallocarray(modules->items, capacity, sizeof *items);
         if (!items) {
             modules->failed = true;
-            return;
+            return NULL;
         }
         modules->items = items;
         modules->capacity = capacity;
     }
-    modules->items[modules->count++] = *module;
+    return &modules->items[modules->count++];
+}
+
+static void dedup_note_module(struct modules *modules, uint64_t handle)
+{
+    struct dedup_module *module = dedup_new_module(modules);
+    if (module) {
+        module->handle = handle;
+    }
 }
 
 /* The form is where the next ones are written: it is copied, and found again by its size. */
-static void dedup_note_inline_module(void *user, const struct canonical_inline_module *module)
+static void dedup_note_inline_module(void *user, const struct canonical_inline_module *brought)
 {
     struct modules *modules = &((struct workspace *)user)->modules;
-    bytes_put(&modules->forms, module->form, module->form_size);
-    dedup_note_module(modules, &(struct dedup_module){.brought = *module});
+    struct dedup_module *module = dedup_new_module(modules);
+    if (module) {
+        bytes_put(&modules->forms, brought->form, brought->form_size);
+        *module = (struct dedup_module){.brought = *brought};
+    }
 }
 
 const struct dedup_module *dedup_modules(const struct canonical *form, size_t *ret_count)
@@ -135,7 +147,7 @@ static bool dedup_resolve(void *user, VkObjectType type, uint64_t handle,
         workspace->epoch = epoch;
     }
     if (type == VK_OBJECT_TYPE_SHADER_MODULE) {
-        dedup_note_module(&workspace->modules, &(struct dedup_module){.handle = handle});
+        dedup_note_module(&workspace->modules, handle);
     }
     const struct canonical_object *known = dedup_find_resolved(&workspace->resolved, type, handle);
     if (known) {

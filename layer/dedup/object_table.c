@@ -69,7 +69,7 @@ static void shard_insert(struct object_shard *shard, struct object *object)
     shard->slots[i] = object;
 }
 
-static bool shard_grow(struct object_shard *shard)
+static __attribute__((cold)) bool shard_grow(struct object_shard *shard)
 {
     struct object **old = shard->slots;
     const size_t old_count = old ? (size_t)shard->mask + 1 : 0;

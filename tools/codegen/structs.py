@@ -33,7 +33,8 @@ class Struct:
         self.children = []
 
     def flat(self):
-        """A C expression: whether the struct in memory is its canonical form."""
+        """A C expression: bytes of the struct in memory, its head left out, that are the canonical
+        form of its members; 0 where memory and form differ."""
         widths = {
             "CODEC_WORDS": "4",
             "CODEC_LONGS": "8",
@@ -41,11 +42,16 @@ class Struct:
             "CODEC_BYTES": "1",
             "CODEC_SIZE": "sizeof(size_t)",
         }
-        if self.stype_text != "CODEC_NO_STYPE" or any(m.kind not in widths for m in self.members):
+        if not self.members or any(m.kind not in widths for m in self.members):
             return "0"
         total = " + ".join(f"{widths[m.kind]} * {m.count}" for m in self.members)
+        if self.stype_text != "CODEC_NO_STYPE":
+            # What stands behind its one member is padding.
+            first = f"offsetof({self.c_name}, {self.members[0].path})"
+            return f"{first} == sizeof(VkBaseInStructure) ? {total} : 0" if len(self.members) == 1 else "0"
         portable = any(m.kind == "CODEC_SIZE" for m in self.members)
-        return f"{total} == sizeof({self.c_name})" + (" && sizeof(size_t) == 8" if portable else "")
+        condition = f"{total} == sizeof({self.c_name})" + (" && sizeof(size_t) == 8" if portable else "")
+        return f"{condition} ? {total} : 0"
 
 
 class Union:
