@@ -20,20 +20,19 @@ struct object_kind {
     enum stats_field deduplicated;
 };
 
+/* The members of one, in their order. */
 #define SHARED_KIND(name, type, dedup, is_part, plural)                                            \
-    {                                                                                              \
-        name, VK_OBJECT_TYPE_##type, DEDUP_##dedup, is_part, STATS_##plural##_requested,           \
-            STATS_##plural##_deduplicated                                                          \
-    }
+    name, VK_OBJECT_TYPE_##type, DEDUP_##dedup, is_part, STATS_##plural##_requested,               \
+        STATS_##plural##_deduplicated
 
-static const struct object_kind shader_module =
-    SHARED_KIND("module", SHADER_MODULE, MODULES, true, modules);
-static const struct object_kind set_layout =
-    SHARED_KIND("set_layout", DESCRIPTOR_SET_LAYOUT, SET_LAYOUTS, true, set_layouts);
-static const struct object_kind pipeline_layout =
-    SHARED_KIND("pipeline_layout", PIPELINE_LAYOUT, PIPELINE_LAYOUTS, true, pipeline_layouts);
-static const struct object_kind update_template =
-    SHARED_KIND("template", DESCRIPTOR_UPDATE_TEMPLATE, TEMPLATES, false, templates);
+static const struct object_kind shader_module = {
+    SHARED_KIND("module", SHADER_MODULE, MODULES, true, modules)};
+static const struct object_kind set_layout = {
+    SHARED_KIND("set_layout", DESCRIPTOR_SET_LAYOUT, SET_LAYOUTS, true, set_layouts)};
+static const struct object_kind pipeline_layout = {
+    SHARED_KIND("pipeline_layout", PIPELINE_LAYOUT, PIPELINE_LAYOUTS, true, pipeline_layouts)};
+static const struct object_kind update_template = {
+    SHARED_KIND("template", DESCRIPTOR_UPDATE_TEMPLATE, TEMPLATES, false, templates)};
 static const struct object_kind sampler = {.name = "sampler", .type = VK_OBJECT_TYPE_SAMPLER};
 static const struct object_kind conversion = {.name = "sampler_ycbcr_conversion",
                                               .type = VK_OBJECT_TYPE_SAMPLER_YCBCR_CONVERSION};

@@ -65,8 +65,13 @@ struct worker_client {
     unsigned generation;          /* counts forks: in which process it was added */
 };
 
+static inline void *worker_owner(struct worker_client *client, size_t offset)
+{
+    return (char *)client - offset;
+}
+
 /* The struct of this type whose `member` is the client. */
-#define WORKER_OWNER(client, type, member) ((type *)((char *)(client)-offsetof(type, member)))
+#define WORKER_OWNER(client, type, member) ((type *)worker_owner(client, offsetof(type, member)))
 
 /* Registers a client, whose functions are set. Thread-safe, as all here. */
 void worker_add(struct worker_client *client);

@@ -65,9 +65,10 @@ class Ends : public testing::Test {
             command += " '" + word + "'";
         }
         ToolResult result;
-        std::thread tool([&] {
+        const auto run_tool = [&] {
             result = run_program({"/bin/sh", "-c", command}, machine.environment());
-        });
+        };
+        std::thread tool(run_tool);
         const int connection = accept4(silent, nullptr, nullptr, SOCK_CLOEXEC);
         // A server that may want a name is greeted while the program runs, which is asked as well.
         while (words[0] == "run" && !std::filesystem::exists(ready)) {

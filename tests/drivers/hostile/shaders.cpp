@@ -21,6 +21,9 @@ HostilePipeline pipeline(const std::string &name, const std::string &outcome,
     return {name, outcome, shader.words()};
 }
 
+// Versions of clang-format lay lambdas out differently.
+// clang-format off
+
 // What a look at form, code and layouts finds.
 void add_visible(std::vector<HostilePipeline> &all)
 {
@@ -38,12 +41,10 @@ void add_visible(std::vector<HostilePipeline> &all)
     add("vertex stage", "bad_stage", [](P &p) { p.stage = VK_SHADER_STAGE_VERTEX_BIT; });
     add("no stage", "bad_stage", [](P &p) { p.stage = static_cast<VkShaderStageFlagBits>(0); });
     add("no binding", "bad_binding", [](P &p) { p.bindings[0].binding = 1; });
-    add(
-        "no set", "bad_binding", [](P &) {}, [](Shader &s) { s.set = 3; });
+    add("no set", "bad_binding", [](P &) {}, [](Shader &s) { s.set = 3; });
     add("no layout", "bad_binding", [](P &p) { p.sets = 0; });
     const auto nothing = op(16, {MAIN, 17, 0, 0, 0});
-    add(
-        "workgroup of nothing", "bad_spirv", [](P &) {}, [&](Shader &s) { s.modes = nothing; });
+    add("workgroup of nothing", "bad_spirv", [](P &) {}, [&](Shader &s) { s.modes = nothing; });
     add("other type of binding", "bad_binding",
         [](P &p) { p.bindings[0].descriptorType = VK_DESCRIPTOR_TYPE_SAMPLER; });
     add("binding of another stage", "bad_binding",
@@ -68,64 +69,39 @@ void add_visible(std::vector<HostilePipeline> &all)
         s.decorations = op(72, {BLOCK, 0, 35, 16});
         s.access = op(65, {FREE, ELEMENT, BUFFER, ZERO}) + op(61, {UINT, FREE + 1, ELEMENT});
     };
-    add(
-        "push constants without a range", "bad_push_constants", [](P &) {}, push);
+    add("push constants without a range", "bad_push_constants", [](P &) {}, push);
     add(
         "push constants behind their range", "bad_push_constants",
-        [](P &p) {
-            p.ranges = {{VK_SHADER_STAGE_COMPUTE_BIT, 0, 16}};
-        },
-        push);
+        [](P &p) { p.ranges = {{VK_SHADER_STAGE_COMPUTE_BIT, 0, 16}}; }, push);
     add(
         "push constants of another stage", "bad_push_constants",
-        [](P &p) {
-            p.ranges = {{VK_SHADER_STAGE_VERTEX_BIT, 0, 128}};
-        },
-        push);
-    add("push constants of three bytes", "bad_push_constants", [](P &p) {
-        p.ranges = {{VK_SHADER_STAGE_COMPUTE_BIT, 0, 3}};
-    });
-    add("push constants without end", "bad_push_constants", [](P &p) {
-        p.ranges = {{VK_SHADER_STAGE_COMPUTE_BIT, 0xfffffffc, 0xfffffffc}};
-    });
+        [](P &p) { p.ranges = {{VK_SHADER_STAGE_VERTEX_BIT, 0, 128}}; }, push);
+    add("push constants of three bytes", "bad_push_constants",
+        [](P &p) { p.ranges = {{VK_SHADER_STAGE_COMPUTE_BIT, 0, 3}}; });
+    add("push constants without end", "bad_push_constants",
+        [](P &p) { p.ranges = {{VK_SHADER_STAGE_COMPUTE_BIT, 0xfffffffc, 0xfffffffc}}; });
     add("two ranges of one stage", "bad_push_constants", [](P &p) {
         p.ranges = {{VK_SHADER_STAGE_COMPUTE_BIT, 0, 16}, {VK_SHADER_STAGE_COMPUTE_BIT, 16, 16}};
     });
-    add("more push constants than the device has", "unsupported", [](P &p) {
-        p.ranges = {{VK_SHADER_STAGE_COMPUTE_BIT, 0, 65532}};
-    });
+    add("more push constants than the device has", "unsupported",
+        [](P &p) { p.ranges = {{VK_SHADER_STAGE_COMPUTE_BIT, 0, 65532}}; });
     add("more sets than the device has", "unsupported", [](P &p) { p.sets = 1000; });
     const auto use_special = [](Shader &s) { s.body = op(128, {UINT, FREE, SPECIAL, ONE}); };
     add(
         "wide specialization constant", "bad_specialization",
-        [](P &p) {
-            p.constants = {{7, 0, 8}};
-        },
-        use_special);
+        [](P &p) { p.constants = {{7, 0, 8}}; }, use_special);
     add(
         "narrow specialization constant", "bad_specialization",
-        [](P &p) {
-            p.constants = {{7, 0, 1}};
-        },
-        use_special);
+        [](P &p) { p.constants = {{7, 0, 1}}; }, use_special);
     add(
         "specialization constant behind the data", "invalid",
-        [](P &p) {
-            p.constants = {{7, 6, 4}};
-        },
-        use_special);
+        [](P &p) { p.constants = {{7, 6, 4}}; }, use_special);
     add(
         "specialization constant far behind the data", "invalid",
-        [](P &p) {
-            p.constants = {{7, 0x7ffffffc, 4}};
-        },
-        use_special);
+        [](P &p) { p.constants = {{7, 0x7ffffffc, 4}}; }, use_special);
     add(
         "specialization constant twice", "bad_specialization",
-        [](P &p) {
-            p.constants = {{7, 0, 4}, {7, 4, 4}};
-        },
-        use_special);
+        [](P &p) { p.constants = {{7, 0, 4}, {7, 4, 4}}; }, use_special);
     add("cut code", "bad_spirv", [](P &p) { p.code.resize(p.code.size() - 2); });
     add("code without end", "bad_spirv", [](P &p) { p.code.back() = 0xffff0038; });
     add("code of another endianness", "bad_spirv", [](P &p) { p.code[0] = 0x03022307; });
@@ -149,9 +125,8 @@ void add_damaged(std::vector<HostilePipeline> &all)
     });
     add("function in a function", "bad_spirv",
         [](Shader &s) { s.end = function(FREE, FREE + 1, {}); });
-    add("function without end", "bad_spirv", [](Shader &s) {
-        s.functions = op(54, {VOID, FREE, 0, FUNCTION_TYPE});
-    });
+    add("function without end", "bad_spirv",
+        [](Shader &s) { s.functions = op(54, {VOID, FREE, 0, FUNCTION_TYPE}); });
     add("call of no function", "bad_spirv", [](Shader &s) { s.body = call(FREE, FREE + 1); });
     add("function that calls itself", "bad_spirv", [](Shader &s) { s.body = call(MAIN, FREE); });
     add("functions that call each other", "bad_spirv", [](Shader &s) {
@@ -165,12 +140,10 @@ void add_damaged(std::vector<HostilePipeline> &all)
             return call(next, FREE + 40000 + at) + call(next, FREE + 60000 + at);
         });
     });
-    add("large workgroup", "unsupported", [](Shader &s) {
-        s.modes = op(16, {MAIN, 17, 1 << 20, 1, 1});
-    });
-    add("deep workgroup", "unsupported", [](Shader &s) {
-        s.modes = op(16, {MAIN, 17, 1, 1, 0x80000000});
-    });
+    add("large workgroup", "unsupported",
+        [](Shader &s) { s.modes = op(16, {MAIN, 17, 1 << 20, 1, 1}); });
+    add("deep workgroup", "unsupported",
+        [](Shader &s) { s.modes = op(16, {MAIN, 17, 1, 1, 0x80000000}); });
 }
 
 // What no small reader finds, and what is valid.
@@ -228,12 +201,10 @@ void add_wrong(std::vector<HostilePipeline> &all)
         all.push_back(pipeline(name, "", change));
     };
     add("operand of nothing", [](Shader &s) { s.body = op(128, {UINT, FREE, FREE + 1, ONE}); });
-    add("operand beyond the bound", [](Shader &s) {
-        s.body = op(128, {UINT, FREE, ONE, 0xfffffff});
-    });
-    add("result beyond the bound", [](Shader &s) {
-        s.body = op(128, {UINT, 0xfffffff, ONE, ONE});
-    });
+    add("operand beyond the bound",
+        [](Shader &s) { s.body = op(128, {UINT, FREE, ONE, 0xfffffff}); });
+    add("result beyond the bound",
+        [](Shader &s) { s.body = op(128, {UINT, 0xfffffff, ONE, ONE}); });
     add("sum of types", [](Shader &s) { s.body = op(128, {UINT, FREE, UINT, FLOAT}); });
     add("sum of another type", [](Shader &s) { s.body = op(129, {FLOAT, FREE, ONE, ONE}); });
     add("load of no pointer", [](Shader &s) { s.body = op(61, {UINT, FREE, ONE}); });
@@ -260,9 +231,8 @@ void add_wrong(std::vector<HostilePipeline> &all)
     });
     add("float of 1000 bits", [](Shader &s) { s.types = op(22, {FREE, 1000}); });
     add("array of nothing", [](Shader &s) { s.types = op(28, {FREE, UINT, ZERO}); });
-    add("image of no dimension", [](Shader &s) {
-        s.types = op(25, {FREE, FLOAT, 99, 9, 9, 9, 9, 999});
-    });
+    add("image of no dimension",
+        [](Shader &s) { s.types = op(25, {FREE, FLOAT, 99, 9, 9, 9, 9, 999}); });
     add("constant of itself", [](Shader &s) {
         s.types = op(23, {FREE, UINT, 2}) + op(44, {FREE, FREE + 1, FREE + 1, FREE + 1});
         s.body = op(128, {FREE, FREE + 2, FREE + 1, FREE + 1});
@@ -271,15 +241,13 @@ void add_wrong(std::vector<HostilePipeline> &all)
         s.types = op(52, {UINT, FREE, 134, SPECIAL, ZERO});
         s.body = op(128, {UINT, FREE + 1, FREE, FREE});
     });
-    add("instruction of no set", [](Shader &s) {
-        s.body = op(12, {UINT, FREE, FREE + 1, 4, ONE});
-    });
+    add("instruction of no set",
+        [](Shader &s) { s.body = op(12, {UINT, FREE, FREE + 1, 4, ONE}); });
     add("set of nobody", [](Shader &s) {
         s.capabilities = s.capabilities + op(11, {FREE + 9, 0x6f626f6e, 0x00007964});
     });
-    add("decoration of a type that is none", [](Shader &s) {
-        s.decorations = op(72, {BLOCK, 99999, 35, 4});
-    });
+    add("decoration of a type that is none",
+        [](Shader &s) { s.decorations = op(72, {BLOCK, 99999, 35, 4}); });
     add("unknown instruction", [](Shader &s) { s.body = op(60000, {1, 2, 3}); });
     add("unknown capability", [](Shader &s) { s.capabilities = s.capabilities + op(17, {60000}); });
     add("doubles that are not enabled", [](Shader &s) {
@@ -293,6 +261,8 @@ void add_wrong(std::vector<HostilePipeline> &all)
     });
     add("no workgroup", [](Shader &s) { s.modes = {}; });
 }
+
+// clang-format on
 
 } // namespace
 

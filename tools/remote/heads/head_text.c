@@ -33,41 +33,40 @@ struct head_field {
     size_t size;   /* of the member */
 };
 
+/* The members of one, in their order. */
 #define HEAD_FIELD(type, key, kind, member)                                                        \
-    {                                                                                              \
-        key, kind, offsetof(struct type, member), sizeof((struct type *)0)->member                 \
-    }
+    key, kind, offsetof(struct type, member), sizeof((struct type *)0)->member
 
 static const struct head_field head_fields[] = {
-    HEAD_FIELD(head, "program", HEAD_TEXT, program),
-    HEAD_FIELD(head, "serial", HEAD_NUMBER64, serial),
-    HEAD_FIELD(head, "made", HEAD_NUMBER64, made),
+    {HEAD_FIELD(head, "program", HEAD_TEXT, program)},
+    {HEAD_FIELD(head, "serial", HEAD_NUMBER64, serial)},
+    {HEAD_FIELD(head, "made", HEAD_NUMBER64, made)},
     {NULL, HEAD_TEXT, 0, 0},
 };
 
 static const struct head_field head_identity_fields[] = {
-    HEAD_FIELD(head, "digest", HEAD_TEXT, identity_hex),
-    HEAD_FIELD(head, "vendor_id", HEAD_NUMBER32, identity.vendor_id),
-    HEAD_FIELD(head, "device_id", HEAD_NUMBER32, identity.device_id),
-    HEAD_FIELD(head, "api_version", HEAD_NUMBER32, identity.api_version),
-    HEAD_FIELD(head, "driver_version", HEAD_NUMBER32, identity.driver_version),
-    HEAD_FIELD(head, "driver_id", HEAD_NUMBER32, identity.driver_id),
-    HEAD_FIELD(head, "pointer_size", HEAD_NUMBER32, identity.pointer_size),
-    HEAD_FIELD(head, "conformance", HEAD_HEX, identity.conformance),
-    HEAD_FIELD(head, "cache_uuid", HEAD_HEX, identity.pipeline_cache_uuid),
-    HEAD_FIELD(head, "device", HEAD_TEXT, identity.device_name),
-    HEAD_FIELD(head, "driver", HEAD_TEXT, identity.driver_name),
-    HEAD_FIELD(head, "driver_info", HEAD_TEXT, identity.driver_info),
+    {HEAD_FIELD(head, "digest", HEAD_TEXT, identity_hex)},
+    {HEAD_FIELD(head, "vendor_id", HEAD_NUMBER32, identity.vendor_id)},
+    {HEAD_FIELD(head, "device_id", HEAD_NUMBER32, identity.device_id)},
+    {HEAD_FIELD(head, "api_version", HEAD_NUMBER32, identity.api_version)},
+    {HEAD_FIELD(head, "driver_version", HEAD_NUMBER32, identity.driver_version)},
+    {HEAD_FIELD(head, "driver_id", HEAD_NUMBER32, identity.driver_id)},
+    {HEAD_FIELD(head, "pointer_size", HEAD_NUMBER32, identity.pointer_size)},
+    {HEAD_FIELD(head, "conformance", HEAD_HEX, identity.conformance)},
+    {HEAD_FIELD(head, "cache_uuid", HEAD_HEX, identity.pipeline_cache_uuid)},
+    {HEAD_FIELD(head, "device", HEAD_TEXT, identity.device_name)},
+    {HEAD_FIELD(head, "driver", HEAD_TEXT, identity.driver_name)},
+    {HEAD_FIELD(head, "driver_info", HEAD_TEXT, identity.driver_info)},
     {NULL, HEAD_TEXT, 0, 0},
 };
 
 static const struct head_field head_part_fields[] = {
-    HEAD_FIELD(head_part, "object", HEAD_NAME, object),
-    HEAD_FIELD(head_part, "payload", HEAD_NAME, payload),
-    HEAD_FIELD(head_part, "bytes", HEAD_NUMBER64, bytes),
-    HEAD_FIELD(head_part, "unpacked", HEAD_NUMBER64, unpacked),
-    HEAD_FIELD(head_part, "made", HEAD_NUMBER64, made),
-    HEAD_FIELD(head_part, "compile_ms", HEAD_KNOWN64, compile_ms),
+    {HEAD_FIELD(head_part, "object", HEAD_NAME, object)},
+    {HEAD_FIELD(head_part, "payload", HEAD_NAME, payload)},
+    {HEAD_FIELD(head_part, "bytes", HEAD_NUMBER64, bytes)},
+    {HEAD_FIELD(head_part, "unpacked", HEAD_NUMBER64, unpacked)},
+    {HEAD_FIELD(head_part, "made", HEAD_NUMBER64, made)},
+    {HEAD_FIELD(head_part, "compile_ms", HEAD_KNOWN64, compile_ms)},
     {NULL, HEAD_TEXT, 0, 0},
 };
 
