@@ -227,7 +227,7 @@ static uint64_t quota_remove_item(const struct quota_run *run, const struct quot
 static void quota_remove_items(const struct quota_run *run, struct quota_items *items,
                                uint64_t limit)
 {
-    if (items->bytes <= limit) {
+    if (!items->items || items->bytes <= limit) {
         return;
     }
     qsort(items->items, items->count, sizeof *items->items, quota_compare_items);

@@ -49,8 +49,10 @@ static void doctor_child_main(void (*work)(void *answer, const void *task), cons
     const struct rlimit no_core = {0};
     setrlimit(RLIMIT_CORE, &no_core);
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    dup2(null, STDERR_FILENO);
-    dup2(null, STDOUT_FILENO);
+    if (null >= 0) {
+        dup2(null, STDERR_FILENO);
+        dup2(null, STDOUT_FILENO);
+    }
     signal(SIGPIPE, SIG_DFL);
     alarm(seconds);
     void *answer = calloc(1, size);
