@@ -84,12 +84,14 @@ PROGRAMS = (
             "ffmpeg", quick=BOTH, warm_by=2, version=("ffmpeg", "-version")),
     Program("ffmpeg-libplacebo", ffmpeg("libplacebo=w=96:h=64:upscaler=ewa_lanczos"),
             "ffmpeg", quick=BOTH, version=("ffmpeg", "-version")),
-    Program("mpv", ("mpv", "--no-config", "--vo=gpu-next", "--gpu-api=vulkan",
-                    "--vulkan-device={device}", "--no-audio", "--pause",
+    # Without the automatic profiles: their script ends while mpv starts, and mpv 0.40 warns of that
+    # when it comes at the wrong moment.
+    Program("mpv", ("mpv", "--no-config", "--load-auto-profiles=no", "--vo=gpu-next",
+                    "--gpu-api=vulkan", "--vulkan-device={device}", "--no-audio", "--pause",
                     "--geometry=160x120", "--osd-level=0", "--msg-level=all=warn",
                     "--script={here}/picture.lua", "{work}/video.y4m"),
-            "mpv", quick=BOTH, environment={"PICTURE": "{work}/picture.ppm"},
-            files=("picture.ppm",), version=("mpv", "--version"),
+            "mpv", quick=BOTH, environment={"PICTURE": "{work}/picture.png"},
+            files=("picture.png",), version=("mpv", "--version"),
             prepare=write_video),
     Program("vkcube", ("vkcube", "--c", "20", "--present_mode", "0"), "vulkan-tools", quick=BOTH,
             lines="^$"),
