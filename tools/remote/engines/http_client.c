@@ -149,7 +149,6 @@ static enum status http_judge_code(struct engine *engine, const struct http_clie
         break;
     case CURLE_TOO_MANY_REDIRECTS:
     case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_FILESIZE_EXCEEDED:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_URL_MALFORMAT:
         reason = STATUS_remote_bad_answer;
@@ -279,15 +278,16 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
     curl.easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
     ret_answer->is_html = type && strncasecmp(type, "text/html", 9) == 0;
     const bool success = ret_answer->status >= 200 && ret_answer->status < 300;
-    if (transfer.is_too_large && !success) {
+    /* libcurl sees it in what is announced, from 8.4 on also in what comes. */
+    const bool is_too_large = transfer.is_too_large || code == CURLE_FILESIZE_EXCEEDED;
+    if (is_too_large && !success) {
         bytes_free(&transfer.body); /* a long page that says what failed */
         return STATUS_ok;
     }
-    if (transfer.is_too_large || code != CURLE_OK) {
+    if (is_too_large || code != CURLE_OK) {
         bytes_free(&transfer.body);
-        return transfer.is_too_large
-                   ? engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be")
-                   : http_judge_code(engine, client, code);
+        return is_too_large ? engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be")
+                            : http_judge_code(engine, client, code);
     }
     if (success) {
         ret_answer->body.size = transfer.body.size;
