@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signatures of requests to S3, against the examples that Amazon's documentation of Signature
 // Version 4 gives with their results ("Signature Calculations for the Authorization Header").
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
