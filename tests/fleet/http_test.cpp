@@ -217,6 +217,25 @@ TEST_F(HttpRemote, StatusesAreTold)
     EXPECT_EQ(result.exit_status, 0) << result.err;
 }
 
+// A page that says what failed may be as long as it likes, announced or not.
+TEST_F(HttpRemote, StatusesAreToldWhereThePageIsLong)
+{
+    const std::string page(200000, 'x');
+    for (const std::string headers :
+         {"Content-Length: 200000\r\nConnection: close\r\n", "Connection: close\r\n"}) {
+        ScriptedServer server([&](const std::string &) {
+            return "HTTP/1.1 404 Not Found\r\n" + headers + "\r\n" + page;
+        });
+        const ToolResult result = pull(server.url());
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        expect_refused(
+            [&](const std::string &) {
+                return "HTTP/1.1 503 Service Unavailable\r\n" + headers + "\r\n" + page;
+            },
+            "remote_busy");
+    }
+}
+
 TEST_F(HttpRemote, AServerThatIsBusyIsAskedAgainWhenItSays)
 {
     int left = 1;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* s3://bucket/prefix: S3 and what speaks it. Requests are signed by libcurl (AWS Signature Version
- * 4); what it does not do in Debian 12's version is done here: queries are sorted and encoded.
- * http_credentials.c finds the credentials. Heads change by conditional writes (If-Match,
- * If-None-Match). */
+/* s3://bucket/prefix: S3 and what speaks it. http_credentials.c finds the credentials,
+ * http_signature.c signs; keys and queries are encoded and sorted here. Heads change by conditional
+ * writes (If-Match, If-None-Match). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,12 @@ static enum status s3_address(struct engine *engine, const char *path, char url[
                               struct http_request *request)
 {
     struct engine_s3 *s3 = (struct engine_s3 *)engine;
-    snprintf(url, ENGINE_S3_URL_SIZE, "%s/%s%s", s3->base, s3->prefix, path);
+    char key[URL_SIZE + ENGINE_PATH_SIZE];
+    const int base = snprintf(url, ENGINE_S3_URL_SIZE, "%s/", s3->base);
+    snprintf(key, sizeof key, "%s%s", s3->prefix, path);
+    if (!http_encode(key, "/", url + base, ENGINE_S3_URL_SIZE - (size_t)base)) {
+        return engine_fail(engine, STATUS_remote_bad_url, "a long path");
+    }
     request->url = url;
     request->signing = &s3->credentials;
     return http_credentials_find(&s3->credentials, s3->client, engine);
@@ -167,8 +171,8 @@ static enum status engine_s3_list(struct engine *engine, const char *prefix, eng
     char query[sizeof encoded_token + sizeof encoded + 64];
     snprintf(whole, sizeof whole, "%s%s", s3->prefix, prefix);
     do {
-        if (!http_encode(whole, encoded, sizeof encoded) ||
-            !http_encode(token, encoded_token, sizeof encoded_token)) {
+        if (!http_encode(whole, "", encoded, sizeof encoded) ||
+            !http_encode(token, "", encoded_token, sizeof encoded_token)) {
             return engine_fail(engine, STATUS_remote_bad_answer, "a long token");
         }
         snprintf(query, sizeof query, "%s%s%slist-type=2&prefix=%s",
@@ -206,7 +210,6 @@ static void s3_set_base(struct engine_s3 *s3, const struct url *url)
         s3_copy(region, sizeof s3->credentials.region,
                 s3_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
     }
-    snprintf(s3->credentials.scheme, sizeof s3->credentials.scheme, "aws:amz:%s:s3", region);
     if (!url_query(url, "endpoint", endpoint, sizeof endpoint) || !listing_decode_url(endpoint)) {
         s3_copy(endpoint, sizeof endpoint,
                 s3_setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", ""));

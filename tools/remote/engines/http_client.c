@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/engines/http_client.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +149,6 @@ static enum status http_judge_code(struct engine *engine, const struct http_clie
         break;
     case CURLE_TOO_MANY_REDIRECTS:
     case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_FILESIZE_EXCEEDED:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_URL_MALFORMAT:
         reason = STATUS_remote_bad_answer;
@@ -212,9 +210,7 @@ static void http_prepare(struct http_client *client, struct engine *engine,
         curl.easy_setopt(handle, CURLOPT_CAINFO, authorities);
     }
     if (is_signed) {
-        curl.easy_setopt(handle, CURLOPT_AWS_SIGV4, request->signing->scheme);
-        curl.easy_setopt(handle, CURLOPT_USERNAME, request->signing->key_id);
-        curl.easy_setopt(handle, CURLOPT_PASSWORD, request->signing->secret);
+        curl.easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
     } else {
         curl.easy_setopt(handle, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
         if (netrc && *netrc) {
@@ -232,34 +228,31 @@ static void http_prepare(struct http_client *client, struct engine *engine,
 /* NULL: out of memory. */
 static struct curl_slist *http_headers(const struct http_request *request)
 {
-    char token[sizeof request->signing->token + 32];
-    struct curl_slist *list = curl.slist_append(NULL, "Expect:");
-    const size_t most = sizeof request->headers / sizeof request->headers[0];
-    for (size_t i = 0; i < most && request->headers[i]; i++) {
-        list = curl.slist_append(list, request->headers[i]);
+    enum { most = sizeof request->headers / sizeof request->headers[0] };
+    const char *lines[most + 2] = {NULL};
+    char type[128];
+    size_t count = 0;
+    struct http_signature signature;
+    for (; count < most && request->headers[count]; count++) {
+        lines[count] = request->headers[count];
     }
     if (request->body) {
-        snprintf(token, sizeof token, "Content-Type: %s",
+        snprintf(type, sizeof type, "Content-Type: %s",
                  request->type ? request->type : "application/octet-stream");
-        list = curl.slist_append(list, token);
+        lines[count] = type;
     }
-    const bool is_signed = request->signing && request->signing->is_signed;
-    if (is_signed) {
-        /* libcurl signs it, but does not make it. */
-        static const char name[] = "x-amz-content-sha256:";
-        unsigned char digest[crypto_hash_sha256_BYTES];
-        char line[sizeof name + 2 * sizeof digest];
-        crypto_hash_sha256(digest, request->body ? request->body : (const void *)"",
-                           request->body_size);
-        memcpy(line, name, sizeof name);
-        sodium_bin2hex(line + sizeof name - 1, sizeof line - sizeof name + 1, digest,
-                       sizeof digest);
-        list = curl.slist_append(list, line);
+    struct curl_slist *list = curl.slist_append(NULL, "Expect:");
+    for (size_t i = 0; lines[i]; i++) {
+        list = curl.slist_append(list, lines[i]);
     }
-    if (is_signed && request->signing->token[0] &&
-        snprintf(token, sizeof token, "x-amz-security-token:%s", request->signing->token) <
-            (int)sizeof token) {
-        list = curl.slist_append(list, token);
+    if (request->signing && request->signing->is_signed) {
+        if (!http_sign(request, lines, time(NULL), &signature)) {
+            curl.slist_free_all(list);
+            return NULL;
+        }
+        for (size_t i = 0; i < HTTP_SIGNATURE_LINES && signature.lines[i][0]; i++) {
+            list = curl.slist_append(list, signature.lines[i]);
+        }
     }
     return list;
 }
@@ -272,6 +265,9 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
     struct curl_slist *headers = http_headers(request);
     const char *type = NULL;
     *ret_answer = (struct http_answer){0};
+    if (!headers) {
+        return STATUS_out_of_memory;
+    }
     http_prepare(client, engine, request, &transfer);
     curl.easy_setopt(client->handle, CURLOPT_HTTPHEADER, headers);
     engine->traffic.requests++;
@@ -282,15 +278,16 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
     curl.easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
     ret_answer->is_html = type && strncasecmp(type, "text/html", 9) == 0;
     const bool success = ret_answer->status >= 200 && ret_answer->status < 300;
-    if (transfer.is_too_large && !success) {
+    /* libcurl sees it in what is announced, from 8.4 on also in what comes. */
+    const bool is_too_large = transfer.is_too_large || code == CURLE_FILESIZE_EXCEEDED;
+    if (is_too_large && !success) {
         bytes_free(&transfer.body); /* a long page that says what failed */
         return STATUS_ok;
     }
-    if (transfer.is_too_large || code != CURLE_OK) {
+    if (is_too_large || code != CURLE_OK) {
         bytes_free(&transfer.body);
-        return transfer.is_too_large
-                   ? engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be")
-                   : http_judge_code(engine, client, code);
+        return is_too_large ? engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be")
+                            : http_judge_code(engine, client, code);
     }
     if (success) {
         ret_answer->body.size = transfer.body.size;
@@ -401,21 +398,4 @@ enum status http_remove(struct http_client *client, struct engine *engine,
     }
     engine_value_free(&answer.body);
     return answer.status >= 200 && answer.status < 300 ? STATUS_ok : http_judge(engine, &answer);
-}
-
-bool http_encode(const char *text, char *ret_text, size_t capacity)
-{
-    size_t length = 0;
-    for (; *text; text++) {
-        const unsigned char byte = (unsigned char)*text;
-        const bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-                           (byte >= '0' && byte <= '9') || strchr("-_.~", byte);
-        if (length + 4 > capacity) {
-            return false;
-        }
-        length +=
-            (size_t)snprintf(ret_text + length, capacity - length, plain ? "%c" : "%%%02X", byte);
-    }
-    ret_text[length] = '\0';
-    return true;
 }

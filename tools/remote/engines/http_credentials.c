@@ -273,9 +273,9 @@ static enum status credentials_ask_role(struct http_credentials *credentials,
             engine, STATUS_remote_forbidden,
             "AWS_WEB_IDENTITY_TOKEN_FILE cannot be read, or AWS_ROLE_ARN is not set");
     }
-    if (!http_encode(token, encoded_token, sizeof encoded_token) ||
-        !http_encode(role, encoded_role, sizeof encoded_role) ||
-        !http_encode(session ? session : "warmpipe", encoded_session, sizeof encoded_session)) {
+    if (!http_encode(token, "", encoded_token, sizeof encoded_token) ||
+        !http_encode(role, "", encoded_role, sizeof encoded_role) ||
+        !http_encode(session ? session : "warmpipe", "", encoded_session, sizeof encoded_session)) {
         return engine_fail(engine, STATUS_remote_forbidden, "AWS_ROLE_ARN is too long");
     }
     if (endpoint) {
