@@ -11,7 +11,8 @@
 
 #define STACK_BYTES ((size_t)256 << 10)
 
-/* Who waits for a call gives it up after CALL_LONG_NS by a clock of its own: it may be the first. */
+/* Who waits for a call gives it up after CALL_LONG_NS by a clock of its own: it may be the first.
+ */
 #define GIVEN_UP_NS (CALL_LONG_NS / 10 * 9)
 
 static const char *const call_costs_names[SLOW_CALL_COUNT] = {
