@@ -9,8 +9,8 @@
 #include <vulkan/vulkan.h>
 
 #include "common/base/bytes.h"
+#include "layer/cache/pull_question.h"
 #include "layer/chain/device.h"
-#include "layer/pull_question.h"
 #include "layer/trace/stats.h"
 
 struct app_caches;

@@ -2,8 +2,8 @@
 /* What a program asks under `warmpipe run` with a remote (common/blobs/asked.h): the blob and the
  * recipes of the device that it creates. It is asked before vkCreateDevice goes down and awaited
  * after it: drivers take ten milliseconds and more there, in which a remote nearby has answered. */
-#ifndef WARMPIPE_LAYER_PULL_QUESTION_H
-#define WARMPIPE_LAYER_PULL_QUESTION_H
+#ifndef WARMPIPE_LAYER_CACHE_PULL_QUESTION_H
+#define WARMPIPE_LAYER_CACHE_PULL_QUESTION_H
 
 #include <stdint.h>
 #include <vulkan/vulkan.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layer/pull_question.h"
+#include "layer/cache/pull_question.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
