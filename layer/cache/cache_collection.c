@@ -153,11 +153,25 @@ static VkPipelineCache cache_collection_copy_of(struct cache_collection *collect
     return copy;
 }
 
+/* Whether somebody is to read what was compiled into it before it is merged. Who is reading it just
+ * now may find it emptied. */
+static bool cache_collection_is_to_copy(struct cache_collection *collection,
+                                        struct passed_cache *cache)
+{
+    if (atomic_exchange(&cache->unread, false)) {
+        return true;
+    }
+    pthread_mutex_lock(&collection->lock);
+    const bool is_being_read = cache->reading;
+    pthread_mutex_unlock(&collection->lock);
+    return is_being_read;
+}
+
 bool cache_collection_copy(struct cache_collection *collection, struct passed_cache *cache,
                            uint64_t read_ns)
 {
     if (!cache || !cache_collection_may_copy(collection, read_ns) ||
-        !atomic_exchange(&cache->unread, false)) {
+        !cache_collection_is_to_copy(collection, cache)) {
         return false;
     }
     const struct own_wait_timer timer = own_wait_timer_start();

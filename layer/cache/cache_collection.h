@@ -101,10 +101,11 @@ void passed_cache_deferred(struct passed_cache *cache);
 void cache_collection_claim(struct cache_collection *collection, struct passed_cache *cache);
 
 /* The program is about to merge from it, perhaps into a cache that no thread of ours reads: queues
- * a copy of what no save has, since there are drivers that move the entries. Calls down, on the
- * program's thread, as long as that takes less than a fiftieth of the time that the program spends
- * in creations. read_ns: what the driver is known to take for a read; 0: not known, so that nothing
- * is read. True: is_due is set, the worker is to be woken. */
+ * a copy of what no save has, since there are drivers that move the entries, also away from who is
+ * reading them just now. Calls down, on the program's thread, as long as that takes less than a
+ * fiftieth of the time that the program spends in creations. read_ns: what the driver is known to
+ * take for a read; 0: not known, so that nothing is read. True: is_due is set, the worker is to be
+ * woken. */
 bool cache_collection_copy(struct cache_collection *collection, struct passed_cache *cache,
                            uint64_t read_ns);
 

@@ -64,6 +64,38 @@ TEST_F(MergingProgramTest, WhatItMergesInItsFirstRunIsSaved)
     EXPECT_EQ(hits(0, 5), 5u);
 }
 
+// The worker has begun to read what is merged, and finds it empty.
+TEST_F(MergingProgramTest, WhatItMergesDuringALookIsSaved)
+{
+    run(
+        [&] {
+            static std::atomic<bool> reading{false}, merged{false};
+            static const pid_t program_thread = gettid();
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            const VkPipelineCache source = owner->create_cache();
+            owner->create_compute(20, 30);
+            compile_until_saved(*owner, 10, 11);
+            test_icd_on_call(
+                [](const char *command, void *) {
+                    if (gettid() != program_thread &&
+                        std::string(command) == "vkGetPipelineCacheData") {
+                        reading = true;
+                        wait_until([] { return merged.load(); });
+                    }
+                },
+                nullptr);
+            owner->create_compute(0, 1, source);
+            wait_until([] { return reading.load(); });
+            EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
+            merged = true;
+            compile_until_saved(*owner, 11, 13);
+            raise(SIGKILL);
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 1), 1u);
+}
+
 // Looks that asked for the size alone have not told what a read takes, for which its merges would
 // wait.
 TEST_F(MergingProgramTest, NothingIsReadInItsMergesBeforeTheWorkerHasReadOnce)
