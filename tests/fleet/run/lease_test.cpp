@@ -69,6 +69,17 @@ TEST_F(RunRemote, ASignalEndsTheWaitForALease)
 
 #ifdef WARMPIPE_HAVE_CURL
 
+// Whether the process is neither gone nor a zombie. It may go while it is looked at.
+bool is_alive(const std::string &pid)
+{
+    try {
+        const std::string status = read_file("/proc/" + pid + "/status");
+        return contains(status, "State:") && !contains(status, "State:\tZ");
+    } catch (const std::ios_base::failure &) {
+        return false;
+    }
+}
+
 // Who pulls is ended after it has taken the lease, before it is told so: it is given back all the
 // same. Nor is it the remote's fault that nothing was pulled.
 TEST_F(RunRemote, ALeaseThatNobodyKnowsOfIsGivenBack)
@@ -95,9 +106,7 @@ TEST_F(RunRemote, ALeaseThatNobodyKnowsOfIsGivenBack)
         values[path] = request.substr(request.find("\r\n\r\n") + 4);
         if (contains(path, "/lease/")) {
             write_file(taken, "");
-            const std::string status = "/proc/" + lines_of(read_file(puller)).at(0) + "/status";
-            while (contains(read_file(status), "State:") &&
-                   !contains(read_file(status), "State:\tZ")) {
+            while (is_alive(lines_of(read_file(puller)).at(0))) {
                 usleep(5000);
             }
         }
