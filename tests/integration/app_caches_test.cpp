@@ -202,7 +202,7 @@ class ThousandsOfCachesTest : public AppCachesTest, public ::testing::WithParamI
     }
 };
 
-// What is saved, half a megabyte, is not kept, and a save holds it but a few times.
+// What is saved is not kept, and a save holds it but a few times.
 TEST_P(ThousandsOfCachesTest, LeaveAFirstRunSmall)
 {
 #ifdef WARMPIPE_SANITIZED
@@ -216,7 +216,7 @@ TEST_P(ThousandsOfCachesTest, LeaveAFirstRunSmall)
     const Growth with = growth("auto", allowed, &saved);
     EXPECT_GT(saved, 0u);
     EXPECT_LE(with.kept_kib, allowed);
-    EXPECT_LE(with.peak_kib, without.peak_kib + 8192);
+    EXPECT_LE(with.peak_kib, without.peak_kib + 8192 + 4 * saved / 1024);
     RecordProperty("kept_kib", static_cast<int>(with.kept_kib - without.kept_kib));
     RecordProperty("peak_kib", static_cast<int>(with.peak_kib - without.peak_kib));
     RecordProperty("saved_kib", static_cast<int>(saved / 1024));
