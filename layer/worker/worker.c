@@ -226,21 +226,21 @@ static void worker_after_fork_in_child(void)
     worker.generation++;
 }
 
-/* With the patience for locks that the thread has left that ends the process. */
+/* With the patience for locks of files that the thread has left that ends the process. The worker's
+ * own lock is held for moments only, and it is taken however little patience is left. */
 static void worker_write_last(void *argument)
 {
     const uint64_t before_ns = patience_set(*(const uint64_t *)argument);
-    if (timed_lock(&worker.lock, WAIT_FOREVER)) {
-        for (struct worker_client *client = worker.clients; client; client = client->next) {
-            worker.ending = client;
-            pthread_mutex_unlock(&worker.lock);
-            client->last(client);
-            pthread_mutex_lock(&worker.lock);
-        }
-        worker.ending = NULL;
-        pthread_cond_broadcast(&worker.rested);
+    pthread_mutex_lock(&worker.lock);
+    for (struct worker_client *client = worker.clients; client; client = client->next) {
+        worker.ending = client;
         pthread_mutex_unlock(&worker.lock);
+        client->last(client);
+        pthread_mutex_lock(&worker.lock);
     }
+    worker.ending = NULL;
+    pthread_cond_broadcast(&worker.rested);
+    pthread_mutex_unlock(&worker.lock);
     patience_set(before_ns);
 }
 
