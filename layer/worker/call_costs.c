@@ -11,10 +11,6 @@
 
 #define STACK_BYTES ((size_t)256 << 10)
 
-/* Who waits for a call gives it up after CALL_LONG_NS by a clock of its own: it may be the first.
- */
-#define GIVEN_UP_NS (CALL_LONG_NS / 10 * 9)
-
 static const char *const call_costs_names[SLOW_CALL_COUNT] = {
     [SLOW_LOAD] = "load",
     [SLOW_READ] = "read",
@@ -220,7 +216,7 @@ void call_costs_note_under_way(struct call_costs *costs)
     const bool is_new = costs->under_way && costs->ns[kind] == 0;
     pthread_mutex_unlock(&costs->lock);
     const uint64_t ns = is_new ? own_wait_timer_elapsed(&timer) : 0;
-    if (ns > GIVEN_UP_NS) {
-        call_costs_note(costs, kind, ns > CALL_LONG_NS ? ns : CALL_LONG_NS + 1);
+    if (ns > CALL_LONG_NS) {
+        call_costs_note(costs, kind, ns);
     }
 }
