@@ -65,9 +65,9 @@ struct codec_struct {
     uint32_t stype; /* CODEC_NO_STYPE: a plain struct, without a chain */
     uint16_t size;  /* in memory */
     uint8_t role;
-    uint8_t
-        flat; /* bytes behind the struct's head, if it has one, that are the form of its members
-               * on a little-endian machine; `size` where that is the whole struct; 0: none are */
+    /* Bytes behind the struct's head, if it has one, that are the form of its members on a
+     * little-endian machine; `size` where that is the whole struct; 0: none are. */
+    uint8_t flat;
     uint8_t member_count;
     uint8_t check_count;
     uint8_t child_count; /* structs that its chain may hold; at most 64 */

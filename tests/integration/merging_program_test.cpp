@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "background.hpp"
-#include "test_icd.h"
+#include "during.hpp"
 
 namespace {
 
@@ -21,6 +21,30 @@ class MergingProgramTest : public BackgroundTest {
         environment["WPTEST_ICD_COMPILE_US"] = "100000";
         environment["WPTEST_ICD_RECORD_BYTES"] = std::to_string(pipeline_size);
     }
+
+    // The worker begins to read a cache, and goes on when it is told to.
+    class HeldRead {
+      public:
+        void wait_until_begun()
+        {
+            begun_.wait();
+        }
+        void go_on()
+        {
+            may_go_on_.raise();
+        }
+
+      private:
+        const pid_t program_ = gettid();
+        Signal begun_;
+        Signal may_go_on_;
+        DuringCalls hook_{[this](const char *command) {
+            if (gettid() != program_ && std::string(command) == "vkGetPipelineCacheData") {
+                begun_.raise();
+                may_go_on_.wait();
+            }
+        }};
+    };
 
     // A cache with one pipeline, merged into the target.
     static void compile_and_merge(Program &owner, unsigned number, VkPipelineCache target)
@@ -69,26 +93,16 @@ TEST_F(MergingProgramTest, WhatItMergesDuringALookIsSaved)
 {
     run(
         [&] {
-            static std::atomic<bool> reading{false}, merged{false};
-            static const pid_t program_thread = gettid();
             auto *owner = new Program;
             const VkPipelineCache target = owner->create_cache();
             const VkPipelineCache source = owner->create_cache();
             owner->create_compute(20, 30);
             compile_until_saved(*owner, 10, 11);
-            test_icd_on_call(
-                [](const char *command, void *) {
-                    if (gettid() != program_thread &&
-                        std::string(command) == "vkGetPipelineCacheData") {
-                        reading = true;
-                        wait_until([] { return merged.load(); });
-                    }
-                },
-                nullptr);
+            HeldRead read;
             owner->create_compute(0, 1, source);
-            wait_until([] { return reading.load(); });
+            read.wait_until_begun();
             EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
-            merged = true;
+            read.go_on();
             compile_until_saved(*owner, 11, 13);
             raise(SIGKILL);
         },
@@ -155,24 +169,14 @@ TEST_F(MergingProgramTest, WhatIsCompiledDuringALookIsSaved)
 {
     run(
         [&] {
-            static std::atomic<bool> reading{false}, created{false};
-            static const pid_t program_thread = gettid();
             auto *owner = new Program;
             const VkPipelineCache first = owner->create_cache();
             owner->create_compute(0, 1, first);
-            test_icd_on_call(
-                [](const char *command, void *) {
-                    if (gettid() != program_thread &&
-                        std::string(command) == "vkGetPipelineCacheData" && !reading) {
-                        reading = true;
-                        wait_until([] { return created.load(); });
-                    }
-                },
-                nullptr);
+            HeldRead read;
             owner->create_compute(1, 2, first);
-            wait_until([] { return reading.load(); });
+            read.wait_until_begun();
             owner->create_compute(2, 3, owner->create_cache());
-            created = true;
+            read.go_on();
             wait_until_saved(3);
             raise(SIGKILL);
         },

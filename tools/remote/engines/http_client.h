@@ -76,22 +76,4 @@ enum status http_remove(struct http_client *client, struct engine *engine,
 enum status http_credentials_find(struct http_credentials *credentials, struct http_client *client,
                                   struct engine *engine);
 
-#define HTTP_SIGNATURE_LINES 5
-#define HTTP_SIGNATURE_LINE  (4096 + 64)
-
-/* Headers that a signed request has beside its own; "" behind the last one. */
-struct http_signature {
-    char lines[HTTP_SIGNATURE_LINES][HTTP_SIGNATURE_LINE];
-};
-
-/* Signs a request to S3 (http_signature.c), which has credentials. Its path and query are encoded
- * by http_encode, the names of the query sorted. `lines`, of which NULL follows the last: its own
- * headers "Name: value", ten at most; all are signed. False: out of memory. Thread-safe. */
-bool http_sign(const struct http_request *request, const char *const *lines, time_t now,
-               struct http_signature *ret_signature);
-
-/* Encodes all but what RFC 3986 leaves unreserved, and the characters in `kept`, as %41. False: it
- * does not fit. */
-bool http_encode(const char *text, const char *kept, char *ret_text, size_t capacity);
-
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* AWS Signature Version 4, as S3 wants it. libcurl's (CURLOPT_AWS_SIGV4) is not used: its versions
- * disagree about queries (decision 0270). */
+/* libcurl's own (CURLOPT_AWS_SIGV4) is not used: its versions disagree about queries (decision
+ * 0270). */
+#include "tools/remote/engines/http_signature.h"
+
 #include <ctype.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -9,7 +11,6 @@
 #include <strings.h>
 
 #include "common/base/bytes.h"
-#include "tools/remote/engines/http_client.h"
 #include "tools/remote/heads/sha256.h"
 
 #define SIGNATURE_HEX_SIZE (2 * SHA256_SIZE + 1)
