@@ -81,18 +81,18 @@ static void prewarm_watch_work(struct worker_client *client)
     pthread_mutex_unlock(&watch->lock);
 }
 
-/* The process ends, and with it the compiles that are under way. */
+/* The process ends, and with it the compiles that are under way. Their marks would tell of crashes,
+ * so that the lock is taken however little patience is left: it is never held over the disk. */
 static void prewarm_watch_last(struct worker_client *client)
 {
     struct prewarm_watch *watch = WORKER_OWNER(client, struct prewarm_watch, client);
-    if (timed_lock(&watch->lock, WAIT_FOREVER)) {
-        for (unsigned i = 0; i < RECIPE_CRASHES_THREADS; i++) {
-            if (watch->compiles[i].use) {
-                prewarm_watch_look(watch, i, true);
-            }
+    pthread_mutex_lock(&watch->lock);
+    for (unsigned i = 0; i < RECIPE_CRASHES_THREADS; i++) {
+        if (watch->compiles[i].use) {
+            prewarm_watch_look(watch, i, true);
         }
-        pthread_mutex_unlock(&watch->lock);
     }
+    pthread_mutex_unlock(&watch->lock);
 }
 
 void prewarm_watch_init(struct prewarm_watch *watch, struct recorder *recorder)
