@@ -243,3 +243,26 @@ uint64_t prewarm_code_bytes(const struct recipes *recipes, struct digest pipelin
     struct prewarm_sum sum = {.recipes = recipes};
     return prewarm_sum_form(&sum, pipeline) ? sum.bytes : UINT64_MAX;
 }
+
+static bool prewarm_item_is_short(const struct prewarm_list *list, const struct prewarm_item *item,
+                                  unsigned slowdown)
+{
+    const uint64_t us = item->use->compile_us;
+    return us > 0 ? us * slowdown < PREWARM_LONG_US
+                  : prewarm_estimate_is_short(&list->estimate, item->code_bytes);
+}
+
+const struct prewarm_item *prewarm_list_take(struct prewarm_list *list, unsigned slowdown)
+{
+    while (list->first < list->count && list->items[list->first].is_taken) {
+        list->first++;
+    }
+    for (size_t i = list->first; i < list->count; i++) {
+        struct prewarm_item *item = &list->items[i];
+        if (!item->is_taken && prewarm_item_is_short(list, item, slowdown)) {
+            item->is_taken = true;
+            return item;
+        }
+    }
+    return NULL;
+}

@@ -37,11 +37,13 @@ uint64_t prewarm_code_bytes(const struct recipes *recipes, struct digest pipelin
 struct prewarm_item {
     const struct recipe_use *use; /* borrowed from the recipes */
     uint64_t code_bytes;          /* where its compile time is not known, else 0 */
+    bool is_taken;
 };
 
 struct prewarm_list {
     struct prewarm_item *items;
     size_t count;
+    size_t first; /* those before it are taken */
     unsigned samples;
     struct prewarm_estimate estimate; /* by the recorded times */
 };
@@ -55,5 +57,10 @@ void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashe
                        const void *environment, size_t environment_size, bool all,
                        struct prewarm_list *ret_list);
 void prewarm_list_free(struct prewarm_list *list);
+
+/* Takes the first that is likely to be short, where compiles take `slowdown` times as long as alone
+ * on a core. NULL: none is, as far as is known; one that was passed over may be later, when the
+ * machine is less busy or more is known of the driver. Not thread-safe. */
+const struct prewarm_item *prewarm_list_take(struct prewarm_list *list, unsigned slowdown);
 
 #endif

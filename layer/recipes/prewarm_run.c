@@ -243,17 +243,14 @@ static void prewarm_end_mark(struct prewarm *prewarm, unsigned thread)
     }
 }
 
-/* Whether it is likely to be short, on a machine as busy as it is. */
-static bool prewarm_may_begin(struct prewarm *prewarm, const struct prewarm_item *item)
+/* By how busy the machine was at the last compile. NULL: nothing may be begun now. */
+static const struct prewarm_item *prewarm_take(struct prewarm *prewarm)
 {
-    const uint64_t us = item->use->compile_us;
-    if (us > 0) {
-        return us * prewarm_watch_slowdown(&prewarm->watch) < PREWARM_LONG_US;
-    }
+    const unsigned slowdown = prewarm_watch_slowdown(&prewarm->watch);
     pthread_mutex_lock(&prewarm->lock);
-    const bool may = prewarm_estimate_is_short(&prewarm->list.estimate, item->code_bytes);
+    const struct prewarm_item *item = prewarm_list_take(&prewarm->list, slowdown);
     pthread_mutex_unlock(&prewarm->lock);
-    return may;
+    return item;
 }
 
 static void prewarm_learn(struct prewarm *prewarm, const struct recipe_use *use, uint32_t us)
@@ -327,15 +324,11 @@ static void prewarm_run(struct prewarm_runner *runner)
     struct replay *replay = prewarm_replay_new(prewarm);
     trace_thread(prewarm->setup.trace, "warmpipe prewarm");
     while (replay && prewarm_wait_for_room(prewarm)) {
-        size_t i = atomic_fetch_add(&prewarm->next, 1);
-        if (i >= prewarm->list.count) {
+        const struct prewarm_item *item = prewarm_take(prewarm);
+        if (!item) {
             break;
         }
-        if (prewarm_may_begin(prewarm, &prewarm->list.items[i])) {
-            prewarm_replay_one(runner, replay, prewarm->list.items[i].use);
-        } else {
-            log_debug("not prewarmed: may take long");
-        }
+        prewarm_replay_one(runner, replay, item->use);
     }
     prewarm_delete_replay(runner, replay);
 }
@@ -347,6 +340,18 @@ static void *prewarm_run_beside(void *argument)
     prewarm_run(runner);
     prewarm_end_thread(runner->prewarm);
     return NULL;
+}
+
+/* When all threads have ended. */
+static void prewarm_tell_rest(const struct prewarm *prewarm)
+{
+    size_t rest = 0;
+    for (size_t i = 0; i < prewarm->list.count; i++) {
+        rest += !prewarm->list.items[i].is_taken;
+    }
+    if (rest > 0 && !atomic_load(&prewarm->stop)) {
+        log_debug("%zu not prewarmed: may take long", rest);
+    }
 }
 
 void prewarm_run_all(struct prewarm *prewarm, unsigned threads)
@@ -362,4 +367,5 @@ void prewarm_run_all(struct prewarm *prewarm, unsigned threads)
     }
     prewarm_run(&runners[0]);
     prewarm_wait_for_threads(prewarm, 1);
+    prewarm_tell_rest(prewarm);
 }

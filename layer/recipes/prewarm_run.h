@@ -88,9 +88,8 @@ struct prewarm {
 
     struct recipes *recipes;
     struct recipe_crashes *crashes;
-    struct prewarm_list list;
+    struct prewarm_list list; /* what is taken of it, and its estimate, under the lock */
     VkPipelineCache cache;
-    atomic_size_t next; /* of the list */
     atomic_uint compiled;
     atomic_uint refused[REPLAY_OUTCOME_COUNT]; /* for what is wrong with the recipe itself */
 

@@ -115,8 +115,10 @@ MUTANTS = [
     # The end is bounded.
     ("a long compile is begun again", "if (uses[i].compile_us >= PREWARM_LONG_US) {", "if (0) {",
      r"integration\.LongCompiles"),
-    ("size of unknown compiles", "const bool may = prewarm_estimate_is_short(",
-     "const bool may = true || prewarm_estimate_is_short(", r"integration\.LongCompiles"),
+    ("size of unknown compiles", ": prewarm_estimate_is_short(", ": true || prewarm_estimate_is_short(",
+     r"integration\.LongCompiles"),
+    ("what a busy machine passed over is lost", "while (list->first < list->count && list->items[list->first].is_taken) {",
+     "if (list->first < list->count) {", r"unit\.PrewarmList"),
     ("a long load is begun ahead again",
      "if (!call_costs_allow(&load->writer->costs, SLOW_LOAD) || cache_load_is_for_nobody(load)) {",
      "if (cache_load_is_for_nobody(load)) {", r"integration\.LongCalls"),
