@@ -8,37 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "tools/remote/engines/engine.h"
+#include "tools/remote/engines/http_request.h"
 
 struct http_client;
 
 /* Bytes of an answer whose body does not matter. */
 #define HTTP_PAGE_LIMIT 65536
-
-/* What signs requests to S3. Zero but for the region before http_credentials_find. */
-struct http_credentials {
-    char region[64];
-    bool is_known;
-    bool is_signed; /* there are credentials */
-    time_t expires; /* 0: never */
-    char key_id[256];
-    char secret[256];
-    char token[4096]; /* of the session; "": none */
-};
-
-struct http_request {
-    const char *method;
-    const char *url;
-    const char *headers[6]; /* whole lines; the first NULL ends them */
-    const void *body;       /* NULL: none */
-    size_t body_size;
-    uint64_t limit;                         /* bytes of an answer's body */
-    const struct http_credentials *signing; /* NULL, or not is_signed: not signed */
-    const char *type;                       /* of the body; NULL: bytes */
-    bool is_direct;                         /* follow no redirection: it carries a secret */
-};
 
 struct http_answer {
     long status;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "tools/remote/engines/http_client.h"
+#include "tools/remote/engines/http_request.h"
 
 #define HTTP_SIGNATURE_LINES 5
 #define HTTP_SIGNATURE_LINE  (4096 + 64)
