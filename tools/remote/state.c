@@ -15,8 +15,10 @@
 /* Bytes of a state file at most. */
 #define STATE_LIMIT 65536
 
-/* Longest wait for other processes that change it, milliseconds: then without. */
-#define STATE_LOCK_MS 1000
+/* Longest wait for other processes that change it, milliseconds: then without, and one of two
+ * changes may be lost. On a busy machine many that come at once have waited for longer than a
+ * second. */
+#define STATE_LOCK_MS 5000
 
 static void state_digest(const char *text, char ret_hex[17])
 {
