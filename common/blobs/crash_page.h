@@ -7,8 +7,8 @@
  *
  *     1 OUTSIDE   the thread is in no such call
  *     2 INSIDE    it is
- *     3 LONG      it has been for CRASH_LONG_NS, or CRASH_COMPILE_NS: what ends the process now is
- * not the blob
+ *     3 LONG      it has been for CRASH_LONG_NS, or CRASH_COMPILE_NS: the blob is not what ends the
+ *                 process now
  *
  *     1 → 2   crash_guard_raise, which a nested call repeats
  *     2 → 1   crash_guard_lower; of a nested call: back to the outer one's 2
