@@ -30,8 +30,12 @@ static VkInstance create_instance(const ProgramOptions &options)
     VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
     info.pNext = options.instance_next;
     info.pApplicationInfo = &application;
-    info.enabledExtensionCount = static_cast<uint32_t>(options.instance_extensions.size());
-    info.ppEnabledExtensionNames = options.instance_extensions.data();
+    std::vector<const char *> extensions = options.instance_extensions;
+    if (options.messenger) {
+        extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    }
+    info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+    info.ppEnabledExtensionNames = extensions.data();
     VkInstance instance = VK_NULL_HANDLE;
     EXPECT_EQ(vkCreateInstance(&info, nullptr, &instance), VK_SUCCESS);
     return instance;
@@ -152,6 +156,7 @@ Program::Program(const ProgramOptions &options)
     : borrows_instance_(options.instance != VK_NULL_HANDLE), allocator_(options.allocator)
 {
     instance = borrows_instance_ ? options.instance : create_instance(options);
+    messenger_ = options.messenger ? create_messenger(instance) : VK_NULL_HANDLE;
     const std::vector<VkPhysicalDevice> devices = sorted_devices(instance);
     physical = devices.at(options.device);
     device = create_device(physical, devices, options);
@@ -178,6 +183,10 @@ Program::~Program()
 {
     if (device != VK_NULL_HANDLE) {
         destroy_device();
+    }
+    if (messenger_ != VK_NULL_HANDLE) {
+        instance_command<PFN_vkDestroyDebugUtilsMessengerEXT>(
+            instance, "vkDestroyDebugUtilsMessengerEXT")(instance, messenger_, nullptr);
     }
     if (!borrows_instance_) {
         vkDestroyInstance(instance, nullptr);

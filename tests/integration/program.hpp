@@ -21,8 +21,9 @@ std::vector<uint32_t> shader_code(Kind kind, unsigned number);
 
 struct ProgramOptions {
     uint32_t api = VK_API_VERSION_1_3;
-    unsigned device = 0; // which of the test driver's
-    bool group = false;  // one VkDevice of a device group
+    unsigned device = 0;    // which of the test driver's
+    bool group = false;     // one VkDevice of a device group
+    bool messenger = false; // one that says nothing, from before the device to its end
     std::vector<const char *> instance_extensions;
     std::vector<const char *> device_extensions; // besides what the kinds need
     const void *features = nullptr;              // pNext of VkDeviceCreateInfo
@@ -91,6 +92,7 @@ class Program {
 
   private:
     bool borrows_instance_;
+    VkDebugUtilsMessengerEXT messenger_;
     const VkAllocationCallbacks *allocator_;
     std::vector<VkShaderModule> modules_;
     std::vector<VkPipeline> pipelines_;

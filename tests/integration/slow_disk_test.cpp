@@ -73,9 +73,8 @@ TEST_F(SlowDiskTest, TheFileThatIsHeldAgainstKeepsNoCreation)
     environment["WPTEST_ICD_COMPILE_US"] = "10000";
     run([] {
         ProgramOptions options;
-        options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+        options.messenger = true;
         Program program(options);
-        create_messenger(program.instance); // the instance's end destroys it
         leak_from_here_on();
         program.create_compute(0, 1);
         disk_hangs("openat", ".wpcache");

@@ -317,7 +317,7 @@ TEST_F(TraceTest, AProcessThatIsKilledLeavesItWhole)
                 for (size_t at = 0; (at = text.find("\"miss\"", at)) != std::string::npos; ++at) {
                     ++spans;
                 }
-                return spans == 20;
+                return spans == 20 && text.substr(text.size() - 3) == "\n]\n"; // and is written
             });
             raise(SIGKILL);
         },
