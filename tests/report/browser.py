@@ -82,9 +82,10 @@ class Browser:
         """Of all kinds, as addresses, but for the browser's own pages."""
         messages = (json.loads(entry["message"])["message"]
                     for entry in self.driver.get_log("performance"))
-        addresses = [message["params"]["request"]["url"] for message in messages
-                     if message["method"] == "Network.requestWillBeSent"]
-        return [address for address in addresses if not address.startswith("chrome:")]
+        requests = [message["params"] for message in messages
+                    if message["method"] == "Network.requestWillBeSent"]
+        return [request["request"]["url"] for request in requests
+                if not request["documentURL"].startswith("chrome")]
 
 
 @contextlib.contextmanager
