@@ -20,8 +20,11 @@
 /* How often a thread that waits for the load checks whether there is a messenger now. */
 #define LOAD_POLL_NS (10 * CLOCK_MS)
 
-/* How long a load takes at most that nobody doubts. */
-#define USUAL_LOAD_NS (100 * CLOCK_MS)
+/* How long a load takes at most that nobody doubts; and how long it is waited for where whoever
+ * loads may be in a callback of the program's, which waits for a lock that the waiting thread
+ * holds. */
+#define USUAL_LOAD_NS    (100 * CLOCK_MS)
+#define CALLBACK_LOAD_NS (20 * CLOCK_MS)
 
 void cache_load_init(struct cache_load *load, struct cache_writer *writer,
                      struct worker_client *client)
@@ -173,15 +176,16 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
     return load->cache != VK_NULL_HANDLE;
 }
 
-/* Whoever loads may be in a callback of the program's, which waits for a lock that this thread
- * holds; may not be in this process, after a fork; may have been ended alone by a sandbox, in which
- * nothing is asked; and a thread of lower priority may lack a core for seconds (hazard 66). Under
- * the lock. */
+/* Whoever loads may be in a callback of the program's; may not be in this process, after a fork;
+ * may have been ended alone by a sandbox, in which nothing is asked; and a thread of lower priority
+ * may lack a core for seconds (hazard 66). Under the lock. */
 static bool cache_load_is_waited_for(const struct cache_load *load)
 {
-    if (driver_permit_is_withdrawn(load->writer->setup->permit) ||
-        !worker_is_of_this_process(load->client)) {
+    if (!worker_is_of_this_process(load->client)) {
         return false;
+    }
+    if (driver_permit_is_withdrawn(load->writer->setup->permit)) {
+        return clock_now_ns() < load->begun_ns + CALLBACK_LOAD_NS;
     }
     return clock_now_ns() < load->begun_ns + USUAL_LOAD_NS ||
            (!sandbox_is_closed() && own_thread_rank(load->loader) >= own_thread_rank(0));

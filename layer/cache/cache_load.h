@@ -101,8 +101,8 @@ static inline VkPipelineCache cache_load_loaded(const struct cache_load *load)
 }
 
 /* The device cache, or VK_NULL_HANDLE where the driver may be given none. The first call loads;
- * others wait for it, without a lock. Where the driver may call the program back they do not wait,
- * nor for long where its end may come late or never: VK_NULL_HANDLE. */
+ * others wait for it, without a lock. Where the driver may call the program back they wait 20 ms,
+ * and not for long where its end may come late or never: then VK_NULL_HANDLE. */
 VkPipelineCache cache_load_get(struct cache_load *load);
 
 /* Has the worker load. */

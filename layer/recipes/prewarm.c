@@ -129,18 +129,24 @@ static void *prewarm_main(void *argument)
     return NULL;
 }
 
-static bool prewarm_is_allowed(const struct prewarm_setup *setup)
-{
-    const struct policy *policy = device_cache_policy(setup->device_cache);
-    return setup->config->prewarm != PREWARM_OFF && policy->inject && policy->persist &&
-           !policy->serialize && !atomic_load(setup->has_callback);
-}
-
 static bool prewarm_has_recipes(const struct prewarm_setup *setup)
 {
     char path[4096];
     int length = snprintf(path, sizeof path, "%s/%s/recipes", setup->config->root, setup->app);
     return length < (int)sizeof path && access(path, F_OK) == 0;
+}
+
+/* Programs that have a messenger in each start learn in this way why nothing is compiled ahead. */
+static bool prewarm_is_allowed(const struct prewarm_setup *setup)
+{
+    const struct policy *policy = device_cache_policy(setup->device_cache);
+    const bool is_wanted = setup->config->prewarm != PREWARM_OFF && policy->inject &&
+                           policy->persist && !policy->serialize;
+    const bool is_barred = atomic_load(setup->has_callback);
+    if (is_wanted && is_barred && prewarm_has_recipes(setup)) {
+        log_info("nothing is compiled ahead: the driver may call the program back");
+    }
+    return is_wanted && !is_barred;
 }
 
 /* Begins where there are recipes. False: no thread can be made. */

@@ -326,10 +326,14 @@ TEST_F(Doctor, AProgramThatOpensTheDriverItselfIsAProblem)
     GTEST_SKIP() << "a plain program cannot load a library that needs a sanitizer's runtime";
 #endif
     // OpenGL comes with NVIDIA's Vulkan driver, so that one alone proves nothing.
-    for (const auto &[name, verdict] : std::map<std::string, std::string>{
-             {"libvulkan_test.so", "problem"}, {"libGLX_nvidia.so.0", "note"}}) {
+    for (const auto &[name, verdict, loader] :
+         std::vector<std::array<std::string, 3>>{{"libvulkan_test.so", "problem", ""},
+                                                 {"libvulkan_test.so", "problem", "libvulkan.so.1"},
+                                                 {"libGLX_nvidia.so.0", "note", ""}}) {
         const std::string driver = folder.path + "/" + name;
-        std::filesystem::copy_file(TEST_ICD_LIBRARY, driver);
+        std::filesystem::copy_file(TEST_ICD_LIBRARY, driver,
+                                   std::filesystem::copy_options::overwrite_existing);
+        const std::string preload = driver + ":" + loader;
         int to[2];
         int from[2];
         ASSERT_EQ(pipe2(to, O_CLOEXEC) | pipe2(from, O_CLOEXEC), 0);
@@ -338,14 +342,15 @@ TEST_F(Doctor, AProgramThatOpensTheDriverItselfIsAProblem)
             dup2(to[0], STDIN_FILENO);
             dup2(from[1], STDOUT_FILENO);
             setenv("WARMPIPE_ENABLE", "1", 1);
-            setenv("LD_PRELOAD", driver.c_str(), 1);
+            setenv("LD_PRELOAD", preload.c_str(), 1);
             execl("/bin/cat", "cat", nullptr);
             _exit(1);
         }
         char answer = 'x';
         ASSERT_EQ(write(to[1], &answer, 1), 1);
         ASSERT_EQ(read(from[0], &answer, 1), 1) << "the program runs";
-        bypassing = "process " + std::to_string(child) + " has loaded " + name;
+        bypassing = "process " + std::to_string(child) + " has loaded " + name +
+                    (loader.empty() ? " without" : " and the loader without");
         const bool is_problem = verdict == "problem";
         expect(findings({}, is_problem ? 1 : healthy), "program", verdict + ": " + bypassing);
         for (int fd : {to[0], to[1], from[0], from[1]}) {

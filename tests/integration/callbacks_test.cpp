@@ -171,6 +171,37 @@ TEST_F(CallbackTest, ALoadIsNotWaitedFor)
     EXPECT_EQ(outcome.hits(), 1u) << "the one that did not wait has compiled";
 }
 
+// Else a program that creates on several threads at once would compile what comes first in each
+// start.
+TEST_F(CallbackTest, AQuickLoadIsWaitedFor)
+{
+    run([] { Program().create_compute(0, 2); });
+    const Outcome outcome = run([] {
+        Program program(with_messenger());
+        Batch first(program, Kind::compute, {0});
+        Batch second(program, Kind::compute, {1});
+        Signal inside;
+        const DuringCalls calls([&](const char *command) {
+            if (std::string(command) == "vkCreatePipelineCache") {
+                const auto start = std::chrono::steady_clock::now();
+                inside.raise();
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                if (std::chrono::steady_clock::now() - start > std::chrono::milliseconds(10)) {
+                    std::cout << "busy";
+                }
+            }
+        });
+        std::thread other([&] { EXPECT_EQ(first.create(), VK_SUCCESS); });
+        inside.wait();
+        EXPECT_EQ(second.create(), VK_SUCCESS);
+        other.join();
+    });
+    if (outcome.output == "busy") {
+        GTEST_SKIP() << "a machine so busy that nothing is quick";
+    }
+    EXPECT_EQ(outcome.hits(), 2u);
+}
+
 // The two handles are one.
 TEST_F(CallbackTest, NamingIsNotWaitedFor)
 {

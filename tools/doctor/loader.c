@@ -235,15 +235,20 @@ void doctor_check_manifests(struct doctor *doctor)
     manifests_free(&manifests);
 }
 
-static void processes_tell(pid_t process, const char *driver, void *user)
+static void processes_tell(pid_t process, const struct bypass *bypass, void *user)
 {
-    /* NVIDIA's library serves OpenGL alone as well. */
-    const bool may_be_opengl = strncmp(driver, "libGLX", strlen("libGLX")) == 0;
-    doctor_tell(
-        user, may_be_opengl ? VERDICT_NOTE : VERDICT_PROBLEM, "program",
+    static const char left_out[] =
+        "start it with 'warmpipe run -- PROGRAM': it may switch implicit layers off by itself, as "
+        "Blender does (PROGRAMS.md)";
+    static const char bypassed[] =
         "no layer reaches a program that opens the driver itself: unset VK_DRIVER_FILES and "
-        "VK_ICD_FILENAMES, if the program reads them (PROGRAMS.md)",
-        "process %d has loaded %s without the layer", (int)process, driver);
+        "VK_ICD_FILENAMES, if the program reads them (PROGRAMS.md)";
+    /* NVIDIA's library serves OpenGL alone as well. */
+    const bool may_be_opengl = strncmp(bypass->driver, "libGLX", strlen("libGLX")) == 0;
+    doctor_tell(user, may_be_opengl ? VERDICT_NOTE : VERDICT_PROBLEM, "program",
+                bypass->has_loader ? left_out : bypassed,
+                "process %d has loaded %s%s without the layer", (int)process, bypass->driver,
+                bypass->has_loader ? " and the loader" : "");
 }
 
 void doctor_check_processes(struct doctor *doctor)

@@ -16,8 +16,6 @@
 #include "tools/cli/output.h"
 #include "tools/install/manifests.h"
 
-#define BYPASS_NAME_SIZE 64
-
 bool variable_set(const char *verb, const char *name, const char *value, bool verbose)
 {
     if (setenv(name, value, 1) != 0) {
@@ -132,13 +130,14 @@ static FILE *bypass_open(pid_t process, const char *name)
 
 /* Whether a process has mapped a Vulkan driver's library and not the layer's; which one. The loader
  * maps drivers before layers, so one look proves nothing. False where /proc shows nothing. */
-static bool bypass_look(pid_t process, char ret_driver[BYPASS_NAME_SIZE])
+static bool bypass_look(pid_t process, struct bypass *ret_bypass)
 {
     FILE *maps = bypass_open(process, "maps");
     char *line = NULL;
     size_t capacity = 0;
     bool has_layer = false;
     bool has_driver = false;
+    ret_bypass->has_loader = false;
     while (maps && getline(&line, &capacity, maps) > 0) {
         char *slash = strrchr(line, '/');
         if (!slash) {
@@ -147,8 +146,9 @@ static bool bypass_look(pid_t process, char ret_driver[BYPASS_NAME_SIZE])
         char *name = slash + 1;
         name[strcspn(name, " \n")] = '\0';
         has_layer |= strcmp(name, LAYER_LIBRARY) == 0;
+        ret_bypass->has_loader |= fnmatch("libvulkan.so*", name, 0) == 0;
         if (!has_driver && bypass_is_driver(name)) {
-            snprintf(ret_driver, BYPASS_NAME_SIZE, "%s", name);
+            snprintf(ret_bypass->driver, sizeof ret_bypass->driver, "%s", name);
             has_driver = true;
         }
     }
@@ -168,17 +168,17 @@ static bool bypass_wait(int fd, int milliseconds)
 
 static void bypass_watch_process(pid_t process, int fd)
 {
-    char driver[BYPASS_NAME_SIZE];
+    struct bypass bypass;
     bool seen = false;
     for (size_t i = 0; i < sizeof watch_pauses / sizeof watch_pauses[0]; i++) {
         if (bypass_wait(fd, watch_pauses[i])) {
             return;
         }
-        const bool sees = bypass_look(process, driver);
+        const bool sees = bypass_look(process, &bypass);
         if (sees && seen) {
             output_message("run: the program has loaded %s without the layer: it bypasses the "
                            "Vulkan loader, or uses OpenGL alone (PROGRAMS.md)",
-                           driver);
+                           bypass.driver);
             return;
         }
         seen = sees;
@@ -244,16 +244,16 @@ static bool bypass_wants_layer(pid_t process)
     return wanted && !disabled;
 }
 
-void bypass_find(void (*tell)(pid_t process, const char *driver, void *user), void *user)
+void bypass_find(void (*tell)(pid_t process, const struct bypass *bypass, void *user), void *user)
 {
     DIR *folder = opendir("/proc");
-    char driver[BYPASS_NAME_SIZE];
+    struct bypass bypass;
     for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
         const pid_t process = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (process > 0 && bypass_wants_layer(process) && bypass_look(process, driver)) {
+        if (process > 0 && bypass_wants_layer(process) && bypass_look(process, &bypass)) {
             usleep(SECOND_LOOK_US);
-            if (bypass_look(process, driver)) {
-                tell(process, driver, user);
+            if (bypass_look(process, &bypass)) {
+                tell(process, &bypass, user);
             }
         }
     }

@@ -24,8 +24,14 @@ bool variable_set_if_unset(const char *verb, const char *name, const char *value
  * apart, agree. The watcher ends with that process, and is not its child. Errors are ignored. */
 void bypass_watch(void);
 
+/* What a process has loaded. */
+struct bypass {
+    char driver[64]; /* its library's name */
+    bool has_loader; /* which has left the layer out, or is not what opened the driver */
+};
+
 /* Calls `tell` for every process of this user whose variables ask for the layer, but which has
  * loaded a driver without it. */
-void bypass_find(void (*tell)(pid_t process, const char *driver, void *user), void *user);
+void bypass_find(void (*tell)(pid_t process, const struct bypass *bypass, void *user), void *user);
 
 #endif
