@@ -22,7 +22,7 @@ class CacheSchedule : public ::testing::Test {
         cache_schedule_init(&schedule, 100);
     }
 
-    // A look that has begun so long ago.
+    // A look that has begun so long ago; what it waits for a core on a busy machine does not count.
     void look(uint64_t took_ns, bool has_read)
     {
         const own_wait_timer timer = own_wait_timer_start();
@@ -39,10 +39,10 @@ class CacheSchedule : public ::testing::Test {
 TEST_F(CacheSchedule, TakesTheShorterOfTwoReads)
 {
     look(20 * CLOCK_MS, true);
-    EXPECT_GE(schedule.look_cost_ns, 20 * CLOCK_MS);
+    EXPECT_GT(schedule.look_cost_ns, 15 * CLOCK_MS);
     look(5 * CLOCK_MS, true);
-    EXPECT_GE(schedule.look_cost_ns, 5 * CLOCK_MS);
-    EXPECT_LT(schedule.look_cost_ns, 20 * CLOCK_MS);
+    EXPECT_GT(schedule.look_cost_ns, 3 * CLOCK_MS);
+    EXPECT_LT(schedule.look_cost_ns, 15 * CLOCK_MS);
 }
 
 // A driver without feedback is asked for the size again and again.
@@ -50,9 +50,9 @@ TEST_F(CacheSchedule, ASizeSaysNothingOfAReadsCost)
 {
     look(5 * CLOCK_MS, true);
     look(0, false);
-    EXPECT_GE(schedule.look_cost_ns, 5 * CLOCK_MS);
+    EXPECT_GT(schedule.look_cost_ns, 3 * CLOCK_MS);
     look(5 * CLOCK_MS, true);
-    EXPECT_GE(schedule.look_cost_ns, 5 * CLOCK_MS);
+    EXPECT_GT(schedule.look_cost_ns, 3 * CLOCK_MS);
 }
 
 } // namespace
