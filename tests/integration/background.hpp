@@ -64,7 +64,11 @@ class BackgroundTest : public LayerTest {
     {
         const std::string mine = "\"event\":\"flush\",\"pid\":" + std::to_string(getpid());
         const char *stats = std::getenv("WARMPIPE_STATS");
-        wait_until([&] { return read_text(stats).find(mine) != std::string::npos; });
+        wait_until([&] { // until the whole line is there: who is killed before leaves a part of it
+            const std::string text = read_text(stats);
+            const size_t at = text.find(mine);
+            return at != std::string::npos && text.find('\n', at) != std::string::npos;
+        });
     }
 
     // What a run finds that asks for these pipelines now.
