@@ -136,25 +136,25 @@ static bool prewarm_has_recipes(const struct prewarm_setup *setup)
     return length < (int)sizeof path && access(path, F_OK) == 0;
 }
 
-/* Programs that have a messenger in each start learn in this way why nothing is compiled ahead. */
 static bool prewarm_is_allowed(const struct prewarm_setup *setup)
 {
     const struct policy *policy = device_cache_policy(setup->device_cache);
-    const bool is_wanted = setup->config->prewarm != PREWARM_OFF && policy->inject &&
-                           policy->persist && !policy->serialize;
-    const bool is_barred = atomic_load(setup->has_callback);
-    if (is_wanted && is_barred && prewarm_has_recipes(setup)) {
-        log_info("nothing is compiled ahead: the driver may call the program back");
-    }
-    return is_wanted && !is_barred;
+    return setup->config->prewarm != PREWARM_OFF && policy->inject && policy->persist &&
+           !policy->serialize;
 }
 
-/* Begins where there are recipes. False: no thread can be made. */
+/* Begins where there are recipes and the driver cannot call the program back; one that has a
+ * messenger in each start learns here why nothing is compiled ahead. False: no thread can be made.
+ */
 static bool prewarm_begin(struct prewarm *prewarm)
 {
     const struct prewarm_setup *setup = &prewarm->setup;
     if (atomic_exchange(&prewarm->begun, true) || atomic_load(&prewarm->stop) ||
         !prewarm_has_recipes(setup)) {
+        return true;
+    }
+    if (atomic_load(setup->has_callback)) {
+        log_info("nothing is compiled ahead: the driver may call the program back");
         return true;
     }
     replay_limits_query(setup->identity_commands->get_properties,

@@ -2,118 +2,13 @@
 // Compiling ahead: what, when, and when not.
 #include <atomic>
 #include <csignal>
-#include <sched.h>
 #include <string_view>
 #include <sys/resource.h>
-#include <thread>
-#include <unistd.h>
 
 #include "during.hpp"
-#include "recipes.hpp"
-#include "slow_disk.hpp"
-#include "test_icd.h"
-#include "things.hpp"
+#include "prewarm.hpp"
 
 namespace {
-
-std::thread::id program_thread;
-
-// How the driver sees the threads that compile.
-bool is_ahead()
-{
-    return std::this_thread::get_id() != program_thread;
-}
-
-// One thread compiles ahead where there are two cores or one.
-void use_one_core()
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    int first = 0;
-    while (!CPU_ISSET(first, &set)) {
-        ++first;
-    }
-    CPU_ZERO(&set);
-    CPU_SET(first, &set);
-    EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
-}
-
-uint64_t asked()
-{
-    return test_icd_calls("vkCreateComputePipelines");
-}
-
-class PrewarmTest : public RecipesTest {
-  protected:
-    // A run that leaves recipes of five pipelines, and then a driver update.
-    void SetUp() override
-    {
-        RecipesTest::SetUp();
-        run([] { Program().create_compute(0, 5); });
-        update_driver();
-        environment.erase("WARMPIPE_PREWARM");
-    }
-
-    static json prewarmed(const Outcome &outcome)
-    {
-        return outcome.stats_of()["pipelines"]["prewarmed"];
-    }
-
-    // A program that needs some time before its first pipeline: all that is compiled ahead is.
-    Outcome slow_start(size_t ahead, const ProgramOptions &options = {})
-    {
-        const std::string log = folder() / "slow-start";
-        std::filesystem::remove(log);
-        const auto before = environment;
-        environment["WARMPIPE_LOG"] = "info:" + log;
-        const Outcome outcome = run([&] {
-            Program program(options);
-            wait_until([&] { return read_text(log).find("prewarmed ") != std::string::npos; });
-            EXPECT_GE(asked(), ahead);
-            program.create_compute(0, 5);
-        });
-        environment = before;
-        return outcome;
-    }
-
-    // A program that finds nothing done, because nobody has begun.
-    void expect_nothing_begun(const ProgramOptions &options = {})
-    {
-        environment["WARMPIPE_LOG"] = "info";
-        const Outcome outcome = run([&] { Program(options).create_compute(0, 5); });
-        EXPECT_EQ(outcome.errors.find("prewarm"), std::string::npos) << outcome.errors;
-        EXPECT_EQ(outcome.pipelines().size(), 5u);
-        EXPECT_EQ(prewarmed(outcome), 0);
-    }
-
-    void expect_nothing_begun_with_allocator()
-    {
-        environment["WARMPIPE_LOG"] = "info";
-        const Outcome outcome = run([&] {
-            CountingAllocator allocator;
-            ProgramOptions options;
-            options.allocator = allocator.get();
-            Program(options).create_compute(0, 5);
-        });
-        EXPECT_EQ(outcome.errors.find("prewarm"), std::string::npos) << outcome.errors;
-        EXPECT_EQ(prewarmed(outcome), 0);
-    }
-
-    // None of the recipes is for this device.
-    void expect_nothing_fits(const ProgramOptions &options = {})
-    {
-        const std::string log = (folder() / "log").string();
-        environment["WARMPIPE_LOG"] = "info:" + log;
-        const Outcome outcome = run([&] {
-            Program program(options);
-            wait_until(
-                [&] { return read_text(log).find("prewarmed 0 of 0") != std::string::npos; });
-        });
-        EXPECT_EQ(outcome.pipelines().size(), 0u);
-        environment.erase("WARMPIPE_LOG");
-    }
-};
 
 TEST_F(PrewarmTest, TheProgramFindsAllOfIt)
 {
@@ -291,51 +186,27 @@ TEST_F(PrewarmTest, NotWhereSomethingIsNotEnabledThatWas)
     expect_nothing_fits();
 }
 
-TEST_F(PrewarmTest, EndsWhereTheDriverCouldCallTheProgram)
-{
-    ProgramOptions options;
-    options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
-    const std::string log = (folder() / "log").string();
-    environment["WARMPIPE_LOG"] = "info:" + log;
-    const Outcome outcome = run([&] {
-        use_one_core();
-        static std::atomic<bool> messenger_comes{false};
-        test_icd_on_compile(
-            [](void *) {
-                while (!messenger_comes) {
-                    usleep(100);
-                }
-            },
-            nullptr);
-        Program program(options);
-        wait_until([] { return asked() >= 1; });
-        messenger_comes = true; // it waits for the compile that is under way
-        const VkDebugUtilsMessengerEXT messenger = create_messenger(program.instance);
-        const auto asked_before = asked();
-        wait_until([&] { return read_text(log).find("prewarmed ") != std::string::npos; });
-        EXPECT_EQ(asked(), asked_before);
-        instance_command<PFN_vkDestroyDebugUtilsMessengerEXT>(
-            program.instance, "vkDestroyDebugUtilsMessengerEXT")(program.instance, messenger,
-                                                                 nullptr);
-    });
-    EXPECT_GE(prewarmed(outcome), 1);
-}
-
 // The allocator of a device may be called by the program's threads alone.
 TEST_F(PrewarmTest, NotWhereTheDriverCouldCallTheProgramsAllocator)
 {
     expect_nothing_begun_with_allocator();
 }
 
-// A disk that does not answer keeps no device.
-TEST_F(PrewarmTest, ADiskThatHangsIsNotWaitedForForEver)
+// Such a program learns why, but in a warm start, in which nothing would be compiled ahead.
+TEST_F(PrewarmTest, NotWhereTheProgramHasAMessenger)
 {
-    run([] {
-        leak_from_here_on(); // what the thread may come back to
-        disk_hangs("openat", ".wprecipes");
-        delete new Program;
-        EXPECT_EQ(asked(), 0u);
-    });
+    const char *const reason = "nothing is compiled ahead: the driver may call the program back";
+    ProgramOptions options;
+    options.messenger = true;
+    const auto log_of_a_start = [&] {
+        const Outcome outcome = run([&] { Program(options).create_compute(0, 5); });
+        EXPECT_EQ(prewarmed(outcome), 0);
+        return outcome.errors;
+    };
+    environment["WARMPIPE_LOG"] = "info";
+    EXPECT_NE(log_of_a_start().find(reason), std::string::npos);
+    const std::string warm = log_of_a_start();
+    EXPECT_EQ(warm.find(reason), std::string::npos) << warm;
 }
 
 // Replay leaves the program the samplers that a device may have; one more is a violation.
@@ -395,25 +266,6 @@ TEST_F(PrewarmTest, TakesAQuarterOfTheSamplers)
         }
     });
     EXPECT_EQ(prewarmed(outcome), 40);
-}
-
-// A cache that holds nothing is noticed with the first pipeline.
-TEST_F(PrewarmTest, EndsWhereTheDriversCacheHoldsNothing)
-{
-    environment["WARMPIPE_PREWARM"] = "off";
-    run([] { Program().create_compute(0, 12); });
-    environment.erase("WARMPIPE_PREWARM");
-    environment["WPTEST_ICD_DRIVER_VERSION"] = "4712";
-    environment["WPTEST_ICD_DATA"] = "header";
-    environment["WARMPIPE_LOG"] = "info:" + (folder() / "log").string();
-    const Outcome outcome = run([&] {
-        use_one_core();
-        Program program;
-        wait_until(
-            [&] { return read_text(folder() / "log").find("prewarmed ") != std::string::npos; });
-    });
-    EXPECT_EQ(prewarmed(outcome), 8)
-        << "of a few it is not known whether any is of the kind that is kept";
 }
 
 // A program that ends before its next save: what the recipes hold and the blob lacks is compiled
@@ -484,148 +336,6 @@ TEST_F(PrewarmTest, WhatTakesLongIsLeftOut)
     environment.erase("WARMPIPE_PREWARM");
     environment["WPTEST_ICD_DRIVER_VERSION"] = "4712";
     EXPECT_EQ(prewarmed(slow_start(2)), 2);
-}
-
-TEST_F(PrewarmTest, WhatCrashesIsNeverReplayedAgain)
-{
-    const Outcome crashed = run(
-        [] {
-            use_one_core();
-            program_thread = std::this_thread::get_id();
-            test_icd_on_compile(
-                [](void *) {
-                    if (is_ahead()) {
-                        raise(SIGKILL);
-                    }
-                },
-                nullptr);
-            Program program;
-            pause();
-        },
-        {Layer::any, true, -SIGKILL});
-    EXPECT_TRUE(crashed.pipelines().empty());
-    const Outcome outcome = slow_start(4);
-    EXPECT_EQ(prewarmed(outcome), 4);
-    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_misses"], 1);
-}
-
-// The device waits for the compile that is under way, and for no other.
-TEST_F(PrewarmTest, EndsWithTheDevice)
-{
-    const Outcome outcome = run([] {
-        use_one_core();
-        static std::atomic<bool> begun{false};
-        static std::atomic<bool> destroying{false};
-        Program *owner = nullptr;
-        test_icd_on_compile(
-            [](void *) {
-                begun = true;
-                while (!destroying) {
-                    usleep(100);
-                }
-                usleep(10000); // vkDestroyDevice is on its way, or waits already
-            },
-            nullptr);
-        owner = new Program;
-        wait_until([] { return begun.load(); });
-        destroying = true;
-        delete owner;
-    });
-    EXPECT_EQ(prewarmed(outcome), 1);
-}
-
-// No recipe is taken for one that has crashed because the process came to its end.
-TEST_F(PrewarmTest, EndsWithTheProcess)
-{
-    environment["WPTEST_ICD_COMPILE_US"] = "2000";
-    for (int i = 0; i < 5; ++i) {
-        const Outcome outcome = run([] {
-            leak_from_here_on();
-            new Program;
-            wait_until([] { return asked() >= 1; });
-            std::exit(0);
-        });
-        EXPECT_EQ(outcome.stats_of()["event"], "exit");
-        for (const std::filesystem::path &file : cache_files()) {
-            std::filesystem::remove(file);
-        }
-    }
-    slow_start(5);
-    for (const auto &file : std::filesystem::recursive_directory_iterator(cache_root())) {
-        EXPECT_NE(file.path().extension(), ".crashed");
-    }
-}
-
-// The blob has stood its trial when a pipeline was created with it, by whom ever.
-TEST_F(PrewarmTest, ACrashOfALaterRecipeIsNotTheBlobs)
-{
-    environment["WARMPIPE_PREWARM"] = "off";
-    run([] { Program().create_compute(0, 1); });
-    environment["WARMPIPE_PREWARM"] = "on";
-    run(
-        [] {
-            use_one_core();
-            test_icd_on_compile(
-                [](void *) {
-                    if (asked() >= 3) {
-                        raise(SIGKILL);
-                    }
-                },
-                nullptr);
-            Program program;
-            pause();
-        },
-        {Layer::any, true, -SIGKILL});
-    environment["WARMPIPE_PREWARM"] = "off";
-    const Outcome outcome = run([] { Program().create_compute(0, 1); });
-    EXPECT_EQ(outcome.stats_of()["cache"]["state"], "loaded");
-}
-
-TEST_F(PrewarmTest, AForkedChildMayEndAsItLikes)
-{
-    environment["WPTEST_ICD_COMPILE_US"] = "2000";
-    run([] {
-        leak_from_here_on(); // the child has not the threads that hold what it inherits
-        Program program;
-        wait_until([] { return asked() >= 1; });
-        fork_and_exit();
-        wait_until([] { return asked() >= 5; });
-    });
-}
-
-// While the program compiles, nothing is begun; afterwards it goes on.
-TEST_F(PrewarmTest, GivesWayToTheProgram)
-{
-    run([] {
-        use_one_core();
-        program_thread = std::this_thread::get_id();
-        static std::atomic<int> ahead{0};
-        static std::atomic<bool> program_compiles{false};
-        static std::atomic<int> begun_meanwhile{0};
-        test_icd_on_compile(
-            [](void *) {
-                if (is_ahead()) {
-                    // The first ends when the program is at it; none may begin then.
-                    if (ahead++ == 0) {
-                        while (!program_compiles) {
-                            usleep(100);
-                        }
-                    } else if (program_compiles) {
-                        ++begun_meanwhile;
-                    }
-                    return;
-                }
-                program_compiles = true;
-                usleep(50000);
-                program_compiles = false;
-            },
-            nullptr);
-        Program program;
-        wait_until([] { return ahead.load() == 1; });
-        program.create_compute(100, 101);
-        wait_until([] { return ahead.load() == 5; });
-        EXPECT_EQ(begun_meanwhile.load(), 0);
-    });
 }
 
 } // namespace

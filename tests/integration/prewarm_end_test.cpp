@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiling ahead: what ends it, what it gives way to, and what a crash of it costs.
+#include <atomic>
+#include <csignal>
+#include <unistd.h>
+
+#include "prewarm.hpp"
+#include "slow_disk.hpp"
+
+namespace {
+
+TEST_F(PrewarmTest, EndsWhereTheDriverCouldCallTheProgram)
+{
+    ProgramOptions options;
+    options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+    const std::string log = (folder() / "log").string();
+    environment["WARMPIPE_LOG"] = "info:" + log;
+    const Outcome outcome = run([&] {
+        use_one_core();
+        static std::atomic<bool> messenger_comes{false};
+        test_icd_on_compile(
+            [](void *) {
+                while (!messenger_comes) {
+                    usleep(100);
+                }
+            },
+            nullptr);
+        Program program(options);
+        wait_until([] { return asked() >= 1; });
+        messenger_comes = true; // it waits for the compile that is under way
+        const VkDebugUtilsMessengerEXT messenger = create_messenger(program.instance);
+        const auto asked_before = asked();
+        wait_until([&] { return read_text(log).find("prewarmed ") != std::string::npos; });
+        EXPECT_EQ(asked(), asked_before);
+        instance_command<PFN_vkDestroyDebugUtilsMessengerEXT>(
+            program.instance, "vkDestroyDebugUtilsMessengerEXT")(program.instance, messenger,
+                                                                 nullptr);
+    });
+    EXPECT_GE(prewarmed(outcome), 1);
+}
+
+// A disk that does not answer keeps no device.
+TEST_F(PrewarmTest, ADiskThatHangsIsNotWaitedForForEver)
+{
+    run([] {
+        leak_from_here_on(); // what the thread may come back to
+        disk_hangs("openat", ".wprecipes");
+        delete new Program;
+        EXPECT_EQ(asked(), 0u);
+    });
+}
+
+// A cache that holds nothing is noticed with the first pipeline.
+TEST_F(PrewarmTest, EndsWhereTheDriversCacheHoldsNothing)
+{
+    environment["WARMPIPE_PREWARM"] = "off";
+    run([] { Program().create_compute(0, 12); });
+    environment.erase("WARMPIPE_PREWARM");
+    environment["WPTEST_ICD_DRIVER_VERSION"] = "4712";
+    environment["WPTEST_ICD_DATA"] = "header";
+    environment["WARMPIPE_LOG"] = "info:" + (folder() / "log").string();
+    const Outcome outcome = run([&] {
+        use_one_core();
+        Program program;
+        wait_until(
+            [&] { return read_text(folder() / "log").find("prewarmed ") != std::string::npos; });
+    });
+    EXPECT_EQ(prewarmed(outcome), 8)
+        << "of a few it is not known whether any is of the kind that is kept";
+}
+
+TEST_F(PrewarmTest, WhatCrashesIsNeverReplayedAgain)
+{
+    const Outcome crashed = run(
+        [] {
+            use_one_core();
+            program_thread = std::this_thread::get_id();
+            test_icd_on_compile(
+                [](void *) {
+                    if (is_ahead()) {
+                        raise(SIGKILL);
+                    }
+                },
+                nullptr);
+            Program program;
+            pause();
+        },
+        {Layer::any, true, -SIGKILL});
+    EXPECT_TRUE(crashed.pipelines().empty());
+    const Outcome outcome = slow_start(4);
+    EXPECT_EQ(prewarmed(outcome), 4);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_misses"], 1);
+}
+
+// The device waits for the compile that is under way, and for no other.
+TEST_F(PrewarmTest, EndsWithTheDevice)
+{
+    const Outcome outcome = run([] {
+        use_one_core();
+        static std::atomic<bool> begun{false};
+        static std::atomic<bool> destroying{false};
+        Program *owner = nullptr;
+        test_icd_on_compile(
+            [](void *) {
+                begun = true;
+                while (!destroying) {
+                    usleep(100);
+                }
+                usleep(10000); // vkDestroyDevice is on its way, or waits already
+            },
+            nullptr);
+        owner = new Program;
+        wait_until([] { return begun.load(); });
+        destroying = true;
+        delete owner;
+    });
+    EXPECT_EQ(prewarmed(outcome), 1);
+}
+
+// No recipe is taken for one that has crashed because the process came to its end.
+TEST_F(PrewarmTest, EndsWithTheProcess)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "2000";
+    for (int i = 0; i < 5; ++i) {
+        const Outcome outcome = run([] {
+            leak_from_here_on();
+            new Program;
+            wait_until([] { return asked() >= 1; });
+            std::exit(0);
+        });
+        EXPECT_EQ(outcome.stats_of()["event"], "exit");
+        for (const std::filesystem::path &file : cache_files()) {
+            std::filesystem::remove(file);
+        }
+    }
+    slow_start(5);
+    for (const auto &file : std::filesystem::recursive_directory_iterator(cache_root())) {
+        EXPECT_NE(file.path().extension(), ".crashed");
+    }
+}
+
+// The blob has stood its trial when a pipeline was created with it, by whom ever.
+TEST_F(PrewarmTest, ACrashOfALaterRecipeIsNotTheBlobs)
+{
+    environment["WARMPIPE_PREWARM"] = "off";
+    run([] { Program().create_compute(0, 1); });
+    environment["WARMPIPE_PREWARM"] = "on";
+    run(
+        [] {
+            use_one_core();
+            test_icd_on_compile(
+                [](void *) {
+                    if (asked() >= 3) {
+                        raise(SIGKILL);
+                    }
+                },
+                nullptr);
+            Program program;
+            pause();
+        },
+        {Layer::any, true, -SIGKILL});
+    environment["WARMPIPE_PREWARM"] = "off";
+    const Outcome outcome = run([] { Program().create_compute(0, 1); });
+    EXPECT_EQ(outcome.stats_of()["cache"]["state"], "loaded");
+}
+
+TEST_F(PrewarmTest, AForkedChildMayEndAsItLikes)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "2000";
+    run([] {
+        leak_from_here_on(); // the child has not the threads that hold what it inherits
+        Program program;
+        wait_until([] { return asked() >= 1; });
+        fork_and_exit();
+        wait_until([] { return asked() >= 5; });
+    });
+}
+
+// While the program compiles, nothing is begun; afterwards it goes on.
+TEST_F(PrewarmTest, GivesWayToTheProgram)
+{
+    run([] {
+        use_one_core();
+        program_thread = std::this_thread::get_id();
+        static std::atomic<int> ahead{0};
+        static std::atomic<bool> program_compiles{false};
+        static std::atomic<int> begun_meanwhile{0};
+        test_icd_on_compile(
+            [](void *) {
+                if (is_ahead()) {
+                    // The first ends when the program is at it; none may begin then.
+                    if (ahead++ == 0) {
+                        while (!program_compiles) {
+                            usleep(100);
+                        }
+                    } else if (program_compiles) {
+                        ++begun_meanwhile;
+                    }
+                    return;
+                }
+                program_compiles = true;
+                usleep(50000);
+                program_compiles = false;
+            },
+            nullptr);
+        Program program;
+        wait_until([] { return ahead.load() == 1; });
+        program.create_compute(100, 101);
+        wait_until([] { return ahead.load() == 5; });
+        EXPECT_EQ(begun_meanwhile.load(), 0);
+    });
+}
+
+} // namespace
