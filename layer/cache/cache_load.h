@@ -5,8 +5,8 @@
  *
  *     1 NOT LOADED   nothing was read
  *     2 WANTED       the worker is to load it
- *     3 LOADING      a thread loads; the others wait for it rather than compile cold, 100 ms if
- *                    its priority is lower than theirs
+ *     3 LOADING      a thread loads; the others wait for it rather than compile cold: 100 ms if
+ *                    its priority is lower than theirs, 20 ms where there is a messenger
  *     4 LOADED       the device cache is set and stays: from the blob, empty, or none
  *
  *     arrow                               function

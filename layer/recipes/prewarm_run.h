@@ -6,10 +6,10 @@
  *     2 COMPILING  one recipe is in the driver, inside the gate, its crash mark set
  *     3 ENDED
  *
- *     arrow                                           function
- *     1 WAITING ──▶ 2 COMPILING                       prewarm_replay_one
- *     2 COMPILING ──▶ 1 WAITING                       prewarm_wait_for_room
- *     1 ──the list is done, prewarm_stop──▶ 3 ENDED   prewarm_end_thread
+ *     arrow                                                function
+ *     1 WAITING ──▶ 2 COMPILING                            prewarm_replay_one
+ *     2 COMPILING ──▶ 1 WAITING                            prewarm_wait_for_room
+ *     1 ──nothing may be begun, prewarm_stop──▶ 3 ENDED    prewarm_end_thread
  *
  * A part of prewarm, which alone calls it. Functions are thread-safe unless they say otherwise. */
 #ifndef WARMPIPE_LAYER_RECIPES_PREWARM_RUN_H
