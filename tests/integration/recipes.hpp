@@ -33,6 +33,11 @@ struct Recipes {
     }
 };
 
+inline void creates_five()
+{
+    Program().create_compute(0, 5);
+}
+
 class RecipesTest : public LayerTest {
   protected:
     void SetUp() override

@@ -8,8 +8,6 @@
 
 namespace {
 
-const std::function<void()> creates_five = [] { Program().create_compute(0, 5); };
-
 TEST_F(RecipesTest, EveryKindIsRecordedAndReplayedAsItWas)
 {
     const Outcome first = run([] {
@@ -179,55 +177,6 @@ TEST_F(RecipesTest, AForkedChildWritesNothing)
     });
     EXPECT_EQ(segments().size(), 1u);
     EXPECT_TRUE(recipes().whole());
-}
-
-// Handles that are not shared are named all the same.
-class NotSharedTest : public RecipesTest {
-  protected:
-    void expect_recorded(const std::function<void()> &program, const ProgramOptions &options = {})
-    {
-        const Outcome first = run(program);
-        EXPECT_EQ(first.stats_of()["pipelines"]["deduplicated"], 0);
-        EXPECT_EQ(recipes().uses.size(), 5u);
-        EXPECT_TRUE(recipes().whole());
-        EXPECT_EQ(contents(replay(5, options)), contents(first));
-    }
-};
-
-TEST_F(NotSharedTest, BySetting)
-{
-    environment["WARMPIPE_DEDUP"] = "none";
-    expect_recorded(creates_five);
-}
-
-TEST_F(NotSharedTest, ModulesAlone)
-{
-    environment["WARMPIPE_DEDUP"] = "pipelines";
-    expect_recorded(creates_five);
-}
-
-TEST_F(NotSharedTest, ForPrivateData)
-{
-    VkPhysicalDevicePrivateDataFeatures features = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PRIVATE_DATA_FEATURES};
-    features.privateData = VK_TRUE;
-    ProgramOptions options;
-    options.features = &features;
-    expect_recorded([&] { Program(options).create_compute(0, 5); }, options);
-}
-
-TEST_F(NotSharedTest, ForAnAllocator)
-{
-    expect_recorded([] {
-        Program program;
-        Things things(program);
-        CountingAllocator allocator;
-        for (unsigned number = 0; number < 4; ++number) {
-            things.destroy(Thing::pipeline, things.create(Thing::pipeline, number, allocator.get()),
-                           allocator.get());
-        }
-        program.create(Kind::graphics, 1);
-    });
 }
 
 // Set layouts and samplers are gone before the pipeline is created that rests on them; the module
