@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// warmpipe export, import, merge, prune and clear of recipes.
+// warmpipe export, import and merge of recipes.
 #include <algorithm>
 #include <fcntl.h>
 #include <set>
@@ -419,57 +419,6 @@ TEST_F(RecipeFiles, ImportMakesTheFolderThatItIsGiven)
     EXPECT_EQ(tool({"import", "--app", "app", "--dir", folder.path + "/never", root}).exit_status,
               2);
     EXPECT_FALSE(std::filesystem::exists(folder.path + "/never"));
-}
-
-TEST_F(RecipeFiles, PruneByAgeAndSize)
-{
-    write(a, "app", 100);
-    write(b, "app", 10);
-    write(b, "other", 10);
-    const json dry = report({"prune", "--older-than", "90d", "--dry-run", "--app", "app"});
-    ASSERT_EQ(dry["programs"].size(), 1u);
-    EXPECT_EQ(dry["programs"][0]["old"], 1);
-    EXPECT_TRUE(has(a));
-    const json pruned = report({"prune", "--older-than", "90d"})["programs"];
-    EXPECT_EQ(pruned.size(), 2u);
-    EXPECT_EQ(pruned[0]["after"], dry["programs"][0]["after"]);
-    EXPECT_FALSE(has(a));
-    EXPECT_TRUE(has(b));
-    EXPECT_TRUE(has(b, "other"));
-    EXPECT_EQ(report({"prune", "--max-size", "1K", "--app", "other"})["programs"][0]["after"], 0);
-    EXPECT_FALSE(std::filesystem::exists(root + "/other")) << "nor its lock, nor its folder";
-    EXPECT_TRUE(has(b));
-    EXPECT_EQ(report({"prune", "--older-than", "1w"})["programs"][0]["old"], 1);
-    EXPECT_FALSE(has(b));
-}
-
-TEST_F(RecipeFiles, PruneTakesTimesAndSizesAsTheyAreWritten)
-{
-    for (const char *words : {"90", "d", "-1d", "90days", "99999999999999999999d", "1y", ""}) {
-        EXPECT_EQ(tool({"prune", "--older-than=" + std::string(words)}).exit_status, 2) << words;
-    }
-    EXPECT_EQ(tool({"prune", "--max-size", "much"}).exit_status, 2);
-    EXPECT_EQ(tool({"prune", "--max-size", "200"}).exit_status, 2) << "without its M";
-    EXPECT_EQ(tool({"prune", "--max-size", "0", "--app", "none"}).err,
-              "warmpipe: prune: no program 'none' in '" + root + "'\n");
-    EXPECT_EQ(tool({"prune", "--older-than", "4000000000d"}).exit_status, 0);
-    EXPECT_EQ(tool({"prune", "--app", "none"}).exit_status, 2);
-}
-
-TEST_F(RecipeFiles, PruneLeavesNothingInFoldersOfOthers)
-{
-    std::filesystem::create_directories(root + "/cookbook/recipes");
-    chmod((root + "/cookbook").c_str(), 0700);
-    chmod((root + "/cookbook/recipes").c_str(), 0700);
-    EXPECT_EQ(report({"prune"})["programs"], json::array());
-    EXPECT_TRUE(names_in(root + "/cookbook/recipes").empty());
-}
-
-TEST_F(RecipeFiles, ClearRemovesThem)
-{
-    write(a);
-    EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 0);
-    EXPECT_FALSE(std::filesystem::exists(root + "/app"));
 }
 
 } // namespace
