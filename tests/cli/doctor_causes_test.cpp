@@ -352,7 +352,11 @@ TEST_F(Doctor, AProgramThatOpensTheDriverItselfIsAProblem)
         bypassing = "process " + std::to_string(child) + " has loaded " + name +
                     (loader.empty() ? " without" : " and the loader without");
         const bool is_problem = verdict == "problem";
-        expect(findings({}, is_problem ? 1 : healthy), "program", verdict + ": " + bypassing);
+        const std::string advice =
+            loader.empty() ? " the layer; no layer reaches a program that opens the driver itself"
+                           : " the layer; start it with 'warmpipe run -- PROGRAM'";
+        expect(findings({}, is_problem ? 1 : healthy), "program",
+               verdict + ": " + bypassing + advice);
         for (int fd : {to[0], to[1], from[0], from[1]}) {
             close(fd);
         }

@@ -40,8 +40,10 @@ class Doctor : public ::testing::Test {
         for (const json &finding : document["findings"]) {
             const std::string verdict = finding["verdict"];
             const std::string told = finding["finding"];
-            findings.emplace(finding["check"], verdict + ": " + told);
-            EXPECT_TRUE(verdict == "ok" || finding.contains("advice")) << finding;
+            const bool has_advice = finding.contains("advice");
+            const std::string advice = has_advice ? std::string(finding["advice"]) : "";
+            findings.emplace(finding["check"], verdict + ": " + told + "; " + advice);
+            EXPECT_TRUE(verdict == "ok" || has_advice) << finding;
             problems += verdict == "problem";
             // Other tests run such programs at the same time.
             of_others +=
