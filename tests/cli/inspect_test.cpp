@@ -5,7 +5,7 @@
 
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 class Inspect : public ::testing::Test {
   protected:
@@ -20,10 +20,10 @@ class Inspect : public ::testing::Test {
     TemporaryFolder folder;
 };
 
-json parse(const ToolResult &result)
+ordered_json parse(const ToolResult &result)
 {
     EXPECT_EQ(result.err, "");
-    return json::parse(result.out);
+    return ordered_json::parse(result.out);
 }
 
 TEST_F(Inspect, ShowsEveryField)
@@ -32,13 +32,13 @@ TEST_F(Inspect, ShowsEveryField)
     std::string path = put(content);
     ToolResult result = run_tool({"inspect", "--json", path});
     EXPECT_EQ(result.exit_status, 0);
-    json document = parse(result);
+    ordered_json document = parse(result);
     EXPECT_EQ(document["path"], path);
     EXPECT_EQ(document["size"], content.size());
     EXPECT_EQ(document["verdict"], "ok");
     EXPECT_EQ(document["reason"], "ok");
 
-    json header = document["header"];
+    ordered_json header = document["header"];
     EXPECT_EQ(header["magic"], "895750430d0a1a0a");
     EXPECT_EQ(header["format_version"], 1);
     EXPECT_EQ(header["header_size"], ENVELOPE_HEADER_SIZE);
@@ -47,7 +47,7 @@ TEST_F(Inspect, ShowsEveryField)
     EXPECT_EQ(header["generation"], "0x123456789abcdef");
     EXPECT_EQ(header["saved_at"], "2023-11-14T22:13:20Z");
 
-    json identity = document["identity"];
+    ordered_json identity = document["identity"];
     EXPECT_EQ(identity["digest"], hex_of(sample_identity()));
     EXPECT_EQ(identity["vendor_id"], "0x1002");
     EXPECT_EQ(identity["device_id"], "0x7310");
@@ -65,7 +65,7 @@ TEST_F(Inspect, ShowsEveryField)
     std::string blob = make_blob("payload");
     char digest[DIGEST_HEX_SIZE];
     digest_format(digest_of(blob.data(), blob.size()), digest);
-    json sections = document["sections"];
+    ordered_json sections = document["sections"];
     EXPECT_EQ(sections["count"], 1);
     EXPECT_EQ(sections["blob"]["type"], 1);
     EXPECT_EQ(sections["blob"]["offset"], ENVELOPE_HEADER_SIZE);
@@ -77,7 +77,7 @@ TEST_F(Inspect, ShowsEveryField)
 TEST_F(Inspect, VerboseShowsTheDriversOwnHeader)
 {
     for (const char *option : {"-v", "--verbose"}) {
-        json header =
+        ordered_json header =
             parse(run_tool({"inspect", option, "--json", put(cache_file())}))["driver_header"];
         EXPECT_EQ(header["header_size"], 32);
         EXPECT_EQ(header["header_version"], 1);
@@ -106,7 +106,7 @@ TEST_F(Inspect, DecodesDriverVersionsAsTheirVendorsDo)
         identity.vendor_id = c.vendor;
         identity.driver_id = c.driver;
         identity.driver_version = c.version;
-        json document = parse(run_tool({"inspect", "--json", put(cache_file(identity))}));
+        ordered_json document = parse(run_tool({"inspect", "--json", put(cache_file(identity))}));
         EXPECT_EQ(document["identity"]["driver_version"], c.text);
     }
 }
@@ -116,7 +116,7 @@ TEST_F(Inspect, NamesAnUnknownDriverAndTheVulkanVariant)
     driver_identity identity = sample_identity();
     identity.driver_id = 0xffffffff;
     identity.api_version = VK_MAKE_API_VERSION(1, 1, 0, 14);
-    json document = parse(run_tool({"inspect", "--json", put(cache_file(identity))}));
+    ordered_json document = parse(run_tool({"inspect", "--json", put(cache_file(identity))}));
     EXPECT_EQ(document["identity"]["driver_id_name"], "unknown");
     EXPECT_EQ(document["identity"]["api_version"], "1:1.0.14");
 }
@@ -133,7 +133,7 @@ std::string in_iec_units(uint64_t bytes)
 }
 
 // The lines that the text must have for this document, spaces squeezed.
-void expected_lines(const json &object, std::vector<std::vector<std::string>> &lines)
+void expected_lines(const ordered_json &object, std::vector<std::vector<std::string>> &lines)
 {
     for (const auto &[key, value] : object.items()) {
         std::string label = key;
@@ -203,7 +203,7 @@ TEST_F(Inspect, NamesTheReasonOfEachDamage)
          }) {
         ToolResult result = run_tool({"inspect", "--json", put(c.content)});
         EXPECT_EQ(result.exit_status, 1) << c.reason;
-        json document = parse(result);
+        ordered_json document = parse(result);
         EXPECT_EQ(document["verdict"], "damaged");
         EXPECT_EQ(document["reason"], c.reason);
         EXPECT_NE(document["explanation"], "");
@@ -215,16 +215,16 @@ TEST_F(Inspect, ShowsTheFieldsOfADamagedFileAsTheyAre)
 {
     std::string content = cache_file();
     content[24 + 8 + 8] = 0x55; // the lowest byte of vendorID
-    json document = parse(run_tool({"inspect", "--json", put(content)}));
+    ordered_json document = parse(run_tool({"inspect", "--json", put(content)}));
     EXPECT_EQ(document["reason"], "bad_header_digest");
     EXPECT_EQ(document["identity"]["vendor_id"], "0x1055");
     EXPECT_EQ(document["identity"]["driver_name"], "sample");
 
-    json cut = parse(run_tool({"inspect", "--json", put(cache_file().substr(0, 24))}));
+    ordered_json cut = parse(run_tool({"inspect", "--json", put(cache_file().substr(0, 24))}));
     EXPECT_EQ(cut["header"]["pointer_size"], 8);
     EXPECT_FALSE(cut.contains("identity"));
 
-    json shorter = parse(run_tool({"inspect", "--json", put(cache_file().substr(0, 23))}));
+    ordered_json shorter = parse(run_tool({"inspect", "--json", put(cache_file().substr(0, 23))}));
     EXPECT_FALSE(shorter.contains("header"));
 }
 
@@ -255,7 +255,7 @@ TEST_F(Inspect, WhatStandsInAFileCannotSteerATerminal)
         << text.out;
 
     const ToolResult json_text = run_tool({"inspect", "--json", path});
-    json document = parse(json_text);
+    ordered_json document = parse(json_text);
     EXPECT_EQ(document["identity"]["device_name"], "\x1b[31m\a\n\"\\\x7f\u009b\u202e\ufffd name");
     EXPECT_EQ(json_text.out.find("\u009b"), std::string::npos);
     EXPECT_EQ(json_text.out.find("\u202e"), std::string::npos);

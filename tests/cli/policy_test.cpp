@@ -9,7 +9,7 @@
 
 namespace {
 
-const Environment nvidia = {
+const Environment with_nvidia = {
     {"WPTEST_ICD_VENDOR_ID", "0x10de"},
     {"WPTEST_ICD_DRIVER_ID", "4"},
     {"WPTEST_ICD_DRIVER_VERSION", std::to_string(470u << 22 | 57 << 14 | 2 << 6)},
@@ -54,7 +54,7 @@ TEST(Policy, GivesAnOrdinaryDriverEverything)
 
 TEST(Policy, NamesTheRulesAndTheirSources)
 {
-    nlohmann::json device = devices_of({}, nvidia).at(0);
+    nlohmann::json device = devices_of({}, with_nvidia).at(0);
     EXPECT_EQ(device["single_cache"], true);
     EXPECT_EQ(device["max_blob"], 256 << 20);
     EXPECT_EQ(device["rule"], "nvidia-470-before-470.62.02");
@@ -69,7 +69,7 @@ TEST(Policy, NamesTheRulesAndTheirSources)
 
 TEST(Policy, TheSettingsCount)
 {
-    Environment environment = nvidia;
+    Environment environment = with_nvidia;
     environment["WARMPIPE_POLICY"] = "none";
     EXPECT_EQ(devices_of({}, environment).at(0)["rule"], "default");
 
@@ -97,7 +97,7 @@ TEST(Policy, ABadFileIsAFindingAndTheRestIsStillTold)
     TemporaryFolder folder;
     const std::string path = folder.path + "/policy";
     write_file(path, "[mine]\nsingle-cache = no\nnonsense\n");
-    Environment environment = nvidia;
+    Environment environment = with_nvidia;
     environment["WARMPIPE_POLICY"] = path;
     ToolResult result = run_policy({"--json"}, environment);
     EXPECT_EQ(result.exit_status, 1);
@@ -113,7 +113,7 @@ TEST(Policy, ABadFileIsAFindingAndTheRestIsStillTold)
 
 TEST(Policy, SelectsDevicesByIndexOrName)
 {
-    Environment environment = nvidia;
+    Environment environment = with_nvidia;
     environment["WPTEST_ICD_DEVICES"] = "3";
     EXPECT_EQ(devices_of({}, environment).size(), 3u);
     nlohmann::json devices = devices_of({"1"}, environment);
@@ -130,7 +130,7 @@ TEST(Policy, SelectsDevicesByIndexOrName)
 
 TEST(Policy, TextAndJsonAgree)
 {
-    Environment environment = nvidia;
+    Environment environment = with_nvidia;
     environment["WPTEST_ICD_DEVICES"] = "2";
     ToolResult result = run_policy({"-v"}, environment);
     std::vector<std::string> lines = lines_of(result.out);

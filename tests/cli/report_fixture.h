@@ -7,7 +7,7 @@
 
 #include "tool.h"
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 inline const std::string digest_a(32, 'a');
 inline const std::string digest_b(32, 'b');
@@ -35,7 +35,7 @@ class Report : public ::testing::Test {
     }
 
     void span(int process, const std::string &category, const std::string &name, double at_us,
-              double length_us, json arguments = json::object(), int thread = 0)
+              double length_us, ordered_json arguments = ordered_json::object(), int thread = 0)
     {
         arguments["dev"] = 0;
         events.push_back({{"name", name},
@@ -78,7 +78,7 @@ class Report : public ::testing::Test {
     std::string put(const std::string &name = "trace.json")
     {
         std::string text = "[";
-        for (const json &event : events) {
+        for (const ordered_json &event : events) {
             text += (text.size() == 1 ? "\n" : ",\n") + event.dump();
         }
         return put_text(text + "\n]\n", name);
@@ -96,12 +96,12 @@ class Report : public ::testing::Test {
         return run_tool(std::move(words), environment, folder.path);
     }
 
-    json document(std::vector<std::string> words, int status = 0)
+    ordered_json document(std::vector<std::string> words, int status = 0)
     {
         words.push_back("--json");
         const ToolResult result = tool(words);
         EXPECT_EQ(result.exit_status, status) << result.err;
-        return json::parse(result.out);
+        return ordered_json::parse(result.out);
     }
 
     std::string page(std::vector<std::string> words)
@@ -115,7 +115,7 @@ class Report : public ::testing::Test {
 
     TemporaryFolder folder;
     Environment environment{{"WARMPIPE_DIR", folder.path + "/root"}};
-    std::vector<json> events;
+    std::vector<ordered_json> events;
 };
 
 #endif

@@ -36,10 +36,11 @@ TEST_F(Report, OfVeryManySpansTheLongestAreShown)
     EXPECT_TRUE(contains(html, "The longest 20,000 of 20,011 spans are shown."));
     const std::string start = "id=\"timelines\">";
     const size_t at = html.find(start) + start.size();
-    const json timelines = json::parse(html.substr(at, html.find("</script>", at) - at));
-    const json run = timelines["programs"][0]["runs"][0];
+    const ordered_json timelines =
+        ordered_json::parse(html.substr(at, html.find("</script>", at) - at));
+    const ordered_json run = timelines["programs"][0]["runs"][0];
     EXPECT_EQ(run["spans"].size(), 7u * 20000);
-    EXPECT_EQ(timelines["programs"][0]["digests"], json({digest_a, digest_b}));
+    EXPECT_EQ(timelines["programs"][0]["digests"], ordered_json({digest_a, digest_b}));
     EXPECT_EQ(document({"trace.json"})["programs"][0]["cold"]["requests"], 20011);
 }
 
@@ -55,10 +56,11 @@ TEST_F(Report, SpansInsideOthersAndManyThreadsFindTheirPlaces)
     const std::string html = page({put()});
     const std::string start = "id=\"timelines\">";
     const size_t at = html.find(start) + start.size();
-    const json timelines = json::parse(html.substr(at, html.find("</script>", at) - at));
-    const json run = timelines["programs"][0]["runs"][0];
+    const ordered_json timelines =
+        ordered_json::parse(html.substr(at, html.find("</script>", at) - at));
+    const ordered_json run = timelines["programs"][0]["runs"][0];
     EXPECT_EQ(run["lanes"].size(), 48u);
-    const json cold = document({"trace.json"})["programs"][0]["cold"];
+    const ordered_json cold = document({"trace.json"})["programs"][0]["cold"];
     EXPECT_EQ(cold["creation_ns"], 10000000);
     EXPECT_EQ(cold["clock_time_ns"], 100000) << "all at the same time";
     EXPECT_EQ(run["lanes"][0]["rows"], 2) << "the load lies below what waited for it";

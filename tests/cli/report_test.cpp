@@ -12,7 +12,7 @@ namespace {
 TEST_F(Report, ComparesTheColdStartWithTheWarmOne)
 {
     cold_and_warm();
-    const json program = document({put()})["programs"][0];
+    const ordered_json program = document({put()})["programs"][0];
     EXPECT_EQ(program["name"], "alpha");
     EXPECT_EQ(program["device"], "Sample device");
     EXPECT_EQ(program["identity"], digest_b);
@@ -38,9 +38,9 @@ TEST_F(Report, ComparesTheColdStartWithTheWarmOne)
 TEST_F(Report, TheSlowestPipelineComesFirst)
 {
     cold_and_warm();
-    const json program = document({put()})["programs"][0];
+    const ordered_json program = document({put()})["programs"][0];
     ASSERT_EQ(program["different_pipelines"], 2);
-    const json first = program["dearest_pipelines"][0];
+    const ordered_json first = program["dearest_pipelines"][0];
     EXPECT_EQ(first["digest"], digest_a);
     EXPECT_EQ(first["kind"], "graphics");
     EXPECT_EQ(first["cold_ns"], 8000000);
@@ -55,7 +55,7 @@ TEST_F(Report, TextAndJsonAgree)
     const std::string trace = put();
     std::vector<std::string> lines = lines_of(tool({trace}).out);
     lines.erase(std::remove(lines.begin(), lines.end(), ""), lines.end());
-    const json program = document({trace})["programs"][0];
+    const ordered_json program = document({trace})["programs"][0];
     size_t at = 0;
     for (const auto &[key, value] : program.items()) {
         if (value.is_array()) {
@@ -86,7 +86,7 @@ TEST_F(Report, ProcessIdsComeAgain)
         device(1, start ? "loaded" : "cold", 1000 * start);
         pipeline(1, 1000 * start + 10, start ? 1 : 100, digest_a, start ? "hit" : "miss");
     }
-    const json program = document({put()})["programs"][0];
+    const ordered_json program = document({put()})["programs"][0];
     EXPECT_EQ(program["runs"].size(), 3u);
     EXPECT_EQ(program["ratio"], "100.00");
 }
@@ -120,7 +120,7 @@ TEST_F(Report, SeveralFilesAndProgramsAtOnce)
     device(2, "cold", 2000, "beta");
     pipeline(2, 2100, 70, digest_b, "miss");
     const std::string first = put("first.json");
-    const json all = document({later, first});
+    const ordered_json all = document({later, first});
     ASSERT_EQ(all["programs"].size(), 2u);
     EXPECT_EQ(all["programs"][0]["name"], "alpha");
     EXPECT_EQ(all["programs"][0]["ratio"], "4.00");
@@ -150,7 +150,7 @@ TEST_F(Report, TheFirstColdStartCounts)
             pipeline(process, 10000 * process + 1000 * i, 40, digest_a, "miss");
         }
     }
-    const json program = document({put()})["programs"][0];
+    const ordered_json program = document({put()})["programs"][0];
     EXPECT_EQ(program["cold"]["process"], 1);
     EXPECT_EQ(program["warm"]["process"], 3);
 }
@@ -163,7 +163,7 @@ TEST_F(Report, TheClockStartsAnewWithTheMachine)
     pipeline(2, 9600, 4, digest_a, "hit");
     device(1, "loaded", 50);
     pipeline(1, 60, 2, digest_a, "hit");
-    const json program = document({put()})["programs"][0];
+    const ordered_json program = document({put()})["programs"][0];
     EXPECT_EQ(program["ratio"], "20.00");
     EXPECT_EQ(program["runs"][2]["creation_ns"], 2000);
 }
@@ -175,7 +175,7 @@ TEST_F(Report, WhatWasCompiledAheadIsCounted)
         span(1, "prewarm", "prewarm", 1000, 500, {{"digest", digest_a}, {"result", result}}, 9);
     }
     pipeline(1, 9100, 40, digest_a, "hit");
-    const json program = document({put()})["programs"][0];
+    const ordered_json program = document({put()})["programs"][0];
     EXPECT_EQ(program["cold"]["prewarmed"], 2);
     EXPECT_TRUE(contains(page({"trace.json"}), "Compiled ahead"));
 }
@@ -188,7 +188,7 @@ TEST_F(Report, WithoutAColdStartTheMostMissesAre)
     pipeline(2, 2100, 90, digest_a, "miss");
     device(3, "loaded", 3000);
     pipeline(3, 3100, 30, digest_a, "hit");
-    const json program = document({put()})["programs"][0];
+    const ordered_json program = document({put()})["programs"][0];
     EXPECT_EQ(program["cold"]["process"], 2);
     EXPECT_EQ(program["warm"]["process"], 3);
 }
@@ -214,7 +214,7 @@ TEST_F(Report, WithoutATraceTheStoreIsTold)
     EXPECT_EQ(result.exit_status, 0);
     EXPECT_EQ(lines_of(result.err).size(), 1u);
     EXPECT_TRUE(contains(result.err, "WARMPIPE_TRACE")) << result.err;
-    const json program = json::parse(result.out)["programs"][0];
+    const ordered_json program = ordered_json::parse(result.out)["programs"][0];
     EXPECT_EQ(program["name"], "alpha");
     EXPECT_EQ(program["requests"], 40);
     EXPECT_EQ(program["driver_hits"], 20);
@@ -238,7 +238,7 @@ TEST_F(Report, ADamagedTraceIsNamedAndTheRestIsTold)
     EXPECT_EQ(lines_of(result.err).size(), 1u);
     EXPECT_TRUE(contains(result.err, "'" + cut + "'")) << result.err;
     EXPECT_TRUE(contains(result.err, "(bad_trace)")) << result.err;
-    EXPECT_EQ(json::parse(result.out)["programs"][0]["runs"].size(), 4u);
+    EXPECT_EQ(ordered_json::parse(result.out)["programs"][0]["runs"].size(), 4u);
 
     // What makes no sense in one event costs that event only.
     for (const char *bad : {R"("ts":-1)", R"("ts":1e3)", R"("ts":"1")", R"("ts":9999999999999999)",
@@ -250,7 +250,7 @@ TEST_F(Report, ADamagedTraceIsNamedAndTheRestIsTold)
         put_text("[" + event + "," + text.substr(1), "bad.json");
         const ToolResult one = tool({"bad.json", "--json"});
         EXPECT_EQ(one.exit_status, 1) << bad;
-        EXPECT_EQ(json::parse(one.out)["programs"][0]["cold"]["requests"], 3) << bad;
+        EXPECT_EQ(ordered_json::parse(one.out)["programs"][0]["cold"]["requests"], 3) << bad;
     }
 }
 

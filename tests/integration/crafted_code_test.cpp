@@ -31,9 +31,9 @@ std::vector<uint32_t> code_of(const char *name)
 }
 
 // How a program hands its code over.
-enum class Way { modules_that_live, modules_destroyed_after_use, in_the_stage, both };
+enum class Delivery { modules_that_live, modules_destroyed_after_use, in_the_stage, both };
 
-class EachWay : public LayerTest, public ::testing::WithParamInterface<Way> {
+class EachWay : public LayerTest, public ::testing::WithParamInterface<Delivery> {
   protected:
     // The pipeline of this code, from a module or from the stage.
     static VkPipeline create(Program &program, const std::vector<uint32_t> &code, bool inlined,
@@ -61,29 +61,30 @@ class EachWay : public LayerTest, public ::testing::WithParamInterface<Way> {
     }
 };
 
-const char *title_of(Way way)
+const char *title_of(Delivery delivery)
 {
-    switch (way) {
-    case Way::modules_that_live:
+    switch (delivery) {
+    case Delivery::modules_that_live:
         return "modules_that_live";
-    case Way::modules_destroyed_after_use:
+    case Delivery::modules_destroyed_after_use:
         return "modules_destroyed_after_use";
-    case Way::in_the_stage:
+    case Delivery::in_the_stage:
         return "in_the_stage";
     default:
         return "both";
     }
 }
 
-void PrintTo(Way way, std::ostream *stream)
+void PrintTo(Delivery delivery, std::ostream *stream)
 {
-    *stream << title_of(way);
+    *stream << title_of(delivery);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, EachWay,
-                         ::testing::Values(Way::modules_that_live, Way::modules_destroyed_after_use,
-                                           Way::in_the_stage, Way::both),
-                         [](const auto &way) { return title_of(way.param); });
+                         ::testing::Values(Delivery::modules_that_live,
+                                           Delivery::modules_destroyed_after_use,
+                                           Delivery::in_the_stage, Delivery::both),
+                         [](const auto &tested) { return title_of(tested.param); });
 
 TEST_P(EachWay, CodeOfEqualDigestMakesTwoPipelines)
 {
@@ -96,13 +97,15 @@ TEST_P(EachWay, CodeOfEqualDigestMakesTwoPipelines)
     const Outcome outcome = run([&] {
         Program program;
         std::vector<VkShaderModule> modules;
-        const Way way = GetParam();
-        std::vector<VkShaderModule> *kept = way == Way::modules_that_live ? &modules : nullptr;
-        const bool inlined = way == Way::in_the_stage;
+        const Delivery delivery = GetParam();
+        std::vector<VkShaderModule> *kept =
+            delivery == Delivery::modules_that_live ? &modules : nullptr;
+        const bool inlined = delivery == Delivery::in_the_stage;
         const VkPipeline first = create(program, one, inlined, kept);
-        const VkPipeline second = create(program, other, inlined || way == Way::both, kept);
+        const VkPipeline second =
+            create(program, other, inlined || delivery == Delivery::both, kept);
         EXPECT_NE(first, second);
-        EXPECT_EQ(create(program, one, inlined || way == Way::both, kept), first)
+        EXPECT_EQ(create(program, one, inlined || delivery == Delivery::both, kept), first)
             << "what is equal is shared all the same";
         EXPECT_EQ(create(program, other, inlined, kept), second);
         for (VkShaderModule module : modules) {

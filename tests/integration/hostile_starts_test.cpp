@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr unsigned pipelines = 6;
+constexpr unsigned asked_for = 6;
 
 class HostileStartsTest : public RecipesTest, protected Damages {
   protected:
@@ -88,7 +88,7 @@ class HostileStartsTest : public RecipesTest, protected Damages {
 
 TEST_F(HostileStartsTest, NothingThatAStartReadsEndsIt)
 {
-    const auto program = [] { Program().create_compute(0, pipelines); };
+    const auto program = [] { Program().create_compute(0, asked_for); };
     const std::vector<std::vector<std::string>> verbs = {
         {"list"}, {"verify"}, {"stats"}, {"inspect"}, {"prune", "--dry-run"}, {"export", "-"}};
     const fs::path policy = folder() / "policy";

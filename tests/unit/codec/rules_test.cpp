@@ -17,7 +17,7 @@ struct Unknown {
     const void *next = nullptr;
 };
 
-VkComputePipelineCreateInfo compute_info()
+VkComputePipelineCreateInfo plain_compute_info()
 {
     VkComputePipelineCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
@@ -36,7 +36,7 @@ template <typename Info> pipeline_rules rules_of(const Info &info)
 
 TEST(Rules, PlainComputePipelineIsKnown)
 {
-    pipeline_rules rules = rules_of(compute_info());
+    pipeline_rules rules = rules_of(plain_compute_info());
     EXPECT_TRUE(rules.known);
     EXPECT_TRUE(rules.cacheable);
     EXPECT_EQ(rules.flags, 0u);
@@ -46,11 +46,11 @@ TEST(Rules, PlainComputePipelineIsKnown)
 TEST(Rules, UnknownStructInAnyChainIsNotKnown)
 {
     Unknown unknown;
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.pNext = &unknown;
     EXPECT_FALSE(rules_of(info).known);
     EXPECT_TRUE(rules_of(info).cacheable);
-    info = compute_info();
+    info = plain_compute_info();
     info.stage.pNext = &unknown;
     EXPECT_FALSE(rules_of(info).known);
     EXPECT_TRUE(rules_of(info).cacheable);
@@ -60,7 +60,7 @@ TEST(Rules, UnknownStructInAnyChainIsNotKnown)
 TEST(Rules, NothingIsFollowedBesideAnUnknownStruct)
 {
     Unknown unknown;
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.pNext = &unknown;
     info.stage.pNext = nowhere<void>();
     EXPECT_TRUE(rules_of(info).cacheable);
@@ -76,7 +76,7 @@ TEST(Rules, NothingIsFollowedBesideAnUnknownStruct)
 TEST(Rules, NothingIsFollowedInAStructWithAnUnknownOne)
 {
     Unknown unknown;
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.stage.pNext = &unknown;
     info.stage.pSpecializationInfo = nowhere<VkSpecializationInfo>();
     EXPECT_FALSE(rules_of(info).known);
@@ -101,7 +101,7 @@ TEST(Rules, FlagsAndBinariesBehindAnUnknownStructAreSeen)
     flags.flags = RULES_PIPELINE_CAPTURE_DATA;
     Unknown unknown;
     unknown.next = &flags;
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.pNext = &unknown;
     EXPECT_FALSE(rules_of(info).cacheable);
     flags.flags = 1ull << 62;
@@ -116,7 +116,7 @@ TEST(Rules, StructKnownForAnotherParentIsNotKnown)
 {
     VkPipelineRenderingCreateInfo rendering = {};
     rendering.sType = VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO;
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.pNext = &rendering;
     EXPECT_FALSE(rules_of(info).known);
 }
@@ -129,7 +129,7 @@ TEST(Rules, StructChainedTwiceIsNotKnown)
     first.pPipelineCreationFeedback = &feedback;
     auto second = first;
     first.pNext = &second;
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.pNext = &first;
     EXPECT_FALSE(rules_of(info).known);
 }
@@ -138,14 +138,14 @@ TEST(Rules, CyclicChainEnds)
 {
     Unknown unknown;
     unknown.next = &unknown;
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.pNext = &unknown;
     EXPECT_FALSE(rules_of(info).known);
 }
 
 TEST(Rules, UnknownFlagBitsAreNotKnown)
 {
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.flags = 1u << 28;
     EXPECT_FALSE(rules_of(info).known);
     EXPECT_FALSE(rules_of(info).cacheable);
@@ -159,7 +159,7 @@ TEST(Rules, Flags2ReplaceFlags)
 {
     CreateFlags2 flags;
     flags.flags = RULES_PIPELINE_EARLY_RETURN_ON_FAILURE | 1ull << 34;
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.flags = VK_PIPELINE_CREATE_DERIVATIVE_BIT;
     info.pNext = &flags;
     pipeline_rules rules = rules_of(info);
@@ -172,7 +172,7 @@ TEST(Rules, Flags2ReplaceFlags)
 TEST(Rules, PipelineBinariesAndCapturedDataForbidACache)
 {
     BinaryInfo binaries;
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.pNext = &binaries;
     EXPECT_TRUE(rules_of(info).cacheable);
     EXPECT_TRUE(rules_of(info).known);
@@ -188,7 +188,7 @@ TEST(Rules, FeedbackOfTheProgramIsFound)
 {
     VkPipelineCreationFeedbackCreateInfo feedback = {};
     feedback.sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO;
-    auto info = compute_info();
+    auto info = plain_compute_info();
     info.pNext = &feedback;
     EXPECT_EQ(rules_of(info).feedback, &feedback);
 }
@@ -197,7 +197,7 @@ TEST(Rules, CodeOfAStageIsFoundWithoutAModuleOnly)
 {
     VkShaderModuleCreateInfo code = {};
     code.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    auto stage = compute_info().stage;
+    auto stage = plain_compute_info().stage;
     EXPECT_EQ(rules_inline_module(&stage), nullptr);
     stage.pNext = &code;
     EXPECT_EQ(rules_inline_module(&stage), &code);
@@ -316,7 +316,7 @@ TEST(Rules, LinkingFollowsNoState)
 TEST(Rules, RayTracingGroupsAndStagesAreLookedAt)
 {
     Unknown unknown;
-    auto stage = compute_info().stage;
+    auto stage = plain_compute_info().stage;
     stage.stage = VK_SHADER_STAGE_RAYGEN_BIT_KHR;
     VkRayTracingShaderGroupCreateInfoKHR group = {};
     group.sType = VK_STRUCTURE_TYPE_RAY_TRACING_SHADER_GROUP_CREATE_INFO_KHR;

@@ -13,45 +13,46 @@ extern "C" {
 namespace {
 
 // A device as it tells of itself; one at a time.
-struct FakeDevice {
+struct FakeOffer {
     uint32_t api_version = VK_API_VERSION_1_3 | 200;
     std::vector<std::string> extensions = {"VK_A", "VK_B", "VK_C"};
     VkPhysicalDeviceFeatures core = {};
     VkPhysicalDeviceVulkan12Features v12 = {};
     VkResult enumerate = VK_SUCCESS;
 };
-FakeDevice device;
+FakeOffer offer;
 
-VKAPI_ATTR void VKAPI_CALL get_properties(VkPhysicalDevice, VkPhysicalDeviceProperties *properties)
+VKAPI_ATTR void VKAPI_CALL offered_properties(VkPhysicalDevice,
+                                              VkPhysicalDeviceProperties *properties)
 {
     *properties = {};
-    properties->apiVersion = device.api_version;
+    properties->apiVersion = offer.api_version;
 }
 
-VKAPI_ATTR VkResult VKAPI_CALL enumerate_extensions(VkPhysicalDevice, const char *, uint32_t *count,
-                                                    VkExtensionProperties *properties)
+VKAPI_ATTR VkResult VKAPI_CALL offered_extensions(VkPhysicalDevice, const char *, uint32_t *count,
+                                                  VkExtensionProperties *properties)
 {
     if (properties) {
-        for (uint32_t i = 0; i < *count && i < device.extensions.size(); i++) {
-            std::strcpy(properties[i].extensionName, device.extensions[i].c_str());
+        for (uint32_t i = 0; i < *count && i < offer.extensions.size(); i++) {
+            std::strcpy(properties[i].extensionName, offer.extensions[i].c_str());
         }
     }
-    *count = static_cast<uint32_t>(device.extensions.size());
-    return device.enumerate;
+    *count = static_cast<uint32_t>(offer.extensions.size());
+    return offer.enumerate;
 }
 
-VKAPI_ATTR void VKAPI_CALL get_features(VkPhysicalDevice, VkPhysicalDeviceFeatures *features)
+VKAPI_ATTR void VKAPI_CALL offered_features(VkPhysicalDevice, VkPhysicalDeviceFeatures *features)
 {
-    *features = device.core;
+    *features = offer.core;
 }
 
-VKAPI_ATTR void VKAPI_CALL get_features2(VkPhysicalDevice, VkPhysicalDeviceFeatures2 *features)
+VKAPI_ATTR void VKAPI_CALL offered_features2(VkPhysicalDevice, VkPhysicalDeviceFeatures2 *features)
 {
     ASSERT_EQ(features->sType, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
-    features->features = device.core;
+    features->features = offer.core;
     for (auto *s = static_cast<VkBaseOutStructure *>(features->pNext); s; s = s->pNext) {
         if (s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES) {
-            VkPhysicalDeviceVulkan12Features filled = device.v12;
+            VkPhysicalDeviceVulkan12Features filled = offer.v12;
             filled.sType = s->sType;
             filled.pNext = s->pNext;
             std::memcpy(s, &filled, sizeof(filled));
@@ -59,16 +60,16 @@ VKAPI_ATTR void VKAPI_CALL get_features2(VkPhysicalDevice, VkPhysicalDeviceFeatu
     }
 }
 
-const environment_commands all_commands = {get_properties, enumerate_extensions, get_features,
-                                           get_features2};
+const environment_commands offer_commands = {offered_properties, offered_extensions,
+                                             offered_features, offered_features2};
 
 class EnvironmentDevice : public ::testing::Test {
   protected:
     EnvironmentDevice()
     {
-        device = FakeDevice();
-        device.core.robustBufferAccess = device.core.shaderInt64 = VK_TRUE;
-        device.v12.shaderFloat16 = device.v12.subgroupBroadcastDynamicId = VK_TRUE;
+        offer = FakeOffer();
+        offer.core.robustBufferAccess = offer.core.shaderInt64 = VK_TRUE;
+        offer.v12.shaderFloat16 = offer.v12.subgroupBroadcastDynamicId = VK_TRUE;
         core.shaderInt64 = VK_TRUE;
         v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
         v12.subgroupBroadcastDynamicId = VK_TRUE;
@@ -100,7 +101,7 @@ class EnvironmentDevice : public ::testing::Test {
     }
 
     // Names with commas between them; "" if all is offered.
-    std::string missing(const environment_commands &commands = all_commands)
+    std::string missing(const environment_commands &commands = offer_commands)
     {
         std::string names;
         environment_tell *tell = [](void *user, const char *name) {
@@ -126,19 +127,19 @@ TEST_F(EnvironmentDevice, OffersWhatItHas)
 
 TEST_F(EnvironmentDevice, LacksAVersion)
 {
-    device.api_version = VK_API_VERSION_1_2 | 300;
+    offer.api_version = VK_API_VERSION_1_2 | 300;
     EXPECT_EQ(missing(), "the Vulkan version");
 }
 
 TEST_F(EnvironmentDevice, LacksAnExtension)
 {
-    device.extensions.pop_back();
+    offer.extensions.pop_back();
     EXPECT_EQ(missing(), "VK_C");
 }
 
 TEST_F(EnvironmentDevice, TellsEverythingThatItLacks)
 {
-    device.extensions.clear();
+    offer.extensions.clear();
     core.alphaToOne = core.wideLines = VK_TRUE;
     multiview.multiview = VK_TRUE;
     EXPECT_EQ(missing(), "VK_B, VK_C, wideLines, alphaToOne, multiview");
@@ -146,7 +147,7 @@ TEST_F(EnvironmentDevice, TellsEverythingThatItLacks)
 
 TEST_F(EnvironmentDevice, DoesNotTellItsExtensions)
 {
-    device.enumerate = VK_ERROR_OUT_OF_HOST_MEMORY;
+    offer.enumerate = VK_ERROR_OUT_OF_HOST_MEMORY;
     EXPECT_EQ(missing(), "the list of extensions");
 }
 
@@ -170,7 +171,7 @@ TEST_F(EnvironmentDevice, LacksAStruct)
 
 TEST_F(EnvironmentDevice, IsTooOldToBeAsked)
 {
-    environment_commands old = all_commands;
+    environment_commands old = offer_commands;
     old.get_features2 = nullptr;
     EXPECT_EQ(missing(old), "vkGetPhysicalDeviceFeatures2");
     v12.subgroupBroadcastDynamicId = VK_FALSE;

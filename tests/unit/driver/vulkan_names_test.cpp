@@ -31,35 +31,35 @@ std::string format(uint32_t version, uint32_t vendor, uint32_t driver)
     return text;
 }
 
-constexpr uint32_t nvidia = 0x10de;
-constexpr uint32_t intel = 0x8086;
-constexpr uint32_t amd = 0x1002;
+constexpr uint32_t nvidia_id = 0x10de;
+constexpr uint32_t intel_id = 0x8086;
+constexpr uint32_t amd_id = 0x1002;
 
 TEST(VulkanNames, EveryVendorWritesVersionsItsOwnWay)
 {
     const uint32_t version = 470u << 22 | 63 << 14 | 1 << 6;
-    EXPECT_EQ(parse("470.63.01", nvidia, VK_DRIVER_ID_NVIDIA_PROPRIETARY), version);
+    EXPECT_EQ(parse("470.63.01", nvidia_id, VK_DRIVER_ID_NVIDIA_PROPRIETARY), version);
     EXPECT_EQ(parse("470.63.1.0", 0, VK_DRIVER_ID_NVIDIA_PROPRIETARY), version);
-    EXPECT_EQ(parse("470.63.1", nvidia, 0), version)
+    EXPECT_EQ(parse("470.63.1", nvidia_id, 0), version)
         << "as its vendor does, if that is all we know";
-    EXPECT_EQ(format(version, nvidia, VK_DRIVER_ID_NVIDIA_PROPRIETARY), "470.63.1.0");
-    EXPECT_EQ(format(version, nvidia, 0), "470.63.1.0");
+    EXPECT_EQ(format(version, nvidia_id, VK_DRIVER_ID_NVIDIA_PROPRIETARY), "470.63.1.0");
+    EXPECT_EQ(format(version, nvidia_id, 0), "470.63.1.0");
 
     const uint32_t mesa = VK_MAKE_API_VERSION(0, 22, 3, 6);
-    EXPECT_EQ(parse("22.3.6", amd, VK_DRIVER_ID_MESA_RADV), mesa);
-    EXPECT_EQ(parse("22.3.6", nvidia, 24), mesa);
-    EXPECT_EQ(format(mesa, nvidia, 24), "22.3.6");
+    EXPECT_EQ(parse("22.3.6", amd_id, VK_DRIVER_ID_MESA_RADV), mesa);
+    EXPECT_EQ(parse("22.3.6", nvidia_id, 24), mesa);
+    EXPECT_EQ(format(mesa, nvidia_id, 24), "22.3.6");
 
     const uint32_t windows = 100u << 14 | 9126;
-    EXPECT_EQ(parse("100.9126", intel, VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS), windows);
-    EXPECT_EQ(format(windows, intel, VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS), "100.9126");
+    EXPECT_EQ(parse("100.9126", intel_id, VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS), windows);
+    EXPECT_EQ(format(windows, intel_id, VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS), "100.9126");
 }
 
 TEST(VulkanNames, PartsAtTheEndMayBeLeftOut)
 {
-    EXPECT_EQ(parse("441", nvidia, 0), 441u << 22);
-    EXPECT_EQ(parse("22", amd, 0), VK_MAKE_API_VERSION(0, 22, 0, 0));
-    EXPECT_EQ(parse("1.2", amd, 0), VK_MAKE_API_VERSION(0, 1, 2, 0));
+    EXPECT_EQ(parse("441", nvidia_id, 0), 441u << 22);
+    EXPECT_EQ(parse("22", amd_id, 0), VK_MAKE_API_VERSION(0, 22, 0, 0));
+    EXPECT_EQ(parse("1.2", amd_id, 0), VK_MAKE_API_VERSION(0, 1, 2, 0));
 }
 
 TEST(VulkanNames, RefusesWhatIsNoVersion)
@@ -69,13 +69,13 @@ TEST(VulkanNames, RefusesWhatIsNoVersion)
           "1..2",   "1.2.3.4",  "a",          "1.a",    "1 ",
           " 1",     "+1",       "-1",         "1,2",    "128",
           "1.1024", "1.2.4096", "4294967296", "0x1",    "99999999999999999999"}) {
-        EXPECT_EQ(parse(text, amd, 0), untouched) << text;
+        EXPECT_EQ(parse(text, amd_id, 0), untouched) << text;
     }
     for (const char *text : {"1024", "1.256", "1.2.256", "1.2.3.64", "1.2.3.4.5"}) {
-        EXPECT_EQ(parse(text, nvidia, 0), untouched) << text;
+        EXPECT_EQ(parse(text, nvidia_id, 0), untouched) << text;
     }
-    EXPECT_EQ(parse("127.1023.4095", amd, 0), VK_MAKE_API_VERSION(0, 127, 1023, 4095));
-    EXPECT_EQ(parse("1023.255.255.63", nvidia, 0), UINT32_MAX);
+    EXPECT_EQ(parse("127.1023.4095", amd_id, 0), VK_MAKE_API_VERSION(0, 127, 1023, 4095));
+    EXPECT_EQ(parse("1023.255.255.63", nvidia_id, 0), UINT32_MAX);
 }
 
 TEST(VulkanNames, ApiVersions)

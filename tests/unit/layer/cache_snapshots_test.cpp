@@ -12,7 +12,7 @@ extern "C" {
 
 namespace {
 
-const VkPipelineCache hot = (VkPipelineCache)0x20;
+const VkPipelineCache the_cache = (VkPipelineCache)0x20;
 
 std::string content; // of the device's cache
 size_t told_more;    // than there is, at a size query
@@ -21,7 +21,7 @@ int failures; // reads that are still to fail
 
 VKAPI_ATTR VkResult VKAPI_CALL get_data(VkDevice, VkPipelineCache cache, size_t *size, void *data)
 {
-    EXPECT_EQ(cache, hot);
+    EXPECT_EQ(cache, the_cache);
     if (!data) {
         *size = content.size() + told_more;
         return VK_SUCCESS;
@@ -61,7 +61,7 @@ class CacheSnapshots : public testing::Test {
     std::string answer(bool fresh = false)
     {
         cache_snapshot *snapshot =
-            cache_snapshots_get(snapshots, hot, cache_snapshots_changes(snapshots), fresh);
+            cache_snapshots_get(snapshots, the_cache, cache_snapshots_changes(snapshots), fresh);
         if (!snapshot) {
             return "";
         }

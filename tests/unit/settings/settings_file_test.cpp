@@ -15,12 +15,12 @@ extern "C" {
 
 namespace {
 
-std::map<std::string, std::string> environment;
+std::map<std::string, std::string> variables;
 
-const char *look_up(const char *name)
+const char *value_of(const char *name)
 {
-    auto found = environment.find(name);
-    return found == environment.end() ? nullptr : found->second.c_str();
+    auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
 }
 
 using Lines = std::vector<std::pair<std::string, std::string>>;
@@ -69,7 +69,7 @@ class SettingsFileSearch : public ::testing::Test {
     {
         std::filesystem::create_directories(folder + "/here");
         std::filesystem::current_path(folder + "/here");
-        environment = {{"HOME", folder + "/home"}};
+        variables = {{"HOME", folder + "/home"}};
     }
 
     void TearDown() override
@@ -86,7 +86,7 @@ class SettingsFileSearch : public ::testing::Test {
     static std::string found()
     {
         struct settings_file file;
-        if (!settings_file_read(look_up, &file)) {
+        if (!settings_file_read(value_of, &file)) {
             return "(none)";
         }
         std::string text(file.text, file.size);
@@ -104,19 +104,19 @@ TEST_F(SettingsFileSearch, TheFirstThatIsThereCounts)
     put("/here/vk_layer_settings.txt", "work");
     EXPECT_EQ(found(), "work");
     put("/named/vk_layer_settings.txt", "named");
-    environment["VK_LAYER_SETTINGS_PATH"] = folder + "/named";
+    variables["VK_LAYER_SETTINGS_PATH"] = folder + "/named";
     EXPECT_EQ(found(), "named");
     put("/other.txt", "other");
-    environment["VK_LAYER_SETTINGS_PATH"] = folder + "/other.txt";
+    variables["VK_LAYER_SETTINGS_PATH"] = folder + "/other.txt";
     EXPECT_EQ(found(), "other");
-    environment["VK_LAYER_SETTINGS_PATH"] = folder + "/missing";
+    variables["VK_LAYER_SETTINGS_PATH"] = folder + "/missing";
     EXPECT_EQ(found(), "work");
     put("/home/.local/share/vulkan/settings.d/vk_layer_settings.txt", "home");
     EXPECT_EQ(found(), "home");
     put("/data/vulkan/settings.d/vk_layer_settings.txt", "data");
-    environment["XDG_DATA_HOME"] = folder + "/data";
+    variables["XDG_DATA_HOME"] = folder + "/data";
     EXPECT_EQ(found(), "data");
-    environment["XDG_DATA_HOME"] = folder + "/nothing"; // then HOME is not looked at
+    variables["XDG_DATA_HOME"] = folder + "/nothing"; // then HOME is not looked at
     EXPECT_EQ(found(), "work");
 }
 
