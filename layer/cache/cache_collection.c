@@ -317,24 +317,29 @@ static struct passed_cache **cache_collection_pin_living(struct cache_collection
 }
 
 /* Under collect_lock. A cache that the program has destroyed meanwhile is ours now, merged into or
- * not. */
+ * not; what was compiled into it behind the read is read then. */
 static void cache_collection_read_pinned(struct cache_collection *collection,
                                          struct passed_cache *cache)
 {
-    pthread_mutex_lock(&collection->lock);
-    const bool read = cache->gone || !cache->destination;
-    cache->reading = read;
-    pthread_mutex_unlock(&collection->lock);
-    if (read && (atomic_exchange(&cache->unread, false) || atomic_load(&cache->deferred))) {
-        cache_collection_count(collection, cache);
-        cache_collection_read(collection, cache->handle);
-    }
-    pthread_mutex_lock(&collection->lock);
-    cache->reading = false;
-    cache->pinned = false;
-    const bool gone = cache->gone;
-    pthread_cond_broadcast(&collection->read_done);
-    pthread_mutex_unlock(&collection->lock);
+    bool was_gone;
+    bool gone;
+    do {
+        pthread_mutex_lock(&collection->lock);
+        was_gone = cache->gone;
+        const bool read = was_gone || !cache->destination;
+        cache->reading = read;
+        pthread_mutex_unlock(&collection->lock);
+        if (read && (atomic_exchange(&cache->unread, false) || atomic_load(&cache->deferred))) {
+            cache_collection_count(collection, cache);
+            cache_collection_read(collection, cache->handle);
+        }
+        pthread_mutex_lock(&collection->lock);
+        gone = cache->gone;
+        cache->reading = false;
+        cache->pinned = gone;
+        pthread_cond_broadcast(&collection->read_done);
+        pthread_mutex_unlock(&collection->lock);
+    } while (gone && !was_gone);
     if (gone) {
         driver_cache_destroy(collection->driver, cache->handle);
         free(cache);

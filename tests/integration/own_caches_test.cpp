@@ -206,6 +206,43 @@ TEST_F(OwnCachesTest, HarvestedAreTheLivingAndTheDestroyed)
     EXPECT_EQ(warm(200, 203), 3u);
 }
 
+// A save has read the cache and has not left it when the program compiles once more, and goes.
+TEST_F(OwnCachesTest, WhatIsCompiledBehindAReadIsHarvested)
+{
+    mode("harvest");
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    run([] {
+        const std::thread::id own = std::this_thread::get_id();
+        std::atomic<bool> compiled{false};
+        std::atomic<bool> held{false};
+        std::atomic<bool> read{false};
+        Signal has_read;
+        Signal go_on;
+        const DuringCalls hold([&](const char *command) {
+            if (std::this_thread::get_id() == own || !compiled) {
+                return;
+            }
+            if (std::string_view(command) == "vkGetPipelineCacheData") {
+                read = true;
+            } else if (std::string_view(command) == "vkCreatePipelineCache" && read &&
+                       !held.exchange(true)) { // into the collection
+                has_read.raise();
+                go_on.wait();
+            }
+        });
+        Program program;
+        program.create_compute(20, 30);
+        VkPipelineCache cache = program.create_cache();
+        compiled = true;
+        program.create_compute(0, 1, cache);
+        has_read.wait();
+        program.create_compute(1, 2, cache);
+        program.destroy_cache(cache);
+        go_on.raise();
+    });
+    EXPECT_EQ(warm(0, 2), 2u);
+}
+
 // The worker drops what it has collected once that is saved, and the driver takes longer over it
 // than the end of a device waits for a disk.
 TEST_F(OwnCachesTest, ADeviceWaitsForWhatIsDropped)
