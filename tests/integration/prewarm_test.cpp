@@ -87,8 +87,9 @@ TEST_F(PrewarmTest, WhereTheBlobIsDamaged)
         program.create_compute(1, 5);
     });
     EXPECT_EQ(outcome.stats_of()["cache"]["state"], "rejected");
-    EXPECT_EQ(prewarmed(outcome), 4) << "and one that the program compiled first";
-    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_hits"], 4);
+    // Where a sanitizer has a thread of its own, the worker loads before the program creates.
+    EXPECT_GE(prewarmed(outcome), 4) << "and one that the program may have compiled first";
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_hits"], prewarmed(outcome));
     expect_nothing_begun();
 }
 
