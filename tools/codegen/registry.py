@@ -12,6 +12,10 @@ ENUM_BASE = 1000000000
 ENUM_BLOCK = 1000
 
 
+# Parents that registries have named and newer ones do not (1.4.309).
+TAKEN_BACK = {"VkMemoryBarrierAccessFlags3KHR": {"VkMemoryBarrier2"}}
+
+
 class Member:
     """One member of a struct, as the registry declares it."""
 
@@ -45,7 +49,8 @@ class Type:
         self.name = element.get("name") or element.findtext("name")
         self.category = element.get("category")
         self.alias = element.get("alias")
-        self.extends = [n for n in (element.get("structextends") or "").split(",") if n]
+        parents = (element.get("structextends") or "").split(",")
+        self.extends = [n for n in parents if n and n not in TAKEN_BACK.get(self.name, ())]
         self.bits = element.get("requires") or element.get("bitvalues")
         self.base = element.findtext("type")
         self.object_type = element.get("objtypeenum")
