@@ -341,6 +341,9 @@ TEST_F(CallbackTest, WhatIsLittleInACacheOfTheProgramIsSavedAtTheEnd)
 // A look at 4 MiB would cost the program's thread more than it has spent in creations.
 TEST_F(CallbackTest, ALargeCacheIsNotLookedAtBesideTheFirstCompile)
 {
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "on a busy machine a sanitizer's creations cost as much as the look";
+#endif
     environment["WPTEST_ICD_RECORD_BYTES"] = "16384";
     run([] { Program().create_compute(0, 256); }, {Layer::any});
     environment["WPTEST_ICD_COMPILE_US"] = "2000";
