@@ -44,9 +44,10 @@ class Program:
         return self.source.removeprefix("npm ").split() if self.source.startswith("npm ") else []
 
 
-def ffmpeg(filters):
+def ffmpeg(filters, seconds):
+    """Five frames a second."""
     return ("ffmpeg", "-v", "error", "-init_hw_device", "vulkan=vk:0", "-filter_hw_device", "vk",
-            "-f", "lavfi", "-i", "testsrc=s=64x48:d=1:r=5", "-vf",
+            "-f", "lavfi", "-i", f"testsrc=s=64x48:d={seconds}:r=5", "-vf",
             f"format=yuv420p,hwupload,{filters},hwdownload,format=yuv420p", "-f", "framemd5", "-")
 
 
@@ -80,9 +81,10 @@ BOTH = ("lavapipe", "played")
 PROGRAMS = (
     # Not avgblur_vulkan: on a busy machine its frames differ from run to run by themselves.
     Program("ffmpeg-filters", ffmpeg("transpose_vulkan,gblur_vulkan,chromaber_vulkan=dist_x=3,"
-                                     "flip_vulkan"),
+                                     "flip_vulkan", 1),
             "ffmpeg", quick=BOTH, warm_by=2, version=("ffmpeg", "-version")),
-    Program("ffmpeg-libplacebo", ffmpeg("libplacebo=w=96:h=64:upscaler=ewa_lanczos"),
+    # One frame: ffmpeg 7.1 on a busy machine uploads the second one over the first, now and then.
+    Program("ffmpeg-libplacebo", ffmpeg("libplacebo=w=96:h=64:upscaler=ewa_lanczos", 0.2),
             "ffmpeg", quick=BOTH, version=("ffmpeg", "-version")),
     # Without the automatic profiles: their script ends while mpv starts, and mpv 0.40 warns of that
     # when it comes at the wrong moment.
