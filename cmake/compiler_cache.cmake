@@ -13,3 +13,7 @@ foreach(language C CXX)
 endforeach()
 # Else clang writes into a precompiled header when it was made, and each one is another.
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+# Else where the checkout lies is part of what is compiled, as debuggers want it.
+if(CCACHE_PROGRAM AND (WARMPIPE_SANITIZE OR WARMPIPE_BUILD_FUZZERS))
+  add_compile_options(-fdebug-prefix-map=${PROJECT_SOURCE_DIR}=.)
+endif()
