@@ -258,22 +258,28 @@ static VkPipelineCache app_cache_merge_stand_in(struct app_caches *caches,
     return stand_in;
 }
 
-/* From now on no thread of ours reads the target; a read that is under way is waited for. What a
- * program merges in its first run is compiled ahead in its next, where its caches are served. */
-static void app_caches_claim_target(struct app_caches *caches, struct app_cache *target)
+/* What nobody can read of what a program merges in its first run is compiled ahead in its next,
+ * where its caches are served. */
+static void app_caches_claim_target(struct app_caches *caches, const struct app_cache_merge *merge)
 {
-    if (target) {
-        if (app_cache_is(target, APP_CACHE_SERVED)) {
-            app_cache_pass(target, true);
-        }
-        if (app_cache_history_habits(caches->history).habit == APP_CACHE_UNKNOWN) {
-            atomic_store(&device_cache_collection(caches->device_cache)->has_lost, true);
-        }
-        cache_collection_claim(device_cache_collection(caches->device_cache),
-                               atomic_load(&target->passed));
-        atomic_store(&target->used, true);
-        app_cache_compiled(target);
+    struct app_cache *target = merge->target;
+    if (!target) {
+        return;
     }
+    struct cache_collection *collection = device_cache_collection(caches->device_cache);
+    if (app_cache_is(target, APP_CACHE_SERVED)) {
+        app_cache_pass(target, true);
+    }
+    if (!passed_cache_is_readable(atomic_load(&target->passed)) &&
+        app_cache_history_habits(caches->history).habit == APP_CACHE_UNKNOWN) {
+        atomic_store(&collection->has_lost, true);
+    }
+    if (merge->is_of_blob) {
+        atomic_store(&target->of_blob, true);
+        cache_collection_claim(collection, atomic_load(&target->passed));
+    }
+    atomic_store(&target->used, true);
+    app_cache_compiled(target);
 }
 
 static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cache_merge *merge,
@@ -283,16 +289,13 @@ static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cach
     if (merge->target_is_served) {
         app_cache_merge_add_served(merge, merge->target);
     }
-    app_caches_claim_target(caches, merge->target);
     struct driver_caches stand_in_driver;
     VkPipelineCache stand_in = app_cache_merge_stand_in(caches, merge, &stand_in_driver);
     if (stand_in != VK_NULL_HANDLE) {
         merge->sources[merge->count++] = stand_in;
         merge->is_of_blob = true;
     }
-    if (merge->target && merge->is_of_blob) {
-        atomic_store(&merge->target->of_blob, true);
-    }
+    app_caches_claim_target(caches, merge);
     VkResult result = VK_SUCCESS;
     if (merge->count > 0) {
         const bool is_of_blob =
@@ -317,12 +320,16 @@ VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
     VkResult result = VK_SUCCESS;
+    struct cache_collection *collection = device_cache_collection(caches->device_cache);
+    struct passed_cache *passed = merge.target ? atomic_load(&merge.target->passed) : NULL;
+    cache_collection_begin_merge(collection, passed);
     app_cache_merge_read(caches, &merge, source_count, sources);
     if (merge.target_is_served && merge.all_served) {
         app_cache_merge_served(&merge);
     } else {
         result = app_caches_merge_down(caches, &merge, destination);
     }
+    cache_collection_end_merge(collection, passed);
     free(merge.sources);
     return result;
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "common/base/bytes.h"
-#include "layer/worker/driver_gate.h"
 #include "layer/worker/own_wait.h"
 
 /* Copies take one part in so many of the time that the program spends in creations. */
@@ -17,26 +16,6 @@ void cache_collection_init(struct cache_collection *collection, const struct dri
     pthread_mutex_init(&collection->lock, NULL);
     pthread_cond_init(&collection->read_done, NULL);
     pthread_mutex_init(&collection->collect_lock, NULL);
-}
-
-static void cache_collection_drop(struct cache_collection *collection)
-{
-    driver_cache_destroy(collection->driver, collection->cache);
-    collection->cache = VK_NULL_HANDLE;
-    collection->bytes = 0;
-}
-
-void cache_collection_finish(struct cache_collection *collection)
-{
-    if (pthread_mutex_trylock(&collection->collect_lock) != 0) {
-        return;
-    }
-    for (uint32_t i = 0; i < collection->queued; i++) {
-        driver_cache_destroy(collection->driver, collection->queue[i]);
-    }
-    collection->queued = 0;
-    cache_collection_drop(collection);
-    pthread_mutex_unlock(&collection->collect_lock);
 }
 
 void cache_collection_release(struct cache_collection *collection)
@@ -86,24 +65,58 @@ void passed_cache_deferred(struct passed_cache *cache)
     }
 }
 
-static bool passed_cache_is_unread(const struct passed_cache *cache)
+bool passed_cache_is_unread(const struct passed_cache *cache)
 {
     return atomic_load(&cache->unread) || atomic_load(&cache->deferred);
+}
+
+bool passed_cache_is_readable(const struct passed_cache *cache)
+{
+    return cache && !cache->externally_synchronized;
+}
+
+/* Under the lock, which it releases meanwhile. */
+static void cache_collection_wait_for_read(struct cache_collection *collection,
+                                           const struct passed_cache *cache)
+{
+    while (cache->reading) {
+        pthread_cond_wait(&collection->read_done, &collection->lock);
+    }
 }
 
 void cache_collection_claim(struct cache_collection *collection, struct passed_cache *cache)
 {
     if (cache) {
         pthread_mutex_lock(&collection->lock);
-        cache->destination = true;
-        while (cache->reading) {
-            pthread_cond_wait(&collection->read_done, &collection->lock);
-        }
+        cache->claimed = true;
+        cache_collection_wait_for_read(collection, cache);
         pthread_mutex_unlock(&collection->lock);
     }
 }
 
-static void cache_collection_count(struct cache_collection *collection, struct passed_cache *cache)
+void cache_collection_begin_merge(struct cache_collection *collection, struct passed_cache *cache)
+{
+    if (cache) {
+        pthread_mutex_lock(&collection->lock);
+        cache->destination = true;
+        cache->merging = true;
+        collection->merges++;
+        cache_collection_wait_for_read(collection, cache);
+        pthread_mutex_unlock(&collection->lock);
+    }
+}
+
+void cache_collection_end_merge(struct cache_collection *collection, struct passed_cache *cache)
+{
+    if (cache) {
+        passed_cache_compiled(cache);
+        pthread_mutex_lock(&collection->lock);
+        cache->merging = false;
+        pthread_mutex_unlock(&collection->lock);
+    }
+}
+
+void cache_collection_count(struct cache_collection *collection, struct passed_cache *cache)
 {
     stats_add(collection->stats, STATS_app_caches_harvested, !cache->counted);
     cache->counted = true;
@@ -206,6 +219,8 @@ bool cache_collection_remove(struct cache_collection *collection, struct passed_
                         cache_collection_enqueue(collection, cache->handle);
     if (queued) {
         cache_collection_count(collection, cache);
+    } else if (!pinned && cache->destination && passed_cache_is_unread(cache)) {
+        atomic_store(&collection->has_lost, true);
     }
     pthread_mutex_unlock(&collection->lock);
     if (!pinned) {
@@ -220,171 +235,4 @@ bool cache_collection_has_queued(struct cache_collection *collection)
     const bool has_queued = collection->queued > 0;
     pthread_mutex_unlock(&collection->lock);
     return has_queued;
-}
-
-/* The sum of what was collected counts the same pipeline as often as it came: the driver knows. */
-static bool cache_collection_has_room(struct cache_collection *collection)
-{
-    size_t size = 0;
-    if (collection->bytes >= COLLECTION_BYTES_MAX &&
-        driver_cache_query_size(collection->driver, collection->cache, &size) && size > 0) {
-        collection->bytes = size;
-    }
-    return collection->bytes < COLLECTION_BYTES_MAX;
-}
-
-/* The first data become the collection; later ones are merged into it, which nobody else uses. */
-static void cache_collection_merge(struct cache_collection *collection, const uint8_t *data,
-                                   size_t size)
-{
-    VkPipelineCache cache = driver_cache_create(collection->driver, data, size);
-    if (cache == VK_NULL_HANDLE) {
-        return;
-    }
-    if (collection->cache == VK_NULL_HANDLE) {
-        collection->cache = cache;
-    } else {
-        driver_cache_merge(collection->driver, collection->cache, cache);
-        driver_cache_destroy(collection->driver, cache);
-    }
-    collection->bytes += size;
-    collection->grown = true;
-}
-
-static void cache_collection_read(struct cache_collection *collection, VkPipelineCache cache)
-{
-    uint8_t *data = NULL;
-    size_t size = 0;
-    if (driver_cache_read(collection->driver, cache, &data, &size)) {
-        cache_collection_merge(collection, data, size);
-    }
-    large_free(data);
-}
-
-/* The last that came; VK_NULL_HANDLE: none. */
-static VkPipelineCache cache_collection_take_queued(struct cache_collection *collection)
-{
-    VkPipelineCache cache = VK_NULL_HANDLE;
-    pthread_mutex_lock(&collection->lock);
-    if (collection->queued > 0) {
-        cache = collection->queue[--collection->queued];
-    }
-    pthread_mutex_unlock(&collection->lock);
-    return cache;
-}
-
-/* Under collect_lock: for a save all of the queue, else as far as there is room. */
-static void cache_collection_empty_queue(struct cache_collection *collection, bool for_save)
-{
-    VkPipelineCache cache;
-    while ((for_save || cache_collection_has_room(collection)) &&
-           (cache = cache_collection_take_queued(collection)) != VK_NULL_HANDLE) {
-        cache_collection_read(collection, cache);
-        driver_cache_destroy(collection->driver, cache);
-    }
-}
-
-void cache_collection_collect(struct cache_collection *collection)
-{
-    if (pthread_mutex_trylock(&collection->collect_lock) == 0) {
-        cache_collection_empty_queue(collection, false);
-        pthread_mutex_unlock(&collection->collect_lock);
-    }
-}
-
-/* Pins the caches that live and may be read by a thread that is not the program's. malloc'ed; NULL:
- * there are none, or memory is out. */
-static struct passed_cache **cache_collection_pin_living(struct cache_collection *collection,
-                                                         size_t *ret_count)
-{
-    size_t count = 0;
-    pthread_mutex_lock(&collection->lock);
-    for (struct passed_cache *cache = collection->first; cache; cache = cache->next) {
-        count++;
-    }
-    struct passed_cache **pinned = count ? malloc(count * sizeof(struct passed_cache *)) : NULL;
-    count = 0;
-    for (struct passed_cache *cache = collection->first; pinned && cache; cache = cache->next) {
-        if (passed_cache_is_unread(cache) && !cache->externally_synchronized &&
-            !cache->destination) {
-            cache->pinned = true;
-            pinned[count++] = cache;
-        }
-    }
-    pthread_mutex_unlock(&collection->lock);
-    *ret_count = count;
-    return pinned;
-}
-
-/* Under collect_lock. A cache that the program has destroyed meanwhile is ours now, merged into or
- * not; what was compiled into it behind the read is read then. */
-static void cache_collection_read_pinned(struct cache_collection *collection,
-                                         struct passed_cache *cache)
-{
-    bool was_gone;
-    bool gone;
-    do {
-        pthread_mutex_lock(&collection->lock);
-        was_gone = cache->gone;
-        const bool read = was_gone || !cache->destination;
-        cache->reading = read;
-        pthread_mutex_unlock(&collection->lock);
-        if (read && (atomic_exchange(&cache->unread, false) || atomic_load(&cache->deferred))) {
-            cache_collection_count(collection, cache);
-            cache_collection_read(collection, cache->handle);
-        }
-        pthread_mutex_lock(&collection->lock);
-        gone = cache->gone;
-        cache->reading = false;
-        cache->pinned = gone;
-        pthread_cond_broadcast(&collection->read_done);
-        pthread_mutex_unlock(&collection->lock);
-    } while (gone && !was_gone);
-    if (gone) {
-        driver_cache_destroy(collection->driver, cache->handle);
-        free(cache);
-    }
-}
-
-VkPipelineCache cache_collection_pin(struct cache_collection *collection)
-{
-    if (!collection->enabled || pthread_mutex_trylock(&collection->collect_lock) != 0) {
-        return VK_NULL_HANDLE;
-    }
-    struct passed_cache **living = NULL;
-    size_t count = 0;
-    cache_collection_empty_queue(collection, true);
-    /* Where the driver may call the program back, a merge must not wait for a read of ours. */
-    if (atomic_load(&collection->finishing) ||
-        !driver_permit_is_withdrawn(collection->driver->permit)) {
-        living = cache_collection_pin_living(collection, &count);
-    }
-    for (size_t i = 0; i < count; i++) {
-        cache_collection_read_pinned(collection, living[i]);
-    }
-    free(living);
-    collection->grown = false;
-    VkPipelineCache cache = collection->cache;
-    if (cache == VK_NULL_HANDLE) {
-        pthread_mutex_unlock(&collection->collect_lock);
-    }
-    return cache;
-}
-
-void cache_collection_unpin(struct cache_collection *collection)
-{
-    pthread_mutex_unlock(&collection->collect_lock);
-}
-
-bool cache_collection_saved(struct cache_collection *collection)
-{
-    bool dropped = false;
-    if (pthread_mutex_trylock(&collection->collect_lock) == 0) {
-        dropped = !collection->grown && collection->bytes > COLLECTION_BYTES_KEPT;
-        if (dropped) {
-            cache_collection_drop(collection);
-        }
-        pthread_mutex_unlock(&collection->collect_lock);
-    }
-    return dropped;
 }

@@ -13,17 +13,21 @@
  *     2 PINNED ──▶ 3 READING ──▶ 1       cache_collection_read_pinned
  *     2, 3 ──destroyed──▶ read, gone     cache_collection_remove, then cache_collection_read_pinned
  *     1 LIVING ──destroyed──▶ 4 QUEUED   cache_collection_remove
- *     1 LIVING ──merged into──▶ 1        cache_collection_claim: never pinned again
- *     1 LIVING ──merged from──▶ 1        cache_collection_copy: its data are queued
- *     4 QUEUED ──▶ read, gone            cache_collection_collect, cache_collection_pin
+ *     1 LIVING ──merged into──▶ 1        cache_collection_begin_merge, _end_merge: nobody else
+ * reads it meanwhile, and in between only who is quick 1 LIVING ──merged from──▶ 1
+ * cache_collection_copy: its data are queued 1 LIVING ──not to be read──▶ 1 cache_collection_claim:
+ * never pinned again 4 QUEUED ──▶ read, gone            cache_collection_collect,
+ * cache_collection_pin
  *
  * Bounded: a collection of COLLECTION_BYTES_MAX takes nothing more until a save is about to write
  * it, and the queue holds COLLECTION_QUEUE_MAX caches. What does not fit is lost, and is compiled
  * into the device cache in a later run.
  *
  * Functions of the program's threads never wait for the driver, but for cache_collection_claim and,
- * where that is known to be quick, cache_collection_copy. No lock that they take is held across a
- * call down. */
+ * where that is known to be quick, cache_collection_begin_merge and cache_collection_copy. No lock
+ * that they take is held across a call down.
+ *
+ * collection_reads.c has the reads. */
 #ifndef WARMPIPE_LAYER_CACHE_CACHE_COLLECTION_H
 #define WARMPIPE_LAYER_CACHE_CACHE_COLLECTION_H
 
@@ -48,7 +52,10 @@ struct passed_cache {
     atomic_bool deferred;         /* a deferred operation has named it: never known to be read */
     bool externally_synchronized; /* may be touched in the program's own calls on it only */
     bool counted;                 /* as harvested; by whoever reads or queues it */
-    bool destination;             /* these four under `lock`: the program merges into it */
+    bool is_slow;                 /* a read took longer than a merge may wait; under collect_lock */
+    bool destination;             /* these under `lock`: the program has merged into it */
+    bool merging;                 /* it does so now */
+    bool claimed;                 /* not to be read as long as it lives */
     bool pinned;
     bool reading;
     bool gone; /* the program has destroyed it while it was pinned */
@@ -60,11 +67,13 @@ struct cache_collection {
     bool enabled;               /* what is collected can be merged and saved */
     atomic_bool is_used;        /* the program has passed a cache, once */
     atomic_bool is_due;         /* there is something in the queue for the worker */
-    atomic_bool has_lost;       /* a cache holds what no save of this process has */
+    atomic_bool has_lost;       /* a cache holds what no save of this process has, or will have */
+    atomic_bool has_hidden;     /* likewise what the last look has not read */
     atomic_bool finishing;      /* the device goes: no thread of the program uses it */
     pthread_mutex_t lock;       /* over the list and the queue; never held across a call down */
     pthread_cond_t read_done;   /* a `reading` has ended */
     struct passed_cache *first; /* of the list */
+    uint64_t merges;            /* counts those that have begun */
     uint32_t queued;
     VkPipelineCache queue[COLLECTION_QUEUE_MAX];
     _Atomic uint64_t copy_ns;   /* what the last copy took; 0: there was none */
@@ -74,6 +83,7 @@ struct cache_collection {
     VkPipelineCache cache;        /* VK_NULL_HANDLE: nothing is collected */
     size_t bytes;                 /* of the data that went into it: no less than it holds */
     bool grown;                   /* since it was last pinned */
+    uint64_t quickest_ns;         /* the quickest read of a small cache; 0: there was none */
 };
 
 /* `driver` and `stats` are borrowed. enabled false: nothing is ever collected. */
@@ -96,8 +106,19 @@ struct passed_cache *cache_collection_add(struct cache_collection *collection,
 void passed_cache_compiled(struct passed_cache *cache);
 void passed_cache_deferred(struct passed_cache *cache);
 
-/* The program is about to merge into it. From now on no thread of ours reads it; waits for a read
- * that is under way, since nobody else may use the destination of a merge. */
+/* Whether a thread of ours may read it beside the program. */
+bool passed_cache_is_readable(const struct passed_cache *cache);
+bool passed_cache_is_unread(const struct passed_cache *cache);
+
+/* Brackets a merge of the program's into it, from before its sources are copied. Waits for a read
+ * that is under way, since nobody else may use the destination of a merge
+ * (VUID-vkMergePipelineCaches-dstCache-10202). Of a cache that was merged into once, reads are
+ * begun only where they are known to take less than 2 ms. */
+void cache_collection_begin_merge(struct cache_collection *collection, struct passed_cache *cache);
+void cache_collection_end_merge(struct cache_collection *collection, struct passed_cache *cache);
+
+/* From now on no thread of ours reads it before the program has destroyed it; waits for a read that
+ * is under way. */
 void cache_collection_claim(struct cache_collection *collection, struct passed_cache *cache);
 
 /* The program is about to merge from it, perhaps into a cache that no thread of ours reads: queues
@@ -114,15 +135,19 @@ bool cache_collection_copy(struct cache_collection *collection, struct passed_ca
 bool cache_collection_remove(struct cache_collection *collection, struct passed_cache *cache,
                              bool may_queue);
 
+/* By whoever reads or queues it: it is harvested. */
+void cache_collection_count(struct cache_collection *collection, struct passed_cache *cache);
+
 /* Whether something waits in the queue. */
 bool cache_collection_has_queued(struct cache_collection *collection);
 
 /* The worker empties the queue as far as there is room: what waits in it is memory. Calls down. */
 void cache_collection_collect(struct cache_collection *collection);
 
-/* For a save: everything that was passed on, in one cache, which stays until it is unpinned.
- * VK_NULL_HANDLE: there is nothing, and nothing to unpin. Calls down. */
-VkPipelineCache cache_collection_pin(struct cache_collection *collection);
+/* For a save: everything that was passed on, in one cache, which stays until it is unpinned;
+ * has_hidden tells whether something is missing. VK_NULL_HANDLE: there is nothing, and nothing to
+ * unpin. *ret_has_met_merge: only by chance; the next look will have it. Calls down. */
+VkPipelineCache cache_collection_pin(struct cache_collection *collection, bool *ret_has_met_merge);
 void cache_collection_unpin(struct cache_collection *collection);
 
 /* What was pinned last is on disk. True: it was dropped, since it was large and has not grown

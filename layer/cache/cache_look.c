@@ -196,12 +196,15 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
         (look.at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
                      : call_costs_allow(costs, SLOW_MERGE));
     VkPipelineCache collected = VK_NULL_HANDLE;
+    bool has_met_merge = false;
+    look.is_partial = !merges && atomic_load(&writer->collection.is_used);
     if (merges) {
         look.timer = call_costs_begin(costs, SLOW_MERGE);
-        collected = cache_collection_pin(&writer->collection);
+        collected = cache_collection_pin(&writer->collection, &has_met_merge);
+    } else if (look.is_partial) {
+        atomic_store(&writer->collection.has_hidden, true);
     }
     look.has_pinned = collected != VK_NULL_HANDLE;
-    look.is_partial = !merges && atomic_load(&writer->collection.is_used);
     look.kind = look.has_pinned ? SLOW_MERGE : SLOW_READ;
     if (look.kind == SLOW_READ) {
         look.timer = call_costs_begin(costs, SLOW_READ);
@@ -210,6 +213,9 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     pthread_mutex_lock(&writer->lock);
     const enum status reason =
         cache_writer_snapshot(writer, device_cache, collected, &look, &pending);
+    if (has_met_merge && !cache_schedule_is_touched(&writer->schedule)) {
+        cache_schedule_note(&writer->schedule, DEVICE_CACHE_UNKNOWN, 0, 0); /* another look */
+    }
     trace_cache(writer->setup->trace, "snapshot", start_ns, pending, reason);
     if (reason == STATUS_ok && pending > 0) {
         log_debug("device %u: took a snapshot", writer->setup->device_index);
@@ -311,7 +317,8 @@ void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_
 
 enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCache device_cache)
 {
-    if (!cache_schedule_is_touched(&writer->schedule) && atomic_load(&writer->looked_at_ns) == 0) {
+    if (!cache_schedule_is_touched(&writer->schedule) && atomic_load(&writer->looked_at_ns) == 0 &&
+        !atomic_load(&writer->collection.has_hidden)) {
         return STATUS_ok;
     }
     if (!cache_writer_recalls_at_end(writer)) {

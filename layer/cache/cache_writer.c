@@ -80,11 +80,12 @@ void cache_writer_set_loaded(struct cache_writer *writer, const struct store_blo
 
 /* All that was read is in the file, or was there before. What is in a part is not loaded until
  * another save has taken that up: until then it is not known as saved. Nor is anything where the
- * collection has lost something. */
+ * collection has lost something, or the last look has left something unread. */
 static void cache_writer_tell_listener(struct cache_writer *writer, enum status reason)
 {
     if (reason == STATUS_ok && writer->listener.saved && !atomic_load(&writer->schedule.pending) &&
-        !store_has_part(writer->store) && !atomic_load(&writer->collection.has_lost)) {
+        !store_has_part(writer->store) && !atomic_load(&writer->collection.has_lost) &&
+        !atomic_load(&writer->collection.has_hidden)) {
         writer->listener.saved(writer->listener.user);
     }
 }

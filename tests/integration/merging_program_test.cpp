@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chromium: each of its caches is merged into one of them as soon as something was compiled into
 // it, its driver moves what is merged, and it is killed.
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <unistd.h>
 
 #include "background.hpp"
 #include "during.hpp"
+#include "recipes.hpp"
 
 namespace {
 
@@ -110,6 +112,70 @@ TEST_F(MergingProgramTest, WhatItMergesDuringALookIsSaved)
     EXPECT_EQ(hits(0, 1), 1u);
 }
 
+// Before the first look nothing is copied: what was merged is in the target alone, as is what was
+// compiled into that.
+TEST_F(MergingProgramTest, WhatIsInItsTargetIsSaved)
+{
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            for (unsigned i = 0; i < 5; ++i) {
+                compile_and_merge(*owner, i, target);
+            }
+            owner->create_compute(5, 6, target);
+            wait_until_saved(6);
+            owner->create_compute(6, 7, target); // it is read more than once
+            wait_until_saved(7);
+            raise(SIGKILL);
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 7), 7u);
+}
+
+// The next merge would wait for the read.
+TEST_F(MergingProgramTest, ATargetIsNotReadWhereTheDriverIsSlow)
+{
+    environment["WPTEST_ICD_DATA_US"] = "3000";
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            compile_and_merge(*owner, 0, target);
+            compile_until_saved(*owner, 10, 1);
+            owner->create_compute(1, 2, target);
+            compile_until_saved(*owner, 11, 2);
+            raise(SIGKILL);
+        },
+        {Layer::works, true, -SIGKILL});
+    const Outcome outcome = run([] {
+        Program owner;
+        owner.create_compute(10, 12);
+        owner.create_compute(0, 2);
+    });
+    EXPECT_EQ(outcome.hits(), 2u) << "what was compiled into the target is lost";
+}
+
+// The program goes on merging while a look is under way: another look follows by itself.
+TEST_F(MergingProgramTest, WhatIsMergedDuringALookIsReadByTheNext)
+{
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            const VkPipelineCache source = owner->create_cache();
+            HeldRead read;
+            owner->create_compute(0, 1, source);
+            read.wait_until_begun();
+            EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
+            read.go_on();
+            wait_until_saved(1);
+            raise(SIGKILL);
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 1), 1u);
+}
+
 // Looks that asked for the size alone have not told what a read takes, for which its merges would
 // wait.
 TEST_F(MergingProgramTest, NothingIsReadInItsMergesBeforeTheWorkerHasReadOnce)
@@ -146,12 +212,13 @@ TEST_F(MergingProgramTest, NothingIsReadInItsMergesBeforeTheWorkerHasReadOnce)
 TEST_F(MergingProgramTest, WhatNoSaveHasOfItIsCompiledAhead)
 {
     environment["WPTEST_ICD_COMPILE_US"] = "1000"; // short on a busy machine as well
+    environment["WPTEST_ICD_DATA_US"] = "3000";    // merges must not wait for reads
     run([&] {
         leak_from_here_on();
         auto *owner = new Program;
         const VkPipelineCache target = owner->create_cache();
         compile_and_merge(*owner, 0, target);
-        owner->create_compute(1, 2, target); // nobody else may read the target
+        owner->create_compute(1, 2, target);
         compile_until_saved(*owner, 10, 1);
     });
     environment["WARMPIPE_PREWARM"] = "auto";
@@ -182,6 +249,31 @@ TEST_F(MergingProgramTest, WhatIsCompiledDuringALookIsSaved)
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 3), 3u);
+}
+
+class MergedRecipesTest : public RecipesTest {};
+
+// Nothing of it is compiled ahead in the next start.
+TEST_F(MergedRecipesTest, WhatIsSavedOutOfATargetIsKnownAsSaved)
+{
+    environment["WPTEST_ICD_MERGE_MOVES"] = "1";
+    environment["WPTEST_ICD_COMPILE_US"] = "100000";
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            const VkPipelineCache source = owner->create_cache();
+            owner->create_compute(0, 1, source);
+            EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
+            owner->create_compute(1, 2, target);
+            wait_until([&] {
+                const std::vector<Recipes::Use> uses = recipes().uses;
+                return std::count_if(uses.begin(), uses.end(),
+                                     [](const Recipes::Use &use) { return use.saved; }) == 2;
+            });
+            raise(SIGKILL);
+        },
+        {Layer::works, true, -SIGKILL});
 }
 
 } // namespace

@@ -67,7 +67,7 @@ Recipes RecipesTest::recipes(const std::string &app) const
         walk.look_at(RECIPE_FORM, uses[i].pipeline);
         walk.look_at(RECIPE_ENVIRONMENT, uses[i].environment);
         found.uses.push_back({text(uses[i].pipeline), text(uses[i].environment), uses[i].last_day,
-                              uses[i].days, uses[i].compile_us});
+                              uses[i].days, uses[i].compile_us, uses[i].saved});
     }
     found.missing = walk.missing;
     found.modules = walk.modules;

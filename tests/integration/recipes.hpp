@@ -20,6 +20,7 @@ struct Recipes {
         uint32_t last_day;
         uint32_t days;
         uint32_t compile_us;
+        bool saved;
     };
     std::vector<Use> uses;
     std::set<std::string> missing; // digests that something refers to and nobody has

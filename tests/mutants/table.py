@@ -53,9 +53,6 @@ MUTANTS = [
     ("times of others", "if (merging->limits->foreign) {", "if (0) {", r"unit\.RecipeCompact"),
 
     # Saves.
-    ("failed merge is saved anyway", "return merged ? COMMIT_WHOLE : COMMIT_NOTHING;",
-     "return (merged || 1) ? COMMIT_WHOLE : COMMIT_NOTHING;",
-     r"integration\.(DeletedRules|DriverFaultTest)"),
     ("parts removed though the write failed", "if (reason == STATUS_ok) { store_remove_taken(store);",
      "store_remove_taken(store); if (reason == STATUS_ok) {", r"unit\.(StoreParts|DiskFaults)"),
     ("suspect part deleted", "if (reason != STATUS_quarantined && !store_may_read_later(reason)) {",
@@ -103,8 +100,17 @@ MUTANTS = [
     ("signals on our threads", "sigfillset(&blocked);", "sigemptyset(&blocked);",
      r"integration\.DeletedRules"),
     ("externally synchronized caches read beside the program",
-     "!cache->externally_synchronized &&", "",
+     "return cache && !cache->externally_synchronized;", "return cache;",
      r"integration\.(DeletedRules|.*ExternallySynchronized)"),
+    ("a merge waits for a slow driver", "collection->quickest_ns <= MERGE_WAIT_NS && "
+     "driver_cache_query_size(collection->driver, cache->handle, &size) && "
+     "collection->quickest_ns * small_reads_of(size) <= MERGE_WAIT_NS;", "1;",
+     r"integration\.MergingProgram"),
+    ("what is not read is known as saved",
+     "!atomic_load(&writer->collection.has_hidden)) { writer->listener.saved(",
+     "1) { writer->listener.saved(", r"integration\.MergingProgram"),
+    ("a look that meets a merge is the last", "if (has_met_merge && !cache_schedule_is_touched(",
+     "if (has_met_merge && cache_schedule_is_touched(", r"integration\.MergingProgram"),
     ("prewarm of a driver that is called alone",
      "policy->persist && !policy->serialize;", "policy->persist;", r"integration\.DeletedRules"),
     ("prewarm beside capture tools and on device groups",

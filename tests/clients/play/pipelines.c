@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pipelines reach the driver as they are, and it is asked which of them it found in a cache: the
  * truth about a warm start, whatever the program and the layers above know. PLAY_COUNTS=PATH: each
- * call appends a line "TOTAL COMPILED"; what the driver does not tell is not counted as compiled.
- */
+ * call appends a line "TOTAL COMPILED AHEAD", what the program compiles and what the layer compiles
+ * ahead of it; what the driver does not tell is not counted as compiled. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "play.h"
@@ -60,6 +62,13 @@ static const VkPipelineCreationFeedback *pipelines_ask(const void **chain, uint3
     return &ours->pipeline;
 }
 
+/* The layer's threads are named after it. */
+static bool pipelines_are_the_layers(void)
+{
+    char name[16] = "";
+    return prctl(PR_GET_NAME, name) == 0 && strcmp(name, "warmpipe") == 0;
+}
+
 static void pipelines_tell(uint32_t count, const VkPipelineCreationFeedback *const *feedback)
 {
     uint32_t compiled = 0;
@@ -68,8 +77,10 @@ static void pipelines_tell(uint32_t count, const VkPipelineCreationFeedback *con
         compiled += (flags & VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT) &&
                     !(flags & VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT);
     }
-    char line[32];
-    const int length = snprintf(line, sizeof(line), "%u %u\n", count, compiled);
+    const bool is_ahead = pipelines_are_the_layers();
+    char line[48];
+    const int length = snprintf(line, sizeof(line), "%u %u %u\n", count, is_ahead ? 0 : compiled,
+                                is_ahead ? compiled : 0);
     if (pipelines_file >= 0 && write(pipelines_file, line, (size_t)length) < 0) {
         perror("play: PLAY_COUNTS");
     }

@@ -104,7 +104,7 @@ class Start:
         self.status = process.returncode
         self.output, self.errors = self.read(output_path), self.read(error_path)
         self.log, self.stats = self.read(self.log_path), self.read_stats()
-        self.created, self.compiled = self.read_counts()
+        self.created, self.compiled, self.ahead = self.read_counts()
         self.compared = self.what_is_compared()
 
     def wait(self, process, way):
@@ -177,11 +177,12 @@ class Start:
         return lines + digests
 
     def read_counts(self):
-        """How many pipelines the driver was asked for, and how many of them it compiled: its own
-        word, which does not depend on what the program has enabled."""
+        """How many pipelines the driver was asked for, and how many of them it compiled, for the
+        program and for the layer ahead of it: its own word, which does not depend on what the
+        program has enabled."""
         calls = [[int(number) for number in line.split()]
                  for line in self.read(self.counts_path).splitlines()]
-        return [sum(column) for column in zip(*calls)] or [0, 0]
+        return [sum(column) for column in zip(*calls)] or [0, 0, 0]
 
     def layer_was_there(self):
         return "warmpipe" in self.log

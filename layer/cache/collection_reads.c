@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The reads of what is collected: by the worker, and at the end of the device. */
+#include <stdlib.h>
+
+#include "common/base/bytes.h"
+#include "common/base/clock.h"
+#include "layer/cache/cache_collection.h"
+#include "layer/worker/driver_gate.h"
+#include "layer/worker/own_wait.h"
+
+/* Longest read of a cache that the program merges into, for which its next merge may wait. */
+#define MERGE_WAIT_NS (2 * CLOCK_MS)
+
+/* What data are read in takes as long for all of no more than so many bytes. */
+#define SMALL_READ_SIZE ((size_t)64 << 10)
+
+static void cache_collection_drop(struct cache_collection *collection)
+{
+    driver_cache_destroy(collection->driver, collection->cache);
+    collection->cache = VK_NULL_HANDLE;
+    collection->bytes = 0;
+}
+
+void cache_collection_finish(struct cache_collection *collection)
+{
+    if (pthread_mutex_trylock(&collection->collect_lock) != 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < collection->queued; i++) {
+        driver_cache_destroy(collection->driver, collection->queue[i]);
+    }
+    collection->queued = 0;
+    cache_collection_drop(collection);
+    pthread_mutex_unlock(&collection->collect_lock);
+}
+
+/* The sum of what was collected counts the same pipeline as often as it came: the driver knows. */
+static bool cache_collection_has_room(struct cache_collection *collection)
+{
+    size_t size = 0;
+    if (collection->bytes >= COLLECTION_BYTES_MAX &&
+        driver_cache_query_size(collection->driver, collection->cache, &size) && size > 0) {
+        collection->bytes = size;
+    }
+    return collection->bytes < COLLECTION_BYTES_MAX;
+}
+
+/* The first data become the collection; later ones are merged into it, which nobody else uses.
+ * False: the driver has refused them. */
+static bool cache_collection_merge(struct cache_collection *collection, const uint8_t *data,
+                                   size_t size)
+{
+    VkPipelineCache cache = driver_cache_create(collection->driver, data, size);
+    bool is_taken = cache != VK_NULL_HANDLE;
+    if (collection->cache == VK_NULL_HANDLE) {
+        collection->cache = cache;
+    } else {
+        is_taken = is_taken && driver_cache_merge(collection->driver, collection->cache, cache);
+        driver_cache_destroy(collection->driver, cache);
+    }
+    collection->bytes += is_taken ? size : 0;
+    collection->grown |= is_taken;
+    return is_taken;
+}
+
+static uint64_t small_reads_of(size_t size)
+{
+    return size / SMALL_READ_SIZE + 1;
+}
+
+static void cache_collection_note_read(struct cache_collection *collection, size_t size,
+                                       uint64_t took_ns)
+{
+    const uint64_t small_ns = took_ns / small_reads_of(size);
+    if (collection->quickest_ns == 0 || small_ns < collection->quickest_ns) {
+        collection->quickest_ns = small_ns ? small_ns : 1;
+    }
+}
+
+/* False: the driver has refused. */
+static bool cache_collection_read(struct cache_collection *collection, VkPipelineCache cache)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    const uint64_t start_ns = clock_now_ns();
+    bool is_read = driver_cache_read(collection->driver, cache, &data, &size);
+    if (is_read) {
+        cache_collection_note_read(collection, size, clock_now_ns() - start_ns);
+        is_read = cache_collection_merge(collection, data, size);
+    }
+    large_free(data);
+    return is_read;
+}
+
+/* The last that came; VK_NULL_HANDLE: none. */
+static VkPipelineCache cache_collection_take_queued(struct cache_collection *collection)
+{
+    VkPipelineCache cache = VK_NULL_HANDLE;
+    pthread_mutex_lock(&collection->lock);
+    if (collection->queued > 0) {
+        cache = collection->queue[--collection->queued];
+    }
+    pthread_mutex_unlock(&collection->lock);
+    return cache;
+}
+
+/* Under collect_lock: for a save all of the queue, else as far as there is room. */
+static void cache_collection_empty_queue(struct cache_collection *collection, bool for_save)
+{
+    VkPipelineCache cache;
+    while ((for_save || cache_collection_has_room(collection)) &&
+           (cache = cache_collection_take_queued(collection)) != VK_NULL_HANDLE) {
+        cache_collection_read(collection, cache);
+        driver_cache_destroy(collection->driver, cache);
+    }
+}
+
+void cache_collection_collect(struct cache_collection *collection)
+{
+    if (pthread_mutex_trylock(&collection->collect_lock) == 0) {
+        cache_collection_empty_queue(collection, false);
+        pthread_mutex_unlock(&collection->collect_lock);
+    }
+}
+
+/* Pins the caches that live and may be read by a thread that is not the program's; what the program
+ * merges into behind the others, which tell what a read takes. malloc'ed; NULL: there are none, or
+ * memory is out. */
+static struct passed_cache **cache_collection_pin_living(struct cache_collection *collection,
+                                                         size_t *ret_count, bool *ret_has_met_merge)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&collection->lock);
+    for (struct passed_cache *cache = collection->first; cache; cache = cache->next) {
+        count++;
+        *ret_has_met_merge |= cache->merging;
+    }
+    struct passed_cache **pinned = count ? malloc(count * sizeof(struct passed_cache *)) : NULL;
+    if (count > 0 && !pinned) {
+        atomic_store(&collection->has_hidden, true);
+    }
+    count = 0;
+    for (int is_destination = 0; pinned && is_destination < 2; is_destination++) {
+        for (struct passed_cache *cache = collection->first; cache; cache = cache->next) {
+            if (cache->destination == (bool)is_destination && !cache->claimed &&
+                passed_cache_is_unread(cache) && passed_cache_is_readable(cache)) {
+                cache->pinned = true;
+                pinned[count++] = cache;
+            }
+        }
+    }
+    pthread_mutex_unlock(&collection->lock);
+    *ret_count = count;
+    return pinned;
+}
+
+/* Within a read: whether the next merge into it would hardly wait. */
+static bool cache_collection_is_quick(struct cache_collection *collection,
+                                      const struct passed_cache *cache)
+{
+    size_t size = 0;
+    return !cache->is_slow && collection->quickest_ns > 0 &&
+           collection->quickest_ns <= MERGE_WAIT_NS &&
+           driver_cache_query_size(collection->driver, cache->handle, &size) &&
+           collection->quickest_ns * small_reads_of(size) <= MERGE_WAIT_NS;
+}
+
+/* Between two merges. False: it is not read, since it would take long. */
+static bool cache_collection_read_destination(struct cache_collection *collection,
+                                              struct passed_cache *cache)
+{
+    const struct own_wait_timer timer = own_wait_timer_start();
+    const bool is_read = cache_collection_is_quick(collection, cache) &&
+                         cache_collection_read(collection, cache->handle);
+    cache->is_slow |= own_wait_timer_elapsed(&timer) > MERGE_WAIT_NS;
+    return is_read;
+}
+
+/* Within a read. What is not read stays unread. */
+static void cache_collection_read_one(struct cache_collection *collection,
+                                      struct passed_cache *cache, bool is_ours)
+{
+    if (!atomic_exchange(&cache->unread, false) && !atomic_load(&cache->deferred)) {
+        return;
+    }
+    const bool is_read = is_ours || !cache->destination
+                             ? cache_collection_read(collection, cache->handle)
+                             : cache_collection_read_destination(collection, cache);
+    if (is_read) {
+        cache_collection_count(collection, cache);
+    } else {
+        passed_cache_compiled(cache);
+        atomic_store(&collection->has_hidden, true);
+    }
+}
+
+/* Under collect_lock. A cache that the program has destroyed meanwhile is ours now, merged into or
+ * not; what was compiled into it behind the read is read then. */
+static void cache_collection_read_pinned(struct cache_collection *collection,
+                                         struct passed_cache *cache)
+{
+    const bool finishing = atomic_load(&collection->finishing);
+    bool was_gone;
+    bool gone;
+    do {
+        pthread_mutex_lock(&collection->lock);
+        was_gone = cache->gone;
+        const bool may_read = was_gone || !(cache->claimed || cache->merging);
+        cache->reading = may_read;
+        pthread_mutex_unlock(&collection->lock);
+        if (may_read) {
+            cache_collection_read_one(collection, cache, was_gone || finishing);
+        }
+        pthread_mutex_lock(&collection->lock);
+        gone = cache->gone;
+        cache->reading = false;
+        cache->pinned = gone;
+        pthread_cond_broadcast(&collection->read_done);
+        pthread_mutex_unlock(&collection->lock);
+    } while (gone && !was_gone);
+    if (gone) {
+        driver_cache_destroy(collection->driver, cache->handle);
+        free(cache);
+    }
+}
+
+static uint64_t cache_collection_count_merges(struct cache_collection *collection)
+{
+    pthread_mutex_lock(&collection->lock);
+    const uint64_t merges = collection->merges;
+    pthread_mutex_unlock(&collection->lock);
+    return merges;
+}
+
+/* True: what was merged meanwhile may have been found emptied, and its copy waits in the queue. */
+static bool cache_collection_read_living(struct cache_collection *collection)
+{
+    const uint64_t merges = cache_collection_count_merges(collection);
+    bool has_met_merge = false;
+    size_t count = 0;
+    cache_collection_empty_queue(collection, true);
+    struct passed_cache **living = cache_collection_pin_living(collection, &count, &has_met_merge);
+    for (size_t i = 0; i < count; i++) {
+        cache_collection_read_pinned(collection, living[i]);
+    }
+    free(living);
+    return has_met_merge || cache_collection_count_merges(collection) != merges;
+}
+
+VkPipelineCache cache_collection_pin(struct cache_collection *collection, bool *ret_has_met_merge)
+{
+    /* Where the driver may call the program back, a merge must not wait for a read of ours. */
+    const bool may_read = atomic_load(&collection->finishing) ||
+                          !driver_permit_is_withdrawn(collection->driver->permit);
+    if (!collection->enabled || pthread_mutex_trylock(&collection->collect_lock) != 0) {
+        atomic_store(&collection->has_hidden, true);
+        return VK_NULL_HANDLE;
+    }
+    atomic_store(&collection->has_hidden, !may_read);
+    if (!may_read) {
+        cache_collection_empty_queue(collection, true);
+    } else if (cache_collection_read_living(collection)) {
+        *ret_has_met_merge = true;
+        atomic_store(&collection->has_hidden, true);
+    }
+    collection->grown = false;
+    VkPipelineCache cache = collection->cache;
+    if (cache == VK_NULL_HANDLE) {
+        pthread_mutex_unlock(&collection->collect_lock);
+    }
+    return cache;
+}
+
+void cache_collection_unpin(struct cache_collection *collection)
+{
+    pthread_mutex_unlock(&collection->collect_lock);
+}
+
+bool cache_collection_saved(struct cache_collection *collection)
+{
+    bool dropped = false;
+    if (pthread_mutex_trylock(&collection->collect_lock) == 0) {
+        dropped = !collection->grown && collection->bytes > COLLECTION_BYTES_KEPT;
+        if (dropped) {
+            cache_collection_drop(collection);
+        }
+        pthread_mutex_unlock(&collection->collect_lock);
+    }
+    return dropped;
+}
