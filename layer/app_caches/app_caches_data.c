@@ -260,7 +260,7 @@ static VkPipelineCache app_cache_merge_stand_in(struct app_caches *caches,
 
 /* What nobody can read of what a program merges in its first run is compiled ahead in its next,
  * where its caches are served. */
-static void app_caches_claim_target(struct app_caches *caches, const struct app_cache_merge *merge)
+static void app_caches_merge_into(struct app_caches *caches, const struct app_cache_merge *merge)
 {
     struct app_cache *target = merge->target;
     if (!target) {
@@ -270,7 +270,7 @@ static void app_caches_claim_target(struct app_caches *caches, const struct app_
     if (app_cache_is(target, APP_CACHE_SERVED)) {
         app_cache_pass(target, true);
     }
-    if (!passed_cache_is_readable(atomic_load(&target->passed)) &&
+    if ((!passed_cache_is_readable(atomic_load(&target->passed)) || merge->is_of_blob) &&
         app_cache_history_habits(caches->history).habit == APP_CACHE_UNKNOWN) {
         atomic_store(&collection->has_lost, true);
     }
@@ -295,7 +295,7 @@ static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cach
         merge->sources[merge->count++] = stand_in;
         merge->is_of_blob = true;
     }
-    app_caches_claim_target(caches, merge);
+    app_caches_merge_into(caches, merge);
     VkResult result = VK_SUCCESS;
     if (merge->count > 0) {
         const bool is_of_blob =

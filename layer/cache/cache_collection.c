@@ -2,6 +2,7 @@
 #include "layer/cache/cache_collection.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/base/bytes.h"
 #include "layer/worker/own_wait.h"
@@ -12,7 +13,8 @@
 void cache_collection_init(struct cache_collection *collection, const struct driver_caches *driver,
                            struct stats *stats, bool enabled)
 {
-    *collection = (struct cache_collection){.driver = driver, .stats = stats, .enabled = enabled};
+    *collection = (struct cache_collection){
+        .driver = driver, .stats = stats, .enabled = enabled, .slow_size = SIZE_MAX};
     pthread_mutex_init(&collection->lock, NULL);
     pthread_cond_init(&collection->read_done, NULL);
     pthread_mutex_init(&collection->collect_lock, NULL);
@@ -75,11 +77,11 @@ bool passed_cache_is_readable(const struct passed_cache *cache)
     return cache && !cache->externally_synchronized;
 }
 
-/* Under the lock, which it releases meanwhile. */
+/* Under the lock, which it releases meanwhile. In a forked child nobody reads. */
 static void cache_collection_wait_for_read(struct cache_collection *collection,
                                            const struct passed_cache *cache)
 {
-    while (cache->reading) {
+    while (cache->reader != 0 && cache->reader == getpid()) {
         pthread_cond_wait(&collection->read_done, &collection->lock);
     }
 }
@@ -96,24 +98,26 @@ void cache_collection_claim(struct cache_collection *collection, struct passed_c
 
 void cache_collection_begin_merge(struct cache_collection *collection, struct passed_cache *cache)
 {
+    pthread_mutex_lock(&collection->lock);
+    collection->merges++;
+    collection->merges_under_way++;
     if (cache) {
-        pthread_mutex_lock(&collection->lock);
         cache->destination = true;
         cache->merging = true;
-        collection->merges++;
         cache_collection_wait_for_read(collection, cache);
-        pthread_mutex_unlock(&collection->lock);
     }
+    pthread_mutex_unlock(&collection->lock);
 }
 
 void cache_collection_end_merge(struct cache_collection *collection, struct passed_cache *cache)
 {
+    passed_cache_compiled(cache);
+    pthread_mutex_lock(&collection->lock);
+    collection->merges_under_way--;
     if (cache) {
-        passed_cache_compiled(cache);
-        pthread_mutex_lock(&collection->lock);
         cache->merging = false;
-        pthread_mutex_unlock(&collection->lock);
     }
+    pthread_mutex_unlock(&collection->lock);
 }
 
 void cache_collection_count(struct cache_collection *collection, struct passed_cache *cache)
@@ -175,7 +179,7 @@ static bool cache_collection_is_to_copy(struct cache_collection *collection,
         return true;
     }
     pthread_mutex_lock(&collection->lock);
-    const bool is_being_read = cache->reading;
+    const bool is_being_read = cache->reader != 0;
     pthread_mutex_unlock(&collection->lock);
     return is_being_read;
 }

@@ -5,19 +5,20 @@
  *     1 LIVING   the program uses it
  *     2 PINNED   a save will read it: its driver object is not destroyed
  *     3 READING  a save is reading it: a merge into it waits for the end of this read
- *     4 QUEUED   destroyed by the program and not by the driver: read and then destroyed by us
+ *     4 MERGING  the program is merging into it: no read begins
+ *     5 QUEUED   destroyed by the program and not by the driver: read and then destroyed by us
  *
  *     arrow                              function
  *     ──▶ 1 LIVING                       cache_collection_add
  *     1 LIVING ──▶ 2 PINNED              cache_collection_pin, what a thread of ours may read
- *     2 PINNED ──▶ 3 READING ──▶ 1       cache_collection_read_pinned
- *     2, 3 ──destroyed──▶ read, gone     cache_collection_remove, then cache_collection_read_pinned
- *     1 LIVING ──destroyed──▶ 4 QUEUED   cache_collection_remove
- *     1 LIVING ──merged into──▶ 1        cache_collection_begin_merge, _end_merge: nobody else
- * reads it meanwhile, and in between only who is quick 1 LIVING ──merged from──▶ 1
- * cache_collection_copy: its data are queued 1 LIVING ──not to be read──▶ 1 cache_collection_claim:
- * never pinned again 4 QUEUED ──▶ read, gone            cache_collection_collect,
- * cache_collection_pin
+ *     2 PINNED ──▶ 3 READING ──▶ 2, 1    cache_collection_read_pinned
+ *     2, 3 ──destroyed──▶ read, gone     cache_collection_remove, cache_collection_read_pinned
+ *     1, 2, 3 ──merged into──▶ 4         cache_collection_begin_merge
+ *     4 MERGING ──▶ 1, 2                 cache_collection_end_merge
+ *     1 LIVING ──merged from──▶ 1        cache_collection_copy: its data are queued
+ *     1 LIVING ──not to be read──▶ 1     cache_collection_claim: never pinned again
+ *     1 LIVING ──destroyed──▶ 5 QUEUED   cache_collection_remove
+ *     5 QUEUED ──▶ read, gone            cache_collection_collect, cache_collection_pin
  *
  * Bounded: a collection of COLLECTION_BYTES_MAX takes nothing more until a save is about to write
  * it, and the queue holds COLLECTION_QUEUE_MAX caches. What does not fit is lost, and is compiled
@@ -36,6 +37,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "layer/cache/driver_cache.h"
 #include "layer/trace/stats.h"
@@ -52,13 +54,12 @@ struct passed_cache {
     atomic_bool deferred;         /* a deferred operation has named it: never known to be read */
     bool externally_synchronized; /* may be touched in the program's own calls on it only */
     bool counted;                 /* as harvested; by whoever reads or queues it */
-    bool is_slow;                 /* a read took longer than a merge may wait; under collect_lock */
     bool destination;             /* these under `lock`: the program has merged into it */
     bool merging;                 /* it does so now */
     bool claimed;                 /* not to be read as long as it lives */
     bool pinned;
-    bool reading;
-    bool gone; /* the program has destroyed it while it was pinned */
+    pid_t reader; /* the process whose thread reads it: not this one in a forked child; 0: none */
+    bool gone;    /* the program has destroyed it while it was pinned */
 };
 
 struct cache_collection {
@@ -68,12 +69,13 @@ struct cache_collection {
     atomic_bool is_used;        /* the program has passed a cache, once */
     atomic_bool is_due;         /* there is something in the queue for the worker */
     atomic_bool has_lost;       /* a cache holds what no save of this process has, or will have */
-    atomic_bool has_hidden;     /* likewise what the last look has not read */
+    atomic_bool has_hidden;     /* likewise what the last look could have read, and has not */
     atomic_bool finishing;      /* the device goes: no thread of the program uses it */
     pthread_mutex_t lock;       /* over the list and the queue; never held across a call down */
     pthread_cond_t read_done;   /* a `reading` has ended */
     struct passed_cache *first; /* of the list */
-    uint64_t merges;            /* counts those that have begun */
+    uint64_t merges;            /* counts the program's that have begun, into whatever cache */
+    unsigned merges_under_way;
     uint32_t queued;
     VkPipelineCache queue[COLLECTION_QUEUE_MAX];
     _Atomic uint64_t copy_ns;   /* what the last copy took; 0: there was none */
@@ -83,7 +85,8 @@ struct cache_collection {
     VkPipelineCache cache;        /* VK_NULL_HANDLE: nothing is collected */
     size_t bytes;                 /* of the data that went into it: no less than it holds */
     bool grown;                   /* since it was last pinned */
-    uint64_t quickest_ns;         /* the quickest read of a small cache; 0: there was none */
+    size_t quick_size;            /* the largest read that took hardly any time; 0: none */
+    size_t slow_size;             /* the smallest one for which a merge would wait too long */
 };
 
 /* `driver` and `stats` are borrowed. enabled false: nothing is ever collected. */
@@ -110,10 +113,11 @@ void passed_cache_deferred(struct passed_cache *cache);
 bool passed_cache_is_readable(const struct passed_cache *cache);
 bool passed_cache_is_unread(const struct passed_cache *cache);
 
-/* Brackets a merge of the program's into it, from before its sources are copied. Waits for a read
- * that is under way, since nobody else may use the destination of a merge
+/* Brackets a merge of the program's into it, from before its sources are copied; NULL: into one
+ * that is not collected, which is to be known all the same. Waits for a read of it that is under
+ * way, since nobody else may use the destination of a merge
  * (VUID-vkMergePipelineCaches-dstCache-10202). Of a cache that was merged into once, reads are
- * begun only where they are known to take less than 2 ms. */
+ * begun only where earlier ones promise that they take less than 2 ms. */
 void cache_collection_begin_merge(struct cache_collection *collection, struct passed_cache *cache);
 void cache_collection_end_merge(struct cache_collection *collection, struct passed_cache *cache);
 

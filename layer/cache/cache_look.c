@@ -102,6 +102,12 @@ static bool cache_writer_is_decided(struct cache_writer *writer, size_t size, bo
     return size > writer->max_blob || size <= DRIVER_CACHE_HEADER_SIZE;
 }
 
+/* Whether something calls for another look. */
+static bool cache_writer_is_hinted(const struct cache_writer *writer)
+{
+    return atomic_load(&writer->schedule.hinted) != atomic_load(&writer->schedule.looked_hinted);
+}
+
 /* One look, under the lock: the device cache's data as it is or, with what was collected, both
  * merged; what is new becomes the snapshot. */
 static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
@@ -110,8 +116,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     const bool has_missed = atomic_load(&writer->schedule.missed) != writer->seen_missed;
     const struct driver_caches *caches = writer->caches;
     writer->fresh.has_missed |= has_missed;
-    writer->fresh.has_hinted |=
-        atomic_load(&writer->schedule.hinted) != atomic_load(&writer->schedule.looked_hinted);
+    writer->fresh.has_hinted |= cache_writer_is_hinted(writer);
     enum status reason;
     uint8_t *data = NULL;
     size_t size = 0;
@@ -204,6 +209,7 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     } else if (look.is_partial) {
         atomic_store(&writer->collection.has_hidden, true);
     }
+    look.is_partial |= atomic_load(&writer->collection.has_hidden);
     look.has_pinned = collected != VK_NULL_HANDLE;
     look.kind = look.has_pinned ? SLOW_MERGE : SLOW_READ;
     if (look.kind == SLOW_READ) {
@@ -213,7 +219,7 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     pthread_mutex_lock(&writer->lock);
     const enum status reason =
         cache_writer_snapshot(writer, device_cache, collected, &look, &pending);
-    if (has_met_merge && !cache_schedule_is_touched(&writer->schedule)) {
+    if (has_met_merge && !cache_writer_is_hinted(writer)) {
         cache_schedule_note(&writer->schedule, DEVICE_CACHE_UNKNOWN, 0, 0); /* another look */
     }
     trace_cache(writer->setup->trace, "snapshot", start_ns, pending, reason);
@@ -253,7 +259,7 @@ static bool cache_writer_may_look_here(const struct cache_writer *writer)
     const uint64_t all_ns = stats_get(writer->setup->stats, STATS_pipelines_create_ns);
     const uint64_t spent_ns = all_ns - looked_at_ns;
     const uint64_t looks_ns = atomic_load(&writer->looks_ns) + cost_ns;
-    const bool is_hinted = atomic_load(&schedule->hinted) != atomic_load(&schedule->looked_hinted);
+    const bool is_hinted = cache_writer_is_hinted(writer);
     return writer->saves && !writer->caches->serialize && cache_schedule_is_touched(schedule) &&
            (spent_ns >= LOOK_HERE_FACTOR * cost_ns ||
             (is_hinted && spent_ns >= LOOK_SOON_FACTOR * cost_ns &&

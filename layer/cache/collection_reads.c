@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The reads of what is collected: by the worker, and at the end of the device. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
@@ -11,7 +12,10 @@
 /* Longest read of a cache that the program merges into, for which its next merge may wait. */
 #define MERGE_WAIT_NS (2 * CLOCK_MS)
 
-/* What data are read in takes as long for all of no more than so many bytes. */
+/* What was read in so short a time promises that QUICK_FACTOR times as much takes no longer than
+ * that; of the smallest, that SMALL_READ_SIZE does. */
+#define QUICK_FACTOR    4
+#define QUICK_NS        (MERGE_WAIT_NS / QUICK_FACTOR)
 #define SMALL_READ_SIZE ((size_t)64 << 10)
 
 static void cache_collection_drop(struct cache_collection *collection)
@@ -63,18 +67,19 @@ static bool cache_collection_merge(struct cache_collection *collection, const ui
     return is_taken;
 }
 
-static uint64_t small_reads_of(size_t size)
+/* Data out of one of the program's caches, for large_free. False: the driver has refused. */
+static bool cache_collection_fetch(struct cache_collection *collection, VkPipelineCache cache,
+                                   uint8_t **ret_data, size_t *ret_size)
 {
-    return size / SMALL_READ_SIZE + 1;
-}
-
-static void cache_collection_note_read(struct cache_collection *collection, size_t size,
-                                       uint64_t took_ns)
-{
-    const uint64_t small_ns = took_ns / small_reads_of(size);
-    if (collection->quickest_ns == 0 || small_ns < collection->quickest_ns) {
-        collection->quickest_ns = small_ns ? small_ns : 1;
+    const uint64_t start_ns = clock_now_ns();
+    const bool is_read = driver_cache_read(collection->driver, cache, ret_data, ret_size);
+    const uint64_t took_ns = clock_now_ns() - start_ns;
+    if (is_read && took_ns <= QUICK_NS) {
+        const size_t least = SMALL_READ_SIZE / QUICK_FACTOR;
+        const size_t size = *ret_size > least ? *ret_size : least;
+        collection->quick_size = size > collection->quick_size ? size : collection->quick_size;
     }
+    return is_read;
 }
 
 /* False: the driver has refused. */
@@ -82,12 +87,8 @@ static bool cache_collection_read(struct cache_collection *collection, VkPipelin
 {
     uint8_t *data = NULL;
     size_t size = 0;
-    const uint64_t start_ns = clock_now_ns();
-    bool is_read = driver_cache_read(collection->driver, cache, &data, &size);
-    if (is_read) {
-        cache_collection_note_read(collection, size, clock_now_ns() - start_ns);
-        is_read = cache_collection_merge(collection, data, size);
-    }
+    const bool is_read = cache_collection_fetch(collection, cache, &data, &size) &&
+                         cache_collection_merge(collection, data, size);
     large_free(data);
     return is_read;
 }
@@ -110,7 +111,9 @@ static void cache_collection_empty_queue(struct cache_collection *collection, bo
     VkPipelineCache cache;
     while ((for_save || cache_collection_has_room(collection)) &&
            (cache = cache_collection_take_queued(collection)) != VK_NULL_HANDLE) {
-        cache_collection_read(collection, cache);
+        if (!cache_collection_read(collection, cache)) {
+            atomic_store(&collection->has_lost, true);
+        }
         driver_cache_destroy(collection->driver, cache);
     }
 }
@@ -127,13 +130,12 @@ void cache_collection_collect(struct cache_collection *collection)
  * merges into behind the others, which tell what a read takes. malloc'ed; NULL: there are none, or
  * memory is out. */
 static struct passed_cache **cache_collection_pin_living(struct cache_collection *collection,
-                                                         size_t *ret_count, bool *ret_has_met_merge)
+                                                         size_t *ret_count)
 {
     size_t count = 0;
     pthread_mutex_lock(&collection->lock);
     for (struct passed_cache *cache = collection->first; cache; cache = cache->next) {
         count++;
-        *ret_has_met_merge |= cache->merging;
     }
     struct passed_cache **pinned = count ? malloc(count * sizeof(struct passed_cache *)) : NULL;
     if (count > 0 && !pinned) {
@@ -154,43 +156,62 @@ static struct passed_cache **cache_collection_pin_living(struct cache_collection
     return pinned;
 }
 
-/* Within a read: whether the next merge into it would hardly wait. */
+/* Whether the next merge into it would hardly wait for a read. */
 static bool cache_collection_is_quick(struct cache_collection *collection,
                                       const struct passed_cache *cache)
 {
     size_t size = 0;
-    return !cache->is_slow && collection->quickest_ns > 0 &&
-           collection->quickest_ns <= MERGE_WAIT_NS &&
+    return collection->quick_size > 0 &&
            driver_cache_query_size(collection->driver, cache->handle, &size) &&
-           collection->quickest_ns * small_reads_of(size) <= MERGE_WAIT_NS;
+           size <= collection->quick_size * QUICK_FACTOR && size < collection->slow_size;
 }
 
-/* Between two merges. False: it is not read, since it would take long. */
-static bool cache_collection_read_destination(struct cache_collection *collection,
-                                              struct passed_cache *cache)
+/* Of a cache that the program merges into. False: the driver has refused, or it would take long. */
+static bool cache_collection_fetch_destination(struct cache_collection *collection,
+                                               struct passed_cache *cache, uint8_t **ret_data,
+                                               size_t *ret_size)
 {
     const struct own_wait_timer timer = own_wait_timer_start();
     const bool is_read = cache_collection_is_quick(collection, cache) &&
-                         cache_collection_read(collection, cache->handle);
-    cache->is_slow |= own_wait_timer_elapsed(&timer) > MERGE_WAIT_NS;
+                         cache_collection_fetch(collection, cache->handle, ret_data, ret_size);
+    if (own_wait_timer_elapsed(&timer) > MERGE_WAIT_NS) {
+        collection->slow_size = is_read ? *ret_size : 0;
+    }
     return is_read;
 }
 
-/* Within a read. What is not read stays unread. */
-static void cache_collection_read_one(struct cache_collection *collection,
-                                      struct passed_cache *cache, bool is_ours)
+/* Under collect_lock. One read of a pinned cache, as far as it may be read now; what is not read
+ * stays unread. Only the driver is asked while a merge would wait. */
+static void cache_collection_read_once(struct cache_collection *collection,
+                                       struct passed_cache *cache)
 {
-    if (!atomic_exchange(&cache->unread, false) && !atomic_load(&cache->deferred)) {
+    uint8_t *data = NULL;
+    size_t size = 0;
+    pthread_mutex_lock(&collection->lock);
+    const bool is_ours = cache->gone;
+    const bool may_wait = is_ours || !cache->destination || atomic_load(&collection->finishing);
+    const bool may_read = is_ours || !(cache->claimed || cache->merging);
+    const bool reads =
+        may_read && (atomic_exchange(&cache->unread, false) || atomic_load(&cache->deferred));
+    cache->reader = reads ? getpid() : 0;
+    pthread_mutex_unlock(&collection->lock);
+    if (!reads) {
         return;
     }
-    const bool is_read = is_ours || !cache->destination
-                             ? cache_collection_read(collection, cache->handle)
-                             : cache_collection_read_destination(collection, cache);
+    bool is_read = may_wait ? cache_collection_fetch(collection, cache->handle, &data, &size)
+                            : cache_collection_fetch_destination(collection, cache, &data, &size);
+    pthread_mutex_lock(&collection->lock);
+    cache->reader = 0;
     if (is_read) {
         cache_collection_count(collection, cache);
-    } else {
+    }
+    pthread_cond_broadcast(&collection->read_done);
+    pthread_mutex_unlock(&collection->lock);
+    is_read = is_read && cache_collection_merge(collection, data, size);
+    large_free(data);
+    if (!is_read) {
         passed_cache_compiled(cache);
-        atomic_store(&collection->has_hidden, true);
+        atomic_store(is_ours ? &collection->has_lost : &collection->has_hidden, true);
     }
 }
 
@@ -199,52 +220,43 @@ static void cache_collection_read_one(struct cache_collection *collection,
 static void cache_collection_read_pinned(struct cache_collection *collection,
                                          struct passed_cache *cache)
 {
-    const bool finishing = atomic_load(&collection->finishing);
-    bool was_gone;
-    bool gone;
-    do {
-        pthread_mutex_lock(&collection->lock);
-        was_gone = cache->gone;
-        const bool may_read = was_gone || !(cache->claimed || cache->merging);
-        cache->reading = may_read;
-        pthread_mutex_unlock(&collection->lock);
-        if (may_read) {
-            cache_collection_read_one(collection, cache, was_gone || finishing);
-        }
-        pthread_mutex_lock(&collection->lock);
-        gone = cache->gone;
-        cache->reading = false;
-        cache->pinned = gone;
-        pthread_cond_broadcast(&collection->read_done);
-        pthread_mutex_unlock(&collection->lock);
-    } while (gone && !was_gone);
+    cache_collection_read_once(collection, cache);
+    pthread_mutex_lock(&collection->lock);
+    const bool gone = cache->gone;
+    cache->pinned = gone;
+    pthread_mutex_unlock(&collection->lock);
     if (gone) {
+        cache_collection_read_once(collection, cache);
         driver_cache_destroy(collection->driver, cache->handle);
         free(cache);
     }
 }
 
-static uint64_t cache_collection_count_merges(struct cache_collection *collection)
+/* *ret_count: those that have begun. Whether none is under way. */
+static bool cache_collection_has_no_merge(struct cache_collection *collection, uint64_t *ret_count)
 {
     pthread_mutex_lock(&collection->lock);
-    const uint64_t merges = collection->merges;
+    const bool has_none = collection->merges_under_way == 0;
+    *ret_count = collection->merges;
     pthread_mutex_unlock(&collection->lock);
-    return merges;
+    return has_none;
 }
 
-/* True: what was merged meanwhile may have been found emptied, and its copy waits in the queue. */
+/* False: what was merged meanwhile may have been found emptied, and its copy waits in the queue. */
 static bool cache_collection_read_living(struct cache_collection *collection)
 {
-    const uint64_t merges = cache_collection_count_merges(collection);
-    bool has_met_merge = false;
+    uint64_t before = 0;
+    uint64_t after = 0;
     size_t count = 0;
+    const bool is_undisturbed = cache_collection_has_no_merge(collection, &before);
     cache_collection_empty_queue(collection, true);
-    struct passed_cache **living = cache_collection_pin_living(collection, &count, &has_met_merge);
+    struct passed_cache **living = cache_collection_pin_living(collection, &count);
     for (size_t i = 0; i < count; i++) {
         cache_collection_read_pinned(collection, living[i]);
     }
     free(living);
-    return has_met_merge || cache_collection_count_merges(collection) != merges;
+    cache_collection_has_no_merge(collection, &after);
+    return is_undisturbed && after == before;
 }
 
 VkPipelineCache cache_collection_pin(struct cache_collection *collection, bool *ret_has_met_merge)
@@ -259,7 +271,7 @@ VkPipelineCache cache_collection_pin(struct cache_collection *collection, bool *
     atomic_store(&collection->has_hidden, !may_read);
     if (!may_read) {
         cache_collection_empty_queue(collection, true);
-    } else if (cache_collection_read_living(collection)) {
+    } else if (!cache_collection_read_living(collection)) {
         *ret_has_met_merge = true;
         atomic_store(&collection->has_hidden, true);
     }

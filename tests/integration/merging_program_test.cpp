@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "background.hpp"
@@ -48,6 +49,13 @@ class MergingProgramTest : public BackgroundTest {
         }};
     };
 
+    // Once its statistics show that the layer was there.
+    static void die()
+    {
+        wait_for_flush();
+        raise(SIGKILL);
+    }
+
     // A cache with one pipeline, merged into the target.
     static void compile_and_merge(Program &owner, unsigned number, VkPipelineCache target)
     {
@@ -84,7 +92,7 @@ TEST_F(MergingProgramTest, WhatItMergesInItsFirstRunIsSaved)
                 compile_and_merge(*owner, i, target);
             }
             compile_until_saved(*owner, 11, 17);
-            raise(SIGKILL);
+            die();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 5), 5u);
@@ -106,7 +114,7 @@ TEST_F(MergingProgramTest, WhatItMergesDuringALookIsSaved)
             EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
             read.go_on();
             compile_until_saved(*owner, 11, 13);
-            raise(SIGKILL);
+            die();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 1), 1u);
@@ -127,7 +135,7 @@ TEST_F(MergingProgramTest, WhatIsInItsTargetIsSaved)
             wait_until_saved(6);
             owner->create_compute(6, 7, target); // it is read more than once
             wait_until_saved(7);
-            raise(SIGKILL);
+            die();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 7), 7u);
@@ -145,13 +153,13 @@ TEST_F(MergingProgramTest, ATargetIsNotReadWhereTheDriverIsSlow)
             compile_until_saved(*owner, 10, 1);
             owner->create_compute(1, 2, target);
             compile_until_saved(*owner, 11, 2);
-            raise(SIGKILL);
+            die();
         },
         {Layer::works, true, -SIGKILL});
     const Outcome outcome = run([] {
         Program owner;
         owner.create_compute(10, 12);
-        owner.create_compute(0, 2);
+        owner.create_compute(1, 2);
     });
     EXPECT_EQ(outcome.hits(), 2u) << "what was compiled into the target is lost";
 }
@@ -164,16 +172,160 @@ TEST_F(MergingProgramTest, WhatIsMergedDuringALookIsReadByTheNext)
             auto *owner = new Program;
             const VkPipelineCache target = owner->create_cache();
             const VkPipelineCache source = owner->create_cache();
+            compile_until_saved(*owner, 10, 1); // what a read takes is known from here on
             HeldRead read;
             owner->create_compute(0, 1, source);
             read.wait_until_begun();
             EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
             read.go_on();
-            wait_until_saved(1);
-            raise(SIGKILL);
+            wait_until_saved(2);
+            die();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 1), 1u);
+}
+
+// Also where the program has created something meanwhile that calls for no look.
+TEST_F(MergingProgramTest, WhatIsMergedBesideAHitIsReadByTheNext)
+{
+    run([] { Program().create_compute(20, 22); });
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            const VkPipelineCache source = owner->create_cache();
+            owner->create_compute(20, 21);
+            HeldRead read;
+            owner->create_compute(0, 1, source);
+            read.wait_until_begun();
+            EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
+            owner->create_compute(21, 22); // a hit
+            read.go_on();
+            wait_until_saved(3);
+            die();
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 1), 1u);
+}
+
+// The target is the program's alone; what was merged into it is copied, and the look that found the
+// source emptied is followed by another.
+TEST_F(MergingProgramTest, WhatIsMergedIntoKeptDataDuringALookIsSaved)
+{
+    const std::filesystem::path kept = folder() / "kept";
+    run([&] {
+        Program owner;
+        const VkPipelineCache cache = owner.create_cache();
+        owner.create_compute(50, 51, cache);
+        write_bytes(kept, owner.cache_data(cache));
+        owner.destroy_cache(cache);
+    });
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache(read_bytes(kept));
+            const VkPipelineCache source = owner->create_cache();
+            owner->create_compute(20, 30, owner->create_cache());
+            compile_until_saved(*owner, 10, 12); // what a read takes is known from here on
+            HeldRead read;
+            owner->create_compute(0, 1, source);
+            read.wait_until_begun();
+            EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
+            read.go_on();
+            wait_until_saved(13);
+            die();
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 1), 1u);
+}
+
+// What a look has left unread is no noise beside what the file holds.
+TEST_F(MergingProgramTest, LittleThatWasNotReadIsSavedAtTheEnd)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "1000";
+    environment["WPTEST_ICD_DATA_US"] = "3000";
+    run([&] {
+        Program owner;
+        const VkPipelineCache target = owner.create_cache();
+        const VkPipelineCache empty = owner.create_cache();
+        const VkPipelineCache other = owner.create_cache();
+        owner.create_compute(100, 400);
+        wait_until_saved(300);
+        EXPECT_EQ(vkMergePipelineCaches(owner.device, target, 1, &empty), VK_SUCCESS);
+        owner.create_compute(0, 2, target);
+        owner.create_compute(10, 11, other);
+        wait_until_saved(301);
+        owner.destroy_cache(empty);
+        owner.destroy_cache(other);
+        const pid_t program = gettid();
+        Signal is_collected;
+        DuringCalls hook{[&](const char *command) {
+            if (gettid() != program && std::string(command) == "vkDestroyPipelineCache") {
+                is_collected.raise();
+            }
+        }};
+        owner.destroy_cache(target);
+        is_collected.wait();
+    });
+    EXPECT_EQ(hits(0, 2), 2u);
+}
+
+// Only the driver's read is waited for, not what becomes of the data.
+TEST_F(MergingProgramTest, AMergeDoesNotWaitForOurCaches)
+{
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            const VkPipelineCache source = owner->create_cache();
+            owner->create_compute(20, 21, source);
+            wait_until_saved(1);
+            EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
+            const pid_t program = gettid();
+            Signal begun, merged;
+            DuringCalls hook{[&](const char *command) {
+                if (gettid() != program && std::string(command) == "vkCreatePipelineCache") {
+                    begun.raise();
+                    merged.wait();
+                }
+            }};
+            owner->create_compute(0, 1, target);
+            begun.wait();
+            EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
+            merged.raise();
+            wait_until_saved(2);
+            die();
+        },
+        {Layer::works, true, -SIGKILL});
+}
+
+// Nobody reads there.
+TEST_F(MergingProgramTest, AForkedChildDoesNotWaitForARead)
+{
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            const VkPipelineCache source = owner->create_cache();
+            owner->create_compute(20, 21, source);
+            wait_until_saved(1);
+            EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
+            HeldRead read;
+            owner->create_compute(0, 1, target);
+            read.wait_until_begun();
+            const pid_t child = fork();
+            if (child == 0) {
+                alarm(20);
+                _exit(vkMergePipelineCaches(owner->device, target, 1, &source) != VK_SUCCESS);
+            }
+            int status = -1;
+            EXPECT_EQ(waitpid(child, &status, 0), child);
+            EXPECT_EQ(status, 0);
+            read.go_on();
+            wait_until_saved(2);
+            die();
+        },
+        {Layer::works, true, -SIGKILL});
 }
 
 // Looks that asked for the size alone have not told what a read takes, for which its merges would
@@ -245,7 +397,7 @@ TEST_F(MergingProgramTest, WhatIsCompiledDuringALookIsSaved)
             owner->create_compute(2, 3, owner->create_cache());
             read.go_on();
             wait_until_saved(3);
-            raise(SIGKILL);
+            die();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 3), 3u);
