@@ -117,7 +117,7 @@ bool passed_cache_is_unread(const struct passed_cache *cache);
  * that is not collected, which is to be known all the same. Waits for a read of it that is under
  * way, since nobody else may use the destination of a merge
  * (VUID-vkMergePipelineCaches-dstCache-10202). Of a cache that was merged into once, reads are
- * begun only where earlier ones promise that they take less than 2 ms. */
+ * begun only where earlier ones promise that they take less than 4 ms. */
 void cache_collection_begin_merge(struct cache_collection *collection, struct passed_cache *cache);
 void cache_collection_end_merge(struct cache_collection *collection, struct passed_cache *cache);
 

@@ -10,7 +10,7 @@
 #include "layer/worker/own_wait.h"
 
 /* Longest read of a cache that the program merges into, for which its next merge may wait. */
-#define MERGE_WAIT_NS (2 * CLOCK_MS)
+#define MERGE_WAIT_NS (4 * CLOCK_MS)
 
 /* What was read in so short a time promises that QUICK_FACTOR times as much takes no longer than
  * that; of the smallest, that SMALL_READ_SIZE does. */
@@ -71,10 +71,9 @@ static bool cache_collection_merge(struct cache_collection *collection, const ui
 static bool cache_collection_fetch(struct cache_collection *collection, VkPipelineCache cache,
                                    uint8_t **ret_data, size_t *ret_size)
 {
-    const uint64_t start_ns = clock_now_ns();
+    const struct own_wait_timer timer = own_wait_timer_start();
     const bool is_read = driver_cache_read(collection->driver, cache, ret_data, ret_size);
-    const uint64_t took_ns = clock_now_ns() - start_ns;
-    if (is_read && took_ns <= QUICK_NS) {
+    if (is_read && own_wait_timer_elapsed(&timer) <= QUICK_NS) {
         const size_t least = SMALL_READ_SIZE / QUICK_FACTOR;
         const size_t size = *ret_size > least ? *ret_size : least;
         collection->quick_size = size > collection->quick_size ? size : collection->quick_size;

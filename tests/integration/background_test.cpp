@@ -21,7 +21,7 @@ TEST_F(BackgroundTest, AProgramThatIsKilledAfterItsBurstHasKeptAll)
             auto *owner = new Program;
             create_at_once(*owner, 0, 5);
             wait_for_flush();
-            raise(SIGKILL);
+            die();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 5), 5u);
@@ -36,7 +36,7 @@ TEST_F(BackgroundTest, StatisticsAreToldWhereNothingIsSaved)
                 auto *owner = new Program;
                 create_at_once(*owner, 0, count);
                 wait_for_flush();
-                raise(SIGKILL);
+                die();
             },
             {Layer::works, true, -SIGKILL});
     };
@@ -63,7 +63,7 @@ TEST_F(BackgroundTest, AProgramThatIsNeverQuietIsSaved)
                 return !cache_files().empty();
             });
             wait_for_flush();
-            raise(SIGKILL);
+            die();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_GT(hits(0, 5), 0u);
@@ -179,7 +179,7 @@ TEST_F(BackgroundTest, EightProcessesAtOnceLeaveTheUnionHoweverTheyEnd)
                 create_at_once(*owner, i * 4, i * 4 + 4);
                 if (i % 2 == 0) {
                     wait_for_flush();
-                    raise(SIGKILL);
+                    die();
                 }
                 delete owner;
                 std::exit(HasFailure());

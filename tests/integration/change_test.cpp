@@ -61,7 +61,7 @@ TEST_F(ChangeTest, ADriverThatLiesAboutHitsIsSavedInTheBackground)
             for (int i = 0; i < 10000 && !is_saved(); ++i) {
                 usleep(1000);
             }
-            raise(SIGKILL);
+            die();
         },
         {Layer::any, true, -SIGKILL});
     EXPECT_EQ(run(program).hits(), 5u);
@@ -198,7 +198,7 @@ TEST_F(ChangeTest, SavesGoOnUnderSteadyCompiling)
                             size = !gone && file.path().extension() == ".wpcache" ? now : size;
                         }
                     }
-                    raise(SIGKILL);
+                    die();
                 },
                 nullptr);
             program->create_compute(31, 32);

@@ -109,6 +109,10 @@ pid_t fork_in_quiet();
 void fork_and_exit();
 
 std::string read_text(const std::filesystem::path &path);
+// Kills this process, which has run as a program's, unless something has failed in it: of that the
+// test is told by its status alone.
+void die();
+
 std::vector<uint8_t> read_bytes(const std::filesystem::path &path);
 void write_bytes(const std::filesystem::path &path, const std::vector<uint8_t> &bytes);
 

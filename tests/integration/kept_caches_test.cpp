@@ -107,7 +107,7 @@ TEST_F(KeptCachesTest, IsLearntOfAProgramThatIsKilled)
                                std::string::npos &&
                            all_is_saved();
                 });
-                raise(SIGKILL);
+                die();
             },
             {Layer::any, true, -SIGKILL});
         EXPECT_EQ(outcome.hits(), start == 0 ? 0u : 10u);

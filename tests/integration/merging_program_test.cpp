@@ -50,10 +50,10 @@ class MergingProgramTest : public BackgroundTest {
     };
 
     // Once its statistics show that the layer was there.
-    static void die()
+    static void die_when_told()
     {
         wait_for_flush();
-        raise(SIGKILL);
+        die();
     }
 
     // A cache with one pipeline, merged into the target.
@@ -92,7 +92,7 @@ TEST_F(MergingProgramTest, WhatItMergesInItsFirstRunIsSaved)
                 compile_and_merge(*owner, i, target);
             }
             compile_until_saved(*owner, 11, 17);
-            die();
+            die_when_told();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 5), 5u);
@@ -114,7 +114,7 @@ TEST_F(MergingProgramTest, WhatItMergesDuringALookIsSaved)
             EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
             read.go_on();
             compile_until_saved(*owner, 11, 13);
-            die();
+            die_when_told();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 1), 1u);
@@ -135,7 +135,7 @@ TEST_F(MergingProgramTest, WhatIsInItsTargetIsSaved)
             wait_until_saved(6);
             owner->create_compute(6, 7, target); // it is read more than once
             wait_until_saved(7);
-            die();
+            die_when_told();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 7), 7u);
@@ -144,7 +144,7 @@ TEST_F(MergingProgramTest, WhatIsInItsTargetIsSaved)
 // The next merge would wait for the read.
 TEST_F(MergingProgramTest, ATargetIsNotReadWhereTheDriverIsSlow)
 {
-    environment["WPTEST_ICD_DATA_US"] = "3000";
+    environment["WPTEST_ICD_DATA_US"] = "5000";
     run(
         [&] {
             auto *owner = new Program;
@@ -153,7 +153,7 @@ TEST_F(MergingProgramTest, ATargetIsNotReadWhereTheDriverIsSlow)
             compile_until_saved(*owner, 10, 1);
             owner->create_compute(1, 2, target);
             compile_until_saved(*owner, 11, 2);
-            die();
+            die_when_told();
         },
         {Layer::works, true, -SIGKILL});
     const Outcome outcome = run([] {
@@ -179,7 +179,7 @@ TEST_F(MergingProgramTest, WhatIsMergedDuringALookIsReadByTheNext)
             EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
             read.go_on();
             wait_until_saved(2);
-            die();
+            die_when_told();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 1), 1u);
@@ -195,14 +195,15 @@ TEST_F(MergingProgramTest, WhatIsMergedBesideAHitIsReadByTheNext)
             const VkPipelineCache target = owner->create_cache();
             const VkPipelineCache source = owner->create_cache();
             owner->create_compute(20, 21);
+            compile_until_saved(*owner, 10, 3); // what a read takes is known from here on
             HeldRead read;
             owner->create_compute(0, 1, source);
             read.wait_until_begun();
             EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
             owner->create_compute(21, 22); // a hit
             read.go_on();
-            wait_until_saved(3);
-            die();
+            wait_until_saved(4);
+            die_when_told();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 1), 1u);
@@ -233,7 +234,7 @@ TEST_F(MergingProgramTest, WhatIsMergedIntoKeptDataDuringALookIsSaved)
             EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
             read.go_on();
             wait_until_saved(13);
-            die();
+            die_when_told();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 1), 1u);
@@ -243,7 +244,7 @@ TEST_F(MergingProgramTest, WhatIsMergedIntoKeptDataDuringALookIsSaved)
 TEST_F(MergingProgramTest, LittleThatWasNotReadIsSavedAtTheEnd)
 {
     environment["WPTEST_ICD_COMPILE_US"] = "1000";
-    environment["WPTEST_ICD_DATA_US"] = "3000";
+    environment["WPTEST_ICD_DATA_US"] = "5000";
     run([&] {
         Program owner;
         const VkPipelineCache target = owner.create_cache();
@@ -278,9 +279,6 @@ TEST_F(MergingProgramTest, AMergeDoesNotWaitForOurCaches)
             auto *owner = new Program;
             const VkPipelineCache target = owner->create_cache();
             const VkPipelineCache source = owner->create_cache();
-            owner->create_compute(20, 21, source);
-            wait_until_saved(1);
-            EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
             const pid_t program = gettid();
             Signal begun, merged;
             DuringCalls hook{[&](const char *command) {
@@ -293,8 +291,8 @@ TEST_F(MergingProgramTest, AMergeDoesNotWaitForOurCaches)
             begun.wait();
             EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
             merged.raise();
-            wait_until_saved(2);
-            die();
+            wait_until_saved(1);
+            die_when_told();
         },
         {Layer::works, true, -SIGKILL});
 }
@@ -307,9 +305,6 @@ TEST_F(MergingProgramTest, AForkedChildDoesNotWaitForARead)
             auto *owner = new Program;
             const VkPipelineCache target = owner->create_cache();
             const VkPipelineCache source = owner->create_cache();
-            owner->create_compute(20, 21, source);
-            wait_until_saved(1);
-            EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
             HeldRead read;
             owner->create_compute(0, 1, target);
             read.wait_until_begun();
@@ -322,8 +317,8 @@ TEST_F(MergingProgramTest, AForkedChildDoesNotWaitForARead)
             EXPECT_EQ(waitpid(child, &status, 0), child);
             EXPECT_EQ(status, 0);
             read.go_on();
-            wait_until_saved(2);
-            die();
+            wait_until_saved(1);
+            die_when_told();
         },
         {Layer::works, true, -SIGKILL});
 }
@@ -364,7 +359,7 @@ TEST_F(MergingProgramTest, NothingIsReadInItsMergesBeforeTheWorkerHasReadOnce)
 TEST_F(MergingProgramTest, WhatNoSaveHasOfItIsCompiledAhead)
 {
     environment["WPTEST_ICD_COMPILE_US"] = "1000"; // short on a busy machine as well
-    environment["WPTEST_ICD_DATA_US"] = "3000";    // merges must not wait for reads
+    environment["WPTEST_ICD_DATA_US"] = "5000";    // merges must not wait for reads
     run([&] {
         leak_from_here_on();
         auto *owner = new Program;
@@ -397,7 +392,7 @@ TEST_F(MergingProgramTest, WhatIsCompiledDuringALookIsSaved)
             owner->create_compute(2, 3, owner->create_cache());
             read.go_on();
             wait_until_saved(3);
-            die();
+            die_when_told();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 3), 3u);
@@ -417,13 +412,17 @@ TEST_F(MergedRecipesTest, WhatIsSavedOutOfATargetIsKnownAsSaved)
             const VkPipelineCache source = owner->create_cache();
             owner->create_compute(0, 1, source);
             EXPECT_EQ(vkMergePipelineCaches(owner->device, target, 1, &source), VK_SUCCESS);
-            owner->create_compute(1, 2, target);
-            wait_until([&] {
+            const auto saved = [&] {
                 const std::vector<Recipes::Use> uses = recipes().uses;
                 return std::count_if(uses.begin(), uses.end(),
-                                     [](const Recipes::Use &use) { return use.saved; }) == 2;
-            });
-            raise(SIGKILL);
+                                     [](const Recipes::Use &use) { return use.saved; });
+            };
+            // What is recorded behind a save is known as saved by the next.
+            for (unsigned i = 1; i < 60 && saved() < 2; ++i) {
+                owner->create_compute(i, i + 1, target);
+            }
+            EXPECT_GE(saved(), 2);
+            die();
         },
         {Layer::works, true, -SIGKILL});
 }

@@ -282,7 +282,7 @@ TEST_F(PrewarmTest, WhatWasNeverSavedIsCompiledAheadOnce)
             const size_t before = recipes().uses.size();
             program->create_compute(5, 8);
             wait_until([&] { return recipes().uses.size() >= before + 3; });
-            raise(SIGKILL);
+            die();
         },
         {Layer::any, true, -SIGKILL});
     environment.erase("WARMPIPE_FLUSH_IDLE_MS");

@@ -149,7 +149,7 @@ TEST_F(RecipesTest, AProgramThatIsKilledHasLostNothing)
             wait_until([&] { return recipes().uses.size() == 5; });
             owner->create_compute(5, 10);
             wait_until([&] { return recipes().uses.size() == 10; });
-            raise(SIGKILL);
+            die();
         },
         {Layer::any, true, -SIGKILL});
     EXPECT_EQ(recipes().uses.size(), 10u);

@@ -319,7 +319,7 @@ TEST_F(TraceTest, AProcessThatIsKilledLeavesItWhole)
                 }
                 return spans == 20 && text.substr(text.size() - 3) == "\n]\n"; // and is written
             });
-            raise(SIGKILL);
+            die();
         },
         {Layer::any, true, -SIGKILL});
     EXPECT_EQ(results(Trace(path())), Results(20, "miss"));
