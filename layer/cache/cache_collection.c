@@ -81,7 +81,7 @@ bool passed_cache_is_readable(const struct passed_cache *cache)
 static void cache_collection_wait_for_read(struct cache_collection *collection,
                                            const struct passed_cache *cache)
 {
-    while (cache->reader != 0 && cache->reader == getpid()) {
+    while (cache->reader == getpid()) {
         pthread_cond_wait(&collection->read_done, &collection->lock);
     }
 }
@@ -98,26 +98,25 @@ void cache_collection_claim(struct cache_collection *collection, struct passed_c
 
 void cache_collection_begin_merge(struct cache_collection *collection, struct passed_cache *cache)
 {
-    pthread_mutex_lock(&collection->lock);
-    collection->merges++;
-    collection->merges_under_way++;
+    atomic_fetch_add(&collection->merges_begun, 1);
     if (cache) {
+        pthread_mutex_lock(&collection->lock);
         cache->destination = true;
         cache->merging = true;
         cache_collection_wait_for_read(collection, cache);
+        pthread_mutex_unlock(&collection->lock);
     }
-    pthread_mutex_unlock(&collection->lock);
 }
 
 void cache_collection_end_merge(struct cache_collection *collection, struct passed_cache *cache)
 {
-    passed_cache_compiled(cache);
-    pthread_mutex_lock(&collection->lock);
-    collection->merges_under_way--;
     if (cache) {
+        passed_cache_compiled(cache);
+        pthread_mutex_lock(&collection->lock);
         cache->merging = false;
+        pthread_mutex_unlock(&collection->lock);
     }
-    pthread_mutex_unlock(&collection->lock);
+    atomic_fetch_add(&collection->merges_ended, 1);
 }
 
 void cache_collection_count(struct cache_collection *collection, struct passed_cache *cache)
@@ -187,7 +186,11 @@ static bool cache_collection_is_to_copy(struct cache_collection *collection,
 bool cache_collection_copy(struct cache_collection *collection, struct passed_cache *cache,
                            uint64_t read_ns)
 {
-    if (!cache || !cache_collection_may_copy(collection, read_ns) ||
+    if (!cache) {
+        return false;
+    }
+    atomic_store(&cache->merged_from, true);
+    if (!cache_collection_may_copy(collection, read_ns) ||
         !cache_collection_is_to_copy(collection, cache)) {
         return false;
     }
@@ -223,7 +226,8 @@ bool cache_collection_remove(struct cache_collection *collection, struct passed_
                         cache_collection_enqueue(collection, cache->handle);
     if (queued) {
         cache_collection_count(collection, cache);
-    } else if (!pinned && cache->destination && passed_cache_is_unread(cache)) {
+    } else if (!pinned && passed_cache_is_unread(cache) &&
+               (cache->destination || !atomic_load(&cache->merged_from))) {
         atomic_store(&collection->has_lost, true);
     }
     pthread_mutex_unlock(&collection->lock);

@@ -12,6 +12,7 @@
  *     ──▶ 1 LIVING                       cache_collection_add
  *     1 LIVING ──▶ 2 PINNED              cache_collection_pin, what a thread of ours may read
  *     2 PINNED ──▶ 3 READING ──▶ 2, 1    cache_collection_read_pinned
+ *     2 PINNED ──not now──▶ 1            cache_collection_read_pinned, of one that is merged into
  *     2, 3 ──destroyed──▶ read, gone     cache_collection_remove, cache_collection_read_pinned
  *     1, 2, 3 ──merged into──▶ 4         cache_collection_begin_merge
  *     4 MERGING ──▶ 1, 2                 cache_collection_end_merge
@@ -24,9 +25,10 @@
  * it, and the queue holds COLLECTION_QUEUE_MAX caches. What does not fit is lost, and is compiled
  * into the device cache in a later run.
  *
- * Functions of the program's threads never wait for the driver, but for cache_collection_claim and,
- * where that is known to be quick, cache_collection_begin_merge and cache_collection_copy. No lock
- * that they take is held across a call down.
+ * Functions of the program's threads never wait for the driver, but for cache_collection_copy,
+ * which is bounded, and for cache_collection_claim and _begin_merge: for one read, of whatever
+ * length where nothing was merged into that cache before. No lock that they take is held across a
+ * call down.
  *
  * collection_reads.c has the reads. */
 #ifndef WARMPIPE_LAYER_CACHE_CACHE_COLLECTION_H
@@ -52,6 +54,7 @@ struct passed_cache {
     VkPipelineCache handle;
     atomic_bool unread;           /* it may hold what no save has */
     atomic_bool deferred;         /* a deferred operation has named it: never known to be read */
+    atomic_bool merged_from;      /* what it held may be in another cache */
     bool externally_synchronized; /* may be touched in the program's own calls on it only */
     bool counted;                 /* as harvested; by whoever reads or queues it */
     bool destination;             /* these under `lock`: the program has merged into it */
@@ -65,17 +68,17 @@ struct passed_cache {
 struct cache_collection {
     const struct driver_caches *driver;
     struct stats *stats;
-    bool enabled;               /* what is collected can be merged and saved */
-    atomic_bool is_used;        /* the program has passed a cache, once */
-    atomic_bool is_due;         /* there is something in the queue for the worker */
-    atomic_bool has_lost;       /* a cache holds what no save of this process has, or will have */
-    atomic_bool has_hidden;     /* likewise what the last look could have read, and has not */
-    atomic_bool finishing;      /* the device goes: no thread of the program uses it */
+    bool enabled;           /* what is collected can be merged and saved */
+    atomic_bool is_used;    /* the program has passed a cache, once */
+    atomic_bool is_due;     /* there is something in the queue for the worker */
+    atomic_bool has_lost;   /* a cache holds what no save of this process has, or will have */
+    atomic_bool has_hidden; /* likewise what no look could read yet, or a look is under way */
+    atomic_bool finishing;  /* the device goes: no thread of the program uses it */
+    _Atomic uint64_t merges_begun; /* the program's, into whatever cache */
+    _Atomic uint64_t merges_ended;
     pthread_mutex_t lock;       /* over the list and the queue; never held across a call down */
-    pthread_cond_t read_done;   /* a `reading` has ended */
+    pthread_cond_t read_done;   /* a `reader` has done */
     struct passed_cache *first; /* of the list */
-    uint64_t merges;            /* counts the program's that have begun, into whatever cache */
-    unsigned merges_under_way;
     uint32_t queued;
     VkPipelineCache queue[COLLECTION_QUEUE_MAX];
     _Atomic uint64_t copy_ns;   /* what the last copy took; 0: there was none */
@@ -84,9 +87,10 @@ struct cache_collection {
     pthread_mutex_t collect_lock; /* over all below; never taken by a program's command */
     VkPipelineCache cache;        /* VK_NULL_HANDLE: nothing is collected */
     size_t bytes;                 /* of the data that went into it: no less than it holds */
-    bool grown;                   /* since it was last pinned */
+    bool grown;                   /* since a look has last taken it */
+    bool has_unread;              /* the last look could not read everything */
     size_t quick_size;            /* the largest read that took hardly any time; 0: none */
-    size_t slow_size;             /* the smallest one for which a merge would wait too long */
+    size_t slow_size;             /* one of a target so large took too long */
 };
 
 /* `driver` and `stats` are borrowed. enabled false: nothing is ever collected. */
@@ -149,10 +153,16 @@ bool cache_collection_has_queued(struct cache_collection *collection);
 void cache_collection_collect(struct cache_collection *collection);
 
 /* For a save: everything that was passed on, in one cache, which stays until it is unpinned;
- * has_hidden tells whether something is missing. VK_NULL_HANDLE: there is nothing, and nothing to
- * unpin. *ret_has_met_merge: only by chance; the next look will have it. Calls down. */
-VkPipelineCache cache_collection_pin(struct cache_collection *collection, bool *ret_has_met_merge);
-void cache_collection_unpin(struct cache_collection *collection);
+ * VK_NULL_HANDLE: there is nothing, and nothing to unpin. *ret_rest: what is missing. Unpinning
+ * tells whether it was taken. Calls down. */
+enum collection_rest {
+    REST_NONE,
+    REST_NEXT,  /* a merge has come in between: the next look will have it */
+    REST_HIDDEN /* something cannot be read now */
+};
+VkPipelineCache cache_collection_pin(struct cache_collection *collection,
+                                     enum collection_rest *ret_rest);
+void cache_collection_unpin(struct cache_collection *collection, bool is_taken);
 
 /* What was pinned last is on disk. True: it was dropped, since it was large and has not grown
  * since; the next save must then merge the file, even if nobody else has changed it. Calls down. */

@@ -27,6 +27,7 @@ struct cache_look {
     bool is_here;        /* by a thread of the program, which uses no disk */
     bool in_driver;      /* the worker has entered it */
     bool has_pinned;     /* what was collected */
+    bool has_taken;      /* that, too */
     bool is_partial;     /* what is collected may hold more */
     bool has_read;       /* not only the size */
     enum slow_call kind; /* what the driver is asked for */
@@ -49,7 +50,7 @@ static void cache_writer_leave_driver(struct cache_writer *writer, struct cache_
 {
     call_costs_end(&writer->costs, look->kind);
     if (look->has_pinned) {
-        cache_collection_unpin(&writer->collection);
+        cache_collection_unpin(&writer->collection, look->has_taken);
         look->has_pinned = false;
     }
     if (look->in_driver) {
@@ -88,15 +89,16 @@ static void cache_writer_take(struct cache_writer *writer, uint8_t *data, size_t
     }
 }
 
-/* The size decides without the data where it can: no pipeline in it, too large, or not changed. */
-static bool cache_writer_is_decided(struct cache_writer *writer, size_t size, bool at_end,
-                                    enum status *ret_reason)
+/* The size decides without the data where it can: no pipeline in it, too large, or not changed. A
+ * cache is empty only where all that could hold something was read. */
+static bool cache_writer_is_decided(struct cache_writer *writer, size_t size,
+                                    const struct cache_look *look, enum status *ret_reason)
 {
     *ret_reason = STATUS_ok;
     if (size > writer->max_blob) {
         cache_writer_note_outgrown(writer, size);
-    } else if (size <= DRIVER_CACHE_HEADER_SIZE &&
-               cache_schedule_note_empty(&writer->schedule, at_end)) {
+    } else if (size <= DRIVER_CACHE_HEADER_SIZE && (look->is_here || !look->is_partial) &&
+               cache_schedule_note_empty(&writer->schedule, look->at_end)) {
         *ret_reason = STATUS_ineffective;
     }
     return size > writer->max_blob || size <= DRIVER_CACHE_HEADER_SIZE;
@@ -132,7 +134,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         if (!driver_cache_query_size(caches, device_cache, &size)) {
             return STATUS_driver_refused;
         }
-        if (cache_writer_is_decided(writer, size, look->at_end, &reason)) {
+        if (cache_writer_is_decided(writer, size, look, &reason)) {
             return reason;
         }
         if (size == writer->seen_size && !has_missed) {
@@ -143,11 +145,12 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
             return STATUS_driver_refused;
         }
     }
-    if (cache_writer_is_decided(writer, size, look->at_end, &reason)) {
+    if (cache_writer_is_decided(writer, size, look, &reason)) {
         large_free(data);
         return reason;
     }
     writer->is_outgrown = false;
+    look->has_taken = true;
     cache_writer_leave_driver(writer, look);
     cache_writer_take(writer, data, size, look);
     return STATUS_ok;
@@ -190,26 +193,24 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
 {
     const uint64_t start_ns = clock_now_ns();
     struct cache_look look = {.at_end = by != LOOK_BY_WORKER, .in_driver = by != LOOK_AT_END};
+    struct cache_collection *collection = &writer->collection;
+    const bool is_used = atomic_load(&collection->is_used);
+    atomic_store(&collection->has_hidden, is_used); /* until it is read */
     if (writer->listener.looking) {
         writer->listener.looking(writer->listener.user);
     }
     struct call_costs *costs = &writer->costs;
     /* What the program compiles while its caches are read is for the next look. */
     look.mark = cache_schedule_count(&writer->schedule);
-    const bool merges =
-        atomic_load(&writer->collection.is_used) &&
-        (look.at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
-                     : call_costs_allow(costs, SLOW_MERGE));
     VkPipelineCache collected = VK_NULL_HANDLE;
-    bool has_met_merge = false;
-    look.is_partial = !merges && atomic_load(&writer->collection.is_used);
-    if (merges) {
+    enum collection_rest rest = is_used ? REST_HIDDEN : REST_NONE;
+    if (is_used &&
+        (look.at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
+                     : call_costs_allow(costs, SLOW_MERGE))) {
         look.timer = call_costs_begin(costs, SLOW_MERGE);
-        collected = cache_collection_pin(&writer->collection, &has_met_merge);
-    } else if (look.is_partial) {
-        atomic_store(&writer->collection.has_hidden, true);
+        collected = cache_collection_pin(collection, &rest);
     }
-    look.is_partial |= atomic_load(&writer->collection.has_hidden);
+    look.is_partial = rest != REST_NONE;
     look.has_pinned = collected != VK_NULL_HANDLE;
     look.kind = look.has_pinned ? SLOW_MERGE : SLOW_READ;
     if (look.kind == SLOW_READ) {
@@ -219,7 +220,10 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     pthread_mutex_lock(&writer->lock);
     const enum status reason =
         cache_writer_snapshot(writer, device_cache, collected, &look, &pending);
-    if (has_met_merge && !cache_writer_is_hinted(writer)) {
+    if (reason != STATUS_driver_refused && !look.is_partial) {
+        atomic_store(&collection->has_hidden, false);
+    }
+    if (rest == REST_NEXT && !cache_writer_is_hinted(writer)) {
         cache_schedule_note(&writer->schedule, DEVICE_CACHE_UNKNOWN, 0, 0); /* another look */
     }
     trace_cache(writer->setup->trace, "snapshot", start_ns, pending, reason);

@@ -137,9 +137,7 @@ static struct passed_cache **cache_collection_pin_living(struct cache_collection
         count++;
     }
     struct passed_cache **pinned = count ? malloc(count * sizeof(struct passed_cache *)) : NULL;
-    if (count > 0 && !pinned) {
-        atomic_store(&collection->has_hidden, true);
-    }
+    collection->has_unread |= count > 0 && !pinned;
     count = 0;
     for (int is_destination = 0; pinned && is_destination < 2; is_destination++) {
         for (struct passed_cache *cache = collection->first; cache; cache = cache->next) {
@@ -174,7 +172,8 @@ static bool cache_collection_fetch_destination(struct cache_collection *collecti
     const bool is_read = cache_collection_is_quick(collection, cache) &&
                          cache_collection_fetch(collection, cache->handle, ret_data, ret_size);
     if (own_wait_timer_elapsed(&timer) > MERGE_WAIT_NS) {
-        collection->slow_size = is_read ? *ret_size : 0;
+        const size_t size = is_read ? *ret_size : 0;
+        collection->slow_size = size < collection->slow_size ? size : collection->slow_size;
     }
     return is_read;
 }
@@ -210,7 +209,10 @@ static void cache_collection_read_once(struct cache_collection *collection,
     large_free(data);
     if (!is_read) {
         passed_cache_compiled(cache);
-        atomic_store(is_ours ? &collection->has_lost : &collection->has_hidden, true);
+        collection->has_unread = true;
+        if (is_ours) {
+            atomic_store(&collection->has_lost, true);
+        }
     }
 }
 
@@ -231,50 +233,39 @@ static void cache_collection_read_pinned(struct cache_collection *collection,
     }
 }
 
-/* *ret_count: those that have begun. Whether none is under way. */
-static bool cache_collection_has_no_merge(struct cache_collection *collection, uint64_t *ret_count)
-{
-    pthread_mutex_lock(&collection->lock);
-    const bool has_none = collection->merges_under_way == 0;
-    *ret_count = collection->merges;
-    pthread_mutex_unlock(&collection->lock);
-    return has_none;
-}
-
-/* False: what was merged meanwhile may have been found emptied, and its copy waits in the queue. */
+/* Pins first: what the program destroys from then on is not queued any more. False: what was merged
+ * meanwhile may have been found emptied, and its copy waits in the queue. */
 static bool cache_collection_read_living(struct cache_collection *collection)
 {
-    uint64_t before = 0;
-    uint64_t after = 0;
+    const uint64_t ended = atomic_load(&collection->merges_ended);
     size_t count = 0;
-    const bool is_undisturbed = cache_collection_has_no_merge(collection, &before);
-    cache_collection_empty_queue(collection, true);
     struct passed_cache **living = cache_collection_pin_living(collection, &count);
+    cache_collection_empty_queue(collection, true);
     for (size_t i = 0; i < count; i++) {
         cache_collection_read_pinned(collection, living[i]);
     }
     free(living);
-    cache_collection_has_no_merge(collection, &after);
-    return is_undisturbed && after == before;
+    return atomic_load(&collection->merges_begun) == ended;
 }
 
-VkPipelineCache cache_collection_pin(struct cache_collection *collection, bool *ret_has_met_merge)
+VkPipelineCache cache_collection_pin(struct cache_collection *collection,
+                                     enum collection_rest *ret_rest)
 {
     /* Where the driver may call the program back, a merge must not wait for a read of ours. */
     const bool may_read = atomic_load(&collection->finishing) ||
                           !driver_permit_is_withdrawn(collection->driver->permit);
+    *ret_rest = REST_HIDDEN;
     if (!collection->enabled || pthread_mutex_trylock(&collection->collect_lock) != 0) {
-        atomic_store(&collection->has_hidden, true);
         return VK_NULL_HANDLE;
     }
-    atomic_store(&collection->has_hidden, !may_read);
+    collection->has_unread = false;
     if (!may_read) {
         cache_collection_empty_queue(collection, true);
     } else if (!cache_collection_read_living(collection)) {
-        *ret_has_met_merge = true;
-        atomic_store(&collection->has_hidden, true);
+        *ret_rest = REST_NEXT;
+    } else if (!collection->has_unread) {
+        *ret_rest = REST_NONE;
     }
-    collection->grown = false;
     VkPipelineCache cache = collection->cache;
     if (cache == VK_NULL_HANDLE) {
         pthread_mutex_unlock(&collection->collect_lock);
@@ -282,8 +273,9 @@ VkPipelineCache cache_collection_pin(struct cache_collection *collection, bool *
     return cache;
 }
 
-void cache_collection_unpin(struct cache_collection *collection)
+void cache_collection_unpin(struct cache_collection *collection, bool is_taken)
 {
+    collection->grown &= !is_taken;
     pthread_mutex_unlock(&collection->collect_lock);
 }
 

@@ -378,6 +378,35 @@ TEST_F(MergingProgramTest, WhatNoSaveHasOfItIsCompiledAhead)
     EXPECT_EQ(hits(0, 2), 2u);
 }
 
+// More caches are destroyed than wait for the worker, which is reading one.
+TEST_F(MergingProgramTest, WhatDoesNotFitIsCompiledAhead)
+{
+    constexpr unsigned count = 70;
+    environment["WPTEST_ICD_COMPILE_US"] = "1000"; // short on a busy machine as well
+    run([&] {
+        leak_from_here_on();
+        auto *owner = new Program;
+        HeldRead read;
+        owner->create_compute(100, 101, owner->create_cache());
+        read.wait_until_begun();
+        for (unsigned i = 0; i < count; ++i) {
+            const VkPipelineCache cache = owner->create_cache();
+            owner->create_compute(i, i + 1, cache);
+            owner->destroy_cache(cache);
+        }
+        read.go_on();
+        compile_until_saved(*owner, 101, 40);
+    });
+    environment["WARMPIPE_PREWARM"] = "auto";
+    run([&] {
+        Program owner;
+        owner.create_compute(200, 201);
+        wait_for_log("prewarmed ");
+    });
+    environment["WARMPIPE_PREWARM"] = "off";
+    EXPECT_EQ(hits(0, count), count);
+}
+
 // The worker is reading one cache, and has taken note of what there is to read.
 TEST_F(MergingProgramTest, WhatIsCompiledDuringALookIsSaved)
 {
