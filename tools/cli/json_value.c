@@ -75,7 +75,7 @@ bool json_value_text(struct json_text value, char *ret_text, size_t capacity)
         if (character[0] == '\\') {
             size = json_value_encode_utf8(json_value_read_escape(&next, end), character);
         } else {
-            while (next < end && ((unsigned char)*next & 0xc0) == 0x80) {
+            while (next < end && size < sizeof character && ((unsigned char)*next & 0xc0) == 0x80) {
                 character[size++] = *next++;
             }
         }
