@@ -16,15 +16,19 @@ bare_root() {
     apt-config dump Acquire::Check-Valid-Until >"$root/etc/apt/apt.conf.d/99valid"
 }
 
-# inside DIRECTORY COMMAND...: with nothing of this machine's environment; what is mounted goes with the command.
+# inside DIRECTORY COMMAND...: with nothing of this machine's environment; what is mounted goes with the command. The
+# directory is moved to where the root of all mounts is: in a mere chroot the kernel lets nobody have namespaces of users.
 inside() {
     unshare --mount --pid --fork -- /bin/sh -ec '
         root=$1
         shift
+        mount --bind "$root" "$root" # tests mount below what is their root, which must be a mount itself
         mount -t proc proc "$root/proc"
         mount --rbind /dev "$root/dev"
         mount --rbind /sys "$root/sys"
-        exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+        cd "$root"
+        mount --move . /
+        exec chroot . env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
             DEBIAN_FRONTEND=noninteractive "$@"' inside "$@"
 }
 
