@@ -231,7 +231,7 @@ TEST_F(Page, ContinuousIntegration)
 TEST_F(Page, ALanWithRedis)
 {
     if (!is_installed("/usr/bin/redis-server") || !is_installed("/usr/sbin/ip")) {
-        GTEST_SKIP() << "redis-server is not installed";
+        GTEST_SKIP() << "redis-server or ip is not installed";
     }
     const std::vector<std::string> lines = lines_of(snippet("### A LAN with Redis"));
     std::string run = replaced(lines.at(1), "FILE", keys.secret);
