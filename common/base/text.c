@@ -154,9 +154,9 @@ void text_bytes(uint64_t bytes, char ret_text[TEXT_BYTES_SIZE])
 
 void text_time(uint64_t seconds_since_epoch, char ret_text[TEXT_TIME_SIZE])
 {
-    const time_t seconds = (time_t)seconds_since_epoch;
+    const time_t seconds = (time_t)seconds_since_epoch; /* of 32 bits on i386 */
     struct tm parts;
-    if (!gmtime_r(&seconds, &parts) ||
+    if (seconds < 0 || (uint64_t)seconds != seconds_since_epoch || !gmtime_r(&seconds, &parts) ||
         strftime(ret_text, TEXT_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
         snprintf(ret_text, TEXT_TIME_SIZE, "%" PRIu64, seconds_since_epoch);
     }

@@ -173,6 +173,7 @@ TEST(TextTime, IsThatOfTheCalendarOrTheNumber)
         {0, "1970-01-01T00:00:00Z"},
         {1787318855, "2026-08-21T13:27:35Z"},
         {UINT64_MAX / 2, "9223372036854775807"},
+        {UINT64_MAX, "18446744073709551615"},
     };
     for (const auto &[seconds, expected] : cases) {
         char text[TEXT_TIME_SIZE];
