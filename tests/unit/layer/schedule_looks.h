@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WARMPIPE_TESTS_UNIT_LAYER_SCHEDULE_LOOKS_H
+#define WARMPIPE_TESTS_UNIT_LAYER_SCHEDULE_LOOKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct schedule_look {
+    uint64_t took_ns;
+    bool has_read; /* and has not only asked for the size */
+};
+
+/* What a new schedule takes a look to cost after these. Written in C: its atomic integers of 64
+ * bits lie elsewhere in a struct than those of C++ where such an integer is aligned to less than
+ * its size (i386). */
+uint64_t schedule_cost_after(const struct schedule_look *looks, size_t count);
+
+#endif
