@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,11 @@ inline bool ran_in_new_process()
         std::string("--gtest_filter=") + test->test_suite_name() + "." + test->name();
     run_in_child([&] {
         setenv(mark, "1", 1);
+        if (const char *emulator = getenv("WARMPIPE_UNIT_EMULATOR")) {
+            // The kernel cannot run a program of another architecture.
+            const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+            execlp(emulator, emulator, program.c_str(), filter.c_str(), nullptr);
+        }
         execl("/proc/self/exe", "unit_tests", filter.c_str(), nullptr);
         ADD_FAILURE() << "cannot run " << filter;
     });
