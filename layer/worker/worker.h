@@ -94,6 +94,13 @@ bool worker_is_of_this_process(const struct worker_client *client);
  * called here. Some client must have been added before. */
 bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument);
 
+/* Has the worker do what nobody waits for but those who end an instance or the process: they wait
+ * as long as they have patience, an instance's with worker_await_behind. `run` frees what it is
+ * given. Where no thread can be made, it is called here. Some client must have been added before.
+ */
+void worker_do_behind(void (*run)(void *argument), void *argument);
+void worker_await_behind(void);
+
 /* There is something to do for the client. Cheap when the worker knows already. _now: it is due
  * before what the worker knows of, or may be. */
 void worker_wake(struct worker_client *client);
