@@ -276,8 +276,8 @@ void cache_writer_write_last(struct cache_writer *writer);
 
 /* At vkDestroyDevice, when the worker is done with it: saves what is new; then, when the device
  * cache is destroyed, writes the statistics and takes the markers away. Where nobody reads those
- * statistics this is left to cache_writer_release, for which the worker is the place (has_farewell).
- * False: the disk has not answered (worker_do); the writer must never be freed. */
+ * statistics this is left to cache_writer_release, for which the worker is the place
+ * (has_farewell). False: the disk has not answered (worker_do); the writer must never be freed. */
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
 bool cache_writer_end(struct cache_writer *writer);
 

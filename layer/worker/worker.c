@@ -50,7 +50,7 @@ static struct {
     struct worker_job *jobs; /* that nobody has begun, oldest first */
     unsigned jobs_under_way;
     unsigned jobs_behind; /* of worker_do_behind, begun or not */
-    bool has_helper; /* a thread does jobs, since the worker was occupied */
+    bool has_helper;      /* a thread does jobs, since the worker was occupied */
 } worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Under the lock: the client that is due first, and when. A client that needs nothing falls asleep,
