@@ -38,7 +38,7 @@ struct http_transfer {
     time_t written;
 };
 
-struct http_client *http_client_new(void)
+static struct http_client *http_client_new(void)
 {
     struct http_client *client = calloc(1, sizeof *client);
     if (!client || curl_library_load() || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
@@ -49,13 +49,38 @@ struct http_client *http_client_new(void)
     return client;
 }
 
-void http_client_free(struct http_client *client)
+void *http_engine_new(const struct engine_operations *operations, size_t size)
 {
-    if (client) {
-        curl.easy_cleanup(client->handle);
-        curl.global_cleanup();
-        free(client);
+    struct http_engine *http = calloc(1, size);
+    if (http) {
+        *http = (struct http_engine){{.operations = operations}, http_client_new(), size};
     }
+    if (http && !http->client) {
+        free(http);
+        http = NULL;
+    }
+    return http;
+}
+
+struct engine *http_engine_another(const struct engine *engine)
+{
+    const struct http_engine *http = (const struct http_engine *)engine;
+    struct http_engine *other = http_engine_new(engine->operations, http->size);
+    if (!other) {
+        return NULL;
+    }
+    memcpy(other + 1, http + 1, http->size - sizeof *http);
+    return &other->engine;
+}
+
+void http_engine_close(struct engine *engine)
+{
+    struct http_engine *http = (struct http_engine *)engine;
+    curl.easy_cleanup(http->client->handle);
+    curl.global_cleanup();
+    free(http->client);
+    explicit_bzero(http, http->size);
+    free(http);
 }
 
 static size_t http_take_body(char *data, size_t one, size_t size, void *user)
@@ -165,9 +190,10 @@ static enum status http_judge_code(struct engine *engine, const struct http_clie
 }
 
 /* The handle, set up for this request but for its headers. */
-static void http_prepare(struct http_client *client, struct engine *engine,
-                         const struct http_request *request, struct http_transfer *transfer)
+static void http_prepare(struct http_client *client, const struct http_request *request,
+                         struct http_transfer *transfer)
 {
+    struct engine *engine = transfer->engine;
     CURL *handle = client->handle;
     const char *authorities = getenv("CURL_CA_BUNDLE");
     const char *netrc = getenv("NETRC");
@@ -258,10 +284,10 @@ static struct curl_slist *http_headers(const struct http_request *request)
     return list;
 }
 
-static enum status http_send_once(struct http_client *client, struct engine *engine,
-                                  const struct http_request *request,
+static enum status http_send_once(struct engine *engine, const struct http_request *request,
                                   struct http_answer *ret_answer, curl_off_t *ret_retry_after)
 {
+    struct http_client *client = ((struct http_engine *)engine)->client;
     struct http_transfer transfer = {.engine = engine, .limit = request->limit};
     struct curl_slist *headers = http_headers(request);
     const char *type = NULL;
@@ -269,7 +295,7 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
     if (!headers) {
         return STATUS_out_of_memory;
     }
-    http_prepare(client, engine, request, &transfer);
+    http_prepare(client, request, &transfer);
     curl.easy_setopt(client->handle, CURLOPT_HTTPHEADER, headers);
     engine->traffic.requests++;
     const CURLcode code = curl.easy_perform(client->handle);
@@ -324,12 +350,12 @@ static bool http_pause(struct engine *engine, unsigned ms)
     return true;
 }
 
-enum status http_send(struct http_client *client, struct engine *engine,
-                      const struct http_request *request, struct http_answer *ret_answer)
+enum status http_send(struct engine *engine, const struct http_request *request,
+                      struct http_answer *ret_answer)
 {
     for (int try = 1;; try++) {
         curl_off_t seconds = 0;
-        const enum status reason = http_send_once(client, engine, request, ret_answer, &seconds);
+        const enum status reason = http_send_once(engine, request, ret_answer, &seconds);
         const bool is_busy = ret_answer->status == 429 || ret_answer->status == 503;
         if (reason != STATUS_ok || !is_busy || seconds <= 0 || try == HTTP_TRIES ||
             seconds * 1000 > (curl_off_t)engine_time_left(engine, HTTP_WAIT_MS)) {
@@ -370,11 +396,11 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer)
     return engine_fail(engine, reason, "HTTP %ld", answer->status);
 }
 
-enum status http_fetch(struct http_client *client, struct engine *engine,
-                       const struct http_request *request, struct engine_value *ret_value)
+enum status http_fetch(struct engine *engine, const struct http_request *request,
+                       struct engine_value *ret_value)
 {
     struct http_answer answer;
-    const enum status reason = http_send(client, engine, request, &answer);
+    const enum status reason = http_send(engine, request, &answer);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -387,13 +413,12 @@ enum status http_fetch(struct http_client *client, struct engine *engine,
                                 : http_judge(engine, &answer);
 }
 
-enum status http_remove(struct http_client *client, struct engine *engine,
-                        struct http_request *request)
+enum status http_remove(struct engine *engine, struct http_request *request)
 {
     struct http_answer answer;
     request->method = "DELETE";
     request->limit = HTTP_PAGE_LIMIT;
-    const enum status reason = http_send(client, engine, request, &answer);
+    const enum status reason = http_send(engine, request, &answer);
     if (reason != STATUS_ok) {
         return reason;
     }
