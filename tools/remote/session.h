@@ -17,7 +17,8 @@
 struct session {
     struct remote remote;
     char *root;                    /* of the caches */
-    struct vulkan_devices devices; /* of this machine */
+    struct vulkan_devices devices; /* of this machine, once they were asked for; without any, only
+                                      recipes are pulled */
     char **apps;
     size_t app_count;
     void *app_tree;                 /* tsearch(3), of the same texts */
@@ -29,9 +30,6 @@ struct session {
  * message; also where `root` is NULL, whose message was the caller's. */
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session);
 void session_close(struct session *session);
-
-/* Asks the drivers for this machine's devices. Without any, only recipes are pulled. */
-void session_find_devices(struct session *session);
 
 /* Adds a program. False: out of memory. */
 bool session_add_app(struct session *session, const char *app);

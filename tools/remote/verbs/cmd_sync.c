@@ -209,7 +209,7 @@ static int sync_main(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     sync.session.remote.engine->stops = &sync.signals;
-    session_find_devices(&sync.session);
+    vulkan_devices_list("sync", &sync.session.devices);
     leases_init(&sync.leases);
     sync_loop(&sync, interval_ms);
     output_begin(&output, arguments->values[OPTION_JSON]);

@@ -94,7 +94,7 @@ static int pull_main(const struct arguments *arguments)
     session.coverage = &coverage;
     const bool known = session_apps_there(&session, arguments->repeated, arguments->repeated_count);
     if (known) {
-        session_find_devices(&session);
+        vulkan_devices_list("pull", &session.devices);
         pull_all(&session);
     }
     remote_tell_unmade(&session.remote);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/array.h"
 #include "common/files/names.h"
 #include "tools/cli/verb.h"
 
@@ -47,14 +48,9 @@ struct gc_objects {
 
 static bool gc_add(struct gc_objects *objects, const char *name, uint64_t since)
 {
-    if ((objects->count & (objects->count - 1)) == 0) {
-        const size_t capacity = objects->count ? 2 * objects->count : 1;
-        struct gc_object *items = realloc(objects->items, capacity * sizeof *items);
-        objects->failed = objects->failed || !items;
-        if (!items) {
-            return false;
-        }
-        objects->items = items;
+    if (!array_reserve(&objects->items, objects->count, sizeof *objects->items)) {
+        objects->failed = true;
+        return false;
     }
     struct gc_object *object = &objects->items[objects->count++];
     snprintf(object->name, sizeof object->name, "%s", name);
@@ -71,9 +67,7 @@ static int gc_compare(const void *left, const void *right)
 
 static void gc_sort(struct gc_objects *objects)
 {
-    if (objects->count > 0) {
-        qsort(objects->items, objects->count, sizeof *objects->items, gc_compare);
-    }
+    array_sort(objects->items, objects->count, sizeof *objects->items, gc_compare);
 }
 
 static const struct gc_object *gc_find(const struct gc_objects *objects, const char *name)
