@@ -311,12 +311,7 @@ static int import_file(const struct arguments *arguments, const char *root, cons
 
 static int import_run(const struct arguments *arguments)
 {
-    struct config config;
-    config_read(config_environment, &config);
-    const bool read_only = config.read_only;
-    config_free(&config);
-    if (!arguments->values[IMPORT_DRY_RUN] && read_only) {
-        output_reason("import", NULL, STATUS_read_only);
+    if (!arguments->values[IMPORT_DRY_RUN] && inventory_is_read_only("import")) {
         return EXIT_USAGE;
     }
     char *root = inventory_new_root("import", arguments->values[VERB_DIR]);

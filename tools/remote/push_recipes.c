@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/recipes/merge.h"
 #include "tools/recipes/recipe_tool.h"
 #include "tools/remote/lease.h"
@@ -150,7 +150,5 @@ void push_recipes(struct session *session, const char *app)
         remote_complain(remote, path, reason);
     }
     recipe_sources_close(&push.sources);
-    if (push.folder_fd >= 0) {
-        close(push.folder_fd);
-    }
+    io_close(push.folder_fd);
 }

@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/files/names.h"
 #include "tools/cli/options.h"
 #ifdef WARMPIPE_HAVE_CURL
 #include "tools/remote/engines/curl_library.h"

@@ -10,9 +10,7 @@
 #include "common/files/names.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/segment.h"
-#include "common/settings/config.h"
 #include "tools/cli/inventory.h"
-#include "tools/cli/options.h"
 #include "tools/remote/object.h"
 
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session)
@@ -145,18 +143,6 @@ bool session_apps_here(struct session *session, const char *const *names, int co
     }
     inventory_apps_free(&apps);
     return true;
-}
-
-bool session_is_read_only(const char *verb)
-{
-    struct config config;
-    options_read_config(&config);
-    const bool read_only = config.read_only;
-    config_free(&config);
-    if (read_only) {
-        output_reason(verb, NULL, STATUS_read_only);
-    }
-    return read_only;
 }
 
 void session_tell(struct session *session, const char *app, const struct head *head,

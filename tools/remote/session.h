@@ -39,9 +39,6 @@ bool session_add_app(struct session *session, const char *app);
 bool session_apps_there(struct session *session, const char *const *names, int count);
 bool session_apps_here(struct session *session, const char *const *names, int count);
 
-/* Whether WARMPIPE_READONLY forbids to write here; then after a message. */
-bool session_is_read_only(const char *verb);
-
 /* A row of the table: what became of one head. `bytes`: of objects that were moved. */
 void session_tell(struct session *session, const char *app, const struct head *head,
                   const char *identity_hex, const char *result, uint64_t bytes);

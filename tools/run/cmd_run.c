@@ -155,7 +155,7 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
         return EXIT_USAGE;
     }
     const bool known = run_find_app(app);
-    options_read_config(&config);
+    config_read(config_environment, &config);
     remote.root = config.root;
     if (!known || !remote.root) {
         config_free(&config);

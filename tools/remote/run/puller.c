@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/files/file.h"
+#include "tools/cli/inventory.h"
 #include "tools/remote/run/puller_work.h"
 
 /* Shortest wait for the process once the program has ended, and the one where somebody wants the
@@ -29,9 +31,7 @@ static void puller_fill_streams(void)
     do {
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) {
-        close(fd);
-    }
+    io_close(fd);
 }
 
 /* Makes what the child shows, the pipe that ends it, and the file that tells that it answers. False
@@ -112,7 +112,7 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller)
     struct file_owned served;
     struct puller_work work = {.run = run, .changes_fd = -1};
     *ret_puller = (struct puller){.end_fd = -1};
-    if (session_is_read_only("run") || !puller_prepare(&work, &served, ends)) {
+    if (inventory_is_read_only("run") || !puller_prepare(&work, &served, ends)) {
         return;
     }
     const pid_t parent = getpid();

@@ -199,7 +199,7 @@ static int sync_main(const struct arguments *arguments)
     sigprocmask(SIG_BLOCK, &sync.signals, NULL);
     if (!transfer_add_reader(arguments, SYNC_READER, &options) ||
         (interval && !options_duration("sync", interval, &interval_ms)) ||
-        session_is_read_only("sync") ||
+        inventory_is_read_only("sync") ||
         !session_open(&options, inventory_new_root("sync", arguments->values[OPTION_DIR]),
                       &sync.session)) {
         return EXIT_USAGE;

@@ -82,7 +82,7 @@ static int pull_main(const struct arguments *arguments)
     options.insecure = arguments->values[PULL_INSECURE];
     options.forget = arguments->values[PULL_FORGET];
     options.state = arguments->values[PULL_STATE];
-    if (!transfer_add_reader(arguments, PULL_READER, &options) || session_is_read_only("pull") ||
+    if (!transfer_add_reader(arguments, PULL_READER, &options) || inventory_is_read_only("pull") ||
         !session_open(&options, inventory_new_root("pull", arguments->values[OPTION_DIR]),
                       &session)) {
         return EXIT_USAGE;
