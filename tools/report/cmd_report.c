@@ -52,8 +52,6 @@ static void report_show_run(struct output *output, const struct trace_run *run)
 static void report_show_runs(struct output *output, const struct report_program *program)
 {
     char ratio[32];
-    struct report_shown shown[REPORT_SHOWN_RUNS];
-    const size_t count = report_shown(program, shown);
     output_text(output, "device", program->device);
     output_text(output, "driver", program->driver);
     output_text(output, "driver_info", program->driver_info);
@@ -79,9 +77,9 @@ static void report_show_runs(struct output *output, const struct report_program 
         output_close(output);
     }
     output_close(output);
-    for (size_t i = 0; i < count; i++) {
-        output_open(output, shown[i].name, OUTPUT_GROUP);
-        report_show_run(output, shown[i].run);
+    for (size_t i = 0; i < program->shown_count; i++) {
+        output_open(output, program->shown[i].name, OUTPUT_GROUP);
+        report_show_run(output, program->shown[i].run);
         output_close(output);
     }
 }
