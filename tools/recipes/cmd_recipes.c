@@ -171,18 +171,9 @@ static bool store_import(const char *root, const char *app, uint64_t max_size,
 static enum status import_join(const struct recipe_merged *merged,
                                struct recipe_segment *ret_segment)
 {
-    struct bytes joined = {0};
-    for (size_t i = 0; i < merged->part_count; i++) {
-        bytes_put(&joined, merged->parts[i].iov_base, merged->parts[i].iov_len);
-    }
-    if (joined.failed) {
-        bytes_free(&joined);
-        return STATUS_out_of_memory;
-    }
-    const size_t size = joined.size;
-    uint8_t *data = bytes_take(&joined);
+    uint8_t *data = recipe_tool_join(merged);
     const enum status reason =
-        data ? recipe_segment_take(data, size, ret_segment) : STATUS_out_of_memory;
+        data ? recipe_segment_take(data, (size_t)merged->size, ret_segment) : STATUS_out_of_memory;
     if (reason != STATUS_ok) {
         free(data);
     }

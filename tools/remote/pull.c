@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "common/blobs/store.h"
 #include "common/files/program.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"

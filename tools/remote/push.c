@@ -16,7 +16,6 @@
 #include "tools/remote/push.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/remote.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "tools/cli/options.h"
 #ifdef WARMPIPE_HAVE_CURL
 #include "tools/remote/engines/curl_library.h"
@@ -22,14 +22,10 @@
 bool remote_options_add_age(struct remote_options *options, const char *serial, const char *age)
 {
     uint64_t age_ms = 0;
-    if (serial) {
-        char *end;
-        errno = 0;
-        options->min_serial = strtoull(serial, &end, 10);
-        if (serial[0] < '0' || serial[0] > '9' || *end || errno) {
-            output_message("%s: --min-serial: '%s' is not a number", options->verb, serial);
-            return false;
-        }
+    const char *end = serial;
+    if (serial && (!text_parse_digits(&end, UINT64_MAX, &options->min_serial) || *end)) {
+        output_message("%s: --min-serial: '%s' is not a number", options->verb, serial);
+        return false;
     }
     if (age && !options_duration(options->verb, age, &age_ms)) {
         return false;

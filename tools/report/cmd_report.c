@@ -11,7 +11,6 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/recipes/inspect.h"
-#include "tools/recipes/recipe_tool.h"
 #include "tools/report/report.h"
 
 enum { OPTION_HTML = VERB_DIR + 1, OPTION_JSON };
