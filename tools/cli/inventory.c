@@ -32,7 +32,7 @@ char *inventory_root(const char *verb, const char *option)
     config.root = NULL;
     config_free(&config);
     if (!root) {
-        output_reason(verb, NULL, STATUS_no_directory);
+        output_reason(STATUS_no_directory, "%s", verb);
     }
     return root;
 }
@@ -60,7 +60,7 @@ bool inventory_is_read_only(const char *verb)
     const bool read_only = config.read_only;
     config_free(&config);
     if (read_only) {
-        output_reason(verb, NULL, STATUS_read_only);
+        output_reason(STATUS_read_only, "%s", verb);
     }
     return read_only;
 }

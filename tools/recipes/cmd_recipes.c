@@ -40,8 +40,7 @@ static bool merge_program(const char *root, const char *app, int *folder_fd,
     if (reason == STATUS_no_file) {
         output_message("export: there are no recipes of '%s' in '%s'", app, root);
     } else if (reason != STATUS_ok) {
-        output_message("export: '%s/%s': %s (%s)", root, app, status_text(reason),
-                       status_id(reason));
+        output_reason(reason, "export: '%s/%s'", root, app);
     }
     return reason == STATUS_ok;
 }
@@ -159,8 +158,7 @@ static bool store_import(const char *root, const char *app, uint64_t max_size,
 {
     const enum status reason = merged->size ? recipe_add(root, app, merged) : STATUS_ok;
     if (reason != STATUS_ok) {
-        output_message("import: cannot write '%s/%s': %s (%s)", root, app, status_text(reason),
-                       status_id(reason));
+        output_reason(reason, "import: cannot write '%s/%s'", root, app);
         return false;
     }
     import_keep_to_limit(root, app, max_size, merged);

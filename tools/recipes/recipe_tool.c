@@ -139,7 +139,7 @@ void recipe_tool_name_damage(const char *verb, const char *path,
                              const struct recipe_merge_counts *counts)
 {
     if (counts->damaged > 0) {
-        output_reason(verb, path, STATUS_bad_record);
+        output_reason(STATUS_bad_record, "%s: '%s'", verb, path);
     }
 }
 

@@ -260,8 +260,7 @@ static enum status pull_add_recipes(struct session *session, const char *app,
     }
     if (merged.counts.refused > 0 || merged.counts.damaged > 0) {
         reason = merged.counts.damaged > 0 ? STATUS_bad_record : STATUS_refused_record;
-        output_message("%s: recipes of '%s': %s (%s)", session->remote.options.verb, app,
-                       status_text(reason), status_id(reason));
+        output_reason(reason, "%s: recipes of '%s'", session->remote.options.verb, app);
         session->remote.failed = true;
         reason = STATUS_ok;
     }

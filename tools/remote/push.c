@@ -284,8 +284,8 @@ static void push_note(const struct inventory_item *item, void *user)
         return;
     }
     if (item->reason == STATUS_suspect || inventory_is_damage(item->reason)) {
-        output_message("%s: '%s' of '%s' is not sent: %s (%s)", remote->options.verb, item->digest,
-                       item->app, status_text(item->reason), status_id(item->reason));
+        output_reason(item->reason, "%s: '%s' of '%s' is not sent", remote->options.verb,
+                      item->digest, item->app);
         remote->failed = remote->failed || inventory_is_damage(item->reason);
         return;
     }

@@ -266,8 +266,7 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
     }
     reason = remote_check_head(remote, path, &value, ret_head);
     if (remote_is_replaced(remote, reason)) {
-        output_message("%s: %s/%s: is replaced: %s (%s)", remote->options.verb, remote->name, path,
-                       status_text(reason), status_id(reason));
+        output_reason(reason, "%s: %s/%s: is replaced", remote->options.verb, remote->name, path);
         remote->engine->detail[0] = '\0';
         *ret_value = value;
         return STATUS_no_file;

@@ -180,8 +180,8 @@ static void report_add_trace(struct report_sources *sources, const char *path)
     sources->misused |= verdict == TRACE_ALIEN;
     sources->found |= verdict == TRACE_DAMAGED;
     if (verdict != TRACE_WHOLE) {
-        output_reason("report", path,
-                      verdict == TRACE_ALIEN ? STATUS_not_a_trace : STATUS_bad_trace);
+        output_reason(verdict == TRACE_ALIEN ? STATUS_not_a_trace : STATUS_bad_trace,
+                      "report: '%s'", path);
     }
 }
 
@@ -248,7 +248,7 @@ static bool report_is_damage(const char *app, enum status reason)
 {
     const bool is_damage = reason != STATUS_ok && reason != STATUS_no_file;
     if (is_damage) {
-        output_reason("report", app, reason);
+        output_reason(reason, "report: '%s'", app);
     }
     return is_damage;
 }

@@ -354,7 +354,7 @@ static int warm_main(const struct arguments *arguments)
     config_read(config_environment, &warming.config);
     warming.root = root;
     if (warming.config.read_only) {
-        output_reason("warm", NULL, STATUS_read_only);
+        output_reason(STATUS_read_only, "warm");
     } else {
         status = warm_run(&warming);
     }

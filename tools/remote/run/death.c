@@ -115,9 +115,8 @@ static void death_judge_identity(struct session *session, const char *app, int f
                 state_add(&trial.payloads, blob.payload);
             }
             state_add_bad(&remote->state, path, &trial.payloads, 1);
-            output_message("%s: '%s' died in the driver with a cache from the remote, %s: %s (%s)",
-                           remote->options.verb, app, identity_hex, status_text(told),
-                           status_id(told));
+            output_reason(told, "%s: '%s' died in the driver with a cache from the remote, %s",
+                          remote->options.verb, app, identity_hex);
         }
         trial_free(&trial);
         local_blob_free(&blob);

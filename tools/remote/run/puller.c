@@ -42,7 +42,7 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
     puller_fill_streams();
     const enum status reason = file_open_directory(run->root, run->app, true, &work->folder_fd);
     if (reason != STATUS_ok) {
-        output_message("run: nothing is pulled: %s (%s)", status_text(reason), status_id(reason));
+        output_reason(reason, "run: nothing is pulled");
         return false;
     }
     asked_sweep(work->folder_fd);
@@ -201,8 +201,7 @@ bool puller_end(struct puller *puller, const sigset_t *stops, bool is_stopped,
         const bool is_given_up = is_stopped || *ret_stopped_ns != stopped_before_ns;
         was_asking = atomic_load(&puller->state->is_asking);
         if (was_asking && !is_given_up && !atomic_load(&puller->state->is_told)) {
-            output_message("run: nothing more is pulled: %s (%s)",
-                           status_text(STATUS_remote_timeout), status_id(STATUS_remote_timeout));
+            output_reason(STATUS_remote_timeout, "run: nothing more is pulled");
             atomic_store(&puller->state->gone_because, STATUS_remote_timeout);
         }
     }

@@ -55,8 +55,7 @@ static void run_check_state(const struct run_remote *run)
         close(fd);
     }
     if (reason != STATUS_ok) {
-        output_message("run: --state %s: %s (%s)", run->remote.state, status_text(reason),
-                       status_id(reason));
+        output_reason(reason, "run: --state %s", run->remote.state);
     }
 }
 
