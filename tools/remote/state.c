@@ -244,9 +244,7 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
     const int lock_fd = state_lock(state);
     state_bad(state, path, &names);
     for (size_t at = 0; at + OBJECT_NAME_SIZE <= payloads->size; at += OBJECT_NAME_SIZE) {
-        char payload[OBJECT_NAME_SIZE] = "";
-        memcpy(payload, payloads->data + at, OBJECT_NAME_SIZE - 1);
-        state_add(&names, payload);
+        state_add(&names, (const char *)payloads->data + at);
     }
     if (!names.failed) {
         state_write(state, path, "bad", names.data, names.size);
@@ -262,8 +260,7 @@ void state_forget_bad(const struct state *state, const char *path, const struct 
     struct bytes left = {0};
     state_bad(state, path, &names);
     for (size_t at = 0; at + OBJECT_NAME_SIZE <= names.size; at += OBJECT_NAME_SIZE) {
-        char payload[OBJECT_NAME_SIZE] = "";
-        memcpy(payload, names.data + at, OBJECT_NAME_SIZE - 1);
+        const char *payload = (const char *)names.data + at;
         if (state_has(but, payload)) {
             state_add(&left, payload);
         }

@@ -7,7 +7,6 @@
 
 #include "tools/cli/options.h"
 #include "tools/remote/engines/http_client.h"
-#include "tools/remote/engines/http_signature.h"
 
 #define ENGINE_S3_LISTING_LIMIT ((uint64_t)16 << 20)
 

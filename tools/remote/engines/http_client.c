@@ -10,7 +10,6 @@
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
 #include "tools/remote/engines/curl_library.h"
-#include "tools/remote/engines/http_signature.h"
 
 /* Milliseconds. */
 #define HTTP_CONNECT_MS 10000

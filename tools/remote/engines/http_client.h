@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "tools/remote/engines/engine.h"
-#include "tools/remote/engines/http_request.h"
+#include "tools/remote/engines/http_signature.h"
 
 /* What the engines that speak HTTP have in common; each begins with it, and its own members can be
  * copied. Every `engine` below is one of them. */

@@ -10,7 +10,6 @@
 #include "tools/cli/json_value.h"
 #include "tools/cli/options.h"
 #include "tools/remote/engines/http_client.h"
-#include "tools/remote/engines/http_signature.h"
 
 /* Bytes of files and answers at most. */
 #define CREDENTIALS_LIMIT 65536
