@@ -39,10 +39,16 @@ struct sync {
     uint64_t wanted; /* the stamp of what programs looked for, at the latest pull */
 };
 
-static uint64_t sync_mix(uint64_t stamp, const char *folder)
+static uint64_t sync_mix(uint64_t stamp, const char *root, const char *app, const char *below)
 {
     struct stat status;
-    if (stat(folder, &status) != 0) {
+    char *folder;
+    if (asprintf(&folder, "%s/%s%s", root, app, below) < 0) {
+        return stamp;
+    }
+    const bool is_there = stat(folder, &status) == 0;
+    free(folder);
+    if (!is_there) {
         return stamp;
     }
     const uint64_t time =
@@ -57,15 +63,8 @@ static uint64_t sync_stamp(struct sync *sync)
     uint64_t stamp = 1;
     session_apps_here(session, sync->arguments->repeated, sync->arguments->repeated_count);
     for (size_t i = 0; i < session->app_count; i++) {
-        char *folder;
-        if (asprintf(&folder, "%s/%s", session->root, session->apps[i]) >= 0) {
-            stamp = sync_mix(stamp, folder);
-            free(folder);
-        }
-        if (asprintf(&folder, "%s/%s/recipes", session->root, session->apps[i]) >= 0) {
-            stamp = sync_mix(stamp, folder);
-            free(folder);
-        }
+        stamp = sync_mix(stamp, session->root, session->apps[i], "");
+        stamp = sync_mix(stamp, session->root, session->apps[i], "/recipes");
     }
     return stamp;
 }
