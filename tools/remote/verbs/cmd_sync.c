@@ -190,13 +190,15 @@ static int sync_main(const struct arguments *arguments)
     struct sync sync = {.arguments = arguments};
     struct output output;
     uint64_t interval_ms = 60000;
-    transfer_add_writer(arguments, &options);
+    options.secret_key = arguments->values[WRITER_SECRET_KEY];
+    options.single_writer = arguments->values[WRITER_SINGLE];
     signal(SIGPIPE, SIG_IGN); /* a remote that goes away is an error, not the end */
     sigemptyset(&sync.signals);
     sigaddset(&sync.signals, SIGTERM);
     sigaddset(&sync.signals, SIGINT);
     sigprocmask(SIG_BLOCK, &sync.signals, NULL);
-    if (!transfer_add_reader(arguments, SYNC_READER, &options) ||
+    if (!remote_options_add_age(&options, arguments->values[SYNC_READER + READER_MIN_SERIAL],
+                                arguments->values[SYNC_READER + READER_MAX_AGE]) ||
         (interval && !options_duration("sync", interval, &interval_ms)) ||
         inventory_is_read_only("sync") ||
         !session_open(&options, inventory_new_root("sync", arguments->values[OPTION_DIR]),
