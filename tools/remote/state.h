@@ -14,7 +14,8 @@
 #include "tools/remote/heads/head.h"
 
 struct state {
-    char *folder;      /* NULL: nothing is remembered */
+    char *folder;      /* of all remotes; NULL: nothing is remembered */
+    char url_hex[17];  /* names this one's in it */
     char *root;        /* of the caches; NULL: none */
     char root_hex[17]; /* names it */
 };
