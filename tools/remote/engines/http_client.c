@@ -21,11 +21,6 @@
 #define HTTP_REDIRECTS 5L
 #define HTTP_TRIES     3
 
-struct http_client {
-    CURL *handle;
-    char error[CURL_ERROR_SIZE];
-};
-
 /* What callbacks fill. */
 struct http_transfer {
     struct engine *engine;
@@ -37,27 +32,16 @@ struct http_transfer {
     time_t written;
 };
 
-static struct http_client *http_client_new(void)
-{
-    struct http_client *client = calloc(1, sizeof *client);
-    if (!client || curl_library_load() || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
-        !(client->handle = curl.easy_init())) {
-        free(client);
-        return NULL;
-    }
-    return client;
-}
-
 void *http_engine_new(const struct engine_operations *operations, size_t size)
 {
     struct http_engine *http = calloc(1, size);
-    if (http) {
-        *http = (struct http_engine){{.operations = operations}, http_client_new(), size};
-    }
-    if (http && !http->client) {
+    if (!http || curl_library_load() || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
+        !(http->handle = curl.easy_init())) {
         free(http);
-        http = NULL;
+        return NULL;
     }
+    http->engine.operations = operations;
+    http->size = size;
     return http;
 }
 
@@ -75,9 +59,8 @@ struct engine *http_engine_another(const struct engine *engine)
 void http_engine_close(struct engine *engine)
 {
     struct http_engine *http = (struct http_engine *)engine;
-    curl.easy_cleanup(http->client->handle);
+    curl.easy_cleanup(http->handle);
     curl.global_cleanup();
-    free(http->client);
     explicit_bzero(http, http->size);
     free(http);
 }
@@ -147,8 +130,7 @@ static int http_look_at_time(void *user, curl_off_t down_all, curl_off_t down, c
     return engine_time_left(user, 1) == 0;
 }
 
-static enum status http_judge_code(struct engine *engine, const struct http_client *client,
-                                   CURLcode code)
+static enum status http_judge_code(struct http_engine *http, CURLcode code)
 {
     enum status reason = STATUS_remote_error;
     switch (code) {
@@ -184,24 +166,25 @@ static enum status http_judge_code(struct engine *engine, const struct http_clie
     default:
         break;
     }
-    return engine_fail(engine, reason, "%s",
-                       client->error[0] ? client->error : curl.easy_strerror(code));
+    return engine_fail(&http->engine, reason, "%s",
+                       http->error[0] ? http->error : curl.easy_strerror(code));
 }
 
 /* The handle, set up for this request but for its headers. */
-static void http_prepare(struct http_client *client, const struct http_request *request,
+static void http_prepare(struct http_engine *http, const struct http_request *request,
                          struct http_transfer *transfer)
 {
-    struct engine *engine = transfer->engine;
-    CURL *handle = client->handle;
+    struct engine *engine = &http->engine;
+    CURL *handle = http->handle;
     const char *authorities = getenv("CURL_CA_BUNDLE");
     const char *netrc = getenv("NETRC");
     const bool is_signed = request->signing && request->signing->is_signed;
     const bool follows = strcmp(request->method, "GET") == 0 && !is_signed && !request->is_direct;
     authorities = authorities && *authorities ? authorities : getenv("SSL_CERT_FILE");
     curl.easy_reset(handle); /* connections stay */
-    client->error[0] = '\0';
-    curl.easy_setopt(handle, CURLOPT_ERRORBUFFER, client->error);
+    _Static_assert(sizeof http->error >= CURL_ERROR_SIZE, "its size");
+    http->error[0] = '\0';
+    curl.easy_setopt(handle, CURLOPT_ERRORBUFFER, http->error);
     curl.easy_setopt(handle, CURLOPT_URL, request->url);
     curl.easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request->method);
     curl.easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
@@ -286,7 +269,7 @@ static struct curl_slist *http_headers(const struct http_request *request)
 static enum status http_send_once(struct engine *engine, const struct http_request *request,
                                   struct http_answer *ret_answer, curl_off_t *ret_retry_after)
 {
-    struct http_client *client = ((struct http_engine *)engine)->client;
+    struct http_engine *http = (struct http_engine *)engine;
     struct http_transfer transfer = {.engine = engine, .limit = request->limit};
     struct curl_slist *headers = http_headers(request);
     const char *type = NULL;
@@ -294,14 +277,14 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
     if (!headers) {
         return STATUS_out_of_memory;
     }
-    http_prepare(client, request, &transfer);
-    curl.easy_setopt(client->handle, CURLOPT_HTTPHEADER, headers);
+    http_prepare(http, request, &transfer);
+    curl.easy_setopt(http->handle, CURLOPT_HTTPHEADER, headers);
     engine->traffic.requests++;
-    const CURLcode code = curl.easy_perform(client->handle);
+    const CURLcode code = curl.easy_perform(http->handle);
     curl.slist_free_all(headers);
-    curl.easy_getinfo(client->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
-    curl.easy_getinfo(client->handle, CURLINFO_RETRY_AFTER, ret_retry_after);
-    curl.easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
+    curl.easy_getinfo(http->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
+    curl.easy_getinfo(http->handle, CURLINFO_RETRY_AFTER, ret_retry_after);
+    curl.easy_getinfo(http->handle, CURLINFO_CONTENT_TYPE, &type);
     ret_answer->is_html = type && strncasecmp(type, "text/html", 9) == 0;
     const bool success = ret_answer->status >= 200 && ret_answer->status < 300;
     /* libcurl sees it in what is announced, from 8.4 on also in what comes. */
@@ -313,7 +296,7 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
     if (is_too_large || code != CURLE_OK) {
         bytes_free(&transfer.body);
         return is_too_large ? engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be")
-                            : http_judge_code(engine, client, code);
+                            : http_judge_code(http, code);
     }
     if (success) {
         ret_answer->body.size = transfer.body.size;

@@ -16,8 +16,9 @@
  * copied. Every `engine` below is one of them. */
 struct http_engine {
     struct engine engine;
-    struct http_client *client; /* its connection */
-    size_t size;                /* bytes of the whole engine */
+    size_t size;     /* bytes of the whole engine */
+    void *handle;    /* libcurl's, with its connections */
+    char error[256]; /* what it says of the last failure */
 };
 
 /* Bytes of an answer whose body does not matter. */
