@@ -187,11 +187,6 @@ static enum status engine_s3_list(struct engine *engine, const char *prefix, eng
 
 /* Opening. */
 
-static void s3_copy(char *to, size_t capacity, const char *text)
-{
-    snprintf(to, capacity, "%s", text);
-}
-
 static const char *s3_setting(const char *first, const char *second, const char *otherwise)
 {
     return options_variable(first, options_variable(second, otherwise));
@@ -202,12 +197,12 @@ static void s3_set_base(struct engine_s3 *s3, const struct url *url)
     char endpoint[URL_SIZE];
     char *region = s3->credentials.region;
     if (!url_query(url, "region", region, sizeof s3->credentials.region)) {
-        s3_copy(region, sizeof s3->credentials.region,
-                s3_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
+        snprintf(region, sizeof s3->credentials.region, "%s",
+                 s3_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
     }
     if (!url_query(url, "endpoint", endpoint, sizeof endpoint) || !listing_decode_url(endpoint)) {
-        s3_copy(endpoint, sizeof endpoint,
-                s3_setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", ""));
+        snprintf(endpoint, sizeof endpoint, "%s",
+                 s3_setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", ""));
     }
     if (endpoint[0]) {
         endpoint[strlen(endpoint) - (endpoint[strlen(endpoint) - 1] == '/')] = '\0';
