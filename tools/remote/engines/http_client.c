@@ -9,6 +9,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
+#include "tools/cli/options.h"
 #include "tools/remote/engines/curl_library.h"
 
 /* Milliseconds. */
@@ -176,11 +177,11 @@ static void http_prepare(struct http_engine *http, const struct http_request *re
 {
     struct engine *engine = &http->engine;
     CURL *handle = http->handle;
-    const char *authorities = getenv("CURL_CA_BUNDLE");
-    const char *netrc = getenv("NETRC");
+    const char *authorities =
+        options_variable("CURL_CA_BUNDLE", options_variable("SSL_CERT_FILE", NULL));
+    const char *netrc = options_variable("NETRC", NULL);
     const bool is_signed = request->signing && request->signing->is_signed;
     const bool follows = strcmp(request->method, "GET") == 0 && !is_signed && !request->is_direct;
-    authorities = authorities && *authorities ? authorities : getenv("SSL_CERT_FILE");
     curl.easy_reset(handle); /* connections stay */
     _Static_assert(sizeof http->error >= CURL_ERROR_SIZE, "its size");
     http->error[0] = '\0';
@@ -215,14 +216,14 @@ static void http_prepare(struct http_engine *http, const struct http_request *re
     curl.easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
     curl.easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR,
                      strncmp(request->url, "https:", 6) == 0 ? "https" : "http,https");
-    if (authorities && *authorities) {
+    if (authorities) {
         curl.easy_setopt(handle, CURLOPT_CAINFO, authorities);
     }
     if (is_signed) {
         curl.easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
     } else {
         curl.easy_setopt(handle, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
-        if (netrc && *netrc) {
+        if (netrc) {
             curl.easy_setopt(handle, CURLOPT_NETRC_FILE, netrc);
         }
     }
