@@ -21,6 +21,10 @@
 
 #define HTTP_REDIRECTS 5L
 #define HTTP_TRIES     3
+/* CURLMOPT_QUICK_EXIT, of libcurl 8.20. */
+#define HTTP_MULTI_QUICK_EXIT 21
+/* A signal that cuts the time is seen within. */
+#define HTTP_STEP_MS 500
 
 /* What callbacks fill. */
 struct http_transfer {
@@ -37,10 +41,15 @@ void *http_engine_new(const struct engine_operations *operations, size_t size)
 {
     struct http_engine *http = calloc(1, size);
     if (!http || curl_library_load() || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
-        !(http->handle = curl.easy_init())) {
+        !(http->multi = curl.multi_init()) || !(http->handle = curl.easy_init())) {
+        if (http && http->multi) {
+            curl.multi_cleanup(http->multi);
+        }
         free(http);
         return NULL;
     }
+    /* As CURLOPT_QUICK_EXIT; older ones do not know it, and go by that. */
+    curl.multi_setopt(http->multi, (CURLMoption)HTTP_MULTI_QUICK_EXIT, 1L);
     http->engine.operations = operations;
     http->size = size;
     return http;
@@ -61,6 +70,7 @@ void http_engine_close(struct engine *engine)
 {
     struct http_engine *http = (struct http_engine *)engine;
     curl.easy_cleanup(http->handle);
+    curl.multi_cleanup(http->multi);
     curl.global_cleanup();
     explicit_bzero(http, http->size);
     free(http);
@@ -118,6 +128,12 @@ static size_t http_take_header(char *data, size_t one, size_t size, void *user)
         transfer->written = curl.getdate(date, NULL);
     }
     return size * one;
+}
+
+/* Whether its time may end before what libcurl is told of it. */
+static bool http_may_be_cut(const struct engine *engine)
+{
+    return engine->stops || engine->silent_ms > 0;
 }
 
 /* At least once a second: ends a transfer whose time is over, which a signal may have cut. */
@@ -205,7 +221,7 @@ static void http_prepare(struct http_engine *http, const struct http_request *re
     /* Silence ends with the first bytes of an answer: below. */
     const unsigned left = engine_time_in_all(engine, INT32_MAX);
     curl.easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
-    if (engine->stops || engine->silent_ms > 0) {
+    if (http_may_be_cut(engine)) {
         curl.easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
         curl.easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, http_look_at_time);
         curl.easy_setopt(handle, CURLOPT_XFERINFODATA, engine);
@@ -267,6 +283,28 @@ static struct curl_slist *http_headers(const struct http_request *request)
     return list;
 }
 
+/* curl_easy_perform, but that it ends when the engine's time is over, which a signal may have cut:
+ * the progress callback of libcurl 8.23 is not called while a name is asked for. */
+static CURLcode http_perform(struct http_engine *http)
+{
+    CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+    int running = 1, left;
+    if (curl.multi_add_handle(http->multi, http->handle) != CURLM_OK) {
+        return CURLE_OUT_OF_MEMORY;
+    }
+    while (curl.multi_perform(http->multi, &running) == CURLM_OK && running > 0 &&
+           (!http_may_be_cut(&http->engine) || engine_time_left(&http->engine, 1) > 0) &&
+           curl.multi_poll(http->multi, NULL, 0, HTTP_STEP_MS, NULL) == CURLM_OK) {
+    }
+    for (const CURLMsg *message; (message = curl.multi_info_read(http->multi, &left));) {
+        if (message->msg == CURLMSG_DONE) {
+            code = message->data.result;
+        }
+    }
+    curl.multi_remove_handle(http->multi, http->handle);
+    return code;
+}
+
 static enum status http_send_once(struct engine *engine, const struct http_request *request,
                                   struct http_answer *ret_answer, curl_off_t *ret_retry_after)
 {
@@ -281,7 +319,7 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
     http_prepare(http, request, &transfer);
     curl.easy_setopt(http->handle, CURLOPT_HTTPHEADER, headers);
     engine->traffic.requests++;
-    const CURLcode code = curl.easy_perform(http->handle);
+    const CURLcode code = http_perform(http);
     curl.slist_free_all(headers);
     curl.easy_getinfo(http->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
     curl.easy_getinfo(http->handle, CURLINFO_RETRY_AFTER, ret_retry_after);

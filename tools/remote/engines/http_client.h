@@ -17,7 +17,8 @@
 struct http_engine {
     struct engine engine;
     size_t size;     /* bytes of the whole engine */
-    void *handle;    /* libcurl's, with its connections */
+    void *handle;    /* libcurl's */
+    void *multi;     /* for one transfer at a time, with the connections */
     char error[256]; /* what it says of the last failure */
 };
 
