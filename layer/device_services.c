@@ -348,6 +348,11 @@ bool device_services_finish(struct device_services *services)
     return prewarmed && recorded && saved && traced;
 }
 
+bool device_services_has_farewell(const struct device_services *services)
+{
+    return services && services->device_cache && device_cache_has_farewell(services->device_cache);
+}
+
 void device_services_delete(struct device_services *services)
 {
     if (services) {

@@ -49,7 +49,9 @@ struct device_services *device_services_start(struct device *device,
  * freed. NULL is a no-op that gives true. */
 bool device_services_finish(struct device_services *services);
 
-/* Frees the memory, after a finish that gave true; NULL is a no-op. */
+/* Frees the memory, after a finish that gave true; NULL is a no-op. _has_farewell: whether this
+ * uses the disk, and is to be left to the worker. */
 void device_services_delete(struct device_services *services);
+bool device_services_has_farewell(const struct device_services *services);
 
 #endif

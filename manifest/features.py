@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the "features" of the layer's manifest, by which Vulkan Configurator shows the settings:
-those of common/settings/settings.def that a settings file may give (docs/SETTINGS.md)."""
+"""Prints the "features" of the explicit manifest, by which Vulkan Configurator shows the settings:
+those of common/settings/settings.def that a settings file may give (docs/SETTINGS.md). A setting is
+a line: loaders parse it all in each process that creates an instance."""
 
 import json
 import os
@@ -48,11 +49,10 @@ def feature(name, kind, _, variable, values, default, meaning):
 
 
 def main():
-    features = {"settings": [feature(*setting) for setting in read_settings(sys.argv[1])
-                             if setting[2] == "anywhere"]}
-    text = json.dumps({"features": features}, indent=4)
-    body = text.split("\n", 1)[1].rsplit("\n", 1)[0]  # without the outer braces
-    print(",\n" + "\n".join("    " + line for line in body.split("\n")), end="")
+    settings = [json.dumps(feature(*setting)) for setting in read_settings(sys.argv[1])
+                if setting[2] == "anywhere"]
+    print(',\n        "features": {"settings": [\n            ' + ",\n            ".join(settings) +
+          "\n        ]}", end="")
 
 
 if __name__ == "__main__":

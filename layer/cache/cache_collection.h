@@ -10,7 +10,8 @@
  *
  *     arrow                              function
  *     ──▶ 1 LIVING                       cache_collection_add
- *     1 LIVING ──▶ 2 PINNED              cache_collection_pin, what a thread of ours may read
+ *     1 LIVING ──▶ 2 PINNED              cache_collection_pin, what a thread of ours may read; at
+ *                                        the end of the device what is the program's to guard, too
  *     2 PINNED ──▶ 3 READING ──▶ 2, 1    cache_collection_read_pinned
  *     2 PINNED ──not now──▶ 1            cache_collection_read_pinned, of one that is merged into
  *     2, 3 ──destroyed──▶ read, gone     cache_collection_remove, cache_collection_read_pinned

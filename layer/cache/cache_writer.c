@@ -41,19 +41,6 @@ void cache_writer_init(struct cache_writer *writer, const struct cache_setup *se
     pthread_mutex_init(&writer->lock, NULL);
 }
 
-void cache_writer_release(struct cache_writer *writer)
-{
-    if (!sandbox_is_closed()) {
-        store_close(writer->store);
-    } else if (writer->store) {
-        store_live(writer->store); /* no disk is needed to say that this start has lived */
-    }
-    large_free(writer->snapshot);
-    cache_collection_release(&writer->collection);
-    call_costs_release(&writer->costs);
-    pthread_mutex_destroy(&writer->lock);
-}
-
 /* What was collected may be saved before the first load. In a forked child the holder of the lock
  * may be gone. */
 enum status cache_writer_load(struct cache_writer *writer, struct store_blob *ret_blob)
@@ -198,32 +185,6 @@ void cache_writer_write_last(struct cache_writer *writer)
     device_report_end(writer->report, "exit");
 }
 
-static void cache_writer_report_end(void *user)
-{
-    struct cache_writer *writer = user;
-    if (sandbox_is_closed()) {
-        return;
-    }
-    call_costs_keep(&writer->costs);
-    if (writer->store) {
-        store_unload(writer->store);
-    }
-    device_report_end(writer->report, "destroy");
-}
-
-/* Whether the end has to go to the disk, or to who asked for a line. */
-static bool cache_writer_has_end(struct cache_writer *writer)
-{
-    return atomic_load(&writer->costs.is_due) ||
-           (writer->store && store_has_loaded(writer->store)) ||
-           device_report_has_end(writer->report);
-}
-
-bool cache_writer_end(struct cache_writer *writer)
-{
-    return !cache_writer_has_end(writer) || worker_do(cache_writer_report_end, NULL, writer);
-}
-
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache)
 {
     atomic_store(&writer->collection.finishing, true);
@@ -239,4 +200,45 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
         }
     }
     return !writer->is_abandoned;
+}
+
+static void cache_writer_report_end(void *user)
+{
+    struct cache_writer *writer = user;
+    if (sandbox_is_closed()) {
+        return;
+    }
+    call_costs_keep(&writer->costs);
+    if (writer->store) {
+        store_unload(writer->store);
+    }
+    device_report_end(writer->report, "destroy");
+}
+
+bool cache_writer_end(struct cache_writer *writer)
+{
+    writer->has_farewell = atomic_load(&writer->costs.is_due) ||
+                           (writer->store && store_has_loaded(writer->store)) ||
+                           device_report_has_count(writer->report);
+    if (device_report_is_read(writer->report)) {
+        writer->has_farewell = false;
+        return worker_do(cache_writer_report_end, NULL, writer);
+    }
+    return true;
+}
+
+void cache_writer_release(struct cache_writer *writer)
+{
+    if (writer->has_farewell) {
+        cache_writer_report_end(writer);
+    }
+    if (!sandbox_is_closed()) {
+        store_close(writer->store);
+    } else if (writer->store) {
+        store_live(writer->store); /* no disk is needed to say that this start has lived */
+    }
+    large_free(writer->snapshot);
+    cache_collection_release(&writer->collection);
+    call_costs_release(&writer->costs);
+    pthread_mutex_destroy(&writer->lock);
 }

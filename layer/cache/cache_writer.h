@@ -230,6 +230,7 @@ struct cache_writer {
         struct store_blob file;
     } fresh;
 
+    bool has_farewell; /* cache_writer_end has left something to cache_writer_release */
     bool is_abandoned; /* of the thread that ends the device or process: the disk has not answered;
                         * it has the writer, whose lock stays taken, for good */
 
@@ -245,7 +246,7 @@ void cache_writer_init(struct cache_writer *writer, const struct cache_setup *se
                        const struct policy *policy, const struct driver_caches *caches,
                        struct device_report *report);
 
-/* Closes the store and frees what is held. */
+/* Does what cache_writer_end has left, closes the store and frees what is held. */
 void cache_writer_release(struct cache_writer *writer);
 
 /* store_load, while no step is under way; `locked`: one was for 2 s. */
@@ -274,8 +275,9 @@ void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_
 void cache_writer_write_last(struct cache_writer *writer);
 
 /* At vkDestroyDevice, when the worker is done with it: saves what is new; then, when the device
- * cache is destroyed, takes the markers away and writes the statistics. False: the disk has not
- * answered (worker_do); the writer must never be freed. */
+ * cache is destroyed, writes the statistics and takes the markers away. Where nobody reads those
+ * statistics this is left to cache_writer_release, for which the worker is the place
+ * (has_farewell). False: the disk has not answered (worker_do); the writer must never be freed. */
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
 bool cache_writer_end(struct cache_writer *writer);
 

@@ -125,9 +125,16 @@ void cache_collection_collect(struct cache_collection *collection)
     }
 }
 
-/* Pins the caches that live and may be read by a thread that is not the program's; what the program
- * merges into behind the others, which tell what a read takes. malloc'ed; NULL: there are none, or
- * memory is out. */
+/* Whether what was compiled into it may be read: by a thread that is not the program's, or when the
+ * device goes, for no thread of the program's may use it then. */
+static bool cache_collection_may_pin(struct cache_collection *collection,
+                                     const struct passed_cache *cache)
+{
+    return passed_cache_is_readable(cache) || atomic_load(&collection->finishing);
+}
+
+/* Pins the caches that live and may be read; what the program merges into behind the others, which
+ * tell what a read takes. malloc'ed; NULL: there are none, or memory is out. */
 static struct passed_cache **cache_collection_pin_living(struct cache_collection *collection,
                                                          size_t *ret_count)
 {
@@ -141,10 +148,15 @@ static struct passed_cache **cache_collection_pin_living(struct cache_collection
     count = 0;
     for (int is_destination = 0; pinned && is_destination < 2; is_destination++) {
         for (struct passed_cache *cache = collection->first; cache; cache = cache->next) {
-            if (cache->destination == (bool)is_destination && !cache->claimed &&
-                passed_cache_is_unread(cache) && passed_cache_is_readable(cache)) {
+            if (cache->destination != (bool)is_destination || cache->claimed ||
+                !passed_cache_is_unread(cache)) {
+                continue;
+            }
+            if (cache_collection_may_pin(collection, cache)) {
                 cache->pinned = true;
                 pinned[count++] = cache;
+            } else {
+                collection->has_unread = true;
             }
         }
     }

@@ -173,6 +173,11 @@ void device_cache_delete(struct device_cache *device_cache)
     }
 }
 
+bool device_cache_has_farewell(const struct device_cache *device_cache)
+{
+    return device_cache->writer.has_farewell;
+}
+
 bool device_cache_finish(struct device_cache *device_cache)
 {
     const bool removed = worker_remove(&device_cache->client);

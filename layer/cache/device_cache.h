@@ -30,8 +30,10 @@ struct device_cache;
 struct device_cache *device_cache_new(const struct cache_setup *setup,
                                       const struct driver_identity *identity);
 
-/* Frees the memory; NULL is a no-op. */
+/* Frees the memory; NULL is a no-op. _has_farewell: after device_cache_finish, whether that uses
+ * the disk, for what nobody has to wait for. */
 void device_cache_delete(struct device_cache *device_cache);
+bool device_cache_has_farewell(const struct device_cache *device_cache);
 
 /* The device cache, or VK_NULL_HANDLE where the driver may be given none. The first call loads the
  * blob; threads that come meanwhile wait for it, without a lock. Where the driver may call the

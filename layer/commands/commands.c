@@ -11,6 +11,7 @@
 
 #include "common/files/patience.h"
 #include "layer/worker/driver_gate.h"
+#include "layer/worker/worker.h"
 
 /* Loader-layer interface version 2: all else goes through the pointers given here. */
 #define INTERFACE_VERSION 2
@@ -43,10 +44,22 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical_de
     return result;
 }
 
-static void free_device(struct device *device)
+static void free_device(void *ended)
 {
+    struct device *device = ended;
     device_services_delete(device->services);
     device_free(device);
+}
+
+/* The disk is left to the worker: what it has to do is for a later start, and the program goes on
+ * meanwhile, with the end of the device and of the instance in the driver. */
+static void release_device(struct device *device)
+{
+    if (device_services_has_farewell(device->services)) {
+        worker_do_behind(free_device, device);
+    } else {
+        free_device(device);
+    }
 }
 
 static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle,
@@ -54,13 +67,13 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle,
 {
     struct device *device = device_withdraw(handle);
     if (device) {
+        const PFN_vkDestroyDevice next = device->table.DestroyDevice;
         const uint64_t before_ns = patience_set(PATIENCE_AT_END);
-        bool finished = device_services_finish(device->services);
-        patience_set(before_ns);
-        device->table.DestroyDevice(handle, allocator);
-        if (finished) {
-            free_device(device);
+        if (device_services_finish(device->services)) {
+            release_device(device);
         }
+        patience_set(before_ns);
+        next(handle, allocator);
     }
 }
 
@@ -74,12 +87,13 @@ static VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle,
     const uint64_t before_ns = patience_set(PATIENCE_AT_END);
     while (device) {
         if (device_services_finish(device->services)) {
-            free_device(device);
+            release_device(device);
         }
         device = device_withdraw_leaked(instance);
     }
-    patience_set(before_ns);
     instance_destroy(handle, allocator);
+    worker_await_behind();
+    patience_set(before_ns);
 }
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_proc_addr(VkInstance instance,

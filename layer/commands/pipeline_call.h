@@ -126,8 +126,8 @@ uint32_t pipeline_plan(struct device_services *services, const struct pipeline_c
                        struct app_cache *named, struct pipeline_element *elements);
 
 /* After the driver was asked: publishes or abandons what was claimed, fills in what is shared, with
- * its feedback, makes the rest known, and has recorded what is new. start_ns: when the call began.
- */
+ * its feedback, makes the rest known, and has recorded what is new. start_ns: when the call began;
+ * 0 where the program asks for no feedback. */
 void pipeline_settle(struct device_services *services, const struct pipeline_call *call,
                      struct app_cache *named, struct pipeline_element *elements,
                      const struct pipeline_driver_call *driver, uint64_t start_ns);

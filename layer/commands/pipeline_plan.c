@@ -250,7 +250,9 @@ static void settle_shared(struct device_services *services, struct app_cache *na
                           struct pipeline_element *element, uint64_t start_ns)
 {
     stats_add(&services->stats, STATS_pipelines_deduplicated, 1);
-    feedback_write_shared(&element->feedback, element->seen, clock_now_ns() - start_ns);
+    if (element->feedback.programs) {
+        feedback_write_shared(&element->feedback, element->seen, clock_now_ns() - start_ns);
+    }
     app_cache_saw(named, element->fingerprint);
 }
 

@@ -30,6 +30,7 @@ struct worker_job {
     bool is_begun;
     bool is_done;
     bool is_abandoned; /* nobody waits for it any more */
+    bool is_behind;    /* nobody ever has */
 };
 
 static struct {
@@ -48,7 +49,8 @@ static struct {
 
     struct worker_job *jobs; /* that nobody has begun, oldest first */
     unsigned jobs_under_way;
-    bool has_helper; /* a thread does jobs, since the worker was occupied */
+    unsigned jobs_behind; /* of worker_do_behind, begun or not */
+    bool has_helper;      /* a thread does jobs, since the worker was occupied */
 } worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Under the lock: the client that is due first, and when. A client that needs nothing falls asleep,
@@ -115,8 +117,9 @@ static bool worker_run_job(void)
         if (job->carry_on) {
             job->carry_on(job->argument);
         }
-        free(job);
         pthread_mutex_lock(&worker.lock);
+        worker.jobs_behind -= job->is_behind;
+        free(job);
     }
     worker.jobs_under_way--;
     pthread_cond_broadcast(&worker.rested);
@@ -190,7 +193,7 @@ static void worker_close_clients(void)
         return;
     }
     worker.exiting = true;
-    while ((worker.busy || worker.jobs_under_way > 0) &&
+    while ((worker.busy || worker.jobs_under_way > 0 || worker.jobs_behind > 0) &&
            timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
     }
     for (struct worker_client *client = worker.clients; client && !worker.busy;
@@ -222,6 +225,7 @@ static void worker_after_fork_in_child(void)
     worker.orphaned = false;
     worker.jobs = NULL;
     worker.jobs_under_way = 0;
+    worker.jobs_behind = 0;
     worker.has_helper = false;
     worker.generation++;
 }
@@ -390,12 +394,20 @@ static bool worker_post(struct worker_job *job, bool *ret_is_next)
     return true;
 }
 
-bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument)
+/* NULL: out of memory. */
+static struct worker_job *worker_new_job(void (*run)(void *argument),
+                                         void (*carry_on)(void *argument), void *argument)
 {
     struct worker_job *job = calloc(1, sizeof *job);
     if (job) {
         *job = (struct worker_job){.run = run, .carry_on = carry_on, .argument = argument};
     }
+    return job;
+}
+
+bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument)
+{
+    struct worker_job *job = worker_new_job(run, carry_on, argument);
     bool is_next;
     pthread_mutex_lock(&worker.lock);
     if (!job || !worker_post(job, &is_next)) {
@@ -416,4 +428,29 @@ bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), vo
         free(job);
     }
     return done;
+}
+
+void worker_do_behind(void (*run)(void *argument), void *argument)
+{
+    struct worker_job *job = worker_new_job(run, NULL, argument);
+    bool is_next;
+    pthread_mutex_lock(&worker.lock);
+    const bool is_posted = job && worker_post(job, &is_next);
+    if (is_posted) {
+        job->is_abandoned = job->is_behind = true;
+        worker.jobs_behind++;
+    }
+    pthread_mutex_unlock(&worker.lock);
+    if (!is_posted) {
+        free(job);
+        run(argument);
+    }
+}
+
+void worker_await_behind(void)
+{
+    pthread_mutex_lock(&worker.lock);
+    while (worker.jobs_behind > 0 && timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
+    }
+    pthread_mutex_unlock(&worker.lock);
 }

@@ -23,7 +23,8 @@
  * calls the next layer's device commands only, never anything that takes the loader's lock (hazard
  * 48), and only through the gate (driver_gate.h), which closes at the end of the process. Just
  * before that, clients may take a last snapshot; the library's destructor then has it write what is
- * left, with file I/O alone (hazard 45). Where no thread can be made
+ * left, with file I/O alone (hazard 45). Jobs are what a disk may keep: waited for (worker_do), or
+ * left behind (worker_do_behind) until the end of an instance or of the process. Where no thread can be made
  * (a sandbox), saves happen at vkDestroyDevice alone. */
 #ifndef WARMPIPE_LAYER_WORKER_WORKER_H
 #define WARMPIPE_LAYER_WORKER_WORKER_H
@@ -93,6 +94,13 @@ bool worker_is_of_this_process(const struct worker_client *client);
  * it, for what the caller cannot do any more; NULL: nothing. Where no thread can be made, `run` is
  * called here. Some client must have been added before. */
 bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument);
+
+/* Has the worker do what nobody waits for but those who end an instance or the process: they wait
+ * as long as they have patience, an instance's with worker_await_behind. `run` frees what it is
+ * given. Where no thread can be made, it is called here. Some client must have been added before.
+ */
+void worker_do_behind(void (*run)(void *argument), void *argument);
+void worker_await_behind(void);
 
 /* There is something to do for the client. Cheap when the worker knows already. _now: it is due
  * before what the worker knows of, or may be. */

@@ -83,10 +83,9 @@ static size_t hand_on(take *to, const uint8_t *data, size_t size, void *user)
     return taken;
 }
 
-CURLcode curl_easy_perform(CURL *handle)
+static CURLcode transfer(void)
 {
     size_t at = 0;
-    (void)handle;
     requests++;
     hand_on(take_header, (const uint8_t *)"HTTP/1.1 200\r\n", 14, header_user);
     while (at < answer_size) {
@@ -106,6 +105,43 @@ CURLcode curl_easy_perform(CURL *handle)
         at += piece;
     }
     return CURLE_OK;
+}
+
+static CURLMsg done;
+static bool is_done;
+
+CURLMcode curl_multi_add_handle(CURLM *multi, CURL *handle)
+{
+    (void)multi;
+    done.msg = CURLMSG_DONE;
+    done.easy_handle = handle;
+    is_done = false;
+    return CURLM_OK;
+}
+
+CURLMcode curl_multi_remove_handle(CURLM *multi, CURL *handle)
+{
+    (void)multi;
+    (void)handle;
+    return CURLM_OK;
+}
+
+CURLMcode curl_multi_perform(CURLM *multi, int *running)
+{
+    (void)multi;
+    done.data.result = transfer();
+    is_done = true;
+    *running = 0;
+    return CURLM_OK;
+}
+
+CURLMsg *curl_multi_info_read(CURLM *multi, int *left)
+{
+    CURLMsg *message = is_done ? &done : NULL;
+    (void)multi;
+    is_done = false;
+    *left = 0;
+    return message;
 }
 
 #undef curl_easy_getinfo

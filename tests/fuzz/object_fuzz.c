@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct engine_operations operations = {.get = get};
     struct engine engine = {.operations = &operations};
-    struct remote remote = {.verb = "fuzz", .engine = &engine};
+    struct remote remote = {.options.verb = "fuzz", .engine = &engine};
     struct leases leases;
     if (size == 0 || sodium_init() < 0) {
         return 0;
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     remote.keys.count = 1;
     switch (data[0] % 4) {
     case 0:
-        remote.insecure = true;
+        remote.options.insecure = true;
         read_head(&remote);
         break;
     case 1:

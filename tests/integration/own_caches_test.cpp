@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "during.hpp"
+#include "recipes.hpp"
 #include "things.hpp"
 
 namespace {
@@ -282,6 +283,72 @@ TEST_F(OwnCachesTest, IgnoredOnesAreIgnored)
         program.destroy_cache(cache);
     });
     EXPECT_TRUE(cache_files().empty());
+}
+
+class GuardedCacheTest : public RecipesTest {
+  protected:
+    GuardedCacheTest()
+    {
+        environment["WPTEST_ICD_COMPILE_US"] = "1000";
+        environment.erase("WARMPIPE_PREWARM");
+    }
+
+    // A program's first run, which compiles into a cache that is its own to guard, and without one.
+    static Program *start()
+    {
+        auto *program = new Program;
+        const VkPipelineCache cache =
+            program->create_cache({}, VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT);
+        program->create_compute(0, 3, cache);
+        program->create_compute(3, 4);
+        return program;
+    }
+};
+
+// Nobody may read it as long as the program has it.
+TEST_F(GuardedCacheTest, WhatLivesInOneIsCompiledAheadInTheNextStart)
+{
+    run(
+        [&] {
+            Program *program = start();
+            const auto flushes = [] {
+                const std::string text = read_text(getenv("WARMPIPE_STATS"));
+                return std::count(text.begin(), text.end(), '\n');
+            };
+            // What is recorded behind a save is known as saved by the next.
+            for (unsigned i = 4; i < 60 && flushes() < 4; ++i) {
+                program->create_compute(i, i + 1);
+                usleep(50000);
+            }
+            EXPECT_EQ(cache_files().size(), 1u);
+            for (const Recipes::Use &use : recipes().uses) {
+                EXPECT_FALSE(use.saved) << "a save that has not read everything";
+            }
+            die();
+        },
+        {Layer::works, true, -SIGKILL});
+    environment["WARMPIPE_LOG"] = "debug:" + (folder() / "log").string();
+    run([&] {
+        Program program;
+        program.module(Kind::compute, 0);
+        wait_until(
+            [&] { return read_text(folder() / "log").find("prewarmed") != std::string::npos; });
+    });
+    environment["WARMPIPE_PREWARM"] = "off";
+    EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
+}
+
+// When the device goes no thread of the program's may use it.
+TEST_F(GuardedCacheTest, WhatLivesInOneIsReadWhenTheDeviceGoes)
+{
+    const Outcome first = run(
+        [] {
+            start()->destroy_device(); // and not the cache
+            leak_from_here_on();
+        },
+        {Layer::works, false});
+    EXPECT_EQ(first.violations(), std::vector<std::string>{"live_cache"}) << "the program's own";
+    EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
 }
 
 } // namespace

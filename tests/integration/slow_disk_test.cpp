@@ -32,6 +32,11 @@ class SlowDiskTest : public RecipesTest {
         EXPECT_EQ(test_icd_calls("vkDestroyDevice"), 1u);
     }
 
+    int starts() const
+    {
+        return nlohmann::json::parse(read_text(cache_root() / "program/program.json"))["starts"];
+    }
+
     void run_at_hanging_disk(const std::function<void()> &program)
     {
         run(
@@ -195,6 +200,38 @@ TEST_F(SlowDiskTest, WhatIsLearntWhileTheDriverIsWaitedForKeepsNobody)
         program.create_compute(0, 2);
         wait_until([&] { return is_reading.load(); });
         expect_destroyed(program);
+    });
+}
+
+// What a warm start writes at its end is for a later start: the device goes while the disk hangs,
+// and the end of the instance is where it is waited for.
+TEST_F(SlowDiskTest, TheCountOfAWarmStartKeepsNoDevice)
+{
+    run([] { Program().create_compute(0, 2); });
+    run_at_hanging_disk([this] {
+        unsetenv("WARMPIPE_STATS"); // its line is there when vkDestroyDevice returns
+        {
+            Program program;
+            program.create_compute(0, 2);
+            disk_hangs("openat", "program.json");
+            program.destroy_device();
+            EXPECT_EQ(test_icd_calls("vkDestroyDevice"), 1u);
+            wait_until(disk_has_hung);
+            EXPECT_EQ(starts(), 1);
+            disk_answers();
+        }
+        EXPECT_EQ(starts(), 2);
+    });
+}
+
+TEST_F(SlowDiskTest, TheLineOfAWarmStartIsThereWhenItsDeviceIsGone)
+{
+    run([] { Program().create_compute(0, 2); });
+    run([] {
+        Program program;
+        program.create_compute(0, 2);
+        program.destroy_device();
+        EXPECT_NE(read_text(getenv("WARMPIPE_STATS")).find("\"destroy\""), std::string::npos);
     });
 }
 

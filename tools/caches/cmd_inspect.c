@@ -145,6 +145,7 @@ static int inspect_run(const struct arguments *arguments)
 {
     const char *path = arguments->operands[0];
     const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
     const struct inspect_recipes_choice choice = {
         .spirv = arguments->values[OPTION_SPIRV],
         .pipeline = arguments->values[OPTION_PIPELINE],
@@ -159,11 +160,10 @@ static int inspect_run(const struct arguments *arguments)
     if (!output_file_read("inspect", path, FILE_LIMIT, &file.data, &file.size)) {
         return EXIT_USAGE;
     }
-    if (inspect_recipes_is_one(slash ? slash + 1 : path, file.data, file.size)) {
+    if (inspect_recipes_is_one(name, file.data, file.size)) {
         return inspect_recipes(path, file.data, file.size, &choice);
     }
-    if (!cache_file_has_our_name(slash ? slash + 1 : path) &&
-        !cache_file_has_our_magic(file.data, file.size)) {
+    if (!cache_file_has_our_name(name) && !cache_file_has_our_magic(file.data, file.size)) {
         output_message("inspect: '%s' is neither a cache file nor a recipe file of warmpipe (%s)",
                        path, status_id(STATUS_bad_magic));
         free(file.data);

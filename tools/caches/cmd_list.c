@@ -63,7 +63,7 @@ static void list_show_item(const struct inventory_item *item, void *user)
     output_text(output, "state", item->reason == STATUS_ok ? "ok" : status_id(item->reason));
     output_close(output);
     if (inventory_is_damage(item->reason)) {
-        output_reason("list", item->app, item->reason);
+        output_reason(item->reason, "list: '%s'", item->app);
         list->found = true;
     }
 }
@@ -120,7 +120,7 @@ static void stats_read_program(struct stats *stats, const char *root, const char
         reason = program_load(root, app, &program->facts);
     }
     if (reason != STATUS_ok && reason != STATUS_no_file) {
-        output_reason("stats", app, reason);
+        output_reason(reason, "stats: '%s'", app);
         stats->found = true;
     } else if (program->facts.since != 0) {
         struct recipes *counts = recipe_tool_open(root, app);

@@ -9,7 +9,6 @@
 #include "common/driver/policy.h"
 #include "common/driver/vulkan_names.h"
 #include "common/settings/config.h"
-#include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/vulkan/vulkan_loader.h"
@@ -195,7 +194,7 @@ static int policy_show_devices(const struct vulkan_devices *devices, const struc
 static int policy_run(const struct arguments *arguments)
 {
     struct config config;
-    options_read_config(&config);
+    config_read(config_environment, &config);
     struct rules rules = {.use_table = !config.policy_none, .path = config.policy_path};
     int status = policy_read_rules(&config, &rules.file) ? EXIT_CLEAN : EXIT_FINDING;
     struct vulkan_devices devices;

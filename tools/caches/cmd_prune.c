@@ -139,7 +139,7 @@ static void prune_app(struct pruning *pruning, const char *app)
         return;
     }
     if (reason != STATUS_ok) {
-        output_reason("prune", app, reason);
+        output_reason(reason, "prune: '%s'", app);
         pruning->found = true;
         return;
     }

@@ -15,7 +15,6 @@
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "common/settings/config.h"
-#include "tools/cli/options.h"
 #include "tools/cli/output.h"
 
 char *inventory_root(const char *verb, const char *option)
@@ -28,12 +27,12 @@ char *inventory_root(const char *verb, const char *option)
         return root;
     }
     struct config config;
-    options_read_config(&config);
+    config_read(config_environment, &config);
     char *root = config.root;
     config.root = NULL;
     config_free(&config);
     if (!root) {
-        output_reason(verb, NULL, STATUS_no_directory);
+        output_reason(STATUS_no_directory, "%s", verb);
     }
     return root;
 }
@@ -52,6 +51,18 @@ char *inventory_new_root(const char *verb, const char *option)
     char *root = output_format(verb, "%s%s%s", here, *here ? "/" : "", option);
     free(here);
     return root;
+}
+
+bool inventory_is_read_only(const char *verb)
+{
+    struct config config;
+    config_read(config_environment, &config);
+    const bool read_only = config.read_only;
+    config_free(&config);
+    if (read_only) {
+        output_reason(STATUS_read_only, "%s", verb);
+    }
+    return read_only;
 }
 
 static int inventory_compare_names(const void *left, const void *right)

@@ -34,6 +34,9 @@ char *inventory_root(const char *verb, const char *option);
 /* The same, for a verb that creates the directory if it is not there. */
 char *inventory_new_root(const char *verb, const char *option);
 
+/* Whether WARMPIPE_READONLY forbids to write in the root; then after a message. */
+bool inventory_is_read_only(const char *verb);
+
 /* The names of program folders in the root, sorted. A root that is not there has none. */
 struct inventory_apps {
     char **names;

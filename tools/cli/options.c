@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/settings/config.h"
 #include "tools/cli/output.h"
 
 /* A name with more edits than this was not meant. */
@@ -220,11 +219,6 @@ void options_print_help(const struct verb *verb)
         options_print_one(option, width);
     }
     options_print_one(&help_option, width);
-}
-
-void options_read_config(struct config *ret_config)
-{
-    config_read(config_environment, ret_config);
 }
 
 const char *options_variable(const char *name, const char *otherwise)

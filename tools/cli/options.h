@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/settings/config.h"
 #include "tools/cli/verb.h"
 
 /* Parses the words after the verb's name, NULL-terminated. Options and operands may be mixed; "--"
@@ -19,9 +18,6 @@ bool options_parse(const struct verb *verb, char **words, struct arguments *ret_
 
 /* The page of `warmpipe VERB --help`, on standard output. */
 void options_print_help(const struct verb *verb);
-
-/* The settings from the environment. Freed with config_free. */
-void options_read_config(struct config *ret_config);
 
 /* The value of an environment variable; `otherwise` if it is unset or empty. Borrowed. */
 const char *options_variable(const char *name, const char *otherwise);

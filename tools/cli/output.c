@@ -355,41 +355,48 @@ void output_time(struct output *output, const char *key, uint64_t seconds_since_
     output_text(output, key, text);
 }
 
-char *output_format(const char *verb, const char *format, ...)
+/* To be freed; NULL: out of memory. */
+static char *output_fill(const char *format, va_list arguments)
 {
     char *text;
+    return vasprintf(&text, format, arguments) < 0 ? NULL : text;
+}
+
+char *output_format(const char *verb, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    const int length = vasprintf(&text, format, arguments);
+    char *text = output_fill(format, arguments);
     va_end(arguments);
-    if (length < 0) {
+    if (!text) {
         output_message("%s: out of memory", verb);
     }
-    return length < 0 ? NULL : text;
+    return text;
 }
 
 void output_message(const char *format, ...)
 {
-    char *text = NULL;
     va_list arguments;
     va_start(arguments, format);
-    int length = vasprintf(&text, format, arguments);
+    char *text = output_fill(format, arguments);
     va_end(arguments);
     struct bytes line = {0};
-    output_put_readable(&line, length < 0 ? format : text);
+    output_put_readable(&line, text ? text : format);
     progress_hide();
     fprintf(stderr, "warmpipe: %.*s\n", (int)line.size, line.data ? (const char *)line.data : "");
-    snprintf(output_last, sizeof output_own_last, "%s", length < 0 ? format : text);
+    snprintf(output_last, sizeof output_own_last, "%s", text ? text : format);
     bytes_free(&line);
-    if (length >= 0) {
-        free(text);
-    }
+    free(text);
 }
 
-void output_reason(const char *verb, const char *name, enum status reason)
+void output_reason(enum status reason, const char *format, ...)
 {
-    output_message("%s: %s%s%s%s (%s)", verb, name ? "'" : "", name ? name : "", name ? "': " : "",
-                   status_text(reason), status_id(reason));
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = output_fill(format, arguments);
+    va_end(arguments);
+    output_message("%s: %s (%s)", text ? text : format, status_text(reason), status_id(reason));
+    free(text);
 }
 
 void output_failure(void)

@@ -112,9 +112,9 @@ void output_share_messages(void);
 /* One line on standard error, "warmpipe: …", with control characters shown as in text. */
 void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Such a line about a file or a program: "list: 'NAME': text of the reason (its id)". name NULL:
- * about neither. */
-void output_reason(const char *verb, const char *name, enum status reason);
+/* Such a line that ends in why: "list: 'NAME'", and ": text of the reason (its id)" behind that. */
+void output_reason(enum status reason, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* A text in new memory, to be freed; NULL after a message that begins with the verb's name. */
 char *output_format(const char *verb, const char *format, ...)

@@ -73,8 +73,7 @@ bool output_file_replace(const char *verb, const char *path, mode_t mode, const 
     if (reason == STATUS_ok) {
         fchmodat(fd, name, mode, 0);
     } else {
-        output_message("%s: cannot write '%s': %s (%s)", verb, path, status_text(reason),
-                       status_id(reason));
+        output_reason(reason, "%s: cannot write '%s'", verb, path);
     }
     close(fd);
     return reason == STATUS_ok;

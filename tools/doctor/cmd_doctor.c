@@ -5,7 +5,6 @@
 #include "common/base/text.h"
 #include "common/driver/policy.h"
 #include "common/driver/vulkan_names.h"
-#include "tools/cli/options.h"
 #include "tools/cli/verb.h"
 #include "tools/doctor/doctor.h"
 #include "tools/vulkan/vulkan_loader.h"
@@ -103,7 +102,7 @@ static void doctor_sum_up(struct doctor *doctor, bool json)
 static int doctor_run(const struct arguments *arguments)
 {
     struct config config;
-    options_read_config(&config);
+    config_read(config_environment, &config);
     struct doctor doctor = {.config = &config};
     output_begin(&doctor.output, arguments->values[OPTION_JSON]);
     output_open(&doctor.output, "findings", OUTPUT_LIST);

@@ -10,8 +10,6 @@
 #include "tools/doctor/doctor.h"
 #include "tools/install/manifests.h"
 
-extern char **environ;
-
 /* Every variable of ours. */
 static const char *const our_variables[] = {
 #define SETTING(id, kind, from, name, ...) name,

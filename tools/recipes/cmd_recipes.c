@@ -40,8 +40,7 @@ static bool merge_program(const char *root, const char *app, int *folder_fd,
     if (reason == STATUS_no_file) {
         output_message("export: there are no recipes of '%s' in '%s'", app, root);
     } else if (reason != STATUS_ok) {
-        output_message("export: '%s/%s': %s (%s)", root, app, status_text(reason),
-                       status_id(reason));
+        output_reason(reason, "export: '%s/%s'", root, app);
     }
     return reason == STATUS_ok;
 }
@@ -159,8 +158,7 @@ static bool store_import(const char *root, const char *app, uint64_t max_size,
 {
     const enum status reason = merged->size ? recipe_add(root, app, merged) : STATUS_ok;
     if (reason != STATUS_ok) {
-        output_message("import: cannot write '%s/%s': %s (%s)", root, app, status_text(reason),
-                       status_id(reason));
+        output_reason(reason, "import: cannot write '%s/%s'", root, app);
         return false;
     }
     import_keep_to_limit(root, app, max_size, merged);
@@ -171,18 +169,9 @@ static bool store_import(const char *root, const char *app, uint64_t max_size,
 static enum status import_join(const struct recipe_merged *merged,
                                struct recipe_segment *ret_segment)
 {
-    struct bytes joined = {0};
-    for (size_t i = 0; i < merged->part_count; i++) {
-        bytes_put(&joined, merged->parts[i].iov_base, merged->parts[i].iov_len);
-    }
-    if (joined.failed) {
-        bytes_free(&joined);
-        return STATUS_out_of_memory;
-    }
-    const size_t size = joined.size;
-    uint8_t *data = bytes_take(&joined);
+    uint8_t *data = recipe_tool_join(merged);
     const enum status reason =
-        data ? recipe_segment_take(data, size, ret_segment) : STATUS_out_of_memory;
+        data ? recipe_segment_take(data, (size_t)merged->size, ret_segment) : STATUS_out_of_memory;
     if (reason != STATUS_ok) {
         free(data);
     }
@@ -311,12 +300,7 @@ static int import_file(const struct arguments *arguments, const char *root, cons
 
 static int import_run(const struct arguments *arguments)
 {
-    struct config config;
-    config_read(config_environment, &config);
-    const bool read_only = config.read_only;
-    config_free(&config);
-    if (!arguments->values[IMPORT_DRY_RUN] && read_only) {
-        output_reason("import", NULL, STATUS_read_only);
+    if (!arguments->values[IMPORT_DRY_RUN] && inventory_is_read_only("import")) {
         return EXIT_USAGE;
     }
     char *root = inventory_new_root("import", arguments->values[VERB_DIR]);

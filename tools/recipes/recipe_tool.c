@@ -124,11 +124,22 @@ enum status recipe_tool_open_all(const char *root, const char *app, int *ret_fol
     return status;
 }
 
+uint8_t *recipe_tool_join(const struct recipe_merged *merged)
+{
+    uint8_t *data = malloc((size_t)merged->size);
+    size_t size = 0;
+    for (size_t i = 0; data && i < merged->part_count; i++) {
+        memcpy(data + size, merged->parts[i].iov_base, merged->parts[i].iov_len);
+        size += merged->parts[i].iov_len;
+    }
+    return data;
+}
+
 void recipe_tool_name_damage(const char *verb, const char *path,
                              const struct recipe_merge_counts *counts)
 {
     if (counts->damaged > 0) {
-        output_reason(verb, path, STATUS_bad_record);
+        output_reason(STATUS_bad_record, "%s: '%s'", verb, path);
     }
 }
 

@@ -33,6 +33,9 @@ bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment 
 enum status recipe_tool_open_all(const char *root, const char *app, int *ret_folder_fd,
                                  struct recipe_sources *ret_sources);
 
+/* The merged->size bytes of a merge in one piece, to be freed. NULL: out of memory. */
+uint8_t *recipe_tool_join(const struct recipe_merged *merged);
+
 /* Prints a message if records of this file or folder are damaged. */
 void recipe_tool_name_damage(const char *verb, const char *path,
                              const struct recipe_merge_counts *counts);

@@ -24,6 +24,9 @@
 
 #define LEASE_LIMIT 256
 
+/* Tries to change a head. */
+#define LEASE_TRIES 24
+
 void leases_init(struct leases *ret_leases)
 {
     *ret_leases = (struct leases){.count = 0};
@@ -161,6 +164,13 @@ void lease_give_back(struct remote *remote, struct leases *leases, const char *r
 
 /* Turns to push. */
 
+/* Waits for `least_ms`, and some of `more_ms`. */
+static void lease_pause(uint64_t least_ms, uint64_t more_ms)
+{
+    const struct timespec pause = clock_timespec((least_ms + unique_draw() % more_ms) * CLOCK_MS);
+    nanosleep(&pause, NULL);
+}
+
 static void lease_push_path(const char *head_path, char ret_path[ENGINE_PATH_SIZE])
 {
     snprintf(ret_path, ENGINE_PATH_SIZE, "v1/lease/%s-push", head_path + strlen(HEAD_FOLDER));
@@ -184,10 +194,8 @@ static void lease_queue(struct remote *remote, struct lease_queue *queue, const 
             return;
         }
         const unsigned doubles = look < LEASE_PUSH_DOUBLES ? look : LEASE_PUSH_DOUBLES;
-        const uint64_t most_ms = (uint64_t)LEASE_PUSH_STEP_MS << doubles;
-        const struct timespec pause =
-            clock_timespec((LEASE_PUSH_LEAST_MS + unique_draw() % most_ms) * CLOCK_MS);
-        nanosleep(&pause, NULL);
+        const uint64_t more_ms = (uint64_t)LEASE_PUSH_STEP_MS << doubles;
+        lease_pause(LEASE_PUSH_LEAST_MS, more_ms);
     }
 }
 
@@ -198,7 +206,11 @@ bool lease_wait_for_try(struct remote *remote, struct lease_queue *queue, const 
         lease_queue(remote, queue, head_path);
         return true;
     }
-    return remote_wait_for_try(try);
+    if (try >= LEASE_TRIES) {
+        return false;
+    }
+    lease_pause(1, UINT64_C(10) << (try < 7 ? try : 7));
+    return true;
 }
 
 void lease_leave(struct remote *remote, struct lease_queue *queue, const char *head_path)

@@ -116,9 +116,7 @@ static void local_read_note(int quarantine_fd, const char *identity_hex, struct 
         const uint8_t *end = memchr(text + at, '\n', size - at);
         length = end ? (size_t)(end - (text + at)) : size - at;
         if (length == begin + TRIAL_PAYLOAD_DIGITS && memcmp(text + at, TRIAL_NOTE, begin) == 0) {
-            char payload[OBJECT_NAME_SIZE] = "";
-            memcpy(payload, text + at + begin, TRIAL_PAYLOAD_DIGITS);
-            state_add(ret_names, payload);
+            state_add(ret_names, (const char *)text + at + begin);
         }
     }
     free(text);

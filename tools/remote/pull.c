@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "common/blobs/store.h"
 #include "common/files/program.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
@@ -147,7 +146,7 @@ static void pull_read_bad(struct pull *blob)
     if (blob->quarantined.size > 0 && pull_was_put_away(blob)) {
         state_add_bad(state, blob->path, &blob->quarantined, PULL_LAYER_DEATHS);
     }
-    if (blob->session->remote.forget) {
+    if (blob->session->remote.options.forget) {
         state_forget_bad(state, blob->path, &blob->quarantined);
         bytes_free(&blob->bad);
         state_bad(state, blob->path, &blob->bad);
@@ -157,7 +156,7 @@ static void pull_read_bad(struct pull *blob)
     if (blob->is_barred) {
         output_message("%s: '%s' has died here of pulled caches, %" PRIu64
                        " times: none is taken for %s ('warmpipe pull --forget' does again)",
-                       blob->session->remote.verb, blob->app, deaths, blob->identity_hex);
+                       blob->session->remote.options.verb, blob->app, deaths, blob->identity_hex);
     }
 }
 
@@ -261,8 +260,7 @@ static enum status pull_add_recipes(struct session *session, const char *app,
     }
     if (merged.counts.refused > 0 || merged.counts.damaged > 0) {
         reason = merged.counts.damaged > 0 ? STATUS_bad_record : STATUS_refused_record;
-        output_message("%s: recipes of '%s': %s (%s)", session->remote.verb, app,
-                       status_text(reason), status_id(reason));
+        output_reason(reason, "%s: recipes of '%s'", session->remote.options.verb, app);
         session->remote.failed = true;
         reason = STATUS_ok;
     }

@@ -16,7 +16,6 @@
 #include "tools/remote/push.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -285,8 +284,8 @@ static void push_note(const struct inventory_item *item, void *user)
         return;
     }
     if (item->reason == STATUS_suspect || inventory_is_damage(item->reason)) {
-        output_message("%s: '%s' of '%s' is not sent: %s (%s)", remote->verb, item->digest,
-                       item->app, status_text(item->reason), status_id(item->reason));
+        output_reason(item->reason, "%s: '%s' of '%s' is not sent", remote->options.verb,
+                      item->digest, item->app);
         remote->failed = remote->failed || inventory_is_damage(item->reason);
         return;
     }
@@ -311,15 +310,14 @@ static void push_program(struct session *session, const char *app)
 
 void push_all(struct session *session, bool with_recipes)
 {
-    const uint64_t min_serial = session->remote.min_serial;
-    const uint64_t max_age_s = session->remote.max_age_s;
-    session->remote.min_serial = session->remote.max_age_s = 0; /* a push renews an old head */
+    struct remote_options *options = &session->remote.options;
+    const struct remote_options before = *options;
+    options->min_serial = options->max_age_s = 0; /* a push renews an old head */
     for (size_t i = 0; i < session->app_count && !session->remote.gone; i++) {
         push_program(session, session->apps[i]);
         if (with_recipes && !session->remote.gone) {
             push_recipes(session, session->apps[i]);
         }
     }
-    session->remote.min_serial = min_serial;
-    session->remote.max_age_s = max_age_s;
+    *options = before;
 }

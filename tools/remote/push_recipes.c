@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/recipes/merge.h"
 #include "tools/recipes/recipe_tool.h"
 #include "tools/remote/lease.h"
@@ -49,28 +49,14 @@ static enum status push_unite(struct push_recipes *push, struct session_recipes 
     return reason;
 }
 
-/* The parts of a merge as one piece of memory. */
-static bool push_flatten(const struct recipe_merged *merged, struct bytes *ret_data)
-{
-    *ret_data = (struct bytes){0};
-    if (!bytes_reserve(ret_data, (size_t)merged->size)) {
-        return false;
-    }
-    for (size_t i = 0; i < merged->part_count; i++) {
-        bytes_put(ret_data, merged->parts[i].iov_base, merged->parts[i].iov_len);
-    }
-    return !ret_data->failed;
-}
-
 static enum status push_send_recipes(struct remote *remote, const struct recipe_merged *merged,
                                      struct head *head, const struct engine_value *old)
 {
-    struct bytes data;
+    uint8_t *data = recipe_tool_join(merged);
     struct object object = {.is_there = false};
     bool is_inline = false;
-    enum status reason = push_flatten(merged, &data)
-                             ? object_pack(data.data, data.size, NULL, NULL, &object)
-                             : STATUS_out_of_memory;
+    enum status reason =
+        data ? object_pack(data, (size_t)merged->size, NULL, NULL, &object) : STATUS_out_of_memory;
     if (reason == STATUS_ok) {
         memcpy(object.part.payload, object.part.object, sizeof object.part.payload);
         head->part_count = 0;
@@ -87,7 +73,7 @@ static enum status push_send_recipes(struct remote *remote, const struct recipe_
         reason = object_keep(remote, &object);
     }
     object_free(&object);
-    bytes_free(&data);
+    free(data);
     return reason;
 }
 
@@ -150,7 +136,5 @@ void push_recipes(struct session *session, const char *app)
         remote_complain(remote, path, reason);
     }
     recipe_sources_close(&push.sources);
-    if (push.folder_fd >= 0) {
-        close(push.folder_fd);
-    }
+    io_close(push.folder_fd);
 }

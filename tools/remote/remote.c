@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/remote.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/files/names.h"
+#include "common/base/text.h"
 #include "tools/cli/options.h"
 #ifdef WARMPIPE_HAVE_CURL
 #include "tools/remote/engines/curl_library.h"
 #endif
-
-/* Tries to change a head. */
-#define REMOTE_TRIES 24
 
 /* This value is overwritten to find out whether conditional writes work. */
 #define REMOTE_PROBE "v1/probe"
@@ -27,14 +22,10 @@
 bool remote_options_add_age(struct remote_options *options, const char *serial, const char *age)
 {
     uint64_t age_ms = 0;
-    if (serial) {
-        char *end;
-        errno = 0;
-        options->min_serial = strtoull(serial, &end, 10);
-        if (serial[0] < '0' || serial[0] > '9' || *end || errno) {
-            output_message("%s: --min-serial: '%s' is not a number", options->verb, serial);
-            return false;
-        }
+    const char *end = serial;
+    if (serial && (!text_parse_digits(&end, UINT64_MAX, &options->min_serial) || *end)) {
+        output_message("%s: --min-serial: '%s' is not a number", options->verb, serial);
+        return false;
     }
     if (age && !options_duration(options->verb, age, &age_ms)) {
         return false;
@@ -92,7 +83,7 @@ static bool remote_open_url(struct remote *remote, const char *text)
             hint = "write file:///DIR, https://HOST/PATH, s3://BUCKET or redis://HOST";
         }
         /* A URL that does not parse may hold a password: it is not shown. */
-        output_message("%s: %s%s%s (%s)%s%s", remote->verb, remote->name,
+        output_message("%s: %s%s%s (%s)%s%s", remote->options.verb, remote->name,
                        remote->name[0] ? ": " : "", status_text(reason), status_id(reason),
                        hint ? ": " : "", hint ? hint : "");
     }
@@ -103,13 +94,7 @@ bool remote_open(const struct remote_options *options, struct remote *ret_remote
 {
     const char *url = options->url ? options->url : getenv("WARMPIPE_REMOTE");
     struct remote *remote = ret_remote;
-    *remote = (struct remote){.verb = options->verb,
-                              .insecure = options->insecure,
-                              .single_writer = options->single_writer,
-                              .forget = options->forget,
-                              .replace = options->replace,
-                              .min_serial = options->min_serial,
-                              .max_age_s = options->max_age_s};
+    *remote = (struct remote){.options = *options};
     if (!url || !*url) {
         output_message("%s: no remote: give --remote URL or set WARMPIPE_REMOTE", options->verb);
         return false;
@@ -124,7 +109,7 @@ bool remote_open(const struct remote_options *options, struct remote *ret_remote
         remote_close(remote);
         return false;
     }
-    remote->engine->single_writer = remote->single_writer;
+    remote->engine->single_writer = remote->options.single_writer;
     state_open(url, options->root, options->state, &remote->state);
     return true;
 }
@@ -158,7 +143,7 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
         detail = "give --single-writer if no other machine writes there";
     }
     if (reason != remote->already_told) {
-        output_message("%s: %s/%s: %s (%s)%s%s", remote->verb, remote->name, path,
+        output_message("%s: %s/%s: %s (%s)%s%s", remote->options.verb, remote->name, path,
                        status_text(reason), status_id(reason), detail[0] ? ": " : "", detail);
     }
     remote->failed = true;
@@ -182,7 +167,7 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
 void remote_tell_unmade(struct remote *remote)
 {
     if (remote->engine->is_unmade && !remote->failed && !remote->is_unmade_told) {
-        output_message("%s: %s: is not there yet: the first push makes it", remote->verb,
+        output_message("%s: %s: is not there yet: the first push makes it", remote->options.verb,
                        remote->name);
         remote->is_unmade_told = true;
     }
@@ -200,13 +185,13 @@ static void remote_comment(const char *path, uint64_t serial, char ret_comment[H
 static enum status remote_verify(const struct remote *remote, const struct engine_value *value,
                                  struct minisign_signature *ret_parts)
 {
-    if (remote->insecure && value->size > 0 && value->data[0] == '{') {
+    if (remote->options.insecure && value->size > 0 && value->data[0] == '{') {
         *ret_parts =
             (struct minisign_signature){.message = value->data, .message_size = value->size};
         return STATUS_ok;
     }
     const enum status reason = minisign_split(value->data, value->size, ret_parts);
-    if (reason != STATUS_ok || remote->insecure) {
+    if (reason != STATUS_ok || remote->options.insecure) {
         return reason;
     }
     for (size_t i = 0; i < remote->keys.count; i++) {
@@ -224,15 +209,15 @@ static enum status remote_check_age(const struct remote *remote, const char *pat
 {
     const uint64_t now = (uint64_t)time(NULL);
     const uint64_t age = now > head->made ? now - head->made : 0;
-    if (head->serial < remote->min_serial) {
+    if (head->serial < remote->options.min_serial) {
         return engine_fail(remote->engine, STATUS_remote_rolled_back,
                            "serial %" PRIu64 ", at least %" PRIu64 " is asked for", head->serial,
-                           remote->min_serial);
+                           remote->options.min_serial);
     }
-    if (remote->max_age_s > 0 && age > remote->max_age_s) {
+    if (remote->options.max_age_s > 0 && age > remote->options.max_age_s) {
         return engine_fail(remote->engine, STATUS_remote_rolled_back,
                            "made %" PRIu64 " s ago, at most %" PRIu64 " s are asked for", age,
-                           remote->max_age_s);
+                           remote->options.max_age_s);
     }
     return head->serial < state_serial(&remote->state, path) ? STATUS_remote_rolled_back
                                                              : STATUS_ok;
@@ -265,7 +250,7 @@ static enum status remote_check_head(const struct remote *remote, const char *pa
  * or it cannot be read. One that is too old may be newer elsewhere. */
 static bool remote_is_replaced(const struct remote *remote, enum status reason)
 {
-    return remote->replace &&
+    return remote->options.replace &&
            (reason == STATUS_remote_untrusted_head || reason == STATUS_remote_bad_head);
 }
 
@@ -281,8 +266,7 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
     }
     reason = remote_check_head(remote, path, &value, ret_head);
     if (remote_is_replaced(remote, reason)) {
-        output_message("%s: %s/%s: is replaced: %s (%s)", remote->verb, remote->name, path,
-                       status_text(reason), status_id(reason));
+        output_reason(reason, "%s: %s/%s: is replaced", remote->options.verb, remote->name, path);
         remote->engine->detail[0] = '\0';
         *ret_value = value;
         return STATUS_no_file;
@@ -303,7 +287,7 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     char comment[HEAD_PATH_SIZE + 64];
     struct bytes message = {0};
     struct bytes text = {0};
-    enum status reason = remote->single_writer ? STATUS_ok : remote_try_conditions(remote);
+    enum status reason = remote->options.single_writer ? STATUS_ok : remote_try_conditions(remote);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -345,7 +329,7 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
 {
     struct head now;
     struct engine_value value = {0};
-    if (remote->engine->settle_ms == 0 || remote->single_writer) {
+    if (remote->engine->settle_ms == 0 || remote->options.single_writer) {
         return STATUS_ok;
     }
     const struct timespec pause = clock_timespec(remote->engine->settle_ms * CLOCK_MS);
@@ -395,15 +379,4 @@ enum status remote_try_conditions(struct remote *remote)
     return reason == STATUS_ok                ? STATUS_remote_no_conditions
            : reason == STATUS_remote_conflict ? STATUS_ok
                                               : reason;
-}
-
-bool remote_wait_for_try(unsigned try)
-{
-    if (try >= REMOTE_TRIES) {
-        return false;
-    }
-    const uint64_t most_ms = UINT64_C(10) << (try < 7 ? try : 7);
-    const struct timespec pause = clock_timespec((1 + unique_draw() % most_ms) * CLOCK_MS);
-    nanosleep(&pause, NULL);
-    return true;
 }

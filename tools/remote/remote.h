@@ -34,19 +34,13 @@ struct remote_options {
 bool remote_options_add_age(struct remote_options *options, const char *serial, const char *age);
 
 struct remote {
-    const char *verb;
+    struct remote_options options;
     char name[URL_SIZE * 2]; /* the URL without secrets */
     struct engine *engine;
-    struct fetch *ahead; /* fetches objects that object_get will ask for; NULL: none */
-    bool insecure;
-    bool single_writer;
-    bool forget;
-    bool replace;
+    struct fetch *ahead;   /* fetches objects that object_get will ask for; NULL: none */
     bool conditions_known; /* they were tried, and work */
     struct minisign_keys keys;
     struct state state;
-    uint64_t min_serial; /* as the options say */
-    uint64_t max_age_s;
     bool failed; /* something was refused or could not be had */
     bool gone;   /* it does not answer, or not as a remote: nothing more is asked of it */
     enum status gone_because;
@@ -54,8 +48,8 @@ struct remote {
     bool is_unmade_told;      /* remote_tell_unmade has */
 };
 
-/* Reads the keys and opens the engine. False after a message: the usage is wrong, or a key cannot
- * be read. Closed with remote_close. */
+/* Reads the keys and opens the engine; the texts of the options are borrowed. False after a
+ * message: the usage is wrong, or a key cannot be read. Closed with remote_close. */
 bool remote_open(const struct remote_options *options, struct remote *ret_remote);
 void remote_close(struct remote *remote);
 
@@ -90,8 +84,5 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
 /* Writes a value that is there already, in a way that must fail. STATUS_ok: it did.
  * remote_no_conditions: the server overwrites whatever is asked. */
 enum status remote_try_conditions(struct remote *remote);
-
-/* Waits before another try after a conflict, longer each time. False: there have been enough. */
-bool remote_wait_for_try(unsigned try);
 
 #endif

@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/files/names.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/segment.h"
-#include "common/settings/config.h"
 #include "tools/cli/inventory.h"
-#include "tools/cli/options.h"
 #include "tools/remote/object.h"
 
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session)
@@ -37,11 +36,6 @@ void session_close(struct session *session)
     *session = (struct session){0};
 }
 
-void session_find_devices(struct session *session)
-{
-    vulkan_devices_list(session->remote.verb, &session->devices);
-}
-
 static int session_compare_texts(const void *left, const void *right)
 {
     return strcmp(left, right);
@@ -52,17 +46,13 @@ bool session_add_app(struct session *session, const char *app)
     if (tfind(app, &session->app_tree, session_compare_texts)) {
         return true;
     }
-    char **apps = realloc(session->apps, (session->app_count + 1) * sizeof *apps);
-    if (!apps) {
-        return false;
-    }
-    session->apps = apps;
     char *copy = strdup(app);
-    if (!copy || !tsearch(copy, &session->app_tree, session_compare_texts)) {
+    if (!copy || !array_reserve(&session->apps, session->app_count, sizeof *session->apps) ||
+        !tsearch(copy, &session->app_tree, session_compare_texts)) {
         free(copy);
         return false;
     }
-    apps[session->app_count++] = copy;
+    session->apps[session->app_count++] = copy;
     return true;
 }
 
@@ -74,7 +64,7 @@ static bool session_add_named(struct session *session, const char *const *names,
         char name[NAMES_APP_SIZE];
         names_app_folder(&(struct names_program){.app_setting = names[i]}, name);
         if (!session_add_app(session, name)) {
-            output_message("%s: out of memory", session->remote.verb);
+            output_message("%s: out of memory", session->remote.options.verb);
             return false;
         }
     }
@@ -116,7 +106,7 @@ bool session_apps_there(struct session *session, const char *const *names, int c
     if (reason != STATUS_ok) {
         remote_complain(remote, HEAD_FOLDER, reason);
         if (reason == STATUS_remote_unsupported) {
-            output_message("%s: say which program with --app NAME", remote->verb);
+            output_message("%s: say which program with --app NAME", remote->options.verb);
         }
     }
     return reason == STATUS_ok;
@@ -131,7 +121,7 @@ static void session_warn_of_name(const struct session *session, const char *app)
         names_is_hex(app + length - 8, 8)) {
         output_message("%s: '%s' is named after a path, which may differ on other machines: set "
                        "WARMPIPE_APP",
-                       session->remote.verb, app);
+                       session->remote.options.verb, app);
     }
 }
 
@@ -141,7 +131,7 @@ bool session_apps_here(struct session *session, const char *const *names, int co
     if (count > 0) {
         return session_add_named(session, names, count);
     }
-    if (!inventory_apps(session->remote.verb, session->root, NULL, &apps)) {
+    if (!inventory_apps(session->remote.options.verb, session->root, NULL, &apps)) {
         return false;
     }
     for (size_t i = 0; i < apps.count; i++) {
@@ -153,18 +143,6 @@ bool session_apps_here(struct session *session, const char *const *names, int co
     }
     inventory_apps_free(&apps);
     return true;
-}
-
-bool session_is_read_only(const char *verb)
-{
-    struct config config;
-    options_read_config(&config);
-    const bool read_only = config.read_only;
-    config_free(&config);
-    if (read_only) {
-        output_reason(verb, NULL, STATUS_read_only);
-    }
-    return read_only;
 }
 
 void session_tell(struct session *session, const char *app, const struct head *head,
@@ -263,16 +241,11 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
 
 static bool session_add_head(struct session_heads *heads, const char *path)
 {
-    if ((heads->count & (heads->count - 1)) == 0) {
-        const size_t capacity = heads->count ? 2 * heads->count : 1;
-        char(*paths)[HEAD_PATH_SIZE] = realloc(heads->paths, capacity * sizeof *paths);
-        if (!paths) {
-            return false;
-        }
-        heads->paths = paths;
+    const bool fits = array_reserve(&heads->paths, heads->count, sizeof *heads->paths);
+    if (fits) {
+        snprintf(heads->paths[heads->count++], HEAD_PATH_SIZE, "%s", path);
     }
-    snprintf(heads->paths[heads->count++], HEAD_PATH_SIZE, "%s", path);
-    return true;
+    return fits;
 }
 
 struct session_listing {
@@ -302,7 +275,7 @@ static bool session_visit_head(const char *path, void *user)
 static void session_guess_heads(struct session *session, const char *const *apps, int app_count,
                                 struct session_heads *heads)
 {
-    session_find_devices(session);
+    vulkan_devices_list(session->remote.options.verb, &session->devices);
     for (int i = 0; i < app_count; i++) {
         char path[HEAD_PATH_SIZE];
         for (size_t device = 0; device < session->devices.count; device++) {
@@ -335,9 +308,7 @@ bool session_find_heads(struct session *session, const char *const *apps, int ap
         session_heads_free(ret_heads);
         return false;
     }
-    if (ret_heads->count > 0) {
-        qsort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_texts);
-    }
+    array_sort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_texts);
     return true;
 }
 

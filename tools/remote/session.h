@@ -17,7 +17,8 @@
 struct session {
     struct remote remote;
     char *root;                    /* of the caches */
-    struct vulkan_devices devices; /* of this machine */
+    struct vulkan_devices devices; /* of this machine, once they were asked for; without any, only
+                                      recipes are pulled */
     char **apps;
     size_t app_count;
     void *app_tree;                 /* tsearch(3), of the same texts */
@@ -30,9 +31,6 @@ struct session {
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session);
 void session_close(struct session *session);
 
-/* Asks the drivers for this machine's devices. Without any, only recipes are pulled. */
-void session_find_devices(struct session *session);
-
 /* Adds a program. False: out of memory. */
 bool session_add_app(struct session *session, const char *app);
 
@@ -40,9 +38,6 @@ bool session_add_app(struct session *session, const char *app);
  * False after a message. */
 bool session_apps_there(struct session *session, const char *const *names, int count);
 bool session_apps_here(struct session *session, const char *const *names, int count);
-
-/* Whether WARMPIPE_READONLY forbids to write here; then after a message. */
-bool session_is_read_only(const char *verb);
 
 /* A row of the table: what became of one head. `bytes`: of objects that were moved. */
 void session_tell(struct session *session, const char *app, const struct head *head,

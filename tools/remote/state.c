@@ -50,11 +50,10 @@ static char *state_base(const char *folder)
 void state_open(const char *url, const char *root, const char *folder, struct state *ret_state)
 {
     char *base = state_base(folder);
-    char hex[17];
     *ret_state = (struct state){0};
-    state_digest(url, hex);
+    state_digest(url, ret_state->url_hex);
     state_digest(root ? root : "", ret_state->root_hex);
-    if (base && asprintf(&ret_state->folder, "%s/remote/%s", base, hex) < 0) {
+    if (base && asprintf(&ret_state->folder, "%s/remote", base) < 0) {
         ret_state->folder = NULL;
     }
     ret_state->root = root ? strdup(root) : NULL;
@@ -72,14 +71,10 @@ void state_free(struct state *state)
 static int state_open_folder(const struct state *state, bool create)
 {
     int fd = -1;
-    char *slash = state->folder ? strrchr(state->folder, '/') : NULL;
-    if (!slash) {
-        return -1;
+    if (state->folder) {
+        file_open_directory(state->folder, state->url_hex, create, &fd);
     }
-    *slash = '\0';
-    const enum status reason = file_open_directory(state->folder, slash + 1, create, &fd);
-    *slash = '/';
-    return reason == STATUS_ok ? fd : -1;
+    return fd;
 }
 
 /* For a change of what is there: other processes end theirs first. -1: nothing can be remembered.
@@ -244,9 +239,7 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
     const int lock_fd = state_lock(state);
     state_bad(state, path, &names);
     for (size_t at = 0; at + OBJECT_NAME_SIZE <= payloads->size; at += OBJECT_NAME_SIZE) {
-        char payload[OBJECT_NAME_SIZE] = "";
-        memcpy(payload, payloads->data + at, OBJECT_NAME_SIZE - 1);
-        state_add(&names, payload);
+        state_add(&names, (const char *)payloads->data + at);
     }
     if (!names.failed) {
         state_write(state, path, "bad", names.data, names.size);
@@ -262,8 +255,7 @@ void state_forget_bad(const struct state *state, const char *path, const struct 
     struct bytes left = {0};
     state_bad(state, path, &names);
     for (size_t at = 0; at + OBJECT_NAME_SIZE <= names.size; at += OBJECT_NAME_SIZE) {
-        char payload[OBJECT_NAME_SIZE] = "";
-        memcpy(payload, names.data + at, OBJECT_NAME_SIZE - 1);
+        const char *payload = (const char *)names.data + at;
         if (state_has(but, payload)) {
             state_add(&left, payload);
         }

@@ -14,7 +14,8 @@
 #include "tools/remote/heads/head.h"
 
 struct state {
-    char *folder;      /* NULL: nothing is remembered */
+    char *folder;      /* of all remotes; NULL: nothing is remembered */
+    char url_hex[17];  /* names this one's in it */
     char *root;        /* of the caches; NULL: none */
     char root_hex[17]; /* names it */
 };
@@ -46,7 +47,7 @@ void state_forget_bad(const struct state *state, const char *path, const struct 
 /* How often a program of this machine died of what this head lists, all payloads together. */
 uint64_t state_deaths(const struct state *state, const char *path);
 
-/* Whether a name is among them. */
+/* Whether a name, which need not end in a zero, is among them. */
 bool state_has(const struct bytes *names, const char *name);
 void state_add(struct bytes *names, const char *name);
 

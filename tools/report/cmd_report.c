@@ -11,7 +11,6 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/recipes/inspect.h"
-#include "tools/recipes/recipe_tool.h"
 #include "tools/report/report.h"
 
 enum { OPTION_HTML = VERB_DIR + 1, OPTION_JSON };
@@ -52,8 +51,6 @@ static void report_show_run(struct output *output, const struct trace_run *run)
 static void report_show_runs(struct output *output, const struct report_program *program)
 {
     char ratio[32];
-    struct report_shown shown[REPORT_SHOWN_RUNS];
-    const size_t count = report_shown(program, shown);
     output_text(output, "device", program->device);
     output_text(output, "driver", program->driver);
     output_text(output, "driver_info", program->driver_info);
@@ -79,9 +76,9 @@ static void report_show_runs(struct output *output, const struct report_program 
         output_close(output);
     }
     output_close(output);
-    for (size_t i = 0; i < count; i++) {
-        output_open(output, shown[i].name, OUTPUT_GROUP);
-        report_show_run(output, shown[i].run);
+    for (size_t i = 0; i < program->shown_count; i++) {
+        output_open(output, program->shown[i].name, OUTPUT_GROUP);
+        report_show_run(output, program->shown[i].run);
         output_close(output);
     }
 }
@@ -183,8 +180,8 @@ static void report_add_trace(struct report_sources *sources, const char *path)
     sources->misused |= verdict == TRACE_ALIEN;
     sources->found |= verdict == TRACE_DAMAGED;
     if (verdict != TRACE_WHOLE) {
-        output_reason("report", path,
-                      verdict == TRACE_ALIEN ? STATUS_not_a_trace : STATUS_bad_trace);
+        output_reason(verdict == TRACE_ALIEN ? STATUS_not_a_trace : STATUS_bad_trace,
+                      "report: '%s'", path);
     }
 }
 
@@ -251,7 +248,7 @@ static bool report_is_damage(const char *app, enum status reason)
 {
     const bool is_damage = reason != STATUS_ok && reason != STATUS_no_file;
     if (is_damage) {
-        output_reason("report", app, reason);
+        output_reason(reason, "report: '%s'", app);
     }
     return is_damage;
 }

@@ -133,6 +133,14 @@ static size_t report_list_pipelines(const struct trace_runs *runs,
     return count;
 }
 
+static void report_show_in_full(struct report_program *program, const char *name,
+                                const struct trace_run *run)
+{
+    if (run) {
+        program->shown[program->shown_count++] = (struct report_shown){name, run};
+    }
+}
+
 static void report_choose(struct report *report, const struct trace_runs *runs,
                           struct report_program *program)
 {
@@ -143,6 +151,9 @@ static void report_choose(struct report *report, const struct trace_runs *runs,
     program->cold = report_find_cold(program);
     program->warm = report_find_warm(program);
     program->other = program->cold || program->warm ? NULL : program->runs[program->run_count - 1];
+    report_show_in_full(program, "cold", program->cold);
+    report_show_in_full(program, "warm", program->warm);
+    report_show_in_full(program, "start", program->other);
     struct report_pipeline *pipelines = calloc(spans, sizeof *pipelines);
     if (pipelines) {
         report_take_pipelines(program, pipelines, report_list_pipelines(runs, program, pipelines));
@@ -176,22 +187,6 @@ void report_free(struct report *report)
     }
     free(report->programs);
     *report = (struct report){0};
-}
-
-size_t report_shown(const struct report_program *program,
-                    struct report_shown ret_shown[REPORT_SHOWN_RUNS])
-{
-    size_t count = 0;
-    if (program->cold) {
-        ret_shown[count++] = (struct report_shown){"cold", program->cold};
-    }
-    if (program->warm) {
-        ret_shown[count++] = (struct report_shown){"warm", program->warm};
-    }
-    if (program->other) {
-        ret_shown[count++] = (struct report_shown){"start", program->other};
-    }
-    return count;
 }
 
 double report_clock_ratio(const struct report_program *program)

@@ -26,6 +26,13 @@ struct report_pipeline {
     uint64_t times; /* it was requested, in all runs; without traces: the days on which it was */
 };
 
+/* The runs that a report shows in full, by name: cold and warm, or the other one. */
+#define REPORT_SHOWN_RUNS 2
+struct report_shown {
+    const char *name;
+    const struct trace_run *run;
+};
+
 /* A program on a device; without traces: on all devices. */
 struct report_program {
     const char *app; /* this and the next four: borrowed; "": unknown */
@@ -37,7 +44,9 @@ struct report_program {
     size_t run_count;
     const struct trace_run *cold; /* NULL: there is none */
     const struct trace_run *warm;
-    const struct trace_run *other;                      /* the last run, if there is neither */
+    const struct trace_run *other; /* the last run, if there is neither */
+    struct report_shown shown[REPORT_SHOWN_RUNS];
+    size_t shown_count;
     struct program_counters counters;                   /* without traces */
     struct report_pipeline pipelines[REPORT_PIPELINES]; /* the slowest first */
     size_t pipeline_count;
@@ -60,16 +69,6 @@ void report_take_pipelines(struct report_program *program, struct report_pipelin
                            size_t count);
 
 void report_free(struct report *report);
-
-/* The runs that a report shows in full, by name: cold and warm, or the other one. Gives how many.
- */
-#define REPORT_SHOWN_RUNS 2
-struct report_shown {
-    const char *name;
-    const struct trace_run *run;
-};
-size_t report_shown(const struct report_program *program,
-                    struct report_shown ret_shown[REPORT_SHOWN_RUNS]);
 
 /* How many times longer the cold run took than the warm one; 0: not known. */
 double report_ratio(const struct report_program *program);
@@ -100,7 +99,7 @@ void report_page(struct bytes *page, const struct report *report, const struct t
  *     {"kinds":[…],"names":[…],"programs":[{"digests":[…],"runs":[
  *         {"lanes":[{"name":"…","rows":1}],"spans":[…]}]}]}
  *
- * The runs are those of report_shown. "spans" has seven numbers
+ * The runs are those that are shown. "spans" has seven numbers
  * for each: lane, row, start, duration, kind, name, digest; the times in ns, from the run's
  * begin; the last three are places in the lists, digest from 1 on, 0: none. */
 void report_timelines(struct bytes *json, const struct report *report,

@@ -54,12 +54,12 @@ static void page_put_time(struct bytes *page, uint64_t nanoseconds)
 }
 
 /* Nearly every trace has the first three; the others are columns only where there are any. */
-static bool page_is_column(const struct report_shown *shown, size_t count, enum trace_result result)
+static bool page_is_column(const struct report_program *program, enum trace_result result)
 {
     bool any =
         result == TRACE_RESULT_miss || result == TRACE_RESULT_hit || result == TRACE_RESULT_shared;
-    for (size_t i = 0; i < count; i++) {
-        any |= shown[i].run->sums.results[result] > 0;
+    for (size_t i = 0; i < program->shown_count; i++) {
+        any |= program->shown[i].run->sums.results[result] > 0;
     }
     return any;
 }
@@ -68,24 +68,22 @@ static bool page_is_column(const struct report_shown *shown, size_t count, enum 
 static void page_put_results(struct bytes *page, const struct report_program *program)
 {
     static const char *const no_columns[] = {NULL};
-    struct report_shown shown[REPORT_SHOWN_RUNS];
-    const size_t count = report_shown(program, shown);
     page_open_table(page, "Requests by result", no_columns);
     html_put(page, "<td></td>");
     for (enum trace_result result = TRACE_RESULT_NONE + 1; result < TRACE_RESULT_created;
          result++) {
-        if (page_is_column(shown, count, result)) {
+        if (page_is_column(program, result)) {
             html_put(page, "<th scope=\"col\" class=\"number\"><i class=\"%s\"></i>%s</th>",
                      trace_result_name(result), trace_result_name(result));
         }
     }
     page_close_heads(page);
-    for (size_t i = 0; i < count; i++) {
-        const struct trace_sums *sums = &shown[i].run->sums;
-        html_put(page, "<tr><th scope=\"row\">%s</th>", shown[i].name);
+    for (size_t i = 0; i < program->shown_count; i++) {
+        const struct trace_sums *sums = &program->shown[i].run->sums;
+        html_put(page, "<tr><th scope=\"row\">%s</th>", program->shown[i].name);
         for (enum trace_result result = TRACE_RESULT_NONE + 1; result < TRACE_RESULT_created;
              result++) {
-            if (page_is_column(shown, count, result)) {
+            if (page_is_column(program, result)) {
                 html_put(page, "<td class=\"number\">%s<small>%s</small></td>",
                          html_count(sums->results[result]).text,
                          html_duration(sums->result_ns[result]).text);
@@ -224,18 +222,16 @@ static void page_put_headline(struct bytes *page, const struct report_program *p
                  html_duration(program->cold->sums.elapsed_ns).text,
                  html_duration(program->warm->sums.elapsed_ns).text, ratio);
     }
-    struct report_shown shown[REPORT_SHOWN_RUNS];
-    const size_t count = report_shown(program, shown);
     uint64_t whole = 0;
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t time = shown[i].run->sums.create_ns;
+    for (size_t i = 0; i < program->shown_count; i++) {
+        const uint64_t time = program->shown[i].run->sums.create_ns;
         whole = time > whole ? time : whole;
     }
     html_put(page, "<dl class=\"starts\">");
-    for (size_t i = 0; i < count; i++) {
-        html_put(page, "<div class=\"start\"><dt>%s</dt><dd><strong>%s</strong>", shown[i].name,
-                 html_duration(shown[i].run->sums.create_ns).text);
-        page_put_run_bar(page, shown[i].run, whole);
+    for (size_t i = 0; i < program->shown_count; i++) {
+        html_put(page, "<div class=\"start\"><dt>%s</dt><dd><strong>%s</strong>",
+                 program->shown[i].name, html_duration(program->shown[i].run->sums.create_ns).text);
+        page_put_run_bar(page, program->shown[i].run, whole);
         html_put(page, "</dd></div>");
     }
     html_put(
@@ -277,10 +273,8 @@ static void page_put_share(struct bytes *page, const char *label, const uint64_t
 
 static void page_put_run_cards(struct bytes *page, const struct report_program *program)
 {
-    struct report_shown shown[REPORT_SHOWN_RUNS];
-    const size_t count = report_shown(program, shown);
-    const struct trace_sums *first = &shown[0].run->sums;
-    const struct trace_sums *last = &shown[count - 1].run->sums;
+    const struct trace_sums *first = &program->shown[0].run->sums;
+    const struct trace_sums *last = &program->shown[program->shown_count - 1].run->sums;
     const struct trace_sums *ahead = last->prewarmed ? last : first;
     const uint64_t hits[] = {first->results[TRACE_RESULT_hit], last->results[TRACE_RESULT_hit]};
     const uint64_t answers[] = {hits[0] + first->results[TRACE_RESULT_miss],
@@ -356,16 +350,14 @@ static void page_put_track(struct bytes *page, const char *name, const struct tr
 static void page_put_timelines(struct bytes *page, const struct report_program *program,
                                const char *number)
 {
-    struct report_shown shown[REPORT_SHOWN_RUNS];
-    const size_t count = report_shown(program, shown);
     html_put(page,
              "<h3 hidden>Timelines</h3>"
              "<noscript><p class=\"note\">Timelines need JavaScript; all figures are in the tables."
              "</p></noscript><figure class=\"timelines\" data-program=\"%s\" hidden>"
              "<div class=\"tools\"></div>",
              number);
-    for (size_t i = 0; i < count; i++) {
-        page_put_track(page, shown[i].name, shown[i].run);
+    for (size_t i = 0; i < program->shown_count; i++) {
+        page_put_track(page, program->shown[i].name, program->shown[i].run);
     }
     html_put(page, "<figcaption class=\"detail\" aria-live=\"polite\"></figcaption></figure>");
 }

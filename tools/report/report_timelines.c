@@ -177,20 +177,19 @@ static void timelines_put_digests(struct bytes *json, const struct digests *dige
 static void timelines_put_program(struct bytes *json, const struct trace_runs *runs,
                                   const struct report_program *program)
 {
-    struct report_shown shown[REPORT_SHOWN_RUNS];
     struct selection selections[REPORT_SHOWN_RUNS] = {0};
     struct digests digests = {0};
-    const size_t count = report_shown(program, shown);
+    const size_t count = program->shown_count;
     bool fine = true;
     for (size_t i = 0; i < count; i++) {
-        fine &= timelines_select_spans(shown[i].run, &selections[i]);
+        fine &= timelines_select_spans(program->shown[i].run, &selections[i]);
     }
     fine = fine && timelines_list_digests(selections, count, &digests);
     json_put_open(json, NULL, '{');
     timelines_put_digests(json, &digests);
     json_put_open(json, "runs", '[');
     for (size_t i = 0; i < count && fine; i++) {
-        timelines_put_run(json, runs, shown[i].run, &selections[i], &digests);
+        timelines_put_run(json, runs, program->shown[i].run, &selections[i], &digests);
     }
     json_put_close(json, ']');
     json_put_close(json, '}');

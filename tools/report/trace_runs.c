@@ -168,7 +168,6 @@ static void runs_add_span(struct trace_runs *runs, struct trace_run *run,
     run->spans[run->span_count++] = (struct trace_span){
         .start_ns = event->start_ns,
         .duration_ns = event->duration_ns,
-        .bytes = event->bytes,
         .digest = event->digest,
         .name = runs_name_of(runs, event->name),
         .category = (uint8_t)event->category,

@@ -24,7 +24,6 @@
 struct trace_span {
     uint64_t start_ns;
     uint64_t duration_ns;
-    uint64_t bytes;
     struct digest digest;
     uint16_t name; /* of trace_runs */
     uint8_t category;

@@ -94,8 +94,7 @@ static bool run_set_directory(const char *directory, bool verbose)
             close(fd);
             done = run_set_driver_caches(root, verbose);
         } else {
-            output_message("run: cannot use '%s/" DRIVER_FOLDER "': %s (%s)", root,
-                           status_text(reason), status_id(reason));
+            output_reason(reason, "run: cannot use '%s/" DRIVER_FOLDER "'", root);
         }
     }
     free(root);
@@ -155,7 +154,7 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
         return EXIT_USAGE;
     }
     const bool known = run_find_app(app);
-    options_read_config(&config);
+    config_read(config_environment, &config);
     remote.root = config.root;
     if (!known || !remote.root) {
         config_free(&config);
@@ -185,8 +184,7 @@ static int run_program(const struct arguments *arguments, uint64_t wait_ms, uint
 #else
     (void)wait_ms;
     (void)lease_wait_ms;
-    output_message("run: %s (%s)", status_text(STATUS_remote_unsupported),
-                   status_id(STATUS_remote_unsupported));
+    output_reason(STATUS_remote_unsupported, "run");
     return execute(arguments->operands);
 #endif
 }

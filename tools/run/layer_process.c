@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/install/manifests.h"
 
@@ -62,10 +63,7 @@ enum list_end { LIST_FRONT, LIST_BACK };
 static bool variable_add_to_list(const char *verb, const char *name, const char *preset,
                                  const char *entry, enum list_end end, bool verbose)
 {
-    const char *list = getenv(name);
-    if (!list || !*list) {
-        list = preset;
-    }
+    const char *list = options_variable(name, preset);
     if (variable_list_contains(list, entry)) {
         return true;
     }

@@ -2,7 +2,6 @@
 #include "tools/vulkan/vulkan_probe.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "tools/vulkan/vulkan_loader.h"
@@ -66,17 +65,10 @@ struct probe {
 
 static bool probe_has_extension(struct probe *probe, const char *name)
 {
-    PFN_vkEnumerateDeviceExtensionProperties enumerate =
-        GET(probe, vkEnumerateDeviceExtensionProperties);
     uint32_t count = 0;
-    bool found = false;
-    enumerate(probe->physical_device, NULL, &count, NULL);
-    VkExtensionProperties *extensions = calloc(count + 1, sizeof *extensions);
-    if (extensions && enumerate(probe->physical_device, NULL, &count, extensions) >= 0) {
-        for (uint32_t i = 0; i < count && !found; i++) {
-            found = strcmp(extensions[i].extensionName, name) == 0;
-        }
-    }
+    VkExtensionProperties *extensions = extensions_list(
+        GET(probe, vkEnumerateDeviceExtensionProperties), probe->physical_device, &count);
+    const bool found = extensions && extensions_have(extensions, count, name);
     free(extensions);
     return found;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tries whether pipelines can be created on a device, and whether its driver finds in a cache what
- * it has put there. Drivers may crash: call it in a child process (tools/cli/child.h). */
+ * it has put there. Drivers may crash: call it in a child process (doctor_try). */
 #ifndef WARMPIPE_TOOLS_VULKAN_VULKAN_PROBE_H
 #define WARMPIPE_TOOLS_VULKAN_VULKAN_PROBE_H
 

@@ -15,7 +15,6 @@
 #include "common/recipes/recipes.h"
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
-#include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/warm/warm_recipes.h"
@@ -352,10 +351,10 @@ static int warm_main(const struct arguments *arguments)
     if (!root) {
         return status;
     }
-    options_read_config(&warming.config);
+    config_read(config_environment, &warming.config);
     warming.root = root;
     if (warming.config.read_only) {
-        output_reason("warm", NULL, STATUS_read_only);
+        output_reason(STATUS_read_only, "warm");
     } else {
         status = warm_run(&warming);
     }

@@ -39,7 +39,7 @@ static bool warm_recipes_open_file(struct warm_recipes *recipes, const char *pat
         return true;
     }
     if (reason != STATUS_ok) {
-        output_reason("warm", path, reason);
+        output_reason(reason, "warm: '%s'", path);
     }
     return reason == STATUS_ok && warm_recipes_add(recipes, file);
 }
@@ -79,7 +79,7 @@ static bool warm_recipes_open_app(struct warm_recipes *recipes, const char *root
         return true;
     }
     if (reason != STATUS_ok) {
-        output_reason("warm", app, reason);
+        output_reason(reason, "warm: '%s'", app);
     }
     return reason == STATUS_ok && warm_recipes_add(recipes, file);
 }

@@ -68,8 +68,7 @@ void warm_report_take(struct warm_report *report, const struct warm_shared *shar
     if (report->state == WARM_STATE_FAILED) {
         output_message("warm: '%s' on %s: %s", report->app, report->device, shared->failure);
     } else if (report->state == WARM_STATE_NOT_SAVED) {
-        output_message("warm: '%s' on %s: %s (%s)", report->app, report->device,
-                       status_text(shared->save_reason), status_id(shared->save_reason));
+        output_reason(shared->save_reason, "warm: '%s' on %s", report->app, report->device);
     }
     if (report->counts.of[WARM_OTHER_KEY] > 0) {
         output_message("warm: '%s' on %s: %s; start the program once, or use --force", report->app,

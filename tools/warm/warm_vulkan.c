@@ -207,8 +207,6 @@ void warm_vulkan_close(struct warm_vulkan *vulkan)
     if (vulkan->device) {
         ((PFN_vkDestroyDevice)warm_vulkan_command(vulkan, "vkDestroyDevice"))(vulkan->device, NULL);
     }
-    if (vulkan->loader.instance) {
-        vulkan_loader_destroy_instance(&vulkan->loader);
-    }
+    vulkan_loader_destroy_instance(&vulkan->loader);
     *vulkan = (struct warm_vulkan){0};
 }

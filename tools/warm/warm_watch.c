@@ -334,8 +334,7 @@ static void watch_block(struct watch *watch, size_t item)
                                                   target->recipes->items[item].pipeline);
     atomic_store(&watch->shared->items[item].outcome, WARM_CRASHED);
     if (reason != STATUS_ok) {
-        output_message("warm: '%s': what crashed the driver cannot be noted: %s (%s)", target->app,
-                       status_text(reason), status_id(reason));
+        output_reason(reason, "warm: '%s': what crashed the driver cannot be noted", target->app);
     }
 }
 

@@ -252,6 +252,27 @@ TEST(Worker, IsWaitedForWhereItLacksACore)
     hog.join();
 }
 
+// Those who end an instance or the process wait for it, and only as long as they have patience.
+TEST(Worker, DoesBehindWhoeverGoesOn)
+{
+    start_worker();
+    Job job;
+    worker_do_behind(Job::run, &job);
+    EXPECT_EQ(job.runs, 0);
+    {
+        const Patience little(CLOCK_MS);
+        worker_await_behind();
+    }
+    EXPECT_EQ(job.runs, 0);
+    job.go_on.open();
+    {
+        const Patience some(20 * CLOCK_S);
+        worker_await_behind();
+    }
+    EXPECT_EQ(job.runs, 1);
+    EXPECT_NE(job.thread, std::this_thread::get_id());
+}
+
 TEST(Worker, DoesAJobWhileItIsInAnothersWork)
 {
     Client client;

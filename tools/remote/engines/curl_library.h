@@ -10,13 +10,20 @@
     X(easy_cleanup)                                                                                \
     X(easy_getinfo)                                                                                \
     X(easy_init)                                                                                   \
-    X(easy_perform)                                                                                \
     X(easy_reset)                                                                                  \
     X(easy_setopt)                                                                                 \
     X(easy_strerror)                                                                               \
     X(getdate)                                                                                     \
     X(global_cleanup)                                                                              \
     X(global_init)                                                                                 \
+    X(multi_add_handle)                                                                            \
+    X(multi_cleanup)                                                                               \
+    X(multi_info_read)                                                                             \
+    X(multi_init)                                                                                  \
+    X(multi_perform)                                                                               \
+    X(multi_poll)                                                                                  \
+    X(multi_remove_handle)                                                                         \
+    X(multi_setopt)                                                                                \
     X(slist_append)                                                                                \
     X(slist_free_all)                                                                              \
     X(version_info)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 
 void engine_value_free(struct engine_value *value)
 {
@@ -316,14 +317,6 @@ bool listing_element(struct listing *listing, const char *name, char *ret_text, 
     return false;
 }
 
-static int listing_hex(char digit)
-{
-    return digit >= '0' && digit <= '9'   ? digit - '0'
-           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
-           : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
-                                          : -1;
-}
-
 bool listing_decode_url(char *text)
 {
     char *to = text;
@@ -332,8 +325,8 @@ bool listing_decode_url(char *text)
             *to++ = *from;
             continue;
         }
-        const int high = listing_hex(from[1]);
-        const int low = high < 0 ? -1 : listing_hex(from[2]);
+        const int high = text_hex_value(from[1]);
+        const int low = high < 0 ? -1 : text_hex_value(from[2]);
         if (low < 0 || high * 16 + low == 0) {
             return false;
         }

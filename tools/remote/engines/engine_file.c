@@ -14,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "common/base/text.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "tools/remote/engines/engine.h"
@@ -228,13 +229,6 @@ static enum status engine_file_swap(struct engine *engine, const char *path,
     return reason;
 }
 
-static bool engine_file_is_temporary(const char *name)
-{
-    const size_t length = strlen(name);
-    const size_t suffix = strlen(TEMPORARY_SUFFIX);
-    return length > suffix && strcmp(name + length - suffix, TEMPORARY_SUFFIX) == 0;
-}
-
 /* False: no more are wanted. */
 static bool engine_file_visit(struct engine *engine, const char *folder, int depth,
                               engine_visit *visit, void *user, enum status *reason)
@@ -252,7 +246,7 @@ static bool engine_file_visit(struct engine *engine, const char *folder, int dep
         struct stat status;
         const int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (entry->d_name[0] == '.' || length >= (int)sizeof path ||
-            engine_file_is_temporary(entry->d_name) ||
+            text_ends_in(entry->d_name, TEMPORARY_SUFFIX) ||
             fstatat(dirfd(listing), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }

@@ -6,7 +6,6 @@
  * so two writers at the same moment may both be told that they won: settle_ms makes them read the
  * value again. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -33,9 +32,8 @@
 enum engine_http_if { HTTP_IF_UNTRIED, HTTP_IF_WORKS, HTTP_IF_IGNORED };
 
 struct engine_http {
-    struct engine engine;
+    struct http_engine common;
     enum engine_http_if heeds_if;
-    struct http_client *client;
     char base[URL_SIZE * 2];
     char path[URL_SIZE]; /* of the base */
 };
@@ -55,7 +53,7 @@ static enum status engine_http_send(struct engine *engine, const char *path,
     char url[ENGINE_HTTP_URL_SIZE];
     engine_http_url(engine, path, url);
     request->url = url;
-    return http_send(((struct engine_http *)engine)->client, engine, request, ret_answer);
+    return http_send(engine, request, ret_answer);
 }
 
 static enum status engine_http_get(struct engine *engine, const char *path, uint64_t limit,
@@ -65,7 +63,7 @@ static enum status engine_http_get(struct engine *engine, const char *path, uint
     const struct http_request request = {
         .method = limit ? "GET" : "HEAD", .url = url, .limit = limit};
     engine_http_url(engine, path, url);
-    return http_fetch(((struct engine_http *)engine)->client, engine, &request, ret_value);
+    return http_fetch(engine, &request, ret_value);
 }
 
 /* WebDAV wants each folder made before what lies in it. */
@@ -261,30 +259,7 @@ static enum status engine_http_remove(struct engine *engine, const char *path)
     char url[ENGINE_HTTP_URL_SIZE];
     struct http_request request = {.url = url};
     engine_http_url(engine, path, url);
-    return http_remove(((struct engine_http *)engine)->client, engine, &request);
-}
-
-static struct engine *engine_http_another(const struct engine *engine)
-{
-    struct engine_http *other = malloc(sizeof *other);
-    if (!other) {
-        return NULL;
-    }
-    *other = *(const struct engine_http *)engine;
-    other->engine = (struct engine){.operations = engine->operations};
-    other->client = http_client_new();
-    if (!other->client) {
-        free(other);
-        return NULL;
-    }
-    return &other->engine;
-}
-
-static void engine_http_close(struct engine *engine)
-{
-    struct engine_http *http = (struct engine_http *)engine;
-    http_client_free(http->client);
-    free(http);
+    return http_remove(engine, &request);
 }
 
 struct engine *engine_http_open(const struct url *url)
@@ -295,22 +270,16 @@ struct engine *engine_http_open(const struct url *url)
         .swap = engine_http_swap,
         .list = engine_http_list,
         .remove = engine_http_remove,
-        .another = engine_http_another,
-        .close = engine_http_close,
+        .another = http_engine_another,
+        .close = http_engine_close,
     };
-    struct engine_http *http = calloc(1, sizeof *http);
+    struct engine_http *http = http_engine_new(&operations, sizeof *http);
     if (!http) {
-        return NULL;
-    }
-    http->engine.operations = &operations;
-    http->client = http_client_new();
-    if (!http->client) {
-        free(http);
         return NULL;
     }
     snprintf(http->base, sizeof http->base, "%s://%s%s%s%s%s%s",
              url->scheme == URL_HTTPS ? "https" : "http", url->user, url->user[0] ? "@" : "",
              url->host, url->port[0] ? ":" : "", url->port, url->path);
     memcpy(http->path, url->path, sizeof http->path);
-    return &http->engine;
+    return &http->common.engine;
 }

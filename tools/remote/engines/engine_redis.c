@@ -18,20 +18,9 @@
 
 #define ENGINE_REDIS_KEY_SIZE (ENGINE_PATH_SIZE + sizeof ENGINE_REDIS_PREFIX)
 
-struct engine_redis {
-    struct engine engine;
-    struct redis_client *client;
-};
-
 static void redis_key(const char *path, char ret_key[ENGINE_REDIS_KEY_SIZE])
 {
     snprintf(ret_key, ENGINE_REDIS_KEY_SIZE, ENGINE_REDIS_PREFIX "%s", path);
-}
-
-static enum status engine_redis_send(struct engine *engine, const struct redis_words *words,
-                                     uint64_t limit, redisReply **ret_reply)
-{
-    return redis_send(((struct engine_redis *)engine)->client, engine, words, limit, ret_reply);
 }
 
 /* SCAN names no key, so that a node of a cluster answers it for itself: a question for a key of
@@ -41,7 +30,7 @@ static enum status engine_redis_find_node(struct engine *engine)
     redisReply *reply;
     struct redis_words words = {0};
     redis_add_texts(&words, "EXISTS", ENGINE_REDIS_PREFIX, (char *)NULL);
-    const enum status reason = engine_redis_send(engine, &words, 0, &reply);
+    const enum status reason = redis_send(engine, &words, 0, &reply);
     if (reason == STATUS_ok) {
         freeReplyObject(reply);
     }
@@ -61,7 +50,7 @@ static enum status engine_redis_get(struct engine *engine, const char *path, uin
     if (limit) {
         redis_add_texts(&words, "0", last, (char *)NULL);
     }
-    enum status reason = engine_redis_send(engine, &words, limit, &reply);
+    enum status reason = redis_send(engine, &words, limit, &reply);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -96,7 +85,7 @@ static enum status engine_redis_put(struct engine *engine, const char *path, con
     redis_key(path, key);
     redis_add_texts(&words, "SET", key, (char *)NULL);
     redis_add(&words, data, size);
-    const enum status reason = engine_redis_send(engine, &words, 0, &reply);
+    const enum status reason = redis_send(engine, &words, 0, &reply);
     if (reason == STATUS_ok) {
         freeReplyObject(reply);
         engine->traffic.sent += size;
@@ -123,7 +112,7 @@ static enum status engine_redis_swap(struct engine *engine, const char *path,
     redis_add(&words, data, size);
     snprintf(lifetime, sizeof lifetime, "%u", engine->lifetime_ms);
     redis_add_texts(&words, lifetime, (char *)NULL);
-    enum status reason = engine_redis_send(engine, &words, 0, &reply);
+    enum status reason = redis_send(engine, &words, 0, &reply);
     if (reason == STATUS_ok) {
         const bool swapped = reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
         freeReplyObject(reply);
@@ -172,8 +161,7 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
         redisReply *reply;
         struct redis_words words = {0};
         redis_add_texts(&words, "SCAN", cursor, "MATCH", pattern, "COUNT", "1000", (char *)NULL);
-        const enum status reason =
-            engine_redis_send(engine, &words, ENGINE_REDIS_LISTING_LIMIT, &reply);
+        const enum status reason = redis_send(engine, &words, ENGINE_REDIS_LISTING_LIMIT, &reply);
         if (reason != STATUS_ok) {
             return reason;
         }
@@ -197,7 +185,7 @@ static enum status engine_redis_remove(struct engine *engine, const char *path)
     struct redis_words words = {0};
     redis_key(path, key);
     redis_add_texts(&words, "DEL", key, (char *)NULL);
-    enum status reason = engine_redis_send(engine, &words, 0, &reply);
+    enum status reason = redis_send(engine, &words, 0, &reply);
     if (reason == STATUS_ok) {
         reason =
             reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? STATUS_ok : STATUS_no_file;
@@ -222,7 +210,7 @@ static enum status engine_redis_check(struct engine *engine, char *ret_text, siz
     redis_add_texts(&words, "INFO", (char *)NULL);
     enum status reason = engine_redis_find_node(engine);
     if (reason == STATUS_ok) {
-        reason = engine_redis_send(engine, &words, 0, &reply);
+        reason = redis_send(engine, &words, 0, &reply);
     }
     if (reason != STATUS_ok) {
         return reason;
@@ -245,39 +233,6 @@ static enum status engine_redis_check(struct engine *engine, char *ret_text, siz
     return reason;
 }
 
-static enum status engine_redis_prepare(struct engine *engine)
-{
-    return redis_connect(((struct engine_redis *)engine)->client, engine);
-}
-
-/* Redis takes ten thousand connections as a rule, and never closes one that says nothing. */
-static void engine_redis_rest(struct engine *engine)
-{
-    redis_disconnect(((struct engine_redis *)engine)->client);
-}
-
-static struct engine *engine_redis_another(const struct engine *engine)
-{
-    const struct engine_redis *redis = (const struct engine_redis *)engine;
-    struct engine_redis *other = calloc(1, sizeof *other);
-    if (!other) {
-        return NULL;
-    }
-    other->engine.operations = engine->operations;
-    other->client = redis_client_another(redis->client);
-    if (!other->client) {
-        free(other);
-        return NULL;
-    }
-    return &other->engine;
-}
-
-static void engine_redis_close(struct engine *engine)
-{
-    redis_client_free(((struct engine_redis *)engine)->client);
-    free(engine);
-}
-
 struct engine *engine_redis_open(const struct url *url)
 {
     static const struct engine_operations operations = {
@@ -287,20 +242,12 @@ struct engine *engine_redis_open(const struct url *url)
         .list = engine_redis_list,
         .remove = engine_redis_remove,
         .check = engine_redis_check,
-        .prepare = engine_redis_prepare,
-        .rest = engine_redis_rest,
-        .another = engine_redis_another,
-        .close = engine_redis_close,
+        .prepare = redis_connect,
+        /* Redis takes ten thousand connections as a rule, and never closes one that says nothing.
+         */
+        .rest = redis_disconnect,
+        .another = redis_client_another,
+        .close = redis_client_free,
     };
-    struct engine_redis *redis = calloc(1, sizeof *redis);
-    if (!redis) {
-        return NULL;
-    }
-    redis->engine.operations = &operations;
-    redis->client = redis_client_new(url);
-    if (!redis->client) {
-        free(redis);
-        return NULL;
-    }
-    return &redis->engine;
+    return redis_client_new(&operations, url);
 }

@@ -3,12 +3,10 @@
  * http_signature.c signs; keys and queries are encoded and sorted here. Heads change by conditional
  * writes (If-Match, If-None-Match). */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/cli/options.h"
 #include "tools/remote/engines/http_client.h"
-#include "tools/remote/engines/http_signature.h"
 
 #define ENGINE_S3_LISTING_LIMIT ((uint64_t)16 << 20)
 
@@ -16,8 +14,7 @@
 #define ENGINE_S3_PAGES 10000
 
 struct engine_s3 {
-    struct engine engine;
-    struct http_client *client;
+    struct http_engine common;
     char base[URL_SIZE * 2]; /* of the bucket */
     char prefix[URL_SIZE];   /* of keys; "" or ends with a slash */
     struct http_credentials credentials;
@@ -40,7 +37,7 @@ static enum status s3_address(struct engine *engine, const char *path, char url[
     }
     request->url = url;
     request->signing = &s3->credentials;
-    return http_credentials_find(&s3->credentials, s3->client, engine);
+    return http_credentials_find(&s3->credentials, engine);
 }
 
 static enum status engine_s3_get(struct engine *engine, const char *path, uint64_t limit,
@@ -49,9 +46,7 @@ static enum status engine_s3_get(struct engine *engine, const char *path, uint64
     char url[ENGINE_S3_URL_SIZE];
     struct http_request request = {.method = limit ? "GET" : "HEAD", .limit = limit};
     const enum status reason = s3_address(engine, path, url, &request);
-    return reason == STATUS_ok
-               ? http_fetch(((struct engine_s3 *)engine)->client, engine, &request, ret_value)
-               : reason;
+    return reason == STATUS_ok ? http_fetch(engine, &request, ret_value) : reason;
 }
 
 /* condition NULL: none. */
@@ -67,7 +62,7 @@ static enum status s3_write(struct engine *engine, const char *path, const char 
     struct http_answer answer;
     enum status reason = s3_address(engine, path, url, &request);
     if (reason == STATUS_ok) {
-        reason = http_send(((struct engine_s3 *)engine)->client, engine, &request, &answer);
+        reason = http_send(engine, &request, &answer);
     }
     if (reason != STATUS_ok) {
         return reason;
@@ -112,8 +107,7 @@ static enum status engine_s3_remove(struct engine *engine, const char *path)
     char url[ENGINE_S3_URL_SIZE];
     struct http_request request = {.url = NULL};
     const enum status reason = s3_address(engine, path, url, &request);
-    return reason == STATUS_ok ? http_remove(((struct engine_s3 *)engine)->client, engine, &request)
-                               : reason;
+    return reason == STATUS_ok ? http_remove(engine, &request) : reason;
 }
 
 /* Listing. */
@@ -131,9 +125,9 @@ static enum status s3_list_page(struct engine *engine, const char *query, engine
     const size_t prefix = strlen(s3->prefix);
     bool more = true;
     snprintf(url, sizeof url, "%s/?%s", s3->base, query);
-    enum status reason = http_credentials_find(&s3->credentials, s3->client, engine);
+    enum status reason = http_credentials_find(&s3->credentials, engine);
     if (reason == STATUS_ok) {
-        reason = http_send(s3->client, engine, &request, &answer);
+        reason = http_send(engine, &request, &answer);
     }
     if (reason != STATUS_ok) {
         return reason;
@@ -193,11 +187,6 @@ static enum status engine_s3_list(struct engine *engine, const char *prefix, eng
 
 /* Opening. */
 
-static void s3_copy(char *to, size_t capacity, const char *text)
-{
-    snprintf(to, capacity, "%s", text);
-}
-
 static const char *s3_setting(const char *first, const char *second, const char *otherwise)
 {
     return options_variable(first, options_variable(second, otherwise));
@@ -208,12 +197,12 @@ static void s3_set_base(struct engine_s3 *s3, const struct url *url)
     char endpoint[URL_SIZE];
     char *region = s3->credentials.region;
     if (!url_query(url, "region", region, sizeof s3->credentials.region)) {
-        s3_copy(region, sizeof s3->credentials.region,
-                s3_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
+        snprintf(region, sizeof s3->credentials.region, "%s",
+                 s3_setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
     }
     if (!url_query(url, "endpoint", endpoint, sizeof endpoint) || !listing_decode_url(endpoint)) {
-        s3_copy(endpoint, sizeof endpoint,
-                s3_setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", ""));
+        snprintf(endpoint, sizeof endpoint, "%s",
+                 s3_setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", ""));
     }
     if (endpoint[0]) {
         endpoint[strlen(endpoint) - (endpoint[strlen(endpoint) - 1] == '/')] = '\0';
@@ -229,32 +218,7 @@ static void s3_set_base(struct engine_s3 *s3, const struct url *url)
 
 static enum status engine_s3_prepare(struct engine *engine)
 {
-    struct engine_s3 *s3 = (struct engine_s3 *)engine;
-    return http_credentials_find(&s3->credentials, s3->client, engine);
-}
-
-static struct engine *engine_s3_another(const struct engine *engine)
-{
-    struct engine_s3 *other = malloc(sizeof *other);
-    if (!other) {
-        return NULL;
-    }
-    *other = *(const struct engine_s3 *)engine;
-    other->engine = (struct engine){.operations = engine->operations};
-    other->client = http_client_new();
-    if (!other->client) {
-        free(other);
-        return NULL;
-    }
-    return &other->engine;
-}
-
-static void engine_s3_close(struct engine *engine)
-{
-    struct engine_s3 *s3 = (struct engine_s3 *)engine;
-    http_client_free(s3->client);
-    explicit_bzero(s3, sizeof *s3);
-    free(s3);
+    return http_credentials_find(&((struct engine_s3 *)engine)->credentials, engine);
 }
 
 struct engine *engine_s3_open(const struct url *url)
@@ -266,19 +230,13 @@ struct engine *engine_s3_open(const struct url *url)
         .list = engine_s3_list,
         .remove = engine_s3_remove,
         .prepare = engine_s3_prepare,
-        .another = engine_s3_another,
-        .close = engine_s3_close,
+        .another = http_engine_another,
+        .close = http_engine_close,
     };
-    struct engine_s3 *s3 = calloc(1, sizeof *s3);
+    struct engine_s3 *s3 = http_engine_new(&operations, sizeof *s3);
     if (!s3) {
         return NULL;
     }
-    s3->engine.operations = &operations;
-    s3->client = http_client_new();
-    if (!s3->client) {
-        free(s3);
-        return NULL;
-    }
     s3_set_base(s3, url);
-    return &s3->engine;
+    return &s3->common.engine;
 }

@@ -9,8 +9,8 @@
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
+#include "tools/cli/options.h"
 #include "tools/remote/engines/curl_library.h"
-#include "tools/remote/engines/http_signature.h"
 
 /* Milliseconds. */
 #define HTTP_CONNECT_MS 10000
@@ -21,11 +21,10 @@
 
 #define HTTP_REDIRECTS 5L
 #define HTTP_TRIES     3
-
-struct http_client {
-    CURL *handle;
-    char error[CURL_ERROR_SIZE];
-};
+/* CURLMOPT_QUICK_EXIT, of libcurl 8.20. */
+#define HTTP_MULTI_QUICK_EXIT 21
+/* A signal that cuts the time is seen within. */
+#define HTTP_STEP_MS 500
 
 /* What callbacks fill. */
 struct http_transfer {
@@ -38,24 +37,43 @@ struct http_transfer {
     time_t written;
 };
 
-struct http_client *http_client_new(void)
+void *http_engine_new(const struct engine_operations *operations, size_t size)
 {
-    struct http_client *client = calloc(1, sizeof *client);
-    if (!client || curl_library_load() || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
-        !(client->handle = curl.easy_init())) {
-        free(client);
+    struct http_engine *http = calloc(1, size);
+    if (!http || curl_library_load() || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
+        !(http->multi = curl.multi_init()) || !(http->handle = curl.easy_init())) {
+        if (http && http->multi) {
+            curl.multi_cleanup(http->multi);
+        }
+        free(http);
         return NULL;
     }
-    return client;
+    /* As CURLOPT_QUICK_EXIT; older ones do not know it, and go by that. */
+    curl.multi_setopt(http->multi, (CURLMoption)HTTP_MULTI_QUICK_EXIT, 1L);
+    http->engine.operations = operations;
+    http->size = size;
+    return http;
 }
 
-void http_client_free(struct http_client *client)
+struct engine *http_engine_another(const struct engine *engine)
 {
-    if (client) {
-        curl.easy_cleanup(client->handle);
-        curl.global_cleanup();
-        free(client);
+    const struct http_engine *http = (const struct http_engine *)engine;
+    struct http_engine *other = http_engine_new(engine->operations, http->size);
+    if (!other) {
+        return NULL;
     }
+    memcpy(other + 1, http + 1, http->size - sizeof *http);
+    return &other->engine;
+}
+
+void http_engine_close(struct engine *engine)
+{
+    struct http_engine *http = (struct http_engine *)engine;
+    curl.easy_cleanup(http->handle);
+    curl.multi_cleanup(http->multi);
+    curl.global_cleanup();
+    explicit_bzero(http, http->size);
+    free(http);
 }
 
 static size_t http_take_body(char *data, size_t one, size_t size, void *user)
@@ -112,6 +130,12 @@ static size_t http_take_header(char *data, size_t one, size_t size, void *user)
     return size * one;
 }
 
+/* Whether its time may end before what libcurl is told of it. */
+static bool http_may_be_cut(const struct engine *engine)
+{
+    return engine->stops || engine->silent_ms > 0;
+}
+
 /* At least once a second: ends a transfer whose time is over, which a signal may have cut. */
 static int http_look_at_time(void *user, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
                              curl_off_t up)
@@ -123,8 +147,7 @@ static int http_look_at_time(void *user, curl_off_t down_all, curl_off_t down, c
     return engine_time_left(user, 1) == 0;
 }
 
-static enum status http_judge_code(struct engine *engine, const struct http_client *client,
-                                   CURLcode code)
+static enum status http_judge_code(struct http_engine *http, CURLcode code)
 {
     enum status reason = STATUS_remote_error;
     switch (code) {
@@ -160,23 +183,25 @@ static enum status http_judge_code(struct engine *engine, const struct http_clie
     default:
         break;
     }
-    return engine_fail(engine, reason, "%s",
-                       client->error[0] ? client->error : curl.easy_strerror(code));
+    return engine_fail(&http->engine, reason, "%s",
+                       http->error[0] ? http->error : curl.easy_strerror(code));
 }
 
 /* The handle, set up for this request but for its headers. */
-static void http_prepare(struct http_client *client, struct engine *engine,
-                         const struct http_request *request, struct http_transfer *transfer)
+static void http_prepare(struct http_engine *http, const struct http_request *request,
+                         struct http_transfer *transfer)
 {
-    CURL *handle = client->handle;
-    const char *authorities = getenv("CURL_CA_BUNDLE");
-    const char *netrc = getenv("NETRC");
+    struct engine *engine = &http->engine;
+    CURL *handle = http->handle;
+    const char *authorities =
+        options_variable("CURL_CA_BUNDLE", options_variable("SSL_CERT_FILE", NULL));
+    const char *netrc = options_variable("NETRC", NULL);
     const bool is_signed = request->signing && request->signing->is_signed;
     const bool follows = strcmp(request->method, "GET") == 0 && !is_signed && !request->is_direct;
-    authorities = authorities && *authorities ? authorities : getenv("SSL_CERT_FILE");
     curl.easy_reset(handle); /* connections stay */
-    client->error[0] = '\0';
-    curl.easy_setopt(handle, CURLOPT_ERRORBUFFER, client->error);
+    _Static_assert(sizeof http->error >= CURL_ERROR_SIZE, "its size");
+    http->error[0] = '\0';
+    curl.easy_setopt(handle, CURLOPT_ERRORBUFFER, http->error);
     curl.easy_setopt(handle, CURLOPT_URL, request->url);
     curl.easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request->method);
     curl.easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
@@ -196,7 +221,7 @@ static void http_prepare(struct http_client *client, struct engine *engine,
     /* Silence ends with the first bytes of an answer: below. */
     const unsigned left = engine_time_in_all(engine, INT32_MAX);
     curl.easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
-    if (engine->stops || engine->silent_ms > 0) {
+    if (http_may_be_cut(engine)) {
         curl.easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
         curl.easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, http_look_at_time);
         curl.easy_setopt(handle, CURLOPT_XFERINFODATA, engine);
@@ -207,14 +232,14 @@ static void http_prepare(struct http_client *client, struct engine *engine,
     curl.easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
     curl.easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR,
                      strncmp(request->url, "https:", 6) == 0 ? "https" : "http,https");
-    if (authorities && *authorities) {
+    if (authorities) {
         curl.easy_setopt(handle, CURLOPT_CAINFO, authorities);
     }
     if (is_signed) {
         curl.easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
     } else {
         curl.easy_setopt(handle, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
-        if (netrc && *netrc) {
+        if (netrc) {
             curl.easy_setopt(handle, CURLOPT_NETRC_FILE, netrc);
         }
     }
@@ -258,10 +283,32 @@ static struct curl_slist *http_headers(const struct http_request *request)
     return list;
 }
 
-static enum status http_send_once(struct http_client *client, struct engine *engine,
-                                  const struct http_request *request,
+/* curl_easy_perform, but that it ends when the engine's time is over, which a signal may have cut:
+ * the progress callback of libcurl 8.23 is not called while a name is asked for. */
+static CURLcode http_perform(struct http_engine *http)
+{
+    CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+    int running = 1, left;
+    if (curl.multi_add_handle(http->multi, http->handle) != CURLM_OK) {
+        return CURLE_OUT_OF_MEMORY;
+    }
+    while (curl.multi_perform(http->multi, &running) == CURLM_OK && running > 0 &&
+           (!http_may_be_cut(&http->engine) || engine_time_left(&http->engine, 1) > 0) &&
+           curl.multi_poll(http->multi, NULL, 0, HTTP_STEP_MS, NULL) == CURLM_OK) {
+    }
+    for (const CURLMsg *message; (message = curl.multi_info_read(http->multi, &left));) {
+        if (message->msg == CURLMSG_DONE) {
+            code = message->data.result;
+        }
+    }
+    curl.multi_remove_handle(http->multi, http->handle);
+    return code;
+}
+
+static enum status http_send_once(struct engine *engine, const struct http_request *request,
                                   struct http_answer *ret_answer, curl_off_t *ret_retry_after)
 {
+    struct http_engine *http = (struct http_engine *)engine;
     struct http_transfer transfer = {.engine = engine, .limit = request->limit};
     struct curl_slist *headers = http_headers(request);
     const char *type = NULL;
@@ -269,14 +316,14 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
     if (!headers) {
         return STATUS_out_of_memory;
     }
-    http_prepare(client, engine, request, &transfer);
-    curl.easy_setopt(client->handle, CURLOPT_HTTPHEADER, headers);
+    http_prepare(http, request, &transfer);
+    curl.easy_setopt(http->handle, CURLOPT_HTTPHEADER, headers);
     engine->traffic.requests++;
-    const CURLcode code = curl.easy_perform(client->handle);
+    const CURLcode code = http_perform(http);
     curl.slist_free_all(headers);
-    curl.easy_getinfo(client->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
-    curl.easy_getinfo(client->handle, CURLINFO_RETRY_AFTER, ret_retry_after);
-    curl.easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
+    curl.easy_getinfo(http->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
+    curl.easy_getinfo(http->handle, CURLINFO_RETRY_AFTER, ret_retry_after);
+    curl.easy_getinfo(http->handle, CURLINFO_CONTENT_TYPE, &type);
     ret_answer->is_html = type && strncasecmp(type, "text/html", 9) == 0;
     const bool success = ret_answer->status >= 200 && ret_answer->status < 300;
     /* libcurl sees it in what is announced, from 8.4 on also in what comes. */
@@ -288,7 +335,7 @@ static enum status http_send_once(struct http_client *client, struct engine *eng
     if (is_too_large || code != CURLE_OK) {
         bytes_free(&transfer.body);
         return is_too_large ? engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be")
-                            : http_judge_code(engine, client, code);
+                            : http_judge_code(http, code);
     }
     if (success) {
         ret_answer->body.size = transfer.body.size;
@@ -324,12 +371,12 @@ static bool http_pause(struct engine *engine, unsigned ms)
     return true;
 }
 
-enum status http_send(struct http_client *client, struct engine *engine,
-                      const struct http_request *request, struct http_answer *ret_answer)
+enum status http_send(struct engine *engine, const struct http_request *request,
+                      struct http_answer *ret_answer)
 {
     for (int try = 1;; try++) {
         curl_off_t seconds = 0;
-        const enum status reason = http_send_once(client, engine, request, ret_answer, &seconds);
+        const enum status reason = http_send_once(engine, request, ret_answer, &seconds);
         const bool is_busy = ret_answer->status == 429 || ret_answer->status == 503;
         if (reason != STATUS_ok || !is_busy || seconds <= 0 || try == HTTP_TRIES ||
             seconds * 1000 > (curl_off_t)engine_time_left(engine, HTTP_WAIT_MS)) {
@@ -370,11 +417,11 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer)
     return engine_fail(engine, reason, "HTTP %ld", answer->status);
 }
 
-enum status http_fetch(struct http_client *client, struct engine *engine,
-                       const struct http_request *request, struct engine_value *ret_value)
+enum status http_fetch(struct engine *engine, const struct http_request *request,
+                       struct engine_value *ret_value)
 {
     struct http_answer answer;
-    const enum status reason = http_send(client, engine, request, &answer);
+    const enum status reason = http_send(engine, request, &answer);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -387,13 +434,12 @@ enum status http_fetch(struct http_client *client, struct engine *engine,
                                 : http_judge(engine, &answer);
 }
 
-enum status http_remove(struct http_client *client, struct engine *engine,
-                        struct http_request *request)
+enum status http_remove(struct engine *engine, struct http_request *request)
 {
     struct http_answer answer;
     request->method = "DELETE";
     request->limit = HTTP_PAGE_LIMIT;
-    const enum status reason = http_send(client, engine, request, &answer);
+    const enum status reason = http_send(engine, request, &answer);
     if (reason != STATUS_ok) {
         return reason;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One HTTP request, for the engines that speak it: bounded in size and time, TLS verified, few
- * redirects, and credentials for no other host than the one that was named. Needs libcurl. Belongs
- * to one thread. */
+/* HTTP, for the engines that speak it, a request at a time: bounded in size and time, TLS verified,
+ * few redirects, and credentials for no other host than the one that was named. Needs libcurl.
+ * Belongs to one thread. */
 #ifndef WARMPIPE_TOOLS_REMOTE_ENGINES_HTTP_CLIENT_H
 #define WARMPIPE_TOOLS_REMOTE_ENGINES_HTTP_CLIENT_H
 
@@ -10,9 +10,17 @@
 #include <stdint.h>
 
 #include "tools/remote/engines/engine.h"
-#include "tools/remote/engines/http_request.h"
+#include "tools/remote/engines/http_signature.h"
 
-struct http_client;
+/* What the engines that speak HTTP have in common; each begins with it, and its own members can be
+ * copied. Every `engine` below is one of them. */
+struct http_engine {
+    struct engine engine;
+    size_t size;     /* bytes of the whole engine */
+    void *handle;    /* libcurl's */
+    void *multi;     /* for one transfer at a time, with the connections */
+    char error[256]; /* what it says of the last failure */
+};
 
 /* Bytes of an answer whose body does not matter. */
 #define HTTP_PAGE_LIMIT 65536
@@ -23,15 +31,19 @@ struct http_answer {
     bool is_html;
 };
 
-/* Without a password a user name means one from ~/.netrc, or the file that NETRC names. */
-struct http_client *http_client_new(void);
-void http_client_free(struct http_client *client);
+/* A zeroed engine of `size` bytes, which begins with struct http_engine. NULL: out of memory. */
+void *http_engine_new(const struct engine_operations *operations, size_t size);
 
-/* Sends it and waits; tries again if the server asks for that within seconds. The reason tells
- * whether there was an answer at all: its status is the caller's to judge. The body is freed with
+/* operations->another, and operations->close, which leaves nothing of it in memory. */
+struct engine *http_engine_another(const struct engine *engine);
+void http_engine_close(struct engine *engine);
+
+/* Sends it and waits; tries again if the server asks for that within seconds. Without a password a
+ * user name means one from ~/.netrc, or the file that NETRC names. The reason tells whether there
+ * was an answer at all: its status is the caller's to judge. The body is freed with
  * engine_value_free. */
-enum status http_send(struct http_client *client, struct engine *engine,
-                      const struct http_request *request, struct http_answer *ret_answer);
+enum status http_send(struct engine *engine, const struct http_request *request,
+                      struct http_answer *ret_answer);
 
 /* What a status means that is no success: 404 no_file, 401 and 403 remote_forbidden, 412
  * remote_conflict, 413 and 507 remote_full, 429 and 503 remote_busy, a redirection
@@ -40,17 +52,15 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer);
 
 /* GET, or HEAD with a limit of 0: the body of a 200, to be freed with engine_value_free; a page of
  * HTML is remote_bad_answer, other statuses are judged. */
-enum status http_fetch(struct http_client *client, struct engine *engine,
-                       const struct http_request *request, struct engine_value *ret_value);
+enum status http_fetch(struct engine *engine, const struct http_request *request,
+                       struct engine_value *ret_value);
 
 /* DELETE of the request's URL; every status but 2xx is judged. */
-enum status http_remove(struct http_client *client, struct engine *engine,
-                        struct http_request *request);
+enum status http_remove(struct engine *engine, struct http_request *request);
 
 /* Finds credentials, or renews those that end soon, as AWS's tools do (http_credentials.c): from
  * the environment, by a web identity, from the shared file, from the endpoint of a container; none
  * is fine, too. Else why they cannot be had. */
-enum status http_credentials_find(struct http_credentials *credentials, struct http_client *client,
-                                  struct engine *engine);
+enum status http_credentials_find(struct http_credentials *credentials, struct engine *engine);
 
 #endif

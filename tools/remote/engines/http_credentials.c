@@ -10,7 +10,6 @@
 #include "tools/cli/json_value.h"
 #include "tools/cli/options.h"
 #include "tools/remote/engines/http_client.h"
-#include "tools/remote/engines/http_signature.h"
 
 /* Bytes of files and answers at most. */
 #define CREDENTIALS_LIMIT 65536
@@ -131,9 +130,9 @@ typedef bool credentials_parse(const struct engine_value *answer,
                                const struct credentials_field fields[CREDENTIALS_FIELDS]);
 
 /* Takes credentials from the request's answer, where `token` is the name of the session's. */
-static enum status credentials_ask(struct http_credentials *credentials, struct http_client *client,
-                                   struct engine *engine, struct http_request *request,
-                                   credentials_parse *parse, const char *token)
+static enum status credentials_ask(struct http_credentials *credentials, struct engine *engine,
+                                   struct http_request *request, credentials_parse *parse,
+                                   const char *token)
 {
     char expires[64] = "";
     const struct credentials_field fields[CREDENTIALS_FIELDS] = {
@@ -145,7 +144,7 @@ static enum status credentials_ask(struct http_credentials *credentials, struct 
     struct engine_value answer = {0};
     request->is_direct = true;
     request->limit = CREDENTIALS_LIMIT;
-    const enum status reason = http_fetch(client, engine, request, &answer);
+    const enum status reason = http_fetch(engine, request, &answer);
     if (reason == STATUS_no_file) {
         return engine_fail(engine, STATUS_remote_forbidden, "HTTP 404");
     }
@@ -211,7 +210,7 @@ static bool credentials_parse_json(const struct engine_value *answer,
 }
 
 static enum status credentials_ask_container(struct http_credentials *credentials,
-                                             struct http_client *client, struct engine *engine)
+                                             struct engine *engine)
 {
     const char *relative = options_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", NULL);
     const char *whole = options_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL);
@@ -236,7 +235,7 @@ static enum status credentials_ask_container(struct http_credentials *credential
     snprintf(header, sizeof header, "Authorization: %.4095s", token ? token : "");
     struct http_request request = {.method = "GET", .url = url, .headers = {token ? header : NULL}};
     const enum status reason =
-        credentials_ask(credentials, client, engine, &request, credentials_parse_json, "Token");
+        credentials_ask(credentials, engine, &request, credentials_parse_json, "Token");
     explicit_bzero(text, sizeof text);
     explicit_bzero(header, sizeof header);
     return reason;
@@ -256,8 +255,7 @@ static bool credentials_parse_xml(const struct engine_value *answer,
     return is_whole;
 }
 
-static enum status credentials_ask_role(struct http_credentials *credentials,
-                                        struct http_client *client, struct engine *engine)
+static enum status credentials_ask_role(struct http_credentials *credentials, struct engine *engine)
 {
     const char *role = options_variable("AWS_ROLE_ARN", NULL);
     const char *session = options_variable("AWS_ROLE_SESSION_NAME", NULL);
@@ -293,37 +291,35 @@ static enum status credentials_ask_role(struct http_credentials *credentials,
                                    .type = "application/x-www-form-urlencoded",
                                    .body = body,
                                    .body_size = (size_t)size};
-    const enum status reason = credentials_ask(credentials, client, engine, &request,
-                                               credentials_parse_xml, "SessionToken");
+    const enum status reason =
+        credentials_ask(credentials, engine, &request, credentials_parse_xml, "SessionToken");
     explicit_bzero(token, sizeof token);
     explicit_bzero(encoded_token, sizeof encoded_token);
     explicit_bzero(body, sizeof body);
     return reason;
 }
 
-static enum status credentials_find(struct http_credentials *credentials,
-                                    struct http_client *client, struct engine *engine)
+static enum status credentials_find(struct http_credentials *credentials, struct engine *engine)
 {
     credentials->is_signed = true;
     if (credentials_take_environment(credentials)) {
         return STATUS_ok;
     }
     if (options_variable("AWS_WEB_IDENTITY_TOKEN_FILE", NULL)) {
-        return credentials_ask_role(credentials, client, engine);
+        return credentials_ask_role(credentials, engine);
     }
     if (credentials_take_file(credentials)) {
         return STATUS_ok;
     }
     if (options_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", NULL) ||
         options_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI", NULL)) {
-        return credentials_ask_container(credentials, client, engine);
+        return credentials_ask_container(credentials, engine);
     }
     credentials->is_signed = false;
     return STATUS_ok;
 }
 
-enum status http_credentials_find(struct http_credentials *credentials, struct http_client *client,
-                                  struct engine *engine)
+enum status http_credentials_find(struct http_credentials *credentials, struct engine *engine)
 {
     char detail[sizeof engine->detail];
     const struct engine_traffic before = engine->traffic;
@@ -332,7 +328,7 @@ enum status http_credentials_find(struct http_credentials *credentials, struct h
         return STATUS_ok;
     }
     credentials->expires = 0;
-    const enum status reason = credentials_find(credentials, client, engine);
+    const enum status reason = credentials_find(credentials, engine);
     credentials->is_known = reason == STATUS_ok;
     /* Who gives them is not the remote, which may be silent all the same. */
     engine->traffic.answers = before.answers;

@@ -35,6 +35,7 @@ typedef int redis_count;
 #endif
 
 struct redis_client {
+    struct engine engine;
     struct url url;
     redisContext *context;                                               /* NULL: not connected */
     redisReplyObjectFunctions functions;                                 /* of its reader */
@@ -66,52 +67,61 @@ static const char *redis_password(void)
     return password && *password ? password : NULL;
 }
 
-void redis_disconnect(struct redis_client *client)
+static struct redis_client *redis_client_of(struct engine *engine)
 {
+    return (struct redis_client *)engine;
+}
+
+void redis_disconnect(struct engine *engine)
+{
+    struct redis_client *client = redis_client_of(engine);
     if (client->context) {
         redisFree(client->context);
         client->context = NULL;
     }
 }
 
-struct redis_client *redis_client_new(const struct url *url)
+struct engine *redis_client_new(const struct engine_operations *operations, const struct url *url)
 {
     struct redis_client *client = calloc(1, sizeof *client);
-    if (client) {
-        client->url = *url;
-        snprintf(client->host, sizeof client->host, "%s", url->host);
-        client->port = url->port[0] ? (int)strtol(url->port, NULL, 10) : REDIS_PORT;
+    if (!client) {
+        return NULL;
     }
-    return client;
+    client->engine.operations = operations;
+    client->url = *url;
+    snprintf(client->host, sizeof client->host, "%s", url->host);
+    client->port = url->port[0] ? (int)strtol(url->port, NULL, 10) : REDIS_PORT;
+    return &client->engine;
 }
 
-struct redis_client *redis_client_another(const struct redis_client *client)
+struct engine *redis_client_another(const struct engine *engine)
 {
-    struct redis_client *other = redis_client_new(&client->url);
+    const struct redis_client *client = (const struct redis_client *)engine;
+    struct engine *other = redis_client_new(engine->operations, &client->url);
     if (other) {
-        memcpy(other->host, client->host, sizeof other->host);
-        other->port = client->port;
+        memcpy(redis_client_of(other)->host, client->host, sizeof client->host);
+        redis_client_of(other)->port = client->port;
     }
     return other;
 }
 
-void redis_client_free(struct redis_client *client)
+void redis_client_free(struct engine *engine)
 {
-    redis_disconnect(client);
-    free(client);
+    redis_disconnect(engine);
+    free(engine);
 }
 
 /* One connection. */
 
-static enum status redis_broken(struct redis_client *client, struct engine *engine)
+static enum status redis_broken(struct engine *engine)
 {
-    const redisContext *context = client->context;
+    const redisContext *context = redis_client_of(engine)->context;
     const bool timed_out =
         context && (context->err == REDIS_ERR_IO) && (errno == EAGAIN || errno == ETIMEDOUT);
     const bool is_nonsense =
         context && (context->err == REDIS_ERR_PROTOCOL || context->err == REDIS_ERR_OOM);
     engine_fail(engine, STATUS_ok, "%s", context ? context->errstr : "out of memory");
-    redis_disconnect(client);
+    redis_disconnect(engine);
     return timed_out     ? STATUS_remote_timeout
            : is_nonsense ? STATUS_remote_bad_answer
                          : STATUS_remote_unreachable;
@@ -145,31 +155,31 @@ static enum status redis_judge(struct engine *engine, const redisReply *reply)
 /* Waits until the next system call has something to do; looks at the time meanwhile, which a signal
  * may have cut. False: it is over. A server that goes on and on, a byte at a time, has none left.
  */
-static bool redis_await(struct redis_client *client, struct engine *engine, short events,
-                        uint64_t since_ns, size_t moved)
+static bool redis_await(struct engine *engine, short events, uint64_t since_ns, size_t moved)
 {
+    redisContext *context = redis_client_of(engine)->context;
     const uint64_t until_ns = since_ns + (REDIS_WAIT_MS + moved / REDIS_BYTES_PER_MS) * CLOCK_MS;
     const struct timeval most = {REDIS_LOOK_MS / 1000, 0};
-    struct pollfd polled = {.fd = client->context->fd, .events = events};
+    struct pollfd polled = {.fd = context->fd, .events = events};
     int found = 0;
-    redisSetTimeout(client->context, most);
+    redisSetTimeout(context, most);
     while (found <= 0 && engine_time_left(engine, 1) > 0 && clock_now_ns() < until_ns) {
         found = poll(&polled, 1, (int)engine_time_left(engine, REDIS_LOOK_MS));
     }
     return found > 0;
 }
 
-static enum status redis_late(struct redis_client *client, struct engine *engine)
+static enum status redis_late(struct engine *engine)
 {
-    redis_disconnect(client);
+    redis_disconnect(engine);
     return engine_fail(engine, STATUS_remote_timeout, "too slow");
 }
 
 /* Sends a command over an open connection. */
-static enum status redis_exchange(struct redis_client *client, struct engine *engine,
-                                  const struct redis_words *words, uint64_t limit,
-                                  redisReply **ret_reply)
+static enum status redis_exchange(struct engine *engine, const struct redis_words *words,
+                                  uint64_t limit, redisReply **ret_reply)
 {
+    struct redis_client *client = redis_client_of(engine);
     redisContext *context = client->context;
     const uint64_t since_ns = clock_now_ns();
     uint64_t received = 0;
@@ -180,21 +190,21 @@ static enum status redis_exchange(struct redis_client *client, struct engine *en
     client->elements = 0;
     if (redisAppendCommandArgv(context, words->count, (const char **)(uintptr_t)words->words,
                                words->sizes) != REDIS_OK) {
-        return redis_broken(client, engine);
+        return redis_broken(engine);
     }
     while (!done) {
         const size_t before = sdslen(context->obuf);
-        if (!redis_await(client, engine, POLLOUT, since_ns, sent)) {
-            return redis_late(client, engine);
+        if (!redis_await(engine, POLLOUT, since_ns, sent)) {
+            return redis_late(engine);
         }
         if (redisBufferWrite(context, &done) != REDIS_OK) {
-            return redis_broken(client, engine);
+            return redis_broken(engine);
         }
         sent += before - sdslen(context->obuf);
     }
     for (;;) {
         if (redisGetReplyFromReader(context, &reply) != REDIS_OK) {
-            return redis_broken(client, engine);
+            return redis_broken(engine);
         }
         if (reply) {
             *ret_reply = reply;
@@ -202,27 +212,26 @@ static enum status redis_exchange(struct redis_client *client, struct engine *en
         }
         /* What the reader holds is less than what came: it drops what it has parsed. */
         const size_t before = context->reader->len;
-        if (!redis_await(client, engine, POLLIN, since_ns, sent + received)) {
-            return redis_late(client, engine);
+        if (!redis_await(engine, POLLIN, since_ns, sent + received)) {
+            return redis_late(engine);
         }
         if (redisBufferRead(context) != REDIS_OK) {
-            return redis_broken(client, engine);
+            return redis_broken(engine);
         }
         engine->traffic.answers += received == 0;
         received += context->reader->len - before;
         if (received > limit + REDIS_SLACK) {
-            redis_disconnect(client);
+            redis_disconnect(engine);
             return engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be");
         }
     }
 }
 
 /* A command that answers nothing that matters. */
-static enum status redis_run(struct redis_client *client, struct engine *engine,
-                             const struct redis_words *words)
+static enum status redis_run(struct engine *engine, const struct redis_words *words)
 {
     redisReply *reply;
-    enum status reason = redis_exchange(client, engine, words, 0, &reply);
+    enum status reason = redis_exchange(engine, words, 0, &reply);
     if (reason == STATUS_ok) {
         reason = redis_judge(engine, reply);
         freeReplyObject(reply);
@@ -230,8 +239,9 @@ static enum status redis_run(struct redis_client *client, struct engine *engine,
     return reason;
 }
 
-static enum status redis_log_in(struct redis_client *client, struct engine *engine)
+static enum status redis_log_in(struct engine *engine)
 {
+    const struct redis_client *client = redis_client_of(engine);
     const char *password = redis_password();
     const char *database = client->url.scheme == URL_UNIX ? "" : client->url.path;
     enum status reason = STATUS_ok;
@@ -242,12 +252,12 @@ static enum status redis_log_in(struct redis_client *client, struct engine *engi
             redis_add_texts(&words, client->url.user, (char *)NULL);
         }
         redis_add_texts(&words, password, (char *)NULL);
-        reason = redis_run(client, engine, &words);
+        reason = redis_run(engine, &words);
     }
     if (reason == STATUS_ok && database[0]) {
         struct redis_words words = {0};
         redis_add_texts(&words, "SELECT", database + 1, (char *)NULL);
-        reason = redis_run(client, engine, &words);
+        reason = redis_run(engine, &words);
     }
     return reason;
 }
@@ -273,8 +283,9 @@ static void redis_guard_reader(struct redis_client *client)
     reader->privdata = client;
 }
 
-enum status redis_connect(struct redis_client *client, struct engine *engine)
+enum status redis_connect(struct engine *engine)
 {
+    struct redis_client *client = redis_client_of(engine);
     if (client->context) {
         return STATUS_ok;
     }
@@ -294,30 +305,28 @@ enum status redis_connect(struct redis_client *client, struct engine *engine)
         }
     }
     if (!client->context || client->context->err) {
-        return redis_broken(client, engine);
+        return redis_broken(engine);
     }
     redis_guard_reader(client);
-    const enum status reason = redis_log_in(client, engine);
+    const enum status reason = redis_log_in(engine);
     if (reason != STATUS_ok) {
-        redis_disconnect(client);
+        redis_disconnect(engine);
     }
     return reason;
 }
 
 /* Connects if need be; a connection that has gone while it was not used is made anew, once. */
-static enum status redis_ask(struct redis_client *client, struct engine *engine,
-                             const struct redis_words *words, uint64_t limit,
+static enum status redis_ask(struct engine *engine, const struct redis_words *words, uint64_t limit,
                              redisReply **ret_reply)
 {
-    const bool is_old = client->context;
-    enum status reason = redis_connect(client, engine);
+    const bool is_old = redis_client_of(engine)->context;
+    enum status reason = redis_connect(engine);
     if (reason == STATUS_ok) {
-        reason = redis_exchange(client, engine, words, limit, ret_reply);
+        reason = redis_exchange(engine, words, limit, ret_reply);
     }
     if (reason == STATUS_remote_unreachable && is_old) {
-        reason = redis_connect(client, engine);
-        reason =
-            reason == STATUS_ok ? redis_exchange(client, engine, words, limit, ret_reply) : reason;
+        reason = redis_connect(engine);
+        reason = reason == STATUS_ok ? redis_exchange(engine, words, limit, ret_reply) : reason;
     }
     return reason;
 }
@@ -341,9 +350,9 @@ static bool redis_is_here(const struct redis_client *client, const char *host)
 }
 
 /* Asks the node that was named from now on. */
-static enum status redis_follow(struct redis_client *client, struct engine *engine,
-                                const struct redis_move *move)
+static enum status redis_follow(struct engine *engine, const struct redis_move *move)
 {
+    struct redis_client *client = redis_client_of(engine);
     const bool is_here = !move->host[0] || redis_is_here(client, move->host);
     if (client->url.scheme == URL_UNIX) {
         return engine_fail(engine, STATUS_remote_bad_answer, "a cluster behind a socket");
@@ -354,7 +363,7 @@ static enum status redis_follow(struct redis_client *client, struct engine *engi
                            "than the URL's: name that one",
                            move->host, move->port);
     }
-    redis_disconnect(client);
+    redis_disconnect(engine);
     if (!is_here) {
         memcpy(client->host, move->host, sizeof client->host);
     }
@@ -363,36 +372,37 @@ static enum status redis_follow(struct redis_client *client, struct engine *engi
 }
 
 /* Sends a command to the node that an ASK has named, this once. */
-static enum status redis_ask_other(struct redis_client *client, struct engine *engine,
-                                   const struct redis_move *move, const struct redis_words *words,
-                                   uint64_t limit, redisReply **ret_reply)
+static enum status redis_ask_other(struct engine *engine, const struct redis_move *move,
+                                   const struct redis_words *words, uint64_t limit,
+                                   redisReply **ret_reply)
 {
+    struct redis_client *client = redis_client_of(engine);
     const int port = client->port;
     char host[sizeof client->host];
     struct redis_words asking = {0};
     memcpy(host, client->host, sizeof host);
     redis_add_texts(&asking, "ASKING", (char *)NULL);
-    enum status reason = redis_follow(client, engine, move);
+    enum status reason = redis_follow(engine, move);
     if (reason != STATUS_ok) {
         return reason;
     }
-    reason = redis_connect(client, engine);
+    reason = redis_connect(engine);
     if (reason == STATUS_ok) {
-        reason = redis_run(client, engine, &asking);
+        reason = redis_run(engine, &asking);
     }
     if (reason == STATUS_ok) {
-        reason = redis_exchange(client, engine, words, limit, ret_reply);
+        reason = redis_exchange(engine, words, limit, ret_reply);
     }
-    redis_disconnect(client);
+    redis_disconnect(engine);
     memcpy(client->host, host, sizeof host);
     client->port = port;
     return reason;
 }
 
-enum status redis_send(struct redis_client *client, struct engine *engine,
-                       const struct redis_words *words, uint64_t limit, redisReply **ret_reply)
+enum status redis_send(struct engine *engine, const struct redis_words *words, uint64_t limit,
+                       redisReply **ret_reply)
 {
-    enum status reason = redis_ask(client, engine, words, limit, ret_reply);
+    enum status reason = redis_ask(engine, words, limit, ret_reply);
     for (int moves = 0; reason == STATUS_ok; moves++) {
         struct redis_move move;
         redisReply *reply = *ret_reply;
@@ -404,12 +414,12 @@ enum status redis_send(struct redis_client *client, struct engine *engine,
             return engine_fail(engine, STATUS_remote_bad_answer, "moved again and again");
         }
         if (move.is_ask) {
-            reason = redis_ask_other(client, engine, &move, words, limit, ret_reply);
+            reason = redis_ask_other(engine, &move, words, limit, ret_reply);
             continue;
         }
-        reason = redis_follow(client, engine, &move);
+        reason = redis_follow(engine, &move);
         if (reason == STATUS_ok) {
-            reason = redis_ask(client, engine, words, limit, ret_reply);
+            reason = redis_ask(engine, words, limit, ret_reply);
         }
     }
     if (reason == STATUS_ok) {

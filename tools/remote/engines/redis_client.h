@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One connection to Redis, made when it is needed and again when it was lost. The password comes
- * from REDISCLI_AUTH, as redis-cli takes it. A node of a cluster that has not got a key names the
- * one that has it: that one is asked, and stays the one that is asked first (MOVED), or is asked
- * this once (ASK). A password is sent to no other host than the URL's. hiredis as Debian 12 has it
- * knows no TLS. Belongs to one thread. */
+/* An engine's connection to Redis, made when it is needed and again when it was lost. The password
+ * comes from REDISCLI_AUTH, as redis-cli takes it. A node of a cluster that has not got a key names
+ * the one that has it: that one is asked, and stays the one that is asked first (MOVED), or is
+ * asked this once (ASK). A password is sent to no other host than the URL's. hiredis as Debian 12
+ * has it knows no TLS. Belongs to one thread. */
 #ifndef WARMPIPE_TOOLS_REMOTE_ENGINES_REDIS_CLIENT_H
 #define WARMPIPE_TOOLS_REMOTE_ENGINES_REDIS_CLIENT_H
 
@@ -14,21 +14,20 @@
 
 #include "tools/remote/engines/engine.h"
 
-struct redis_client;
+/* An engine with a connection, to nothing yet; every `engine` below is one of these. NULL: out of
+ * memory. */
+struct engine *redis_client_new(const struct engine_operations *operations, const struct url *url);
 
-/* Connects to nothing yet. NULL: out of memory. */
-struct redis_client *redis_client_new(const struct url *url);
-void redis_client_free(struct redis_client *client);
+/* operations->another: to where this one's keys were found; and operations->close. */
+struct engine *redis_client_another(const struct engine *engine);
+void redis_client_free(struct engine *engine);
 
-/* Another connection to where this one's keys were found. NULL: out of memory. */
-struct redis_client *redis_client_another(const struct redis_client *client);
+/* operations->prepare: connects and logs in, if that is not done. remote_unreachable,
+ * remote_timeout; remote_forbidden and others as the server says. */
+enum status redis_connect(struct engine *engine);
 
-/* Connects and logs in, if that is not done. remote_unreachable, remote_timeout; remote_forbidden
- * and others as the server says. */
-enum status redis_connect(struct redis_client *client, struct engine *engine);
-
-/* Until the next command or redis_connect. */
-void redis_disconnect(struct redis_client *client);
+/* operations->rest: until the next command or redis_connect. */
+void redis_disconnect(struct engine *engine);
 
 /* The words of a command, borrowed. */
 struct redis_words {
@@ -45,8 +44,8 @@ void redis_add_texts(struct redis_words *words, ...) __attribute__((sentinel));
 /* Sends a command. `limit` bounds the answer, 64 KiB beside, while it is read. STATUS_ok: it is no
  * error, and freed by freeReplyObject. remote_forbidden, remote_full, remote_busy, remote_error as
  * the server says; remote_unreachable, remote_timeout, remote_bad_answer. */
-enum status redis_send(struct redis_client *client, struct engine *engine,
-                       const struct redis_words *words, uint64_t limit, redisReply **ret_reply);
+enum status redis_send(struct engine *engine, const struct redis_words *words, uint64_t limit,
+                       redisReply **ret_reply);
 
 /* Where a node of a cluster says that a key is. */
 struct redis_move {

@@ -64,16 +64,11 @@ void minisign_format_id(const uint8_t id[MINISIGN_ID_SIZE], char ret_text[17])
 
 /* Lines. */
 
-static void minisign_put_text(struct bytes *text, const char *line)
-{
-    bytes_put(text, line, strlen(line));
-}
-
 static void minisign_put_base64(struct bytes *text, const uint8_t *data, size_t size)
 {
     char line[MINISIGN_LINE_SIZE];
     sodium_bin2base64(line, sizeof line, data, size, sodium_base64_VARIANT_ORIGINAL);
-    minisign_put_text(text, line);
+    bytes_put_text(text, line);
     bytes_put_u8(text, '\n');
 }
 
@@ -136,8 +131,8 @@ void minisign_put_public(struct bytes *text, const struct minisign_public_key *k
     minisign_format_id(key->id, id);
     memcpy(data + 2, key->id, MINISIGN_ID_SIZE);
     memcpy(data + 2 + MINISIGN_ID_SIZE, key->key, sizeof key->key);
-    minisign_put_text(text, MINISIGN_UNTRUSTED "minisign public key ");
-    minisign_put_text(text, id);
+    bytes_put_text(text, MINISIGN_UNTRUSTED "minisign public key ");
+    bytes_put_text(text, id);
     bytes_put_u8(text, '\n');
     minisign_put_base64(text, data, sizeof data);
 }
@@ -166,7 +161,7 @@ void minisign_put_secret(struct bytes *text, const struct minisign_secret_key *k
     memcpy(data + MINISIGN_SECRET_ID, key->id, MINISIGN_ID_SIZE);
     memcpy(data + MINISIGN_SECRET_KEY, key->key, sizeof key->key);
     minisign_checksum(data, data + MINISIGN_SECRET_CHECKSUM);
-    minisign_put_text(text, MINISIGN_UNTRUSTED "minisign secret key without a password\n");
+    bytes_put_text(text, MINISIGN_UNTRUSTED "minisign secret key without a password\n");
     minisign_put_base64(text, data, sizeof data);
     sodium_memzero(data, sizeof data);
 }
@@ -243,14 +238,14 @@ void minisign_sign(const struct minisign_secret_key *key, const void *message, s
     memcpy(data + 2, key->id, MINISIGN_ID_SIZE);
     crypto_sign_detached(data + 2 + MINISIGN_ID_SIZE, NULL, hash, sizeof hash, key->key);
     bytes_put(&whole, data + 2 + MINISIGN_ID_SIZE, 64);
-    minisign_put_text(&whole, trusted_comment);
+    bytes_put_text(&whole, trusted_comment);
     text->failed = text->failed || whole.failed;
     if (!text->failed) {
         crypto_sign_detached(global, NULL, whole.data, whole.size, key->key);
-        minisign_put_text(text, MINISIGN_UNTRUSTED "signature of a warmpipe head\n");
+        bytes_put_text(text, MINISIGN_UNTRUSTED "signature of a warmpipe head\n");
         minisign_put_base64(text, data, sizeof data);
-        minisign_put_text(text, MINISIGN_TRUSTED);
-        minisign_put_text(text, trusted_comment);
+        bytes_put_text(text, MINISIGN_TRUSTED);
+        bytes_put_text(text, trusted_comment);
         bytes_put_u8(text, '\n');
         minisign_put_base64(text, global, sizeof global);
     }

@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "tools/remote/local.h"
@@ -55,13 +55,9 @@ static enum status death_put_away(struct session *session, const char *app,
                                   const struct marker_record *dead, const struct trial *trial)
 {
     const struct driver_identity *identity = &blob->envelope.identity;
-    const time_t when = (time_t)dead->loaded_at;
-    struct tm calendar;
-    char time_text[32] = "";
+    char time_text[TEXT_TIME_SIZE];
     char text[2048];
-    if (gmtime_r(&when, &calendar)) {
-        strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", &calendar);
-    }
+    text_time(dead->loaded_at, time_text);
     const int length =
         snprintf(text, sizeof text,
                  "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32 "\nfrom: %s\n"
@@ -119,8 +115,8 @@ static void death_judge_identity(struct session *session, const char *app, int f
                 state_add(&trial.payloads, blob.payload);
             }
             state_add_bad(&remote->state, path, &trial.payloads, 1);
-            output_message("%s: '%s' died in the driver with a cache from the remote, %s: %s (%s)",
-                           remote->verb, app, identity_hex, status_text(told), status_id(told));
+            output_reason(told, "%s: '%s' died in the driver with a cache from the remote, %s",
+                          remote->options.verb, app, identity_hex);
         }
         trial_free(&trial);
         local_blob_free(&blob);

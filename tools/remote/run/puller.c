@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/files/file.h"
+#include "tools/cli/inventory.h"
 #include "tools/remote/run/puller_work.h"
 
 /* Shortest wait for the process once the program has ended, and the one where somebody wants the
@@ -29,9 +31,7 @@ static void puller_fill_streams(void)
     do {
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) {
-        close(fd);
-    }
+    io_close(fd);
 }
 
 /* Makes what the child shows, the pipe that ends it, and the file that tells that it answers. False
@@ -42,7 +42,7 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
     puller_fill_streams();
     const enum status reason = file_open_directory(run->root, run->app, true, &work->folder_fd);
     if (reason != STATUS_ok) {
-        output_message("run: nothing is pulled: %s (%s)", status_text(reason), status_id(reason));
+        output_reason(reason, "run: nothing is pulled");
         return false;
     }
     asked_sweep(work->folder_fd);
@@ -112,7 +112,7 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller)
     struct file_owned served;
     struct puller_work work = {.run = run, .changes_fd = -1};
     *ret_puller = (struct puller){.end_fd = -1};
-    if (session_is_read_only("run") || !puller_prepare(&work, &served, ends)) {
+    if (inventory_is_read_only("run") || !puller_prepare(&work, &served, ends)) {
         return;
     }
     const pid_t parent = getpid();
@@ -201,8 +201,7 @@ bool puller_end(struct puller *puller, const sigset_t *stops, bool is_stopped,
         const bool is_given_up = is_stopped || *ret_stopped_ns != stopped_before_ns;
         was_asking = atomic_load(&puller->state->is_asking);
         if (was_asking && !is_given_up && !atomic_load(&puller->state->is_told)) {
-            output_message("run: nothing more is pulled: %s (%s)",
-                           status_text(STATUS_remote_timeout), status_id(STATUS_remote_timeout));
+            output_reason(STATUS_remote_timeout, "run: nothing more is pulled");
             atomic_store(&puller->state->gone_because, STATUS_remote_timeout);
         }
     }

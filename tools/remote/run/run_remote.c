@@ -28,13 +28,6 @@
 #define RUN_LEAST_PUSH_MS  2000
 #define RUN_STOPPED_AGO_MS 10000
 
-/* Where SIGCHLD is ignored, the end of a child is lost, and waiting for it never ends. */
-static void run_await_children(struct sigaction *ret_before)
-{
-    const struct sigaction action = {.sa_handler = SIG_DFL};
-    sigaction(SIGCHLD, &action, ret_before);
-}
-
 /* Leases that this process and the puller both see. */
 static void run_share_leases(struct run_remote *run)
 {
@@ -62,8 +55,7 @@ static void run_check_state(const struct run_remote *run)
         close(fd);
     }
     if (reason != STATUS_ok) {
-        output_message("run: --state %s: %s (%s)", run->remote.state, status_text(reason),
-                       status_id(reason));
+        output_reason(reason, "run: --state %s", run->remote.state);
     }
 }
 
@@ -213,7 +205,9 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
     for (size_t i = 0; i < sizeof run_signals / sizeof run_signals[0]; i++) {
         sigaddset(&signals, run_signals[i]);
     }
-    run_await_children(&action_before);
+    /* Where SIGCHLD is ignored, the end of a child is lost, and waiting for it never ends. */
+    const struct sigaction action = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &action, &action_before);
     sigprocmask(SIG_BLOCK, &signals, &before);
     struct run_end end = {.since = (uint64_t)time(NULL)};
     const pid_t parent = getpid();

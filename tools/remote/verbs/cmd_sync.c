@@ -39,10 +39,16 @@ struct sync {
     uint64_t wanted; /* the stamp of what programs looked for, at the latest pull */
 };
 
-static uint64_t sync_mix(uint64_t stamp, const char *folder)
+static uint64_t sync_mix(uint64_t stamp, const char *root, const char *app, const char *below)
 {
     struct stat status;
-    if (stat(folder, &status) != 0) {
+    char *folder;
+    if (asprintf(&folder, "%s/%s%s", root, app, below) < 0) {
+        return stamp;
+    }
+    const bool is_there = stat(folder, &status) == 0;
+    free(folder);
+    if (!is_there) {
         return stamp;
     }
     const uint64_t time =
@@ -57,15 +63,8 @@ static uint64_t sync_stamp(struct sync *sync)
     uint64_t stamp = 1;
     session_apps_here(session, sync->arguments->repeated, sync->arguments->repeated_count);
     for (size_t i = 0; i < session->app_count; i++) {
-        char *folder;
-        if (asprintf(&folder, "%s/%s", session->root, session->apps[i]) >= 0) {
-            stamp = sync_mix(stamp, folder);
-            free(folder);
-        }
-        if (asprintf(&folder, "%s/%s/recipes", session->root, session->apps[i]) >= 0) {
-            stamp = sync_mix(stamp, folder);
-            free(folder);
-        }
+        stamp = sync_mix(stamp, session->root, session->apps[i], "");
+        stamp = sync_mix(stamp, session->root, session->apps[i], "/recipes");
     }
     return stamp;
 }
@@ -191,15 +190,17 @@ static int sync_main(const struct arguments *arguments)
     struct sync sync = {.arguments = arguments};
     struct output output;
     uint64_t interval_ms = 60000;
-    transfer_add_writer(arguments, &options);
+    options.secret_key = arguments->values[WRITER_SECRET_KEY];
+    options.single_writer = arguments->values[WRITER_SINGLE];
     signal(SIGPIPE, SIG_IGN); /* a remote that goes away is an error, not the end */
     sigemptyset(&sync.signals);
     sigaddset(&sync.signals, SIGTERM);
     sigaddset(&sync.signals, SIGINT);
     sigprocmask(SIG_BLOCK, &sync.signals, NULL);
-    if (!transfer_add_reader(arguments, SYNC_READER, &options) ||
+    if (!remote_options_add_age(&options, arguments->values[SYNC_READER + READER_MIN_SERIAL],
+                                arguments->values[SYNC_READER + READER_MAX_AGE]) ||
         (interval && !options_duration("sync", interval, &interval_ms)) ||
-        session_is_read_only("sync") ||
+        inventory_is_read_only("sync") ||
         !session_open(&options, inventory_new_root("sync", arguments->values[OPTION_DIR]),
                       &sync.session)) {
         return EXIT_USAGE;
@@ -209,7 +210,7 @@ static int sync_main(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     sync.session.remote.engine->stops = &sync.signals;
-    session_find_devices(&sync.session);
+    vulkan_devices_list("sync", &sync.session.devices);
     leases_init(&sync.leases);
     sync_loop(&sync, interval_ms);
     output_begin(&output, arguments->values[OPTION_JSON]);

@@ -36,19 +36,6 @@ struct remote_options transfer_options(const char *verb, const struct arguments 
                                    .public_key = arguments->values[OPTION_PUBLIC_KEY]};
 }
 
-void transfer_add_writer(const struct arguments *arguments, struct remote_options *options)
-{
-    options->secret_key = arguments->values[WRITER_SECRET_KEY];
-    options->single_writer = arguments->values[WRITER_SINGLE];
-}
-
-bool transfer_add_reader(const struct arguments *arguments, int first,
-                         struct remote_options *options)
-{
-    return remote_options_add_age(options, arguments->values[first + READER_MIN_SERIAL],
-                                  arguments->values[first + READER_MAX_AGE]);
-}
-
 static void transfer_begin(struct session *session, const struct arguments *arguments,
                            struct output *output)
 {
@@ -82,7 +69,9 @@ static int pull_main(const struct arguments *arguments)
     options.insecure = arguments->values[PULL_INSECURE];
     options.forget = arguments->values[PULL_FORGET];
     options.state = arguments->values[PULL_STATE];
-    if (!transfer_add_reader(arguments, PULL_READER, &options) || session_is_read_only("pull") ||
+    if (!remote_options_add_age(&options, arguments->values[PULL_READER + READER_MIN_SERIAL],
+                                arguments->values[PULL_READER + READER_MAX_AGE]) ||
+        inventory_is_read_only("pull") ||
         !session_open(&options, inventory_new_root("pull", arguments->values[OPTION_DIR]),
                       &session)) {
         return EXIT_USAGE;
@@ -94,7 +83,7 @@ static int pull_main(const struct arguments *arguments)
     session.coverage = &coverage;
     const bool known = session_apps_there(&session, arguments->repeated, arguments->repeated_count);
     if (known) {
-        session_find_devices(&session);
+        vulkan_devices_list("pull", &session.devices);
         pull_all(&session);
     }
     remote_tell_unmade(&session.remote);
@@ -106,7 +95,8 @@ static int push_main(const struct arguments *arguments)
     struct remote_options options = transfer_options("push", arguments);
     struct session session;
     struct output output;
-    transfer_add_writer(arguments, &options);
+    options.secret_key = arguments->values[WRITER_SECRET_KEY];
+    options.single_writer = arguments->values[WRITER_SINGLE];
     options.replace = arguments->values[PUSH_REPLACE];
     if (!options.secret_key) {
         output_message("push: give --secret-key FILE ('warmpipe remote keygen' makes one)");

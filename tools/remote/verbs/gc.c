@@ -1,18 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `warmpipe remote gc`, in two runs. States of an object, and the function for each arrow:
- *
- *     1 named     a head names it
- *     2 unused    no head names it
- *     3 noted     a run has written it to the notes, with the time    gc_write_notes
- *     4 removed                                                       gc_remove
- *
- *     2 → 3   the first run                                           gc_sweep
- *     3 → 4   a run after the grace period finds it still unused      gc_sweep
- *     3 → 1   a pusher has named it: it leaves the notes              gc_sweep
- *     4 → 1   a pusher that names a removed object writes it again    object_keep
- *
- * Objects are listed before heads are read, so that a head written meanwhile counts. */
-#include "tools/remote/verbs/remote_actions.h"
+#include "tools/remote/verbs/gc.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/array.h"
 #include "common/files/names.h"
 #include "tools/cli/verb.h"
 
@@ -47,14 +35,9 @@ struct gc_objects {
 
 static bool gc_add(struct gc_objects *objects, const char *name, uint64_t since)
 {
-    if ((objects->count & (objects->count - 1)) == 0) {
-        const size_t capacity = objects->count ? 2 * objects->count : 1;
-        struct gc_object *items = realloc(objects->items, capacity * sizeof *items);
-        objects->failed = objects->failed || !items;
-        if (!items) {
-            return false;
-        }
-        objects->items = items;
+    if (!array_reserve(&objects->items, objects->count, sizeof *objects->items)) {
+        objects->failed = true;
+        return false;
     }
     struct gc_object *object = &objects->items[objects->count++];
     snprintf(object->name, sizeof object->name, "%s", name);
@@ -71,9 +54,7 @@ static int gc_compare(const void *left, const void *right)
 
 static void gc_sort(struct gc_objects *objects)
 {
-    if (objects->count > 0) {
-        qsort(objects->items, objects->count, sizeof *objects->items, gc_compare);
-    }
+    array_sort(objects->items, objects->count, sizeof *objects->items, gc_compare);
 }
 
 static const struct gc_object *gc_find(const struct gc_objects *objects, const char *name)
@@ -224,11 +205,10 @@ struct gc {
     struct gc_objects kept;    /* notes for the next */
 };
 
-static void gc_sweep(struct remote *remote, const struct remote_request *request, struct gc *gc,
+static void gc_sweep(struct remote *remote, uint64_t grace, bool dry_run, struct gc *gc,
                      struct output *output)
 {
     const uint64_t now = (uint64_t)time(NULL);
-    const uint64_t grace = request->grace_ms / 1000;
     uint64_t removed = 0;
     for (size_t i = 0; i < gc->objects.count && !remote->gone; i++) {
         const char *name = gc->objects.items[i].name;
@@ -237,16 +217,16 @@ static void gc_sweep(struct remote *remote, const struct remote_request *request
         }
         const struct gc_object *note = gc_find(&gc->notes, name);
         const bool is_due = note && note->since <= now && now - note->since >= grace;
-        if (is_due && (request->dry_run || gc_remove(remote, name))) {
+        if (is_due && (dry_run || gc_remove(remote, name))) {
             removed++;
         } else {
             gc_add(&gc->kept, name, note && note->since <= now ? note->since : now);
         }
     }
-    if (!request->dry_run && !gc->kept.failed && gc->kept.count + gc->notes.count > 0) {
+    if (!dry_run && !gc->kept.failed && gc->kept.count + gc->notes.count > 0) {
         gc_write_notes(remote, &gc->kept);
     }
-    if (!request->dry_run && remote->engine->operations->sweep) {
+    if (!dry_run && remote->engine->operations->sweep) {
         remote->engine->operations->sweep(remote->engine, grace > GC_LEAST_S ? grace : GC_LEAST_S);
     }
     output_number(output, "objects", gc->objects.count);
@@ -254,7 +234,7 @@ static void gc_sweep(struct remote *remote, const struct remote_request *request
     output_number(output, "removed", removed);
 }
 
-int remote_gc(struct session *session, const struct remote_request *request, struct output *output)
+int gc_collect(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output)
 {
     struct remote *remote = &session->remote;
     struct gc gc = {0};
@@ -265,7 +245,7 @@ int remote_gc(struct session *session, const struct remote_request *request, str
         remote_complain(remote, HEAD_OBJECT_FOLDER, reason);
     } else if (!gc.objects.failed && gc_read_heads(session, &gc.named) &&
                gc_read_notes(remote, &gc.notes)) {
-        gc_sweep(remote, request, &gc, output);
+        gc_sweep(remote, grace_ms / 1000, dry_run, &gc, output);
         status = EXIT_CLEAN;
     }
     free(gc.objects.items);

@@ -3,8 +3,6 @@
 #ifndef WARMPIPE_TOOLS_REMOTE_VERBS_TRANSFER_H
 #define WARMPIPE_TOOLS_REMOTE_VERBS_TRANSFER_H
 
-#include <stdbool.h>
-
 #include "tools/cli/options.h"
 #include "tools/cli/verb.h"
 #include "tools/remote/remote.h"
@@ -32,13 +30,7 @@ enum { OPTION_REMOTE, OPTION_PUBLIC_KEY, OPTION_APP, OPTION_DIR, OPTION_JSON, OP
 enum { READER_MIN_SERIAL, READER_MAX_AGE, READER_COUNT };
 enum { WRITER_SECRET_KEY = OPTION_OWN, WRITER_SINGLE, WRITER_RECIPES, WRITER_END };
 
+/* What COMMON_OPTIONS say. */
 struct remote_options transfer_options(const char *verb, const struct arguments *arguments);
-
-/* What WRITER_OPTIONS say. */
-void transfer_add_writer(const struct arguments *arguments, struct remote_options *options);
-
-/* What READER_OPTIONS say; `first` is their place. False after a message. */
-bool transfer_add_reader(const struct arguments *arguments, int first,
-                         struct remote_options *options);
 
 #endif
