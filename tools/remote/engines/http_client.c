@@ -130,23 +130,6 @@ static size_t http_take_header(char *data, size_t one, size_t size, void *user)
     return size * one;
 }
 
-/* Whether its time may end before what libcurl is told of it. */
-static bool http_may_be_cut(const struct engine *engine)
-{
-    return engine->stops || engine->silent_ms > 0;
-}
-
-/* At least once a second: ends a transfer whose time is over, which a signal may have cut. */
-static int http_look_at_time(void *user, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
-                             curl_off_t up)
-{
-    (void)down_all;
-    (void)down;
-    (void)up_all;
-    (void)up;
-    return engine_time_left(user, 1) == 0;
-}
-
 static enum status http_judge_code(struct http_engine *http, CURLcode code)
 {
     enum status reason = STATUS_remote_error;
@@ -221,11 +204,6 @@ static void http_prepare(struct http_engine *http, const struct http_request *re
     /* Silence ends with the first bytes of an answer: below. */
     const unsigned left = engine_time_in_all(engine, INT32_MAX);
     curl.easy_setopt(handle, CURLOPT_TIMEOUT_MS, left ? (long)left : 1L);
-    if (http_may_be_cut(engine)) {
-        curl.easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
-        curl.easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, http_look_at_time);
-        curl.easy_setopt(handle, CURLOPT_XFERINFODATA, engine);
-    }
     /* Only reading follows, and never from TLS to plain text. */
     curl.easy_setopt(handle, CURLOPT_FOLLOWLOCATION, follows ? 1L : 0L);
     curl.easy_setopt(handle, CURLOPT_MAXREDIRS, HTTP_REDIRECTS);
@@ -284,16 +262,18 @@ static struct curl_slist *http_headers(const struct http_request *request)
 }
 
 /* curl_easy_perform, but that it ends when the engine's time is over, which a signal may have cut:
- * the progress callback of libcurl 8.23 is not called while a name is asked for. */
+ * libcurl 8.23 calls no progress callback while a name is asked for. */
 static CURLcode http_perform(struct http_engine *http)
 {
+    struct engine *engine = &http->engine;
+    const bool may_be_cut = engine->stops || engine->silent_ms > 0;
     CURLcode code = CURLE_ABORTED_BY_CALLBACK;
     int running = 1, left;
     if (curl.multi_add_handle(http->multi, http->handle) != CURLM_OK) {
         return CURLE_OUT_OF_MEMORY;
     }
     while (curl.multi_perform(http->multi, &running) == CURLM_OK && running > 0 &&
-           (!http_may_be_cut(&http->engine) || engine_time_left(&http->engine, 1) > 0) &&
+           (!may_be_cut || engine_time_left(engine, 1) > 0) &&
            curl.multi_poll(http->multi, NULL, 0, HTTP_STEP_MS, NULL) == CURLM_OK) {
     }
     for (const CURLMsg *message; (message = curl.multi_info_read(http->multi, &left));) {
