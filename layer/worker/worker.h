@@ -24,8 +24,8 @@
  * 48), and only through the gate (driver_gate.h), which closes at the end of the process. Just
  * before that, clients may take a last snapshot; the library's destructor then has it write what is
  * left, with file I/O alone (hazard 45). Jobs are what a disk may keep: waited for (worker_do), or
- * left behind (worker_do_behind) until the end of an instance or of the process. Where no thread can be made
- * (a sandbox), saves happen at vkDestroyDevice alone. */
+ * left behind (worker_do_behind) until the end of an instance or of the process. Where no thread
+ * can be made (a sandbox), saves happen at vkDestroyDevice alone. */
 #ifndef WARMPIPE_LAYER_WORKER_WORKER_H
 #define WARMPIPE_LAYER_WORKER_WORKER_H
 
