@@ -259,6 +259,12 @@ __attribute__((destructor)) static void worker_write_last_snapshots(void)
         patience_set(is_at_disk ? left_ns : PATIENCE_AT_END);
         worker_do(worker_write_last, NULL, &left_ns);
     }
+    /* Of devices that were destroyed behind worker_close_clients, by handlers of the program's. */
+    if (!sandbox_is_closed()) {
+        const uint64_t before_ns = patience_set(patience_limit(PATIENCE_AT_END));
+        worker_await_behind();
+        patience_set(before_ns);
+    }
 }
 
 void worker_add(struct worker_client *client)
