@@ -18,6 +18,7 @@
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/maintenance.h"
 #include "layer/worker/sandbox.h"
+#include "layer/worker/worker.h"
 
 static atomic_uint device_count; /* of this process, ever */
 
@@ -332,6 +333,11 @@ static bool services_finish_caches(struct device_services *services)
     return !services->device_cache || device_cache_finish(services->device_cache);
 }
 
+bool device_services_has_farewell(const struct device_services *services)
+{
+    return services && services->device_cache && device_cache_has_farewell(services->device_cache);
+}
+
 bool device_services_finish(struct device_services *services)
 {
     if (!services) {
@@ -345,12 +351,12 @@ bool device_services_finish(struct device_services *services)
         maintenance_finish(services->maintenance);
     }
     bool traced = trace_finish(services->trace);
-    return prewarmed && recorded && saved && traced;
-}
-
-bool device_services_has_farewell(const struct device_services *services)
-{
-    return services && services->device_cache && device_cache_has_farewell(services->device_cache);
+    const bool finished = prewarmed && recorded && saved && traced;
+    /* Nobody frees the device, but its start is counted. */
+    if (!finished && device_services_has_farewell(services)) {
+        worker_do_behind(device_cache_bid_farewell, services->device_cache);
+    }
+    return finished;
 }
 
 void device_services_delete(struct device_services *services)

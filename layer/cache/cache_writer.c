@@ -227,11 +227,17 @@ bool cache_writer_end(struct cache_writer *writer)
     return true;
 }
 
-void cache_writer_release(struct cache_writer *writer)
+void cache_writer_bid_farewell(struct cache_writer *writer)
 {
     if (writer->has_farewell) {
+        writer->has_farewell = false;
         cache_writer_report_end(writer);
     }
+}
+
+void cache_writer_release(struct cache_writer *writer)
+{
+    cache_writer_bid_farewell(writer);
     if (!sandbox_is_closed()) {
         store_close(writer->store);
     } else if (writer->store) {

@@ -281,6 +281,10 @@ void cache_writer_write_last(struct cache_writer *writer);
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
 bool cache_writer_end(struct cache_writer *writer);
 
+/* Does what cache_writer_end has left, for a writer that is never released, since the disk has not
+ * answered something else of its device. */
+void cache_writer_bid_farewell(struct cache_writer *writer);
+
 /* Looks (cache_look.c), which the cache writer alone calls. They take the lock. `ineffective`:
  * after several ordinary compiles, and at the end after one, the driver gives no more than a
  * header; `driver_refused`: tried again; `too_slow`: the driver is known to take longer than it

@@ -178,6 +178,11 @@ bool device_cache_has_farewell(const struct device_cache *device_cache)
     return device_cache->writer.has_farewell;
 }
 
+void device_cache_bid_farewell(void *device_cache)
+{
+    cache_writer_bid_farewell(&((struct device_cache *)device_cache)->writer);
+}
+
 bool device_cache_finish(struct device_cache *device_cache)
 {
     const bool removed = worker_remove(&device_cache->client);

@@ -35,6 +35,9 @@ struct device_cache *device_cache_new(const struct cache_setup *setup,
 void device_cache_delete(struct device_cache *device_cache);
 bool device_cache_has_farewell(const struct device_cache *device_cache);
 
+/* Does that alone, for a device cache that is never freed; an argument of worker_do_behind. */
+void device_cache_bid_farewell(void *device_cache);
+
 /* The device cache, or VK_NULL_HANDLE where the driver may be given none. The first call loads the
  * blob; threads that come meanwhile wait for it, without a lock. Where the driver may call the
  * program back they do not wait: VK_NULL_HANDLE. */

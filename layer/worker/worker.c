@@ -259,6 +259,12 @@ __attribute__((destructor)) static void worker_write_last_snapshots(void)
         patience_set(is_at_disk ? left_ns : PATIENCE_AT_END);
         worker_do(worker_write_last, NULL, &left_ns);
     }
+    /* Of devices that were destroyed behind worker_close_clients, by handlers of the program's. */
+    if (!sandbox_is_closed()) {
+        const uint64_t before_ns = patience_set(patience_limit(PATIENCE_AT_END));
+        worker_await_behind();
+        patience_set(before_ns);
+    }
 }
 
 void worker_add(struct worker_client *client)
@@ -373,12 +379,13 @@ void worker_leave_driver(void)
     pthread_mutex_unlock(&worker.lock);
 }
 
-/* Under the lock. False: nobody would do it. *ret_is_next: a thread with nothing else to do will.
+/* Under the lock. False: nobody would do it. *ret_is_next: a thread with nothing else to do will. A
+ * job that is only queued occupies the worker, too: it may be one that nobody waits for, and hang.
  */
 static bool worker_post(struct worker_job *job, bool *ret_is_next)
 {
     struct worker_job **place = &worker.jobs;
-    const bool is_occupied = worker.busy || worker.jobs_under_way > 0;
+    const bool is_occupied = worker.busy || worker.jobs_under_way > 0 || worker.jobs;
     *ret_is_next = !is_occupied || !worker.has_helper;
     if (!worker.started) {
         worker.started = own_thread_start(worker_run, NULL, STACK_BYTES);

@@ -33,6 +33,29 @@ TEST_F(LifetimeTest, DevicesDestroyedFromAtexitAreSaved)
     }
 }
 
+// Behind all handlers of ours, and nobody destroys the instance: the process waits for the count.
+TEST_F(LifetimeTest, ADeviceDestroyedFromALateHandlerIsCounted)
+{
+    environment["WARMPIPE_APP"] = "late";
+    run([] { Program().create_compute(0, 2); });
+    constexpr int times = 10;
+    for (int i = 0; i < times; ++i) {
+        run(
+            [] {
+                unsetenv("WARMPIPE_STATS"); // for its line vkDestroyDevice would wait
+                std::atexit([] {
+                    kept->destroy_device();
+                    leak_from_here_on();
+                    static_cast<void>(kept.release());
+                });
+                kept = std::make_unique<Program>();
+                kept->create_compute(0, 2);
+            },
+            {Layer::any});
+    }
+    EXPECT_EQ(json::parse(read_text(cache_root() / "late/program.json"))["starts"], 1 + times);
+}
+
 // Leaked objects and a device that nobody destroys are the program's affair.
 TEST_F(LifetimeTest, LeakedObjectsAreNotDestroyedForIt)
 {

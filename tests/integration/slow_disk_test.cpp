@@ -224,6 +224,21 @@ TEST_F(SlowDiskTest, TheCountOfAWarmStartKeepsNoDevice)
     });
 }
 
+// The recorder has not been answered, so that the device's memory is never freed.
+TEST_F(SlowDiskTest, AStartIsCountedAlsoWhereItsRecorderIsLeft)
+{
+    run([] { Program().create_compute(0, 2); });
+    run_at_hanging_disk([this] {
+        unsetenv("WARMPIPE_STATS");
+        Program program;
+        program.create_compute(0, 3);
+        disk_hangs("openat", "recipes");
+        expect_destroyed(program);
+        disk_answers();
+        wait_until([this] { return starts() == 2; });
+    });
+}
+
 TEST_F(SlowDiskTest, TheLineOfAWarmStartIsThereWhenItsDeviceIsGone)
 {
     run([] { Program().create_compute(0, 2); });

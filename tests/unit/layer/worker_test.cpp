@@ -273,6 +273,29 @@ TEST(Worker, DoesBehindWhoeverGoesOn)
     EXPECT_NE(job.thread, std::this_thread::get_id());
 }
 
+// Neither one that has begun nor one that is only next.
+TEST(Worker, KeepsNoJobBehindOneThatNobodyWaitsFor)
+{
+    start_worker();
+    for (int i = 0; i < 20; ++i) {
+        Job left;
+        worker_do_behind(Job::run, &left);
+        Job job;
+        job.go_on.open();
+        bool is_done = false;
+        {
+            const Patience some(200 * CLOCK_MS);
+            is_done = worker_do(Job::run, Job::carry_on, &job);
+        }
+        EXPECT_TRUE(is_done) << i;
+        left.go_on.open();
+        if (!is_done) {
+            job.carried_on.wait();
+        }
+        worker_await_behind();
+    }
+}
+
 TEST(Worker, DoesAJobWhileItIsInAnothersWork)
 {
     Client client;
