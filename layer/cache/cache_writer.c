@@ -202,9 +202,8 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
     return !writer->is_abandoned;
 }
 
-static void cache_writer_report_end(void *user)
+static void cache_writer_report_end(struct cache_writer *writer)
 {
-    struct cache_writer *writer = user;
     if (sandbox_is_closed()) {
         return;
     }
@@ -215,16 +214,11 @@ static void cache_writer_report_end(void *user)
     device_report_end(writer->report, "destroy");
 }
 
-bool cache_writer_end(struct cache_writer *writer)
+void cache_writer_end(struct cache_writer *writer)
 {
     writer->has_farewell = atomic_load(&writer->costs.is_due) ||
                            (writer->store && store_has_loaded(writer->store)) ||
-                           device_report_has_count(writer->report);
-    if (device_report_is_read(writer->report)) {
-        writer->has_farewell = false;
-        return worker_do(cache_writer_report_end, NULL, writer);
-    }
-    return true;
+                           device_report_has_end(writer->report);
 }
 
 void cache_writer_bid_farewell(struct cache_writer *writer)

@@ -275,11 +275,11 @@ void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_
 void cache_writer_write_last(struct cache_writer *writer);
 
 /* At vkDestroyDevice, when the worker is done with it: saves what is new; then, when the device
- * cache is destroyed, writes the statistics and takes the markers away. Where nobody reads those
- * statistics this is left to cache_writer_release, for which the worker is the place
- * (has_farewell). False: the disk has not answered (worker_do); the writer must never be freed. */
+ * cache is destroyed, finds out whether the disk is needed once more (has_farewell): to write the
+ * statistics and to take the markers away, which cache_writer_release does. False: the disk has not
+ * answered (worker_do); the writer must never be freed. */
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
-bool cache_writer_end(struct cache_writer *writer);
+void cache_writer_end(struct cache_writer *writer);
 
 /* Does what cache_writer_end has left, for a writer that is never released, since the disk has not
  * answered something else of its device. */

@@ -194,7 +194,10 @@ bool device_cache_finish(struct device_cache *device_cache)
     /* Also beside a worker that is at the disk: it does not come to the driver any more. */
     cache_collection_finish(&device_cache->writer.collection);
     driver_cache_destroy(&device_cache->caches, device_cache->load.cache);
-    return finished && cache_writer_end(&device_cache->writer);
+    if (finished) {
+        cache_writer_end(&device_cache->writer);
+    }
+    return finished;
 }
 
 /* Creations. */

@@ -31,7 +31,7 @@ struct device_cache *device_cache_new(const struct cache_setup *setup,
                                       const struct driver_identity *identity);
 
 /* Frees the memory; NULL is a no-op. _has_farewell: after device_cache_finish, whether that uses
- * the disk, for what nobody has to wait for. */
+ * the disk: to count this start, and to tell its statistics. */
 void device_cache_delete(struct device_cache *device_cache);
 bool device_cache_has_farewell(const struct device_cache *device_cache);
 

@@ -51,8 +51,8 @@ static void free_device(void *ended)
     device_free(device);
 }
 
-/* The disk is left to the worker: what it has to do is for a later start, and the program goes on
- * meanwhile, with the end of the device and of the instance in the driver. */
+/* What is left for the disk is done by the worker while the driver destroys the device, or the
+ * instance: worker_await_behind waits for it. */
 static void release_device(struct device *device)
 {
     if (device_services_has_farewell(device->services)) {
@@ -72,8 +72,9 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle,
         if (device_services_finish(device->services)) {
             release_device(device);
         }
-        patience_set(before_ns);
         next(handle, allocator);
+        worker_await_behind();
+        patience_set(before_ns);
     }
 }
 

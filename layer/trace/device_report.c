@@ -202,16 +202,11 @@ static void device_report_summarize(struct device_report *report)
              (double)stats_get(stats, STATS_pipelines_create_ns) / CLOCK_MS, shared, found, saved);
 }
 
-bool device_report_has_count(const struct device_report *report)
+bool device_report_has_end(const struct device_report *report)
 {
     const uint64_t requested = stats_get(report->stats, STATS_pipelines_requested);
-    return report->counts && requested != report->counted.requests;
-}
-
-bool device_report_is_read(const struct device_report *report)
-{
-    const uint64_t requested = stats_get(report->stats, STATS_pipelines_requested);
-    return report->config->stats_path || (requested > 0 && report->config->summary);
+    return report->config->stats_path || (requested > 0 && report->config->summary) ||
+           (report->counts && requested != report->counted.requests);
 }
 
 void device_report_end(struct device_report *report, const char *event)

@@ -79,10 +79,8 @@ void device_report_write(struct device_report *report, const char *event);
  * device or process. Of the thread that saves. */
 void device_report_count(struct device_report *report);
 
-/* Of what device_report_end does: whether there is something to count, and whether it tells
- * somebody who has asked for it. While nobody saves. */
-bool device_report_has_count(const struct device_report *report);
-bool device_report_is_read(const struct device_report *report);
+/* Whether device_report_end has anything to say. While nobody saves. */
+bool device_report_has_end(const struct device_report *report);
 
 /* The device or the process ends: the last of all of these, and the summary. */
 void device_report_end(struct device_report *report, const char *event);

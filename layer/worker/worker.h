@@ -23,9 +23,9 @@
  * calls the next layer's device commands only, never anything that takes the loader's lock (hazard
  * 48), and only through the gate (driver_gate.h), which closes at the end of the process. Just
  * before that, clients may take a last snapshot; the library's destructor then has it write what is
- * left, with file I/O alone (hazard 45). Jobs are what a disk may keep: waited for (worker_do), or
- * left behind (worker_do_behind) until the end of an instance or of the process. Where no thread
- * can be made (a sandbox), saves happen at vkDestroyDevice alone. */
+ * left, with file I/O alone (hazard 45). Jobs are what a disk may keep: waited for at once
+ * (worker_do), or behind the driver (worker_do_behind). Where no thread can be made (a sandbox),
+ * saves happen at vkDestroyDevice alone. */
 #ifndef WARMPIPE_LAYER_WORKER_WORKER_H
 #define WARMPIPE_LAYER_WORKER_WORKER_H
 
@@ -95,10 +95,9 @@ bool worker_is_of_this_process(const struct worker_client *client);
  * called here. Some client must have been added before. */
 bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument);
 
-/* Has the worker do what nobody waits for but those who end an instance or the process: they wait
- * as long as they have patience, an instance's with worker_await_behind. `run` frees what it is
- * given. Where no thread can be made, it is called here. Some client must have been added before.
- */
+/* Has the worker do what is waited for later, by worker_await_behind, and by who ends the process:
+ * as long as they have patience. `run` frees what it is given. Where no thread can be made, it is
+ * called here. Some client must have been added before. */
 void worker_do_behind(void (*run)(void *argument), void *argument);
 void worker_await_behind(void);
 
