@@ -30,7 +30,7 @@ struct worker_job {
     bool is_begun;
     bool is_done;
     bool is_abandoned; /* nobody waits for it any more */
-    bool is_behind;    /* nobody ever has */
+    bool is_behind;    /* of worker_do_behind */
 };
 
 static struct {
@@ -49,7 +49,7 @@ static struct {
 
     struct worker_job *jobs; /* that nobody has begun, oldest first */
     unsigned jobs_under_way;
-    unsigned jobs_behind; /* of worker_do_behind, begun or not */
+    unsigned jobs_behind; /* begun or not, which worker_await_behind waits for */
     bool has_helper;      /* a thread does jobs, since the worker was occupied */
 } worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
