@@ -56,10 +56,11 @@ bool bytes_reserve(struct bytes *bytes, size_t more)
     if (bytes->failed) {
         return false;
     }
-    if (more <= bytes->capacity - bytes->size) {
+    if (bytes->size <= bytes->capacity && more <= bytes->capacity - bytes->size) {
         return true;
     }
-    if (more > SIZE_MAX - bytes->size) {
+    /* Without a capacity of its own it is somebody else's memory, which does not grow. */
+    if (more > SIZE_MAX - bytes->size || bytes->capacity < bytes->size) {
         bytes->failed = true;
         return false;
     }

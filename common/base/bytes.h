@@ -27,7 +27,8 @@ static inline uint64_t bytes_load_u64(const void *at)
 }
 
 /* A growing buffer. Zero-initialize it; free with bytes_free. After a failed allocation `failed` is
- * true, the data is unchanged, and every further put is ignored. */
+ * true, the data is unchanged, and every further put is ignored. Memory of somebody else's has no
+ * capacity, and a put fails. */
 struct bytes {
     uint8_t *data;
     size_t size;

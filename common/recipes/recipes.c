@@ -18,8 +18,9 @@
 /* Segments of one folder that are read; compaction keeps it at a few. */
 #define MAX_SEGMENTS ((size_t)1024)
 
-/* How often the folder is listed again when a listed segment was gone. */
-#define MAX_ATTEMPTS 4
+/* How often the folder is listed when a listed segment was gone: somebody has compacted the folder
+ * in between each time. */
+#define MAX_ATTEMPTS 64
 
 /* Descriptors are the program's, and few. */
 #define MAX_OPEN_FDS 32

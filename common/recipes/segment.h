@@ -19,7 +19,7 @@ struct segment_file;
 struct segment_slot;
 
 /* Bytes. A segment that is not larger is read whole when it is opened, and keeps no descriptor. */
-#define RECIPE_SEGMENT_SMALL ((uint64_t)256 << 10)
+#define RECIPE_SEGMENT_SMALL ((uint64_t)32 << 10)
 
 /* Bytes; a file from elsewhere that is larger is not read (too_large). */
 #define RECIPES_MAX_FILE ((uint64_t)1 << 30)

@@ -43,15 +43,17 @@ static bool judge_is_valid_form(const struct recipe_record *record)
 {
     const struct canonical_sources sources = {.handle = judge_give_handle, .code = judge_give_code};
     void *create_info = canonical_decode(record->data, record->size, &sources);
+    const bool is_valid = create_info;
     free(create_info);
-    return create_info;
+    return is_valid;
 }
 
 static bool judge_is_valid_environment(const struct recipe_record *record)
 {
     struct environment *environment = environment_decode(record->data, record->size);
+    const bool is_valid = environment;
     environment_free(environment);
-    return environment;
+    return is_valid;
 }
 
 static bool judge_is_valid_content(const struct recipe_judge *judge,

@@ -226,21 +226,22 @@ static bool report_take_recipes(struct report_program *program, const struct rec
     const struct recipe_use *uses;
     const size_t count = recipes_uses(recipes, &uses);
     struct report_pipeline *pipelines = calloc(count + 1, sizeof *pipelines);
-    for (size_t i = 0; pipelines && i < count; i++) {
+    if (!pipelines) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
         pipelines[i] = (struct report_pipeline){
             .digest = uses[i].pipeline,
             .cold_ns = uses[i].compile_us * UINT64_C(1000),
             .times = uses[i].days,
         };
     }
-    if (pipelines) {
-        report_take_pipelines(program, pipelines, count);
-        for (size_t i = 0; i < program->pipeline_count; i++) {
-            program->pipelines[i].kind = report_kind_of(recipes, program->pipelines[i].digest);
-        }
+    report_take_pipelines(program, pipelines, count);
+    for (size_t i = 0; i < program->pipeline_count; i++) {
+        program->pipelines[i].kind = report_kind_of(recipes, program->pipelines[i].digest);
     }
     free(pipelines);
-    return pipelines;
+    return true;
 }
 
 /* Gives whether it is damage, which is told. */

@@ -279,16 +279,17 @@ static bool runs_measure_elapsed(struct trace_run *run)
 {
     const struct trace_span **spans = calloc(run->span_count, sizeof *spans);
     size_t count = 0;
-    for (size_t i = 0; spans && i < run->span_count; i++) {
+    if (!spans) {
+        return false;
+    }
+    for (size_t i = 0; i < run->span_count; i++) {
         if (run->spans[i].category == TRACE_PIPELINE) {
             spans[count++] = &run->spans[i];
         }
     }
-    if (spans) {
-        run->sums.elapsed_ns = runs_elapsed_in(spans, count);
-    }
+    run->sums.elapsed_ns = runs_elapsed_in(spans, count);
     free(spans);
-    return spans;
+    return true;
 }
 
 /* Files by their first run. Runs of one file keep its order: the clock restarts with the machine.

@@ -100,6 +100,18 @@ TEST_P(BytesOutOfMemory, KeepsDataAndIgnoresFurtherPuts)
 INSTANTIATE_TEST_SUITE_P(Sizes, BytesOutOfMemory,
                          testing::Values(SIZE_MAX, SIZE_MAX - 4, SIZE_MAX / 2, SIZE_MAX / 2 + 1));
 
+TEST(BytesWriter, MemoryOfSomebodyElsesDoesNotGrow)
+{
+    uint8_t memory[4] = {1, 2, 3, 4};
+    struct bytes bytes = {};
+    bytes.data = memory;
+    bytes.size = sizeof memory;
+    bytes_put_u8(&bytes, 5);
+    EXPECT_TRUE(bytes.failed);
+    EXPECT_EQ(bytes.size, sizeof memory);
+    EXPECT_EQ(memory[3], 4);
+}
+
 TEST(BytesWriter, HugeZerosFailWithoutTouchingMemory)
 {
     struct bytes bytes = {};
