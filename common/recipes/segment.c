@@ -13,12 +13,18 @@
 /* Largest segment: 32-bit programs are short of address space. */
 #define MAX_SIZE (sizeof(void *) > 4 ? (uint64_t)4 << 30 : (uint64_t)256 << 20)
 
-/* A record in memory: NULL until it was asked for, then where its header lies, or `damaged`. */
-struct segment_slot {
-    _Atomic(const uint8_t *) record;
+enum segment_verdict { RECORD_UNCHECKED, RECORD_INTACT, RECORD_DAMAGED };
+
+/* A byte for each record: what processes share of a mapping are its pages, and nothing that they
+ * write. */
+struct segment_check {
+    _Atomic uint8_t verdict;
 };
 
-static const uint8_t damaged[1] = {0};
+/* A record that was read from the file; NULL: nobody has asked for it, or it is damaged. */
+struct segment_copy {
+    _Atomic(const uint8_t *) record;
+};
 
 /* Makes an index by walking over the records. False: out of memory. */
 static bool segment_make_index(struct recipe_segment *segment)
@@ -56,13 +62,16 @@ static enum status segment_check_header(struct recipe_segment *segment, const ui
 }
 
 /* A file with a damaged header and no record of ours is not ours. */
-static enum status segment_make_slots(struct recipe_segment *segment)
+static enum status segment_make_checks(struct recipe_segment *segment)
 {
     if (segment->dropped && segment->index.count == 0) {
         return STATUS_bad_header_digest;
     }
-    segment->slots = calloc(segment->index.count + 1, sizeof *segment->slots);
-    return segment->slots ? STATUS_ok : STATUS_out_of_memory;
+    const size_t count = segment->index.count + 1;
+    segment->checks = calloc(count, sizeof *segment->checks);
+    segment->copies = segment->file ? calloc(count, sizeof *segment->copies) : NULL;
+    return segment->checks && (segment->copies || !segment->file) ? STATUS_ok
+                                                                  : STATUS_out_of_memory;
 }
 
 /* Opens a segment whose data is all in memory. */
@@ -73,7 +82,7 @@ static enum status segment_index_data(struct recipe_segment *segment)
         return status;
     }
     segment->is_sealed = recipe_find_index(segment->data, segment->size, 0, &segment->index);
-    return segment->is_sealed || segment_make_index(segment) ? segment_make_slots(segment)
+    return segment->is_sealed || segment_make_index(segment) ? segment_make_checks(segment)
                                                              : STATUS_out_of_memory;
 }
 
@@ -122,7 +131,7 @@ static enum status segment_index_file(struct recipe_segment *segment)
         }
         bytes_free(&whole);
     }
-    return status == STATUS_ok ? segment_make_slots(segment) : status;
+    return status == STATUS_ok ? segment_make_checks(segment) : status;
 }
 
 /* A small file is read whole. */
@@ -186,9 +195,9 @@ static bool segment_validate_index(struct recipe_segment *segment)
     }
     segment->is_sealed = false;
     segment->dropped++;
-    free(segment->slots);
-    segment->slots = NULL;
-    return segment_make_index(segment) && segment_make_slots(segment) == STATUS_ok;
+    free(segment->checks);
+    segment->checks = NULL;
+    return segment_make_index(segment) && segment_make_checks(segment) == STATUS_ok;
 }
 
 enum status recipe_segment_take(uint8_t *data, size_t size, struct recipe_segment *ret_segment)
@@ -224,14 +233,13 @@ enum status recipe_segment_read_any(const char *path, struct recipe_segment *ret
 /* Frees all but the index. */
 static void segment_free_records(struct recipe_segment *segment)
 {
-    for (size_t i = 0; segment->file && segment->slots && i < segment->index.count; i++) {
-        const uint8_t *record = atomic_load(&segment->slots[i].record);
-        if (record != damaged) {
-            free((void *)(uintptr_t)record);
-        }
+    for (size_t i = 0; segment->copies && i < segment->index.count; i++) {
+        free((void *)(uintptr_t)atomic_load(&segment->copies[i].record));
     }
-    free(segment->slots);
-    segment->slots = NULL;
+    free(segment->copies);
+    segment->copies = NULL;
+    free(segment->checks);
+    segment->checks = NULL;
     segment_file_free(segment->file);
     segment->file = NULL;
     if (segment->is_mapped) {
@@ -298,8 +306,8 @@ static const uint8_t *segment_read_record(const struct recipe_segment *segment,
     return segment_file_read_new(segment->file, listed->offset, recipe_record_extent(record.size));
 }
 
-/* Checks a record and notes the result. Of several threads that read the same record, the first
- * one's copy stays. */
+/* Checks a record and notes the result; NULL: it is damaged. Of several threads that read the same
+ * record, the first one's copy stays. */
 static const uint8_t *segment_check_record(const struct recipe_segment *segment, size_t at,
                                            const struct recipe_record *listed)
 {
@@ -315,24 +323,41 @@ static const uint8_t *segment_check_record(const struct recipe_segment *segment,
                            recipe_record_is_intact(&record) &&
                            (record.kind != RECIPE_USES || recipe_uses_are_whole(record.size));
     const uint8_t *known = NULL;
-    const uint8_t *checked = is_intact ? place : damaged;
-    const bool is_first =
-        atomic_compare_exchange_strong(&segment->slots[at].record, &known, checked);
-    if (!is_first || !is_intact) {
+    if (is_intact && segment->file &&
+        !atomic_compare_exchange_strong(&segment->copies[at].record, &known, own)) {
+        place = known;
+    }
+    if (!is_intact || known) {
         free((void *)(uintptr_t)own);
     }
-    return is_first ? checked : known;
+    uint8_t unchecked = RECORD_UNCHECKED;
+    atomic_compare_exchange_strong(&segment->checks[at].verdict, &unchecked,
+                                   is_intact ? RECORD_INTACT : RECORD_DAMAGED);
+    return is_intact ? place : NULL;
+}
+
+/* Where a record lies; NULL: it is damaged, or only the index is left. */
+static const uint8_t *segment_place_of(const struct recipe_segment *segment, size_t at,
+                                       const struct recipe_record *listed)
+{
+    const uint8_t verdict =
+        segment->checks ? atomic_load(&segment->checks[at].verdict) : (uint8_t)RECORD_DAMAGED;
+    if (verdict == RECORD_UNCHECKED) {
+        return segment_check_record(segment, at, listed);
+    }
+    if (verdict == RECORD_DAMAGED) {
+        return NULL;
+    }
+    return segment->file ? atomic_load(&segment->copies[at].record)
+                         : segment->data + listed->offset;
 }
 
 static struct recipe_record segment_record_of(const struct recipe_segment *segment, size_t at)
 {
     struct recipe_record record = segment_listed_record(&segment->index, at);
     const uint64_t offset = record.offset;
-    const uint8_t *found = segment->slots ? atomic_load(&segment->slots[at].record) : damaged;
-    if (!found) {
-        found = segment_check_record(segment, at, &record);
-    }
-    if (found != damaged) {
+    const uint8_t *found = segment_place_of(segment, at, &record);
+    if (found) {
         recipe_record_at(found, segment->size - (size_t)offset, 0, &record);
         record.offset = offset;
     }
@@ -395,8 +420,8 @@ void recipe_segment_add_uses(const struct recipe_segment *segment, struct recipe
 uint64_t recipe_segment_damaged(const struct recipe_segment *segment)
 {
     uint64_t count = segment->dropped;
-    for (size_t i = 0; segment->slots && i < segment->index.count; i++) {
-        count += atomic_load(&segment->slots[i].record) == damaged;
+    for (size_t i = 0; segment->checks && i < segment->index.count; i++) {
+        count += atomic_load(&segment->checks[i].verdict) == RECORD_DAMAGED;
     }
     return count;
 }

@@ -16,7 +16,8 @@
 #include "common/recipes/format.h"
 
 struct segment_file;
-struct segment_slot;
+struct segment_check;
+struct segment_copy;
 
 /* Bytes. A segment that is not larger is read whole when it is opened, and keeps no descriptor. */
 #define RECIPE_SEGMENT_SMALL ((uint64_t)32 << 10)
@@ -32,10 +33,11 @@ enum recipes_access { RECIPES_MAP, RECIPES_READ };
 struct recipe_segment {
     const uint8_t *data; /* all of it; NULL: records are read from the file */
     size_t size;
-    bool is_mapped;             /* else malloc'ed */
-    struct segment_file *file;  /* NULL: all of the data is in memory */
-    struct segment_slot *slots; /* of each index entry: its record, once it was checked */
-    bool is_sealed;             /* it has an index of its own that is intact */
+    bool is_mapped;               /* else malloc'ed */
+    struct segment_file *file;    /* NULL: all of the data is in memory */
+    struct segment_check *checks; /* of each index entry's record */
+    struct segment_copy *copies;  /* likewise, where they are read from the file */
+    bool is_sealed;               /* it has an index of its own that is intact */
     struct recipe_index index;
     struct bytes own_index; /* the index, where it does not lie in the data */
     uint64_t dropped;       /* damaged stretches that were skipped */
