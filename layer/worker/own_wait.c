@@ -131,10 +131,12 @@ uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer)
     return elapsed_ns - (waited_ns < idle_ns ? waited_ns : idle_ns);
 }
 
-/* Waits: in slices, so that what a thread is seen doing at the end of one is what it did in it. */
+/* Waits: in slices, so that what a thread is seen doing at the end of one is what it did in it.
+ * Most waits are over within the first, a short one, for which nobody is looked at. */
 
 struct own_wait {
     uint64_t start_ns;
+    uint64_t slice_ns;
     struct own_wait_look before[THREAD_LIMIT + 1]; /* ours, and the one that waits */
 };
 
@@ -144,11 +146,12 @@ static pid_t own_wait_thread(unsigned place)
                                 : (pid_t)syscall(SYS_gettid);
 }
 
-static void own_wait_begin(struct own_wait *ret_wait)
+static void own_wait_begin(struct own_wait *wait, bool is_first)
 {
-    ret_wait->start_ns = clock_now_ns();
-    for (unsigned i = 0; i <= THREAD_LIMIT && patience_is_limited(); i++) {
-        ret_wait->before[i] = own_wait_look_at(own_wait_thread(i));
+    wait->start_ns = clock_now_ns();
+    wait->slice_ns = is_first ? SHORT_NS : SLICE_NS;
+    for (unsigned i = 0; i <= THREAD_LIMIT && !is_first && patience_is_limited(); i++) {
+        wait->before[i] = own_wait_look_at(own_wait_thread(i));
     }
 }
 
@@ -173,8 +176,8 @@ static uint64_t own_wait_end(const struct own_wait *wait, uint64_t left_ns)
 {
     const uint64_t elapsed_ns = clock_now_ns() - wait->start_ns;
     uint64_t starved_ns = 0;
-    for (unsigned i = 0; i <= THREAD_LIMIT && patience_is_limited() && elapsed_ns >= SHORT_NS;
-         i++) {
+    const bool is_long = wait->slice_ns == SLICE_NS && elapsed_ns >= SHORT_NS;
+    for (unsigned i = 0; i <= THREAD_LIMIT && patience_is_limited() && is_long; i++) {
         starved_ns += own_wait_starved_ns(&wait->before[i], i < THREAD_LIMIT, elapsed_ns);
     }
     const uint64_t spent_ns = patience_spend(wait->start_ns, starved_ns);
@@ -183,7 +186,7 @@ static uint64_t own_wait_end(const struct own_wait *wait, uint64_t left_ns)
 
 static uint64_t own_wait_slice_end(const struct own_wait *wait, uint64_t left_ns)
 {
-    return wait->start_ns + (left_ns < SLICE_NS ? left_ns : SLICE_NS);
+    return wait->start_ns + (left_ns < wait->slice_ns ? left_ns : wait->slice_ns);
 }
 
 bool timed_lock(pthread_mutex_t *lock, uint64_t wait_ns)
@@ -194,9 +197,9 @@ bool timed_lock(pthread_mutex_t *lock, uint64_t wait_ns)
     }
     const struct timespec pause = {0, (long)CLOCK_MS};
     bool taken = pthread_mutex_trylock(lock) == 0;
-    while (!taken && left_ns > 0) {
+    for (bool is_first = true; !taken && left_ns > 0; is_first = false) {
         struct own_wait wait;
-        own_wait_begin(&wait);
+        own_wait_begin(&wait, is_first);
         do {
             nanosleep(&pause, NULL);
             taken = pthread_mutex_trylock(lock) == 0;
@@ -213,9 +216,9 @@ bool timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t wait_
         return pthread_cond_wait(condition, lock) == 0;
     }
     bool in_time = false;
-    while (!in_time && left_ns > 0) {
+    for (bool is_first = true; !in_time && left_ns > 0; is_first = false) {
         struct own_wait wait;
-        own_wait_begin(&wait);
+        own_wait_begin(&wait, is_first);
         const struct timespec until = clock_timespec(own_wait_slice_end(&wait, left_ns));
         in_time = pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT;
         left_ns = own_wait_end(&wait, left_ns);
