@@ -105,6 +105,26 @@ static void traits_read(const VkDeviceCreateInfo *create_info, struct device_tra
     }
 }
 
+/* Programs that take equal handles for an error of the driver's, against the specification ("Object
+ * Model"): those of wgpu since its 30th release, Firefox among them, which end where two set
+ * layouts have one. Kinds of enum dedup_kind, by VkApplicationInfo::pEngineName. */
+static const struct {
+    const char *engine;
+    unsigned kinds;
+} unshared_kinds[] = {{"wgpu-hal", DEDUP_SET_LAYOUTS}};
+
+static unsigned services_shared_kinds(const struct instance *instance)
+{
+    const char *engine = instance->application.engine_name;
+    unsigned kinds = instance->config.dedup;
+    for (size_t i = 0; i < sizeof unshared_kinds / sizeof unshared_kinds[0]; i++) {
+        if (engine && strcmp(engine, unshared_kinds[i].engine) == 0) {
+            kinds &= ~unshared_kinds[i].kinds;
+        }
+    }
+    return kinds;
+}
+
 /* Handles are shared where neither the program's own requests nor a tool in the chain tell equal
  * objects apart (hazards 2, 57: privateData, capture tools). Elsewhere they are named if `named`.
  */
@@ -113,7 +133,7 @@ static struct dedup *services_new_dedup(const struct device_services *services,
                                         const struct driver_identity *identity, bool named)
 {
     const struct instance *instance = services->device->instance;
-    const unsigned kinds = instance->config.dedup;
+    const unsigned kinds = services_shared_kinds(instance);
     bool shared = kinds != 0 && !traits->private_data && !traits->group &&
                   device_cache_policy(services->device_cache)->deduplicate && !traits->capture_tool;
     if (!shared && !named) {

@@ -26,6 +26,7 @@ static VkInstance create_instance(const ProgramOptions &options)
 {
     VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
     application.pApplicationName = options.application_name;
+    application.pEngineName = options.engine_name;
     application.apiVersion = options.api;
     VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
     info.pNext = options.instance_next;

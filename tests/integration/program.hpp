@@ -29,6 +29,7 @@ struct ProgramOptions {
     const void *features = nullptr;              // pNext of VkDeviceCreateInfo
     const void *instance_next = nullptr;         // pNext of VkInstanceCreateInfo
     const char *application_name = nullptr;
+    const char *engine_name = nullptr;
     const VkAllocationCallbacks *allocator = nullptr; // of the device; it outlives it
     VkInstance instance = VK_NULL_HANDLE;             // another program's, which outlives this one
 };

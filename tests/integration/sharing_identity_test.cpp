@@ -118,6 +118,33 @@ TEST_F(SharingIdentityTest, ASetLayoutIsItsContentEvenAfterItsDestruction)
     });
 }
 
+// wgpu asserts that no two set layouts are one handle.
+TEST_F(SharingIdentityTest, OnlySetLayoutsAreWgpusOwn)
+{
+    run([] {
+        for (const char *engine : {"wgpu-hal", "wgpu"}) {
+            ProgramOptions options;
+            options.engine_name = engine;
+            Program program(options);
+            const bool is_wgpu = engine == std::string("wgpu-hal");
+            const VkDescriptorSetLayout sets[] = {create_set_layout(program, 1),
+                                                  create_set_layout(program, 1)};
+            EXPECT_EQ(sets[0] != sets[1], is_wgpu);
+            const VkPipelineLayout layouts[] = {create_layout(program, sets[0]),
+                                                create_layout(program, sets[1])};
+            EXPECT_EQ(layouts[0], layouts[1]);
+            const VkShaderModule module = create_module(program, 1);
+            EXPECT_EQ(create_compute(program, module, layouts[0]),
+                      create_compute(program, module, layouts[1]));
+            vkDestroyShaderModule(program.device, module, nullptr);
+            for (unsigned i : {0u, 1u}) {
+                vkDestroyPipelineLayout(program.device, layouts[i], nullptr);
+                vkDestroyDescriptorSetLayout(program.device, sets[i], nullptr);
+            }
+        }
+    });
+}
+
 // An immutable sampler must outlive the layout's use: an equal one is another one.
 TEST_F(SharingIdentityTest, AnImmutableSamplerIsTheVerySampler)
 {
