@@ -53,21 +53,22 @@ static void driver_gate_close_at_exit(void)
     pthread_mutex_unlock(&gate.lock);
 }
 
+void driver_gate_register(void)
+{
+    atexit(driver_gate_close_at_exit);
+    at_quick_exit(driver_gate_close_at_exit);
+}
+
 void driver_gate_prepare(void)
 {
     pthread_mutex_lock(&gate.lock);
     if (!gate.prepared) {
         clock_condition_init(&gate.left);
         pthread_atfork(NULL, NULL, driver_gate_after_fork_in_child);
-        atexit(driver_gate_close_at_exit);
+        driver_gate_register();
         gate.prepared = true;
     }
     pthread_mutex_unlock(&gate.lock);
-}
-
-void driver_gate_register(void)
-{
-    atexit(driver_gate_close_at_exit);
 }
 
 void driver_gate_set_last(void (*last)(void))

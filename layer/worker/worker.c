@@ -273,6 +273,7 @@ void worker_add(struct worker_client *client)
     if (!worker.prepared) {
         worker_init_conditions();
         pthread_atfork(NULL, NULL, worker_after_fork_in_child);
+        at_quick_exit(worker_write_last_snapshots); /* runs no destructors; the gate's runs first */
         driver_gate_prepare();
         driver_gate_set_last(worker_close_clients);
         worker.prepared = true;

@@ -286,6 +286,16 @@ TEST_F(ExitTest, NotInsideACreation)
     EXPECT_EQ(outcome.events("vkGetPipelineCacheData").size(), std::stoul(outcome.output));
 }
 
+// It runs no handlers of atexit, and no destructors.
+TEST_F(ExitTest, AQuickOneSavesToo)
+{
+    const auto leave = [] {
+        (new Program)->create_compute(0, 5);
+        std::quick_exit(::testing::Test::HasFailure());
+    };
+    EXPECT_EQ(hits_after(leave), 5u);
+}
+
 TEST_F(ExitTest, NotInAForkedChild)
 {
     run([&] {
