@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -160,10 +161,10 @@ static enum status recipes_add_segment(struct recipes *recipes, const char *name
     return status;
 }
 
-/* Skips segments that cannot be opened. *ret_missed: a listed segment was gone when it was
- * opened. */
+/* Skips segments that cannot be opened. ret_gone: the first listed one that was gone when it was
+ * opened; "": none. */
 static enum status recipes_open_listed(struct recipes *recipes, enum recipes_access access,
-                                       bool *ret_missed)
+                                       char ret_gone[NAMES_SIZE])
 {
     DIR *listing = listing_open(recipes->folder.fd, ".");
     if (!listing) {
@@ -171,11 +172,12 @@ static enum status recipes_open_listed(struct recipes *recipes, enum recipes_acc
     }
     const char *name;
     enum status status = STATUS_ok;
-    *ret_missed = false;
     while (status != STATUS_out_of_memory && recipes->count < MAX_SEGMENTS &&
            (name = recipe_folder_next_segment(listing))) {
         status = recipes_add_segment(recipes, name, access);
-        *ret_missed = *ret_missed || status == STATUS_no_file;
+        if (status == STATUS_no_file && !*ret_gone) {
+            snprintf(ret_gone, NAMES_SIZE, "%s", name);
+        }
     }
     listing_close(listing);
     return status == STATUS_out_of_memory ? status : recipes->count ? STATUS_ok : STATUS_no_file;
@@ -184,13 +186,17 @@ static enum status recipes_open_listed(struct recipes *recipes, enum recipes_acc
 static enum status recipes_open_segments(struct recipes *recipes, enum recipes_access access)
 {
     enum status status;
-    bool missed = false; /* recipes_open_listed may not come so far as to say */
+    char gone[NAMES_SIZE] = "";
+    char gone_before[NAMES_SIZE];
     int attempt = 0;
     do {
-        /* Compacted meanwhile: its records are now in a segment that may not have been listed. */
+        /* Compacted meanwhile: its records are now in a segment that may not have been listed. What
+         * is listed again and still not there is not there. */
+        memcpy(gone_before, gone, sizeof gone);
+        *gone = '\0';
         recipes_close_segments(recipes);
-        status = recipes_open_listed(recipes, access, &missed);
-    } while (missed && ++attempt < MAX_ATTEMPTS);
+        status = recipes_open_listed(recipes, access, gone);
+    } while (*gone && strcmp(gone, gone_before) != 0 && ++attempt < MAX_ATTEMPTS);
     return status;
 }
 

@@ -142,7 +142,7 @@ static enum status segment_read(int fd, int folder_fd, const char *name,
     if (!segment->file) {
         return STATUS_out_of_memory;
     }
-    if (segment->size > RECIPE_SEGMENT_SMALL) {
+    if (segment->size > RECIPE_SEGMENT_WHOLE) {
         return segment_index_file(segment);
     }
     segment->data = segment_file_read_new(segment->file, 0, segment->size);
@@ -329,6 +329,9 @@ static const uint8_t *segment_check_record(const struct recipe_segment *segment,
     }
     if (!is_intact || known) {
         free((void *)(uintptr_t)own);
+    }
+    if (!is_intact && segment->file && (place = atomic_load(&segment->copies[at].record))) {
+        return place; /* another thread could read it */
     }
     uint8_t unchecked = RECORD_UNCHECKED;
     atomic_compare_exchange_strong(&segment->checks[at].verdict, &unchecked,

@@ -19,8 +19,12 @@ struct segment_file;
 struct segment_check;
 struct segment_copy;
 
-/* Bytes. A segment that is not larger is read whole when it is opened, and keeps no descriptor. */
-#define RECIPE_SEGMENT_SMALL ((uint64_t)32 << 10)
+/* Bytes. A segment that is not larger is read whole when it is opened, and keeps no descriptor:
+ * that is less than its records of uses, one by one, where a program has recorded for a while. */
+#define RECIPE_SEGMENT_WHOLE ((uint64_t)256 << 10)
+
+/* Bytes. A smaller one is left open, for the next process to go on with. */
+#define RECIPE_SEGMENT_OPEN ((uint64_t)32 << 10)
 
 /* Bytes; a file from elsewhere that is larger is not read (too_large). */
 #define RECIPES_MAX_FILE ((uint64_t)1 << 30)

@@ -93,7 +93,7 @@ static void recorder_queue_write_batch(struct recorder_queue *queue, struct byte
     }
     if (batch->size > 0 && !queue->writer) {
         queue->writer =
-            recipe_writer_new(queue->root, queue->app, queue->max_size, RECIPE_SEGMENT_SMALL);
+            recipe_writer_new(queue->root, queue->app, queue->max_size, RECIPE_SEGMENT_OPEN);
     }
     enum status reason =
         batch->failed || (batch->size > 0 && !queue->writer) ? STATUS_out_of_memory : STATUS_ok;

@@ -169,14 +169,22 @@ class Program(unittest.TestCase):
                          if stats["cache"]["saved_bytes"] > cache["blob_size"]
                          else stats["cache"]["saved_bytes"])
         segment, = self.of(files, ".wprecipes")
-        self.assertEqual((len(formats.pipelines_of(segment)), segment.sealed), (9, False))
+        self.assertGreaterEqual(len(segment.data), 32 << 10)
+        self.assertEqual((len(formats.pipelines_of(segment)), segment.sealed), (9, True))
         program = files[f"{APP}/program.json"]
         self.assertEqual((program["starts"], program["requests"]), (1, 9))
+
+    def test_small_starts_share_a_segment_that_stays_open(self):
+        for start in range(2):
+            self.client("--compute", "1", "--graphics", "0", "--seed", str(start))
+        segment, = self.of(self.files(), ".wprecipes")
+        self.assertLess(len(segment.data), 32 << 10)
+        self.assertEqual((len(formats.pipelines_of(segment)), segment.sealed), (2, False))
 
     def test_many_starts_are_sealed_and_compacted(self):
         # A start compacts what the ones before it have left, unless it ends before it comes to that.
         starts, segments = 0, []
-        while starts < 6 or (starts < 30 and not any(segment.sealed for segment in segments)):
+        while starts < 6 or (starts < 30 and len(segments) == starts):
             self.client("--compute", "120", "--graphics", "0", "--seed", str(starts))
             segments = self.of(self.files(), ".wprecipes")
             starts += 1

@@ -427,7 +427,7 @@ FILES = [
     (rf"[^/]+/{HEX32}\.loading/{HEX16}(\.strike)?", read_named_marker),
     (rf"[^/]+/{HEX32}\.loading/killed", lambda name, data: read_empty(data)),
     (r"[^/]+/program\.json", lambda name, data: check_program_layout(data)),
-    (rf"[^/]+/recipes/{HEX16}\.wprecipes", lambda name, data: read_segment(data)),
+    (rf"[^/]+/recipes/{HEX16}\.wprecipes", lambda name, data: read_segment(data, forms_elsewhere=True)),
     (rf"[^/]+/recipes/{HEX32}\.crashed", lambda name, data: read_crashes(data)),
     # Empty: its process was killed before it wrote.
     (rf"[^/]+/recipes/{HEX32}\.{HEX16}\.replaying", lambda name, data: read_crashes(data) if data else []),
@@ -465,4 +465,18 @@ def read_root(root):
                 found[place] = reader(name, data)
             except Refused as refusal:
                 raise Refused(refusal.args[0], place) from None
+    for folder in {os.path.dirname(place) for place in found if place.endswith(".wprecipes")}:
+        check_uses([content for place, content in found.items()
+                    if isinstance(content, Segment) and os.path.dirname(place) == folder], folder)
     return found
+
+
+def check_uses(segments, folder):
+    """What uses name stands in some segment of their folder."""
+    known = {(kind, digest) for segment in segments for kind, digest, _, _ in segment.records}
+    for segment in segments:
+        for kind, _, _, data in segment.records:
+            uses = read_uses(data) if kind == USES else {"entries": []}
+            if uses["entries"] and (ENVIRONMENT, uses["environment"]) not in known or any(
+                    (FORM, entry["pipeline"]) not in known for entry in uses["entries"]):
+                raise Refused("bad_record", folder)

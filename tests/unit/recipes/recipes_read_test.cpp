@@ -30,7 +30,7 @@ size_t address_space()
 
 class ReadRecipe : public RecipesTest {
   protected:
-    const std::string large = std::string(RECIPE_SEGMENT_SMALL, 'l');
+    const std::string large = std::string(RECIPE_SEGMENT_WHOLE, 'l');
 
     void SetUp() override
     {
