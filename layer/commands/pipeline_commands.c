@@ -123,18 +123,23 @@ static void count_call(struct device_services *services, const struct pipeline_c
     stats_stripe_add(stripe, STATS_pipelines_create_ns, took_ns);
 }
 
-/* Whether somebody wants to know what the call takes beside the driver: a trace, the statistics
- * where the blob is still to be loaded, or the program, by creation feedback. Looks at the
- * clock are a third of what a live pipeline takes. */
-static bool create_is_timed(const struct device_services *services,
-                            const struct pipeline_call *call,
-                            const struct pipeline_element *elements)
+/* Whether somebody wants to know what the call takes beside the driver: a trace, or the statistics
+ * where the blob is still to be loaded. Looks at the clock are a third of what a live pipeline
+ * takes. */
+static bool create_is_timed(const struct device_services *services)
 {
-    bool timed = services->trace || !device_cache_is_loaded(services->device_cache);
-    for (uint32_t i = 0; i < call->count && !timed; i++) {
-        timed = elements[i].feedback.programs;
+    return services->trace || !device_cache_is_loaded(services->device_cache);
+}
+
+/* The program, by creation feedback; what was looked for to find it does not count. */
+static bool create_is_told(const struct pipeline_call *call,
+                           const struct pipeline_element *elements)
+{
+    bool told = false;
+    for (uint32_t i = 0; i < call->count && !told; i++) {
+        told = elements[i].feedback.programs;
     }
-    return timed;
+    return told;
 }
 
 /* When the call ended. *start_ns 0: it counts from where the driver was asked, which it may not
@@ -161,9 +166,11 @@ static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *ca
         copy = malloc(call->count * call->kind->create_info_size);
     }
     struct pipeline_driver_call driver = {0};
+    uint64_t start_ns = create_is_timed(services) ? clock_now_ns() : 0;
     bool cacheable = elements && copy && pipeline_encode(services, call, elements);
-    uint64_t start_ns =
-        !cacheable || create_is_timed(services, call, elements) ? clock_now_ns() : 0;
+    if (start_ns == 0 && (!cacheable || create_is_told(call, elements))) {
+        start_ns = clock_now_ns();
+    }
     VkResult result = cacheable ? create_cached(services, call, elements, copy, start_ns, &driver)
                                 : pipeline_create_untouched(services, call);
     const uint64_t end_ns = create_end(&driver, &start_ns);

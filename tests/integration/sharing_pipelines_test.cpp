@@ -196,7 +196,8 @@ TEST_P(EachBindPoint, FeedbackOfASharedOneIsWrittenWhole)
             EXPECT_EQ(batch.create(), VK_SUCCESS);
             for (const Feedback *feedback : {&shared, &duplicate}) {
                 EXPECT_EQ(feedback->whole.flags, VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT);
-                EXPECT_NE(feedback->whole.duration, 0x0123456789abcdefu);
+                EXPECT_LT(feedback->whole.duration, 600'000'000'000u)
+                    << "since the machine's start";
                 for (const VkPipelineCreationFeedback &stage : feedback->stages) {
                     EXPECT_EQ(stage.flags, 0u);
                 }
