@@ -310,9 +310,15 @@ TEST_F(Doctor, MesaWithoutAHomeIsAProblem)
     const std::string tool = folder.path + "/warmpipe";
     std::filesystem::copy_file(WARMPIPE_TOOL, tool);
     chmod(folder.path.c_str(), 0755);
-    const ToolResult result = run_program(
-        {"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", tool, "doctor"},
-        environment({{"WPTEST_ICD_DRIVER_ID", mesa}, {"HOME", ""}}));
+    const auto as_other = [&](std::vector<std::string> command) {
+        command.insert(command.begin(),
+                       {"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"});
+        return run_program(command, environment({{"WPTEST_ICD_DRIVER_ID", mesa}, {"HOME", ""}}));
+    };
+    if (as_other({"/usr/bin/test", "-r", TEST_ICD_MANIFEST}).exit_status != 0) {
+        GTEST_SKIP() << "another user does not come to the build folder";
+    }
+    const ToolResult result = as_other({tool, "doctor"});
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.out, "HOME is not set: the driver has no place for its own cache"))
         << result.out;
