@@ -346,6 +346,10 @@ def main():
     if os.geteuid() != 0 or subprocess.run([*unshare, "true"], check=False).returncode != 0:
         print("only root can become the unknown user of a container")
         sys.exit(77)
+    other = ["setpriv", f"--reuid={UNKNOWN_USER}", f"--regid={UNKNOWN_USER}", "--clear-groups"]
+    if subprocess.run([*other, "test", "-r", BUILD + "/build.ninja"], check=False).returncode != 0:
+        print("another user does not come to the build folder")
+        sys.exit(77)
     here = os.path.dirname(os.path.abspath(__file__))
     sys.exit(subprocess.run([*unshare, here + "/sandbox.sh", SOURCE, BUILD, "--", sys.executable,
                              os.path.abspath(__file__), BUILD], check=False,
