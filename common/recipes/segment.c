@@ -306,10 +306,10 @@ static const uint8_t *segment_read_record(const struct recipe_segment *segment,
     return segment_file_read_new(segment->file, listed->offset, recipe_record_extent(record.size));
 }
 
-/* Checks a record and notes the result; NULL: it is damaged. Of several threads that read the same
- * record, the first one's copy stays. */
-static const uint8_t *segment_check_record(const struct recipe_segment *segment, size_t at,
-                                           const struct recipe_record *listed)
+/* Checks a record and notes the result. Of several threads that read the same record, the first
+ * one's copy stays. */
+static void segment_check_record(const struct recipe_segment *segment, size_t at,
+                                 const struct recipe_record *listed)
 {
     const uint64_t offset = listed->offset;
     const uint8_t *own = segment->file ? segment_read_record(segment, listed) : NULL;
@@ -322,37 +322,29 @@ static const uint8_t *segment_check_record(const struct recipe_segment *segment,
                            segment_matches_entry(&record, listed) &&
                            recipe_record_is_intact(&record) &&
                            (record.kind != RECIPE_USES || recipe_uses_are_whole(record.size));
-    const uint8_t *known = NULL;
-    if (is_intact && segment->file &&
-        !atomic_compare_exchange_strong(&segment->copies[at].record, &known, own)) {
-        place = known;
-    }
-    if (!is_intact || known) {
+    const uint8_t *none = NULL;
+    if (segment->file &&
+        (!is_intact || !atomic_compare_exchange_strong(&segment->copies[at].record, &none, own))) {
         free((void *)(uintptr_t)own);
     }
-    if (!is_intact && segment->file && (place = atomic_load(&segment->copies[at].record))) {
-        return place; /* another thread could read it */
-    }
-    uint8_t unchecked = RECORD_UNCHECKED;
-    atomic_compare_exchange_strong(&segment->checks[at].verdict, &unchecked,
-                                   is_intact ? RECORD_INTACT : RECORD_DAMAGED);
-    return is_intact ? place : NULL;
+    atomic_store(&segment->checks[at].verdict, is_intact ? RECORD_INTACT : RECORD_DAMAGED);
 }
 
 /* Where a record lies; NULL: it is damaged, or only the index is left. */
 static const uint8_t *segment_place_of(const struct recipe_segment *segment, size_t at,
                                        const struct recipe_record *listed)
 {
-    const uint8_t verdict =
-        segment->checks ? atomic_load(&segment->checks[at].verdict) : (uint8_t)RECORD_DAMAGED;
-    if (verdict == RECORD_UNCHECKED) {
-        return segment_check_record(segment, at, listed);
-    }
-    if (verdict == RECORD_DAMAGED) {
+    if (!segment->checks) {
         return NULL;
     }
-    return segment->file ? atomic_load(&segment->copies[at].record)
-                         : segment->data + listed->offset;
+    if (atomic_load(&segment->checks[at].verdict) == RECORD_UNCHECKED) {
+        segment_check_record(segment, at, listed);
+    }
+    if (segment->file) {
+        return atomic_load(&segment->copies[at].record);
+    }
+    const bool is_intact = atomic_load(&segment->checks[at].verdict) == RECORD_INTACT;
+    return is_intact ? segment->data + listed->offset : NULL;
 }
 
 static struct recipe_record segment_record_of(const struct recipe_segment *segment, size_t at)
