@@ -53,16 +53,13 @@ static uint8_t *bytes_grow(const struct bytes *bytes, size_t capacity)
 
 bool bytes_reserve(struct bytes *bytes, size_t more)
 {
+    /* Without a capacity of its own it is somebody else's memory, which does not grow. */
+    bytes->failed |= bytes->capacity < bytes->size || more > SIZE_MAX - bytes->size;
     if (bytes->failed) {
         return false;
     }
-    if (bytes->size <= bytes->capacity && more <= bytes->capacity - bytes->size) {
+    if (more <= bytes->capacity - bytes->size) {
         return true;
-    }
-    /* Without a capacity of its own it is somebody else's memory, which does not grow. */
-    if (more > SIZE_MAX - bytes->size || bytes->capacity < bytes->size) {
-        bytes->failed = true;
-        return false;
     }
     size_t capacity = bytes->size + more;
     if (bytes->capacity <= SIZE_MAX / 2 && capacity < bytes->capacity * 2) {
