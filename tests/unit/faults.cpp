@@ -91,6 +91,11 @@ int openat(int directory_fd, const char *path, int flags, ...)
     if (faults.before_open) {
         std::exchange(faults.before_open, nullptr)();
     }
+    if (faults.gone == path) {
+        faults.gone_calls++;
+        errno = ENOENT;
+        return -1;
+    }
     return fails("openat") ? -1
                            : static_cast<int>(syscall(SYS_openat, directory_fd, path,
                                                       flags | O_LARGEFILE, mode));

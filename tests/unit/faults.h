@@ -18,6 +18,8 @@ struct Faults {
     bool all_from = false; // and all after it
     int error = 0;
     const char *only = nullptr;        // counts calls of this name alone
+    std::string gone;                  // is listed, and openat does not find it
+    int gone_calls = 0;                // how often it was asked for
     size_t most = SIZE_MAX;            // bytes that one read or write does
     std::function<void()> before_lock; // runs once, when next an exclusive lock is asked for
     std::function<void()> before_shared_lock;

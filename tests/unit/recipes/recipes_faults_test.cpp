@@ -166,6 +166,20 @@ TEST_F(RecipeFaults, Writing)
     }
 }
 
+// Somebody may have compacted the folder when what is listed is gone; not each time anew.
+TEST_F(RecipeFaults, ASegmentThatIsListedAndNeverFoundIsPassedOver)
+{
+    write_pipeline(a);
+    const std::string lost = segments().at(0);
+    write_pipeline(b);
+    Arm arm(-1, 0);
+    faults.gone = std::filesystem::path(lost).filename();
+    Recipes recipes = open();
+    EXPECT_EQ(find(recipes, RECIPE_FORM, b.form), b.form);
+    EXPECT_EQ(find(recipes, RECIPE_FORM, a.form), std::nullopt);
+    EXPECT_EQ(faults.gone_calls, 2);
+}
+
 TEST_F(RecipeFaults, Importing)
 {
     const std::string file = scratch.path("file");
