@@ -216,7 +216,6 @@ def check_program_layout(data):
 
 SEGMENT_MAGIC = b"\x89WPR\r\n\x1a\n"
 CODE, FORM, ENVIRONMENT, USES, INDEX, FOOTER = range(1, 7)
-KINDS = {CODE: "code", FORM: "form", ENVIRONMENT: "environment", USES: "uses"}
 RECORD_HEADER = 32
 MOST_DATA = 64 << 20
 
@@ -341,23 +340,29 @@ class Segment:
             self.damaged += entries != expected
 
 
-def read_segment(data, forms_elsewhere=False):
-    """A segment that nobody has damaged: everything must be there, and of the form of the page."""
+def read_segment(data):
+    """A segment that nobody has damaged: each record must be of the form of the page."""
     segment = Segment(data)
     if segment.damaged or segment.torn or segment.index_entries and not segment.sealed:
         raise Refused("bad_record")
-    known = {kind: {digest for of, digest, _, _ in segment.records if of == kind} for kind in KINDS}
     for kind, _, _, payload in segment.records:
         if kind == CODE and (len(payload) % 4 or payload[:4] != b"\x03\x02\x23\x07"):
             raise Refused("bad_record")
         if kind == ENVIRONMENT:
             read_environment(payload)
         if kind == USES:
-            uses = read_uses(payload)
-            if not forms_elsewhere and (uses["environment"] not in known[ENVIRONMENT] or any(
-                    entry["pipeline"] not in known[FORM] for entry in uses["entries"])):
-                raise Refused("bad_record")
+            read_uses(payload)
     return segment
+
+
+def check_uses(segments, folder):
+    """What uses name stands in some segment of their folder."""
+    known = {(kind, digest) for segment in segments for kind, digest, _, _ in segment.records}
+    for uses in (read_uses(data) for segment in segments
+                 for kind, _, _, data in segment.records if kind == USES):
+        if (ENVIRONMENT, uses["environment"]) not in known or any(
+                (FORM, entry["pipeline"]) not in known for entry in uses["entries"]):
+            raise Refused("bad_record", folder)
 
 
 def pipelines_of(segment):
@@ -427,7 +432,7 @@ FILES = [
     (rf"[^/]+/{HEX32}\.loading/{HEX16}(\.strike)?", read_named_marker),
     (rf"[^/]+/{HEX32}\.loading/killed", lambda name, data: read_empty(data)),
     (r"[^/]+/program\.json", lambda name, data: check_program_layout(data)),
-    (rf"[^/]+/recipes/{HEX16}\.wprecipes", lambda name, data: read_segment(data, forms_elsewhere=True)),
+    (rf"[^/]+/recipes/{HEX16}\.wprecipes", lambda name, data: read_segment(data)),
     (rf"[^/]+/recipes/{HEX32}\.crashed", lambda name, data: read_crashes(data)),
     # Empty: its process was killed before it wrote.
     (rf"[^/]+/recipes/{HEX32}\.{HEX16}\.replaying", lambda name, data: read_crashes(data) if data else []),
@@ -469,14 +474,3 @@ def read_root(root):
         check_uses([content for place, content in found.items()
                     if isinstance(content, Segment) and os.path.dirname(place) == folder], folder)
     return found
-
-
-def check_uses(segments, folder):
-    """What uses name stands in some segment of their folder."""
-    known = {(kind, digest) for segment in segments for kind, digest, _, _ in segment.records}
-    for segment in segments:
-        for kind, _, _, data in segment.records:
-            uses = read_uses(data) if kind == USES else {"entries": []}
-            if uses["entries"] and (ENVIRONMENT, uses["environment"]) not in known or any(
-                    (FORM, entry["pipeline"]) not in known for entry in uses["entries"]):
-                raise Refused("bad_record", folder)
