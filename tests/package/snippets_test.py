@@ -34,6 +34,7 @@ PLACEHOLDERS = {"URL": REMOTE, "NAME": "server", "ARGS…": "", "s3://caches/ser
                 "warmpipe.key": "keys/warmpipe.key", "warmpipe.pub": "keys/warmpipe.pub",
                 "file:///mnt/share ": REMOTE + " "}
 UNKNOWN_USER = "10001"
+AS_UNKNOWN_USER = ["setpriv", f"--reuid={UNKNOWN_USER}", f"--regid={UNKNOWN_USER}", "--clear-groups"]
 skipped = []
 image = None  # command and environment of the last one
 
@@ -68,7 +69,7 @@ def runs_under_layer(snippet, command, more=None):
 def contain(snippet, command, variables, statuses=(0,)):
     """In the container: a read-only root, an unknown user, /cache and /tmp volumes. The last line of statistics."""
     script = ("mount -o remount,bind,ro / && mount -t tmpfs -o mode=1777 tmp /tmp && cd / &&"
-              f" setpriv --reuid={UNKNOWN_USER} --regid={UNKNOWN_USER} --clear-groups \"$@\"; status=$?;"
+              f" {' '.join(AS_UNKNOWN_USER)} \"$@\"; status=$?;"
               f" tail -n 1 {STATS} 2>/dev/null; exit $status")
     if command[:2] == ["warmpipe", "sync"]:  # runs until it is told to end
         statuses = (0, 1)  # the folder that stands for its remote belongs to another user
@@ -346,8 +347,7 @@ def main():
     if os.geteuid() != 0 or subprocess.run([*unshare, "true"], check=False).returncode != 0:
         print("only root can become the unknown user of a container")
         sys.exit(77)
-    other = ["setpriv", f"--reuid={UNKNOWN_USER}", f"--regid={UNKNOWN_USER}", "--clear-groups"]
-    if subprocess.run([*other, "test", "-r", BUILD + "/build.ninja"], check=False).returncode != 0:
+    if subprocess.run([*AS_UNKNOWN_USER, "test", "-r", BUILD + "/build.ninja"], check=False).returncode != 0:
         print("another user does not come to the build folder")
         sys.exit(77)
     here = os.path.dirname(os.path.abspath(__file__))
