@@ -106,8 +106,8 @@ static void traits_read(const VkDeviceCreateInfo *create_info, struct device_tra
 }
 
 /* Programs that take equal handles for an error of the driver's, against the specification ("Object
- * Model"): those of wgpu since its 30th release, Firefox among them, which end where two set
- * layouts have one. Kinds of enum dedup_kind, by VkApplicationInfo::pEngineName. */
+ * Model"): those of wgpu of 2026, Firefox among them, which end where two set layouts have one.
+ * Kinds of enum dedup_kind, by VkApplicationInfo::pEngineName. */
 static const struct {
     const char *engine;
     unsigned kinds;

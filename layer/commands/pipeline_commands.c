@@ -131,7 +131,7 @@ static bool create_is_timed(const struct device_services *services)
     return services->trace || !device_cache_is_loaded(services->device_cache);
 }
 
-/* The program, by creation feedback; what was looked for to find it does not count. */
+/* Whether the program does, by creation feedback; known once the call is encoded. */
 static bool create_is_told(const struct pipeline_call *call,
                            const struct pipeline_element *elements)
 {
