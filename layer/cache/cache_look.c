@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A look at the driver's caches: what is a change, and becomes the snapshot (docs/decisions/0085).
  */
+#include <stdlib.h>
+
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -33,6 +35,13 @@ struct cache_look {
     enum slow_call kind; /* what the driver is asked for */
     struct own_wait_timer timer;
     struct cache_schedule_mark mark;
+};
+
+/* What a thread of the program has read beside another step. */
+struct cache_handed {
+    uint8_t *data;
+    size_t size;
+    struct cache_schedule_mark mark; /* from before that */
 };
 
 /* Data that may not be saved: the store is told once. */
@@ -156,12 +165,45 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     return STATUS_ok;
 }
 
+static void cache_handed_free(struct cache_handed *handed)
+{
+    if (handed) {
+        large_free(handed->data);
+        free(handed);
+    }
+}
+
+void cache_writer_take_handed(struct cache_writer *writer)
+{
+    struct cache_schedule *schedule = &writer->schedule;
+    struct cache_handed *handed = atomic_exchange(&writer->handed, NULL);
+    if (handed && handed->mark.touched > atomic_load(&schedule->looked)) {
+        const struct cache_look look = {.is_here = true, .is_partial = true};
+        const struct own_wait_timer timer = own_wait_timer_start();
+        cache_schedule_begin_look(schedule, &handed->mark, &timer);
+        writer->fresh.has_missed |= handed->mark.missed != writer->seen_missed;
+        writer->fresh.has_hinted |= cache_writer_is_hinted(writer);
+        writer->is_outgrown = false;
+        cache_writer_take(writer, handed->data, handed->size, &look);
+        handed->data = NULL;
+        writer->seen_missed = handed->mark.missed;
+        cache_schedule_end_look(schedule, &handed->mark, false, false);
+    }
+    cache_handed_free(handed);
+}
+
+void cache_writer_drop_handed(struct cache_writer *writer)
+{
+    cache_handed_free(atomic_exchange(&writer->handed, NULL));
+}
+
 /* Under the lock, which it releases unless the writer is abandoned. *ret_pending: bytes of the
  * snapshot. */
 static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipelineCache device_cache,
                                          VkPipelineCache collected, struct cache_look *look,
                                          size_t *ret_pending)
 {
+    cache_writer_take_handed(writer);
     cache_schedule_begin_look(&writer->schedule, &look->mark, &look->timer);
     const enum status reason = cache_writer_look(writer, device_cache, collected, look);
     cache_writer_leave_driver(writer, look);
@@ -282,32 +324,67 @@ static bool cache_writer_recalls_at_end(struct cache_writer *writer)
            cache_writer_use_disk(writer, false, cache_writer_recall, NULL);
 }
 
-/* Looks at the device cache alone: the program's own might be changed or destroyed meanwhile, and
- * are read at the end of the device. Nobody waits for this thread, which may be in a callback of
- * the program's, nor this thread for a step that is under way, which may be at the disk: a later
- * creation looks. */
-bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache)
+/* Beside another step, which call_costs may be timing. False: the driver has refused, or there is
+ * nothing that may be saved. */
+static bool cache_writer_hand_over(struct cache_writer *writer, VkPipelineCache device_cache,
+                                   const struct cache_schedule_mark *mark)
 {
-    if (device_cache == VK_NULL_HANDLE || cache_writer_worker_may_look(writer) ||
-        !cache_writer_may_look_here(writer)) {
+    struct cache_handed *handed = calloc(1, sizeof *handed);
+    if (!handed) {
         return false;
     }
-    if (!call_costs_allow(&writer->costs, SLOW_READ) || atomic_exchange(&writer->looking, true)) {
+    handed->mark = *mark;
+    if (!driver_cache_query_size(writer->caches, device_cache, &handed->size) ||
+        handed->size > writer->max_blob || handed->size <= DRIVER_CACHE_HEADER_SIZE ||
+        !driver_cache_read(writer->caches, device_cache, &handed->data, &handed->size)) {
+        free(handed);
         return false;
     }
-    const bool looks = pthread_mutex_trylock(&writer->lock) == 0;
-    if (looks) {
-        struct cache_look look = {.is_here = true, .is_partial = true, .kind = SLOW_READ};
+    cache_handed_free(atomic_exchange(&writer->handed, handed));
+    return true;
+}
+
+/* Reads the device cache alone: the program's own might be changed or destroyed meanwhile, and are
+ * read at the end of the device. Nobody waits for this thread, which may be in a callback of the
+ * program's, nor this thread for a step that is under way, which may be at the disk. */
+static bool cache_writer_read_here(struct cache_writer *writer, VkPipelineCache device_cache)
+{
+    struct cache_look look = {.is_here = true, .is_partial = true, .kind = SLOW_READ};
+    const uint64_t spent_ns = stats_get(writer->setup->stats, STATS_pipelines_create_ns);
+    look.mark = cache_schedule_count(&writer->schedule);
+    bool has_read = pthread_mutex_trylock(&writer->lock) == 0;
+    if (has_read) {
         size_t pending = 0;
-        look.mark = cache_schedule_count(&writer->schedule);
         look.timer = call_costs_begin(&writer->costs, SLOW_READ);
         cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
-        atomic_store(&writer->looked_at_ns,
-                     stats_get(writer->setup->stats, STATS_pipelines_create_ns));
+    } else {
+        has_read = cache_writer_hand_over(writer, device_cache, &look.mark);
+    }
+    if (has_read) {
+        atomic_store(&writer->looked_at_ns, spent_ns);
         atomic_fetch_add(&writer->looks_ns, cache_writer_cost_here(writer));
     }
-    atomic_store(&writer->looking, false);
-    return looks;
+    return has_read;
+}
+
+/* Who returns from a compile beside a look goes on without one, and may have been the last: who
+ * looked looks again. */
+bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache)
+{
+    bool has_looked = false;
+    if (device_cache == VK_NULL_HANDLE || cache_writer_worker_may_look(writer)) {
+        return false;
+    }
+    while (cache_writer_may_look_here(writer) && call_costs_allow(&writer->costs, SLOW_READ) &&
+           !atomic_exchange(&writer->looking, true)) {
+        const bool has_read = cache_writer_read_here(writer, device_cache);
+        atomic_store(&writer->looking, false);
+        if (!has_read) {
+            break;
+        }
+        has_looked = true;
+    }
+    return has_looked;
 }
 
 /* Only for drivers that a test has shown to answer at that time (driver/policy.c), and where

@@ -101,7 +101,8 @@ static uint64_t cache_writer_save_due(struct cache_writer *writer, uint64_t now_
 uint64_t cache_writer_due(struct cache_writer *writer, uint64_t now_ns)
 {
     enum cache_schedule_step step;
-    if (atomic_load(&writer->collection.is_due) || atomic_load(&writer->costs.is_due)) {
+    if (atomic_load(&writer->collection.is_due) || atomic_load(&writer->costs.is_due) ||
+        atomic_load(&writer->handed)) {
         return now_ns;
     }
     const uint64_t save = cache_writer_save_due(writer, now_ns, &step);
@@ -157,6 +158,11 @@ void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache
     call_costs_keep(&writer->costs);
     call_costs_recall(&writer->costs);
     cache_writer_collect(writer);
+    if (atomic_load(&writer->handed)) {
+        pthread_mutex_lock(&writer->lock);
+        cache_writer_take_handed(writer);
+        pthread_mutex_unlock(&writer->lock);
+    }
     enum cache_schedule_step step;
     const uint64_t now_ns = clock_now_ns();
     const uint64_t save = cache_writer_save_due(writer, now_ns, &step);
@@ -238,6 +244,7 @@ void cache_writer_release(struct cache_writer *writer)
         store_live(writer->store); /* no disk is needed to say that this start has lived */
     }
     large_free(writer->snapshot);
+    cache_writer_drop_handed(writer);
     cache_collection_release(&writer->collection);
     call_costs_release(&writer->costs);
     pthread_mutex_destroy(&writer->lock);

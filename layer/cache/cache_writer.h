@@ -230,11 +230,14 @@ struct cache_writer {
         struct store_blob file;
     } fresh;
 
+    _Atomic(struct cache_handed *) handed; /* what a thread of the program has read of the device
+                                            * cache beside another step; NULL: nothing */
+
     bool has_farewell; /* cache_writer_end has left something to cache_writer_release */
     bool is_abandoned; /* of the thread that ends the device or process: the disk has not answered;
                         * it has the writer, whose lock stays taken, for good */
 
-    atomic_bool looking;           /* a thread of the program takes a snapshot */
+    atomic_bool looking;           /* a thread of the program reads the device cache */
     _Atomic uint64_t looked_at_ns; /* STATS_pipelines_create_ns when it last did */
     _Atomic uint64_t looks_ns;     /* what all of these have cost */
 
@@ -261,8 +264,9 @@ void cache_writer_set_loaded(struct cache_writer *writer, const struct store_blo
 bool cache_writer_survived(struct cache_writer *writer, uint64_t wait_ns);
 
 /* Takes a snapshot on a thread of the program, where our threads must not call the driver and it
- * takes little of that thread's time; waits for no disk. True: the worker is to be woken. In these
- * functions device_cache is VK_NULL_HANDLE as long as it is not loaded. */
+ * takes little of that thread's time; waits for no disk: beside another step what was read is
+ * handed to who takes the next one. True: the worker is to be woken. In these functions
+ * device_cache is VK_NULL_HANDLE as long as it is not loaded. */
 bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache);
 
 /* The worker's next step: when, and doing it if it is due. */
@@ -301,6 +305,12 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
 
 /* The last one, at the end of the device, if anything has changed since the one before. */
 enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCache device_cache);
+
+/* Under the lock: what was handed over becomes the snapshot, unless a later look has seen it. */
+void cache_writer_take_handed(struct cache_writer *writer);
+
+/* Frees what was handed over and never taken. */
+void cache_writer_drop_handed(struct cache_writer *writer);
 
 /* Commits (cache_commit.c), which the cache writer and its looks alone call:
  *

@@ -335,6 +335,9 @@ VkResult icd_GetPipelineCacheData(VkDevice vk_device, VkPipelineCache handle, si
     icd_event_number(&event, "size", (int64_t)*size);
     icd_event_number(&event, "result", result);
     icd_event_end(&event);
+    if (data != NULL) {
+        icd_tell("vkGetPipelineCacheData returns");
+    }
     return result;
 }
 

@@ -26,12 +26,17 @@ void test_icd_on_call(void (*function)(const char *command, void *user), void *u
     atomic_store(&call_function, function);
 }
 
-uint64_t icd_count(enum icd_command command)
+void icd_tell(const char *moment)
 {
     void (*function)(const char *command, void *user) = atomic_load(&call_function);
     if (function != NULL) {
-        function(icd_command_name(command), atomic_load(&call_user));
+        function(moment, atomic_load(&call_user));
     }
+}
+
+uint64_t icd_count(enum icd_command command)
+{
+    icd_tell(icd_command_name(command));
     return atomic_fetch_add(&calls[command], 1) + 1;
 }
 

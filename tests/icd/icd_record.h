@@ -11,6 +11,9 @@
 #include "icd_commands.h"
 #include "icd_settings.h"
 
+/* Calls what test_icd_on_call has set. */
+void icd_tell(const char *moment);
+
 /* Counts a call. Returns how many there have been, this one included. */
 uint64_t icd_count(enum icd_command command);
 

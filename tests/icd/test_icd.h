@@ -112,7 +112,8 @@ TEST_ICD_EXPORT void test_icd_on_compile(void (*function)(void *user), void *use
 
 /* From now on each call of a command calls the function first, with the command's name, on the same
  * thread, without a lock of the driver's: as a driver does that has something to say to a
- * messenger. NULL: none. */
+ * messenger; and again, with "vkGetPipelineCacheData returns", when that has given data. NULL:
+ * none. */
 TEST_ICD_EXPORT void test_icd_on_call(void (*function)(const char *command, void *user),
                                       void *user);
 

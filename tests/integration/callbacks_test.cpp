@@ -297,6 +297,36 @@ TEST_F(CallbackTest, TheLastCompileIsSavedWhereTheOnesBeforeHavePaidForIt)
     expect_last_saved(false);
 }
 
+// It returns while another thread looks.
+TEST_F(CallbackTest, TheLastCompileIsSavedWhereAnotherThreadLooks)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "5000";
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    run([] {
+        auto *program = new Program(with_messenger());
+        program->create_compute(0, 40);
+        Signal looking, compiled;
+        std::atomic<bool> looks{false};
+        const DuringCalls calls([&](const char *command) {
+            if (std::string(command) == "vkGetPipelineCacheData returns" && !looks.exchange(true)) {
+                looking.raise();
+                compiled.wait();
+            }
+        });
+        std::thread other([&] {
+            looking.wait();
+            program->create_compute(100, 101);
+            compiled.raise();
+        });
+        for (unsigned i = 40; !looks; ++i) {
+            program->create_compute(i, i + 1);
+        }
+        other.join();
+        leak_from_here_on();
+    });
+    EXPECT_EQ(run([] { Program().create_compute(100, 101); }).hits(), 1u);
+}
+
 // A look costs nothing while it waits for a core.
 TEST_F(CallbackTest, TheLastCompileIsSavedOnABusyMachine)
 {

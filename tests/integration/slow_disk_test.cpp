@@ -4,6 +4,7 @@
 #include "slow_disk.hpp"
 
 #include <atomic>
+#include <csignal>
 #include <string_view>
 
 #include <fcntl.h>
@@ -30,6 +31,33 @@ class SlowDiskTest : public RecipesTest {
         program.destroy_device();
         EXPECT_TRUE(disk_has_hung()) << "the layer was at work";
         EXPECT_EQ(test_icd_calls("vkDestroyDevice"), 1u);
+    }
+
+    // With a messenger it is the program's thread that looks: here while the worker saves.
+    void expect_saved_beside_a_save(int status, const std::function<void(unsigned pipelines)> &end)
+    {
+        environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+        environment["WPTEST_ICD_COMPILE_US"] = "20000";
+        environment["WPTEST_ICD_RECORD_BYTES"] = "1024";
+        run(
+            [&] {
+                ProgramOptions options;
+                options.messenger = true;
+                auto *program = new Program(options);
+                leak_from_here_on();
+                disk_hangs("openat", ".lock");
+                unsigned next = 0;
+                wait_until([&] {
+                    program->create_compute(next, next + 1);
+                    ++next;
+                    return disk_has_hung();
+                });
+                program->create_compute(1000, 1004);
+                disk_answers();
+                end(next + 4);
+            },
+            {Layer::any, true, status});
+        EXPECT_EQ(run([] { Program().create_compute(1000, 1004); }).hits(), 4u);
     }
 
     int starts() const
@@ -91,6 +119,24 @@ TEST_F(SlowDiskTest, TheFileThatIsHeldAgainstKeepsNoCreation)
         });
         program.create_compute(next, next + 30);
         disk_answers();
+    });
+}
+
+// Nobody creates anything after that, nor destroys the device.
+TEST_F(SlowDiskTest, WhatIsCompiledBesideAMessengerAndASaveIsSavedToo)
+{
+    expect_saved_beside_a_save(0, [](unsigned) {});
+}
+
+TEST_F(SlowDiskTest, SoItIsWhereTheProcessIsKilledLater)
+{
+    expect_saved_beside_a_save(-SIGKILL, [this](unsigned pipelines) {
+        const auto size = [&] {
+            const auto files = cache_files();
+            return files.empty() ? 0 : std::filesystem::file_size(files.front());
+        };
+        wait_until([&] { return size() >= pipelines * std::uintmax_t{1024}; });
+        die();
     });
 }
 
