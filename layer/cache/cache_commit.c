@@ -315,7 +315,6 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
         }
         saved = cache_writer_end_commit(writer, reason);
         cache_schedule_committed(&writer->schedule, start_ns, busy_ns);
-        cache_writer_take_handed(writer);
     }
     pthread_mutex_unlock(&writer->lock);
     cache_writer_report_commit(writer, start_ns, reason, saved);
@@ -336,7 +335,6 @@ enum status cache_writer_commit_last(struct cache_writer *writer)
     size_t saved = 0;
     const uint64_t start_ns = clock_now_ns();
     if (timed_lock(&writer->lock, WAIT_FOREVER)) {
-        cache_writer_take_handed(writer);
         reason = writer->snapshot ? cache_writer_commit_unmerged(writer) : STATUS_ok;
         if (reason == STATUS_disk_full) {
             cache_writer_make_room(writer);

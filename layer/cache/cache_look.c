@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "layer/cache/cache_writer.h"
 #include "layer/worker/driver_gate.h"
+#include "layer/worker/own_wait.h"
 #include "layer/worker/worker.h"
 
 /* No snapshot at the end of the process if the last one took longer. */
@@ -173,7 +174,8 @@ static void cache_handed_free(struct cache_handed *handed)
     }
 }
 
-void cache_writer_take_handed(struct cache_writer *writer)
+/* Under the lock: what was handed over becomes the snapshot, unless a later look has seen it. */
+static void cache_writer_take_what_is_handed(struct cache_writer *writer)
 {
     struct cache_schedule *schedule = &writer->schedule;
     struct cache_handed *handed = atomic_exchange(&writer->handed, NULL);
@@ -192,6 +194,14 @@ void cache_writer_take_handed(struct cache_writer *writer)
     cache_handed_free(handed);
 }
 
+void cache_writer_take_handed(struct cache_writer *writer)
+{
+    if (atomic_load(&writer->handed) && timed_lock(&writer->lock, WAIT_FOREVER)) {
+        cache_writer_take_what_is_handed(writer);
+        pthread_mutex_unlock(&writer->lock);
+    }
+}
+
 void cache_writer_drop_handed(struct cache_writer *writer)
 {
     cache_handed_free(atomic_exchange(&writer->handed, NULL));
@@ -203,7 +213,7 @@ static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipeline
                                          VkPipelineCache collected, struct cache_look *look,
                                          size_t *ret_pending)
 {
-    cache_writer_take_handed(writer);
+    cache_writer_take_what_is_handed(writer);
     cache_schedule_begin_look(&writer->schedule, &look->mark, &look->timer);
     const enum status reason = cache_writer_look(writer, device_cache, collected, look);
     cache_writer_leave_driver(writer, look);

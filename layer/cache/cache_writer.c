@@ -158,11 +158,7 @@ void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache
     call_costs_keep(&writer->costs);
     call_costs_recall(&writer->costs);
     cache_writer_collect(writer);
-    if (atomic_load(&writer->handed)) {
-        pthread_mutex_lock(&writer->lock);
-        cache_writer_take_handed(writer);
-        pthread_mutex_unlock(&writer->lock);
-    }
+    cache_writer_take_handed(writer);
     enum cache_schedule_step step;
     const uint64_t now_ns = clock_now_ns();
     const uint64_t save = cache_writer_save_due(writer, now_ns, &step);
@@ -185,6 +181,7 @@ void cache_writer_write_last(struct cache_writer *writer)
     call_costs_note_under_way(&writer->costs);
     call_costs_keep(&writer->costs);
     if (writer->saves) {
+        cache_writer_take_handed(writer);
         const enum status reason = cache_writer_commit_last(writer);
         cache_writer_tell_listener(writer, reason);
     }

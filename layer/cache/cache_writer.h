@@ -306,7 +306,8 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
 /* The last one, at the end of the device, if anything has changed since the one before. */
 enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCache device_cache);
 
-/* Under the lock: what was handed over becomes the snapshot, unless a later look has seen it. */
+/* Takes the lock: what was handed over becomes the snapshot, unless a later look has seen it. A
+ * thread with patience (files/patience.h) may leave it. */
 void cache_writer_take_handed(struct cache_writer *writer);
 
 /* Frees what was handed over and never taken. */
