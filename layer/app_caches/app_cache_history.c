@@ -24,9 +24,13 @@
 #define MANY_CACHES 64
 #define RARELY_ONE  50
 
-/* Several readings follow each other: they are written together. */
+/* That a program makes a cache is written the sooner, for one that is killed after each start's few
+ * compiles would else be unknown for ever. Several readings follow each other: they are written
+ * together. */
+#define MADE_WRITE_NS  (10 * CLOCK_MS)
 #define FIRST_WRITE_NS (100 * CLOCK_MS)
 #define LATER_WRITE_NS CLOCK_S
+#define NO_WRITE_NS    UINT64_MAX
 
 /* A lock whose holder may be gone: of another thread at the end, of a parent before a fork. */
 #define LOCK_WAIT_NS (100 * CLOCK_MS)
@@ -54,8 +58,9 @@ struct app_cache_history {
     bool changed;              /* something of this is not written */
     bool is_client;            /* the worker knows of it: there was something to write */
     bool recorded;             /* this run has written */
+    bool recorded_reads;       /* that, and had read back or been answered by then */
     bool wakes;                /* the worker is to be woken when the lock is released */
-    _Atomic uint64_t write_ns; /* when the worker is to write; UINT64_MAX: not at all */
+    _Atomic uint64_t write_ns; /* when the worker is to write; NO_WRITE_NS: not at all */
 
     pthread_mutex_t write_lock; /* over a write; taken before `lock` */
 };
@@ -129,19 +134,27 @@ static void history_enter(struct app_cache_history *history)
     history_load(history);
 }
 
-/* Under the lock: something was learnt. urgent: a later run is treated in another way for it. */
-static void history_changed(struct app_cache_history *history, bool urgent)
+/* Under the lock: something was learnt, which is to be written after so long if a later run is
+ * treated in another way for it. */
+static void history_changed(struct app_cache_history *history, uint64_t after_ns)
 {
     history->changed = true;
     if (!history->is_client) {
         history->is_client = true;
         worker_add(&history->client);
     }
-    if (urgent && !history->read_only && atomic_load(&history->write_ns) == UINT64_MAX) {
-        const uint64_t after = history->recorded ? LATER_WRITE_NS : FIRST_WRITE_NS;
-        atomic_store(&history->write_ns, clock_now_ns() + after);
+    if (after_ns != NO_WRITE_NS && !history->read_only &&
+        atomic_load(&history->write_ns) == NO_WRITE_NS) {
+        atomic_store(&history->write_ns, clock_now_ns() + after_ns);
         history->wakes = true;
     }
+}
+
+/* Under the lock. */
+static uint64_t history_reads_after(const struct app_cache_history *history, bool urgent)
+{
+    const uint64_t after_ns = history->recorded_reads ? LATER_WRITE_NS : FIRST_WRITE_NS;
+    return urgent ? after_ns : NO_WRITE_NS;
 }
 
 static void history_leave(struct app_cache_history *history)
@@ -163,12 +176,13 @@ static void history_write(struct app_cache_history *history, uint64_t write_wait
         return;
     }
     if (timed_lock(&history->lock, wait_ns)) {
-        atomic_store(&history->write_ns, UINT64_MAX);
+        atomic_store(&history->write_ns, NO_WRITE_NS);
         const bool writes = history->changed && !history->read_only && history->process == getpid();
         const struct program_learnt learnt = history_learnt(history, answers);
         if (writes) {
             history->changed = false;
             history->recorded = true;
+            history->recorded_reads |= history->reads || history->answer_count > 0;
             history->read_run_is_counted |= learnt.count_read_run;
         }
         pthread_mutex_unlock(&history->lock);
@@ -196,10 +210,15 @@ void app_cache_history_write(struct app_cache_history *history)
     history_write(history, LOCK_WAIT_NS, WAIT_FOREVER);
 }
 
+uint64_t app_cache_history_write_due(const struct app_cache_history *history)
+{
+    return atomic_load(&history->write_ns);
+}
+
 static uint64_t history_due(struct worker_client *client, uint64_t now_ns)
 {
     (void)now_ns;
-    return atomic_load(&WORKER_OWNER(client, struct app_cache_history, client)->write_ns);
+    return app_cache_history_write_due(WORKER_OWNER(client, struct app_cache_history, client));
 }
 
 static void history_work(struct worker_client *client)
@@ -233,7 +252,7 @@ static struct app_cache_history *history_new(const struct config *config, const 
     }
     history->process = getpid();
     history->read_only = config->read_only;
-    atomic_init(&history->write_ns, UINT64_MAX);
+    atomic_init(&history->write_ns, NO_WRITE_NS);
     pthread_mutex_init(&history->lock, NULL);
     pthread_mutex_init(&history->write_lock, NULL);
     history->client.due = history_due;
@@ -307,8 +326,8 @@ void app_cache_history_made(struct app_cache_history *history)
     if (history) {
         history_enter(history);
         history->made++;
-        history_changed(history,
-                        history->facts.caches == PROGRAM_CACHES_UNKNOWN && !history->recorded);
+        const bool is_new = history->facts.caches == PROGRAM_CACHES_UNKNOWN && !history->recorded;
+        history_changed(history, is_new ? MADE_WRITE_NS : NO_WRITE_NS);
         history_leave(history);
     }
 }
@@ -320,7 +339,8 @@ void app_cache_history_read(struct app_cache_history *history)
         const bool is_first = !history->reads;
         history->reads = true;
         history->read++;
-        history_changed(history, is_first && history_counts_readers(history));
+        const bool urgent = is_first && history_counts_readers(history);
+        history_changed(history, history_reads_after(history, urgent));
         history_leave(history);
     }
 }
@@ -352,7 +372,8 @@ void app_cache_history_answered(struct app_cache_history *history, struct digest
         history_enter(history);
         if (!history_is_known_to_keep(history) && !history_was_answered_here(history, digest)) {
             history_add_answer(history, (struct program_answer){digest, empty});
-            history_changed(history, !program_find_answer(&history->facts.app_caches, digest));
+            const bool urgent = !program_find_answer(&history->facts.app_caches, digest);
+            history_changed(history, history_reads_after(history, urgent));
         }
         history_leave(history);
     }
@@ -373,7 +394,7 @@ bool app_cache_history_loads(struct app_cache_history *history, const void *data
             is_empty = answer->empty;
             if (!history_is_known_to_keep(history)) {
                 history->kept = true;
-                history_changed(history, true);
+                history_changed(history, history_reads_after(history, true));
             }
         }
     }

@@ -27,6 +27,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/digest.h"
 #include "common/settings/config.h"
@@ -68,6 +69,10 @@ void app_cache_history_answered(struct app_cache_history *history, struct digest
 /* It creates a cache with these data. True: they are an answer without a pipeline, given by an
  * earlier process. */
 bool app_cache_history_loads(struct app_cache_history *history, const void *data, size_t size);
+
+/* When the worker is to write (clock_now_ns); UINT64_MAX: there is nothing that a later run would
+ * be treated in another way for. Of a history, not NULL. */
+uint64_t app_cache_history_write_due(const struct app_cache_history *history);
 
 /* At the end of a device: whether there is something new, and writing it; that waits 100 ms at most
  * for others. */

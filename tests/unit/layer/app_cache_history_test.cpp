@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// When what a program's own caches have shown is written.
+#include <gtest/gtest.h>
+
+#include "scratch.h"
+
+extern "C" {
+#include "common/base/clock.h"
+#include "layer/app_caches/app_cache_history.h"
+}
+
+namespace {
+
+class AppCacheHistory : public testing::Test {
+  protected:
+    AppCacheHistory()
+    {
+        config.root = root.data();
+        history = app_cache_history_of(&config, "program");
+    }
+
+    std::string written() const
+    {
+        return scratch.read("root/program/program.json");
+    }
+
+    // Within so long from now, unless it is there already.
+    void expect_written_within(uint64_t ns, const std::string &text)
+    {
+        const uint64_t due = app_cache_history_write_due(history);
+        if (due == UINT64_MAX) {
+            EXPECT_NE(written().find(text), std::string::npos);
+        } else {
+            EXPECT_LE(due, clock_now_ns() + ns);
+        }
+    }
+
+    Scratch scratch;
+    std::string root = scratch.path("root");
+    struct config config {};
+    app_cache_history *history = nullptr;
+};
+
+// It may be killed within the next 50 ms, in each of its starts.
+TEST_F(AppCacheHistory, ThatAProgramMakesACacheIsWrittenSoon)
+{
+    ASSERT_NE(history, nullptr);
+    app_cache_history_made(history);
+    expect_written_within(10 * CLOCK_MS, "not_read");
+}
+
+// That it was written leaves the readings their own time.
+TEST_F(AppCacheHistory, WhatItReadsBackThenIsNotPutOffForThat)
+{
+    ASSERT_NE(history, nullptr);
+    app_cache_history_made(history);
+    app_cache_history_write(history);
+    EXPECT_NE(written().find("not_read"), std::string::npos);
+    EXPECT_EQ(app_cache_history_write_due(history), UINT64_MAX);
+    app_cache_history_read(history);
+    expect_written_within(100 * CLOCK_MS, "read_back");
+    app_cache_history_write(history);
+    app_cache_history_answered(history, digest{1, 2}, false);
+    expect_written_within(CLOCK_S, "answers");
+}
+
+} // namespace
