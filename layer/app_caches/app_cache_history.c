@@ -58,7 +58,8 @@ struct app_cache_history {
     bool changed;              /* something of this is not written */
     bool is_client;            /* the worker knows of it: there was something to write */
     bool recorded;             /* this run has written */
-    bool recorded_reads;       /* that, and had read back or been answered by then */
+    bool recorded_reads;       /* that, and not only since it has made a cache */
+    bool writes_made;          /* the next write comes early, since it has made a cache */
     bool wakes;                /* the worker is to be woken when the lock is released */
     _Atomic uint64_t write_ns; /* when the worker is to write; NO_WRITE_NS: not at all */
 
@@ -182,7 +183,9 @@ static void history_write(struct app_cache_history *history, uint64_t write_wait
         if (writes) {
             history->changed = false;
             history->recorded = true;
-            history->recorded_reads |= history->reads || history->answer_count > 0;
+            history->recorded_reads |=
+                !history->writes_made && (history->reads || history->answer_count > 0);
+            history->writes_made = false;
             history->read_run_is_counted |= learnt.count_read_run;
         }
         pthread_mutex_unlock(&history->lock);
@@ -327,6 +330,7 @@ void app_cache_history_made(struct app_cache_history *history)
         history_enter(history);
         history->made++;
         const bool is_new = history->facts.caches == PROGRAM_CACHES_UNKNOWN && !history->recorded;
+        history->writes_made |= is_new;
         history_changed(history, is_new ? MADE_WRITE_NS : NO_WRITE_NS);
         history_leave(history);
     }

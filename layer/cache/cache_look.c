@@ -18,6 +18,9 @@
 #define LOOK_HERE_FACTOR 50
 #define FIRST_LOOK_NS    (CLOCK_MS / 50)
 
+/* Looks of one call of the program's. */
+#define LOOKS_HERE_MAX 2
+
 /* Where earlier creations have left time for it, one part in so many of the last ones. */
 #define LOOK_SOON_FACTOR 4
 
@@ -343,13 +346,17 @@ static bool cache_writer_hand_over(struct cache_writer *writer, VkPipelineCache 
     if (!handed) {
         return false;
     }
-    handed->mark = *mark;
-    if (!driver_cache_query_size(writer->caches, device_cache, &handed->size) ||
-        handed->size > writer->max_blob || handed->size <= DRIVER_CACHE_HEADER_SIZE ||
-        !driver_cache_read(writer->caches, device_cache, &handed->data, &handed->size)) {
-        free(handed);
+    const struct own_wait_timer timer = own_wait_timer_start();
+    const bool has_read =
+        driver_cache_query_size(writer->caches, device_cache, &handed->size) &&
+        handed->size <= writer->max_blob &&
+        driver_cache_read(writer->caches, device_cache, &handed->data, &handed->size);
+    cache_schedule_note_read(&writer->schedule, own_wait_timer_elapsed(&timer));
+    if (!has_read || handed->size > writer->max_blob || handed->size <= DRIVER_CACHE_HEADER_SIZE) {
+        cache_handed_free(handed);
         return false;
     }
+    handed->mark = *mark;
     cache_handed_free(atomic_exchange(&writer->handed, handed));
     return true;
 }
@@ -370,29 +377,25 @@ static bool cache_writer_read_here(struct cache_writer *writer, VkPipelineCache 
     } else {
         has_read = cache_writer_hand_over(writer, device_cache, &look.mark);
     }
-    if (has_read) {
-        atomic_store(&writer->looked_at_ns, spent_ns);
-        atomic_fetch_add(&writer->looks_ns, cache_writer_cost_here(writer));
-    }
+    atomic_store(&writer->looked_at_ns, spent_ns);
+    atomic_fetch_add(&writer->looks_ns, cache_writer_cost_here(writer));
     return has_read;
 }
 
 /* Who returns from a compile beside a look goes on without one, and may have been the last: who
- * looked looks again. */
+ * looked looks again, but not for as long as others compile. */
 bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache)
 {
     bool has_looked = false;
     if (device_cache == VK_NULL_HANDLE || cache_writer_worker_may_look(writer)) {
         return false;
     }
-    while (cache_writer_may_look_here(writer) && call_costs_allow(&writer->costs, SLOW_READ) &&
-           !atomic_exchange(&writer->looking, true)) {
-        const bool has_read = cache_writer_read_here(writer, device_cache);
+    for (int looks = 0;
+         looks < LOOKS_HERE_MAX && cache_writer_may_look_here(writer) &&
+         call_costs_allow(&writer->costs, SLOW_READ) && !atomic_exchange(&writer->looking, true);
+         looks++) {
+        has_looked |= cache_writer_read_here(writer, device_cache);
         atomic_store(&writer->looking, false);
-        if (!has_read) {
-            break;
-        }
-        has_looked = true;
     }
     return has_looked;
 }

@@ -209,6 +209,13 @@ void cache_schedule_begin_look(struct cache_schedule *schedule, struct cache_sch
     }
 }
 
+void cache_schedule_note_read(struct cache_schedule *schedule, uint64_t took_ns)
+{
+    const uint64_t last_ns = atomic_exchange(&schedule->last_read_ns, took_ns);
+    const uint64_t cost_ns = earlier(took_ns, last_ns ? last_ns : took_ns);
+    atomic_store(&schedule->look_cost_ns, later(CACHE_LOOK_LEAST_NS, cost_ns));
+}
+
 void cache_schedule_end_look(struct cache_schedule *schedule,
                              const struct cache_schedule_mark *mark, bool failed, bool has_read)
 {
@@ -224,9 +231,7 @@ void cache_schedule_end_look(struct cache_schedule *schedule,
                 own_wait_timer_elapsed(&mark->timer));
     atomic_store(&schedule->last_look_ns, took_ns);
     if (has_read) {
-        const uint64_t last_ns = atomic_exchange(&schedule->last_read_ns, took_ns);
-        const uint64_t cost_ns = earlier(took_ns, last_ns ? last_ns : took_ns);
-        atomic_store(&schedule->look_cost_ns, later(CACHE_LOOK_LEAST_NS, cost_ns));
+        cache_schedule_note_read(schedule, took_ns);
     }
 }
 

@@ -170,6 +170,9 @@ void cache_schedule_begin_look(struct cache_schedule *schedule, struct cache_sch
 void cache_schedule_end_look(struct cache_schedule *schedule,
                              const struct cache_schedule_mark *mark, bool failed, bool has_read);
 
+/* A read of the driver took so long, be it within a look or beside a step; needs no lock. */
+void cache_schedule_note_read(struct cache_schedule *schedule, uint64_t took_ns);
+
 /* A commit has ended that began then, when busy_ns was so much. */
 void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns);
 

@@ -300,7 +300,7 @@ TEST_F(CallbackTest, TheLastCompileIsSavedWhereTheOnesBeforeHavePaidForIt)
 // It returns while another thread looks.
 TEST_F(CallbackTest, TheLastCompileIsSavedWhereAnotherThreadLooks)
 {
-    environment["WPTEST_ICD_COMPILE_US"] = "5000";
+    environment["WPTEST_ICD_COMPILE_US"] = "15000";
     environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
     run([] {
         auto *program = new Program(with_messenger());
@@ -325,6 +325,39 @@ TEST_F(CallbackTest, TheLastCompileIsSavedWhereAnotherThreadLooks)
         leak_from_here_on();
     });
     EXPECT_EQ(run([] { Program().create_compute(100, 101); }).hits(), 1u);
+}
+
+// There is always another one that has compiled meanwhile.
+TEST_F(CallbackTest, AThreadDoesNotLookForAllOthers)
+{
+    environment["WPTEST_ICD_DATA_US"] = "1000";
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    run([] {
+        auto *program = new Program(with_messenger());
+        leak_from_here_on();
+        static thread_local unsigned reads;
+        std::atomic<bool> has_looked_often{false};
+        const DuringCompile sleeps(
+            [](int) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+        const DuringCalls calls([](const char *command) {
+            reads += std::string(command) == "vkGetPipelineCacheData returns";
+        });
+        std::vector<std::thread> threads;
+        for (unsigned thread = 0; thread < 64; ++thread) {
+            threads.emplace_back([&, thread] {
+                for (unsigned i = thread * 100; i < thread * 100 + 30; ++i) {
+                    reads = 0;
+                    program->create_compute(i, i + 1);
+                    // A read is tried again where the cache grows meanwhile.
+                    has_looked_often = has_looked_often || reads > 8;
+                }
+            });
+        }
+        for (std::thread &thread : threads) {
+            thread.join();
+        }
+        EXPECT_FALSE(has_looked_often);
+    });
 }
 
 // A look costs nothing while it waits for a core.

@@ -140,6 +140,38 @@ TEST_F(SlowDiskTest, SoItIsWhereTheProcessIsKilledLater)
     });
 }
 
+// What it reads meanwhile costs more than it did before.
+TEST_F(SlowDiskTest, ReadsBesideAMessengerAndASaveAreAsFewAsOthers)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    environment["WPTEST_ICD_COMPILE_US"] = "5000";
+    run([] {
+        ProgramOptions options;
+        options.messenger = true;
+        auto *program = new Program(options);
+        leak_from_here_on();
+        static std::atomic<bool> is_slow{false};
+        const DuringCalls calls([](const char *command) {
+            if (is_slow && std::string_view(command) == "vkGetPipelineCacheData") {
+                usleep(10000);
+            }
+        });
+        disk_hangs("openat", ".lock");
+        unsigned next = 0;
+        wait_until([&] {
+            program->create_compute(next, next + 1);
+            ++next;
+            return disk_has_hung();
+        });
+        is_slow = true;
+        const uint64_t before = test_icd_calls("vkGetPipelineCacheData");
+        program->create_compute(1000, 1100);
+        EXPECT_LT(test_icd_calls("vkGetPipelineCacheData") - before, 100u);
+        is_slow = false;
+        disk_answers();
+    });
+}
+
 TEST_F(SlowDiskTest, ADeviceGoesBesideAWorkerThatIsAtTheDisk)
 {
     environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";

@@ -64,4 +64,16 @@ TEST_F(AppCacheHistory, WhatItReadsBackThenIsNotPutOffForThat)
     expect_written_within(CLOCK_S, "answers");
 }
 
+// What it has read back by then is written, and leaves later answers their time.
+TEST_F(AppCacheHistory, NorIsWhatFollowsOnReadingsOfItsFirstMoments)
+{
+    ASSERT_NE(history, nullptr);
+    app_cache_history_made(history);
+    app_cache_history_read(history);
+    app_cache_history_write(history);
+    EXPECT_NE(written().find("read_back"), std::string::npos);
+    app_cache_history_answered(history, digest{1, 2}, false);
+    expect_written_within(100 * CLOCK_MS, "answers");
+}
+
 } // namespace
