@@ -37,7 +37,7 @@ class AppCacheHistory : public testing::Test {
 
     Scratch scratch;
     std::string root = scratch.path("root");
-    struct config config {};
+    struct config config = {};
     app_cache_history *history = nullptr;
 };
 
