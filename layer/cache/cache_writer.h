@@ -11,6 +11,7 @@
  *     2 TOUCHED ──nothing new, or not to be saved──▶ 1    cache_writer_snapshot
  *     2 TOUCHED ──new data──▶ 1, PENDING                  cache_writer_snapshot; a later snapshot
  *                                                         replaces one that waits
+ *     2 TOUCHED ──read beside a step──▶ 1, PENDING        cache_writer_take_handed
  *     2 TOUCHED ──the driver failed──▶ 2                  cache_writer_snapshot, tried again later
  *     PENDING ──written, or given up──▶ not pending       cache_writer_commit; with file I/O alone
  *                                                         at the end of a process:

@@ -7,6 +7,7 @@
 #include "things.hpp"
 
 #include <fstream>
+#include <memory>
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -305,6 +306,7 @@ TEST_F(CallbackTest, TheLastCompileIsSavedWhereAnotherThreadLooks)
     run([] {
         auto *program = new Program(with_messenger());
         program->create_compute(0, 40);
+        Batch beside(*program, Kind::compute, {100});
         Signal looking, compiled;
         std::atomic<bool> looks{false};
         const DuringCalls calls([&](const char *command) {
@@ -315,7 +317,7 @@ TEST_F(CallbackTest, TheLastCompileIsSavedWhereAnotherThreadLooks)
         });
         std::thread other([&] {
             looking.wait();
-            program->create_compute(100, 101);
+            EXPECT_EQ(beside.create(), VK_SUCCESS);
             compiled.raise();
         });
         for (unsigned i = 40; !looks; ++i) {
@@ -335,6 +337,11 @@ TEST_F(CallbackTest, AThreadDoesNotLookForAllOthers)
     run([] {
         auto *program = new Program(with_messenger());
         leak_from_here_on();
+        std::vector<std::unique_ptr<Batch>> batches;
+        for (unsigned number = 0; number < 64 * 30; ++number) {
+            batches.push_back(
+                std::make_unique<Batch>(*program, Kind::compute, std::vector<unsigned>{number}));
+        }
         static thread_local unsigned reads;
         std::atomic<bool> has_looked_often{false};
         const DuringCompile sleeps(
@@ -345,9 +352,9 @@ TEST_F(CallbackTest, AThreadDoesNotLookForAllOthers)
         std::vector<std::thread> threads;
         for (unsigned thread = 0; thread < 64; ++thread) {
             threads.emplace_back([&, thread] {
-                for (unsigned i = thread * 100; i < thread * 100 + 30; ++i) {
+                for (unsigned i = thread * 30; i < (thread + 1) * 30; ++i) {
                     reads = 0;
-                    program->create_compute(i, i + 1);
+                    batches[i]->create();
                     // A read is tried again where the cache grows meanwhile.
                     has_looked_often = has_looked_often || reads > 8;
                 }
