@@ -2,6 +2,7 @@
 // When what a program's own caches have shown is written.
 #include <gtest/gtest.h>
 
+#include "child.h"
 #include "scratch.h"
 
 extern "C" {
@@ -13,10 +14,15 @@ namespace {
 
 class AppCacheHistory : public testing::Test {
   protected:
-    AppCacheHistory()
+    // A process of its own: the worker, which writes, lives as long as the process.
+    template <typename Body> void run(Body body)
     {
-        config.root = root.data();
-        history = app_cache_history_of(&config, "program");
+        const ChildResult result = run_in_child([&] {
+            config.root = root.data();
+            history = app_cache_history_of(&config, "program");
+            body();
+        });
+        EXPECT_EQ(result.status, 0) << result.standard_error;
     }
 
     std::string written() const
@@ -44,36 +50,39 @@ class AppCacheHistory : public testing::Test {
 // It may be killed within the next 50 ms, in each of its starts.
 TEST_F(AppCacheHistory, ThatAProgramMakesACacheIsWrittenSoon)
 {
-    ASSERT_NE(history, nullptr);
-    app_cache_history_made(history);
-    expect_written_within(10 * CLOCK_MS, "not_read");
+    run([&] {
+        app_cache_history_made(history);
+        expect_written_within(10 * CLOCK_MS, "not_read");
+    });
 }
 
 // That it was written leaves the readings their own time.
 TEST_F(AppCacheHistory, WhatItReadsBackThenIsNotPutOffForThat)
 {
-    ASSERT_NE(history, nullptr);
-    app_cache_history_made(history);
-    app_cache_history_write(history);
-    EXPECT_NE(written().find("not_read"), std::string::npos);
-    EXPECT_EQ(app_cache_history_write_due(history), UINT64_MAX);
-    app_cache_history_read(history);
-    expect_written_within(100 * CLOCK_MS, "read_back");
-    app_cache_history_write(history);
-    app_cache_history_answered(history, digest{1, 2}, false);
-    expect_written_within(CLOCK_S, "answers");
+    run([&] {
+        app_cache_history_made(history);
+        app_cache_history_write(history);
+        EXPECT_NE(written().find("not_read"), std::string::npos);
+        EXPECT_EQ(app_cache_history_write_due(history), UINT64_MAX);
+        app_cache_history_read(history);
+        expect_written_within(100 * CLOCK_MS, "read_back");
+        app_cache_history_write(history);
+        app_cache_history_answered(history, digest{1, 2}, false);
+        expect_written_within(CLOCK_S, "answers");
+    });
 }
 
 // What it has read back by then is written, and leaves later answers their time.
 TEST_F(AppCacheHistory, NorIsWhatFollowsOnReadingsOfItsFirstMoments)
 {
-    ASSERT_NE(history, nullptr);
-    app_cache_history_made(history);
-    app_cache_history_read(history);
-    app_cache_history_write(history);
-    EXPECT_NE(written().find("read_back"), std::string::npos);
-    app_cache_history_answered(history, digest{1, 2}, false);
-    expect_written_within(100 * CLOCK_MS, "answers");
+    run([&] {
+        app_cache_history_made(history);
+        app_cache_history_read(history);
+        app_cache_history_write(history);
+        EXPECT_NE(written().find("read_back"), std::string::npos);
+        app_cache_history_answered(history, digest{1, 2}, false);
+        expect_written_within(100 * CLOCK_MS, "answers");
+    });
 }
 
 } // namespace
