@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A look at the driver's caches: what is a change, and becomes the snapshot (docs/decisions/0085).
  */
-#include <stdlib.h>
-
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -13,16 +11,6 @@
 
 /* No snapshot at the end of the process if the last one took longer. */
 #define EXIT_LOOK_NS (100 * CLOCK_MS)
-
-/* Where a thread of the program takes the snapshots, they take one part in so many of its time. */
-#define LOOK_HERE_FACTOR 50
-#define FIRST_LOOK_NS    (CLOCK_MS / 50)
-
-/* Looks of one call of the program's. */
-#define LOOKS_HERE_MAX 2
-
-/* Where earlier creations have left time for it, one part in so many of the last ones. */
-#define LOOK_SOON_FACTOR 4
 
 /* Order and padding change a blob's size by no more than this part of it. */
 #define WANDERING_PART 16
@@ -39,13 +27,6 @@ struct cache_look {
     enum slow_call kind; /* what the driver is asked for */
     struct own_wait_timer timer;
     struct cache_schedule_mark mark;
-};
-
-/* What a thread of the program has read beside another step. */
-struct cache_handed {
-    uint8_t *data;
-    size_t size;
-    struct cache_schedule_mark mark; /* from before that */
 };
 
 /* Data that may not be saved: the store is told once. */
@@ -117,12 +98,6 @@ static bool cache_writer_is_decided(struct cache_writer *writer, size_t size,
     return size > writer->max_blob || size <= DRIVER_CACHE_HEADER_SIZE;
 }
 
-/* Whether something calls for another look. */
-static bool cache_writer_is_hinted(const struct cache_writer *writer)
-{
-    return atomic_load(&writer->schedule.hinted) != atomic_load(&writer->schedule.looked_hinted);
-}
-
 /* One look, under the lock: the device cache's data as it is or, with what was collected, both
  * merged; what is new becomes the snapshot. */
 static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
@@ -131,7 +106,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     const bool has_missed = atomic_load(&writer->schedule.missed) != writer->seen_missed;
     const struct driver_caches *caches = writer->caches;
     writer->fresh.has_missed |= has_missed;
-    writer->fresh.has_hinted |= cache_writer_is_hinted(writer);
+    writer->fresh.has_hinted |= cache_schedule_is_hinted(&writer->schedule);
     enum status reason;
     uint8_t *data = NULL;
     size_t size = 0;
@@ -169,54 +144,12 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     return STATUS_ok;
 }
 
-static void cache_handed_free(struct cache_handed *handed)
-{
-    if (handed) {
-        large_free(handed->data);
-        free(handed);
-    }
-}
-
-/* Under the lock: what was handed over becomes the snapshot, unless a later look has seen it. */
-static void cache_writer_take_what_is_handed(struct cache_writer *writer)
-{
-    struct cache_schedule *schedule = &writer->schedule;
-    struct cache_handed *handed = atomic_exchange(&writer->handed, NULL);
-    if (handed && handed->mark.touched > atomic_load(&schedule->looked)) {
-        const struct cache_look look = {.is_here = true, .is_partial = true};
-        const struct own_wait_timer timer = own_wait_timer_start();
-        cache_schedule_begin_look(schedule, &handed->mark, &timer);
-        writer->fresh.has_missed |= handed->mark.missed != writer->seen_missed;
-        writer->fresh.has_hinted |= cache_writer_is_hinted(writer);
-        writer->is_outgrown = false;
-        cache_writer_take(writer, handed->data, handed->size, &look);
-        handed->data = NULL;
-        writer->seen_missed = handed->mark.missed;
-        cache_schedule_end_look(schedule, &handed->mark, false, false);
-    }
-    cache_handed_free(handed);
-}
-
-void cache_writer_take_handed(struct cache_writer *writer)
-{
-    if (atomic_load(&writer->handed) && timed_lock(&writer->lock, WAIT_FOREVER)) {
-        cache_writer_take_what_is_handed(writer);
-        pthread_mutex_unlock(&writer->lock);
-    }
-}
-
-void cache_writer_drop_handed(struct cache_writer *writer)
-{
-    cache_handed_free(atomic_exchange(&writer->handed, NULL));
-}
-
 /* Under the lock, which it releases unless the writer is abandoned. *ret_pending: bytes of the
  * snapshot. */
 static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipelineCache device_cache,
                                          VkPipelineCache collected, struct cache_look *look,
                                          size_t *ret_pending)
 {
-    cache_writer_take_what_is_handed(writer);
     cache_schedule_begin_look(&writer->schedule, &look->mark, &look->timer);
     const enum status reason = cache_writer_look(writer, device_cache, collected, look);
     cache_writer_leave_driver(writer, look);
@@ -278,7 +211,7 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     if (reason != STATUS_driver_refused && !look.is_partial) {
         atomic_store(&collection->has_hidden, false);
     }
-    if (rest == REST_NEXT && !cache_writer_is_hinted(writer)) {
+    if (rest == REST_NEXT && !cache_schedule_is_hinted(&writer->schedule)) {
         cache_schedule_note(&writer->schedule, DEVICE_CACHE_UNKNOWN, 0, 0); /* another look */
     }
     trace_cache(writer->setup->trace, "snapshot", start_ns, pending, reason);
@@ -293,38 +226,6 @@ bool cache_writer_worker_may_look(const struct cache_writer *writer)
     return !driver_permit_is_withdrawn(writer->setup->permit);
 }
 
-/* What a snapshot is likely to cost a thread of the program: what the last one took, unless that
- * one has waited for a busy machine; the first one by the size of what was loaded. */
-static uint64_t cache_writer_cost_here(const struct cache_writer *writer)
-{
-    const uint64_t usual_ns = atomic_load(&writer->schedule.look_cost_ns);
-    const uint64_t last_ns = atomic_load(&writer->schedule.last_read_ns);
-    if (last_ns == 0) {
-        return usual_ns > CACHE_LOOK_LEAST_NS ? usual_ns : FIRST_LOOK_NS;
-    }
-    return last_ns < usual_ns ? last_ns : usual_ns;
-}
-
-/* Whether a snapshot by a thread of the program stays within a fiftieth of the time that it has
- * spent in creations: since the last one or, where a compile is new, in all. It replaces one that
- * waits for the disk, since nobody can look at the end of the process, and the compile may be the
- * program's last. Not of a driver whose cache users must be one at a time. */
-static bool cache_writer_may_look_here(const struct cache_writer *writer)
-{
-    const struct cache_schedule *schedule = &writer->schedule;
-    const uint64_t cost_ns = cache_writer_cost_here(writer);
-    /* Before what it is part of: another thread may be looking. */
-    const uint64_t looked_at_ns = atomic_load(&writer->looked_at_ns);
-    const uint64_t all_ns = stats_get(writer->setup->stats, STATS_pipelines_create_ns);
-    const uint64_t spent_ns = all_ns - looked_at_ns;
-    const uint64_t looks_ns = atomic_load(&writer->looks_ns) + cost_ns;
-    const bool is_hinted = cache_writer_is_hinted(writer);
-    return writer->saves && !writer->caches->serialize && cache_schedule_is_touched(schedule) &&
-           (spent_ns >= LOOK_HERE_FACTOR * cost_ns ||
-            (is_hinted && spent_ns >= LOOK_SOON_FACTOR * cost_ns &&
-             all_ns >= LOOK_HERE_FACTOR * looks_ns));
-}
-
 static void cache_writer_recall(void *user)
 {
     call_costs_recall(&((struct cache_writer *)user)->costs);
@@ -337,67 +238,32 @@ static bool cache_writer_recalls_at_end(struct cache_writer *writer)
            cache_writer_use_disk(writer, false, cache_writer_recall, NULL);
 }
 
-/* Beside another step, which call_costs may be timing. False: the driver has refused, or there is
- * nothing that may be saved. */
-static bool cache_writer_hand_over(struct cache_writer *writer, VkPipelineCache device_cache,
-                                   const struct cache_schedule_mark *mark)
+void cache_writer_look_at_device(struct cache_writer *writer, VkPipelineCache device_cache,
+                                 const struct cache_schedule_mark *mark)
 {
-    struct cache_handed *handed = calloc(1, sizeof *handed);
-    if (!handed) {
-        return false;
-    }
+    struct cache_look look = {
+        .is_here = true,
+        .is_partial = true,
+        .kind = SLOW_READ,
+        .timer = call_costs_begin(&writer->costs, SLOW_READ),
+        .mark = *mark,
+    };
+    size_t pending = 0;
+    cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
+}
+
+void cache_writer_take_read(struct cache_writer *writer, uint8_t *data, size_t size,
+                            struct cache_schedule_mark mark)
+{
+    const struct cache_look look = {.is_here = true, .is_partial = true};
     const struct own_wait_timer timer = own_wait_timer_start();
-    const bool has_read =
-        driver_cache_query_size(writer->caches, device_cache, &handed->size) &&
-        handed->size <= writer->max_blob &&
-        driver_cache_read(writer->caches, device_cache, &handed->data, &handed->size);
-    cache_schedule_note_read(&writer->schedule, own_wait_timer_elapsed(&timer));
-    if (!has_read || handed->size > writer->max_blob || handed->size <= DRIVER_CACHE_HEADER_SIZE) {
-        cache_handed_free(handed);
-        return false;
-    }
-    handed->mark = *mark;
-    cache_handed_free(atomic_exchange(&writer->handed, handed));
-    return true;
-}
-
-/* Reads the device cache alone: the program's own might be changed or destroyed meanwhile, and are
- * read at the end of the device. Nobody waits for this thread, which may be in a callback of the
- * program's, nor this thread for a step that is under way, which may be at the disk. */
-static bool cache_writer_read_here(struct cache_writer *writer, VkPipelineCache device_cache)
-{
-    struct cache_look look = {.is_here = true, .is_partial = true, .kind = SLOW_READ};
-    const uint64_t spent_ns = stats_get(writer->setup->stats, STATS_pipelines_create_ns);
-    look.mark = cache_schedule_count(&writer->schedule);
-    bool has_read = pthread_mutex_trylock(&writer->lock) == 0;
-    if (has_read) {
-        size_t pending = 0;
-        look.timer = call_costs_begin(&writer->costs, SLOW_READ);
-        cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
-    } else {
-        has_read = cache_writer_hand_over(writer, device_cache, &look.mark);
-    }
-    atomic_store(&writer->looked_at_ns, spent_ns);
-    atomic_fetch_add(&writer->looks_ns, cache_writer_cost_here(writer));
-    return has_read;
-}
-
-/* Who returns from a compile beside a look goes on without one, and may have been the last: who
- * looked looks again, but not for as long as others compile. */
-bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache)
-{
-    bool has_looked = false;
-    if (device_cache == VK_NULL_HANDLE || cache_writer_worker_may_look(writer)) {
-        return false;
-    }
-    for (int looks = 0;
-         looks < LOOKS_HERE_MAX && cache_writer_may_look_here(writer) &&
-         call_costs_allow(&writer->costs, SLOW_READ) && !atomic_exchange(&writer->looking, true);
-         looks++) {
-        has_looked |= cache_writer_read_here(writer, device_cache);
-        atomic_store(&writer->looking, false);
-    }
-    return has_looked;
+    cache_schedule_begin_look(&writer->schedule, &mark, &timer);
+    writer->fresh.has_missed |= mark.missed != writer->seen_missed;
+    writer->fresh.has_hinted |= cache_schedule_is_hinted(&writer->schedule);
+    writer->is_outgrown = false;
+    cache_writer_take(writer, data, size, &look);
+    writer->seen_missed = mark.missed;
+    cache_schedule_end_look(&writer->schedule, &mark, false, false);
 }
 
 /* Only for drivers that a test has shown to answer at that time (driver/policy.c), and where

@@ -94,6 +94,11 @@ bool cache_schedule_is_touched(const struct cache_schedule *schedule)
            atomic_load(&schedule->failures) > 0;
 }
 
+bool cache_schedule_is_hinted(const struct cache_schedule *schedule)
+{
+    return atomic_load(&schedule->hinted) != atomic_load(&schedule->looked_hinted);
+}
+
 /* When the program will have spent so much time in creations that `cost_ns` is a small part of it:
  * 0 where it has, CACHE_SCHEDULE_NEVER where it creates nothing, else a guess, since several
  * threads may be creating. */
@@ -122,7 +127,7 @@ static uint64_t cache_schedule_rested_at(const struct cache_schedule *schedule)
 static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedule, uint64_t now_ns)
 {
     const unsigned failures = atomic_load(&schedule->failures);
-    if (atomic_load(&schedule->hinted) == atomic_load(&schedule->looked_hinted)) {
+    if (!cache_schedule_is_hinted(schedule)) {
         return failures > 0 && failures < MAX_FAILURES ? cache_schedule_rested_at(schedule)
                                                        : CACHE_SCHEDULE_NEVER;
     }

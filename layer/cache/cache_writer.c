@@ -197,6 +197,7 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
     if (writer->saves && !sandbox_is_closed()) {
         enum status reason = STATUS_ok;
         size_t saved = 0;
+        cache_writer_take_handed(writer);
         const enum status looked = cache_writer_look_finally(writer, device_cache);
         if (!writer->is_abandoned && cache_writer_commit(writer, COMMIT_BY_END, &reason, &saved)) {
             cache_writer_tell_listener(writer, looked == STATUS_ok ? reason : looked);

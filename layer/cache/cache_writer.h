@@ -161,6 +161,9 @@ uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_
 /* Whether there is anything that no look has seen, for the end of a device or process. */
 bool cache_schedule_is_touched(const struct cache_schedule *schedule);
 
+/* Whether something calls for another look. */
+bool cache_schedule_is_hinted(const struct cache_schedule *schedule);
+
 /* The counts, before anything is read. */
 struct cache_schedule_mark cache_schedule_count(const struct cache_schedule *schedule);
 
@@ -310,11 +313,18 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
 /* The last one, at the end of the device, if anything has changed since the one before. */
 enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCache device_cache);
 
-/* Takes the lock: what was handed over becomes the snapshot, unless a later look has seen it. A
- * thread with patience (files/patience.h) may leave it. */
-void cache_writer_take_handed(struct cache_writer *writer);
+/* For a thread of the program, which uses no disk; both under the lock: a look at the device cache
+ * alone, which releases the lock, and the same with data that were read before, which are the
+ * writer's from now on. mark: the counts from before. */
+void cache_writer_look_at_device(struct cache_writer *writer, VkPipelineCache device_cache,
+                                 const struct cache_schedule_mark *mark);
+void cache_writer_take_read(struct cache_writer *writer, uint8_t *data, size_t size,
+                            struct cache_schedule_mark mark);
 
-/* Frees what was handed over and never taken. */
+/* What such threads have read beside a step (cache_look_here.c): takes the lock, and makes it the
+ * snapshot unless a later look has seen it (a thread with patience, files/patience.h, may leave
+ * it); and frees what was never taken. */
+void cache_writer_take_handed(struct cache_writer *writer);
 void cache_writer_drop_handed(struct cache_writer *writer);
 
 /* Commits (cache_commit.c), which the cache writer and its looks alone call:

@@ -197,10 +197,8 @@ TEST_F(PrewarmTest, NotWhereTheDriverCouldCallTheProgramsAllocator)
 TEST_F(PrewarmTest, NotWhereTheProgramHasAMessenger)
 {
     const char *const reason = "nothing is compiled ahead: the driver may call the program back";
-    ProgramOptions options;
-    options.messenger = true;
     const auto log_of_a_start = [&] {
-        const Outcome outcome = run([&] { Program(options).create_compute(0, 5); });
+        const Outcome outcome = run([&] { Program(with_messenger()).create_compute(0, 5); });
         EXPECT_EQ(prewarmed(outcome), 0);
         return outcome.errors;
     };

@@ -137,6 +137,13 @@ VkResult try_device(VkInstance instance, const std::vector<const char *> &extens
     return vkCreateDevice(physical, &info, nullptr, device);
 }
 
+ProgramOptions with_messenger()
+{
+    ProgramOptions options;
+    options.messenger = true;
+    return options;
+}
+
 VkDebugUtilsMessengerEXT create_messenger(VkInstance instance)
 {
     VkDebugUtilsMessengerCreateInfoEXT info = {

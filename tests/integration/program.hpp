@@ -50,6 +50,9 @@ template <typename Command> Command instance_command(VkInstance instance, const 
 // A messenger of VK_EXT_debug_utils that says nothing.
 VkDebugUtilsMessengerEXT create_messenger(VkInstance instance);
 
+// A program whose driver may call it back from the beginning: the worker loads nothing ahead.
+ProgramOptions with_messenger();
+
 class Program {
   public:
     explicit Program(const ProgramOptions &options = {});

@@ -33,6 +33,17 @@ class SlowDiskTest : public RecipesTest {
         EXPECT_EQ(test_icd_calls("vkDestroyDevice"), 1u);
     }
 
+    // Pipelines from this number on, until somebody waits for the disk. Returns the next one.
+    static unsigned compile_until_the_disk_hangs(Program &program, unsigned next)
+    {
+        wait_until([&] {
+            program.create_compute(next, next + 1);
+            ++next;
+            return disk_has_hung();
+        });
+        return next;
+    }
+
     // With a messenger it is the program's thread that looks: here while the worker saves.
     void expect_saved_beside_a_save(int status, const std::function<void(unsigned pipelines)> &end)
     {
@@ -41,17 +52,10 @@ class SlowDiskTest : public RecipesTest {
         environment["WPTEST_ICD_RECORD_BYTES"] = "1024";
         run(
             [&] {
-                ProgramOptions options;
-                options.messenger = true;
-                auto *program = new Program(options);
+                auto *program = new Program(with_messenger());
                 leak_from_here_on();
                 disk_hangs("openat", ".lock");
-                unsigned next = 0;
-                wait_until([&] {
-                    program->create_compute(next, next + 1);
-                    ++next;
-                    return disk_has_hung();
-                });
+                const unsigned next = compile_until_the_disk_hangs(*program, 0);
                 program->create_compute(1000, 1004);
                 disk_answers();
                 end(next + 4);
@@ -105,18 +109,11 @@ TEST_F(SlowDiskTest, TheFileThatIsHeldAgainstKeepsNoCreation)
     run([] { Program().create_compute(0, 60); });
     environment["WPTEST_ICD_COMPILE_US"] = "10000";
     run([] {
-        ProgramOptions options;
-        options.messenger = true;
-        Program program(options);
+        Program program(with_messenger());
         leak_from_here_on();
         program.create_compute(0, 1);
         disk_hangs("openat", ".wpcache");
-        unsigned next = 60;
-        wait_until([&] {
-            program.create_compute(next, next + 1);
-            ++next;
-            return disk_has_hung();
-        });
+        const unsigned next = compile_until_the_disk_hangs(program, 60);
         program.create_compute(next, next + 30);
         disk_answers();
     });
@@ -146,9 +143,7 @@ TEST_F(SlowDiskTest, ReadsBesideAMessengerAndASaveAreAsFewAsOthers)
     environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
     environment["WPTEST_ICD_COMPILE_US"] = "5000";
     run([] {
-        ProgramOptions options;
-        options.messenger = true;
-        auto *program = new Program(options);
+        auto *program = new Program(with_messenger());
         leak_from_here_on();
         static std::atomic<bool> is_slow{false};
         const DuringCalls calls([](const char *command) {
@@ -157,12 +152,7 @@ TEST_F(SlowDiskTest, ReadsBesideAMessengerAndASaveAreAsFewAsOthers)
             }
         });
         disk_hangs("openat", ".lock");
-        unsigned next = 0;
-        wait_until([&] {
-            program->create_compute(next, next + 1);
-            ++next;
-            return disk_has_hung();
-        });
+        compile_until_the_disk_hangs(*program, 0);
         is_slow = true;
         const uint64_t before = test_icd_calls("vkGetPipelineCacheData");
         program->create_compute(1000, 1100);
