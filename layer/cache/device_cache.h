@@ -97,8 +97,8 @@ void device_cache_called(struct device_cache *device_cache);
 /* Whether a creation so bracketed is under way. */
 bool device_cache_is_creating(const struct device_cache *device_cache);
 
-/* A thread of our own has created a pipeline with the device cache. compiled: into it, to be saved
- * as the program's own. */
+/* A thread of our own has created a pipeline with the device cache. compiled: into it, says the
+ * driver, to be saved as the program's own. */
 void device_cache_prewarmed(struct device_cache *device_cache, bool compiled, uint64_t took_ns);
 
 /* Whether there is a file for this driver and device, whole or not. One system call. */

@@ -185,7 +185,9 @@ static void prewarm_note_outcome(struct prewarm *prewarm, struct digest pipeline
     if (prewarm->setup.recorder) {
         recorder_prewarmed(prewarm->setup.recorder, pipeline);
     }
-    device_cache_prewarmed(prewarm->setup.device_cache, compiled, took_ns);
+    /* Without feedback it may have been a hit: then the cache is asked. */
+    device_cache_prewarmed(prewarm->setup.device_cache, compiled && prewarm->setup.feedback,
+                           took_ns);
     if (compiled && atomic_fetch_add(&prewarm->compiled, 1) + 1 == INEFFECTIVE_AFTER) {
         prewarm_look_at_cache(prewarm);
     }

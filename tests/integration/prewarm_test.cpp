@@ -130,6 +130,20 @@ TEST_F(PrewarmTest, FeedbackOfOursHasRoomForEveryStage)
     EXPECT_EQ(prewarmed(slow_start(5)), 5);
 }
 
+// Without feedback nobody knows whether what is created ahead was in the cache: some bytes of the
+// driver's stack are no reason for another save.
+TEST_F(PrewarmTest, WithoutFeedbackTheCacheIsAsked)
+{
+    ProgramOptions options;
+    options.api = VK_API_VERSION_1_0;
+    environment["WARMPIPE_PREWARM"] = "on";
+    environment["WPTEST_ICD_RECORD_BYTES"] = "2000";
+    environment["WPTEST_ICD_GARBAGE"] = "1";
+    run([&] { Program(options).create_compute(0, 5); });
+    environment["WPTEST_ICD_GARBAGE"] = "257";
+    EXPECT_EQ(slow_start(5, options).stats_of()["cache"]["saved_bytes"], 0);
+}
+
 // Recipes that came with the program, or a new GPU: there is nothing of this device.
 TEST_F(PrewarmTest, OnANewDeviceThoseOfAnotherOne)
 {
