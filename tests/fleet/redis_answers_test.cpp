@@ -126,17 +126,22 @@ TEST_F(RedisRemote, AListingThatIsTooLongIsRefused)
 #endif
 }
 
+// A cursor that was given before: the same one at once, or in a circle of several steps.
 TEST_F(RedisRemote, AListingWithoutAnEndIsNone)
 {
-    RawServer server([](const std::string &request) {
-        return contains(request, "SCAN") ? "*2\r\n$1\r\n5\r\n*0\r\n" : ":0\r\n";
-    });
-    const ToolResult result = machine.tool({"remote", "ls", "--remote",
-                                            "redis://localhost:" + std::to_string(server.port()),
-                                            "--public-key", keys.open});
-    EXPECT_EQ(result.exit_status, 1);
-    EXPECT_TRUE(contains(result.err, "(remote_bad_answer)")) << result.err;
-    EXPECT_LE(server.requests(), 5);
+    for (const int circle : {1, 2, 5}) {
+        int step = 0;
+        RawServer server([&](const std::string &request) {
+            const std::string cursor = std::to_string(3 + step++ % circle);
+            return contains(request, "SCAN") ? "*2\r\n$1\r\n" + cursor + "\r\n*0\r\n" : ":0\r\n";
+        });
+        const ToolResult result = machine.tool(
+            {"remote", "ls", "--remote", "redis://localhost:" + std::to_string(server.port()),
+             "--public-key", keys.open});
+        EXPECT_EQ(result.exit_status, 1);
+        EXPECT_TRUE(contains(result.err, "(remote_bad_answer)")) << result.err;
+        EXPECT_LE(server.requests(), 3 + 4 * circle);
+    }
 }
 
 TEST_F(RedisRemote, WhatIsNoRedisIsNotBelieved)

@@ -150,14 +150,15 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
 {
     char pattern[ENGINE_REDIS_KEY_SIZE + 1];
     char cursor[24] = "0";
-    char before[sizeof cursor];
+    char known[sizeof cursor] =
+        ""; /* of a step whose number is a power of two: any circle meets it */
     bool more = true;
     snprintf(pattern, sizeof pattern, ENGINE_REDIS_PREFIX "%s*", prefix);
     const enum status found = engine_redis_find_node(engine);
     if (found != STATUS_ok) {
         return found;
     }
-    for (unsigned step = 0; more; step++) {
+    for (unsigned step = 1; more; step++) {
         redisReply *reply;
         struct redis_words words = {0};
         redis_add_texts(&words, "SCAN", cursor, "MATCH", pattern, "COUNT", "1000", (char *)NULL);
@@ -165,14 +166,16 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
         if (reason != STATUS_ok) {
             return reason;
         }
-        memcpy(before, cursor, sizeof before);
         const bool valid = redis_visit_step(reply, visit, user, cursor, &more);
         freeReplyObject(reply);
-        if (valid && more && (strcmp(cursor, before) == 0 || step == ENGINE_REDIS_STEPS)) {
-            return engine_fail(engine, STATUS_remote_bad_answer, "a listing without an end");
-        }
         if (!valid) {
             return engine_fail(engine, STATUS_remote_bad_answer, "not a scan");
+        }
+        if (more && (strcmp(cursor, known) == 0 || step == ENGINE_REDIS_STEPS)) {
+            return engine_fail(engine, STATUS_remote_bad_answer, "a listing without an end");
+        }
+        if ((step & (step - 1)) == 0) {
+            memcpy(known, cursor, sizeof known);
         }
     }
     return STATUS_ok;
