@@ -60,10 +60,19 @@ static struct cache_snapshot *app_cache_snapshot(struct app_caches *caches, stru
     if (device_cache == VK_NULL_HANDLE) {
         return NULL;
     }
-    return atomic_load(&cache->own)
-               ? cache_snapshots_get_with(caches->snapshots, device_cache, cache->handle)
-               : cache_snapshots_get(caches->snapshots, device_cache, atomic_load(&cache->needed),
-                                     atomic_load(&cache->deferred));
+    if (atomic_load(&cache->own)) {
+        return cache_snapshots_get_with(caches->snapshots, device_cache, cache->handle);
+    }
+    /* A creation counts as a change before it is counted there. */
+    const struct cache_schedule_mark mark = device_cache_count(caches->device_cache);
+    const uint64_t changes = cache_snapshots_changes(caches->snapshots);
+    struct cache_snapshot *snapshot =
+        cache_snapshots_get(caches->snapshots, device_cache, atomic_load(&cache->needed),
+                            atomic_load(&cache->deferred));
+    if (snapshot && snapshot->changes >= changes) {
+        device_cache_read(caches->device_cache, snapshot->data, snapshot->size, &mark);
+    }
+    return snapshot;
 }
 
 static struct cache_snapshot *app_cache_pinned(struct app_caches *caches, struct app_cache *cache)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Looks by the threads of the program, where ours must not call the driver: when they may cost
- * something, and what is read beside a step of the cache writer (docs/decisions/0284). */
+ * something, what is read beside a step of the cache writer (docs/decisions/0284), and what is read
+ * for the program (0286). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
@@ -18,7 +20,7 @@
 /* Looks of one call of the program's. */
 #define LOOKS_HERE_MAX 2
 
-/* What such a thread has read beside a step. */
+/* What such a thread has read beside a step, or for the program. */
 struct cache_handed {
     uint8_t *data;
     size_t size;
@@ -31,6 +33,16 @@ static void cache_handed_free(struct cache_handed *handed)
         large_free(handed->data);
         free(handed);
     }
+}
+
+/* Two threads may have read: what is newer stays. */
+static void cache_handed_put(struct cache_writer *writer, struct cache_handed *handed)
+{
+    struct cache_handed *before = atomic_exchange(&writer->handed, handed);
+    if (before && before->mark.touched > handed->mark.touched) {
+        before = atomic_exchange(&writer->handed, before);
+    }
+    cache_handed_free(before);
 }
 
 /* Under the lock. */
@@ -109,7 +121,31 @@ static bool cache_writer_hand_over(struct cache_writer *writer, VkPipelineCache 
         return false;
     }
     handed->mark = *mark;
-    cache_handed_free(atomic_exchange(&writer->handed, handed));
+    cache_handed_put(writer, handed);
+    return true;
+}
+
+/* A copy costs less than the read before it, which the program has paid for; a look is not needed
+ * before more is compiled. */
+bool cache_writer_take_copy(struct cache_writer *writer, const void *data, size_t size,
+                            const struct cache_schedule_mark *mark)
+{
+    if (!writer->saves || cache_writer_worker_may_look(writer) || size > writer->max_blob ||
+        size <= DRIVER_CACHE_HEADER_SIZE ||
+        mark->touched <= atomic_load(&writer->schedule.looked)) {
+        return false;
+    }
+    struct cache_handed *handed = calloc(1, sizeof *handed);
+    uint8_t *copy = large_new(size);
+    if (!handed || !copy) {
+        large_free(copy);
+        free(handed);
+        return false;
+    }
+    memcpy(copy, data, size);
+    *handed = (struct cache_handed){.data = copy, .size = size, .mark = *mark};
+    cache_handed_put(writer, handed);
+    atomic_store(&writer->looked_at_ns, stats_get(writer->setup->stats, STATS_pipelines_create_ns));
     return true;
 }
 

@@ -11,7 +11,8 @@
  *     2 TOUCHED ──nothing new, or not to be saved──▶ 1    cache_writer_snapshot
  *     2 TOUCHED ──new data──▶ 1, PENDING                  cache_writer_snapshot; a later snapshot
  *                                                         replaces one that waits
- *     2 TOUCHED ──read beside a step──▶ 1, PENDING        cache_writer_take_handed
+ *     2 TOUCHED ──read beside a step, or for the program──▶ 1, PENDING
+ *                                                         cache_writer_take_handed
  *     2 TOUCHED ──the driver failed──▶ 2                  cache_writer_snapshot, tried again later
  *     PENDING ──written, or given up──▶ not pending       cache_writer_commit; with file I/O alone
  *                                                         at the end of a process:
@@ -275,6 +276,11 @@ bool cache_writer_survived(struct cache_writer *writer, uint64_t wait_ns);
  * handed to who takes the next one. True: the worker is to be woken. In these functions
  * device_cache is VK_NULL_HANDLE as long as it is not loaded. */
 bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache);
+
+/* The same with what was read for the program: copied and handed over, where our threads must
+ * not read it and no look has seen as much. mark: the counts from before it was read. */
+bool cache_writer_take_copy(struct cache_writer *writer, const void *data, size_t size,
+                            const struct cache_schedule_mark *mark);
 
 /* The worker's next step: when, and doing it if it is due. */
 uint64_t cache_writer_due(struct cache_writer *writer, uint64_t now_ns);

@@ -250,6 +250,19 @@ void device_cache_called(struct device_cache *device_cache)
     }
 }
 
+struct cache_schedule_mark device_cache_count(const struct device_cache *device_cache)
+{
+    return cache_schedule_count(&device_cache->writer.schedule);
+}
+
+void device_cache_read(struct device_cache *device_cache, const void *data, size_t size,
+                       const struct cache_schedule_mark *mark)
+{
+    if (cache_writer_take_copy(&device_cache->writer, data, size, mark)) {
+        worker_wake(&device_cache->client);
+    }
+}
+
 bool device_cache_is_creating(const struct device_cache *device_cache)
 {
     return atomic_load_explicit(&device_cache->writer.schedule.running, memory_order_relaxed) > 0;

@@ -94,6 +94,14 @@ void device_cache_created(struct device_cache *device_cache,
  * threads must not call the driver, the snapshot is taken here. */
 void device_cache_called(struct device_cache *device_cache);
 
+/* What was counted of creations until now. */
+struct cache_schedule_mark device_cache_count(const struct device_cache *device_cache);
+
+/* These data of the device cache were read for the program, when at least so much was counted: they
+ * are saved where our threads must not read it themselves. They are copied. */
+void device_cache_read(struct device_cache *device_cache, const void *data, size_t size,
+                       const struct cache_schedule_mark *mark);
+
 /* Whether a creation so bracketed is under way. */
 bool device_cache_is_creating(const struct device_cache *device_cache);
 
