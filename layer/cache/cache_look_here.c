@@ -35,11 +35,13 @@ static void cache_handed_free(struct cache_handed *handed)
     }
 }
 
-/* Two threads may have read: what is newer stays. */
+/* Several threads may have read: what is newest stays. Once put, it may be taken and freed. */
 static void cache_handed_put(struct cache_writer *writer, struct cache_handed *handed)
 {
+    uint64_t touched = handed->mark.touched;
     struct cache_handed *before = atomic_exchange(&writer->handed, handed);
-    if (before && before->mark.touched > handed->mark.touched) {
+    while (before && before->mark.touched > touched) {
+        touched = before->mark.touched;
         before = atomic_exchange(&writer->handed, before);
     }
     cache_handed_free(before);
