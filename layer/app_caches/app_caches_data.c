@@ -70,7 +70,7 @@ static struct cache_snapshot *app_cache_snapshot(struct app_caches *caches, stru
         cache_snapshots_get(caches->snapshots, device_cache, atomic_load(&cache->needed),
                             atomic_load(&cache->deferred));
     if (snapshot && snapshot->changes >= changes) {
-        device_cache_read(caches->device_cache, snapshot->data, snapshot->size, &mark);
+        device_cache_was_read(caches->device_cache, snapshot->data, snapshot->size, &mark);
     }
     return snapshot;
 }

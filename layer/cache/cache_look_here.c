@@ -103,52 +103,49 @@ static bool cache_writer_may_look_here(const struct cache_writer *writer)
              all_ns >= LOOK_HERE_FACTOR * looks_ns));
 }
 
+/* What was read, which is the writer's from now on. False: nothing that may be saved. */
+static bool cache_writer_hand(struct cache_writer *writer, uint8_t *data, size_t size,
+                              const struct cache_schedule_mark *mark)
+{
+    const bool may_save = data && size <= writer->max_blob && size > DRIVER_CACHE_HEADER_SIZE;
+    struct cache_handed *handed = may_save ? calloc(1, sizeof *handed) : NULL;
+    if (!handed) {
+        large_free(data);
+        return false;
+    }
+    *handed = (struct cache_handed){.data = data, .size = size, .mark = *mark};
+    cache_handed_put(writer, handed);
+    return true;
+}
+
 /* Beside another step, which call_costs may be timing. False: the driver has refused, or there is
  * nothing that may be saved. */
 static bool cache_writer_hand_over(struct cache_writer *writer, VkPipelineCache device_cache,
                                    const struct cache_schedule_mark *mark)
 {
-    struct cache_handed *handed = calloc(1, sizeof *handed);
-    if (!handed) {
-        return false;
-    }
+    uint8_t *data = NULL;
+    size_t size = 0;
     const struct own_wait_timer timer = own_wait_timer_start();
-    const bool has_read =
-        driver_cache_query_size(writer->caches, device_cache, &handed->size) &&
-        handed->size <= writer->max_blob &&
-        driver_cache_read(writer->caches, device_cache, &handed->data, &handed->size);
-    cache_schedule_note_read(&writer->schedule, own_wait_timer_elapsed(&timer));
-    if (!has_read || handed->size > writer->max_blob || handed->size <= DRIVER_CACHE_HEADER_SIZE) {
-        cache_handed_free(handed);
-        return false;
+    if (driver_cache_query_size(writer->caches, device_cache, &size) && size <= writer->max_blob) {
+        driver_cache_read(writer->caches, device_cache, &data, &size);
     }
-    handed->mark = *mark;
-    cache_handed_put(writer, handed);
-    return true;
+    cache_schedule_note_read(&writer->schedule, own_wait_timer_elapsed(&timer));
+    return cache_writer_hand(writer, data, size, mark);
 }
 
-/* A copy costs less than the read before it, which the program has paid for; a look is not needed
- * before more is compiled. */
+/* A copy costs less than the read before it, which the program has paid for. */
 bool cache_writer_take_copy(struct cache_writer *writer, const void *data, size_t size,
                             const struct cache_schedule_mark *mark)
 {
     if (!writer->saves || cache_writer_worker_may_look(writer) || size > writer->max_blob ||
-        size <= DRIVER_CACHE_HEADER_SIZE ||
         mark->touched <= atomic_load(&writer->schedule.looked)) {
         return false;
     }
-    struct cache_handed *handed = calloc(1, sizeof *handed);
     uint8_t *copy = large_new(size);
-    if (!handed || !copy) {
-        large_free(copy);
-        free(handed);
-        return false;
+    if (copy) {
+        memcpy(copy, data, size);
     }
-    memcpy(copy, data, size);
-    *handed = (struct cache_handed){.data = copy, .size = size, .mark = *mark};
-    cache_handed_put(writer, handed);
-    atomic_store(&writer->looked_at_ns, stats_get(writer->setup->stats, STATS_pipelines_create_ns));
-    return true;
+    return cache_writer_hand(writer, copy, size, mark);
 }
 
 /* Reads the device cache alone: the program's own might be changed or destroyed meanwhile, and are

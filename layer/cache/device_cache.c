@@ -255,8 +255,8 @@ struct cache_schedule_mark device_cache_count(const struct device_cache *device_
     return cache_schedule_count(&device_cache->writer.schedule);
 }
 
-void device_cache_read(struct device_cache *device_cache, const void *data, size_t size,
-                       const struct cache_schedule_mark *mark)
+void device_cache_was_read(struct device_cache *device_cache, const void *data, size_t size,
+                           const struct cache_schedule_mark *mark)
 {
     if (cache_writer_take_copy(&device_cache->writer, data, size, mark)) {
         worker_wake(&device_cache->client);

@@ -99,8 +99,8 @@ struct cache_schedule_mark device_cache_count(const struct device_cache *device_
 
 /* These data of the device cache were read for the program, when at least so much was counted: they
  * are saved where our threads must not read it themselves. They are copied. */
-void device_cache_read(struct device_cache *device_cache, const void *data, size_t size,
-                       const struct cache_schedule_mark *mark);
+void device_cache_was_read(struct device_cache *device_cache, const void *data, size_t size,
+                           const struct cache_schedule_mark *mark);
 
 /* Whether a creation so bracketed is under way. */
 bool device_cache_is_creating(const struct device_cache *device_cache);

@@ -140,7 +140,7 @@ TEST_F(RedisRemote, AListingWithoutAnEndIsNone)
              "--public-key", keys.open});
         EXPECT_EQ(result.exit_status, 1);
         EXPECT_TRUE(contains(result.err, "(remote_bad_answer)")) << result.err;
-        EXPECT_LE(server.requests(), 3 + 4 * circle);
+        EXPECT_LE(server.requests(), 2 + 3 * circle);
     }
 }
 

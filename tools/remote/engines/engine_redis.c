@@ -150,8 +150,8 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
 {
     char pattern[ENGINE_REDIS_KEY_SIZE + 1];
     char cursor[24] = "0";
-    char known[sizeof cursor] =
-        ""; /* of a step whose number is a power of two: any circle meets it */
+    /* The cursor of a step whose number is a power of two: any circle comes back to it. */
+    char known[sizeof cursor] = "";
     bool more = true;
     snprintf(pattern, sizeof pattern, ENGINE_REDIS_PREFIX "%s*", prefix);
     const enum status found = engine_redis_find_node(engine);
