@@ -165,7 +165,8 @@ void parts_name(const char identity[DIGEST_HEX_SIZE], uint64_t number,
     snprintf(ret_name, PART_NAME_SIZE, "%s.%s%s", identity, digits, PART_SUFFIX);
 }
 
-bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], struct parts *ret_parts)
+bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool sweeps,
+                struct parts *ret_parts)
 {
     DIR *listing = listing_open(directory_fd, ".");
     if (!listing) {
@@ -176,7 +177,7 @@ bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], struct p
     while ((name = listing_next(listing))) {
         char of[DIGEST_HEX_SIZE];
         enum name_kind kind = names_classify(name, of);
-        if (kind == NAME_TEMPORARY) {
+        if (sweeps && kind == NAME_TEMPORARY) {
             file_sweep_temporary(directory_fd, name);
         } else if (kind == NAME_PART && strcmp(of, identity) == 0 && ret_parts->count < PARTS_MAX) {
             memcpy(ret_parts->names[ret_parts->count++], name, PART_NAME_SIZE);

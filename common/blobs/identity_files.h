@@ -111,9 +111,10 @@ struct parts {
 void parts_name(const char identity[DIGEST_HEX_SIZE], uint64_t number,
                 char ret_name[PART_NAME_SIZE]);
 
-/* Lists the parts of an identity, at most PARTS_MAX, and removes the temporary files of dead
- * processes from the directory. False: the directory cannot be read. */
-bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], struct parts *ret_parts);
+/* Lists the parts of an identity, at most PARTS_MAX. sweeps: removes the temporary files of dead
+ * processes from the directory on the way. False: the directory cannot be read. */
+bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool sweeps,
+                struct parts *ret_parts);
 
 /* Quarantine: quarantine/ in the program's folder keeps files that killed the processes which
  * loaded them, one for each identity (a later one replaces it), with a note for people beside it.

@@ -2,6 +2,7 @@
 #include "common/blobs/store.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/bytes.h"
@@ -253,6 +254,47 @@ static bool store_may_be_on_trial(const struct store *store, int directory_fd, u
     return reason != STATUS_no_file;
 }
 
+/* The cache file, or the part that is loaded in its place. */
+static enum status store_load_file(struct store *store, int directory_fd, const char *name,
+                                   struct found_blob *ret_found)
+{
+    if (store->read_only) {
+        return store_read_blob(store, NULL, directory_fd, name, &store->loading, ret_found);
+    }
+    struct marker_folder folder;
+    marker_folder_open(directory_fd, store->files.loading_name, &folder);
+    const enum status reason =
+        store_read_blob(store, &folder, directory_fd, name, &store->loading, ret_found);
+    marker_folder_close(&folder);
+    store->trying =
+        reason == STATUS_ok && store_may_be_on_trial(store, directory_fd, ret_found->generation)
+            ? ret_found->generation
+            : 0;
+    return reason;
+}
+
+/* The largest part. Of what is on trial there may be several, and only one that is alone is tried.
+ * False: there is none. */
+static bool store_find_part(const struct store *store, int directory_fd,
+                            char ret_name[PART_NAME_SIZE])
+{
+    struct parts parts;
+    uint64_t largest = 0;
+    if (!parts_list(directory_fd, store->files.identity_hex, false, &parts)) {
+        return false;
+    }
+    for (size_t i = 0; i < parts.count; i++) {
+        struct envelope header;
+        if (store_read_header(store, directory_fd, parts.names[i], &header) == STATUS_ok &&
+            header.blob_size > largest &&
+            !store_may_be_on_trial(store, directory_fd, header.generation)) {
+            largest = header.blob_size;
+            memcpy(ret_name, parts.names[i], PART_NAME_SIZE);
+        }
+    }
+    return largest > 0;
+}
+
 enum status store_load(struct store *store, struct store_blob *ret_blob)
 {
     if (!store_is_ours(store)) {
@@ -267,19 +309,11 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
     if (reason != STATUS_ok) {
         return reason;
     }
-    const char *name = store->files.file_name;
     struct found_blob found;
-    if (store->read_only) {
-        reason = store_read_blob(store, NULL, directory_fd, name, &store->loading, &found);
-    } else {
-        struct marker_folder folder;
-        marker_folder_open(directory_fd, store->files.loading_name, &folder);
-        reason = store_read_blob(store, &folder, directory_fd, name, &store->loading, &found);
-        marker_folder_close(&folder);
-        store->trying =
-            reason == STATUS_ok && store_may_be_on_trial(store, directory_fd, found.generation)
-                ? found.generation
-                : 0;
+    reason = store_load_file(store, directory_fd, store->files.file_name, &found);
+    char part[PART_NAME_SIZE];
+    if (reason == STATUS_no_file && store_find_part(store, directory_fd, part)) {
+        reason = store_load_file(store, directory_fd, part, &found);
     }
     close(directory_fd);
     if (reason == STATUS_ok) {

@@ -97,7 +97,9 @@ static void store_collect_part(struct store *store, struct marker_folder *folder
     const enum status known =
         trial_find(store->directory_fd, store->files.loading_name, header->generation, &trial);
     const bool is_on_trial = known != STATUS_no_file;
-    if (!store->has_part || strcmp(name, store->part_name) != 0) {
+    const bool is_own = (store->has_part && strcmp(name, store->part_name) == 0) ||
+                        (store->known != 0 && header->generation == store->known);
+    if (!is_own) {
         const bool waits =
             store->is_file_on_trial && (is_on_trial || strcmp(name, store->file_trial.kept) == 0);
         if (waits || store->foreign_count == MARKERS_MAX ||
@@ -126,7 +128,7 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
     uint64_t generations[1 + PARTS_MAX] = {generation};
     size_t generation_count = 1;
     store->taken.count = 0;
-    if (!parts_list(store->directory_fd, store->files.identity_hex, &parts)) {
+    if (!parts_list(store->directory_fd, store->files.identity_hex, true, &parts)) {
         return;
     }
     for (size_t i = 0; i < parts.count; i++) {
@@ -356,7 +358,7 @@ static enum status store_write_part(struct store *store, int directory_fd, const
                                     size_t size)
 {
     struct parts parts;
-    if (!store->has_part && parts_list(directory_fd, store->files.identity_hex, &parts) &&
+    if (!store->has_part && parts_list(directory_fd, store->files.identity_hex, false, &parts) &&
         parts.count >= PARTS_MAX) {
         return STATUS_too_many_parts;
     }

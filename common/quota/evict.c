@@ -103,7 +103,7 @@ bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int6
         return false;
     }
     struct parts parts;
-    bool unused = parts_list(directory_fd, identity, &parts) &&
+    bool unused = parts_list(directory_fd, identity, true, &parts) &&
                   evict_is_unused_since(directory_fd, cache, last_use) &&
                   evict_is_unused_since(directory_fd, loading, last_use) &&
                   evict_all_unused_since(directory_fd, &parts, last_use);

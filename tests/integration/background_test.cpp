@@ -3,7 +3,10 @@
 // save is lost to another's.
 #include <atomic>
 #include <csignal>
+#include <fcntl.h>
+#include <functional>
 #include <linux/seccomp.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +95,31 @@ TEST_F(BackgroundTest, ASnapshotThatIsNotOnDiskYetIsWrittenAtTheEnd)
     });
     EXPECT_EQ(outcome.stats_of()["event"], "exit");
     EXPECT_GT(outcome.stats_of()["cache"]["saved_bytes"], 0);
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+// A save that has not got the lock, in time for the end, is a part: the first of a program, too.
+TEST_F(BackgroundTest, ASaveThatIsAPartAloneIsLoaded)
+{
+    const std::filesystem::path program = cache_root() / "program";
+    EXPECT_EQ(hits(0, 1), 0u);
+    for (const std::filesystem::path &file : cache_files()) {
+        std::filesystem::remove(file);
+    }
+    const auto holds = [&](const std::function<void()> &what) {
+        for (const auto &entry : std::filesystem::directory_iterator(program)) {
+            if (entry.path().extension() == ".lock") {
+                const int lock = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+                ASSERT_EQ(flock(lock, LOCK_EX), 0);
+                what();
+                close(lock);
+                return;
+            }
+        }
+        FAIL() << "no lock";
+    };
+    holds([&] { EXPECT_EQ(hits(0, 5), 0u); });
+    EXPECT_TRUE(cache_files().empty());
     EXPECT_EQ(hits(0, 5), 5u);
 }
 

@@ -194,7 +194,7 @@ static void inventory_identify(int folder_fd, struct inventory_item *item)
     snprintf(name, sizeof name, "%s%s", item->digest, CACHE_SUFFIX);
     inventory_read_header(folder_fd, name, item);
     struct parts parts;
-    if (item->reason == STATUS_no_file && parts_list(folder_fd, item->digest, &parts) &&
+    if (item->reason == STATUS_no_file && parts_list(folder_fd, item->digest, false, &parts) &&
         parts.count > 0) {
         inventory_read_header(folder_fd, parts.names[0], item);
     }

@@ -96,7 +96,7 @@ bool local_has_parts(const char *root, const char *app, const char *identity_hex
     if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
         return false;
     }
-    const bool found = parts_list(folder_fd, identity_hex, &parts) && parts.count > 0;
+    const bool found = parts_list(folder_fd, identity_hex, false, &parts) && parts.count > 0;
     close(folder_fd);
     return found;
 }
@@ -188,7 +188,7 @@ static bool local_has_payload(const char *root, const char *app, const char *ide
     }
     local_file_name(identity_hex, name);
     bool found = local_is_same(folder_fd, identity_hex, name, envelope, payload);
-    parts_list(folder_fd, identity_hex, &parts);
+    parts_list(folder_fd, identity_hex, false, &parts);
     for (size_t i = 0; i < parts.count && !found; i++) {
         found = local_is_same(folder_fd, identity_hex, parts.names[i], envelope, payload);
     }

@@ -18,6 +18,21 @@ class StoreParts : public StoreTest {
     {
         return Store(root()).load();
     }
+
+    // Saves of processes that find the lock held, before there is a file.
+    void leave_without_file(const std::vector<std::string> &saves) const
+    {
+        Holder holder([&] {
+            Store *other = new Store(root());
+            store_foreign foreign;
+            ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
+        });
+        for (const std::string &words : saves) {
+            ASSERT_EQ(Store(root()).commit_unmerged(words), STATUS_ok);
+        }
+        ASSERT_EQ(parts().size(), saves.size());
+        ASSERT_TRUE(names_in(folder(), ".wpcache").empty());
+    }
 };
 
 TEST_F(StoreParts, AreNotNeededWhereThereIsNoFile)
@@ -82,6 +97,39 @@ TEST_F(StoreParts, StandBesideTheFileWhileTheLockIsHeld)
     EXPECT_FALSE(store_has_part(store.get()));
     EXPECT_TRUE(parts().empty());
     EXPECT_EQ(load(), "one three two");
+}
+
+TEST_F(StoreParts, AreLoadedWhereThereIsNoFile)
+{
+    leave_without_file({"one"});
+    Store store(root());
+    EXPECT_EQ(store.load(), "one");
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+    EXPECT_EQ(foreign.count, 0u) << "it has it";
+    store_abort(store.get());
+    ASSERT_EQ(store.commit("two"), STATUS_ok);
+    EXPECT_TRUE(parts().empty());
+    EXPECT_EQ(load(), "one two");
+}
+
+TEST_F(StoreParts, AreLoadedThoughNobodyMayWrite)
+{
+    leave_without_file({"one"});
+    store_options options = {};
+    options.read_only = true;
+    EXPECT_EQ(Store(root(), options).load(), "one");
+    EXPECT_EQ(parts().size(), 1u);
+}
+
+TEST_F(StoreParts, OfWhichTheLargestIsLoadedLeaveTheOthersToASave)
+{
+    leave_without_file({"one", "two and more", "three"});
+    Store store(root());
+    EXPECT_EQ(store.load(), "and more two");
+    ASSERT_EQ(store.commit(""), STATUS_ok);
+    EXPECT_TRUE(parts().empty());
+    EXPECT_EQ(words_of(load()), words_of("one two and more three"));
 }
 
 TEST_F(StoreParts, AreSupersededByALaterSaveInPlace)

@@ -425,6 +425,28 @@ TEST_F(StoreSuspect, IsOnePartAndNotTheOthers)
     EXPECT_EQ(load(), "one and the other");
 }
 
+// What a start has saved that went without the file is there when the file has been put away; and
+// is put away itself if it kills.
+TEST_F(StoreSuspect, IsAPartAsWellAsAFile)
+{
+    ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
+    die_loading();
+    {
+        Store store(root());
+        ASSERT_EQ(store.load(), "<suspect>");
+        ASSERT_EQ(store.commit_unmerged("two"), STATUS_ok);
+    }
+    die_loading();
+    EXPECT_EQ(load(), "<quarantined>");
+    EXPECT_EQ(load(), "two");
+    die_loading();
+    EXPECT_EQ(load(), "<suspect>");
+    die_loading();
+    EXPECT_EQ(load(), "<quarantined>");
+    EXPECT_EQ(load(), "<no_file>");
+    EXPECT_EQ(quarantined().size(), 4u) << "both, and a note on each";
+}
+
 TEST_F(StoreSuspect, IsPutAwayOnlyUnderTheLock)
 {
     ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);

@@ -6,6 +6,7 @@
 #include "child.h"
 #include "disk_fixture.h"
 #include "faults.h"
+#include "holder.h"
 #include "scratch.h"
 #include "store_fixture.h"
 
@@ -106,6 +107,20 @@ TEST_F(StoreTrial, IsMergedByNobodyWhoDoesNotUseIt)
     user.close();
     EXPECT_EQ(load(), "more ours theirs");
     EXPECT_EQ(trials(), 0u);
+}
+
+TEST_F(StoreTrial, IsNotLoadedFromAPart)
+{
+    {
+        Holder holder([&] {
+            Store *other = new Store(root());
+            store_foreign foreign;
+            ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
+        });
+        pull("theirs");
+    }
+    EXPECT_EQ(parts().size(), 1u);
+    EXPECT_EQ(Store(root()).load(), "<no_file>");
 }
 
 // The save that merges it keeps the file from before, which goes when the merged one is proven.

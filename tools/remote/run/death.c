@@ -92,7 +92,7 @@ static void death_judge_identity(struct session *session, const char *app, int f
     if (folder->dead_count == 0) {
         return;
     }
-    parts_list(folder_fd, identity_hex, &files);
+    parts_list(folder_fd, identity_hex, false, &files);
     head_path(app, identity_hex, path);
     state_taken(&remote->state, path, &taken);
     for (size_t i = 0; i <= files.count; i++) {
