@@ -249,7 +249,8 @@ static enum status compact_steps(int folder_fd, const struct recipe_sources_limi
     return status;
 }
 
-/* Compacts the program's folder under its lock; then, unless limits is NULL, prunes it. */
+/* Compacts the program's folder under its lock; then, unless limits is NULL, prunes it. Who only
+ * compacts does not wait for the lock: its holder does just that. */
 static enum status compact_folder(const char *root, const char *app,
                                   const struct recipe_merge_limits *limits, bool dry_run,
                                   struct recipe_compaction *ret_compaction)
@@ -261,7 +262,7 @@ static enum status compact_folder(const char *root, const char *app,
     if (status != STATUS_ok) {
         return status;
     }
-    status = file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, &lock_fd);
+    status = file_lock(folder_fd, RECIPE_LOCK_NAME, limits ? LOCK_WAIT_MS : 0, &lock_fd);
     if (status == STATUS_ok) {
         recipe_folder_sweep(folder_fd);
         if (!dry_run) {

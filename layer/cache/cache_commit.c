@@ -304,6 +304,7 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
     size_t saved = 0;
     pthread_mutex_lock(&writer->lock);
     const uint64_t start_ns = clock_now_ns();
+    const uint64_t ran_ns = clock_thread_ran_ns();
     const uint64_t busy_ns = atomic_load(&writer->schedule.busy_ns);
     if (atomic_load(&writer->schedule.pending) &&
         !cache_writer_judge_late(writer, by == COMMIT_BY_WORKER)) {
@@ -314,7 +315,8 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
             return false;
         }
         saved = cache_writer_end_commit(writer, reason);
-        cache_schedule_committed(&writer->schedule, start_ns, busy_ns);
+        cache_schedule_committed(&writer->schedule, start_ns, busy_ns,
+                                 by == COMMIT_BY_WORKER ? clock_thread_ran_ns() - ran_ns : 0);
     }
     pthread_mutex_unlock(&writer->lock);
     cache_writer_report_commit(writer, start_ns, reason, saved);

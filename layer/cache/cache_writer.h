@@ -115,8 +115,9 @@ struct cache_schedule {
     _Atomic uint64_t looked;        /* `touched` at the last look */
     _Atomic uint64_t looked_hinted; /* `hinted` likewise */
     _Atomic uint64_t looked_busy_ns;
-    _Atomic uint64_t empty_until; /* an empty cache is not looked at before so many compiles */
-    atomic_uint failures;         /* in a row */
+    _Atomic uint64_t looked_ran_ns; /* what this process had run by then */
+    _Atomic uint64_t empty_until;   /* an empty cache is not looked at before so many compiles */
+    atomic_uint failures;           /* in a row */
     _Atomic uint64_t last_step_ns;
     _Atomic uint64_t last_cost_ns; /* how long the last snapshot or commit took */
     _Atomic uint64_t look_cost_ns; /* what a look costs where nothing else is in its way */
@@ -125,8 +126,10 @@ struct cache_schedule {
     _Atomic uint64_t first_pending_ns; /* when the first of what it holds was compiled */
     _Atomic uint64_t last_commit_ns;
     _Atomic uint64_t committed_busy_ns;
-    _Atomic uint64_t last_look_ns; /* how long the last look took; 0: there was none */
-    _Atomic uint64_t last_read_ns; /* the last one that did not only ask for the size; likewise */
+    _Atomic uint64_t committed_ran_ns;
+    _Atomic uint64_t commit_cost_ns; /* what the worker has run for its last commit */
+    _Atomic uint64_t last_look_ns;   /* how long the last look took; 0: there was none */
+    _Atomic uint64_t last_read_ns;   /* the last one that did not only ask for the size; likewise */
 };
 
 /* The counts from before a look, which cover what it has seen. */
@@ -178,8 +181,10 @@ void cache_schedule_end_look(struct cache_schedule *schedule,
 /* A read of the driver took so long, be it within a look or beside a step; needs no lock. */
 void cache_schedule_note_read(struct cache_schedule *schedule, uint64_t took_ns);
 
-/* A commit has ended that began then, when busy_ns was so much. */
-void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns);
+/* A commit has ended that began then, when busy_ns was so much; the worker has run so long for it
+ * (0: it was not the worker). */
+void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns,
+                              uint64_t cost_ns);
 
 /* The cache is empty: no look before twice as much was compiled. False: too little was compiled to
  * believe that it stays so. */

@@ -108,12 +108,10 @@ struct own_wait_timer own_wait_timer_start(void)
 
 struct own_wait_timer own_wait_timer_start_early(void)
 {
-    struct timespec ran;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
     return (struct own_wait_timer){
         .thread = (pid_t)syscall(SYS_gettid),
         .start_ns = clock_now_ns(),
-        .ran_ns = (uint64_t)ran.tv_sec * CLOCK_S + (uint64_t)ran.tv_nsec,
+        .ran_ns = clock_thread_ran_ns(),
     };
 }
 
