@@ -23,6 +23,12 @@ def read_ratio(found):
     return Ratio(**found) if found.keys() == {"value", "low", "high"} else found
 
 
+def judged(result):
+    """An interval that is too wide is no result."""
+    ratio = result.get("ratio")
+    return {**result, "met": None} if ratio and not ratio.is_narrow() else result
+
+
 def in_process(name, folder=None):
     """A program of this folder; `folder`: it is given one on the disk of the benchmarks. It prints
     one result a line, with its own verdict."""
@@ -35,8 +41,8 @@ def in_process(name, folder=None):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
             raise Failure(f"status {done.returncode} from {command[0]}: {done.stderr}")
-        return [{**json.loads(line, object_hook=read_ratio), "commands": {"ours": " ".join(command)}}
-                for line in done.stdout.splitlines()]
+        found = [json.loads(line, object_hook=read_ratio) for line in done.stdout.splitlines()]
+        return [{**judged(result), "commands": {"ours": " ".join(command)}} for result in found]
     return run
 
 

@@ -52,7 +52,7 @@ bool pairs_measure(const struct pairs *pairs)
     qsort(ratios, COUNT, sizeof *ratios, compare);
     qsort(self, COUNT, sizeof *self, compare);
     const bool met =
-        pairs->speed ? ratios[LOW_RANK] >= pairs->limit : ratios[LOW_RANK] <= pairs->limit;
+        pairs->speed ? ratios[LOW_RANK] >= pairs->limit : ratios[HIGH_RANK] <= pairs->limit;
     printf("{\"name\":\"%s\",\"says\":\"%s\",\"limit\":\"%s %.1f\",\"met\":%s,", pairs->name,
            pairs->says, pairs->speed ? "≥" : "≤", pairs->limit, met ? "true" : "false");
     print_ratio("ratio", ratios);
