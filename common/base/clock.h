@@ -28,18 +28,10 @@ static inline uint64_t clock_coarse_ns(void)
     return (uint64_t)now.tv_sec * CLOCK_S + (uint64_t)now.tv_nsec;
 }
 
-/* For how long all threads of this process have run, and the calling one, in nanoseconds. A system
- * call. */
-static inline uint64_t clock_process_ran_ns(void)
-{
-    struct timespec ran;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ran);
-    return (uint64_t)ran.tv_sec * CLOCK_S + (uint64_t)ran.tv_nsec;
-}
-
+/* For how long the calling thread has run, in nanoseconds. A system call. */
 static inline uint64_t clock_thread_ran_ns(void)
 {
-    struct timespec ran;
+    struct timespec ran = {0, 0};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
     return (uint64_t)ran.tv_sec * CLOCK_S + (uint64_t)ran.tv_nsec;
 }

@@ -312,8 +312,10 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
     struct found_blob found;
     reason = store_load_file(store, directory_fd, store->files.file_name, &found);
     char part[PART_NAME_SIZE];
+    store->loaded_part[0] = '\0';
     if (reason == STATUS_no_file && store_find_part(store, directory_fd, part)) {
         reason = store_load_file(store, directory_fd, part, &found);
+        memcpy(store->loaded_part, part, sizeof part);
     }
     close(directory_fd);
     if (reason == STATUS_ok) {

@@ -82,10 +82,12 @@ static bool store_keep_file(struct store *store)
     return reason == STATUS_ok || reason == STATUS_no_file;
 }
 
-/* trial: its generation, if it is on trial. */
-static void store_take_part(struct store *store, const char *name, uint64_t trial)
+/* generation: 0 of one that is damaged. */
+static void store_take_part(struct store *store, const char *name, uint64_t generation,
+                            bool is_on_trial)
 {
-    store->taken_trials[store->taken.count] = trial;
+    store->taken_generations[store->taken.count] = generation;
+    store->taken_trials[store->taken.count] = is_on_trial ? generation : 0;
     memcpy(store->taken.names[store->taken.count++], name, PART_NAME_SIZE);
 }
 
@@ -117,7 +119,7 @@ static void store_collect_part(struct store *store, struct marker_folder *folder
     }
     trial_free(&trial);
     if (reason != STATUS_quarantined && !store_may_read_later(reason)) {
-        store_take_part(store, name, is_on_trial ? header->generation : 0);
+        store_take_part(store, name, header->generation, is_on_trial);
     }
 }
 
@@ -139,7 +141,7 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
             generations[generation_count++] = header.generation;
             store_collect_part(store, folder, parts.names[i], &header);
         } else if (!store_may_read_later(reason)) {
-            store_take_part(store, parts.names[i], 0);
+            store_take_part(store, parts.names[i], 0, false);
         }
     }
     marker_sweep(folder, generations, generation_count);
@@ -202,10 +204,22 @@ static enum status store_check_data(const struct store *store, const void *data,
                                                                      : STATUS_bad_blob_header;
 }
 
+/* Unless its owner, who writes it without the lock, has saved more in it meanwhile. */
+static void store_remove_part(const struct store *store, int directory_fd, const char *name,
+                              uint64_t generation)
+{
+    struct envelope header;
+    if (store_read_header(store, directory_fd, name, &header) != STATUS_ok ||
+        header.generation == generation) {
+        unlinkat(directory_fd, name, 0);
+    }
+}
+
 static void store_remove_taken(struct store *store)
 {
     for (size_t i = 0; i < store->taken.count; i++) {
-        unlinkat(store->directory_fd, store->taken.names[i], 0);
+        store_remove_part(store, store->directory_fd, store->taken.names[i],
+                          store->taken_generations[i]);
         if (store->taken_trials[i] != 0) {
             trial_remove(store->directory_fd, store->files.loading_name, store->taken_trials[i]);
         }
@@ -379,7 +393,12 @@ static enum status store_write_unmerged(struct store *store, int directory_fd, c
     }
     enum status reason;
     if (store_is_file_known(store, directory_fd)) {
+        const uint64_t known = store->known;
         reason = store_write_file(store, directory_fd, data, size);
+        if (reason == STATUS_ok && store->loaded_part[0] && known != 0) {
+            store_remove_part(store, directory_fd, store->loaded_part, known);
+            store->loaded_part[0] = '\0';
+        }
         if (reason == STATUS_ok && store->has_part) {
             unlinkat(directory_fd, store->part_name, 0);
             store->has_part = false;

@@ -21,6 +21,7 @@ struct store {
     uint64_t merged;  /* generation of the file that this store has merged; our data may be less */
     uint64_t skipped; /* generation of the file that is suspect (identity_files_skip); 0: none */
     bool loaded;      /* our data began with that of a file */
+    char loaded_part[PART_NAME_SIZE]; /* that was loaded in place of a file; "": none was */
     bool has_part;
     uint64_t part;       /* generation of that */
     uint64_t trying;     /* generation on trial that our data contains; 0: none */
@@ -39,6 +40,7 @@ struct store {
     struct crash_call merge_calls[MARKERS_MAX]; /* between store_merging and store_merged */
     uint64_t taken_trials[PARTS_MAX];           /* generations of those on trial; 0: it is not */
     struct parts taken;                         /* parts that the commit makes superfluous */
+    uint64_t taken_generations[PARTS_MAX];      /* of these; 0: damaged */
 };
 
 /* False in the child of a fork. */

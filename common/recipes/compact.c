@@ -250,7 +250,8 @@ static enum status compact_steps(int folder_fd, const struct recipe_sources_limi
 }
 
 /* Compacts the program's folder under its lock; then, unless limits is NULL, prunes it. Who only
- * compacts does not wait for the lock: its holder does just that. */
+ * compacts does not wait for the lock: mostly its holder does just that, or else the next save
+ * does. */
 static enum status compact_folder(const char *root, const char *app,
                                   const struct recipe_merge_limits *limits, bool dry_run,
                                   struct recipe_compaction *ret_compaction)

@@ -99,21 +99,13 @@ bool cache_schedule_is_hinted(const struct cache_schedule *schedule)
     return atomic_load(&schedule->hinted) != atomic_load(&schedule->looked_hinted);
 }
 
-/* A creation takes no more than the process has run meanwhile: the rest is want of a core, of
- * several processes, or of many threads of this one. But a driver may compile elsewhere, in the
- * host of a virtual machine for one, where nothing of it is seen. */
-#define ELSEWHERE_PART 8
-
 /* When the program will have spent so much time in creations that `cost_ns` is a small part of it:
  * 0 where it has, CACHE_SCHEDULE_NEVER where it creates nothing, else a guess, since several
  * threads may be creating. */
 static uint64_t cache_schedule_earned_at(const struct cache_schedule *schedule, uint64_t now_ns,
-                                         uint64_t since_busy_ns, uint64_t since_ran_ns,
-                                         uint64_t cost_ns)
+                                         uint64_t since_busy_ns, uint64_t cost_ns)
 {
-    const uint64_t busy_ns = atomic_load(&schedule->busy_ns) - since_busy_ns;
-    const uint64_t ran_ns = clock_process_ran_ns() - since_ran_ns;
-    const uint64_t earned_ns = earlier(busy_ns, later(ran_ns, busy_ns / ELSEWHERE_PART));
+    const uint64_t earned_ns = atomic_load(&schedule->busy_ns) - since_busy_ns;
     const uint64_t needed_ns = cost_ns * REST_FACTOR;
     if (earned_ns >= needed_ns) {
         return 0;
@@ -146,9 +138,9 @@ static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedul
     const uint64_t quiet =
         later(atomic_load(&schedule->last_hint_ns) + (is_running ? LONG_NS : QUIET_NS),
               cache_schedule_rested_at(schedule));
-    const uint64_t earned = cache_schedule_earned_at(
-        schedule, now_ns, atomic_load(&schedule->looked_busy_ns),
-        atomic_load(&schedule->looked_ran_ns), atomic_load(&schedule->look_cost_ns));
+    const uint64_t earned =
+        cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->looked_busy_ns),
+                                 atomic_load(&schedule->look_cost_ns));
     const uint64_t steady =
         failures > 0 ? CACHE_SCHEDULE_NEVER
                      : later(earned, atomic_load(&schedule->last_step_ns) + STEADY_SPACING_NS);
@@ -179,8 +171,7 @@ static uint64_t cache_schedule_commit_due(const struct cache_schedule *schedule,
               atomic_load(&schedule->commit_cost_ns));
     const uint64_t quiet = atomic_load(&schedule->last_hint_ns) + schedule->flush_idle_ns;
     const uint64_t earned =
-        cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->committed_busy_ns),
-                                 atomic_load(&schedule->committed_ran_ns), cost);
+        cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->committed_busy_ns), cost);
     const uint64_t steady =
         later(earned, (last ? last : first) + schedule->flush_idle_ns / STEADY_PART);
     return earlier(earlier(quiet, cache_schedule_soon(schedule)),
@@ -240,7 +231,6 @@ void cache_schedule_end_look(struct cache_schedule *schedule,
     atomic_store(&schedule->looked, mark->touched);
     atomic_store(&schedule->looked_hinted, mark->hinted);
     atomic_store(&schedule->looked_busy_ns, mark->busy_ns);
-    atomic_store(&schedule->looked_ran_ns, clock_process_ran_ns());
     /* The shorter one of two reads in a row tells the cost: the other one may have found a busy
      * machine. A look that asked for the size alone tells nothing of one that reads. */
     const uint64_t took_ns =
@@ -258,7 +248,6 @@ void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns
     atomic_store(&schedule->commit_cost_ns, cost_ns);
     atomic_store(&schedule->last_commit_ns, cache_schedule_note_step(schedule, start_ns));
     atomic_store(&schedule->committed_busy_ns, busy_ns);
-    atomic_store(&schedule->committed_ran_ns, clock_process_ran_ns());
 }
 
 bool cache_schedule_note_empty(struct cache_schedule *schedule, bool at_end)

@@ -115,9 +115,8 @@ struct cache_schedule {
     _Atomic uint64_t looked;        /* `touched` at the last look */
     _Atomic uint64_t looked_hinted; /* `hinted` likewise */
     _Atomic uint64_t looked_busy_ns;
-    _Atomic uint64_t looked_ran_ns; /* what this process had run by then */
-    _Atomic uint64_t empty_until;   /* an empty cache is not looked at before so many compiles */
-    atomic_uint failures;           /* in a row */
+    _Atomic uint64_t empty_until; /* an empty cache is not looked at before so many compiles */
+    atomic_uint failures;         /* in a row */
     _Atomic uint64_t last_step_ns;
     _Atomic uint64_t last_cost_ns; /* how long the last snapshot or commit took */
     _Atomic uint64_t look_cost_ns; /* what a look costs where nothing else is in its way */
@@ -126,7 +125,6 @@ struct cache_schedule {
     _Atomic uint64_t first_pending_ns; /* when the first of what it holds was compiled */
     _Atomic uint64_t last_commit_ns;
     _Atomic uint64_t committed_busy_ns;
-    _Atomic uint64_t committed_ran_ns;
     _Atomic uint64_t commit_cost_ns; /* what the worker has run for its last commit */
     _Atomic uint64_t last_look_ns;   /* how long the last look took; 0: there was none */
     _Atomic uint64_t last_read_ns;   /* the last one that did not only ask for the size; likewise */

@@ -21,8 +21,8 @@
 #define INEFFECTIVE_AFTER 8
 
 /* Poll interval while the program creates pipelines, which grows to this part of the time for which
- * it has done so; and for how long it must not have asked for a pipeline, since it may be about to
- * ask for the next. */
+ * it has done so, as long as each poll finds it in a creation; and for how long it must not have
+ * asked for a pipeline, since it may be about to ask for the next. */
 #define ROOM_POLL_NS     (2 * CLOCK_MS)
 #define ROOM_POLL_MAX_NS (50 * CLOCK_MS)
 #define ROOM_POLL_PART   16
@@ -120,12 +120,14 @@ static bool prewarm_memory_is_short(struct prewarm *prewarm, uint64_t now_ns)
     return available < MEMORY_SPARE && available < total / 10;
 }
 
-static uint64_t prewarm_pause_ns(uint64_t waited_ns)
+/* A program that creates one pipeline a frame is not in a creation at most polls. */
+static uint64_t prewarm_pause_ns(const struct prewarm *prewarm, uint64_t waited_ns)
 {
     const uint64_t pause_ns = waited_ns / ROOM_POLL_PART;
-    return pause_ns < ROOM_POLL_NS       ? ROOM_POLL_NS
-           : pause_ns > ROOM_POLL_MAX_NS ? ROOM_POLL_MAX_NS
-                                         : pause_ns;
+    if (pause_ns < ROOM_POLL_NS || !device_cache_is_creating(prewarm->setup.device_cache)) {
+        return ROOM_POLL_NS;
+    }
+    return pause_ns < ROOM_POLL_MAX_NS ? pause_ns : ROOM_POLL_MAX_NS;
 }
 
 /* Waits until the program leaves room for a compile. False: prewarm is to end. */
@@ -135,7 +137,8 @@ static bool prewarm_wait_for_room(struct prewarm *prewarm)
     uint64_t now_ns = clock_now_ns();
     const uint64_t start_ns = now_ns;
     while (!atomic_load(&prewarm->stop) && prewarm_program_is_busy(prewarm, now_ns)) {
-        const struct timespec until = clock_timespec(now_ns + prewarm_pause_ns(now_ns - start_ns));
+        const struct timespec until =
+            clock_timespec(now_ns + prewarm_pause_ns(prewarm, now_ns - start_ns));
         pthread_cond_timedwait(&prewarm->changed, &prewarm->lock, &until);
         now_ns = clock_now_ns();
     }

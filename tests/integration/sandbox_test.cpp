@@ -86,6 +86,7 @@ const Killer killers[] = {
        SYS_faccessat, SYS_faccessat2, SYS_readlink, SYS_readlinkat, SYS_setpriority, SYS_prctl,
        SYS_fchmod, SYS_fchmodat},
       SECCOMP_RET_KILL_PROCESS}},
+    {"clocks", {{TWIN(SYS_clock_gettime, SYS_clock_gettime64)}, SECCOMP_RET_KILL_PROCESS}},
     {"all_else", {calls_of_computing, SECCOMP_RET_KILL_PROCESS, true}},
 };
 void PrintTo(const Killer &killer, std::ostream *stream)

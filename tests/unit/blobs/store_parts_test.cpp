@@ -113,6 +113,60 @@ TEST_F(StoreParts, AreLoadedWhereThereIsNoFile)
     EXPECT_EQ(load(), "one two");
 }
 
+TEST_F(StoreParts, ThatAreLoadedGoWithASaveInPlace)
+{
+    leave_without_file({"one"});
+    Store store(root());
+    EXPECT_EQ(store.load(), "one");
+    ASSERT_EQ(store.commit_unmerged("two"), STATUS_ok);
+    EXPECT_FALSE(store_has_part(store.get()));
+    EXPECT_TRUE(parts().empty());
+    EXPECT_EQ(load(), "one two");
+}
+
+// Their owner saves while others have the lock, in the same part.
+TEST_F(StoreParts, ThatHaveGrownWhileTheyWereMergedStay)
+{
+    ASSERT_EQ(Store(root()).commit("zero"), STATUS_ok);
+    Store owner(root());
+    ASSERT_EQ(owner.commit_unmerged("one"), STATUS_ok);
+    Store store(root());
+    ASSERT_EQ(store.load(), "zero");
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+    EXPECT_EQ(foreign.count, 1u);
+    ASSERT_EQ(owner.commit_unmerged("two"), STATUS_ok);
+    const std::string blob = make_blob("zero one");
+    ASSERT_EQ(store_commit(store.get(), blob.data(), blob.size()), STATUS_ok);
+    EXPECT_EQ(parts().size(), 1u);
+    ASSERT_EQ(Store(root()).commit(""), STATUS_ok);
+    EXPECT_EQ(words_of(load()), words_of("zero one two"));
+}
+
+TEST_F(StoreParts, ThatHaveGrownSinceTheyWereLoadedStay)
+{
+    std::unique_ptr<Store> owner = std::make_unique<Store>(root());
+    {
+        Holder holder([&] {
+            Store *other = new Store(root());
+            store_foreign foreign;
+            ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
+        });
+        ASSERT_EQ(owner->commit_unmerged("one"), STATUS_ok);
+    }
+    Store store(root());
+    ASSERT_EQ(store.load(), "one");
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+    EXPECT_EQ(foreign.count, 0u);
+    ASSERT_EQ(owner->commit_unmerged("two"), STATUS_ok);
+    const std::string blob = make_blob("one more");
+    ASSERT_EQ(store_commit(store.get(), blob.data(), blob.size()), STATUS_ok);
+    EXPECT_EQ(parts().size(), 1u);
+    ASSERT_EQ(Store(root()).commit(""), STATUS_ok);
+    EXPECT_EQ(words_of(load()), words_of("one two more"));
+}
+
 TEST_F(StoreParts, AreLoadedThoughNobodyMayWrite)
 {
     leave_without_file({"one"});

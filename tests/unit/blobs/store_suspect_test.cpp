@@ -447,6 +447,28 @@ TEST_F(StoreSuspect, IsAPartAsWellAsAFile)
     EXPECT_EQ(quarantined().size(), 4u) << "both, and a note on each";
 }
 
+// The part that was loaded goes with the save that holds it, or its data would come back unmarked.
+TEST_F(StoreSuspect, StaysSoWhenAPartBecomesAFile)
+{
+    ASSERT_EQ(Store(root()).commit("x"), STATUS_ok);
+    ASSERT_EQ(Store(root()).commit_unmerged("one"), STATUS_ok);
+    ASSERT_EQ(parts().size(), 1u);
+    std::filesystem::remove(file());
+    die_loading();
+    EXPECT_EQ(load(), "<suspect>");
+    {
+        Store store(root()); // ends without having used it again
+        store_blob blob;
+        ASSERT_EQ(store_load(store.get(), &blob), STATUS_ok);
+        store_blob_free(&blob);
+        const std::string data = make_blob("one two");
+        ASSERT_EQ(store_commit_unmerged(store.get(), data.data(), data.size()), STATUS_ok);
+    }
+    die_loading();
+    EXPECT_EQ(load(), "<quarantined>");
+    EXPECT_EQ(load(), "<no_file>");
+}
+
 TEST_F(StoreSuspect, IsPutAwayOnlyUnderTheLock)
 {
     ASSERT_EQ(Store(root()).commit("one"), STATUS_ok);
