@@ -58,11 +58,10 @@ struct store *store_open(const struct store_options *options,
 void store_close(struct store *store);
 
 /* Reads and validates the blob of this identity: the file, or where there is none the largest part
- * (not one on trial). STATUS_ok: *ret_blob belongs to the caller and the
- * marker is set (unless read_only, or the disk takes none). Otherwise the reason why there is no
- * blob, among them `suspect` (it has failed once) and `quarantined`. This store leaves a suspect
- * file alone for good: it neither loads nor merges nor overwrites it, and its saves become parts.
- */
+ * (not one on trial). STATUS_ok: *ret_blob belongs to the caller and the marker is set (unless
+ * read_only, or the disk takes none). Otherwise the reason why there is no blob, among them
+ * `suspect` (it has failed once) and `quarantined`. This store leaves a suspect file alone for
+ * good: it neither loads nor merges nor overwrites it, and its saves become parts. */
 enum status store_load(struct store *store, struct store_blob *ret_blob);
 
 /* Reads the file once more, for a comparison. There is no marker, so the driver must not get it.

@@ -83,11 +83,9 @@ static bool store_keep_file(struct store *store)
 }
 
 /* generation: 0 of one that is damaged. */
-static void store_take_part(struct store *store, const char *name, uint64_t generation,
-                            bool is_on_trial)
+static void store_take_part(struct store *store, const char *name, uint64_t generation)
 {
     store->taken_generations[store->taken.count] = generation;
-    store->taken_trials[store->taken.count] = is_on_trial ? generation : 0;
     memcpy(store->taken.names[store->taken.count++], name, PART_NAME_SIZE);
 }
 
@@ -119,7 +117,7 @@ static void store_collect_part(struct store *store, struct marker_folder *folder
     }
     trial_free(&trial);
     if (reason != STATUS_quarantined && !store_may_read_later(reason)) {
-        store_take_part(store, name, header->generation, is_on_trial);
+        store_take_part(store, name, header->generation);
     }
 }
 
@@ -141,7 +139,7 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
             generations[generation_count++] = header.generation;
             store_collect_part(store, folder, parts.names[i], &header);
         } else if (!store_may_read_later(reason)) {
-            store_take_part(store, parts.names[i], 0, false);
+            store_take_part(store, parts.names[i], 0);
         }
     }
     marker_sweep(folder, generations, generation_count);
@@ -204,24 +202,29 @@ static enum status store_check_data(const struct store *store, const void *data,
                                                                      : STATUS_bad_blob_header;
 }
 
-/* Unless its owner, who writes it without the lock, has saved more in it meanwhile. */
-static void store_remove_part(const struct store *store, int directory_fd, const char *name,
+/* Unless its owner, who writes it without the lock, has saved more in it meanwhile. False: nobody
+ * can tell now, and it stays. */
+static bool store_remove_part(const struct store *store, int directory_fd, const char *name,
                               uint64_t generation)
 {
     struct envelope header;
-    if (store_read_header(store, directory_fd, name, &header) != STATUS_ok ||
-        header.generation == generation) {
+    const enum status reason = store_read_header(store, directory_fd, name, &header);
+    if (store_may_read_later(reason)) {
+        return false;
+    }
+    if (reason != STATUS_ok || header.generation == generation) {
         unlinkat(directory_fd, name, 0);
     }
+    return true;
 }
 
+/* With the marks of those that were on trial. */
 static void store_remove_taken(struct store *store)
 {
     for (size_t i = 0; i < store->taken.count; i++) {
-        store_remove_part(store, store->directory_fd, store->taken.names[i],
-                          store->taken_generations[i]);
-        if (store->taken_trials[i] != 0) {
-            trial_remove(store->directory_fd, store->files.loading_name, store->taken_trials[i]);
+        const uint64_t generation = store->taken_generations[i];
+        if (store_remove_part(store, store->directory_fd, store->taken.names[i], generation)) {
+            trial_remove(store->directory_fd, store->files.loading_name, generation);
         }
     }
     store->taken.count = 0;

@@ -38,7 +38,6 @@ struct store {
     size_t foreign_count;
     struct store_blob foreign[MARKERS_MAX];
     struct crash_call merge_calls[MARKERS_MAX]; /* between store_merging and store_merged */
-    uint64_t taken_trials[PARTS_MAX];           /* generations of those on trial; 0: it is not */
     struct parts taken;                         /* parts that the commit makes superfluous */
     uint64_t taken_generations[PARTS_MAX];      /* of these; 0: damaged */
 };

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "disk_fixture.h"
+#include "holder.h"
 #include "scratch.h"
 
 extern "C" {
@@ -173,6 +174,16 @@ class StoreTest : public testing::Test {
     }
 
     // A process that began with nothing and may not merge: its save becomes a part.
+    // Another process, in the middle of a commit.
+    std::unique_ptr<Holder> hold_lock() const
+    {
+        return std::make_unique<Holder>([&] {
+            Store *other = new Store(root()); // never closed
+            store_foreign foreign;
+            ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
+        });
+    }
+
     void leave_part(const std::string &words) const
     {
         Store store(root());

@@ -22,11 +22,7 @@ class StoreParts : public StoreTest {
     // Saves of processes that find the lock held, before there is a file.
     void leave_without_file(const std::vector<std::string> &saves) const
     {
-        Holder holder([&] {
-            Store *other = new Store(root());
-            store_foreign foreign;
-            ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
-        });
+        const auto holder = hold_lock();
         for (const std::string &words : saves) {
             ASSERT_EQ(Store(root()).commit_unmerged(words), STATUS_ok);
         }
@@ -79,11 +75,7 @@ TEST_F(StoreParts, StandBesideTheFileWhileTheLockIsHeld)
     Store store(root());
     ASSERT_EQ(store.load(), "one");
     {
-        Holder holder([&] {
-            Store *other = new Store(root());
-            store_foreign foreign;
-            ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
-        });
+        const auto holder = hold_lock();
         EXPECT_EQ(store.commit("two"), STATUS_locked);
         EXPECT_EQ(store.commit_unmerged("two"), STATUS_ok);
         EXPECT_TRUE(store_has_part(store.get()));
@@ -145,21 +137,17 @@ TEST_F(StoreParts, ThatHaveGrownWhileTheyWereMergedStay)
 
 TEST_F(StoreParts, ThatHaveGrownSinceTheyWereLoadedStay)
 {
-    std::unique_ptr<Store> owner = std::make_unique<Store>(root());
+    Store owner(root());
     {
-        Holder holder([&] {
-            Store *other = new Store(root());
-            store_foreign foreign;
-            ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
-        });
-        ASSERT_EQ(owner->commit_unmerged("one"), STATUS_ok);
+        const auto holder = hold_lock();
+        ASSERT_EQ(owner.commit_unmerged("one"), STATUS_ok);
     }
     Store store(root());
     ASSERT_EQ(store.load(), "one");
     store_foreign foreign;
     ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
     EXPECT_EQ(foreign.count, 0u);
-    ASSERT_EQ(owner->commit_unmerged("two"), STATUS_ok);
+    ASSERT_EQ(owner.commit_unmerged("two"), STATUS_ok);
     const std::string blob = make_blob("one more");
     ASSERT_EQ(store_commit(store.get(), blob.data(), blob.size()), STATUS_ok);
     EXPECT_EQ(parts().size(), 1u);

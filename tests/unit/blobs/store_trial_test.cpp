@@ -112,11 +112,7 @@ TEST_F(StoreTrial, IsMergedByNobodyWhoDoesNotUseIt)
 TEST_F(StoreTrial, IsNotLoadedFromAPart)
 {
     {
-        Holder holder([&] {
-            Store *other = new Store(root());
-            store_foreign foreign;
-            ASSERT_EQ(store_begin(other->get(), &foreign), STATUS_ok);
-        });
+        const auto holder = hold_lock();
         pull("theirs");
     }
     EXPECT_EQ(parts().size(), 1u);
