@@ -119,6 +119,18 @@ ClientRun RealDriversTest::plain_client(const std::vector<std::string> &options)
     return run;
 }
 
+std::vector<std::string> RealDriversTest::after_prewarm(std::vector<std::string> arguments)
+{
+    const std::string log = (folder() / "prewarm.log").string();
+    for (const std::filesystem::path &file : cache_files()) {
+        std::filesystem::remove(file);
+    }
+    environment.erase("WARMPIPE_PREWARM");
+    environment["WARMPIPE_LOG"] = "info:" + log;
+    arguments.insert(arguments.end(), {"--after", log + "=prewarmed "});
+    return arguments;
+}
+
 void RealDriversTest::expect_warm(const ClientRun &run, unsigned pipelines, unsigned device)
 {
     EXPECT_EQ(run.cache(device)["state"], "loaded");

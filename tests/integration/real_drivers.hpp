@@ -43,6 +43,10 @@ class RealDriversTest : public LayerTest {
     // The same without the layer.
     ClientRun plain_client(const std::vector<std::string> &options = {});
 
+    // As after a driver update: no cache file is there, and the client, which has these arguments,
+    // asks for its first pipeline when all that can be is compiled ahead.
+    std::vector<std::string> after_prewarm(std::vector<std::string> arguments);
+
     // The driver found everything in the cache that was loaded, and nothing was written.
     void expect_warm(const ClientRun &run, unsigned pipelines, unsigned device = 0);
 };

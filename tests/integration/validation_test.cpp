@@ -86,15 +86,10 @@ TEST_F(ValidationTest, TwoDevicesThatExecute)
 TEST_F(ValidationTest, CompiledAheadFromRecipes)
 {
     environment["RADV_PERFTEST"] = "gpl"; // Mesa 22 offers libraries on request
-    std::vector<std::string> command = {PIPELINES_CLIENT, "--compute", "4",
-                                        "--graphics",     "10",        "--libraries"};
+    const std::vector<std::string> command = {PIPELINES_CLIENT, "--compute", "4",
+                                              "--graphics",     "10",        "--libraries"};
     execute(command);
-    for (const std::filesystem::path &file : cache_files()) {
-        std::filesystem::remove(file);
-    }
-    environment.erase("WARMPIPE_PREWARM");
-    command.insert(command.end(), {"--delay-ms", "500"});
-    EXPECT_GE(execute(command).stats_of()["pipelines"]["prewarmed"], 1);
+    EXPECT_GE(execute(after_prewarm(command)).stats_of()["pipelines"]["prewarmed"], 1);
 }
 
 TEST_F(ValidationTest, LeavingWithoutDestroying)

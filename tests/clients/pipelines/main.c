@@ -3,6 +3,7 @@
  * nothing of any layer. */
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "options.h"
@@ -60,6 +61,26 @@ static void end(const struct options *options)
     }
 }
 
+static bool file_holds(const char *path, const char *text)
+{
+    static char bytes[1 << 16];
+    FILE *file = fopen(path, "rb");
+    const size_t size = file ? fread(bytes, 1, sizeof bytes - 1, file) : 0;
+    if (file) {
+        fclose(file);
+    }
+    bytes[size] = '\0';
+    return strstr(bytes, text) != NULL;
+}
+
+static void wait_to_begin(const struct options *options)
+{
+    sleep_ms(options->delay_ms);
+    while (options->after_file && !file_holds(options->after_file, options->after_text)) {
+        sleep_ms(5);
+    }
+}
+
 static void *do_nothing(void *argument)
 {
     pause();
@@ -86,7 +107,7 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < options.device_count; i++) {
         open_session(&sessions[i], instance, &options, options.devices[i], &reports[i]);
     }
-    sleep_ms(options.delay_ms);
+    wait_to_begin(&options);
     for (uint32_t round = 0; round < options.repeat; round++) {
         for (uint32_t i = 0; i < options.device_count; i++) {
             creator_run(&sessions[i].workload, sessions[i].cache, sessions[i].feedback, &options,

@@ -35,6 +35,7 @@ static const char usage[] =
     "  --verify              run the compute pipelines and print a digest of what they wrote\n"
     "  --idle-thread         have a second thread, which does nothing\n"
     "  --delay-ms MS         wait before the first pipeline\n"
+    "  --after FILE=TEXT     the same until the file holds the text\n"
     "  --burst N --pause-ms MS   wait after each N calls of a thread (0: never)\n"
     "  --wait-ms MS          wait after the last one\n"
     "  --end HOW             destroy | return | exit | kill: how the program ends (destroy)\n"
@@ -147,6 +148,16 @@ static void parse_ending(struct options *options, const char *value)
     refuse("--end", value);
 }
 
+static void parse_after(struct options *options, const char *value)
+{
+    const char *equals = strrchr(value, '=');
+    if (!equals || equals == value || !equals[1]) {
+        refuse("--after", value);
+    }
+    options->after_file = strndup(value, (size_t)(equals - value));
+    options->after_text = equals + 1;
+}
+
 static void parse_two_devices(struct options *options, const char *value)
 {
     (void)value;
@@ -207,6 +218,7 @@ static const struct setting settings[] = {
     {"api", SPECIAL, 0, parse_api},
     {"cache", SPECIAL, 0, parse_cache},
     {"end", SPECIAL, 0, parse_ending},
+    {"after", SPECIAL, 0, parse_after},
     {"two-devices", SPECIAL_FLAG, 0, parse_two_devices},
     {"no-destroy", SPECIAL_FLAG, 0, parse_no_destroy},
     {"feedback-extension", SPECIAL_FLAG, 0, parse_feedback_extension},

@@ -46,8 +46,10 @@ struct options {
     bool libraries;   /* graphics pipelines are linked from libraries */
     bool render_pass; /* even where dynamic rendering is to be had */
     bool verify;
-    uint32_t delay_ms; /* before the first pipeline */
-    uint32_t burst;    /* calls of a thread between two pauses; 0: no pauses */
+    uint32_t delay_ms;      /* before the first pipeline */
+    char *after_file;       /* NULL: nothing is waited for; it stays allocated */
+    const char *after_text; /* what the file must hold before the first pipeline */
+    uint32_t burst;         /* calls of a thread between two pauses; 0: no pauses */
     uint32_t pause_ms;
     uint32_t wait_ms; /* after the last */
     enum ending ending;
