@@ -4,6 +4,7 @@
 #define WARMPIPE_TESTS_CLI_WARM_FIXTURE_H
 
 #include <algorithm>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -82,6 +83,23 @@ class Warm : public ::testing::Test {
         return std::count_if(lines.begin(), lines.end(), [&](const std::string &line) {
             return json::parse(line).value("event", "") == name;
         });
+    }
+
+    // That have loaded the driver.
+    std::set<int> processes() const
+    {
+        std::set<int> found;
+        for (const std::string &line : lines_of(read_file(log))) {
+            found.insert(json::parse(line)["pid"].get<int>());
+        }
+        return found;
+    }
+
+    void remove_caches(const std::string &program) const
+    {
+        for (const std::string &name : names_in(root + "/" + program, ".wpcache")) {
+            std::filesystem::remove(root + "/" + program + "/" + name);
+        }
     }
 
     // What the driver calls the pipelines of the program, in the order in which they were made.

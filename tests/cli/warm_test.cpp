@@ -32,23 +32,32 @@ TEST_F(Warm, TheProgramFindsAllOfIt)
     EXPECT_EQ(program["pipelines"]["driver_misses"], 0);
 }
 
-// A driver reads the settings of a program but once.
-TEST_F(Warm, TheDriverIsLoadedByOneProcessUnlessTheProgramHasSettings)
+// A driver reads the settings of a program but once: an only program's it has from the beginning.
+TEST_F(Warm, TheDriverIsLoadedByOneProcessForAnOnlyProgram)
 {
     record();
-    for (const size_t count : {2u, 1u}) {
+    for (const std::string argument : {"--jobs=1", "--app=program", "--force"}) {
         std::filesystem::remove(log);
-        EXPECT_EQ(caches({}).at(0)["compiled"], PIPELINES);
-        std::set<int> processes;
-        for (const std::string &line : lines_of(read_file(log))) {
-            processes.insert(json::parse(line)["pid"].get<int>());
-        }
-        EXPECT_EQ(processes.size(), count);
+        EXPECT_EQ(caches({argument}).at(0)["compiled"], PIPELINES);
+        EXPECT_EQ(processes().size(), 1u) << argument;
         EXPECT_EQ(event_count("vkCreateInstance"), 2) << "one to ask for devices, one to replay";
-        for (const std::string &name : names_in(root + "/program", ".wpcache")) {
-            std::filesystem::remove(root + "/program/" + name);
+        remove_caches("program");
+    }
+}
+
+TEST_F(Warm, TheDriverIsLoadedAnewForTheSettingsOfSeveralPrograms)
+{
+    record();
+    std::filesystem::copy(root + "/program", root + "/sibling",
+                          std::filesystem::copy_options::recursive);
+    for (const size_t count : {3u, 2u}) {
+        std::filesystem::remove(log);
+        EXPECT_EQ(caches({}).at(1)["compiled"], PIPELINES);
+        EXPECT_EQ(processes().size(), count);
+        for (const std::string program : {"program", "sibling"}) {
+            remove_caches(program);
+            std::filesystem::remove(root + "/" + program + "/program.json"); // with the settings
         }
-        std::filesystem::remove(root + "/program/program.json");
     }
 }
 

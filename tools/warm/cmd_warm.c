@@ -12,6 +12,7 @@
 #include "common/blobs/store.h"
 #include "common/driver/policy.h"
 #include "common/files/names.h"
+#include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
@@ -52,7 +53,9 @@ struct warming {
     const struct arguments *arguments;
     const char *root;
     struct config config;
-    bool own; /* the recipes at hand are all those of the program */
+    bool own;                   /* the recipes at hand are all those of the program */
+    bool alone;                 /* they are of the only program */
+    struct program_facts facts; /* of that one */
     bool begun;
     bool able; /* once it has begun */
     struct vulkan_devices devices;
@@ -194,13 +197,18 @@ static void warm_app(struct warming *warming, const char *app, const struct warm
 }
 
 /* Once the first recipes are open, if there are any: so the process that is asked for the devices
- * has them, and can replay them. False after a message: nothing can be done. */
-static bool warm_begin(struct warming *warming)
+ * has them, and can replay them; for an only program, with its settings of the drivers. app NULL:
+ * there are none. False after a message: nothing can be done. */
+static bool warm_begin(struct warming *warming, const char *app)
 {
     if (!warming->begun) {
         warming->begun = true;
-        warming->able = warm_probe_start(&warming->probe, warming->shared, warming->timeout_ns,
-                                         &warming->devices);
+        const bool has_settings = warming->alone && app &&
+                                  !warming->arguments->values[OPTION_FORCE] &&
+                                  program_load(warming->root, app, &warming->facts) == STATUS_ok;
+        warming->able = warm_probe_start(&warming->probe, warming->shared,
+                                         has_settings ? warming->facts.driver_settings : "",
+                                         warming->timeout_ns, &warming->devices);
         if (warming->able && warming->device != UINT32_MAX &&
             warming->device >= warming->devices.count) {
             output_message("warm: no device '%u'; see 'warmpipe policy'", warming->device);
@@ -235,7 +243,7 @@ static bool warm_open(struct warming *warming, const char *app, char **paths)
     warming->shared = warm_shared_new(recipes.item_count);
     if (!warming->shared) {
         output_message("warm: out of memory");
-    } else if (warm_begin(warming)) {
+    } else if (warm_begin(warming, app)) {
         warm_app(warming, app, &recipes);
         fine = true;
     }
@@ -287,6 +295,7 @@ static bool warm_all(struct warming *warming)
     const char *app = warming->arguments->values[OPTION_APP];
     struct inventory_apps apps = {0};
     bool fine = true;
+    warming->alone = app || warming->arguments->operand_count == 1;
     if (warming->arguments->operand_count > 0 && app) {
         return warm_elsewhere(warming, app);
     }
@@ -299,6 +308,7 @@ static bool warm_all(struct warming *warming)
     if (!inventory_apps("warm", warming->root, app, &apps)) {
         return false;
     }
+    warming->alone = apps.count == 1;
     if (apps.count == 0) {
         output_message("warm: nothing to do: no recipes%s%s in '%s' yet", app ? " of " : "",
                        app ? app : "", warming->root);
@@ -322,7 +332,7 @@ static int warm_run(struct warming *warming)
         output_close(&warming->output);
         warm_coverage_show(&warming->coverage, &warming->output, false);
         status = output_end(&warming->output, EXIT_CLEAN);
-    } else if (warm_begin(warming)) {
+    } else if (warm_begin(warming, NULL)) {
         output_close(&warming->output);
         warm_coverage_show(&warming->coverage, &warming->output, false);
         if (warming->devices.count == 0) {

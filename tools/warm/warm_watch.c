@@ -126,12 +126,13 @@ static bool watch_receive(int fd, void *data, size_t size)
 
 /* The device probe. */
 
-static _Noreturn void warm_probe_run(int fd, struct warm_shared *shared)
+static _Noreturn void warm_probe_run(int fd, struct warm_shared *shared, const char *settings)
 {
     struct vulkan_loader loader; /* never closed: the drivers stay loaded */
     struct vulkan_devices devices;
     struct warm_target target;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    driver_settings_use(settings);
     if (!vulkan_devices_ask("warm", &loader, &devices) ||
         !watch_send(fd, &devices.count, sizeof devices.count) ||
         !watch_send(fd, devices.identities, devices.count * sizeof *devices.identities)) {
@@ -159,8 +160,8 @@ static bool warm_probe_receive(int fd, uint64_t until_ns, struct vulkan_devices 
     return true;
 }
 
-bool warm_probe_start(struct warm_probe *ret_probe, struct warm_shared *shared, uint64_t timeout_ns,
-                      struct vulkan_devices *ret_devices)
+bool warm_probe_start(struct warm_probe *ret_probe, struct warm_shared *shared,
+                      const char *settings, uint64_t timeout_ns, struct vulkan_devices *ret_devices)
 {
     const uint64_t until_ns = clock_now_ns() + timeout_ns;
     int fd;
@@ -169,10 +170,10 @@ bool warm_probe_start(struct warm_probe *ret_probe, struct warm_shared *shared, 
         return false;
     }
     if (pid == 0) {
-        warm_probe_run(fd, shared);
+        warm_probe_run(fd, shared, settings);
     }
     if (warm_probe_receive(fd, until_ns, ret_devices)) {
-        *ret_probe = (struct warm_probe){.pid = pid, .fd = fd};
+        *ret_probe = (struct warm_probe){.pid = pid, .fd = fd, .settings = settings};
         return true;
     }
     const bool timed_out = clock_now_ns() >= until_ns;
@@ -286,18 +287,21 @@ static void watch_wait(struct watch *watch)
 
 /* Whether the probe can replay: it has loaded the drivers, and some read their settings but once.
  */
-static bool watch_may_use_probe(const struct warm_target *target)
+static bool watch_may_use_probe(const struct watch *watch)
 {
+    const struct warm_target *target = &watch->target;
     struct program_facts facts;
-    return target->any_key || program_load(target->root, target->app, &facts) != STATUS_ok ||
-           !driver_settings_differ(facts.driver_settings);
+    return watch->probe->pid != 0 &&
+           (target->any_key || program_load(target->root, target->app, &facts) != STATUS_ok ||
+            strcmp(watch->probe->settings, facts.driver_settings) == 0 ||
+            (watch->probe->settings[0] == '\0' && !driver_settings_differ(facts.driver_settings)));
 }
 
 /* Starts a child for all items, or for one: the probe, if there still is one that can. */
 static void watch_start(struct watch *watch, size_t only)
 {
     warm_shared_restart(watch->shared);
-    watch->pid = only == WARM_ALL && watch_may_use_probe(&watch->target)
+    watch->pid = only == WARM_ALL && watch_may_use_probe(watch)
                      ? warm_probe_send(watch->probe, &watch->target, &watch->fd)
                      : 0;
     if (watch->pid == 0) {

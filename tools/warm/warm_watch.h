@@ -23,14 +23,17 @@ bool warm_watch_is_stopped(void);
 /* The process that lists the devices. It keeps the drivers loaded and waits, because it may become
  * the process that replays: loading a driver again takes as long as tens of pipelines. */
 struct warm_probe {
-    pid_t pid; /* 0: there is none (any more) */
-    int fd;    /* our end of its socket */
+    pid_t pid;            /* 0: there is none (any more) */
+    int fd;               /* our end of its socket */
+    const char *settings; /* of drivers, that it has made its own; "": it has this process's */
 };
 
-/* Lists the devices of this machine as vulkan_devices_list does, in the probe process. Waits for at
+/* Lists the devices of this machine as vulkan_devices_list does, in the probe process, which makes
+ * `settings` its own before (driver_settings_use; borrowed while there is a probe). Waits for at
  * most `timeout_ns`, or until a signal comes. False after a message, and then there is no probe.
  * Ended by warm_watch_run or warm_probe_end. */
-bool warm_probe_start(struct warm_probe *ret_probe, struct warm_shared *shared, uint64_t timeout_ns,
+bool warm_probe_start(struct warm_probe *ret_probe, struct warm_shared *shared,
+                      const char *settings, uint64_t timeout_ns,
                       struct vulkan_devices *ret_devices);
 
 /* Ends it and waits for that; a no-op where there is none. */
