@@ -116,11 +116,24 @@ TEST_F(PipelineKeyTest, TheLatestSettingsCount)
     EXPECT_EQ(settings_kept().find("RADV_PERFTEST"), std::string::npos) << settings_kept();
 }
 
-// Its caches have another name with them: here is nothing that it would find.
+// Its caches have another name with them.
 TEST_F(PipelineKeyTest, SettingsThatMakeAnotherDriverOfIt)
 {
     environment["RADV_PERFTEST"] = "uuid";
     program(false);
+    environment.erase("RADV_PERFTEST");
+    EXPECT_EQ(warm(0)["compiled"], PIPELINES);
+    environment["RADV_PERFTEST"] = "uuid";
+    EXPECT_EQ(program(false).hits(), PIPELINES);
+}
+
+// Of several programs each is warmed where the tool's own settings make the same driver of it.
+TEST_F(PipelineKeyTest, SettingsThatMakeAnotherDriverOfOneOfTwo)
+{
+    environment["RADV_PERFTEST"] = "uuid";
+    program(false);
+    std::filesystem::copy(cache_root() / "program", cache_root() / "sibling",
+                          std::filesystem::copy_options::recursive);
     environment.erase("RADV_PERFTEST");
     const json cache = warm(1);
     EXPECT_EQ(cache["compiled"], 0);
