@@ -140,14 +140,15 @@ static void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
 }
 
 /* Elsewhere a store into a mapped file may need room that is not there any more (file systems that
- * copy on write), or an answer that does not come (those of a network). */
+ * copy on write), or an answer that does not come (those of a network). What lies below an overlay
+ * is told by its inodes, which Btrfs does not count. */
 static bool crash_may_map(int fd)
 {
     static const long types[] = {TMPFS_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,
                                  OVERLAYFS_SUPER_MAGIC};
     struct statfs system;
     bool may = false;
-    const bool is_known = fstatfs(fd, &system) == 0;
+    const bool is_known = fstatfs(fd, &system) == 0 && system.f_files > 0;
     for (size_t i = 0; is_known && i < sizeof types / sizeof types[0]; i++) {
         may |= (long)system.f_type == types[i];
     }
