@@ -46,8 +46,10 @@ bool file_make_directory(int directory_fd, const char *name)
     if (mkdirat(directory_fd, name, 0700) != 0) {
         return errno == EEXIST;
     }
-    /* A umask such as 0177 would leave a directory that we could not enter. */
-    return fchmodat(directory_fd, name, 0700, 0) == 0;
+    /* A umask such as 0177 would leave a directory that we could not enter. By now it may be a link
+     * of somebody else's. */
+    fchmodat(directory_fd, name, 0700, AT_SYMLINK_NOFOLLOW);
+    return true;
 }
 
 /* Makes every directory on the way to `path`, and `path` itself. The text is changed during the

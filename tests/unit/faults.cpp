@@ -114,7 +114,14 @@ int open(const char *path, int flags, ...)
 
 int mkdirat(int directory_fd, const char *path, mode_t mode)
 {
-    return fails("mkdirat") ? -1 : static_cast<int>(syscall(SYS_mkdirat, directory_fd, path, mode));
+    if (fails("mkdirat")) {
+        return -1;
+    }
+    const int result = static_cast<int>(syscall(SYS_mkdirat, directory_fd, path, mode));
+    if (result == 0 && faults.after_mkdir) {
+        std::exchange(faults.after_mkdir, nullptr)();
+    }
+    return result;
 }
 
 int flock(int fd, int operation) noexcept

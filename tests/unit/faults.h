@@ -24,6 +24,7 @@ struct Faults {
     std::function<void()> before_lock; // runs once, when next an exclusive lock is asked for
     std::function<void()> before_shared_lock;
     std::function<void()> before_open; // runs once, when next a file is opened
+    std::function<void()> after_mkdir; // runs once, when next a folder was made
     std::vector<std::string>
         done; // what reached the disk, while it is armed: of fsync and renameat
 };

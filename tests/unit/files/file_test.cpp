@@ -9,6 +9,7 @@
 
 #include "child.h"
 #include "disk_fixture.h"
+#include "faults.h"
 #include "file_fixture.h"
 #include "holder.h"
 #include "scratch.h"
@@ -115,6 +116,22 @@ TEST(FileDirectory, DoesNotFollowALinkInItsPlace)
     std::filesystem::create_symlink("elsewhere", scratch.path("root"));
     EXPECT_EQ(open_folder(scratch.path("root"), "app", true), STATUS_ok);
     EXPECT_TRUE(std::filesystem::is_directory(scratch.path("elsewhere/app")));
+}
+
+// The root may be a volume where everybody can put a link in place of what was made just now.
+TEST(FileDirectory, ChangesNothingThroughALinkThatTakesItsPlace)
+{
+    Scratch scratch;
+    std::filesystem::create_directory(scratch.path("root"));
+    std::filesystem::create_directory(scratch.path("other"));
+    chmod(scratch.path("other").c_str(), 0755);
+    faults.after_mkdir = [&] {
+        std::filesystem::rename(scratch.path("root/app"), scratch.path("root/away"));
+        std::filesystem::create_symlink(scratch.path("other"), scratch.path("root/app"));
+    };
+    EXPECT_EQ(open_folder(scratch.path("root"), "app", true), STATUS_symlink);
+    EXPECT_FALSE(faults.after_mkdir);
+    EXPECT_EQ(mode_of(scratch.path("other")), 0755u);
 }
 
 TEST(FileDirectory, SaysWhereNoneCanBe)
