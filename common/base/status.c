@@ -54,6 +54,8 @@ enum status status_from_errno(int error)
     case ELOOP:
         return STATUS_symlink;
     case ENOMEM:
+    case EMFILE:
+    case ENFILE:
         return STATUS_out_of_memory;
     default:
         return STATUS_io_error;

@@ -120,8 +120,8 @@ struct store_foreign {
  * replaced or removed by the commit. After a commit with foreign blobs the file contains more than
  * the caller's own cache, so the next store_begin returns it as a foreign blob. STATUS_ok: exactly
  * one of store_commit and store_abort must follow; until then the blobs belong to the store.
- * `locked`, `suspect` (also of a file on trial that this store has not loaded): use
- * store_commit_unmerged instead. */
+ * `locked`, `suspect` (also of a file on trial that this store has not loaded, and of one that
+ * cannot be read for want of memory or descriptors): use store_commit_unmerged instead. */
 enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
 
 /* Replaces the file by this data, as a whole or not at all, and removes the merged parts. Whatever

@@ -16,8 +16,10 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
     *ret_generation = 0;
     store->is_file_on_trial = false;
     store->takes_file_trial = false;
-    if (store_read_header(store, store->directory_fd, name, &header) != STATUS_ok) {
-        return STATUS_ok; /* there is no file, or nothing in it can be used */
+    enum status reason = store_read_header(store, store->directory_fd, name, &header);
+    if (reason != STATUS_ok) {
+        /* There is no file, or nothing in it can be used; or nobody can tell now. */
+        return reason == STATUS_out_of_memory ? STATUS_suspect : STATUS_ok;
     }
     *ret_generation = header.generation;
     if (header.generation == store->skipped) {
@@ -39,14 +41,13 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
     }
     store->takes_file_trial = store->is_file_on_trial;
     struct found_blob found;
-    const enum status reason =
-        store_read_blob(store, folder, store->directory_fd, name, &store->merging, &found);
+    reason = store_read_blob(store, folder, store->directory_fd, name, &store->merging, &found);
     if (reason == STATUS_ok) {
         store->foreign[store->foreign_count++] = store_blob_of(&found);
     } else if (reason == STATUS_suspect) {
         identity_files_skip(&store->skipped, found.generation);
     }
-    return reason == STATUS_suspect || reason == STATUS_out_of_memory ? reason : STATUS_ok;
+    return reason == STATUS_suspect || reason == STATUS_out_of_memory ? STATUS_suspect : STATUS_ok;
 }
 
 /* Whether a part that could not be read may be readable at another time. */
@@ -367,8 +368,9 @@ enum status store_commit(struct store *store, const void *data, size_t size)
 static bool store_is_file_known(const struct store *store, int directory_fd)
 {
     struct envelope header;
-    return store_read_header(store, directory_fd, store->files.file_name, &header) != STATUS_ok ||
-           header.generation == store->known;
+    const enum status found =
+        store_read_header(store, directory_fd, store->files.file_name, &header);
+    return found == STATUS_ok ? header.generation == store->known : found != STATUS_out_of_memory;
 }
 
 static enum status store_write_part(struct store *store, int directory_fd, const void *data,

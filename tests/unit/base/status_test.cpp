@@ -52,6 +52,8 @@ TEST(Reason, FromErrno)
     EXPECT_EQ(status_from_errno(EPERM), STATUS_unreadable);
     EXPECT_EQ(status_from_errno(ELOOP), STATUS_symlink);
     EXPECT_EQ(status_from_errno(ENOMEM), STATUS_out_of_memory);
+    EXPECT_EQ(status_from_errno(EMFILE), STATUS_out_of_memory);
+    EXPECT_EQ(status_from_errno(ENFILE), STATUS_out_of_memory);
     EXPECT_EQ(status_from_errno(EIO), STATUS_io_error);
     EXPECT_EQ(status_from_errno(EISDIR), STATUS_io_error);
 }

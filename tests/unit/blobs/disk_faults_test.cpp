@@ -3,6 +3,9 @@
 // error that disks, quotas and sandboxes know.
 #include <cerrno>
 
+#include <sys/resource.h>
+
+#include "child.h"
 #include "disk_fixture.h"
 #include "faults.h"
 #include "holder.h"
@@ -140,6 +143,47 @@ TEST(DiskFaults, PartsThatCannotBeReadJustNowStay)
         }
         ASSERT_EQ(Store(root).commit("next"), STATUS_ok);
         EXPECT_NE(content_of(root).find("part"), std::string::npos) << "read " << call;
+    }
+}
+
+// A program that has no descriptor left at this moment finds no file, and must not take that for
+// one that nothing can be made of.
+TEST(DiskFaults, TheFileStaysWhereDescriptorsRunOut)
+{
+    for (bool merged : {true, false}) {
+        for (int call = 0, reached = 1; reached; call++) {
+            Scratch scratch;
+            const std::string root = scratch.path("root");
+            ASSERT_EQ(Store(root).commit("old"), STATUS_ok);
+            Store store(root); // has loaded nothing
+            {
+                Arm arm(call, EMFILE, false, "openat");
+                if (!merged || store.commit("new") != STATUS_ok) {
+                    store.commit_unmerged("new");
+                }
+                reached = faults.calls > call;
+            }
+            ASSERT_EQ(Store(root).commit("next"), STATUS_ok);
+            EXPECT_NE(content_of(root).find("old"), std::string::npos) << "openat " << call;
+        }
+    }
+}
+
+// The same with the kernel's own limit: with each number of descriptors that are left.
+TEST(DiskFaults, TheFileStaysWhereAProgramHasFewDescriptors)
+{
+    for (rlim_t most = 4; most < 24; most++) {
+        Scratch scratch;
+        const std::string root = scratch.path("root");
+        ASSERT_EQ(Store(root).commit("old"), STATUS_ok);
+        ASSERT_EQ(content_of(root), "old"); // which makes the folder of markers
+        run_in_child([&] {
+            const rlimit limit = {most, most};
+            Store store(root);
+            ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+            store.commit("new");
+        });
+        EXPECT_NE(content_of(root).find("old"), std::string::npos) << most << " descriptors";
     }
 }
 

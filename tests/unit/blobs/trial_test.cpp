@@ -111,7 +111,7 @@ TEST_F(Trial, OneThatCannotBeReadIsNotTakenForNone)
     begin(1, line('0'));
     EXPECT_EQ(trial_find(fd, "x.loading", 2, &trial), STATUS_no_file);
     for (int call = 0; call < 2; call++) {
-        Arm arm(call, EMFILE, false, "openat");
+        Arm arm(call, EIO, false, "openat");
         EXPECT_EQ(trial_find(fd, "x.loading", 1, &trial), STATUS_io_error);
     }
     {

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "disk_fixture.h"
+#include "faults.h"
 #include "scratch.h"
 
 extern "C" {
@@ -201,6 +202,30 @@ TEST_F(Program, AnotherFormatIsNotGuessedAt)
     write(R"({"format":2,"app_caches":"not_read"})");
     EXPECT_EQ(load(), PROGRAM_CACHES_UNKNOWN);
     EXPECT_EQ(read, STATUS_bad_format_version);
+}
+
+// A file that cannot be read for want of descriptors or memory is none that is damaged.
+TEST_F(Program, StaysWhereItCannotBeReadJustNow)
+{
+    program_learnt learnt = {};
+    learnt.kept = true;
+    ASSERT_EQ(program_learn(folder.c_str(), "app", &learnt), STATUS_ok);
+    for (int call = 0, reached = 1; reached; call++) {
+        {
+            Arm arm(call, EMFILE, false, "openat");
+            count(1, 1700000000);
+            reached = faults.calls > call;
+        }
+        EXPECT_TRUE(load_all().app_caches.kept) << "openat " << call;
+    }
+    for (int call = 0, reached = 1; reached; call++) {
+        {
+            Starve starve(call);
+            count(1, 1700000000);
+            reached = starve.has_failed();
+        }
+        EXPECT_TRUE(load_all().app_caches.kept) << "allocation " << call;
+    }
 }
 
 TEST_F(Program, SizeIsBounded)

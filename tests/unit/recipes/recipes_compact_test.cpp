@@ -450,6 +450,32 @@ TEST_F(RecipeCompact, VeryManySegmentsTakeFewDescriptors)
     }
 }
 
+// What others refer to may lie in a segment that cannot be opened just now.
+TEST_F(RecipeCompact, FewDescriptorsLoseNothing)
+{
+    for (rlim_t most = 4; most < 28; most++) {
+        std::filesystem::remove_all(root);
+        for (uint32_t i = 0; i < 8; i++) { // as a process that finds the objects recorded
+            Batch objects;
+            Batch use;
+            put_objects(objects, Samples::pipeline(i));
+            use.use(Samples::pipeline(i).form, sample_environment, 20000);
+            write(objects);
+            write(use);
+        }
+        EXPECT_EQ(in_child([&] {
+                      const rlimit limit = {most, most};
+                      ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+                      recipe_compact(root.c_str(), "app", nullptr);
+                  }),
+                  0);
+        Recipes recipes = open();
+        for (uint32_t i = 0; i < 8; i++) {
+            EXPECT_TRUE(has(recipes, Samples::pipeline(i))) << most << " descriptors, " << i;
+        }
+    }
+}
+
 TEST_F(RecipeCompact, WhatIsLargeIsLeftAlone)
 {
     write_pipeline(Samples::pipeline(0, 33 << 18));
