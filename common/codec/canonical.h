@@ -185,7 +185,8 @@ struct canonical_sources {
  * free(); it starts with its sType. NULL where a byte is wrong, something is not known here, a
  * source has no answer, or memory is out. Reads nothing outside the bytes, whatever they hold, and
  * takes time and memory in proportion to their size. Flags that a key leaves out (hazard 22) are
- * not set, ignored pointers are NULL, and so are counts that are ignored with them 0. */
+ * not set, ignored pointers are NULL, and so are counts that are ignored with them 0; but a few
+ * ignored arrays are there, and hold zeros (decode.c says which). */
 void *canonical_decode(const void *bytes, size_t size, const struct canonical_sources *sources);
 
 /* Calls visit for each digest that the form refers to: with the type of the handle, or with

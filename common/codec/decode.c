@@ -12,6 +12,9 @@
 
 #define ALIGNMENT 8
 
+/* Elements of an ignored array that are zeros; no device has more attachments or viewports. */
+#define MAX_ZEROS 32
+
 typedef bool (*visit_fn)(void *user, VkObjectType type, struct digest content);
 
 struct decoder {
@@ -137,13 +140,22 @@ static bool decode_elements(struct decoder *decoder, const struct codec_member *
     return decode_values(decoder, target, count, width);
 }
 
+/* An array that is ignored and yet counts: RADV hashes how many attachments have blending that is
+ * dynamic. Or that valid usage wants to be there: RADV of Mesa 22 reads enables of color writes. */
+static bool decode_is_of_zeros(const struct codec_member *member, uint64_t count)
+{
+    return (!member->optional || member->live == LIVE_BLEND_ATTACHMENTS) && count - 1 < MAX_ZEROS;
+}
+
 static bool decode_pointer(struct decoder *decoder, const struct codec_member *member,
                            uint8_t *structure)
 {
     uint64_t count = form_count(member, structure);
     uint8_t present = bytes_get_u8(&decoder->in);
     if (present == FORM_ABSENT) {
-        if (liveness_covers_count((enum live_condition)member->live)) {
+        if (decode_is_of_zeros(member, count)) {
+            decode_set_pointer(member, structure, decode_place(decoder, count * CODEC_MAX_SIZE));
+        } else if (liveness_covers_count((enum live_condition)member->live)) {
             memset(structure + member->count, 0, sizeof(uint32_t));
         }
         return count == 0 || member->optional || member->live;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "create_infos.h"
+#include "graphics_info.h"
 #include "handles.h"
 
 namespace {
@@ -369,6 +370,38 @@ TEST_F(CanonicalDecode, AnIgnoredArrayHasNoCount)
     EXPECT_EQ(back->pViewportState->pViewports, nullptr);
     EXPECT_EQ(back->pViewportState->viewportCount, 3u) << "so many are set dynamically";
     free(back);
+}
+
+// Drivers look at the count, or even at the values: the array is there, and holds nothing.
+TEST_F(CanonicalDecode, AnIgnoredArrayThatCountsIsOfZeros)
+{
+    GraphicsInfo g;
+    const VkDynamicState dynamic[4] = {
+        VK_DYNAMIC_STATE_COLOR_BLEND_ENABLE_EXT, VK_DYNAMIC_STATE_COLOR_BLEND_EQUATION_EXT,
+        VK_DYNAMIC_STATE_COLOR_WRITE_MASK_EXT, VK_DYNAMIC_STATE_COLOR_WRITE_ENABLE_EXT};
+    std::copy(dynamic, dynamic + 4, g.dynamic_states);
+    g.dynamic.dynamicStateCount = 4;
+    g.viewport.viewportCount = g.viewport.scissorCount = 0;
+    VkPipelineColorWriteCreateInfoEXT writes = {};
+    writes.sType = VK_STRUCTURE_TYPE_PIPELINE_COLOR_WRITE_CREATE_INFO_EXT;
+    for (const uint32_t count : {2u, 33u}) { // as many as no device has
+        g.color_blend.pNext = &writes;
+        g.color_blend.attachmentCount = writes.attachmentCount = count;
+        g.color_blend.pAttachments = nowhere<VkPipelineColorBlendAttachmentState>();
+        writes.pColorWriteEnables = nowhere<VkBool32>();
+        auto back = static_cast<VkGraphicsPipelineCreateInfo *>(decode(encode(&g.info)));
+        ASSERT_NE(back, nullptr);
+        const VkPipelineColorBlendStateCreateInfo *blend = back->pColorBlendState;
+        auto enables = static_cast<const VkPipelineColorWriteCreateInfoEXT *>(blend->pNext);
+        EXPECT_EQ(blend->attachmentCount, count == 2 ? 2u : 0u);
+        ASSERT_EQ(blend->pAttachments != nullptr, count == 2);
+        ASSERT_EQ(enables->pColorWriteEnables != nullptr, count == 2);
+        if (count == 2) {
+            EXPECT_EQ(blend->pAttachments[1].colorWriteMask, 0u);
+            EXPECT_EQ(enables->pColorWriteEnables[1], VK_FALSE);
+        }
+        free(back);
+    }
 }
 
 } // namespace
