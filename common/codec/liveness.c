@@ -162,10 +162,12 @@ static void state_compute_fragment(const VkGraphicsPipelineCreateInfo *info, VkF
     }
     /* VUID-VkGraphicsPipelineCreateInfo-renderPass-09033 and -09035 */
     state->of[LIVE_DEPTH_STENCIL] =
-        live_if(fragment && (!output || state_has_depth_stencil_format(chain->rendering)));
+        live_if(fragment && (!output || chain->custom_resolve ||
+                             state_has_depth_stencil_format(chain->rendering)));
     /* VUID-VkGraphicsPipelineCreateInfo-renderPass-06579 and -09037 */
     state->of[LIVE_COLOR_FORMATS] = live_if(output);
-    state->of[LIVE_COLOR_BLEND] = live_if(output && state_has_color_format(chain->rendering));
+    state->of[LIVE_COLOR_BLEND] =
+        live_if(output && (chain->custom_resolve || state_has_color_format(chain->rendering)));
 }
 
 /* What depends on a state of a linked library is unclear. */

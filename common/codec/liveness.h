@@ -84,6 +84,7 @@ struct graphics_chain {
     const VkPipelineLibraryCreateInfoKHR *libraries;
     const VkGraphicsPipelineLibraryCreateInfoEXT *subsets;
     const VkPipelineRenderingCreateInfo *rendering;
+    bool custom_resolve; /* VkCustomResolveCreateInfoEXT: it may draw to attachments of its own */
 };
 
 /* Whether the subpass that a pipeline is made for uses attachments of each sort. */

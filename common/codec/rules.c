@@ -49,6 +49,9 @@ static void rules_read_struct(const VkBaseInStructure *s, struct pipeline_rules 
     case VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO:
         chain->rendering = (const VkPipelineRenderingCreateInfo *)s;
         break;
+    case RULES_STYPE_CUSTOM_RESOLVE:
+        chain->custom_resolve = true;
+        break;
     default:
         rules->cacheable &= !rules_forbids_cache(s);
         break;

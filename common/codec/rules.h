@@ -32,8 +32,10 @@
 /* Longer chains belong to no real program. */
 #define RULES_MAX_STRUCTS 64
 
-/* VkPipelineCreateFlags2CreateInfo is newer than the oldest headers. */
-#define RULES_STYPE_FLAGS_2 1000470005u
+/* VkPipelineCreateFlags2CreateInfo and VkCustomResolveCreateInfoEXT are newer than the oldest
+ * headers. */
+#define RULES_STYPE_FLAGS_2        1000470005u
+#define RULES_STYPE_CUSTOM_RESOLVE 1000628002u
 
 struct rules_flags_2 {
     VkStructureType stype;

@@ -115,6 +115,27 @@ TEST_F(CanonicalGraphics, NoColorFormatLeavesBlendingIgnored)
     expect_ignored(g_.info.pColorBlendState);
 }
 
+// VK_EXT_custom_resolve: what is drawn then has formats of its own, whatever the others are.
+TEST_F(CanonicalGraphics, ACustomResolveUsesItsOwnAttachments)
+{
+    struct { // VkCustomResolveCreateInfoEXT, which older headers lack
+        uint32_t stype = 1000628002;
+        const void *next = nullptr;
+        VkBool32 custom_resolve = VK_TRUE;
+        uint32_t count = 1;
+        const VkFormat *formats = nullptr;
+        VkFormat depth = VK_FORMAT_UNDEFINED;
+        VkFormat stencil = VK_FORMAT_S8_UINT;
+    } resolve;
+    const VkFormat resolved = VK_FORMAT_R8G8B8A8_UNORM;
+    resolve.formats = &resolved;
+    g_.rendering.pNext = &resolve;
+    g_.format = VK_FORMAT_UNDEFINED;
+    g_.info.pDepthStencilState = &g_.depth_stencil;
+    expect_live(g_.attachment.colorWriteMask);
+    expect_live(g_.depth_stencil.stencilTestEnable);
+}
+
 TEST_F(CanonicalGraphics, RenderPassTellsWhatItsSubpassUses)
 {
     g_.info.renderPass = (VkRenderPass)30;
