@@ -246,7 +246,8 @@ void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t f
     state.of[LIVE_RASTERIZATION] = live_if(shaders);
     state.of[LIVE_TESSELLATION] = live_if(shaders && (stages & tessellation) == tessellation);
     state.of[LIVE_VIEWPORT] = live_if(shaders && !discard);
-    if (linked_shaders) {
+    /* Mesa looks at the states of a library that discards, whose shaders are its own. */
+    if (linked_shaders || (discard && chain->subsets)) {
         state_doubt_fragment(subsets, &state);
     } else if (!discard) {
         state_compute_fragment(info, subsets, chain, &state);

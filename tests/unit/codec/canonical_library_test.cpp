@@ -114,4 +114,20 @@ TEST_F(CanonicalLibrary, WhatHangsOnALinkedLibraryIsADoubt)
     expect_doubt();
 }
 
+// By Vulkan they are ignored; Mesa reads them where there are subsets, and crashes without samples.
+TEST_F(CanonicalLibrary, StatesOfOneThatDiscardsAreADoubt)
+{
+    g_.rasterization.rasterizerDiscardEnable = VK_TRUE;
+    g_.rendering.colorAttachmentCount = 0;
+    subset_.flags = VK_GRAPHICS_PIPELINE_LIBRARY_PRE_RASTERIZATION_SHADERS_BIT_EXT;
+    expect_ignored(g_.info.pMultisampleState);
+    subset_.flags |= VK_GRAPHICS_PIPELINE_LIBRARY_FRAGMENT_OUTPUT_INTERFACE_BIT_EXT;
+    g_.info.pColorBlendState = nullptr;
+    g_.info.pMultisampleState = nowhere<VkPipelineMultisampleStateCreateInfo>();
+    expect_doubt();
+    g_.info.pMultisampleState = nullptr; // so the program gives it, and so it is made again
+    content();
+    EXPECT_TRUE(form_.complete);
+}
+
 } // namespace
