@@ -6,6 +6,9 @@
 
 #define CAPACITY_MIN 16
 
+/* A write takes less time than so many looks, unless its thread lacks a core. */
+#define LOOKS_MAX 1000
+
 struct slot {
     _Atomic uint64_t key; /* 0: free */
     _Atomic(void *) value;
@@ -84,18 +87,28 @@ static size_t map_find(struct handle_map_table *table, uint64_t key)
     return SIZE_MAX;
 }
 
+/* Waits for a writer; asleep where that takes long, so as not to keep it from a core. */
+static __attribute__((cold, noinline)) void *map_read_again(struct handle_map *map, uint64_t key)
+{
+    unsigned looks = 0;
+    while (__atomic_load_n(&map->sequence, __ATOMIC_RELAXED) % 2 != 0 && looks < LOOKS_MAX) {
+        looks++;
+    }
+    if (looks == LOOKS_MAX) {
+        pthread_mutex_lock(&map->write_lock);
+        pthread_mutex_unlock(&map->write_lock);
+    }
+    return handle_map_get(map, key);
+}
+
 void *handle_map_get(struct handle_map *map, uint64_t key)
 {
-    for (;;) {
-        uint64_t before = __atomic_load_n(&map->sequence, __ATOMIC_ACQUIRE);
-        struct handle_map_table *table = map_current_table(map);
-        size_t i = map_find(table, key);
-        void *value = i == SIZE_MAX ? NULL : map_value_at(table, i);
-        uint64_t after = __atomic_load_n(&map->sequence, __ATOMIC_RELAXED);
-        if (before == after && before % 2 == 0) {
-            return value;
-        }
-    }
+    uint64_t before = __atomic_load_n(&map->sequence, __ATOMIC_ACQUIRE);
+    struct handle_map_table *table = map_current_table(map);
+    size_t i = map_find(table, key);
+    void *value = i == SIZE_MAX ? NULL : map_value_at(table, i);
+    uint64_t after = __atomic_load_n(&map->sequence, __ATOMIC_RELAXED);
+    return before == after && before % 2 == 0 ? value : map_read_again(map, key);
 }
 
 static void map_write_begin(struct handle_map *map)

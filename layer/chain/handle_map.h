@@ -3,7 +3,8 @@
  * lock and writes to no shared memory.
  *
  * Any number of readers may run beside one writer; writers take a lock. A reader reads again where
- * a writer changed the map meanwhile (a sequence lock). */
+ * a writer changed the map meanwhile (a sequence lock), and waits for the lock of one that has been
+ * at it for long: a thread of lower priority, without a core. */
 #ifndef WARMPIPE_LAYER_CHAIN_HANDLE_MAP_H
 #define WARMPIPE_LAYER_CHAIN_HANDLE_MAP_H
 

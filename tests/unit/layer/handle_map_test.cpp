@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
+
+#include <unistd.h>
+
+#include "asleep.h"
 
 extern "C" {
 #include "layer/chain/handle_map.h"
@@ -147,6 +152,32 @@ TEST_F(HandleMap, ReadersSeeTheirOwnKeyBesideWriters)
         thread.join();
     }
     EXPECT_FALSE(wrong);
+}
+
+// As one of idle priority may be for seconds, on the very core that a reader would spin on.
+TEST_F(HandleMap, AReaderLeavesTheCoreToAWriterThatHasNone)
+{
+    ASSERT_TRUE(handle_map_put(&map, 7, &values[7]));
+    static pid_t reader;
+    static std::atomic<bool> writes, slept;
+    reader = gettid();
+    writes = slept = false;
+    std::thread writer([&] {
+        const auto stays = [](const void *, const void *) {
+            writes = true;
+            const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+            while (!slept && std::chrono::steady_clock::now() < until) {
+                slept = is_asleep(reader);
+            }
+            return false;
+        };
+        handle_map_remove_if(&map, stays, nullptr);
+    });
+    while (!writes) {
+    }
+    EXPECT_EQ(handle_map_get(&map, 7), &values[7]);
+    writer.join();
+    EXPECT_TRUE(slept);
 }
 
 } // namespace

@@ -4,8 +4,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <random>
@@ -15,6 +13,8 @@
 
 #include <sched.h>
 #include <unistd.h>
+
+#include "asleep.h"
 
 extern "C" {
 #include "layer/dedup/objects.h"
@@ -297,14 +297,6 @@ TEST_F(Objects, AWaitIsBoundedByWhatCreationsTake)
     });
     other.join();
     objects_abandon(objects, claim);
-}
-
-// Whether a thread of this process sleeps.
-bool is_asleep(pid_t thread)
-{
-    std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
-    std::string text((std::istreambuf_iterator<char>(stat)), {});
-    return text.size() > text.rfind(')') + 2 && text[text.rfind(')') + 2] == 'S';
 }
 
 // It may not run for as long as others do. Should it be waited for, it would publish, and be found.
