@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -110,7 +109,7 @@ static void *prewarm_main(void *argument)
     struct prewarm *prewarm = argument;
     /* A thread has the priority of the one that starts it, and the program waits for the worker. */
     device_cache_wake_worker(prewarm->setup.device_cache);
-    setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);
+    own_thread_give_way();
     unsigned threads = prewarm_count_threads();
     if (!sandbox_is_closed() && prewarm_open(prewarm, threads)) {
         if (!atomic_load(&prewarm->stop) && prewarm_make_list(prewarm)) {

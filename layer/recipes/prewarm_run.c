@@ -2,7 +2,6 @@
 #include "layer/recipes/prewarm_run.h"
 
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -353,7 +352,7 @@ static void prewarm_run(struct prewarm_runner *runner)
 static void *prewarm_run_beside(void *argument)
 {
     struct prewarm_runner *runner = argument;
-    setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE); /* of this thread alone, on Linux */
+    own_thread_give_way();
     prewarm_run(runner);
     prewarm_end_thread(runner->prewarm);
     return NULL;

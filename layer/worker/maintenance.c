@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -111,7 +110,7 @@ static void *maintenance_thread(void *argument)
     struct maintenance *maintenance = argument;
     pthread_mutex_lock(&maintenance->lock);
     if (!maintenance->is_ending) {
-        setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE); /* of this thread alone, on Linux */
+        own_thread_give_way();
     }
     maintenance_run_due(maintenance);
     while (!maintenance->is_ending) {

@@ -12,6 +12,9 @@
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
 
+/* The niceness, as of setpriority(2), of threads that nobody waits for. */
+#define OWN_THREAD_NICE 10
+
 struct own_thread_call {
     void *(*function)(void *argument);
     void *argument;
@@ -63,19 +66,30 @@ bool own_thread_start(void *(*function)(void *argument), void *argument, size_t 
     return started;
 }
 
+enum { GONE_RANK = -1, IDLE_RANK, LOWEST_RANK = 20, REAL_TIME_RANK = 100 };
+
 int own_thread_rank(pid_t thread)
 {
-    enum { GONE_RANK = -1, IDLE_RANK, LOWEST_RANK = 20, REAL_TIME_RANK = 100 };
     errno = 0;
     const int policy = sched_getscheduler(thread);
     if (policy < 0 && errno == ESRCH) {
         return GONE_RANK;
     }
-    if (policy == SCHED_IDLE) {
+    switch (policy & ~SCHED_RESET_ON_FORK) {
+    case SCHED_IDLE:
         return IDLE_RANK;
-    }
-    if (policy == SCHED_FIFO || policy == SCHED_RR) {
+    case SCHED_FIFO:
+    case SCHED_RR:
         return REAL_TIME_RANK;
+    default:
+        return LOWEST_RANK - getpriority(PRIO_PROCESS, (id_t)thread);
     }
-    return LOWEST_RANK - getpriority(PRIO_PROCESS, (id_t)thread);
+}
+
+void own_thread_give_way(void)
+{
+    if (own_thread_rank(0) == REAL_TIME_RANK) {
+        sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+    }
+    setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE); /* of this thread alone, on Linux */
 }

@@ -8,13 +8,14 @@
 #include <sys/single_threaded.h>
 #include <sys/types.h>
 
-/* The niceness, as of setpriority(2), of threads that nobody waits for. */
-#define OWN_THREAD_NICE 10
-
 /* Starts a detached thread, named after us. It blocks all signals but those of its own faults,
  * since a program's handlers run on the program's threads. stack_size: bytes; pages are taken when
  * they are used. False: no thread can be made, or may be (a sandbox). */
 bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size);
+
+/* The calling thread, one of ours, is one that nobody waits for: it leaves the cores to the
+ * program, and has no real-time priority of the thread that has started it. */
+void own_thread_give_way(void);
 
 /* A thread of this process (0: the calling one) with a higher rank runs first where there are not
  * enough cores: by its scheduling class and its niceness. Below 0: there is no such thread. Two

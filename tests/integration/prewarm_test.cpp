@@ -36,6 +36,32 @@ TEST_F(PrewarmTest, TheWorkerThatLoadsHasThePriorityOfTheProgram)
     });
 }
 
+// A program's thread of real-time priority would wait for the whole of each compile.
+TEST_F(PrewarmTest, HasNoRealTimePriorityOfTheThreadThatMakesTheDevice)
+{
+    const auto become_real_time = [] {
+        const sched_param one = {1};
+        return sched_setscheduler(0, SCHED_FIFO, &one) == 0;
+    };
+    bool is_allowed = false;
+    std::thread([&] { is_allowed = become_real_time(); }).join();
+    if (!is_allowed) {
+        GTEST_SKIP() << "no right to it";
+    }
+    run([&] {
+        static std::atomic<int> policy;
+        policy = -1;
+        test_icd_on_compile([](void *) { policy = sched_getscheduler(0); }, nullptr);
+        std::unique_ptr<Program> program;
+        std::thread([&] {
+            become_real_time();
+            program = std::make_unique<Program>();
+        }).join();
+        wait_until([] { return policy >= 0; });
+        EXPECT_EQ(policy, SCHED_OTHER);
+    });
+}
+
 // Recipes in a container's image.
 TEST_F(PrewarmTest, RecipesThatMayOnlyBeReadAreCompiledAheadAndNothingIsWritten)
 {
