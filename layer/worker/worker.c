@@ -18,6 +18,9 @@
 /* How long a job that comes next may wait for a core, on a busy machine: no disk is waited for. */
 #define BEGIN_NS CLOCK_S
 
+/* Nobody is known to be in need of the worker before that: who comes to be meanwhile wakes it. */
+#define FAR_NS CLOCK_S
+
 /* Drivers merge and serialize on this stack; pages are only taken when they are used. */
 #define STACK_BYTES (1024 * 1024)
 
@@ -53,17 +56,18 @@ static struct {
     bool has_helper;      /* a thread does jobs, since the worker was occupied */
 } worker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Under the lock: the client that is due first, and when. A client that needs nothing falls asleep,
- * and is asked once more after that, so that a worker_wake in between is not missed. */
+/* Under the lock: the client that is due first, and when. A client that needs nothing soon falls
+ * asleep, and is asked once more after that, so that a worker_wake in between is not missed. */
 static struct worker_client *worker_next_client(uint64_t *ret_due)
 {
     struct worker_client *next = NULL;
     *ret_due = UINT64_MAX;
     for (struct worker_client *client = worker.clients; client; client = client->next) {
-        uint64_t due = client->due(client, clock_now_ns());
-        if (due == UINT64_MAX) {
+        const uint64_t now_ns = clock_now_ns();
+        uint64_t due = client->due(client, now_ns);
+        if (due > now_ns + FAR_NS) {
             atomic_store(&client->awake, false);
-            due = client->due(client, clock_now_ns());
+            due = client->due(client, now_ns);
         }
         if (due < *ret_due) {
             *ret_due = due;

@@ -62,7 +62,7 @@ struct worker_client {
      * thread, until it has returned. Does not use the disk; may be NULL. */
     void (*overdue)(struct worker_client *client);
     struct driver_permit *permit; /* of the driver that `work` calls; NULL: it calls none */
-    WORKER_ATOMIC(bool) awake;    /* the worker knows that there is something to do */
+    WORKER_ATOMIC(bool) awake;    /* the worker knows that there is something to do soon */
     unsigned generation;          /* counts forks: in which process it was added */
 };
 
@@ -101,8 +101,8 @@ bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), vo
 void worker_do_behind(void (*run)(void *argument), void *argument);
 void worker_await_behind(void);
 
-/* There is something to do for the client. Cheap when the worker knows already. _now: it is due
- * before what the worker knows of, or may be. */
+/* There is something to do for the client. Cheap when the worker knows already of what is due
+ * within a second. _now: it is due before what the worker knows of, or may be. */
 void worker_wake(struct worker_client *client);
 void worker_wake_now(struct worker_client *client);
 

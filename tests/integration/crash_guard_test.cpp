@@ -367,6 +367,21 @@ TEST_F(CrashGuardTest, AStartWithoutTheBlobThatLivesForAWhileIsNotKilledAtItsSta
     EXPECT_EQ(state_of_a_start(), "quarantined");
 }
 
+// What it compiles is looked at as ever, and not only when it has lived for so long.
+TEST_F(CrashGuardTest, AStartWithoutTheBlobIsSavedBeforeItHasLived)
+{
+    make_good_blob();
+    environment["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+    run(program, {Layer::any, true, -SIGABRT});
+    environment.erase("WPTEST_ICD_CACHE_CREATE");
+    run([&] {
+        Program owner;
+        owner.create(Kind::compute, 0);
+        wait_while([] { return test_icd_calls("vkGetPipelineCacheData") == 0; });
+        EXPECT_TRUE(find_page(cache_root()).killed) << "if it were now";
+    });
+}
+
 // The same where the program has shut itself in: then no file can be touched to say so.
 TEST_F(CrashGuardTest, AStartWithoutTheBlobLivesInASandboxAsWell)
 {

@@ -119,6 +119,25 @@ TEST(Worker, ComesAtOnceToWhatIsDueBeforeWhatItKnowsOf)
     EXPECT_TRUE(worker_remove(&other.client));
 }
 
+// What is far away is no reason to let something new wait for it.
+TEST(Worker, ComesToWhatIsNewBeforeWhatIsFarAway)
+{
+    Client client;
+    client.go_on.open();
+    client.due_ns = clock_now_ns() + 3600 * CLOCK_S;
+    worker_wake(&client.client);
+    Client other;
+    other.go_on.open();
+    other.begin();
+    other.ended.wait();
+
+    client.due_ns = clock_now_ns();
+    worker_wake(&client.client);
+    client.ended.wait();
+    EXPECT_TRUE(worker_remove(&client.client));
+    EXPECT_TRUE(worker_remove(&other.client));
+}
+
 // The device of a client that was left at a disk is gone, whoever else leaves meanwhile.
 TEST(Worker, EntersNoDriverForAClientThatWasLeft)
 {
