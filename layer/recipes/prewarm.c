@@ -15,8 +15,11 @@
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
 
-/* How often the first thread looks whether the device cache is loaded. */
-#define LOAD_POLL_NS (2 * CLOCK_MS)
+/* How often the first thread looks whether the device cache is loaded: first, and then each time a
+ * part of the pause later, for where the worker must not load it the program may ask late or never.
+ */
+#define LOAD_POLL_NS   (2 * CLOCK_MS)
+#define LOAD_POLL_PART 8
 
 /* Where nothing may be written, as in the image of a container, crashes are known but not marked.
  */
@@ -71,8 +74,10 @@ static bool prewarm_take_cache(struct prewarm *prewarm)
     struct device_cache *device_cache = prewarm->setup.device_cache;
     device_cache_load_soon(device_cache);
     pthread_mutex_lock(&prewarm->lock);
-    while (!atomic_load(&prewarm->stop) && !device_cache_is_loaded(device_cache)) {
-        const struct timespec until = clock_timespec(clock_now_ns() + LOAD_POLL_NS);
+    for (uint64_t pause_ns = LOAD_POLL_NS;
+         !atomic_load(&prewarm->stop) && !device_cache_is_loaded(device_cache);
+         pause_ns += pause_ns / LOAD_POLL_PART) {
+        const struct timespec until = clock_timespec(clock_now_ns() + pause_ns);
         pthread_cond_timedwait(&prewarm->changed, &prewarm->lock, &until);
     }
     pthread_mutex_unlock(&prewarm->lock);

@@ -2,6 +2,7 @@
 // Compiling ahead: what ends it, what it gives way to, and what a crash of it costs.
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <unistd.h>
 
 #include "prewarm.hpp"
@@ -173,6 +174,40 @@ TEST_F(PrewarmTest, AForkedChildMayEndAsItLikes)
         wait_until([] { return asked() >= 1; });
         fork_and_exit();
         wait_until([] { return asked() >= 5; });
+    });
+}
+
+// How often threads of the layer have waited for something.
+uint64_t waits_of_ours()
+{
+    uint64_t waits = 0;
+    for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+        const std::string status = read_text(task.path() / "status");
+        const std::string heading = "\nvoluntary_ctxt_switches:";
+        const size_t found = status.find(heading);
+        if (status.rfind("Name:\twarmpipe", 0) == 0 && found != std::string::npos) {
+            waits += std::stoull(status.substr(found + heading.size()));
+        }
+    }
+    return waits;
+}
+
+// The worker may not load, and the program asks for nothing: perhaps it never will.
+TEST_F(PrewarmTest, HardlyLooksForACacheThatNobodyLoads)
+{
+    const std::string log = (folder() / "log").string();
+    environment["WARMPIPE_LOG"] = "debug:" + log;
+    run([&] {
+        std::unique_ptr<Program> program;
+        std::thread([&] {
+            const sched_param none = {};
+            EXPECT_EQ(sched_setscheduler(0, SCHED_IDLE, &none), 0); // so is the worker
+            program = std::make_unique<Program>();
+        }).join();
+        wait_until([&] { return read_text(log).find("not loaded ahead") != std::string::npos; });
+        const uint64_t before = waits_of_ours();
+        sleep(1);
+        EXPECT_LT(waits_of_ours() - before, 100u);
     });
 }
 
