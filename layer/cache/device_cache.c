@@ -22,7 +22,8 @@ struct device_cache {
     struct cache_writer writer;
     struct cache_load load;
     struct worker_client client;
-    bool worker_is_named; /* in the trace */
+    bool worker_is_named;        /* in the trace */
+    atomic_bool is_behind_exits; /* the gate's handler is registered behind the driver's own */
 };
 
 /* The policy as this device, these settings and this process narrow it. */
@@ -208,12 +209,16 @@ void device_cache_creating(struct device_cache *device_cache)
 }
 
 /* Drivers register handlers with atexit when they first compile (Mesa's threads, for one); the gate
- * must be closed before those run. */
-static void device_cache_register_gate_again(void)
+ * must be closed before those run. A process may have several drivers. */
+static void device_cache_register_gate_again(struct device_cache *device_cache)
 {
-    static atomic_bool done;
-    if (!atomic_load_explicit(&done, memory_order_relaxed) && !atomic_exchange(&done, true)) {
-        driver_gate_register();
+    static _Atomic uint64_t last; /* the one whose handlers ours was last registered behind */
+    if (!atomic_load_explicit(&device_cache->is_behind_exits, memory_order_relaxed) &&
+        !atomic_exchange(&device_cache->is_behind_exits, true)) {
+        const uint64_t identity = identity_digest(&device_cache->identity).low;
+        if (atomic_exchange(&last, identity) != identity) {
+            driver_gate_register();
+        }
     }
 }
 
@@ -238,7 +243,7 @@ void device_cache_created(struct device_cache *device_cache,
     if (creation->saved && creation->hot) {
         cache_load_survived(&device_cache->load);
     }
-    device_cache_register_gate_again();
+    device_cache_register_gate_again(device_cache);
 }
 
 void device_cache_called(struct device_cache *device_cache)

@@ -12,9 +12,9 @@
  *     CLOSED ─fork()──▶ as before          driver_gate_after_fork_in_child: nobody is inside
  *
  * Handlers of atexit run in the reverse order of their registration. Ours is registered with the
- * first device, and again when the first creation of pipelines has returned: drivers register
- * theirs at either moment (Mesa's threads end by one), and must not be called after that. The same
- * for quick_exit, by at_quick_exit. It frees nothing. Thread-safe. */
+ * first device, and again when the first creation of pipelines has returned, of each driver: they
+ * register theirs at either moment (Mesa's threads end by one), and must not be called after that.
+ * The same for quick_exit, by at_quick_exit. It frees nothing. Thread-safe. */
 #ifndef WARMPIPE_LAYER_WORKER_DRIVER_GATE_H
 #define WARMPIPE_LAYER_WORKER_DRIVER_GATE_H
 

@@ -5,6 +5,7 @@
 #include "things.hpp"
 
 #include <cstdlib>
+#include <unistd.h>
 
 namespace {
 
@@ -53,6 +54,41 @@ TEST_F(LifetimeTest, ADeviceDestroyedFromALateHandlerIsCounted)
             {Layer::any});
     }
     EXPECT_EQ(json::parse(read_text(cache_root() / "late/program.json"))["starts"], 1 + times);
+}
+
+// Drivers register handlers of their own when they first compile, and must not be called behind
+// those. A process may have two of them.
+TEST_F(LifetimeTest, TheSecondDriverIsNotCalledBehindItsHandlerEither)
+{
+    environment["WPTEST_ICD_DEVICES"] = "2";
+    run([] {
+        leak_from_here_on();
+        static std::atomic<int> called_behind{0};
+        static std::atomic<bool> has_ended{false};
+        static const std::thread::id main = std::this_thread::get_id();
+        test_icd_on_call(
+            [](const char *, void *) {
+                called_behind += has_ended && std::this_thread::get_id() != main;
+            },
+            nullptr);
+        for (unsigned device = 0; device < 2; ++device) {
+            ProgramOptions options;
+            options.device = device;
+            test_icd_on_compile(
+                [](void *) {
+                    test_icd_on_compile(nullptr, nullptr);
+                    std::atexit([] {
+                        has_ended = true;
+                        usleep(300000); // the worker looks within 50 ms
+                        if (called_behind > 0) {
+                            _exit(3);
+                        }
+                    });
+                },
+                nullptr);
+            (new Program(options))->create_compute(0, 1);
+        }
+    });
 }
 
 // Leaked objects and a device that nobody destroys are the program's affair.
