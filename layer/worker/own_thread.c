@@ -2,6 +2,7 @@
 #include "layer/worker/own_thread.h"
 
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -43,6 +44,18 @@ static void own_thread_block_signals(sigset_t *ret_before)
     pthread_sigmask(SIG_SETMASK, &blocked, ret_before);
 }
 
+/* glibc takes what a program and its libraries keep for each thread from the stack (its bug 11787).
+ */
+static int own_thread_add_locals(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        *(size_t *)user += part->p_type == PT_TLS ? part->p_memsz : 0;
+    }
+    return 0;
+}
+
 bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size)
 {
     pthread_attr_t attributes;
@@ -53,6 +66,7 @@ bool own_thread_start(void *(*function)(void *argument), void *argument, size_t 
         return false;
     }
     *call = (struct own_thread_call){function, argument};
+    dl_iterate_phdr(own_thread_add_locals, &stack_size);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, stack_size);

@@ -9,8 +9,9 @@
 #include <sys/types.h>
 
 /* Starts a detached thread, named after us. It blocks all signals but those of its own faults,
- * since a program's handlers run on the program's threads. stack_size: bytes; pages are taken when
- * they are used. False: no thread can be made, or may be (a sandbox). */
+ * since a program's handlers run on the program's threads. stack_size: bytes, beside what the
+ * program keeps for each thread; pages are taken when they are used. False: no thread can be made,
+ * or may be (a sandbox). */
 bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size);
 
 /* The calling thread, one of ours, is one that nobody waits for: it leaves the cores to the

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "background.hpp"
+#include "paths.h"
 #include "sandbox.hpp"
 #include "test_icd.h"
 #include "things.hpp"
@@ -28,6 +29,18 @@ TEST_F(BackgroundTest, AProgramThatIsKilledAfterItsBurstHasKeptAll)
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 5), 5u);
+}
+
+// Threads of the program's have room for it as well.
+TEST_F(BackgroundTest, AProgramMayKeepMuchForEachThread)
+{
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "the sanitizer must be loaded first";
+#endif
+    environment["LD_PRELOAD"] = LARGE_THREAD_LOCALS;
+    execute({PIPELINES_CLIENT, "--compute", "3", "--graphics", "0"});
+    const Outcome warm = execute({PIPELINES_CLIENT, "--compute", "3", "--graphics", "0"});
+    EXPECT_EQ(warm.hits(), 3u);
 }
 
 // Chromium on a driver without a cache is ended by a signal.
