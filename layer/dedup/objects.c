@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "layer/dedup/object_table.h"
 #include "layer/worker/own_thread.h"
+#include "layer/worker/sandbox.h"
 
 /* How long a creation is assumed to take until one was timed. */
 #define UNKNOWN_CREATION_NS CLOCK_S
@@ -106,7 +107,8 @@ static void objects_note_duration(struct objects *objects, const struct object *
 }
 
 /* Under the key shard's lock: waits for a change of it, until `*until_ns` at most, which is set at
- * the first wait of a call. False: the claim is not worth a wait, or the time is over. */
+ * the first wait of a call. False: the claim is not worth a wait, or the time is over, or a sandbox
+ * forbids to ask who would be waited for. */
 static __attribute__((cold)) bool
 objects_wait_for_claim(struct objects *objects, struct object_shard *shard, struct object *claim,
                        const struct objects_flight *flight, uint64_t *until_ns)
@@ -120,7 +122,8 @@ objects_wait_for_claim(struct objects *objects, struct object_shard *shard, stru
         const uint64_t wait = WAIT_FACTOR * (likely ? likely : UNKNOWN_CREATION_NS);
         *until_ns = claim->claimed_ns + (wait > SHORTEST_WAIT_NS ? wait : SHORTEST_WAIT_NS);
     }
-    if (clock_now_ns() >= *until_ns || own_thread_rank(claim->claimant) < own_thread_rank(0)) {
+    if (clock_now_ns() >= *until_ns || sandbox_is_closed() ||
+        own_thread_rank(claim->claimant) < own_thread_rank(0)) {
         return false;
     }
     /* Whoever publishes looks for this after it has changed the state. */

@@ -15,6 +15,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "during.hpp"
 #include "harness.hpp"
 #include "program.hpp"
 #include "sandbox.hpp"
@@ -226,6 +227,30 @@ TEST_P(KillingSandboxTest, WithAWorkerAtRest)
         usleep(300000);
     });
     EXPECT_EQ(hits(0, 5), 5u);
+}
+
+// A thread asks who it is that it would wait for.
+TEST_P(KillingSandboxTest, TwoThreadsThatAskForOnePipeline)
+{
+    expect_survival([] {
+        Program owner;
+        Batch one(owner, Kind::compute, {1}), other(owner, Kind::compute, {1});
+        Signal is_begun, is_answered;
+        const DuringCompile compile([&](int nth) {
+            if (nth == 1) {
+                is_begun.raise();
+                is_answered.wait();
+            }
+        });
+        std::thread second([&] {
+            is_begun.wait();
+            EXPECT_EQ(other.create(), VK_SUCCESS);
+            is_answered.raise();
+        });
+        shut_in();
+        EXPECT_EQ(one.create(), VK_SUCCESS);
+        second.join();
+    });
 }
 
 // The end of the process is not that of the device.
