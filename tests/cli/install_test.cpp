@@ -116,6 +116,20 @@ TEST_F(Install, BelowAPrefixTooAndMovable)
     EXPECT_FALSE(fs::exists(folder.path + "/moved/lib/warmpipe"));
 }
 
+// Many a root has a umask of 077.
+TEST_F(Install, ForAllUsersItIsReadByAll)
+{
+    const std::string prefix = folder.path + "/prefix";
+    const mode_t before = umask(077);
+    EXPECT_EQ(tool({"install", "--prefix", prefix}).exit_status, 0);
+    umask(before);
+    for (const auto &entry : fs::recursive_directory_iterator(prefix)) {
+        const fs::perms wanted = entry.is_directory() ? fs::perms(0555) : fs::perms(0444);
+        EXPECT_EQ(entry.status().permissions() & wanted, wanted) << entry.path();
+    }
+    EXPECT_EQ(fs::status(prefix).permissions(), fs::perms(0755));
+}
+
 TEST_F(Install, AFileOfAnySizeInTheManifestsPlaceIsLeftAlone)
 {
     fs::create_directories(fs::path(implicit).parent_path());

@@ -72,6 +72,7 @@ static bool install_choose(struct install *install, const struct arguments *argu
         return false;
     }
     if (system || prefix || (!user && geteuid() == 0)) {
+        umask(022); /* what root keeps to itself, no user's loader finds */
         prefix = prefix ? prefix : "/usr/local";
         install->data = output_format(verb, "%s/share", prefix);
         install->folder = output_format(verb, "%s/lib/warmpipe", prefix);
