@@ -94,4 +94,26 @@ TEST_F(Deployment, JobsThatReadAndOneThatWrites)
     EXPECT_TRUE(contains(service(6, with_remote("run", false)), " 4 hits, 2 misses"));
 }
 
+// As the first process of a container, where an orphan has nobody else.
+TEST_F(Deployment, OrphansAreReaped)
+{
+    Machine machine;
+    std::vector<std::string> words = {"/usr/bin/unshare", "-r", "--fork", "--pid", "--mount-proc"};
+    std::vector<std::string> nothing = words;
+    nothing.push_back("/bin/true");
+    if (run_program(nothing).exit_status != 0) {
+        GTEST_SKIP() << "no namespaces of processes";
+    }
+    words.push_back(WARMPIPE_TOOL);
+    for (const std::string &word : with_remote("run", false)) {
+        words.push_back(word);
+    }
+    words.insert(words.end(), {"--", "/bin/bash", "-c",
+                               "for i in 1 2 3; do (setsid sleep 0.1 &); done; sleep 1; "
+                               "grep -l '^State:.Z' /proc/[1-9]*/status; exit 3"});
+    const ToolResult result = run_program(words, machine.environment());
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.exit_status, 3) << result.err;
+}
+
 } // namespace

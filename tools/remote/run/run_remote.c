@@ -80,15 +80,19 @@ static void run_stops(sigset_t *ret_signals)
 }
 
 /* Waits for the end of the child, and hands on what others send; what a terminal sends it gets by
- * itself. *ret_stopped_ns: when somebody wanted its end at last; 0: nobody. */
+ * itself. As the first process of a container it reaps the orphans. *ret_stopped_ns: when somebody
+ * wanted its end at last; 0: nobody. */
 static int run_wait(pid_t child, const sigset_t *signals, uint64_t *ret_stopped_ns)
 {
-    int status = 1 << 8; /* an end that nobody tells is no success */
+    const int status = 1 << 8; /* an end that nobody tells is no success */
     for (;;) {
         siginfo_t info;
-        const pid_t found = waitpid(child, &status, WNOHANG);
+        pid_t found;
+        int ended;
+        while ((found = waitpid(-1, &ended, WNOHANG)) > 0 && found != child) {
+        }
         if (found == child || (found < 0 && errno != EINTR)) {
-            return status;
+            return found == child ? ended : status;
         }
         const int signal = sigwaitinfo(signals, &info);
         if (run_is_stop(signal)) {
