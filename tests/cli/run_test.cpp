@@ -242,6 +242,26 @@ TEST(Run, TellsOfAProgramThatBypassesTheLoader)
     EXPECT_EQ(lines_of(read_file(folder.path + "/messages")).size(), 1u);
 }
 
+// What waits for any child must not wait for one of ours.
+TEST(Run, LeavesNoChildToTheFirstProcessOfAContainer)
+{
+    const std::vector<std::string> container = {"/usr/bin/unshare", "--fork", "--pid",
+                                                "--mount-proc"};
+    std::vector<std::string> words = container;
+    words.push_back("/bin/true");
+    if (run_program(words).exit_status != 0) {
+        GTEST_SKIP() << "no namespaces here";
+    }
+    words = container;
+    const std::string children = "/proc/1/task/1/children";
+    if (!std::filesystem::exists(children)) {
+        GTEST_SKIP() << "the kernel tells no children";
+    }
+    words.insert(words.end(), {WARMPIPE_TOOL, "run", "--", "/bin/sh", "-c",
+                               "read -r found <" + children + "; echo \"$$:$found\""});
+    EXPECT_EQ(run_program(words).out, "1:\n");
+}
+
 // The tool's prefix, as `cmake --install` lays it out.
 class RunInstalled : public ::testing::Test {
   protected:
