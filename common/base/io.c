@@ -11,6 +11,17 @@
 #include <time.h>
 #include <unistd.h>
 
+int io_open(int directory_fd, const char *name, int flags)
+{
+    const int fd = openat(directory_fd, name, flags | O_CLOEXEC, 0600);
+    if (fd < 0 || fd > STDERR_FILENO) {
+        return fd;
+    }
+    const int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(fd);
+    return above;
+}
+
 ssize_t io_read(int fd, void *data, size_t size, off_t offset)
 {
     size_t done = 0;
@@ -108,8 +119,8 @@ int io_append(const char *path, const void *data, size_t size)
 {
     const int follow = io_is_own_descriptor(path) ? 0 : O_NOFOLLOW;
     /* O_NONBLOCK: a FIFO without a reader fails instead of blocking the program. */
-    const int fd = open(
-        path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | follow, 0600);
+    const int fd =
+        io_open(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | follow);
     if (fd < 0) {
         return errno;
     }

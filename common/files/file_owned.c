@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/files/names.h"
 
 #define MAX_ATTEMPTS 16
@@ -44,8 +45,7 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
             errno = ENAMETOOLONG;
             return false;
         }
-        file.fd = openat(directory_fd, file.name,
-                         O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        file.fd = io_open(directory_fd, file.name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
         if (file.fd < 0) {
             if (errno == EEXIST || errno == EINTR) {
                 continue;

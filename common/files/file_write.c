@@ -193,12 +193,12 @@ static uint64_t lock_deadline(unsigned wait_ms)
 
 static int file_open_lock(int directory_fd, const char *name)
 {
-    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-    int fd = openat(directory_fd, name, flags);
+    const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    int fd = io_open(directory_fd, name, flags);
     if (fd >= 0 || errno != ENOENT) {
         return fd;
     }
-    fd = openat(directory_fd, name, flags | O_CREAT, 0600);
+    fd = io_open(directory_fd, name, flags | O_CREAT);
     if (fd >= 0) {
         /* A umask may have taken our own bits, and nobody could open it again. */
         fchmod(fd, 0600);

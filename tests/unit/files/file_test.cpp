@@ -32,6 +32,30 @@ enum status open_folder(const std::string &root, const std::string &name, bool c
     return reason;
 }
 
+// A program may have closed its standard streams: what it prints must not stand in a file of ours.
+TEST(FileStreams, ThatAreClosedAreNeverTaken)
+{
+    Scratch scratch;
+    const std::string root = scratch.path(".");
+    run_in_child([&] {
+        const int folder = open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int lock = -1;
+        int program = -1;
+        struct file_owned owned;
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+        EXPECT_EQ(file_lock(folder, "lock", 0, &lock), STATUS_ok);
+        EXPECT_TRUE(file_create_owned(folder, nullptr, ".new", &owned));
+        EXPECT_EQ(file_open_directory(root.c_str(), "program", true, &program), STATUS_ok);
+        for (const int fd : {lock, owned.fd, program}) {
+            EXPECT_GT(fd, STDERR_FILENO);
+            EXPECT_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+        }
+        EXPECT_EQ(write(STDOUT_FILENO, "text", 4), -1);
+        EXPECT_EQ(fcntl(STDIN_FILENO, F_GETFD), -1);
+    });
+}
+
 TEST(FileDirectory, MakesNothingUnlessAsked)
 {
     Scratch scratch;
