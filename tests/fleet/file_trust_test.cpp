@@ -84,6 +84,15 @@ TEST_F(FileRemote, KeygenOverwritesNoKey)
     EXPECT_EQ(run_tool({"remote", "keygen", "--out", keys.folder.path + "/keys"}).exit_status, 2);
     EXPECT_EQ(read_file(keys.secret), before);
     EXPECT_EQ(run_tool({"remote", "keygen"}).exit_status, 2);
+    // Where one of the two is there, the other is not made: they would not belong together.
+    for (const char *there : {"/warmpipe.pub", "/warmpipe.key"}) {
+        TemporaryFolder folder;
+        write_file(folder.path + there, "mine");
+        EXPECT_EQ(run_tool({"remote", "keygen", "--out", folder.path}).exit_status, 2);
+        EXPECT_EQ(read_file(folder.path + there), "mine");
+        const std::filesystem::directory_iterator files(folder.path);
+        EXPECT_EQ(std::distance(begin(files), end(files)), 1) << there;
+    }
 }
 
 TEST_F(FileRemote, TrustedKeysMayLieInAFolder)

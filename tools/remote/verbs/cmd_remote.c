@@ -266,13 +266,16 @@ static int remote_gc(struct session *session, const struct remote_request *reque
 
 /* Keys. */
 
-/* Makes a file that is not there. False after a message. */
+/* Makes a file that is not there. False after a message; then no file of ours is there. */
 static bool remote_write_key(const char *path, mode_t mode, const struct bytes *text)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     bool written = fd >= 0 && io_write(fd, text->data, text->size, IO_HERE) && fsync(fd) == 0;
     if (!written) {
         output_message("remote: cannot write '%s': %s", path, strerror(errno));
+        if (fd >= 0) {
+            unlink(path);
+        }
     }
     io_close(fd);
     return written;
@@ -307,9 +310,12 @@ static int remote_keygen(const char *folder, bool json)
     minisign_put_secret(&secret_text, &secret);
     minisign_put_public(&public_text, &public_key);
     minisign_format_id(public_key.id, id);
-    const bool written = !secret_text.failed && !public_text.failed &&
-                         remote_write_key(secret_path, 0600, &secret_text) &&
-                         remote_write_key(public_path, 0644, &public_text);
+    const bool has_secret = !secret_text.failed && !public_text.failed &&
+                            remote_write_key(secret_path, 0600, &secret_text);
+    const bool written = has_secret && remote_write_key(public_path, 0644, &public_text);
+    if (has_secret && !written) {
+        unlink(secret_path); /* beside another's public key it would be taken for its half */
+    }
     minisign_wipe(&secret, sizeof secret);
     minisign_wipe(secret_text.data, secret_text.size);
     bytes_free(&secret_text);
