@@ -179,6 +179,8 @@ PROGRAMS = "warmpipe list --json 2>/dev/null | grep -o '\"name\":\"[^\"]*' | cut
 
 def bash(verbs):
     cases, arguments, operands = "", "", ""
+    takes = " | ".join(f"--{option.name}" for verb in verbs if operand_kind(verb) == "command"
+                       for option in verb.options if option.argument)
     for verb in verbs:
         words = [f"--{option.name}" for option in verb.options]
         words += [f"-{option.letter}" for option in verb.options if option.letter]
@@ -216,7 +218,7 @@ _warmpipe() {{
         command)
             for ((i = 2; i < COMP_CWORD; i++)); do
                 case ${{COMP_WORDS[i]}} in
-                    --dir | --app) i=$((i + 1)) ;;
+                    {takes}) i=$((i + 1)) ;;
                     -*) ;;
                     *) break ;;
                 esac
