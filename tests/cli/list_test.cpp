@@ -177,6 +177,19 @@ TEST_F(List, AnEmptyRootIsNoFinding)
     EXPECT_EQ(json::parse(tool({"list", "--json"}).out)["programs"].size(), 0u);
 }
 
+// As a run leaves it whose program has created no pipeline.
+TEST_F(List, WhatRunHasMadeForTheDriverIsNoPlaceOfOthers)
+{
+    const std::string made = folder.path + "/made";
+    ASSERT_EQ(run_tool({"run", "--dir", made, "--", "true"}).exit_status, 0);
+    for (std::vector<std::string> words :
+         {std::vector<std::string>{"list", "--dir", made}, {"clear", "--yes", "--dir", made}}) {
+        const ToolResult result = tool(words);
+        EXPECT_EQ(result.exit_status, 0) << words[0];
+        EXPECT_TRUE(contains(result.err, "no warmpipe data in")) << result.err;
+    }
+}
+
 TEST_F(List, APlaceThatIsNotOursIsMisuse)
 {
     std::filesystem::create_directories(folder.path + "/home/music");

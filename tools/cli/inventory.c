@@ -324,7 +324,10 @@ void inventory_show_counters(struct output *output, const struct program_counter
 
 int inventory_tell_nothing(const char *verb, const char *root, const struct inventory_apps *apps)
 {
-    const bool foreign = apps->count > 0;
+    bool foreign = false;
+    for (size_t i = 0; i < apps->count; i++) {
+        foreign |= strcmp(apps->names[i], INVENTORY_DRIVER_FOLDER) != 0;
+    }
     output_message(foreign ? "%s: the folders in '%s' are not of warmpipe"
                            : "%s: no warmpipe data in '%s'",
                    verb, root);

@@ -15,6 +15,9 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 
+/* Beside the programs: the drivers' own caches, where `run --dir` has made it. */
+#define INVENTORY_DRIVER_FOLDER "driver"
+
 /* What one program has for one device. */
 struct inventory_item {
     const char *app;
@@ -66,7 +69,7 @@ bool inventory_is_ours(int folder_fd, const struct usage *usage);
 void inventory_show_counters(struct output *output, const struct program_counters *counters);
 
 /* Says that the root holds nothing of warmpipe. Gives the exit status: EXIT_USAGE where it holds
- * folders, so that another one was meant. */
+ * folders other than run's for the drivers, so that another one was meant. */
 int inventory_tell_nothing(const char *verb, const char *root, const struct inventory_apps *apps);
 
 /* Whether this is damage, for which a verb's exit status is EXIT_FINDING. */

@@ -11,6 +11,7 @@
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "common/settings/config.h"
+#include "tools/cli/inventory.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
@@ -18,9 +19,6 @@
 #ifdef WARMPIPE_HAVE_REMOTE
 #include "tools/remote/run/run_remote.h"
 #endif
-
-/* Below --dir: the driver's own caches. */
-#define DRIVER_FOLDER "driver"
 
 /* The exit statuses of a shell for a command that cannot be run. */
 #define STATUS_NOT_EXECUTABLE 126
@@ -74,7 +72,7 @@ static char *run_absolute_path(const char *path)
 
 static bool run_set_driver_caches(const char *root, bool verbose)
 {
-    char *driver = output_format("run", "%s/" DRIVER_FOLDER, root);
+    char *driver = output_format("run", "%s/" INVENTORY_DRIVER_FOLDER, root);
     bool done = driver && variable_set_if_unset("run", "MESA_SHADER_CACHE_DIR", driver, verbose) &&
                 variable_set_if_unset("run", "__GL_SHADER_DISK_CACHE_PATH", driver, verbose);
     free(driver);
@@ -89,12 +87,12 @@ static bool run_set_directory(const char *directory, bool verbose)
         /* NVIDIA's driver does not create its folder. If it cannot be made, the program runs
          * anyway: it starts cold. */
         int fd;
-        enum status reason = file_open_directory(root, DRIVER_FOLDER, true, &fd);
+        enum status reason = file_open_directory(root, INVENTORY_DRIVER_FOLDER, true, &fd);
         if (reason == STATUS_ok) {
             close(fd);
             done = run_set_driver_caches(root, verbose);
         } else {
-            output_reason(reason, "run: cannot use '%s/" DRIVER_FOLDER "'", root);
+            output_reason(reason, "run: cannot use '%s/" INVENTORY_DRIVER_FOLDER "'", root);
         }
     }
     free(root);
