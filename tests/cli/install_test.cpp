@@ -179,6 +179,28 @@ TEST_F(Install, AHomeOfAnotherUserBelongsToNoPackage)
     }
 }
 
+// As keepers of dotfiles do it: a path relative to the manifest leads out of the link's end.
+TEST_F(Install, AFolderBehindALinkIsTold)
+{
+    fs::create_directories(home + "/dotfiles/vulkan");
+    fs::create_directories(data);
+    fs::create_directory_symlink(home + "/dotfiles/vulkan", data + "/vulkan");
+    const ToolResult result = tool({"install", "--user"});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "is behind a link")) << result.err;
+    EXPECT_FALSE(fs::exists(implicit));
+    EXPECT_EQ(tool({"uninstall", "--user"}).exit_status, 0);
+    EXPECT_FALSE(fs::exists(data + "/warmpipe"));
+    EXPECT_TRUE(fs::is_empty(home + "/dotfiles/vulkan"));
+
+    // Where all of it is behind one link, all is found.
+    fs::remove(data + "/vulkan");
+    fs::remove(data);
+    fs::create_directory_symlink(home + "/dotfiles", data);
+    EXPECT_EQ(tool({"install", "--user"}).exit_status, 0);
+    EXPECT_TRUE(in_chain({{"WARMPIPE_ENABLE", "1"}}));
+}
+
 TEST_F(Install, SaysWhatIsWrong)
 {
     EXPECT_EQ(tool({"install", "--user", "--system"}).exit_status, 2);

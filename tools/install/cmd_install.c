@@ -190,6 +190,21 @@ static bool install_check_owner(const struct install *install)
     return ours;
 }
 
+/* Whether a manifest in the folder finds the library, which is there: not where a link on the way
+ * leads elsewhere. False after a message. */
+static bool install_finds_library(const struct install *install, const char *folder)
+{
+    char *path = output_format(install->verb, "%s/%s", folder, install->library_path);
+    const bool finds = path && access(path, R_OK) == 0;
+    if (path && !finds) {
+        output_message("%s: '%s' is behind a link to another folder, from where the library is not "
+                       "found: make it a folder, or use --prefix",
+                       install->verb, folder);
+    }
+    free(path);
+    return finds;
+}
+
 static bool install_put_manifest(struct install *install, const char *source_data,
                                  const char *folder, bool always)
 {
@@ -202,7 +217,9 @@ static bool install_put_manifest(struct install *install, const char *source_dat
     if (source && !done) {
         output_message("%s: '%s' is not a manifest of this layer", install->verb, source);
     }
-    done = done && install_put(install, directory, LAYER_MANIFEST_NAME, &changed, 0644);
+    done = done && install_make_folders(install, directory) &&
+           install_finds_library(install, directory) &&
+           install_put(install, directory, LAYER_MANIFEST_NAME, &changed, 0644);
     free(directory);
     free(source);
     bytes_free(&changed);
