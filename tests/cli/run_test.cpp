@@ -176,6 +176,9 @@ TEST(Run, QuietAsksForNoLineAtTheEnd)
 {
     EXPECT_EQ(environment_of({"--quiet"}).count("WARMPIPE_SUMMARY"), 0u);
     EXPECT_EQ(environment_of({}, {{"WARMPIPE_SUMMARY", "0"}})["WARMPIPE_SUMMARY"], "0");
+    // Docker's --env-file and Compose leave variables that are set and empty: they are not set.
+    EXPECT_EQ(environment_of({}, {{"WARMPIPE_SUMMARY", ""}})["WARMPIPE_SUMMARY"], "1");
+    EXPECT_EQ(environment_of({"-v"}, {{"WARMPIPE_LOG", ""}})["WARMPIPE_LOG"], "info");
 }
 
 TEST(Run, SaysThatTheLayerIsSwitchedOff)

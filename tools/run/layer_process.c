@@ -32,7 +32,7 @@ bool variable_set(const char *verb, const char *name, const char *value, bool ve
 
 bool variable_set_if_unset(const char *verb, const char *name, const char *value, bool verbose)
 {
-    return getenv(name) || variable_set(verb, name, value, verbose);
+    return options_variable(name, NULL) || variable_set(verb, name, value, verbose);
 }
 
 static size_t variable_trim_slashes(const char *text, size_t length)
