@@ -300,6 +300,18 @@ TEST_F(RunInstalled, FindsTheManifestOfItsOwnPrefix)
     EXPECT_EQ(environment_of({}, {}, ".", prefix + "/link"), environment);
 }
 
+// The loader's lists have no other separator.
+TEST_F(RunInstalled, AColonInItsPathIsTold)
+{
+    const std::string place = folder.path + "/12:30";
+    std::filesystem::rename(prefix, place);
+    const ToolResult result = run_program({place + "/bin/warmpipe", "run", "/usr/bin/env"});
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_TRUE(contains(result.err, "a colon in '")) << result.err;
+    EXPECT_TRUE(contains(result.out, "WARMPIPE_ENABLE=1\n"));
+    EXPECT_FALSE(contains(result.out, "12:30/"));
+}
+
 TEST_F(RunInstalled, WithoutAManifestLeavesTheSearchToTheLoader)
 {
     std::filesystem::remove(manifest());

@@ -88,6 +88,13 @@ bool layer_variables_set(const char *verb, bool verbose)
                        verb);
         return true;
     }
+    if (strchr(data, ':')) {
+        output_message("%s: a colon in '%s' ends a folder's name for the Vulkan loader: programs "
+                       "get the layer only if it is installed ('warmpipe install')",
+                       verb, data);
+        free(data);
+        return true;
+    }
     char *folder = output_format(verb, "%s/" LAYER_IMPLICIT_FOLDER, data);
     bool done =
         folder &&
