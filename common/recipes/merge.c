@@ -308,7 +308,7 @@ static void merge_drop_environments(struct merging *merging)
 /* Whether nothing is taken over. */
 static bool merge_nothing_to_write(const struct merging *merging)
 {
-    bool empty = true;
+    bool empty = merging->uses.count == 0;
     for (size_t i = 0; empty && i < merging->graph.count; i++) {
         empty = !merging->graph.nodes[i].kept || merging->graph.nodes[i].stays;
     }

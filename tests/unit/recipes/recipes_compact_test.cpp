@@ -69,6 +69,25 @@ class RecipeCompact : public RecipesTest {
     }
 };
 
+// As where several processes of one program end at once, day after day: the large segment of the
+// first stays, and theirs have nothing but uses of what it holds.
+TEST_F(RecipeCompact, UsesOfWhatStaysAreTakenOver)
+{
+    write_pipeline(c);
+    for (uint32_t day = 20001; day <= 20006; day++) {
+        Batch batch;
+        write(batch.use(c.form, sample_environment, day));
+    }
+    compact();
+    EXPECT_EQ(segments().size(), 2u);
+    const Recipes recipes = open();
+    ASSERT_TRUE(has(recipes, c));
+    EXPECT_EQ(use_of(recipes, c)->last_day, 20006u);
+    EXPECT_EQ(use_of(recipes, c)->days, 7u);
+    // So nothing of it is old.
+    EXPECT_EQ(prune(UINT64_MAX, 20006).counts.pipelines, 1u);
+}
+
 TEST_F(RecipeCompact, AFewSegmentsAreLeftAlone)
 {
     for (int i = 0; i < 4; i++) {
