@@ -59,8 +59,8 @@ static bool compact_list_sources(int folder_fd, struct recipe_sources *sources, 
     return listing && enough_memory;
 }
 
-/* Locks a segment of a dead process, shared. -1: it stays. *ret_gone: another user's, or it was
- * empty and is removed. */
+/* Locks a segment of a dead process, shared. -1: it stays, as another user's does. *ret_gone: it
+ * was empty and is removed. */
 static int compact_hold_source(const struct recipe_sources *sources, int folder_fd,
                                const struct recipe_sources_limits *limits,
                                const struct recipe_source *source, bool *ret_gone)
@@ -79,9 +79,9 @@ static int compact_hold_source(const struct recipe_sources *sources, int folder_
     }
     if (is_own) {
         unlinkat(folder_fd, source->name, 0);
+        *ret_gone = true;
     }
     close(fd);
-    *ret_gone = true;
     return -1;
 }
 

@@ -117,6 +117,24 @@ TEST_F(RecipeFiles, OneProgramNeedsNoName)
     EXPECT_EQ(names_in(root).size(), 3u);
 }
 
+// As in the image of a container, which the layer reads as well.
+TEST_F(RecipeFiles, RootsRecipesAreExportedByEverybody)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become another user";
+    }
+    write(a);
+    write(b);
+    const std::string copy = folder.path + "/warmpipe";
+    std::filesystem::copy_file(WARMPIPE_TOOL, copy);
+    run_shell("chmod -R a+rX " + folder.path + "; chmod 1777 " + folder.path);
+    const ToolResult result =
+        run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", copy,
+                     "export", "--json", "--dir", root, file});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(json::parse(result.out)["pipelines"], 2);
+}
+
 TEST_F(RecipeFiles, ExportWithoutRecipesWritesNothing)
 {
     EXPECT_EQ(tool({"export", "--app", "none", file}).exit_status, 2);

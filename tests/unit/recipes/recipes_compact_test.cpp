@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 
+#include "child.h"
 #include "holder.h"
 #include "recipe_samples.h"
 
@@ -86,6 +87,35 @@ TEST_F(RecipeCompact, UsesOfWhatStaysAreTakenOver)
     EXPECT_EQ(use_of(recipes, c)->days, 7u);
     // So nothing of it is old.
     EXPECT_EQ(prune(UINT64_MAX, 20006).counts.pipelines, 1u);
+}
+
+// As where root has run the program once, or made the image: the user's segments refer to it.
+TEST_F(RecipeCompact, WhatRootsSegmentHasCounts)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become somebody else";
+    }
+    constexpr uid_t nobody = 65534;
+    write_pipeline(a);
+    for (const std::string &path : {scratch.path(""), root, segments().at(0)}) {
+        chmod(path.c_str(), 0755);
+    }
+    for (const std::string &path : {root + "/app", folder}) {
+        ASSERT_EQ(chown(path.c_str(), nobody, nobody), 0);
+    }
+    run_in_child([&] {
+        ASSERT_EQ(seteuid(nobody), 0);
+        for (uint32_t day = 20001; day <= 20006; day++) {
+            Batch batch;
+            write(batch.use(a.form, sample_environment, day));
+        }
+        compact();
+        const Recipes recipes = open();
+        ASSERT_TRUE(has(recipes, a));
+        EXPECT_EQ(use_of(recipes, a)->last_day, 20006u);
+        EXPECT_EQ(use_of(recipes, a)->days, 7u);
+        EXPECT_EQ(segments().size(), 2u);
+    });
 }
 
 TEST_F(RecipeCompact, AFewSegmentsAreLeftAlone)
