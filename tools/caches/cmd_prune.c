@@ -216,7 +216,10 @@ static const char *clear_folder(struct clearing *clearing, const char *app, uint
     }
     const char *left = inventory_is_ours(folder_fd, &usage) ? "" : NULL;
     *ret_bytes = usage_bytes(&usage);
-    if (left && !clearing->dry_run) {
+    if (left && !clearing->dry_run && faccessat(folder_fd, ".", W_OK, AT_EACCESS) != 0) {
+        left = status_id(status_from_errno(errno));
+        *ret_bytes = 0;
+    } else if (left && !clearing->dry_run) {
         bool all = true;
         *ret_bytes = clear_contents(folder_fd, &usage, &all);
         if (unlinkat(clearing->root_fd, app, AT_REMOVEDIR) != 0) {
