@@ -144,6 +144,21 @@ TEST_F(RecipeFiles, ExportWithoutRecipesWritesNothing)
 }
 
 // A running program makes one segment of many: what is read would be in none of those listed.
+// A disk that is slow, and a user who has no patience.
+TEST_F(RecipeFiles, WhoeverEndsAnExportLeavesNoPartOfIt)
+{
+    write(a);
+    const ToolResult result = run_shell(
+        "command -v strace >/dev/null || exit 77; mkdir out; set -m\n"
+        "strace -o trace -e trace=fsync -e inject=fsync:delay_enter=1000000 $tool export --dir " +
+            root + " out/file & sleep 0.5; kill -TERM -- -$!; wait $!; ls out",
+        folder.path);
+    if (result.exit_status == 77 || !contains(read_file(folder.path + "/trace"), "DELAYED")) {
+        GTEST_SKIP() << "strace cannot delay a call here";
+    }
+    EXPECT_EQ(result.out, "file\n") << result.err;
+}
+
 TEST_F(RecipeFiles, ExportWaitsForACompaction)
 {
     write(a);

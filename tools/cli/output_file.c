@@ -69,7 +69,16 @@ bool output_file_replace(const char *verb, const char *path, mode_t mode, const 
     if (fd < 0) {
         return output_file_fail(verb, path, strerror(errno));
     }
+    /* Who asks for the end meanwhile gets it then: else a part of the file would be left. */
+    sigset_t ends;
+    sigset_t before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGHUP);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, &before);
     const enum status reason = file_replace(fd, name, parts, count);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     if (reason == STATUS_ok) {
         fchmodat(fd, name, mode, 0);
     } else {
