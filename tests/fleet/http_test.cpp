@@ -111,6 +111,9 @@ TEST_F(HttpRemote, AServerWithoutConditionsWantsASingleWriter)
     result = machine.tool({"remote", "show", "--json", "--app", "demo", "--remote", place->url,
                            "--public-key", keys.open});
     EXPECT_EQ(json::parse(result.out)["heads"].size(), 1u) << result.err;
+    // Nor does what it has for other devices go: that is said.
+    result = machine.tool({"remote", "rm", "--app", "demo", "--remote", place->url});
+    EXPECT_TRUE(contains(result.err, "cannot list")) << result.err;
 }
 
 // A certificate of the test's own authority, for localhost.

@@ -300,6 +300,9 @@ bool session_find_heads(struct session *session, const char *const *apps, int ap
     reason = listing.failed ? STATUS_out_of_memory : reason;
     if (reason == STATUS_remote_unsupported && app_count > 0) {
         remote->engine->detail[0] = '\0';
+        output_message("%s: %s: cannot list: of blobs, those of this machine's devices alone are "
+                       "looked for",
+                       remote->options.verb, remote->name);
         session_guess_heads(session, apps, app_count, ret_heads);
         return true;
     }
