@@ -94,7 +94,7 @@ static bool prewarm_make_list(struct prewarm *prewarm)
     }
     prewarm_list_make(prewarm->recipes, prewarm->crashes, setup->environment,
                       setup->environment_size, atomic_load(&prewarm->all), &prewarm->list);
-    return prewarm->list.count > 0 && prewarm_take_cache(prewarm);
+    return prewarm->list.count > 0 && prewarm_take_cache(prewarm) && !sandbox_is_closed();
 }
 
 static void prewarm_tell_refused(struct prewarm *prewarm)
@@ -115,16 +115,17 @@ static void *prewarm_main(void *argument)
     /* A thread has the priority of the one that starts it, and the program waits for the worker. */
     device_cache_wake_worker(prewarm->setup.device_cache);
     own_thread_give_way();
-    unsigned threads = prewarm_count_threads();
-    if (!sandbox_is_closed() && prewarm_open(prewarm, threads)) {
-        if (!atomic_load(&prewarm->stop) && prewarm_make_list(prewarm)) {
-            prewarm_run_all(prewarm, threads);
-        }
-        prewarm_tell_refused(prewarm);
-        log_info("prewarmed %u of %zu %s", atomic_load(&prewarm->compiled), prewarm->list.count,
-                 text_noun(prewarm->list.count, "pipeline", "pipelines"));
+    const unsigned threads = prewarm_count_threads();
+    const bool is_open = !sandbox_is_closed() && prewarm_open(prewarm, threads);
+    if (is_open && !atomic_load(&prewarm->stop) && prewarm_make_list(prewarm)) {
+        prewarm_run_all(prewarm, threads);
     }
     if (!sandbox_is_closed()) {
+        if (is_open) {
+            prewarm_tell_refused(prewarm);
+            log_info("prewarmed %u of %zu %s", atomic_load(&prewarm->compiled), prewarm->list.count,
+                     text_noun(prewarm->list.count, "pipeline", "pipelines"));
+        }
         recipe_crashes_close(prewarm->crashes);
         recipes_close(prewarm->recipes);
     }

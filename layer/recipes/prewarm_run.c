@@ -141,12 +141,13 @@ static bool prewarm_wait_for_room(struct prewarm *prewarm)
         pthread_cond_timedwait(&prewarm->changed, &prewarm->lock, &until);
         now_ns = clock_now_ns();
     }
-    const bool is_short = prewarm_memory_is_short(prewarm, now_ns);
+    const bool is_shut_in = sandbox_is_closed();
+    const bool is_short = !is_shut_in && prewarm_memory_is_short(prewarm, now_ns);
     pthread_mutex_unlock(&prewarm->lock);
     if (is_short) {
         log_info("prewarm ends: memory is short");
     }
-    if (is_short || sandbox_is_closed() || atomic_load(prewarm->setup.has_callback)) {
+    if (is_short || is_shut_in || atomic_load(prewarm->setup.has_callback)) {
         prewarm_stop(prewarm);
     }
     return !atomic_load(&prewarm->stop);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sstream>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -250,6 +251,31 @@ TEST_P(KillingSandboxTest, TwoThreadsThatAskForOnePipeline)
         shut_in();
         EXPECT_EQ(one.create(), VK_SUCCESS);
         second.join();
+    });
+}
+
+// It waits for a cache that the program loads inside.
+TEST_P(KillingSandboxTest, WhatIsToBeCompiledAhead)
+{
+    EXPECT_EQ(hits(0, 5), 0u);
+    for (const std::filesystem::path &file : cache_files()) {
+        std::filesystem::remove(file);
+    }
+    environment["WARMPIPE_PREWARM"] = "auto";
+    environment["WARMPIPE_LOG"] = "debug";
+    expect_survival([] {
+        Program *owner = nullptr; // glibc opens a file where it gives back what a thread allocated
+        std::thread([&] {
+            const sched_param none = {};
+            EXPECT_EQ(sched_setscheduler(0, SCHED_IDLE, &none), 0); // so is the worker
+            owner = new Program;
+        }).join();
+        wait_until([] {
+            return read_text("/proc/self/fd/2").find("not loaded ahead") != std::string::npos;
+        });
+        shut_in();
+        owner->create_compute(5, 6);
+        usleep(300000);
     });
 }
 
