@@ -52,6 +52,8 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
             }
             return false;
         }
+        /* A umask may have taken even our own bits. Some file systems know no modes. */
+        fchmod(file.fd, 0600);
         if (file_owned_become_owner(&file)) {
             *ret_file = file;
             return true;

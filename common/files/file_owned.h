@@ -18,8 +18,9 @@ struct file_owned {
     char name[NAME_MAX + 1];
 };
 
-/* Creates the empty file "<prefix>.<16 hex digits><suffix>" (0600), without prefix and dot where
- * prefix is NULL; opened for reading and writing, O_CLOEXEC. False: see errno. Thread-safe. */
+/* Creates the empty file "<prefix>.<16 hex digits><suffix>" (0600, whatever the umask is), without
+ * prefix and dot where prefix is NULL; opened for reading and writing, O_CLOEXEC. False: see errno.
+ * Thread-safe. */
 bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
                        struct file_owned *ret_file);
 

@@ -103,9 +103,7 @@ static enum status file_replace_with(int directory_fd, const char *name, const s
         return write_failure(errno);
     }
     enum status reason = STATUS_ok;
-    /* fchmod: a umask may have taken even our own bits. */
-    if (fchmod(temporary.fd, 0600) != 0 || !write_all_parts(temporary.fd, parts, count) ||
-        (sync && !file_sync_fully(temporary.fd)) ||
+    if (!write_all_parts(temporary.fd, parts, count) || (sync && !file_sync_fully(temporary.fd)) ||
         renameat(directory_fd, temporary.name, directory_fd, name) != 0) {
         reason = write_failure(errno);
         unlinkat(directory_fd, temporary.name, 0);

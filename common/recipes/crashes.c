@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/bytes.h"
@@ -82,9 +81,7 @@ static enum status crashes_make_process_file(struct recipe_crashes *crashes, int
     }
     crashes->file = file_keep(file.fd);
     memcpy(crashes->name, file.name, sizeof file.name);
-    const enum status status = file.locked && fchmod(file.fd, 0600) == 0
-                                   ? crashes_write_empty_places(crashes)
-                                   : STATUS_io_error;
+    const enum status status = file.locked ? crashes_write_empty_places(crashes) : STATUS_io_error;
     if (status != STATUS_ok) {
         unlinkat(folder_fd, file.name, 0);
         file_kept_close(&crashes->file);

@@ -101,15 +101,8 @@ static enum status writer_make_segment(struct recipe_writer *writer)
         close(folder_fd);
         return status == STATUS_no_file ? STATUS_directory_unusable : status;
     }
-    /* fchmod: a umask may have taken even our own bits. */
-    if (fchmod(file.fd, 0600) != 0) {
-        status = status_from_errno(errno);
-        unlinkat(folder_fd, file.name, 0);
-        close(file.fd);
-    } else {
-        writer->file = file_keep(file.fd);
-        memcpy(writer->name, file.name, sizeof writer->name);
-    }
+    writer->file = file_keep(file.fd);
+    memcpy(writer->name, file.name, sizeof writer->name);
     close(folder_fd);
     return status;
 }

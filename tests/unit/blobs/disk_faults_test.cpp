@@ -304,6 +304,38 @@ TEST(DiskFaults, MarkersWithoutAPageStandWhileTheBlobIsLoaded)
     }
 }
 
+// A program may take away what its own files could be read by.
+TEST(DiskFaults, MarkersAreFoundWhateverTheUmask)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become somebody else";
+    }
+    Scratch scratch;
+    chmod(scratch.path("").c_str(), 0777);
+    run_in_child([&] {
+        ASSERT_EQ(seteuid(65534), 0); // who is not allowed everything
+        const std::string root = scratch.path("root");
+        ASSERT_EQ(Store(root).commit("words"), STATUS_ok);
+        Holder([&] {
+            umask(0777);
+            auto *store = new Store(root);
+            store->load();
+            store->begin_call(CRASH_KEY_LOAD);
+        }).end();
+        EXPECT_EQ(content_of(root), "<suspect>");
+    });
+}
+
+// Some file systems know no modes.
+TEST(DiskFaults, SavesWhereModesCannotBeChanged)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    Arm arm(0, EPERM, true, "fchmod");
+    EXPECT_EQ(Store(root).commit("words"), STATUS_ok);
+    EXPECT_EQ(content_of(root), "words");
+}
+
 // A sandbox may forbid to remove the marker: the process has survived all the same.
 TEST(DiskFaults, MarkersThatCannotBeRemovedSayNothing)
 {
