@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe run: one program under the layer, nothing installed. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,8 +90,11 @@ static bool run_set_directory(const char *directory, bool verbose)
         int fd;
         enum status reason = file_open_directory(root, INVENTORY_DRIVER_FOLDER, true, &fd);
         if (reason == STATUS_ok) {
+            /* A folder that cannot be written, as in an image, would switch the driver's cache off.
+             */
+            const bool writable = faccessat(fd, ".", W_OK, AT_EACCESS) == 0;
             close(fd);
-            done = run_set_driver_caches(root, verbose);
+            done = !writable || run_set_driver_caches(root, verbose);
         } else {
             output_reason(reason, "run: cannot use '%s/" INVENTORY_DRIVER_FOLDER "'", root);
         }
