@@ -110,6 +110,8 @@ TEST_F(Warm, ADryRunWritesNothing)
     EXPECT_EQ(cache["recipes"], PIPELINES);
     EXPECT_EQ(names_in(root + "/program"), before);
     EXPECT_EQ(names_in(root + "/program/recipes"), recipes_before);
+    // As an image of a container sets it (docs/CONTAINERS.md).
+    EXPECT_EQ(caches({"--dry-run"}, {{"WARMPIPE_READONLY", "1"}}).at(0)["state"], "to_do");
 }
 
 TEST_F(Warm, ThePolicyIsObeyed)

@@ -363,7 +363,7 @@ static int warm_main(const struct arguments *arguments)
     }
     config_read(config_environment, &warming.config);
     warming.root = root;
-    if (warming.config.read_only) {
+    if (warming.config.read_only && !arguments->values[OPTION_DRY_RUN]) {
         output_reason(STATUS_read_only, "warm");
     } else {
         status = warm_run(&warming);
