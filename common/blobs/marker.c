@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/blobs/marker.h"
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +96,7 @@ static bool marker_remove_path(const char *folder_path, const char *name)
     if (asprintf(&path, "%s/%s", folder_path, name) < 0) {
         return false;
     }
-    bool removed = unlink(path) == 0;
+    bool removed = unlinkat(AT_FDCWD, path, 0) == 0;
     free(path);
     return removed;
 }

@@ -80,7 +80,7 @@ bool settings_file_read(const char *(*lookup)(const char *name), struct settings
     }
     const char *named = text_or_null(lookup("VK_LAYER_SETTINGS_PATH"));
     struct stat status;
-    if (named && stat(named, &status) == 0) {
+    if (named && fstatat(AT_FDCWD, named, &status, 0) == 0) {
         return settings_file_try(
             settings_file_concatenate(named, S_ISDIR(status.st_mode) ? "/" NAME : ""), ret_file);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/cache/device_cache.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -352,14 +353,14 @@ void device_cache_set_unusable(struct device_cache *device_cache, void (*tell)(v
 bool device_cache_has_file(const struct device_cache *device_cache)
 {
     const struct store *store = device_cache->writer.store;
-    return store && access(store_path(store), F_OK) == 0;
+    return store && faccessat(AT_FDCWD, store_path(store), F_OK, 0) == 0;
 }
 
 size_t device_cache_blob_bytes(const struct device_cache *device_cache)
 {
     const struct store *store = device_cache->writer.store;
     struct stat status;
-    const bool found = store && stat(store_path(store), &status) == 0;
+    const bool found = store && fstatat(AT_FDCWD, store_path(store), &status, 0) == 0;
     return found && status.st_size > 0 ? (size_t)status.st_size : 0;
 }
 

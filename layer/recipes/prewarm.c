@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/recipes/prewarm.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -138,7 +139,7 @@ static bool prewarm_has_recipes(const struct prewarm_setup *setup)
 {
     char path[4096];
     int length = snprintf(path, sizeof path, "%s/%s/recipes", setup->config->root, setup->app);
-    return length < (int)sizeof path && access(path, F_OK) == 0;
+    return length < (int)sizeof path && faccessat(AT_FDCWD, path, F_OK, 0) == 0;
 }
 
 static bool prewarm_is_allowed(const struct prewarm_setup *setup)
