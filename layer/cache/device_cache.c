@@ -213,13 +213,9 @@ void device_cache_creating(struct device_cache *device_cache)
  * must be closed before those run. A process may have several drivers. */
 static void device_cache_register_gate_again(struct device_cache *device_cache)
 {
-    static _Atomic uint64_t last; /* the one whose handlers ours was last registered behind */
     if (!atomic_load_explicit(&device_cache->is_behind_exits, memory_order_relaxed) &&
         !atomic_exchange(&device_cache->is_behind_exits, true)) {
-        const uint64_t identity = identity_digest(&device_cache->identity).low;
-        if (atomic_exchange(&last, identity) != identity) {
-            driver_gate_register();
-        }
+        driver_gate_register_behind(identity_digest(&device_cache->identity).low);
     }
 }
 

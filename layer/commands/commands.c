@@ -93,6 +93,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle,
         device = device_withdraw_leaked(instance);
     }
     instance_destroy(handle, allocator);
+    driver_gate_register_behind(0);
     worker_await_behind();
     patience_set(before_ns);
 }

@@ -53,10 +53,18 @@ static void driver_gate_close_at_exit(void)
     pthread_mutex_unlock(&gate.lock);
 }
 
-void driver_gate_register(void)
+static void driver_gate_register(void)
 {
     atexit(driver_gate_close_at_exit);
     at_quick_exit(driver_gate_close_at_exit);
+}
+
+void driver_gate_register_behind(uint64_t driver)
+{
+    static _Atomic uint64_t last;
+    if (atomic_exchange(&last, driver) != driver && driver != 0) {
+        driver_gate_register();
+    }
 }
 
 void driver_gate_prepare(void)

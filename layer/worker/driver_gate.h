@@ -20,6 +20,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Whether threads of ours may call the driver of one instance. Withdrawn as soon as the driver may
  * call the program back: a callback does not expect a thread that the program does not know, and
@@ -41,8 +42,10 @@ static inline bool driver_permit_is_withdrawn(const struct driver_permit *permit
 /* Registers the handlers; idempotent. */
 void driver_gate_prepare(void);
 
-/* Registers the handler once more. */
-void driver_gate_register(void);
+/* Registers the handler once more, unless it was last registered behind those of this driver. 0: an
+ * instance has gone, and drivers with it, which register theirs anew where they are loaded again.
+ */
+void driver_gate_register_behind(uint64_t driver);
 
 /* Sets what the thread that ends the process calls once, just before the gate closes. */
 void driver_gate_set_last(void (*last)(void));

@@ -91,6 +91,37 @@ TEST_F(LifetimeTest, TheSecondDriverIsNotCalledBehindItsHandlerEither)
     });
 }
 
+// A driver goes with the last instance, and its handlers with it: the one that is loaded next,
+// which may be the same, registers them anew.
+TEST_F(LifetimeTest, ADriverThatIsLoadedAgainIsNotCalledBehindItsHandlerEither)
+{
+    run([] {
+        leak_from_here_on();
+        static std::atomic<int> called_behind{0};
+        static std::atomic<bool> has_ended{false};
+        static const std::thread::id main = std::this_thread::get_id();
+        Program().create_compute(0, 1);
+        test_icd_on_call(
+            [](const char *, void *) {
+                called_behind += has_ended && std::this_thread::get_id() != main;
+            },
+            nullptr);
+        test_icd_on_compile(
+            [](void *) {
+                test_icd_on_compile(nullptr, nullptr);
+                std::atexit([] {
+                    has_ended = true;
+                    usleep(300000); // the worker looks within 50 ms
+                    if (called_behind > 0) {
+                        _exit(3);
+                    }
+                });
+            },
+            nullptr);
+        (new Program)->create_compute(1, 2);
+    });
+}
+
 // Leaked objects and a device that nobody destroys are the program's affair.
 TEST_F(LifetimeTest, LeakedObjectsAreNotDestroyedForIt)
 {
