@@ -194,9 +194,12 @@ int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags) 
     return static_cast<int>(syscall(SYS_linkat, from_fd, from, to_fd, to, flags));
 }
 
-int unlink(const char *path) noexcept
+// Only where it is named: a temporary file that cannot be removed stays.
+int unlinkat(int fd, const char *path, int flags) noexcept
 {
-    return fails("unlink") ? -1 : static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+    return faults.only && fails("unlinkat")
+               ? -1
+               : static_cast<int>(syscall(SYS_unlinkat, fd, path, flags));
 }
 
 ssize_t getrandom(void *data, size_t size, unsigned flags)

@@ -345,7 +345,7 @@ TEST(DiskFaults, MarkersThatCannotBeRemovedSayNothing)
     {
         Store store(root);
         ASSERT_EQ(store.load(), "words");
-        Arm arm(0, EPERM, true, "unlink");
+        Arm arm(0, EPERM, true, "unlinkat");
         store_survived(store.get());
         EXPECT_GT(faults.calls, 0);
     }
