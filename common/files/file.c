@@ -83,6 +83,8 @@ static enum status file_directory_failure(int directory_fd, const char *path, in
     case EDQUOT:
     case EROFS:
     case ENOMEM:
+    case EMFILE:
+    case ENFILE:
         return status_from_errno(error);
     default:
         /* With O_DIRECTORY a link gives ENOTDIR, not ELOOP. */

@@ -56,6 +56,18 @@ TEST(FileStreams, ThatAreClosedAreNeverTaken)
     });
 }
 
+// Nothing is wrong with the folder.
+TEST(FileDirectory, IsNotBlamedWhereDescriptorsRunOut)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(open_folder(root, "app", true), STATUS_ok);
+    for (const int error : {EMFILE, ENFILE}) {
+        Arm arm(0, error, true, "openat");
+        EXPECT_EQ(open_folder(root, "app", true), STATUS_out_of_memory);
+    }
+}
+
 TEST(FileDirectory, MakesNothingUnlessAsked)
 {
     Scratch scratch;
