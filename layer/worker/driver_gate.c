@@ -9,6 +9,9 @@
 #include "common/files/patience.h"
 #include "layer/worker/own_wait.h"
 
+/* A program may make instances without end, and a handler stays for good. */
+#define REGISTERED_MAX 1000
+
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t left; /* by the monotonic clock */
@@ -62,7 +65,9 @@ static void driver_gate_register(void)
 void driver_gate_register_behind(uint64_t driver)
 {
     static _Atomic uint64_t last;
-    if (atomic_exchange(&last, driver) != driver && driver != 0) {
+    static atomic_uint times;
+    if (atomic_exchange(&last, driver) != driver && driver != 0 &&
+        atomic_fetch_add(&times, 1) < REGISTERED_MAX) {
         driver_gate_register();
     }
 }

@@ -42,9 +42,9 @@ static inline bool driver_permit_is_withdrawn(const struct driver_permit *permit
 /* Registers the handlers; idempotent. */
 void driver_gate_prepare(void);
 
-/* Registers the handler once more, unless it was last registered behind those of this driver. 0: an
- * instance has gone, and drivers with it, which register theirs anew where they are loaded again.
- */
+/* Registers the handler once more, a thousand times at most, unless it was last registered behind
+ * those of this driver. 0: an instance has gone, and drivers with it, which register theirs anew
+ * where they are loaded again. */
 void driver_gate_register_behind(uint64_t driver);
 
 /* Sets what the thread that ends the process calls once, just before the gate closes. */
