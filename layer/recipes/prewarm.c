@@ -116,8 +116,9 @@ static void *prewarm_main(void *argument)
     /* A thread has the priority of the one that starts it, and the program waits for the worker. */
     device_cache_wake_worker(prewarm->setup.device_cache);
     own_thread_give_way();
-    const unsigned threads = prewarm_count_threads();
-    const bool is_open = !sandbox_is_closed() && prewarm_open(prewarm, threads);
+    bool is_open = !sandbox_is_closed();
+    const unsigned threads = is_open ? prewarm_count_threads() : 0;
+    is_open = is_open && prewarm_open(prewarm, threads);
     if (is_open && !atomic_load(&prewarm->stop) && prewarm_make_list(prewarm)) {
         prewarm_run_all(prewarm, threads);
     }

@@ -246,9 +246,7 @@ static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
         .destroy_pipeline = table->DestroyPipeline,
     };
     const struct replay_source source = {prewarm_find, prewarm->recipes};
-    const struct replay_limits limits =
-        replay_limits_share(&prewarm->limits, prewarm_count_threads());
-    return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &limits,
+    return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &prewarm->limits,
                       prewarm->setup.feedback);
 }
 
@@ -375,6 +373,7 @@ void prewarm_run_all(struct prewarm *prewarm, unsigned threads)
 {
     struct prewarm_runner runners[RECIPE_CRASHES_THREADS];
     unsigned started = 1;
+    prewarm->limits = replay_limits_share(&prewarm->limits, threads);
     for (unsigned i = 0; i < threads; i++) {
         runners[i] = (struct prewarm_runner){.prewarm = prewarm, .number = i};
     }

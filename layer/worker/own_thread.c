@@ -25,7 +25,9 @@ static void *own_thread_run(void *argument)
 {
     const struct own_thread_call call = *(struct own_thread_call *)argument;
     free(argument);
-    prctl(PR_SET_NAME, "warmpipe");
+    if (!sandbox_is_closed()) { /* it may begin late */
+        prctl(PR_SET_NAME, "warmpipe");
+    }
     const unsigned place = own_wait_enter();
     void *result = call.function(call.argument);
     own_wait_leave(place);
@@ -102,6 +104,9 @@ int own_thread_rank(pid_t thread)
 
 void own_thread_give_way(void)
 {
+    if (sandbox_is_closed()) {
+        return;
+    }
     if (own_thread_rank(0) == REAL_TIME_RANK) {
         sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
     }

@@ -15,7 +15,7 @@
 bool own_thread_start(void *(*function)(void *argument), void *argument, size_t stack_size);
 
 /* The calling thread, one of ours, is one that nobody waits for: it leaves the cores to the
- * program, and has no real-time priority of the thread that has started it. */
+ * program, and has no real-time priority of the thread that has started it; not in a sandbox. */
 void own_thread_give_way(void);
 
 /* A thread of this process (0: the calling one) with a higher rank runs first where there are not

@@ -279,6 +279,37 @@ TEST_P(KillingSandboxTest, WhatIsToBeCompiledAhead)
     });
 }
 
+// Where cores are short, a thread of ours begins long after it was made.
+TEST_P(KillingSandboxTest, AThreadThatHasNotBegun)
+{
+    const auto become_real_time = [] { // and so do the threads that are made
+        const sched_param one = {1};
+        return sched_setscheduler(0, SCHED_FIFO, &one) == 0;
+    };
+    bool is_allowed = false;
+    std::thread([&] { is_allowed = become_real_time(); }).join();
+    if (!is_allowed) {
+        GTEST_SKIP() << "no right to it";
+    }
+    EXPECT_EQ(hits(0, 5), 0u);
+    for (const std::filesystem::path &file : cache_files()) {
+        std::filesystem::remove(file);
+    }
+    environment["WARMPIPE_PREWARM"] = "auto";
+    expect_survival([&] {
+        cpu_set_t core;
+        CPU_ZERO(&core);
+        CPU_SET(sched_getcpu(), &core);
+        EXPECT_EQ(sched_setaffinity(0, sizeof core, &core), 0);
+        EXPECT_TRUE(become_real_time());
+        auto *owner = new Program;
+        shut_in();
+        usleep(300000);
+        owner->create_compute(5, 6);
+        usleep(300000);
+    });
+}
+
 // The end of the process is not that of the device.
 TEST_P(KillingSandboxTest, ADeviceThatIsNeverDestroyed)
 {
