@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
+
 /* Bytes; the status of a process has about 1,400, and some more for each group of its user. */
 #define STATUS_SIZE 8192
 
@@ -62,7 +64,7 @@ bool sandbox_note_open(void)
         sandbox.prepared = true;
     }
     if (atomic_load(&sandbox.fd) < 0) {
-        const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        const int fd = io_open(AT_FDCWD, "/proc/self/status", O_RDONLY | O_NOCTTY);
         if (fd >= 0 && sandbox_count_filters(fd, &sandbox.before)) {
             atomic_store_explicit(&sandbox.fd, fd, memory_order_release);
             is_first = true;

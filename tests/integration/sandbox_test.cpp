@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -228,6 +229,25 @@ TEST_P(KillingSandboxTest, WithAWorkerAtRest)
         usleep(300000);
     });
     EXPECT_EQ(hits(0, 5), 5u);
+}
+
+// A daemon may have begun without standard streams, and give them something to lead to: what tells
+// of filters is none of them.
+TEST_P(KillingSandboxTest, WithStandardStreamsThatWereClosed)
+{
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "the sanitizer has a thread of its own, so that the worker loads meanwhile";
+#endif
+    EXPECT_EQ(hits(0, 5), 0u);
+    expect_survival([] {
+        close(STDIN_FILENO);
+        Program owner;
+        EXPECT_EQ(fcntl(STDIN_FILENO, F_GETFD), -1);
+        const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        EXPECT_EQ(dup2(nothing, STDIN_FILENO), STDIN_FILENO);
+        shut_in();
+        compute_inside(owner);
+    });
 }
 
 // A thread asks who it is that it would wait for.
