@@ -110,5 +110,7 @@ void own_thread_give_way(void)
     if (own_thread_rank(0) == REAL_TIME_RANK) {
         sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
     }
-    setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE); /* of this thread alone, on Linux */
+    if (getpriority(PRIO_PROCESS, 0) < OWN_THREAD_NICE) { /* of this thread alone, on Linux */
+        setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);
+    }
 }

@@ -53,4 +53,14 @@ TEST(OwnThread, ThatGivesWayHasNoPriorityOfTheOneThatMadeIt)
     }
 }
 
+// nice -n 19, by somebody who may take it back.
+TEST(OwnThread, ThatGivesWayIsNotPutBeforeAProgramThatDoesSoMore)
+{
+    std::thread([] {
+        ASSERT_EQ(setpriority(PRIO_PROCESS, 0, 19), 0);
+        own_thread_give_way();
+        EXPECT_EQ(getpriority(PRIO_PROCESS, 0), 19);
+    }).join();
+}
+
 } // namespace
