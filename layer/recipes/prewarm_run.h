@@ -83,9 +83,8 @@ struct prewarm {
     struct prewarm_watch watch;
     pid_t process;
     atomic_bool begun;
-    atomic_bool all; /* what is recorded as saved, too: there is no usable blob */
-    struct replay_limits
-        limits; /* of this driver; another one made the recipes; then one's share */
+    atomic_bool all;             /* what is recorded as saved, too: there is no usable blob */
+    struct replay_limits limits; /* of this driver, for another made the recipes; then a share */
 
     struct recipes *recipes;
     struct recipe_crashes *crashes;
