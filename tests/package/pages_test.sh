@@ -72,6 +72,8 @@ expect "bash: directories" folder "$(bash_offers warmpipe list --dir '')"
 expect "bash: files" "file folder" "$(bash_offers warmpipe inspect '')"
 words=$(bash_offers warmpipe run --remote URL --dir folder -- bas)
 [[ " "${words//$'\n'/ }" " = *" bash "* ]] || expect "bash: a program behind options" bash "$words"
+words=$(bash_offers warmpipe run --remote https : //h : 80/x --dir = folder -q bas) # as bash takes them apart
+[[ " "${words//$'\n'/ }" " = *" bash "* ]] || expect "bash: a program behind a URL" bash "$words"
 expect "bash: traces" "file folder" "$(bash_offers warmpipe report '')"
 if command -v fish >/dev/null; then
     expect "fish: programs" my-app "$(fish_offers 'warmpipe list --app ')"

@@ -218,8 +218,9 @@ _warmpipe() {{
         command)
             for ((i = 2; i < COMP_CWORD; i++)); do
                 case ${{COMP_WORDS[i]}} in
-                    {takes}) i=$((i + 1)) ;;
-                    -*) ;;
+                    {takes}) i=$((i + 1)) ;;&
+                    -*) [ "${{COMP_WORDS[i]}}" != = ] || i=$((i + 1)) ;;
+                    : | =) i=$((i + 1)) ;; # bash takes values apart there
                     *) break ;;
                 esac
             done
