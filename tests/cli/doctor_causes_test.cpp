@@ -307,20 +307,17 @@ TEST_F(Doctor, MesaWithoutAHomeIsAProblem)
     if (geteuid() != 0) {
         GTEST_SKIP() << "only root can become another user";
     }
-    const std::string tool = folder.path + "/warmpipe";
-    std::filesystem::copy_file(WARMPIPE_TOOL, tool);
     chmod(folder.path.c_str(), 0755);
     const std::filesystem::path driver = TEST_ICD_MANIFEST; // in a folder that others may not enter
     for (const char *name : {"warmpipe_test_icd.json", "libwarmpipe_test_icd.so"}) {
         std::filesystem::copy_file(driver.parent_path() / name, folder.path + "/" + name);
     }
     const std::string manifest = folder.path + "/warmpipe_test_icd.json";
-    const ToolResult result = run_program(
-        {"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", tool, "doctor"},
-        environment({{"WPTEST_ICD_DRIVER_ID", mesa},
-                     {"HOME", ""},
-                     {"VK_DRIVER_FILES", manifest},
-                     {"VK_ICD_FILENAMES", manifest}}));
+    const ToolResult result = run_tool_as_another(folder.path + "/warmpipe", {"doctor"},
+                                                  environment({{"WPTEST_ICD_DRIVER_ID", mesa},
+                                                               {"HOME", ""},
+                                                               {"VK_DRIVER_FILES", manifest},
+                                                               {"VK_ICD_FILENAMES", manifest}}));
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.out, "HOME is not set: the driver has no place for its own cache"))
         << result.out;

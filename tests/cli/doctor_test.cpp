@@ -156,15 +156,11 @@ TEST_F(Doctor, WhatTheUserCannotReadIsAProblem)
     const std::string app = folder.path + "/root/app";
     const std::string tool = folder.path + "/warmpipe";
     std::filesystem::create_directories(app);
-    std::filesystem::copy_file(WARMPIPE_TOOL, tool);
     chmod(folder.path.c_str(), 0755);
     auto doctor = [&](mode_t of_root, mode_t of_app) {
         chmod((folder.path + "/root").c_str(), of_root);
         chmod(app.c_str(), of_app);
-        return run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups",
-                            tool, "doctor"},
-                           environment({{"WARMPIPE_READONLY", "1"}}))
-            .out;
+        return run_tool_as_another(tool, {"doctor"}, environment({{"WARMPIPE_READONLY", "1"}})).out;
     };
     const std::string advice = "chmod -R a+rX";
     // Below a home of another user nobody else should be let in.
@@ -172,9 +168,8 @@ TEST_F(Doctor, WhatTheUserCannotReadIsAProblem)
     std::filesystem::create_directories(folder.path + "/root/home");
     const auto away = [&](const std::string &home) {
         chmod((folder.path + "/root").c_str(), 0700);
-        return run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups",
-                            tool, "doctor"},
-                           environment({{"HOME", home}, {"WARMPIPE_DIR", ""}}))
+        return run_tool_as_another(tool, {"doctor"},
+                                   environment({{"HOME", home}, {"WARMPIPE_DIR", ""}}))
             .out;
     };
     for (const std::string &home : {folder.path + "/root/home", std::string("/nonexistent")}) {

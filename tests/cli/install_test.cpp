@@ -164,15 +164,12 @@ TEST_F(Install, AHomeOfAnotherUserBelongsToNoPackage)
     const std::string copy = folder.path + "/bin/warmpipe";
     fs::create_directories(home);
     fs::create_directories(folder.path + "/bin");
-    fs::copy_file(WARMPIPE_TOOL, copy);
     fs::copy(std::string(WARMPIPE_BUILD_DIR) + "/share", folder.path + "/share",
              fs::copy_options::recursive);
     chmod(folder.path.c_str(), 0755);
     chmod(home.c_str(), 0700);
     for (const char *verb : {"install", "uninstall"}) {
-        const ToolResult result = run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321",
-                                               "--clear-groups", copy, verb, "--user"},
-                                              {{"HOME", home}});
+        const ToolResult result = run_tool_as_another(copy, {verb, "--user"}, {{"HOME", home}});
         EXPECT_EQ(result.exit_status, 2);
         EXPECT_EQ(result.err, std::string("warmpipe: ") + verb + ": cannot read '" + implicit +
                                   "': Permission denied\n");

@@ -325,13 +325,10 @@ TEST_F(List, ClearTellsOfAFolderThatItCannotWrite)
     if (geteuid() != 0) {
         GTEST_SKIP() << "only root can become another user";
     }
-    const std::string copy = folder.path + "/warmpipe";
-    std::filesystem::copy_file(WARMPIPE_TOOL, copy);
     put("roots", cache, cache_file());
     run_shell("chmod -R a+rX " + folder.path);
     const ToolResult result =
-        run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", copy,
-                     "clear", "--yes", "--json", "--dir", root});
+        run_tool_as_another(folder.path + "/warmpipe", {"clear", "--yes", "--json", "--dir", root});
     EXPECT_EQ(result.exit_status, 1) << result.err;
     EXPECT_EQ(json::parse(result.out)["programs"][0]["state"], "unreadable") << result.out;
 }

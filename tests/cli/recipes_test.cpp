@@ -125,12 +125,9 @@ TEST_F(RecipeFiles, RootsRecipesAreExportedByEverybody)
     }
     write(a);
     write(b);
-    const std::string copy = folder.path + "/warmpipe";
-    std::filesystem::copy_file(WARMPIPE_TOOL, copy);
     run_shell("chmod -R a+rX " + folder.path + "; chmod 1777 " + folder.path);
     const ToolResult result =
-        run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", copy,
-                     "export", "--json", "--dir", root, file});
+        run_tool_as_another(folder.path + "/warmpipe", {"export", "--json", "--dir", root, file});
     EXPECT_EQ(result.exit_status, 0) << result.err;
     EXPECT_EQ(json::parse(result.out)["pipelines"], 2);
 }
@@ -143,7 +140,6 @@ TEST_F(RecipeFiles, ExportWithoutRecipesWritesNothing)
     EXPECT_EQ(tool({"export", "--app", "app", folder.path + "/missing/file"}).exit_status, 2);
 }
 
-// A running program makes one segment of many: what is read would be in none of those listed.
 // A disk that is slow, and a user who has no patience.
 TEST_F(RecipeFiles, WhoeverEndsAnExportLeavesNoPartOfIt)
 {
@@ -159,6 +155,7 @@ TEST_F(RecipeFiles, WhoeverEndsAnExportLeavesNoPartOfIt)
     EXPECT_EQ(result.out, "file\n") << result.err;
 }
 
+// A running program makes one segment of many: what is read would be in none of those listed.
 TEST_F(RecipeFiles, ExportWaitsForACompaction)
 {
     write(a);

@@ -148,13 +148,10 @@ TEST(Run, DirThatCannotBeWrittenIsNotForTheDriver)
         GTEST_SKIP() << "only root can become another user";
     }
     TemporaryFolder folder;
-    const std::string copy = folder.path + "/warmpipe";
-    std::filesystem::copy_file(WARMPIPE_TOOL, copy);
     environment_of({"--dir", folder.path + "/cache"});
     run_shell("chmod -R a+rX " + folder.path);
-    const ToolResult result =
-        run_program({"/usr/bin/setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", copy,
-                     "run", "--dir", folder.path + "/cache", "--", "/usr/bin/env"});
+    const ToolResult result = run_tool_as_another(
+        folder.path + "/warmpipe", {"run", "--dir", folder.path + "/cache", "--", "/usr/bin/env"});
     EXPECT_EQ(result.exit_status, 0);
     EXPECT_TRUE(contains(result.out, "WARMPIPE_DIR=" + folder.path + "/cache\n")) << result.out;
     EXPECT_FALSE(contains(result.out, "MESA_SHADER_CACHE_DIR")) << result.out;

@@ -104,6 +104,19 @@ inline ToolResult run_tool(std::vector<std::string> arguments, Environment envir
     return run_program(arguments, std::move(environment), directory);
 }
 
+// The same by a user who owns nothing, for root alone: `copy` is made of the tool, if it is not
+// there, where that user can read it.
+inline ToolResult run_tool_as_another(const std::string &copy, std::vector<std::string> arguments,
+                                      Environment environment = {})
+{
+    if (!std::filesystem::exists(copy)) {
+        std::filesystem::copy_file(WARMPIPE_TOOL, copy);
+    }
+    arguments.insert(arguments.begin(), {"/usr/bin/setpriv", "--reuid=54321", "--regid=54321",
+                                         "--clear-groups", copy});
+    return run_program(arguments, std::move(environment));
+}
+
 // A shell's pipeline; "$tool" is the tool.
 inline ToolResult run_shell(const std::string &script, const std::string &directory = ".")
 {

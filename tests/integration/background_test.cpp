@@ -116,9 +116,7 @@ TEST_F(BackgroundTest, ASaveThatIsAPartAloneIsLoaded)
 {
     const std::filesystem::path program = cache_root() / "program";
     EXPECT_EQ(hits(0, 1), 0u);
-    for (const std::filesystem::path &file : cache_files()) {
-        std::filesystem::remove(file);
-    }
+    remove_caches();
     const auto holds = [&](const std::function<void()> &what) {
         for (const auto &entry : std::filesystem::directory_iterator(program)) {
             if (entry.path().extension() == ".lock") {

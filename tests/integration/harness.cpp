@@ -224,6 +224,13 @@ fs::path LayerTest::cache_file() const
     return files.empty() ? fs::path() : files.front();
 }
 
+void LayerTest::remove_caches() const
+{
+    for (const fs::path &file : cache_files()) {
+        fs::remove(file);
+    }
+}
+
 static void redirect(int fd, const fs::path &path)
 {
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);

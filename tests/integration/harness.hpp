@@ -79,6 +79,8 @@ class LayerTest : public ::testing::Test {
     std::vector<std::filesystem::path> cache_files() const;
     // The only one; a failure if there is not exactly one.
     std::filesystem::path cache_file() const;
+    // All of them: as after an update of the driver, for which there is none.
+    void remove_caches() const;
 
     Outcome run(const std::function<void()> &program, const Expected &expected = {});
     Outcome execute(const std::vector<std::string> &command, const Expected &expected = {});

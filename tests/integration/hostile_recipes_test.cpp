@@ -101,13 +101,6 @@ class HostileRecipesTest : public RecipesTest {
             {Layer::any, true, status});
     }
 
-    void remove_caches() const
-    {
-        for (const std::filesystem::path &file : cache_files()) {
-            std::filesystem::remove(file);
-        }
-    }
-
     json warm(int status)
     {
         const Outcome outcome = execute({WARMPIPE_TOOL, "warm", "--json", "--jobs", "1"},

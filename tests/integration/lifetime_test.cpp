@@ -57,35 +57,47 @@ TEST_F(LifetimeTest, ADeviceDestroyedFromALateHandlerIsCounted)
 }
 
 // Drivers register handlers of their own when they first compile, and must not be called behind
-// those. A process may have two of them.
+// those: that ends the process with 3.
+std::atomic<bool> is_behind_handlers{false};
+std::atomic<int> called_behind{0};
+std::thread::id main_thread;
+
+void watch_for_calls_behind_handlers()
+{
+    main_thread = std::this_thread::get_id();
+    test_icd_on_call(
+        [](const char *, void *) {
+            called_behind += is_behind_handlers && std::this_thread::get_id() != main_thread;
+        },
+        nullptr);
+}
+
+void register_handler_at_next_compile()
+{
+    test_icd_on_compile(
+        [](void *) {
+            test_icd_on_compile(nullptr, nullptr);
+            std::atexit([] {
+                is_behind_handlers = true;
+                usleep(300000); // the worker looks within 50 ms
+                if (called_behind > 0) {
+                    _exit(3);
+                }
+            });
+        },
+        nullptr);
+}
+
 TEST_F(LifetimeTest, TheSecondDriverIsNotCalledBehindItsHandlerEither)
 {
     environment["WPTEST_ICD_DEVICES"] = "2";
     run([] {
         leak_from_here_on();
-        static std::atomic<int> called_behind{0};
-        static std::atomic<bool> has_ended{false};
-        static const std::thread::id main = std::this_thread::get_id();
-        test_icd_on_call(
-            [](const char *, void *) {
-                called_behind += has_ended && std::this_thread::get_id() != main;
-            },
-            nullptr);
+        watch_for_calls_behind_handlers();
         for (unsigned device = 0; device < 2; ++device) {
             ProgramOptions options;
             options.device = device;
-            test_icd_on_compile(
-                [](void *) {
-                    test_icd_on_compile(nullptr, nullptr);
-                    std::atexit([] {
-                        has_ended = true;
-                        usleep(300000); // the worker looks within 50 ms
-                        if (called_behind > 0) {
-                            _exit(3);
-                        }
-                    });
-                },
-                nullptr);
+            register_handler_at_next_compile();
             (new Program(options))->create_compute(0, 1);
         }
     });
@@ -97,27 +109,9 @@ TEST_F(LifetimeTest, ADriverThatIsLoadedAgainIsNotCalledBehindItsHandlerEither)
 {
     run([] {
         leak_from_here_on();
-        static std::atomic<int> called_behind{0};
-        static std::atomic<bool> has_ended{false};
-        static const std::thread::id main = std::this_thread::get_id();
         Program().create_compute(0, 1);
-        test_icd_on_call(
-            [](const char *, void *) {
-                called_behind += has_ended && std::this_thread::get_id() != main;
-            },
-            nullptr);
-        test_icd_on_compile(
-            [](void *) {
-                test_icd_on_compile(nullptr, nullptr);
-                std::atexit([] {
-                    has_ended = true;
-                    usleep(300000); // the worker looks within 50 ms
-                    if (called_behind > 0) {
-                        _exit(3);
-                    }
-                });
-            },
-            nullptr);
+        watch_for_calls_behind_handlers();
+        register_handler_at_next_compile();
         (new Program)->create_compute(1, 2);
     });
 }

@@ -39,9 +39,7 @@ class LongCompilesTest : public LongCallsTest {
 
     void expect_one_left_out()
     {
-        for (const std::filesystem::path &file : cache_files()) {
-            std::filesystem::remove(file);
-        }
+        remove_caches();
         std::filesystem::remove(log());
         const Outcome outcome = run([&] {
             Program program;

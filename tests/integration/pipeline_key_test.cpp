@@ -24,9 +24,7 @@ class PipelineKeyTest : public RecipesTest {
     // What the tool says of the one device, where there is no cache any more.
     json warm(int status, const std::vector<std::string> &options = {})
     {
-        for (const std::filesystem::path &file : cache_files()) {
-            std::filesystem::remove(file);
-        }
+        remove_caches();
         std::vector<std::string> command = {WARMPIPE_TOOL, "warm", "--json"};
         command.insert(command.end(), options.begin(), options.end());
         const Outcome outcome = execute(command, {Layer::absent, true, status});
@@ -76,9 +74,7 @@ TEST_F(PipelineKeyTest, TheLatestKeyCounts)
 {
     program();
     environment["WPTEST_ICD_KEY"] = "2";
-    for (const std::filesystem::path &file : cache_files()) {
-        std::filesystem::remove(file);
-    }
+    remove_caches();
     run([&] {
         ProgramOptions options;
         options.device_extensions = {"VK_KHR_pipeline_binary"};

@@ -130,9 +130,7 @@ TEST_F(PrewarmTest, EndsWithTheProcess)
             std::exit(0);
         });
         EXPECT_EQ(outcome.stats_of()["event"], "exit");
-        for (const std::filesystem::path &file : cache_files()) {
-            std::filesystem::remove(file);
-        }
+        remove_caches();
     }
     slow_start(5);
     for (const auto &file : std::filesystem::recursive_directory_iterator(cache_root())) {

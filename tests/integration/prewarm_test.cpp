@@ -203,9 +203,7 @@ TEST_F(PrewarmTest, NotForADriverThatMustBeCalledAloneOrKeepsNothing)
         write_bytes(policy, {document.begin(), document.end()});
         SCOPED_TRACE(rule);
         expect_nothing_begun();
-        for (const std::filesystem::path &file : cache_files()) {
-            std::filesystem::remove(file);
-        }
+        remove_caches();
     }
 }
 

@@ -122,9 +122,7 @@ ClientRun RealDriversTest::plain_client(const std::vector<std::string> &options)
 std::vector<std::string> RealDriversTest::after_prewarm(std::vector<std::string> arguments)
 {
     const std::string log = (folder() / "prewarm.log").string();
-    for (const std::filesystem::path &file : cache_files()) {
-        std::filesystem::remove(file);
-    }
+    remove_caches();
     environment.erase("WARMPIPE_PREWARM");
     environment["WARMPIPE_LOG"] = "info:" + log;
     arguments.insert(arguments.end(), {"--after", log + "=prewarmed "});

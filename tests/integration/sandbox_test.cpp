@@ -301,9 +301,7 @@ TEST_P(KillingSandboxTest, TwoThreadsThatAskForOnePipeline)
 TEST_P(KillingSandboxTest, WhatIsToBeCompiledAhead)
 {
     EXPECT_EQ(hits(0, 5), 0u);
-    for (const std::filesystem::path &file : cache_files()) {
-        std::filesystem::remove(file);
-    }
+    remove_caches();
     environment["WARMPIPE_PREWARM"] = "auto";
     environment["WARMPIPE_LOG"] = "debug";
     expect_survival([] {
@@ -325,22 +323,20 @@ TEST_P(KillingSandboxTest, WhatIsToBeCompiledAhead)
 // Where cores are short, a thread of ours begins long after it was made.
 TEST_P(KillingSandboxTest, AThreadThatHasNotBegun)
 {
+    if (forbids_threads()) {
+        GTEST_SKIP() << "the sanitizer's threads may not begin or end inside";
+    }
     const auto become_real_time = [] { // and so do the threads that are made
         const sched_param one = {1};
         return sched_setscheduler(0, SCHED_FIFO, &one) == 0;
     };
-    if (forbids_threads()) {
-        GTEST_SKIP() << "the sanitizer's threads may not begin or end inside";
-    }
     bool is_allowed = false;
     std::thread([&] { is_allowed = become_real_time(); }).join();
     if (!is_allowed) {
         GTEST_SKIP() << "no right to it";
     }
     EXPECT_EQ(hits(0, 5), 0u);
-    for (const std::filesystem::path &file : cache_files()) {
-        std::filesystem::remove(file);
-    }
+    remove_caches();
     environment["WARMPIPE_PREWARM"] = "auto";
     expect_survival([&] {
         cpu_set_t core;

@@ -35,9 +35,7 @@ TEST_F(WarmTest, TheFirstStartOnAnotherDeviceIsWarm)
     use_radv("navi21");
     for (const char *jobs : {"1", "2", "3", "8"}) {
         SCOPED_TRACE(jobs);
-        for (const std::filesystem::path &file : cache_files()) {
-            std::filesystem::remove(file);
-        }
+        remove_caches();
         const json cache = warm({"--jobs", jobs});
         EXPECT_EQ(cache["state"], "warmed");
         EXPECT_EQ(cache["compiled"], 30);

@@ -173,7 +173,6 @@ class StoreTest : public testing::Test {
         ASSERT_EQ(store.commit(words), STATUS_ok);
     }
 
-    // A process that began with nothing and may not merge: its save becomes a part.
     // Another process, in the middle of a commit.
     std::unique_ptr<Holder> hold_lock() const
     {
@@ -184,6 +183,7 @@ class StoreTest : public testing::Test {
         });
     }
 
+    // A process that began with nothing and may not merge: its save becomes a part.
     void leave_part(const std::string &words) const
     {
         Store store(root());

@@ -100,16 +100,21 @@ class Patience {
     uint64_t before_;
 };
 
-TEST(Worker, ComesAtOnceToWhatIsDueBeforeWhatItKnowsOf)
+// For the client: the other's work is done.
+void let_worker_wait_for_an_hour(Client &client, Client &other)
 {
-    Client client;
     client.go_on.open();
     client.due_ns = clock_now_ns() + 3600 * CLOCK_S;
     worker_wake(&client.client);
-    Client other; // its work is done: the worker waits again, for an hour
     other.go_on.open();
     other.begin();
     other.ended.wait();
+}
+
+TEST(Worker, ComesAtOnceToWhatIsDueBeforeWhatItKnowsOf)
+{
+    Client client, other;
+    let_worker_wait_for_an_hour(client, other);
 
     client.due_ns = clock_now_ns();
     worker_wake_now(&client.client);
@@ -122,14 +127,8 @@ TEST(Worker, ComesAtOnceToWhatIsDueBeforeWhatItKnowsOf)
 // What is far away is no reason to let something new wait for it.
 TEST(Worker, ComesToWhatIsNewBeforeWhatIsFarAway)
 {
-    Client client;
-    client.go_on.open();
-    client.due_ns = clock_now_ns() + 3600 * CLOCK_S;
-    worker_wake(&client.client);
-    Client other;
-    other.go_on.open();
-    other.begin();
-    other.ended.wait();
+    Client client, other;
+    let_worker_wait_for_an_hour(client, other);
 
     client.due_ns = clock_now_ns();
     worker_wake(&client.client);
