@@ -22,16 +22,17 @@ TEST_F(PrewarmTest, TheProgramFindsAllOfIt)
 // The program waits for the load, which must not have the low priority of what compiles ahead.
 TEST_F(PrewarmTest, TheWorkerThatLoadsHasThePriorityOfTheProgram)
 {
-    std::atomic<int> niceness{-1};
-    run([&] {
+    run([] {
+        constexpr int none = 99;
+        std::atomic<int> niceness{none};
         const DuringCalls during([&](const char *command) {
-            if (std::string_view(command) == "vkCreatePipelineCache" && niceness < 0) {
+            if (std::string_view(command) == "vkCreatePipelineCache" && niceness == none) {
                 niceness = getpriority(PRIO_PROCESS, 0);
             }
         });
         const int ours = getpriority(PRIO_PROCESS, 0);
         Program program;
-        wait_until([&] { return niceness >= 0; });
+        wait_until([&] { return niceness != none; });
         EXPECT_EQ(niceness, ours);
     });
 }
