@@ -309,6 +309,28 @@ TEST_F(RecipeFiles, InvalidSpirvIsRefusedCountedAndNamed)
     EXPECT_FALSE(has(wrong));
 }
 
+// As what is of today is for the SPIRV-Tools of Debian 12: nobody can say whether it is valid.
+TEST_F(RecipeFiles, SpirvThatIsTooNewIsNotCalledInvalid)
+{
+    SamplePipeline newer = Samples::pipeline(3);
+    const uint32_t declaration[] = {2u << 16 | 17, 60000}; // OpCapability
+    newer.code.insert(5 * 4, reinterpret_cast<const char *>(declaration), sizeof declaration);
+    VkShaderModuleCreateInfo module = {};
+    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    module.codeSize = newer.code.size();
+    module.pCode = reinterpret_cast<const uint32_t *>(newer.code.data());
+    newer.module = Samples::encode(&module, {});
+    newer.form = Samples::compute(newer);
+    Batch batch;
+    put_pipeline(batch, newer);
+    ship(batch);
+    const json imported = report({"import", "--app", "app", file}, 1);
+    ASSERT_EQ(imported["refused"].size(), 1u);
+    EXPECT_EQ(imported["refused"][0]["reason"], "unknown_spirv");
+    write_batch(batch, "app");
+    EXPECT_EQ(tool({"verify", root}).exit_status, 0) << "the program's own are not damaged";
+}
+
 TEST_F(RecipeFiles, MalformedRecordsAreRefused)
 {
     Batch batch;

