@@ -12,6 +12,10 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 # SPIRV-Tools judge the SPIR-V of imported recipes, in the tool alone. Static on Debian, and C++.
 find_path(SPIRV_TOOLS_INCLUDE_DIR spirv-tools/libspirv.h REQUIRED)
 find_library(SPIRV_TOOLS_LIBRARY NAMES SPIRV-Tools SPIRV-Tools-shared REQUIRED)
+# Those of Debian 12 have no options for what VK_KHR_maintenance8 and VK_KHR_maintenance9 allow.
+file(STRINGS ${SPIRV_TOOLS_INCLUDE_DIR}/spirv-tools/libspirv.h WARMPIPE_SPIRV_TOOLS_MAINTENANCE
+     REGEX "spvValidatorOptionsSetAllow(OffsetTextureOperand|Vulkan32BitBitwise)")
+list(LENGTH WARMPIPE_SPIRV_TOOLS_MAINTENANCE WARMPIPE_SPIRV_TOOLS_MAINTENANCE)
 
 # Where they are static, so is the library of C++ if there is a static one: most of a start of the tool
 # went into binding the shared one (docs/decisions/0152-libstdc++-in-the-tool.md).

@@ -331,6 +331,30 @@ TEST_F(RecipeFiles, SpirvThatIsTooNewIsNotCalledInvalid)
     EXPECT_EQ(tool({"verify", root}).exit_status, 0) << "the program's own are not damaged";
 }
 
+// VK_KHR_maintenance9: bits of 64-bit integers are counted.
+TEST_F(RecipeFiles, SpirvThatAFeatureAllowsIsValid)
+{
+    const uint32_t code[] = {
+        0x7230203, 0x10600, 0x70000, 8,       0,       0x20011,    1, 0x20011, 0xb,     0x3000e,
+        0,         1,       0x5000f, 5,       1,       0x6e69616d, 0, 0x60010, 1,       0x11,
+        1,         1,       1,       0x20013, 2,       0x30021,    3, 2,       0x40015, 4,
+        0x40,      0,       0x5002b, 4,       5,       5,          0, 0x50036, 2,       1,
+        0,         3,       0x200f8, 6,       0x400cd, 4,          7, 5,       0x100fd, 0x10038,
+    };
+    Batch batch;
+    batch.put(RECIPE_CODE, std::string(reinterpret_cast<const char *>(code), sizeof code));
+    put_pipeline(batch, a);
+    ship(batch);
+    if (SPIRV_TOOLS_MAINTENANCE == 2) {
+        EXPECT_EQ(report({"import", "--app", "app", file})["refused"], json::array());
+    } else { // those of Debian 12
+        const json imported = report({"import", "--app", "app", file}, 1);
+        ASSERT_EQ(imported["refused"].size(), 1u);
+        EXPECT_EQ(imported["refused"][0]["reason"], "unknown_spirv");
+    }
+    EXPECT_EQ(tool({"verify", file}).exit_status, 0);
+}
+
 TEST_F(RecipeFiles, MalformedRecordsAreRefused)
 {
     Batch batch;

@@ -36,6 +36,10 @@ struct spirv_validator *spirv_validator_new(void)
     spvValidatorOptionsSetScalarBlockLayout(validator->options, true);
     spvValidatorOptionsSetWorkgroupScalarBlockLayout(validator->options, true);
     spvValidatorOptionsSetAllowLocalSizeId(validator->options, true);
+#if SPIRV_TOOLS_MAINTENANCE == 2
+    spvValidatorOptionsSetAllowOffsetTextureOperand(validator->options, true);
+    spvValidatorOptionsSetAllowVulkan32BitBitwise(validator->options, true);
+#endif
     return validator;
 }
 
@@ -71,11 +75,29 @@ static bool validator_knows_declaration(const struct spirv_validator *validator,
                           NULL, NULL) == SPV_SUCCESS;
 }
 
+/* VK_KHR_maintenance9 lifts the first of these rules, VK_KHR_maintenance8 the second. */
+static bool validator_knows_maintenance(const struct spirv_validator *validator, const void *code,
+                                        size_t size)
+{
+    bool knows = true;
+#if SPIRV_TOOLS_MAINTENANCE < 2
+    spv_const_binary_t binary = {code, size / sizeof(uint32_t)};
+    spv_diagnostic found = NULL;
+    spvValidateWithOptions(validator->context, validator->options, &binary, &found);
+    knows = !found || (!strstr(found->error, "VUID-StandaloneSpirv-Base-04781") &&
+                       !strstr(found->error, "VUID-StandaloneSpirv-Offset-04663"));
+    spvDiagnosticDestroy(found);
+#else
+    (void)validator, (void)code, (void)size;
+#endif
+    return knows;
+}
+
 bool spirv_validator_knows(const struct spirv_validator *validator, const void *code, size_t size)
 {
     struct spirv_module module;
     struct spirv_instruction i;
-    bool knows = true;
+    bool knows = validator_knows_maintenance(validator, code, size);
     if (spirv_open(code, size, &module) == SPIRV_OPENED) {
         for (size_t at = SPIRV_FIRST_WORD;
              knows && spirv_next(&module, &at, &i) && i.op != SPIRV_OP_FUNCTION;) {
