@@ -18,6 +18,9 @@
 #define MAX_DEPTH  16
 #define MAX_VISITS 4096
 
+/* Forms that are walked over for all of a list; what is left then is not compiled ahead. */
+#define MAX_LIST_VISITS (1u << 20)
+
 void prewarm_estimate_add(struct prewarm_estimate *estimate, uint64_t bytes, uint64_t us)
 {
     if (bytes == 0 || bytes == UINT64_MAX) {
@@ -81,10 +84,19 @@ static bool prewarm_sum_form(struct prewarm_sum *sum, struct digest content)
     return whole;
 }
 
-uint64_t prewarm_code_bytes(const struct recipes *recipes, struct digest pipeline)
+static uint64_t prewarm_sum_pipeline(const struct recipes *recipes, struct digest pipeline,
+                                     unsigned *visits)
 {
     struct prewarm_sum sum = {.recipes = recipes};
-    return prewarm_sum_form(&sum, pipeline) ? sum.bytes : UINT64_MAX;
+    const bool whole = prewarm_sum_form(&sum, pipeline);
+    *visits += sum.visits;
+    return whole ? sum.bytes : UINT64_MAX;
+}
+
+uint64_t prewarm_code_bytes(const struct recipes *recipes, struct digest pipeline)
+{
+    unsigned visits = 0;
+    return prewarm_sum_pipeline(recipes, pipeline, &visits);
 }
 
 /* So many recorded times tell what the driver takes a byte. */
@@ -182,7 +194,12 @@ static void prewarm_find_long(const struct recipe_use *uses, size_t count, struc
 static void prewarm_list_add(struct prewarm_list *list, const struct recipes *recipes,
                              const struct recipe_use *use)
 {
-    const uint64_t bytes = use->compile_us == 0 ? prewarm_code_bytes(recipes, use->pipeline) : 0;
+    uint64_t bytes = 0;
+    if (use->compile_us == 0) {
+        bytes = list->visits < MAX_LIST_VISITS
+                    ? prewarm_sum_pipeline(recipes, use->pipeline, &list->visits)
+                    : UINT64_MAX;
+    }
     if (bytes != UINT64_MAX) {
         list->items[list->count++] = (struct prewarm_item){.use = use, .code_bytes = bytes};
     }

@@ -46,6 +46,7 @@ struct prewarm_list {
     size_t first; /* those before it are taken */
     unsigned samples;
     struct prewarm_estimate estimate; /* by the recorded times */
+    unsigned visits;                  /* of forms, to learn how much code they have */
 };
 
 /* The recipes made on the same device that need no more than is enabled in `environment`

@@ -2,6 +2,8 @@
 // What may be compiled ahead: by its recorded time, and where there is none.
 #include <gtest/gtest.h>
 
+#include "recipe_samples.h"
+
 extern "C" {
 #include "layer/recipes/prewarm_list.h"
 }
@@ -58,7 +60,7 @@ class PrewarmList : public testing::Test {
 
     recipe_use uses_[4];
     prewarm_item items_[4];
-    prewarm_list list_ = {items_, 0, 0, 0, {}};
+    prewarm_list list_ = {items_, 0, 0, 0, {}, 0};
 };
 
 TEST_F(PrewarmList, IsTakenInItsOrderAndOnce)
@@ -88,6 +90,53 @@ TEST_F(PrewarmList, WhatWasTooLargeIsTakenOnceMoreIsKnown)
     EXPECT_EQ(take(1), -1);
     prewarm_estimate_add(&list_.estimate, 8 << 10, 1000);
     EXPECT_EQ(take(1), 0);
+}
+
+class PrewarmListOfRecipes : public RecipesTest {
+  protected:
+    // The form of one that is linked from the library, many times over.
+    static std::string link(uint32_t number, const std::string *library)
+    {
+        const std::vector<VkPipeline> libraries(15, (VkPipeline)2);
+        VkPipelineLibraryCreateInfoKHR list = {};
+        list.sType = VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR;
+        list.libraryCount = 15;
+        list.pLibraries = libraries.data();
+        VkRayTracingPipelineCreateInfoKHR info = {};
+        info.sType = VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR;
+        info.flags = VK_PIPELINE_CREATE_LIBRARY_BIT_KHR;
+        info.maxPipelineRayRecursionDepth = number;
+        info.pLibraryInfo = library ? &list : nullptr;
+        info.layout = (VkPipelineLayout)1;
+        return Samples::encode(&info, {digest_of("layout"), digest_of(library ? *library : "")});
+    }
+};
+
+// A small file could else keep a core busy for minutes in each start.
+TEST_F(PrewarmListOfRecipes, LinksOfLinksOfLinksAreNotAllWalkedOver)
+{
+    const std::string third = link(0, nullptr);
+    const std::string second = link(0, &third);
+    const std::string first = link(0, &second);
+    Batch batch;
+    batch.put(RECIPE_ENVIRONMENT, sample_environment);
+    batch.put(RECIPE_FORM, third).put(RECIPE_FORM, second).put(RECIPE_FORM, first);
+    for (uint32_t i = 1; i <= 1000; i++) {
+        const std::string root = link(i, &first);
+        batch.put(RECIPE_FORM, root).use(root, sample_environment, 20000);
+    }
+    write(batch);
+    const Recipes recipes = open();
+    recipe_crashes *crashes = nullptr;
+    ASSERT_EQ(recipe_crashes_open_unmarked(root.c_str(), "app", {1, 1}, &crashes), STATUS_ok);
+    prewarm_list list = {};
+    prewarm_list_make(recipes.get(), crashes, sample_environment.data(), sample_environment.size(),
+                      true, &list);
+    EXPECT_GT(list.count, 100u);
+    EXPECT_LT(list.visits, 1100000u);
+    EXPECT_LT(list.count, 1000u);
+    prewarm_list_free(&list);
+    recipe_crashes_close(crashes);
 }
 
 } // namespace
