@@ -129,6 +129,8 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
             return STATUS_ok;
         }
         look->has_read = true;
+        /* The question before may have waited for compiles (Venus): that is no cost of a read. */
+        call_costs_begin(&writer->costs, look->kind);
         if (!driver_cache_read(caches, device_cache, &data, &size)) {
             return STATUS_driver_refused;
         }
