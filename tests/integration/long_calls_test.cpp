@@ -60,6 +60,19 @@ TEST_F(LongCallsTest, WaitingForCompilesIsNoCostOfARead)
     EXPECT_GT(second.stats_of()["cache"]["saved_bytes"], 0);
 }
 
+// Even where the process ends in the midst of that wait.
+TEST_F(LongCallsTest, OfVenusNothingIsRemembered)
+{
+    environment["WPTEST_ICD_DRIVER_ID"] = "22";
+    run([] {
+        const DuringCalls sleep(sleeping_at("vkGetPipelineCacheData", very_long_us));
+        Program().create_compute(0, 2);
+    });
+    EXPECT_FALSE(is_remembered());
+    const Outcome second = run([] { Program().create_compute(2, 5); });
+    EXPECT_GT(second.stats_of()["cache"]["saved_bytes"], 0);
+}
+
 // At the end it is still done where it takes less than the compiles that it saves, and when it has
 // become fast, it is forgotten.
 TEST_F(LongCallsTest, AReadThatPaysIsDoneAtTheEnd)
