@@ -27,7 +27,13 @@ enum vendor {
 };
 
 /* VkDriverId; older headers lack the later names. */
-enum driver { DRIVER_RADV = 3, DRIVER_TURNIP = 18, DRIVER_NVK = 24, DRIVER_HONEYKRISP = 26 };
+enum driver {
+    DRIVER_RADV = 3,
+    DRIVER_TURNIP = 18,
+    DRIVER_VENUS = 22,
+    DRIVER_NVK = 24,
+    DRIVER_HONEYKRISP = 26
+};
 
 const struct policy_rule policy_table[] = {
     {
@@ -103,6 +109,13 @@ const struct policy_rule policy_table[] = {
         .version_from = VK_MAKE_API_VERSION(0, 2, 0, 220),
         .version_below = VK_MAKE_API_VERSION(0, 2, 0, 260),
         .actions = POLICY_SERIALIZE,
+    },
+    {
+        /* It compiles behind the calls that create; a read of the cache waits for that. */
+        .id = "venus-reads",
+        .source = "tests/clients on Mesa 26.2.6",
+        .driver_id = DRIVER_VENUS,
+        .actions = POLICY_NO_TOO_SLOW,
     },
     /* Drivers whose vkGetPipelineCacheData works in an atexit handler, tested with the test client
      * that returns from main without destroying anything. Older versions were not tested. */

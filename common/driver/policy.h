@@ -26,6 +26,7 @@ struct policy {
     bool strict;                     /* no cache for a call with an unknown struct */
     bool snapshot_at_exit;           /* an atexit handler may still call the driver */
     bool pipeline_key;               /* ask for the device's global pipeline key */
+    bool too_slow;                   /* remember that reading a cache took too long */
     uint64_t max_blob;               /* bytes */
     char rule[POLICY_ID_SIZE];       /* id of the rule that applied, "default" if none; if several,
                                         the user's last, else the table's first */
@@ -47,17 +48,18 @@ enum policy_action {
     POLICY_SINGLE_CACHE = 1 << 5,
     POLICY_STRICT = 1 << 6,
     POLICY_SNAPSHOT_AT_EXIT = 1 << 7, /* the only one that permits something */
-    POLICY_NO_PIPELINE_KEY = 1 << 8
+    POLICY_NO_PIPELINE_KEY = 1 << 8,
+    POLICY_NO_TOO_SLOW = 1 << 9
 };
 
 /* The yes-or-no members of a policy, and what a rule does about them. */
 struct policy_member {
-    const char *key; /* with dashes for underscores in a policy file */
-    size_t offset;   /* of the bool in struct policy */
+    char key[20];  /* with dashes for underscores in a policy file */
+    size_t offset; /* of the bool in struct policy */
     enum policy_action action;
     bool asked; /* what the action makes of the member */
 };
-#define POLICY_MEMBER_COUNT 9
+#define POLICY_MEMBER_COUNT 10
 extern const struct policy_member policy_members[POLICY_MEMBER_COUNT];
 
 /* A field of 0 or NULL matches everything. Versions are compared as the driver's raw numbers: in

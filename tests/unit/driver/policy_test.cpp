@@ -108,6 +108,14 @@ TEST(Policy, TheTableCanBeSwitchedOff)
     EXPECT_EQ(policy.max_blob, 512 * mib);
 }
 
+TEST(PolicyTable, NoReadOfVenusIsTooSlow)
+{
+    const driver_identity venus = identity_of(0x1002, 22, VK_MAKE_API_VERSION(0, 26, 2, 0));
+    EXPECT_FALSE(decide(venus).too_slow);
+    EXPECT_TRUE(decide(venus, false).too_slow);
+    EXPECT_TRUE(decide(amd(230)).too_slow);
+}
+
 TEST(PolicyTable, NvidiasDriverIsNotAskedForItsPipelineKey)
 {
     const policy policy = decide(nvidia(550, 0, 0, 0));
@@ -151,7 +159,8 @@ TEST(PolicyTable, RowsAreComplete)
         const policy_rule &rule = policy_table[i];
         EXPECT_TRUE(ids.insert(rule.id).second) << rule.id << " stands twice";
         EXPECT_STRNE(rule.source, "") << rule.id;
-        EXPECT_NE(rule.vendor_id, 0u) << rule.id << " would match drivers of every vendor";
+        EXPECT_TRUE(rule.vendor_id != 0 || rule.driver_id != 0)
+            << rule.id << " matches all drivers";
         EXPECT_TRUE(rule.actions != 0 || rule.max_blob != 0) << rule.id << " does nothing";
         EXPECT_TRUE(rule.version_below == 0 || rule.version_from < rule.version_below) << rule.id;
     }

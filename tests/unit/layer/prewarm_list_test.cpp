@@ -122,8 +122,8 @@ TEST_F(PrewarmListOfRecipes, LinksOfLinksOfLinksAreNotAllWalkedOver)
     batch.put(RECIPE_ENVIRONMENT, sample_environment);
     batch.put(RECIPE_FORM, third).put(RECIPE_FORM, second).put(RECIPE_FORM, first);
     for (uint32_t i = 1; i <= 1000; i++) {
-        const std::string root = link(i, &first);
-        batch.put(RECIPE_FORM, root).use(root, sample_environment, 20000);
+        const std::string form = link(i, &first);
+        batch.put(RECIPE_FORM, form).use(form, sample_environment, 20000);
     }
     write(batch);
     const Recipes recipes = open();
