@@ -138,6 +138,23 @@ TEST_F(Notes, AFolderOfTheRootIsAVolumeThatIsMissing)
     EXPECT_FALSE(std::filesystem::exists("/warmpipe-no-such-volume"));
 }
 
+// Nor does anybody where a link leads to a volume that is missing.
+TEST_F(Notes, ALinkToAVolumeThatIsMissingIsTold)
+{
+    const std::string link = first.folder.path + "/share";
+    std::filesystem::create_symlink(first.folder.path + "/mnt/share", link);
+    place->url = "file://" + link;
+    ToolResult result = pull();
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_unreachable): there is no folder " + link))
+        << result.err;
+    first.run(2);
+    result = first.tool({"push", "--remote", place->url, "--secret-key", keys.secret, "--dir",
+                         first.root, "--app", "demo"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_unreachable)")) << result.err;
+}
+
 // Who looks at a remote, cleans it up or starts with it makes nothing there, and is told once.
 TEST_F(Notes, WhoDoesNotPushMakesNoFolder)
 {

@@ -56,21 +56,33 @@ static enum status engine_file_fail(struct engine *engine, int error)
     }
 }
 
-/* Why a value is not there: the first push makes the remote's own folder, but none above it, and
- * none directly below the root, where volumes are mounted, or are not. */
+/* The same of a write: what is missing there is no value. */
+static enum status engine_file_fail_write(struct engine *engine, int error)
+{
+    const enum status reason = engine_file_fail(engine, error);
+    return reason == STATUS_no_file
+               ? engine_fail(engine, STATUS_remote_error, "%s", strerror(error))
+               : reason;
+}
+
+/* Why a value is not there: the first push makes the remote's own folder, but none above it, none
+ * directly below the root, where volumes are mounted, or are not, and none that a link leads to. */
 static enum status engine_file_miss(struct engine *engine)
 {
     const struct engine_file *file = (const struct engine_file *)engine;
     char above[URL_SIZE];
-    engine->is_unmade = file->root[0] && access(file->root, F_OK) != 0;
-    if (!engine->is_unmade) {
+    struct stat status;
+    engine->is_unmade = false;
+    if (!file->root[0] || access(file->root, F_OK) == 0) {
         return STATUS_no_file;
     }
     snprintf(above, sizeof above, "%.*s", (int)(strrchr(file->root, '/') - file->root), file->root);
-    return access(above, F_OK) != 0
-               ? engine_fail(engine, STATUS_remote_unreachable, "there is no folder %s",
-                             above[0] ? above : file->root)
-               : STATUS_no_file;
+    engine->is_unmade = lstat(file->root, &status) != 0;
+    if (engine->is_unmade && access(above, F_OK) == 0) {
+        return STATUS_no_file;
+    }
+    return engine_fail(engine, STATUS_remote_unreachable, "there is no folder %s",
+                       engine->is_unmade && above[0] ? above : file->root);
 }
 
 static enum status engine_file_get(struct engine *engine, const char *path, uint64_t limit,
@@ -156,12 +168,12 @@ static enum status engine_file_put(struct engine *engine, const char *path, cons
                   engine_file_write(temporary, data, size);
     }
     if (!written) {
-        return engine_file_fail(engine, errno == ENOENT ? EIO : errno);
+        return engine_file_fail_write(engine, errno);
     }
     if (rename(temporary, full) != 0) {
         const int error = errno;
         unlink(temporary);
-        return engine_file_fail(engine, error);
+        return engine_file_fail_write(engine, error);
     }
     engine->traffic.sent += size;
     return STATUS_ok;
@@ -174,11 +186,11 @@ static enum status engine_file_lock(struct engine *engine, int *ret_fd)
     char full[ENGINE_FILE_PATH_SIZE];
     engine_file_path(engine, ENGINE_FILE_LOCK, full);
     if (!engine_file_make_parents(full, strlen(file->root))) {
-        return engine_file_fail(engine, errno);
+        return engine_file_fail_write(engine, errno);
     }
     const int fd = open(full, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0) {
-        return engine_file_fail(engine, errno);
+        return engine_file_fail_write(engine, errno);
     }
     const uint64_t until =
         clock_now_ns() + engine_time_left(engine, ENGINE_FILE_WAIT_MS) * CLOCK_MS;
