@@ -9,6 +9,12 @@
 #include "common/base/clock.h"
 #include "common/base/text.h"
 
+uint64_t engine_age(time_t now, time_t written)
+{
+    const uint64_t from = (uint64_t)(now < written ? now : written);
+    return (uint64_t)(now < written ? written : now) - from;
+}
+
 void engine_value_free(struct engine_value *value)
 {
     free(value->data);

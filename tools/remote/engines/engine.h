@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "common/base/status.h"
 
@@ -58,6 +59,10 @@ struct engine_value {
 
 /* Frees the memory and zeroes the struct. */
 void engine_value_free(struct engine_value *value);
+
+/* Seconds between two times: what was written long after now, by a clock that was wrong, is as old
+ * as what was written long before. */
+uint64_t engine_age(time_t now, time_t written);
 
 struct engine;
 

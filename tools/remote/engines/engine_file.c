@@ -110,8 +110,8 @@ static enum status engine_file_get(struct engine *engine, const char *path, uint
     }
     struct stat status;
     const time_t now = time(NULL);
-    if (stat(full, &status) == 0 && now > status.st_mtim.tv_sec) {
-        value.age_s = (uint64_t)(now - status.st_mtim.tv_sec);
+    if (stat(full, &status) == 0) {
+        value.age_s = engine_age(now, status.st_mtim.tv_sec);
     }
     engine->traffic.received += value.size;
     *ret_value = value;

@@ -324,8 +324,8 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
             return STATUS_out_of_memory;
         }
         memcpy(ret_answer->body.version, transfer.tag, sizeof transfer.tag);
-        if (transfer.written >= 0 && transfer.now > transfer.written) {
-            ret_answer->body.age_s = (uint64_t)(transfer.now - transfer.written);
+        if (transfer.written >= 0 && transfer.now >= 0) {
+            ret_answer->body.age_s = engine_age(transfer.now, transfer.written);
         }
         engine->traffic.received += ret_answer->body.size;
         engine->traffic.sent += request->body_size;
