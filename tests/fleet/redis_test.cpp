@@ -61,6 +61,24 @@ TEST_F(RedisRemote, WhoHasNothingToAskKeepsNoConnection)
     EXPECT_EQ(result.exit_status, 0) << result.err;
 }
 
+// Whatever garbage there is: what has no room in the notes of gc is noted later.
+TEST_F(RedisRemote, GarbageBeyondTheNotesIsNoEnd)
+{
+    auto place = redis_place();
+    if (!place) {
+        GTEST_SKIP() << "redis-server is not installed";
+    }
+    run_program({"/usr/bin/redis-cli", "-p", std::to_string(place->server->port()), "eval",
+                 "for i = 1, 181000 do redis.call('SET', '{warmpipe}:v1/obj/' .. "
+                 "string.format('%064x-%016x', i, i), 'x') end",
+                 "0"});
+    for (int run = 0; run < 2; run++) {
+        const ToolResult result = machine.tool({"remote", "gc", "--json", "--remote", place->url});
+        ASSERT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_EQ(json::parse(result.out)["unused"], 181000);
+    }
+}
+
 // A host that takes no connection and refuses none keeps nobody who was asked to end.
 TEST_F(RedisRemote, WhoAsksForItWaitsForNoConnection)
 {

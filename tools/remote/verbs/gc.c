@@ -166,11 +166,12 @@ static bool gc_read_notes(struct remote *remote, struct gc_objects *notes)
     return !notes->failed;
 }
 
+/* What has no room is noted once these are gone. */
 static void gc_write_notes(struct remote *remote, const struct gc_objects *notes)
 {
     struct bytes text = {0};
-    for (size_t i = 0; i < notes->count; i++) {
-        char line[128];
+    char line[128];
+    for (size_t i = 0; i < notes->count && text.size + sizeof line <= GC_LIMIT; i++) {
         const int length = snprintf(line, sizeof line, "%" PRIu64 " %s\n", notes->items[i].since,
                                     notes->items[i].name);
         bytes_put(&text, line, (size_t)length);
