@@ -54,8 +54,8 @@ enum policy_action {
 
 /* The yes-or-no members of a policy, and what a rule does about them. */
 struct policy_member {
-    char key[20];  /* with dashes for underscores in a policy file */
-    size_t offset; /* of the bool in struct policy */
+    char key[20];    /* with dashes for underscores in a policy file */
+    uint32_t offset; /* of the bool in struct policy */
     enum policy_action action;
     bool asked; /* what the action makes of the member */
 };
