@@ -15,9 +15,6 @@ extern "C" {
 
 namespace {
 
-// In memory where that can be had.
-const bool in_memory = access("/dev/shm", W_OK) == 0 && setenv("TEST_TMPDIR", "/dev/shm/", 0) == 0;
-
 // Says at the end how many there were.
 class Total : public testing::Environment {
   public:

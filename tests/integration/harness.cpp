@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/scratch.h"
+
 namespace fs = std::filesystem;
 
 extern "C" void __lsan_do_leak_check() __attribute__((weak));
@@ -174,13 +176,8 @@ std::vector<std::string> Outcome::log() const
 
 LayerTest::LayerTest()
 {
-    // In memory where there is room: at its end a program does not wait long for a slow disk.
-    std::error_code none;
-    const fs::space_info memory = fs::space("/dev/shm", none);
-    const bool has_room = !none && memory.available >= 1 << 30 && access("/dev/shm", W_OK) == 0;
-    char in_memory[] = "/dev/shm/warmpipe-test-XXXXXX";
-    char on_disk[] = "/tmp/warmpipe-test-XXXXXX";
-    folder_ = mkdtemp(has_room ? in_memory : on_disk);
+    std::string pattern = scratch_place() + "warmpipe-test-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
     fs::create_directory(folder_ / "home");
     environment = {
         {"HOME", folder_ / "home"},

@@ -21,9 +21,6 @@ namespace {
 // The disk, the quota, a sandbox, too many files, a file system without locks.
 const int errors[] = {EIO, EDQUOT, EPERM, EMFILE, ENOLCK};
 
-// Thousands of small files: in memory where that can be had.
-const bool in_memory = access("/dev/shm", W_OK) == 0 && setenv("TEST_TMPDIR", "/dev/shm/", 0) == 0;
-
 // What a new process would find.
 std::string content_of(const std::string &root)
 {
