@@ -48,7 +48,7 @@ bool file_make_directory(int directory_fd, const char *name)
     }
     /* A umask such as 0177 would leave a directory that we could not enter. By now it may be a link
      * of somebody else's. */
-    fchmodat(directory_fd, name, 0700, AT_SYMLINK_NOFOLLOW);
+    (void)!fchmodat(directory_fd, name, 0700, AT_SYMLINK_NOFOLLOW);
     return true;
 }
 

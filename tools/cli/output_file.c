@@ -80,7 +80,7 @@ bool output_file_replace(const char *verb, const char *path, mode_t mode, const 
     const enum status reason = file_replace(fd, name, parts, count);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (reason == STATUS_ok) {
-        fchmodat(fd, name, mode, 0);
+        (void)!fchmodat(fd, name, mode, 0);
     } else {
         output_reason(reason, "%s: cannot write '%s'", verb, path);
     }
