@@ -178,19 +178,20 @@ static void device_report_summarize(struct device_report *report)
     if (!report->config->summary || requested == 0) {
         return;
     }
+    const uint64_t hits = stats_get(stats, STATS_pipelines_driver_hits);
+    const uint64_t misses = stats_get(stats, STATS_pipelines_driver_misses);
     char saved[64] = "nothing new to save";
     pthread_mutex_lock(&report->lock);
     if (report->saved_bytes > 0) {
         char size[TEXT_BYTES_SIZE];
         text_bytes(report->saved_bytes, size);
         snprintf(saved, sizeof saved, "saved %s", size);
-    } else if (report->state != CACHE_STATE_LOADED) {
+    } else if (report->state != CACHE_STATE_LOADED || report->reason != STATUS_ok ||
+               (report->config->read_only && misses > 0)) {
         snprintf(saved, sizeof saved, "nothing saved (%s)",
                  status_id(report->config->read_only ? STATUS_read_only : report->reason));
     }
     pthread_mutex_unlock(&report->lock);
-    const uint64_t hits = stats_get(stats, STATS_pipelines_driver_hits);
-    const uint64_t misses = stats_get(stats, STATS_pipelines_driver_misses);
     const uint64_t shared = stats_get(stats, STATS_pipelines_deduplicated);
     char found[64] = "hits unknown"; /* of Vulkan 1.0, or a driver that does not tell */
     if (hits + misses > 0 || requested == shared) {

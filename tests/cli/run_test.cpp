@@ -362,6 +362,30 @@ TEST(RunLayer, SaysAtTheEndWhatWasSaved)
     EXPECT_EQ(start({"--quiet"}), "");
 }
 
+// What was compiled is new, and the next start compiles it again: the line says why.
+TEST(RunLayer, SaysWhyAWarmStartSavedNothing)
+{
+    TemporaryFolder folder;
+    auto start = [&](const char *limit, const char *count, Environment environment) {
+        environment.insert({{"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
+                            {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
+                            {"ASAN_OPTIONS", "detect_leaks=0"}});
+        return run_program({"/bin/sh", "-c", std::string(limit) + "exec \"$@\"", "sh",
+                            WARMPIPE_TOOL, "run", "--dir", folder.path, "--app", "demo", "--",
+                            PIPELINES_CLIENT, "--compute", count, "--graphics", "0"},
+                           environment)
+            .err;
+    };
+    start("", "4", {});
+    const Environment read_only = {{"WARMPIPE_READONLY", "1"}};
+    const std::string used = start("", "4", read_only);
+    EXPECT_TRUE(contains(used, " 4 hits, 0 misses; nothing new to save")) << used;
+    const std::string kept = start("", "6", read_only);
+    EXPECT_TRUE(contains(kept, " 4 hits, 2 misses; nothing saved (read_only)")) << kept;
+    const std::string full = start("ulimit -f 2; ", "6", {});
+    EXPECT_TRUE(contains(full, " 4 hits, 2 misses; nothing saved (disk_full)")) << full;
+}
+
 // A program of Vulkan 1.0 is told neither the driver's name nor what its cache held.
 TEST(RunLayer, SaysOfAnOldProgramWhatIsKnown)
 {
