@@ -293,9 +293,13 @@ TEST_F(Warm, NothingToDoIsNoFailure)
     }
     EXPECT_FALSE(std::filesystem::exists(missing)) << "and nothing is made";
     record();
-    ToolResult result = warm({}, nowhere);
-    EXPECT_EQ(result.exit_status, 0);
-    EXPECT_TRUE(contains(result.err, "nothing to do: no Vulkan device")) << result.err;
+    // The driver is in the image and finds no GPU: the loader calls that a failure.
+    const Environment no_gpu = {{"WPTEST_ICD_FAIL", "vkEnumeratePhysicalDevices:*=-3"}};
+    for (const Environment &more : {nowhere, no_gpu}) {
+        ToolResult result = warm({}, more);
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_TRUE(contains(result.err, "nothing to do: no Vulkan device")) << result.err;
+    }
 }
 
 TEST_F(Warm, WrongUsage)
