@@ -121,7 +121,7 @@ void icd_settings_read(struct icd_settings *settings)
     memset(settings, 0, sizeof *settings);
     read_api_version(&settings->api_version);
     settings->device_count = (uint32_t)read_number("WPTEST_ICD_DEVICES", 1);
-    if (settings->device_count < 1 || settings->device_count > ICD_MAX_DEVICES) {
+    if (settings->device_count > ICD_MAX_DEVICES) {
         refuse("WPTEST_ICD_DEVICES", getenv("WPTEST_ICD_DEVICES"));
     }
     settings->group = read_flag("WPTEST_ICD_GROUP");

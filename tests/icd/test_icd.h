@@ -12,7 +12,7 @@
  *
  *   Who the driver is
  *     WPTEST_ICD_API=1.3           apiVersion of instance and devices: 1.0 to 1.3, also 1.0.65
- *     WPTEST_ICD_DEVICES=1         physical devices, 1 to 4; device n adds n to deviceID and to the
+ *     WPTEST_ICD_DEVICES=1         physical devices, 0 to 4; device n adds n to deviceID and to the
  *                                  last byte of pipelineCacheUUID
  *     WPTEST_ICD_GROUP=1           one device group of all of them
  *     WPTEST_ICD_VENDOR_ID, WPTEST_ICD_DEVICE_ID, WPTEST_ICD_DRIVER_VERSION, WPTEST_ICD_DRIVER_ID
