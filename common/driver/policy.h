@@ -26,7 +26,7 @@ struct policy {
     bool strict;                     /* no cache for a call with an unknown struct */
     bool snapshot_at_exit;           /* an atexit handler may still call the driver */
     bool pipeline_key;               /* ask for the device's global pipeline key */
-    bool too_slow;                   /* remember that reading a cache took too long */
+    bool count_costs;                /* do without what takes the driver too long */
     uint64_t max_blob;               /* bytes */
     char rule[POLICY_ID_SIZE];       /* id of the rule that applied, "default" if none; if several,
                                         the user's last, else the table's first */
@@ -49,7 +49,7 @@ enum policy_action {
     POLICY_STRICT = 1 << 6,
     POLICY_SNAPSHOT_AT_EXIT = 1 << 7, /* the only one that permits something */
     POLICY_NO_PIPELINE_KEY = 1 << 8,
-    POLICY_NO_TOO_SLOW = 1 << 9
+    POLICY_NO_COUNT_COSTS = 1 << 9
 };
 
 /* The yes-or-no members of a policy, and what a rule does about them. */

@@ -20,7 +20,7 @@ const struct policy_member policy_members[POLICY_MEMBER_COUNT] = {
     {"strict", offsetof(struct policy, strict), POLICY_STRICT, true},
     {"snapshot_at_exit", offsetof(struct policy, snapshot_at_exit), POLICY_SNAPSHOT_AT_EXIT, true},
     {"pipeline_key", offsetof(struct policy, pipeline_key), POLICY_NO_PIPELINE_KEY, false},
-    {"too_slow", offsetof(struct policy, too_slow), POLICY_NO_TOO_SLOW, false},
+    {"count_costs", offsetof(struct policy, count_costs), POLICY_NO_COUNT_COSTS, false},
 };
 
 enum policy_key {

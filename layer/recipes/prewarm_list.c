@@ -84,19 +84,12 @@ static bool prewarm_sum_form(struct prewarm_sum *sum, struct digest content)
     return whole;
 }
 
-static uint64_t prewarm_sum_pipeline(const struct recipes *recipes, struct digest pipeline,
-                                     unsigned *visits)
+uint64_t prewarm_code_bytes(const struct recipes *recipes, struct digest pipeline, unsigned *visits)
 {
     struct prewarm_sum sum = {.recipes = recipes};
     const bool whole = prewarm_sum_form(&sum, pipeline);
     *visits += sum.visits;
     return whole ? sum.bytes : UINT64_MAX;
-}
-
-uint64_t prewarm_code_bytes(const struct recipes *recipes, struct digest pipeline)
-{
-    unsigned visits = 0;
-    return prewarm_sum_pipeline(recipes, pipeline, &visits);
 }
 
 /* So many recorded times tell what the driver takes a byte. */
@@ -197,7 +190,7 @@ static void prewarm_list_add(struct prewarm_list *list, const struct recipes *re
     uint64_t bytes = 0;
     if (use->compile_us == 0) {
         bytes = list->visits < MAX_LIST_VISITS
-                    ? prewarm_sum_pipeline(recipes, use->pipeline, &list->visits)
+                    ? prewarm_code_bytes(recipes, use->pipeline, &list->visits)
                     : UINT64_MAX;
     }
     if (bytes != UINT64_MAX) {
@@ -211,7 +204,8 @@ static void prewarm_list_sample(struct prewarm_list *list, const struct recipes 
 {
     if (use->compile_us > 0 && list->samples < MAX_SAMPLES) {
         list->samples++;
-        prewarm_estimate_add(&list->estimate, prewarm_code_bytes(recipes, use->pipeline),
+        prewarm_estimate_add(&list->estimate,
+                             prewarm_code_bytes(recipes, use->pipeline, &list->visits),
                              use->compile_us);
     }
 }

@@ -31,8 +31,9 @@ void prewarm_estimate_add(struct prewarm_estimate *estimate, uint64_t bytes, uin
 bool prewarm_estimate_is_short(const struct prewarm_estimate *estimate, uint64_t bytes);
 
 /* Bytes of SPIR-V of all that the pipeline is made of, libraries included; UINT64_MAX: something is
- * missing. Reads it from disk. */
-uint64_t prewarm_code_bytes(const struct recipes *recipes, struct digest pipeline);
+ * missing. Reads it from disk. *visits grows by the forms that were walked over. */
+uint64_t prewarm_code_bytes(const struct recipes *recipes, struct digest pipeline,
+                            unsigned *visits);
 
 struct prewarm_item {
     const struct recipe_use *use; /* borrowed from the recipes */

@@ -270,7 +270,8 @@ static const struct prewarm_item *prewarm_take(struct prewarm *prewarm)
 
 static void prewarm_learn(struct prewarm *prewarm, const struct recipe_use *use, uint32_t us)
 {
-    const uint64_t bytes = prewarm_code_bytes(prewarm->recipes, use->pipeline);
+    unsigned visits = 0;
+    const uint64_t bytes = prewarm_code_bytes(prewarm->recipes, use->pipeline, &visits);
     pthread_mutex_lock(&prewarm->lock);
     prewarm_estimate_add(&prewarm->list.estimate, bytes, us);
     pthread_mutex_unlock(&prewarm->lock);

@@ -18,12 +18,13 @@ static const char *const call_costs_names[SLOW_CALL_COUNT] = {
 };
 
 void call_costs_init(struct call_costs *costs, const char *root, const char *app,
-                     struct digest identity, bool writes)
+                     struct digest identity, bool counts, bool writes)
 {
     *costs = (struct call_costs){
-        .root = root,
+        .root = counts ? root : NULL,
         .app = app,
         .identity = identity,
+        .counts = counts,
         .writes = writes && root,
     };
     pthread_mutex_init(&costs->lock, NULL);
@@ -95,7 +96,7 @@ static bool call_costs_set(struct call_costs *costs, enum slow_call kind, uint64
 static void call_costs_note(struct call_costs *costs, enum slow_call kind, uint64_t ns)
 {
     pthread_mutex_lock(&costs->lock);
-    const bool changed = call_costs_set(costs, kind, ns);
+    const bool changed = costs->counts && call_costs_set(costs, kind, ns);
     const bool is_long = costs->ns[kind] > 0;
     pthread_mutex_unlock(&costs->lock);
     if (changed) {

@@ -31,6 +31,7 @@ struct call_costs {
     const char *root; /* borrowed, as app; NULL: nothing is remembered */
     const char *app;
     struct digest identity;
+    bool counts;        /* else no call is ever taken for a long one */
     bool writes;        /* what is learnt here is kept */
     atomic_bool is_due; /* something was learnt that is not kept yet */
 
@@ -43,7 +44,7 @@ struct call_costs {
 };
 
 void call_costs_init(struct call_costs *costs, const char *root, const char *app,
-                     struct digest identity, bool writes);
+                     struct digest identity, bool counts, bool writes);
 void call_costs_release(struct call_costs *costs);
 
 /* Reads what is remembered, the first time; and whether that has been. */

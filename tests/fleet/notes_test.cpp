@@ -20,6 +20,15 @@ class Notes : public testing::Test {
         return second.tool(words);
     }
 
+    void expect_unreachable_by_push()
+    {
+        first.run(2);
+        const ToolResult result = first.tool({"push", "--remote", place->url, "--secret-key",
+                                              keys.secret, "--dir", first.root, "--app", "demo"});
+        EXPECT_EQ(result.exit_status, 1);
+        EXPECT_TRUE(contains(result.err, "(remote_unreachable)")) << result.err;
+    }
+
     void share(int pipelines)
     {
         first.run(pipelines, {"--remote", place->url, "--secret-key", keys.secret});
@@ -126,15 +135,11 @@ TEST_F(Notes, AFolderThatIsNotThereIsTold)
 TEST_F(Notes, AFolderOfTheRootIsAVolumeThatIsMissing)
 {
     place->url = "file:///warmpipe-no-such-volume";
-    ToolResult result = pull();
+    const ToolResult result = pull();
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.err, "(remote_unreachable): there is no folder /warmpipe-no"))
         << result.err;
-    first.run(2);
-    result = first.tool({"push", "--remote", place->url, "--secret-key", keys.secret, "--dir",
-                         first.root, "--app", "demo"});
-    EXPECT_EQ(result.exit_status, 1);
-    EXPECT_TRUE(contains(result.err, "(remote_unreachable)")) << result.err;
+    expect_unreachable_by_push();
     EXPECT_FALSE(std::filesystem::exists("/warmpipe-no-such-volume"));
 }
 
@@ -144,15 +149,11 @@ TEST_F(Notes, ALinkToAVolumeThatIsMissingIsTold)
     const std::string link = first.folder.path + "/share";
     std::filesystem::create_symlink(first.folder.path + "/mnt/share", link);
     place->url = "file://" + link;
-    ToolResult result = pull();
+    const ToolResult result = pull();
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.err, "(remote_unreachable): there is no folder " + link))
         << result.err;
-    first.run(2);
-    result = first.tool({"push", "--remote", place->url, "--secret-key", keys.secret, "--dir",
-                         first.root, "--app", "demo"});
-    EXPECT_EQ(result.exit_status, 1);
-    EXPECT_TRUE(contains(result.err, "(remote_unreachable)")) << result.err;
+    expect_unreachable_by_push();
 }
 
 // Who looks at a remote, cleans it up or starts with it makes nothing there, and is told once.

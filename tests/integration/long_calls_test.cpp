@@ -60,7 +60,7 @@ TEST_F(LongCallsTest, WaitingForCompilesIsNoCostOfARead)
     EXPECT_GT(second.stats_of()["cache"]["saved_bytes"], 0);
 }
 
-// Even where the process ends in the midst of that wait.
+// Whatever waits.
 TEST_F(LongCallsTest, OfVenusNothingIsRemembered)
 {
     environment["WPTEST_ICD_DRIVER_ID"] = "22";
@@ -71,6 +71,23 @@ TEST_F(LongCallsTest, OfVenusNothingIsRemembered)
     EXPECT_FALSE(is_remembered());
     const Outcome second = run([] { Program().create_compute(2, 5); });
     EXPECT_GT(second.stats_of()["cache"]["saved_bytes"], 0);
+}
+
+// Nor counted within the process: the questions behind the first one wait for what was compiled
+// meanwhile.
+TEST_F(LongCallsTest, OfVenusNoReadIsTooSlow)
+{
+    environment["WPTEST_ICD_DRIVER_ID"] = "22";
+    run([&] {
+        Program program;
+        {
+            const DuringCalls sleep(sleeping_at("vkGetPipelineCacheData", very_long_us));
+            program.create_compute(0, 2);
+            wait_for_quiet();
+        }
+        program.create_compute(2, 5);
+    });
+    EXPECT_EQ(run([] { Program().create_compute(0, 5); }).hits(), 5u);
 }
 
 // At the end it is still done where it takes less than the compiles that it saves, and when it has

@@ -19,7 +19,7 @@ inline std::string scratch_place()
     std::error_code none;
     const std::filesystem::space_info memory = std::filesystem::space("/dev/shm", none);
     const bool has_room = !none && memory.available >= 1 << 30 && access("/dev/shm", W_OK) == 0;
-    return has_room ? "/dev/shm/" : testing::TempDir();
+    return has_room && !std::getenv("TEST_TMPDIR") ? "/dev/shm/" : testing::TempDir();
 }
 
 class Scratch {

@@ -60,7 +60,7 @@ TEST(PolicyFileParse, EveryActionInBothDirections)
         {"strict", POLICY_STRICT, "yes", "no"},
         {"snapshot-at-exit", POLICY_SNAPSHOT_AT_EXIT, "yes", "no"},
         {"pipeline-key", POLICY_NO_PIPELINE_KEY, "no", "yes"},
-        {"too-slow", POLICY_NO_TOO_SLOW, "no", "yes"},
+        {"count-costs", POLICY_NO_COUNT_COSTS, "no", "yes"},
     };
     for (const auto &[key, action, asking, lifting] : actions) {
         File asks(std::string("[r]\n") + key + "=" + asking);
