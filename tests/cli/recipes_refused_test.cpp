@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What warmpipe import refuses of recipes, and says of it.
+#include "recipe_files.h"
+
+namespace {
+
+// An entry point renamed, and every digest made right again.
+TEST_F(RecipeFiles, WhatNoDriverMaySeeIsLeftOut)
+{
+    SamplePipeline renamed = a;
+    const size_t name = renamed.form.find("main");
+    ASSERT_NE(name, std::string::npos);
+    renamed.form.replace(name, 4, "fail");
+    Batch batch;
+    put_pipeline(batch, renamed, today());
+    put_pipeline(batch, b, today());
+    ship(batch);
+    const json imported = report({"import", "--app", "app", file}, 1);
+    EXPECT_EQ(imported["pipelines"], 1);
+    EXPECT_EQ(imported["refused_records"], 1);
+    ASSERT_EQ(imported["refused"].size(), 1u);
+    EXPECT_EQ(imported["refused"][0]["kind"], "pipeline");
+    EXPECT_EQ(imported["refused"][0]["digest"], hex(renamed.form));
+    EXPECT_EQ(imported["refused"][0]["reason"], "bad_entry_point");
+    EXPECT_TRUE(has(b));
+    EXPECT_FALSE(has(renamed));
+    EXPECT_EQ(tool({"verify", file}).exit_status, 1);
+}
+
+TEST_F(RecipeFiles, InvalidSpirvIsRefusedCountedAndNamed)
+{
+    SamplePipeline wrong = Samples::pipeline(3);
+    std::string code = wrong.code;
+    code[4 * 21] ^= 0x40; // another opcode
+    VkShaderModuleCreateInfo module = {};
+    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    module.codeSize = code.size();
+    module.pCode = reinterpret_cast<const uint32_t *>(code.data());
+    wrong.code = code;
+    wrong.module = Samples::encode(&module, {});
+    wrong.form = Samples::compute(wrong);
+    Batch batch;
+    put_pipeline(batch, wrong);
+    put_pipeline(batch, a);
+    ship(batch);
+
+    const json imported = report({"import", "--app", "app", file}, 1);
+    EXPECT_EQ(imported["pipelines"], 1);
+    EXPECT_EQ(imported["refused_records"], 1);
+    EXPECT_EQ(imported["incomplete_pipelines"], 1);
+    ASSERT_EQ(imported["refused"].size(), 1u);
+    EXPECT_EQ(imported["refused"][0]["kind"], "module");
+    EXPECT_EQ(imported["refused"][0]["digest"], hex(wrong.code));
+    EXPECT_EQ(imported["refused"][0]["reason"], "invalid_spirv");
+    EXPECT_TRUE(has(a));
+    EXPECT_FALSE(has(wrong));
+}
+
+// As what is of today is for the SPIRV-Tools of Debian 12: nobody can say whether it is valid.
+TEST_F(RecipeFiles, SpirvThatIsTooNewIsNotCalledInvalid)
+{
+    SamplePipeline newer = Samples::pipeline(3);
+    const uint32_t declaration[] = {2u << 16 | 17, 60000}; // OpCapability
+    newer.code.insert(5 * 4, reinterpret_cast<const char *>(declaration), sizeof declaration);
+    VkShaderModuleCreateInfo module = {};
+    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    module.codeSize = newer.code.size();
+    module.pCode = reinterpret_cast<const uint32_t *>(newer.code.data());
+    newer.module = Samples::encode(&module, {});
+    newer.form = Samples::compute(newer);
+    Batch batch;
+    put_pipeline(batch, newer);
+    ship(batch);
+    const json imported = report({"import", "--app", "app", file}, 1);
+    ASSERT_EQ(imported["refused"].size(), 1u);
+    EXPECT_EQ(imported["refused"][0]["reason"], "unknown_spirv");
+    write_batch(batch, "app");
+    EXPECT_EQ(tool({"verify", root}).exit_status, 0) << "the program's own are not damaged";
+}
+
+// VK_KHR_maintenance9: bits of 64-bit integers are counted.
+TEST_F(RecipeFiles, SpirvThatAFeatureAllowsIsValid)
+{
+    const uint32_t code[] = {
+        0x7230203, 0x10600, 0x70000, 8,       0,       0x20011,    1, 0x20011, 0xb,     0x3000e,
+        0,         1,       0x5000f, 5,       1,       0x6e69616d, 0, 0x60010, 1,       0x11,
+        1,         1,       1,       0x20013, 2,       0x30021,    3, 2,       0x40015, 4,
+        0x40,      0,       0x5002b, 4,       5,       5,          0, 0x50036, 2,       1,
+        0,         3,       0x200f8, 6,       0x400cd, 4,          7, 5,       0x100fd, 0x10038,
+    };
+    Batch batch;
+    batch.put(RECIPE_CODE, std::string(reinterpret_cast<const char *>(code), sizeof code));
+    put_pipeline(batch, a);
+    ship(batch);
+    if (SPIRV_TOOLS_MAINTENANCE == 2) {
+        EXPECT_EQ(report({"import", "--app", "app", file})["refused"], json::array());
+    } else { // those of Debian 12
+        const json imported = report({"import", "--app", "app", file}, 1);
+        ASSERT_EQ(imported["refused"].size(), 1u);
+        EXPECT_EQ(imported["refused"][0]["reason"], "unknown_spirv");
+    }
+    EXPECT_EQ(tool({"verify", file}).exit_status, 0);
+}
+
+TEST_F(RecipeFiles, MalformedRecordsAreRefused)
+{
+    Batch batch;
+    put_pipeline(batch, a);
+    batch.put(RECIPE_FORM, "no form").use("no form", sample_environment, today());
+    batch.put(RECIPE_ENVIRONMENT, "no environment").use(a.form, "no environment", today());
+    ship(batch);
+    const json imported = report({"import", "--app", "app", file}, 1);
+    EXPECT_EQ(imported["refused"].size(), 2u);
+    EXPECT_EQ(imported["pipelines"], 1);
+    EXPECT_TRUE(has(a));
+}
+
+TEST_F(RecipeFiles, DamageIsLeftOutAndTheRestTaken)
+{
+    Batch batch;
+    put_pipeline(batch, a);
+    put_pipeline(batch, b);
+    ship(batch);
+    std::string content = read_file(file);
+    content[32 + 32 + 8] ^= 1; // the SPIR-V of a
+    write_file(file, content);
+    const std::string named = "'" + file + "': records are damaged, and were dropped (bad_record)";
+    const json imported = report({"import", "--app", "app", file}, 1);
+    EXPECT_EQ(imported["damaged_records"], 1);
+    EXPECT_TRUE(contains(tool({"import", "--app", "app", "-n", file}).err, named));
+    const ToolResult merged = tool({"merge", folder.path + "/out", file});
+    EXPECT_EQ(merged.exit_status, 1);
+    EXPECT_TRUE(contains(merged.err, named)) << merged.err;
+    EXPECT_EQ(imported["pipelines"], 1);
+    EXPECT_TRUE(has(b));
+    EXPECT_FALSE(has(a));
+}
+
+TEST_F(RecipeFiles, WhatIsNoRecipeFileIsNotTaken)
+{
+    write_file(file, "something else, and longer than a header is");
+    ToolResult result = tool({"import", "--app", "app", file});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "bad_magic")) << result.err;
+    EXPECT_EQ(tool({"import", "--app", "app", folder.path}).exit_status, 2);
+    EXPECT_EQ(tool({"import", "--app", "app", folder.path + "/missing"}).exit_status, 2);
+    EXPECT_FALSE(std::filesystem::exists(root + "/app"));
+}
+
+} // namespace
