@@ -35,9 +35,10 @@ static void check_error(const struct policy_file_error *error, unsigned lines)
 
 static void check_rule(const struct policy_rule *rule, unsigned lines)
 {
-    const unsigned all = POLICY_NO_PERSIST | POLICY_NO_INJECT | POLICY_NO_SERVE |
-                         POLICY_NO_DEDUPLICATE | POLICY_SERIALIZE | POLICY_SINGLE_CACHE |
-                         POLICY_STRICT | POLICY_SNAPSHOT_AT_EXIT | POLICY_NO_PIPELINE_KEY;
+    unsigned all = 0;
+    for (size_t i = 0; i < POLICY_MEMBER_COUNT; i++) {
+        all |= policy_members[i].action;
+    }
     require(rule->id[0] && strlen(rule->id) < POLICY_ID_SIZE, "a rule has a name that fits");
     require(strlen(rule->source) < POLICY_SOURCE_SIZE, "a source fits");
     require(rule->line >= 1 && rule->line <= lines, "a rule's line is one of the file's");
