@@ -68,7 +68,8 @@ def runs_under_layer(snippet, command, more=None):
 
 def contain(snippet, command, variables, statuses=(0,)):
     """In the container: a read-only root, an unknown user, /cache and /tmp volumes. The last line of statistics."""
-    script = ("mount -o remount,bind,ro / && mount -t tmpfs -o mode=1777 tmp /tmp && cd / &&"
+    # Not a new /tmp: these sources may lie there.
+    script = (f"rm -f {STATS} && mount --rbind /tmp /tmp && mount -o remount,bind,ro / && cd / &&"
               f" {' '.join(AS_UNKNOWN_USER)} \"$@\"; status=$?;"
               f" tail -n 1 {STATS} 2>/dev/null; exit $status")
     if command[:2] == ["warmpipe", "sync"]:  # runs until it is told to end
