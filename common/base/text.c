@@ -127,6 +127,20 @@ bool text_parse_digits(const char **text, uint64_t max, uint64_t *ret_number)
     return true;
 }
 
+bool text_is_of_name(char c, const char *signs)
+{
+    return text_is_letter(c) || (c >= '0' && c <= '9') || (c && strchr(signs, c));
+}
+
+size_t text_name_length(const char *text, const char *signs)
+{
+    size_t length = 0;
+    while (text_is_of_name(text[length], signs)) {
+        length++;
+    }
+    return length;
+}
+
 bool text_ends_in(const char *text, const char *suffix)
 {
     const size_t length = strlen(text);

@@ -40,6 +40,17 @@ static inline int text_hex_value(char digit)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
+/* Of ASCII, of either case, whatever the locale is. */
+static inline bool text_is_letter(char c)
+{
+    const char lower = (char)(c | 0x20);
+    return lower >= 'a' && lower <= 'z';
+}
+
+/* Such a letter, a digit, or one of `signs`; and how many of these `text` begins with. */
+bool text_is_of_name(char c, const char *signs);
+size_t text_name_length(const char *text, const char *signs);
+
 /* The text itself; NULL: it is empty, or there is none. */
 static inline const char *text_or_null(const char *text)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/text.h"
 #include "common/driver/vulkan_names.h"
 #include "common/settings/config.h"
 
@@ -198,8 +199,7 @@ static bool policy_file_end_rule(struct policy_parser *parser)
 
 static bool policy_file_is_rule_name(const char *name)
 {
-    size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                 "0123456789._-");
+    const size_t length = text_name_length(name, "._-");
     return length > 0 && length < POLICY_ID_SIZE && !name[length];
 }
 

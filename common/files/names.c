@@ -9,12 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
+
 #define SETTING_MAX   128
 #define BASE_NAME_MAX 64
 
-/* Not isalnum: a folder's name must not depend on the locale. */
-#define LETTERS         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define NAME_CHARACTERS LETTERS "0123456789_-"
+/* Beside letters and digits, of a folder's name. */
+#define NAME_SIGNS "_-"
 
 #define IDENTITY_DIGITS (DIGEST_HEX_SIZE - 1)
 
@@ -51,20 +52,10 @@ void unique_format(uint64_t number, char ret_hex[UNIQUE_HEX_SIZE])
 
 /* A program's folder. */
 
-static bool names_is_letter(char c)
-{
-    return c && strchr(LETTERS, c);
-}
-
-static bool names_is_character(char c)
-{
-    return c && strchr(NAME_CHARACTERS, c);
-}
-
 static void name_from_setting(const char *setting, char ret_name[NAMES_APP_SIZE])
 {
     const size_t length = strlen(setting);
-    if (length >= 1 && length <= SETTING_MAX && strspn(setting, NAME_CHARACTERS) == length) {
+    if (length >= 1 && length <= SETTING_MAX && text_name_length(setting, NAME_SIGNS) == length) {
         memcpy(ret_name, setting, length + 1);
         return;
     }
@@ -135,7 +126,7 @@ static struct span names_take_store_package(struct span *path)
     package.start = dash + 1;
     package.length = 0;
     for (const char *at = package.start; at < slash; at++) {
-        if (at[0] == '-' && !names_is_letter(at[1])) {
+        if (at[0] == '-' && !text_is_letter(at[1])) {
             break;
         }
         package.length++;
@@ -183,7 +174,7 @@ static void name_from_program(const struct names_program *program, char ret_name
         base.length = BASE_NAME_MAX;
     }
     for (size_t i = 0; i < base.length; i++) {
-        ret_name[i] = names_is_character(base.start[i]) ? base.start[i] : '_';
+        ret_name[i] = text_is_of_name(base.start[i], NAME_SIGNS) ? base.start[i] : '_';
     }
     char hex[DIGEST_HEX_SIZE];
     digest_format(names_digest_of_program(program, path), hex);
@@ -201,7 +192,7 @@ void names_app_folder(const struct names_program *program, char ret_name[NAMES_A
 
 bool names_is_app(const char *name)
 {
-    size_t length = strspn(name, NAME_CHARACTERS);
+    const size_t length = text_name_length(name, NAME_SIGNS);
     return length > 0 && length < NAMES_APP_SIZE && !name[length];
 }
 

@@ -25,6 +25,7 @@ struct device_cache {
     struct worker_client client;
     bool worker_is_named;        /* in the trace */
     atomic_bool is_behind_exits; /* the gate's handler is registered behind the driver's own */
+    atomic_bool has_deferred;
 };
 
 /* The policy as this device, these settings and this process narrow it. */
@@ -241,6 +242,16 @@ void device_cache_created(struct device_cache *device_cache,
         cache_load_survived(&device_cache->load);
     }
     device_cache_register_gate_again(device_cache);
+}
+
+void device_cache_defer(struct device_cache *device_cache)
+{
+    atomic_store(&device_cache->has_deferred, true);
+}
+
+bool device_cache_has_deferred(const struct device_cache *device_cache)
+{
+    return atomic_load(&device_cache->has_deferred);
 }
 
 void device_cache_called(struct device_cache *device_cache)

@@ -89,6 +89,11 @@ void device_cache_creating(struct device_cache *device_cache);
 void device_cache_created(struct device_cache *device_cache,
                           const struct device_cache_creation *creation);
 
+/* A deferred operation will compile into what is saved, whenever a thread of the program's joins
+ * it; it is not known which one a join is of. _has_deferred: whether that has ever been so. */
+void device_cache_defer(struct device_cache *device_cache);
+bool device_cache_has_deferred(const struct device_cache *device_cache);
+
 /* A call of the program's for pipelines is about to return to it, whatever came of it; no lock is
  * held. Has statistics written once the program is quiet, unless a save writes them. Where our
  * threads must not call the driver, the snapshot is taken here. */

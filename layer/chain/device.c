@@ -49,7 +49,7 @@ enum next_kind {
     NEXT_OF_INSTANCE /* of an extension of the instance */
 };
 
-#define NEXT_NAME_SIZE 40
+#define NEXT_NAME_SIZE 34
 
 /* clang-format off */
 #define NEXT(member)             {"vk" #member, NEXT_PLAIN, offsetof(device_table, member)}
@@ -72,6 +72,7 @@ static const struct {
     NEXT(CreateGraphicsPipelines),
     NEXT(CreateRayTracingPipelinesKHR),
     NEXT(CreateRayTracingPipelinesNV),
+    NEXT(DeferredOperationJoinKHR),
     NEXT(DestroyPipeline),
     NEXT(CreateShaderModule),
     NEXT(DestroyShaderModule),

@@ -235,6 +235,12 @@ PIPELINE_KIND(ray_tracing_khr, "raytracing", CreateRayTracingPipelinesKHR,
               VkRayTracingPipelineCreateInfoKHR, create_ray_tracing_pipelines_khr,
               DEFERRED_PARAMETER, deferred, DEFERRED_ARGUMENT)
 
+static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
+join_deferred_operation(VkDevice device, VkDeferredOperationKHR deferred)
+{
+    return pipeline_join_deferred(services_of(device), deferred);
+}
+
 static VKAPI_ATTR void VKAPI_CALL destroy_pipeline(VkDevice handle, VkPipeline pipeline,
                                                    const VkAllocationCallbacks *allocator)
 {
@@ -279,6 +285,7 @@ static const struct command pipeline_command_list[] = {
     COMMAND("vkCreateGraphicsPipelines", create_graphics_pipelines, COMMAND_WORK),
     COMMAND("vkCreateRayTracingPipelinesKHR", create_ray_tracing_pipelines_khr, COMMAND_WORK),
     COMMAND("vkCreateRayTracingPipelinesNV", create_ray_tracing_pipelines_nv, COMMAND_WORK),
+    COMMAND("vkDeferredOperationJoinKHR", join_deferred_operation, COMMAND_WORK),
     COMMAND("vkDestroyPipeline", destroy_pipeline, COMMAND_WORK),
     COMMAND("vkCreatePipelineCache", create_pipeline_cache, COMMAND_WORK),
     COMMAND("vkDestroyPipelineCache", destroy_pipeline_cache, COMMAND_WORK),

@@ -321,6 +321,9 @@ __attribute__((cold)) VkResult pipeline_create_deferred(struct device_services *
                                          ret_driver); /* it goes on after this call: not guarded */
     ret_driver->pending = result == VK_OPERATION_DEFERRED_KHR;
     app_caches_chosen_deferred(&choice);
+    if (ret_driver->pending && ret_driver->saved) {
+        device_cache_defer(services->device_cache);
+    }
     device_cache_created(services->device_cache, &(struct device_cache_creation){
                                                      .saved = ret_driver->saved,
                                                      .change = DEVICE_CACHE_UNKNOWN,
@@ -331,5 +334,30 @@ __attribute__((cold)) VkResult pipeline_create_deferred(struct device_services *
     for (uint32_t i = 0; choice.hot && !ret_driver->pending && i < call->count; i++) {
         feedback_hide_hit(&elements[i].feedback);
     }
+    return result;
+}
+
+__attribute__((cold)) VkResult pipeline_join_deferred(struct device_services *services,
+                                                      VkDeferredOperationKHR deferred)
+{
+    const struct device *device = services->device;
+    if (!device->table.DeferredOperationJoinKHR) {
+        return VK_ERROR_EXTENSION_NOT_PRESENT;
+    }
+    if (!device_cache_has_deferred(services->device_cache)) {
+        return device->table.DeferredOperationJoinKHR(device->handle, deferred);
+    }
+    device_cache_creating(services->device_cache);
+    const uint64_t start_ns = clock_now_ns();
+    VkResult result = device->table.DeferredOperationJoinKHR(device->handle, deferred);
+    const uint64_t took_ns = clock_now_ns() - start_ns;
+    stats_add(&services->stats, STATS_pipelines_create_ns, took_ns);
+    device_cache_created(services->device_cache, &(struct device_cache_creation){
+                                                     .saved = true,
+                                                     .change = DEVICE_CACHE_UNKNOWN,
+                                                     .compiled = 1,
+                                                     .took_ns = took_ns,
+                                                 });
+    device_cache_called(services->device_cache);
     return result;
 }

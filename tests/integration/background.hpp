@@ -59,16 +59,24 @@ class BackgroundTest : public LayerTest {
         EXPECT_EQ(batch.create(), VK_SUCCESS);
     }
 
-    // Until this process's save is on disk and told.
-    static void wait_for_flush()
+    // Until so many saves of this process are on disk and told.
+    static void wait_for_flushes(unsigned count)
     {
         const std::string mine = "\"event\":\"flush\",\"pid\":" + std::to_string(getpid());
         const char *stats = std::getenv("WARMPIPE_STATS");
         wait_until([&] { // until the whole line is there: who is killed before leaves a part of it
             const std::string text = read_text(stats);
-            const size_t at = text.find(mine);
-            return at != std::string::npos && text.find('\n', at) != std::string::npos;
+            size_t at = 0;
+            for (unsigned i = 0; i < count && at != std::string::npos; ++i) {
+                at = text.find(mine, at);
+                at = at == std::string::npos ? at : text.find('\n', at);
+            }
+            return at != std::string::npos;
         });
+    }
+    static void wait_for_flush()
+    {
+        wait_for_flushes(1);
     }
 
     // What a run finds that asks for these pipelines now.

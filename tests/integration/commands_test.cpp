@@ -28,6 +28,7 @@ const char *const intercepted[] = {
     "vkCreateGraphicsPipelines",
     "vkCreateRayTracingPipelinesKHR",
     "vkCreateRayTracingPipelinesNV",
+    "vkDeferredOperationJoinKHR",
     "vkDestroyPipeline",
     "vkCreateShaderModule",
     "vkDestroyShaderModule",
@@ -265,6 +266,22 @@ class Caller {
         return reinterpret_cast<Command>(command)(program_.device, &info);
     }
 
+    int join(PFN_vkVoidFunction command, const Ways &ways)
+    {
+        const auto create = reinterpret_cast<PFN_vkCreateDeferredOperationKHR>(
+            vkGetDeviceProcAddr(program_.device, "vkCreateDeferredOperationKHR"));
+        VkDeferredOperationKHR operation = VK_NULL_HANDLE;
+        if (create == nullptr || create(program_.device, nullptr, &operation) != VK_SUCCESS) {
+            return reinterpret_cast<PFN_vkDeferredOperationJoinKHR>(command)(program_.device,
+                                                                             VK_NULL_HANDLE);
+        }
+        const VkResult result =
+            reinterpret_cast<PFN_vkDeferredOperationJoinKHR>(command)(program_.device, operation);
+        destroyer<PFN_vkDestroyDeferredOperationKHR>(ways, "vkDestroyDeferredOperationKHR")(
+            program_.device, operation, nullptr);
+        return result;
+    }
+
     int utils_name(PFN_vkVoidFunction command, const Ways &)
     {
         VkDebugUtilsObjectNameInfoEXT info = {VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT};
@@ -320,6 +337,7 @@ const Caller::Row Caller::rows[] = {
     {"vkCreateRenderPass2KHR", &Caller::render_pass},
     {"vkCreateRayTracingPipelinesKHR", &Caller::ray_tracing_khr},
     {"vkCreateRayTracingPipelinesNV", &Caller::ray_tracing_nv},
+    {"vkDeferredOperationJoinKHR", &Caller::join},
     {"vkSetDebugUtilsObjectNameEXT", &Caller::utils_name},
     {"vkSetDebugUtilsObjectTagEXT", &Caller::utils_tag},
     {"vkDebugMarkerSetObjectNameEXT", &Caller::marker_name},

@@ -140,6 +140,21 @@ TEST(Pattern, StarsDoNotMultiply)
     EXPECT_TRUE(pattern_matches(pattern.c_str(), std::string(1000, 'a').c_str()));
 }
 
+TEST(Text, NamesHaveLettersDigitsAndAFewSigns)
+{
+    for (int c = 0; c < 256; c++) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        const bool digit = c >= '0' && c <= '9';
+        EXPECT_EQ(text_is_letter(static_cast<char>(c)), letter) << c;
+        EXPECT_EQ(text_is_of_name(static_cast<char>(c), "._"),
+                  letter || digit || c == '.' || c == '_')
+            << c;
+    }
+    EXPECT_EQ(text_name_length("", "_"), 0u);
+    EXPECT_EQ(text_name_length("aZ0_9", "_"), 5u);
+    EXPECT_EQ(text_name_length("aZ.0", "_"), 2u);
+}
+
 TEST(Text, ACountHasItsNoun)
 {
     EXPECT_STREQ(text_noun(0, "miss", "misses"), "misses");
