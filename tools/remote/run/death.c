@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/run/death.h"
+#include "tools/remote/run/run_remote.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/run/puller.h"
+#include "tools/remote/run/run_remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

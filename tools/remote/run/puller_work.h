@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the process beside a program does (puller.h): answers what the program's processes ask, from
- * a remote that it opens itself. What becomes of a device that was asked for, and the function for
- * each arrow:
+/* What the process beside a program does (run_remote.h): answers what the program's processes ask,
+ * from a remote that it opens itself. What becomes of a device that was asked for, and the function
+ * for each arrow:
  *
  *     1 asked     a file <identity>.<token>.asked
  *     2 waits     there is no blob, and another machine has the lease
@@ -26,7 +26,7 @@
 #include "common/base/clock.h"
 #include "common/blobs/asked.h"
 #include "common/files/file_owned.h"
-#include "tools/remote/run/run_session.h"
+#include "tools/remote/run/run_remote.h"
 
 /* What it shows its parent. */
 struct puller_state {

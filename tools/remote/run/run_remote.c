@@ -3,9 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,8 +13,6 @@
 #include "common/base/clock.h"
 #include "common/files/file.h"
 #include "tools/remote/push.h"
-#include "tools/remote/run/death.h"
-#include "tools/remote/run/puller.h"
 
 /* Longest push at the end, and wait for its first answer: of a remote that has failed a pull of
  * this run, and of another; where somebody has ended the program, the least, and how long before
