@@ -5,7 +5,7 @@
 #include <sodium.h>
 
 extern "C" {
-#include "tools/remote/heads/sha256.h"
+#include "tools/remote/heads/minisign.h"
 }
 
 namespace {

@@ -11,7 +11,6 @@
 
 #include "common/files/file.h"
 #include "tools/cli/output.h"
-#include "tools/remote/heads/sha256.h"
 
 #define MINISIGN_UNTRUSTED "untrusted comment: "
 #define MINISIGN_TRUSTED   "trusted comment: "
