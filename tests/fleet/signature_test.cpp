@@ -9,7 +9,7 @@
 #include <sodium.h>
 
 extern "C" {
-#include "tools/remote/engines/http_signature.h"
+#include "tools/remote/engines/http_client.h"
 }
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* libcurl's own (CURLOPT_AWS_SIGV4) is not used: its versions disagree about queries (decision
  * 0270). */
-#include "tools/remote/engines/http_signature.h"
+#include "tools/remote/engines/http_client.h"
 
 #include <ctype.h>
 #include <sodium.h>
