@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/pull.h"
+#include "tools/remote/exchange.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
  *
  * A part is dropped only where the file here is known to hold it: it was pulled to here or pushed
  * from here, no part lies beside the file unmerged, and the file is no smaller. */
-#include "tools/remote/push.h"
+#include "tools/remote/exchange.h"
 
 #include <stdio.h>
 #include <string.h>

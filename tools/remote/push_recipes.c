@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Recipes unite without a driver: those of the remote and those here, in one object. */
-#include "tools/remote/push.h"
+#include "tools/remote/exchange.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 
 #include "common/files/file.h"
 #include "common/files/names.h"
-#include "tools/remote/pull.h"
+#include "tools/remote/exchange.h"
 
 /* Poll interval of a puller that waits for another's lease, milliseconds. */
 #define PULLER_LEASE_POLL_MS 250

@@ -12,7 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/files/file.h"
-#include "tools/remote/push.h"
+#include "tools/remote/exchange.h"
 
 /* Longest push at the end, and wait for its first answer: of a remote that has failed a pull of
  * this run, and of another; where somebody has ended the program, the least, and how long before

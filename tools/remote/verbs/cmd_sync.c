@@ -8,9 +8,8 @@
 
 #include "common/base/clock.h"
 #include "tools/cli/inventory.h"
+#include "tools/remote/exchange.h"
 #include "tools/remote/lease.h"
-#include "tools/remote/pull.h"
-#include "tools/remote/push.h"
 #include "tools/remote/verbs/transfer.h"
 
 /* Poll interval of the folder, milliseconds. */

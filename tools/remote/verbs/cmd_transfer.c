@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe pull and push: exchange with other machines what was compiled and recorded. */
 #include "tools/cli/inventory.h"
-#include "tools/remote/pull.h"
-#include "tools/remote/push.h"
+#include "tools/remote/exchange.h"
 #include "tools/remote/verbs/transfer.h"
 
 enum {
