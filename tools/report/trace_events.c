@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/trace_events.h"
+#include "tools/report/trace_runs.h"
 
 #include <stdbool.h>
 #include <string.h>
