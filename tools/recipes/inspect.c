@@ -11,7 +11,7 @@
 #include "common/recipes/merge.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/recipes/spirv_tools.h"
+#include "tools/recipes/judge.h"
 #include "tools/recipes/verify.h"
 
 #define DAY_S 86400

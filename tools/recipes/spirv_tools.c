@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/recipes/spirv_tools.h"
+#include "tools/recipes/judge.h"
 
 #include <spirv-tools/libspirv.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
 
 #include "common/base/array.h"
 #include "tools/cli/output.h"
-#include "tools/recipes/spirv_tools.h"
+#include "tools/recipes/judge.h"
 
 /* Opening files. */
 
