@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/recipes/inspect.h"
+#include "tools/recipes/verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/recipes/judge.h"
-#include "tools/recipes/verify.h"
 
 #define DAY_S 86400
 
