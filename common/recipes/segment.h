@@ -54,9 +54,9 @@ struct recipe_segment {
 enum status recipe_segment_open(int folder_fd, const char *name, enum recipes_access access,
                                 struct recipe_segment *ret_segment);
 
-/* Takes malloc'ed bytes from anywhere; on failure they stay the caller's. An index whose entries
- * lead to overlapping records is damaged: reading all of it could take any time. It is then made
- * anew from the records. */
+/* Takes over malloc'ed bytes from anywhere, also on failure. An index whose entries lead to
+ * overlapping records is damaged: reading all of it could take any time. It is then made anew from
+ * the records. */
 enum status recipe_segment_take(uint8_t *data, size_t size, struct recipe_segment *ret_segment);
 
 /* Reads a file wherever it lies, whoever may write it, into memory (as recipe_segment_take). Also

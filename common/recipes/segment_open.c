@@ -196,7 +196,6 @@ enum status recipe_segment_take(uint8_t *data, size_t size, struct recipe_segmen
     if (status == STATUS_ok) {
         *ret_segment = segment;
     } else {
-        segment.data = NULL;
         recipe_segment_close(&segment);
     }
     return status;
@@ -206,12 +205,6 @@ enum status recipe_segment_read_any(const char *path, struct recipe_segment *ret
 {
     uint8_t *data;
     size_t size;
-    enum status status = file_read_any(path, RECIPES_MAX_FILE, &data, &size);
-    if (status == STATUS_ok) {
-        status = recipe_segment_take(data, size, ret_segment);
-        if (status != STATUS_ok) {
-            free(data);
-        }
-    }
-    return status;
+    const enum status status = file_read_any(path, RECIPES_MAX_FILE, &data, &size);
+    return status == STATUS_ok ? recipe_segment_take(data, size, ret_segment) : status;
 }

@@ -97,7 +97,6 @@ static void check(const uint8_t *data, size_t size)
         memcpy(copy, data, size);
     }
     if (recipe_segment_take(copy, size, &segment) != STATUS_ok) {
-        free(copy);
         return;
     }
     check_records(&segment);

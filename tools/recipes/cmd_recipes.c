@@ -170,12 +170,8 @@ static enum status import_join(const struct recipe_merged *merged,
                                struct recipe_segment *ret_segment)
 {
     uint8_t *data = recipe_tool_join(merged);
-    const enum status reason =
-        data ? recipe_segment_take(data, (size_t)merged->size, ret_segment) : STATUS_out_of_memory;
-    if (reason != STATUS_ok) {
-        free(data);
-    }
-    return reason;
+    return data ? recipe_segment_take(data, (size_t)merged->size, ret_segment)
+                : STATUS_out_of_memory;
 }
 
 static uint64_t import_hash_use(uint64_t value)

@@ -296,7 +296,6 @@ int inspect_recipes(const char *path, uint8_t *data, size_t size,
     struct recipe_segment segment;
     const enum status reason = recipe_segment_take(data, size, &segment);
     if (reason != STATUS_ok) {
-        free(data);
         return inspect_show_unusable(path, size, reason, choice->json);
     }
     const int status = choice->spirv      ? inspect_show_spirv(&segment, choice)

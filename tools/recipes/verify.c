@@ -53,14 +53,8 @@ static enum status verify_read_judged(int directory_fd, const char *name,
 {
     uint8_t *data;
     size_t size;
-    enum status status = file_read(directory_fd, name, RECIPES_MAX_FILE, &data, &size);
-    if (status == STATUS_ok) {
-        status = recipe_segment_take(data, size, segment);
-        if (status != STATUS_ok) {
-            free(data);
-        }
-    }
-    return status;
+    const enum status status = file_read(directory_fd, name, RECIPES_MAX_FILE, &data, &size);
+    return status == STATUS_ok ? recipe_segment_take(data, size, segment) : status;
 }
 
 /* False: out of memory. */

@@ -195,9 +195,6 @@ static enum status session_get_segment(struct remote *remote, const struct head 
     enum status reason = object_get(remote, head, part, NULL, &data);
     if (reason == STATUS_ok) {
         reason = recipe_segment_take(data, (size_t)part->unpacked, ret_segment);
-        if (reason != STATUS_ok) {
-            free(data);
-        }
     }
     return reason == STATUS_no_file ? STATUS_remote_object_missing : reason;
 }
