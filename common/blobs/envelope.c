@@ -63,22 +63,16 @@ bool envelope_encode_header(const struct envelope *envelope, struct bytes *heade
     return true;
 }
 
-struct preamble {
-    uint32_t format_version;
-    uint32_t header_size;
-    uint32_t endian_marker;
-    uint32_t pointer_size;
-};
-
-static struct preamble envelope_get_preamble(struct bytes_reader *reader)
+/* What stands before the identity, but for the magic. */
+static struct envelope_layout envelope_get_preamble(struct bytes_reader *reader)
 {
-    struct preamble preamble;
+    struct envelope_layout layout = {0};
     bytes_get(reader, sizeof magic);
-    preamble.format_version = bytes_get_u32(reader);
-    preamble.header_size = bytes_get_u32(reader);
-    preamble.endian_marker = bytes_get_u32(reader);
-    preamble.pointer_size = bytes_get_u32(reader);
-    return preamble;
+    layout.format_version = bytes_get_u32(reader);
+    layout.header_size = bytes_get_u32(reader);
+    layout.endian_marker = bytes_get_u32(reader);
+    layout.pointer_size = bytes_get_u32(reader);
+    return layout;
 }
 
 /* Skips fields that have only one valid value (sizes, counts, padding):
@@ -108,12 +102,6 @@ static bool envelope_is_canonical_header(const void *data, const struct envelope
     return envelope->generation != 0 && memcmp(data, memory, sizeof memory) == 0;
 }
 
-static bool envelope_header_digest_matches(const uint8_t *data)
-{
-    struct bytes_reader reader = bytes_reader_over(data + DIGEST_OFFSET, DIGEST_SIZE);
-    return digest_equal(digest_get(&reader), digest_of(data, DIGEST_OFFSET));
-}
-
 static enum status envelope_check_preamble(const void *data, size_t size,
                                            const struct driver_identity *expected)
 {
@@ -124,14 +112,14 @@ static enum status envelope_check_preamble(const void *data, size_t size,
         return STATUS_truncated;
     }
     struct bytes_reader reader = bytes_reader_over(data, size);
-    struct preamble preamble = envelope_get_preamble(&reader);
-    if (preamble.format_version != FORMAT_VERSION) {
+    const struct envelope_layout layout = envelope_get_preamble(&reader);
+    if (layout.format_version != FORMAT_VERSION) {
         return STATUS_bad_format_version;
     }
-    if (preamble.endian_marker != envelope_own_endian_marker()) {
+    if (layout.endian_marker != envelope_own_endian_marker()) {
         return STATUS_bad_endianness;
     }
-    if (expected && preamble.pointer_size != expected->pointer_size) {
+    if (expected && layout.pointer_size != expected->pointer_size) {
         return STATUS_bad_pointer_size;
     }
     return STATUS_ok;
@@ -148,7 +136,9 @@ enum status envelope_validate_header(const void *data, size_t size, uint64_t fil
     if (size < ENVELOPE_HEADER_SIZE) {
         return STATUS_truncated;
     }
-    if (!envelope_header_digest_matches(data)) {
+    struct bytes_reader reader =
+        bytes_reader_over((const uint8_t *)data + DIGEST_OFFSET, DIGEST_SIZE);
+    if (!digest_equal(digest_get(&reader), digest_of(data, DIGEST_OFFSET))) {
         return STATUS_bad_header_digest;
     }
     struct envelope envelope = envelope_get_fields(data);
@@ -205,13 +195,7 @@ bool envelope_peek_layout(const void *data, size_t size, struct envelope_layout 
         return false;
     }
     struct bytes_reader reader = bytes_reader_over(data, size);
-    struct preamble preamble = envelope_get_preamble(&reader);
-    struct envelope_layout layout = {
-        .format_version = preamble.format_version,
-        .header_size = preamble.header_size,
-        .endian_marker = preamble.endian_marker,
-        .pointer_size = preamble.pointer_size,
-    };
+    struct envelope_layout layout = envelope_get_preamble(&reader);
     memcpy(layout.magic, data, sizeof layout.magic);
     bytes_get(&reader, 8 + 8 + IDENTITY_ENCODED_SIZE); /* generation to identity */
     layout.section_count = bytes_get_u32(&reader);
