@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/base/text.h"
 #include "common/blobs/trial.h"
 #include "common/files/file.h"
 
@@ -194,42 +195,30 @@ bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool swe
 static void identity_files_format_death(const struct marker_record *record,
                                         char ret_text[DEATH_SIZE])
 {
-    const time_t when = (time_t)record->loaded_at;
-    struct tm calendar;
-    char time_text[32] = "";
-    if (gmtime_r(&when, &calendar)) {
-        strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", &calendar);
-    }
+    char time_text[TEXT_TIME_SIZE];
+    text_time(record->loaded_at, time_text);
     snprintf(ret_text, DEATH_SIZE, "%s, process %" PRIu32 " (%s)", time_text, record->process,
              record->program);
 }
 
-/* What a note in quarantine/ says. */
-struct quarantine_case {
-    const struct driver_identity *identity;
-    uint64_t generation;
-    size_t blob_size;
-    struct digest blob_digest;
-    const struct marker_history *history; /* the two processes that died */
-};
-
-/* Appends the note, lines of "name: value", to `note`. */
-static void quarantine_note(const struct quarantine_case *the_case, struct bytes *note)
+/* Appends what a note in quarantine/ says, lines of "name: value", to `note`; `history`: the two
+ * processes that died. */
+static void quarantine_note(const struct driver_identity *identity, const struct envelope *envelope,
+                            const struct marker_history *history, struct bytes *note)
 {
-    const struct driver_identity *identity = the_case->identity;
     char digest[DIGEST_HEX_SIZE];
     char first[DEATH_SIZE];
     char second[DEATH_SIZE];
     char text[2048];
-    digest_format(the_case->blob_digest, digest);
-    identity_files_format_death(&the_case->history->first, first);
-    identity_files_format_death(&the_case->history->second, second);
+    digest_format(envelope->blob_digest, digest);
+    identity_files_format_death(&history->first, first);
+    identity_files_format_death(&history->second, second);
     const int length = snprintf(
         text, sizeof text,
         "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32 "\ngeneration: %016" PRIx64
-        "\nbytes: %zu\ndigest: %s\nfirst death: %s\nsecond death: %s\n",
+        "\nbytes: %" PRIu64 "\ndigest: %s\nfirst death: %s\nsecond death: %s\n",
         identity->device_name, identity->driver_name, identity->driver_info,
-        identity->driver_version, the_case->generation, the_case->blob_size, digest, first, second);
+        identity->driver_version, envelope->generation, envelope->blob_size, digest, first, second);
     bytes_put(note, text, (size_t)length);
 }
 
@@ -279,16 +268,9 @@ static enum status identity_files_move_to_quarantine(const struct identity_files
         current.generation != envelope->generation) {
         return STATUS_suspect;
     }
-    const struct quarantine_case the_case = {
-        .identity = &files->identity,
-        .generation = envelope->generation,
-        .blob_size = envelope->blob_size,
-        .blob_digest = envelope->blob_digest,
-        .history = history,
-    };
     struct bytes note = {0};
     struct trial trial;
-    quarantine_note(&the_case, &note);
+    quarantine_note(&files->identity, envelope, history, &note);
     if (trial_read(directory_fd, files->loading_name, envelope->generation, &trial)) {
         trial_put_note(&trial, &note);
         trial_free(&trial);
