@@ -117,13 +117,6 @@ static uint64_t environment_core_bits(const struct environment *environment)
     return 0;
 }
 
-static void environment_set_core_features(const struct environment *environment,
-                                          VkPhysicalDeviceFeatures *ret_core)
-{
-    environment_set_feature_values((VkBool32 *)ret_core, ENVIRONMENT_CORE_COUNT,
-                                   environment_core_bits(environment));
-}
-
 /* Who is told what is missing, and whether something is. */
 struct lacks {
     environment_tell *tell;
@@ -262,7 +255,8 @@ VkDeviceCreateInfo *environment_create_info(const struct environment *environmen
         .queueCount = 1,
         .pQueuePriorities = &request->priority,
     };
-    environment_set_core_features(environment, &request->core);
+    environment_set_feature_values((VkBool32 *)&request->core, ENVIRONMENT_CORE_COUNT,
+                                   environment_core_bits(environment));
     request->info = (VkDeviceCreateInfo){
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = environment_make_chain(environment, (uint8_t *)request + head, true),

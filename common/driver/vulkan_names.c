@@ -82,17 +82,12 @@ static const struct version_encoding *names_driver_encoding(uint32_t vendor_id, 
     return driver_id == VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS ? &intel_windows : &api_encoding;
 }
 
-static unsigned names_low_bits(uint32_t value, unsigned bits)
-{
-    return value & ((UINT32_C(1) << bits) - 1);
-}
-
 static void names_format_version(const struct version_encoding *encoding, uint32_t version,
                                  char ret_text[VULKAN_VERSION_SIZE])
 {
     unsigned parts[4];
     for (int i = encoding->count - 1; i >= 0; i--) {
-        parts[i] = names_low_bits(version, encoding->bits[i]);
+        parts[i] = version & ((UINT32_C(1) << encoding->bits[i]) - 1);
         version >>= encoding->bits[i];
     }
     int length = 0;
