@@ -180,10 +180,16 @@ void listing_close(DIR *listing)
 
 /* Files. */
 
-static enum status file_check(const struct stat *status)
+/* How a file is opened and read. */
+enum { FILE_LARGE = 1 << 0, FILE_ANYONES = 1 << 1 };
+
+static enum status file_check(const struct stat *status, unsigned how)
 {
     if (!S_ISREG(status->st_mode)) {
         return STATUS_not_a_file;
+    }
+    if (how & FILE_ANYONES) {
+        return STATUS_ok;
     }
     if (!file_is_trusted_owner(status)) {
         return STATUS_file_owner;
@@ -191,16 +197,17 @@ static enum status file_check(const struct stat *status)
     return file_is_writable_by_others(status) ? STATUS_file_mode : STATUS_ok;
 }
 
-static enum status file_open_checked(int directory_fd, const char *name, int access, int *ret_fd,
-                                     uint64_t *ret_size)
+static enum status file_open_checked(int directory_fd, const char *name, int access, unsigned how,
+                                     int *ret_fd, uint64_t *ret_size)
 {
-    const int fd = file_open_retrying(directory_fd, name, access | O_NOFOLLOW);
+    const int links = how & FILE_ANYONES ? 0 : O_NOFOLLOW;
+    const int fd = file_open_retrying(directory_fd, name, access | links);
     if (fd < 0) {
         /* ENXIO: a socket, or a device without a driver. */
         return errno == ENXIO ? STATUS_not_a_file : status_from_errno(errno);
     }
     struct stat status;
-    const enum status reason = fstat(fd, &status) == 0 ? file_check(&status) : STATUS_io_error;
+    const enum status reason = fstat(fd, &status) == 0 ? file_check(&status, how) : STATUS_io_error;
     if (reason != STATUS_ok) {
         close(fd);
         return reason;
@@ -212,7 +219,7 @@ static enum status file_open_checked(int directory_fd, const char *name, int acc
 
 enum status file_open(int directory_fd, const char *name, int *ret_fd, uint64_t *ret_size)
 {
-    return file_open_checked(directory_fd, name, O_RDONLY, ret_fd, ret_size);
+    return file_open_checked(directory_fd, name, O_RDONLY, 0, ret_fd, ret_size);
 }
 
 bool file_size_allowed(uint64_t size)
@@ -229,7 +236,7 @@ enum status file_overwrite(int directory_fd, const char *name, const void *data,
     if (!file_size_allowed(size)) {
         return STATUS_disk_full;
     }
-    enum status reason = file_open_checked(directory_fd, name, O_WRONLY, &fd, &old_size);
+    enum status reason = file_open_checked(directory_fd, name, O_WRONLY, 0, &fd, &old_size);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -274,12 +281,19 @@ static void file_populate(void *data, size_t size)
 #endif
 }
 
-/* Reads a whole file of `size` bytes and closes it. is_large: into memory of large_new. */
-static enum status file_read_whole(int fd, uint64_t size, uint64_t limit, bool is_large,
+/* FILE_LARGE: into memory of large_new. */
+static enum status file_read_named(int directory_fd, const char *name, uint64_t limit, unsigned how,
                                    uint8_t **ret_data, size_t *ret_size)
 {
+    const bool is_large = how & FILE_LARGE;
     uint8_t *data = NULL;
-    enum status reason = STATUS_too_large;
+    int fd;
+    uint64_t size;
+    enum status reason = file_open_checked(directory_fd, name, O_RDONLY, how, &fd, &size);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    reason = STATUS_too_large;
     if (size <= limit && size <= SIZE_MAX) {
         data = is_large ? large_new((size_t)size) : file_small_new((size_t)size);
         if (data && size >= POPULATE_BYTES) {
@@ -298,40 +312,21 @@ static enum status file_read_whole(int fd, uint64_t size, uint64_t limit, bool i
     return reason;
 }
 
-static enum status file_read_named(int directory_fd, const char *name, uint64_t limit,
-                                   bool is_large, uint8_t **ret_data, size_t *ret_size)
-{
-    int fd;
-    uint64_t size;
-    const enum status reason = file_open(directory_fd, name, &fd, &size);
-    return reason == STATUS_ok ? file_read_whole(fd, size, limit, is_large, ret_data, ret_size)
-                               : reason;
-}
-
 enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                       size_t *ret_size)
 {
-    return file_read_named(directory_fd, name, limit, false, ret_data, ret_size);
+    return file_read_named(directory_fd, name, limit, 0, ret_data, ret_size);
 }
 
 enum status file_read_large(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                             size_t *ret_size)
 {
-    return file_read_named(directory_fd, name, limit, true, ret_data, ret_size);
+    return file_read_named(directory_fd, name, limit, FILE_LARGE, ret_data, ret_size);
 }
 
 enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size)
 {
-    struct stat status;
-    const int fd = file_open_retrying(AT_FDCWD, path, O_RDONLY);
-    if (fd < 0) {
-        return status_from_errno(errno);
-    }
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        close(fd);
-        return STATUS_not_a_file;
-    }
-    return file_read_whole(fd, (uint64_t)status.st_size, limit, false, ret_data, ret_size);
+    return file_read_named(AT_FDCWD, path, limit, FILE_ANYONES, ret_data, ret_size);
 }
 
 enum status file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,
