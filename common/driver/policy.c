@@ -2,17 +2,14 @@
 #include "common/driver/policy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/base/io.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/files/file.h"
 
 /* The built-in table: known driver bugs. A remedy that suits every driver is in the code instead
  * (docs/decisions/0010-driver-policy.md). A new row needs a source, and tests on both sides of each
@@ -268,48 +265,27 @@ void policy_decide(const struct driver_identity *identity, bool use_table,
     *ret_policy = policy_of(&verdict);
 }
 
-static int policy_open_file(const char *path)
-{
-    int fd;
-    do {
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    } while (fd < 0 && errno == EINTR);
-    return fd;
-}
-
-static enum status policy_report_unreadable(struct policy_file_error *ret_error,
-                                            const char *problem)
-{
-    ret_error->line = 0;
-    snprintf(ret_error->text, sizeof ret_error->text, "cannot be read: %s", problem);
-    return STATUS_bad_policy_file;
-}
-
 enum status policy_load(const char *path, struct policy_file *ret_file,
                         struct policy_file_error *ret_error)
 {
-    /* One byte more than the limit, so that the parser finds the file too large. */
-    const size_t capacity = POLICY_FILE_MAX_SIZE + 1;
-    struct stat status;
-    enum status reason;
-    int fd = policy_open_file(path);
-    if (fd < 0) {
-        return policy_report_unreadable(ret_error, strerror(errno));
+    uint8_t *data;
+    size_t size;
+    enum status reason = file_read_any(path, POLICY_FILE_MAX_SIZE, &data, &size);
+    if (reason == STATUS_ok) {
+        reason = policy_file_parse(data, size, ret_file, ret_error);
+        free(data);
+        return reason;
     }
-    char *data = malloc(capacity);
-    ssize_t size = 0;
-    if (!data) {
-        reason = STATUS_out_of_memory;
-    } else if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) {
-        reason = policy_report_unreadable(ret_error, "not a regular file");
-    } else if ((size = io_read(fd, data, capacity, IO_HERE)) < 0) {
-        reason = policy_report_unreadable(ret_error, strerror(errno));
+    const int error = errno;
+    ret_error->line = 0;
+    if (reason == STATUS_too_large) {
+        snprintf(ret_error->text, sizeof ret_error->text, "larger than %d bytes",
+                 POLICY_FILE_MAX_SIZE);
     } else {
-        reason = policy_file_parse(data, (size_t)size, ret_file, ret_error);
+        snprintf(ret_error->text, sizeof ret_error->text, "cannot be read: %s",
+                 reason == STATUS_not_a_file ? "not a regular file" : strerror(error));
     }
-    free(data);
-    close(fd);
-    return reason;
+    return STATUS_bad_policy_file;
 }
 
 static void policy_warn_of_file(const char *path, const struct policy_file_error *error)
