@@ -37,20 +37,24 @@ char *inventory_root(const char *verb, const char *option)
     return root;
 }
 
+char *inventory_absolute_path(const char *verb, const char *path)
+{
+    char *here = *path == '/' ? strdup("") : getcwd(NULL, 0);
+    if (!here) {
+        output_message("%s: no current directory for '%s': %s", verb, path, strerror(errno));
+        return NULL;
+    }
+    char *absolute = output_format(verb, "%s%s%s", here, *here ? "/" : "", path);
+    free(here);
+    return absolute;
+}
+
 char *inventory_new_root(const char *verb, const char *option)
 {
     struct stat status;
-    if (!option || stat(option, &status) == 0 || errno != ENOENT) {
-        return inventory_root(verb, option);
-    }
-    char *here = *option == '/' ? strdup("") : getcwd(NULL, 0);
-    if (!here) {
-        output_message("%s: cannot open '%s': %s", verb, option, strerror(errno));
-        return NULL;
-    }
-    char *root = output_format(verb, "%s%s%s", here, *here ? "/" : "", option);
-    free(here);
-    return root;
+    return option && stat(option, &status) != 0 && errno == ENOENT
+               ? inventory_absolute_path(verb, option)
+               : inventory_root(verb, option);
 }
 
 bool inventory_is_read_only(const char *verb)

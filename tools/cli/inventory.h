@@ -37,6 +37,10 @@ char *inventory_root(const char *verb, const char *option);
 /* The same, for a verb that creates the directory if it is not there. */
 char *inventory_new_root(const char *verb, const char *option);
 
+/* The path, which need not be there, from the root of the file system on. To be freed; NULL after a
+ * message. */
+char *inventory_absolute_path(const char *verb, const char *path);
+
 /* Whether WARMPIPE_READONLY forbids to write in the root; then after a message. */
 bool inventory_is_read_only(const char *verb);
 

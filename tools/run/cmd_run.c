@@ -58,19 +58,6 @@ static const struct option_spec options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* To be freed; NULL after a message. */
-static char *run_absolute_path(const char *path)
-{
-    char *here = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
-    if (!here) {
-        output_message("run: no current directory for '%s': %s", path, strerror(errno));
-        return NULL;
-    }
-    char *result = output_format("run", "%s%s%s", here, *here ? "/" : "", path);
-    free(here);
-    return result;
-}
-
 static bool run_set_driver_caches(const char *root, bool verbose)
 {
     char *driver = output_format("run", "%s/" INVENTORY_DRIVER_FOLDER, root);
@@ -82,7 +69,7 @@ static bool run_set_driver_caches(const char *root, bool verbose)
 
 static bool run_set_directory(const char *directory, bool verbose)
 {
-    char *root = run_absolute_path(directory);
+    char *root = inventory_absolute_path("run", directory);
     bool done = root && variable_set("run", "WARMPIPE_DIR", root, verbose);
     if (done) {
         /* NVIDIA's driver does not create its folder. If it cannot be made, the program runs
