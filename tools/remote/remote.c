@@ -2,6 +2,7 @@
 #include "tools/remote/remote.h"
 
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +100,7 @@ bool remote_open(const struct remote_options *options, struct remote *ret_remote
         output_message("%s: no remote: give --remote URL or set WARMPIPE_REMOTE", options->verb);
         return false;
     }
-    if (!minisign_prepare()) {
+    if (sodium_init() < 0) {
         output_message("%s: no random numbers", options->verb);
         return false;
     }
@@ -119,7 +120,7 @@ void remote_close(struct remote *remote)
     if (remote->engine) {
         remote->engine->operations->close(remote->engine);
     }
-    minisign_wipe(&remote->keys.secret, sizeof remote->keys.secret);
+    sodium_memzero(&remote->keys.secret, sizeof remote->keys.secret);
     state_free(&remote->state);
     remote->engine = NULL;
 }
@@ -246,14 +247,6 @@ static enum status remote_check_head(const struct remote *remote, const char *pa
     return remote_check_age(remote, path, ret_head);
 }
 
-/* Whether --replace overwrites a head that is refused for this: nobody who is trusted has made it,
- * or it cannot be read. One that is too old may be newer elsewhere. */
-static bool remote_is_replaced(const struct remote *remote, enum status reason)
-{
-    return remote->options.replace &&
-           (reason == STATUS_remote_untrusted_head || reason == STATUS_remote_bad_head);
-}
-
 enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
                             struct head *ret_head, struct engine_value *ret_value)
 {
@@ -265,7 +258,10 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
         return reason;
     }
     reason = remote_check_head(remote, path, &value, ret_head);
-    if (remote_is_replaced(remote, reason)) {
+    /* Nobody who is trusted has made it, or it cannot be read. One that is too old may be newer
+     * elsewhere. */
+    if (remote->options.replace &&
+        (reason == STATUS_remote_untrusted_head || reason == STATUS_remote_bad_head)) {
         output_reason(reason, "%s: %s/%s: is replaced", remote->options.verb, remote->name, path);
         remote->engine->detail[0] = '\0';
         *ret_value = value;

@@ -29,16 +29,6 @@
 /* Bytes of the path of the folder of trusted keys at most. */
 #define MINISIGN_FOLDER_SIZE 1024
 
-bool minisign_prepare(void)
-{
-    return sodium_init() >= 0;
-}
-
-void minisign_wipe(void *data, size_t size)
-{
-    sodium_memzero(data, size);
-}
-
 void minisign_generate(struct minisign_secret_key *ret_secret)
 {
     uint8_t public_key[crypto_sign_PUBLICKEYBYTES];

@@ -26,13 +26,7 @@ struct minisign_secret_key {
     uint8_t key[64]; /* its second half is the public key */
 };
 
-/* To be called before anything else here. False: the system has no random numbers. */
-bool minisign_prepare(void);
-
-/* Overwrites a secret with zeros, in a way that compilers leave in. */
-void minisign_wipe(void *data, size_t size);
-
-/* Makes a pair. */
+/* Makes a pair. Needs sodium_init before, as all here does. */
 void minisign_generate(struct minisign_secret_key *ret_secret);
 
 struct minisign_public_key minisign_public_of(const struct minisign_secret_key *secret);

@@ -2,6 +2,7 @@
 /* warmpipe remote: looks after what lies at a remote. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -292,7 +293,7 @@ static int remote_keygen(const char *folder, bool json)
         output_message("remote: keygen needs --out DIR");
         return EXIT_USAGE;
     }
-    if (!minisign_prepare()) {
+    if (sodium_init() < 0) {
         output_message("remote: no random numbers");
         return EXIT_USAGE;
     }
@@ -316,8 +317,8 @@ static int remote_keygen(const char *folder, bool json)
     if (has_secret && !written) {
         unlink(secret_path); /* beside another's public key it would be taken for its half */
     }
-    minisign_wipe(&secret, sizeof secret);
-    minisign_wipe(secret_text.data, secret_text.size);
+    sodium_memzero(&secret, sizeof secret);
+    sodium_memzero(secret_text.data, secret_text.size);
     bytes_free(&secret_text);
     bytes_free(&public_text);
     if (!written) {
