@@ -39,34 +39,21 @@ static bool judge_give_code(void *user, struct digest content, size_t size, cons
     return true;
 }
 
-static bool judge_is_valid_form(const struct recipe_record *record)
-{
-    const struct canonical_sources sources = {.handle = judge_give_handle, .code = judge_give_code};
-    void *create_info = canonical_decode(record->data, record->size, &sources);
-    const bool is_valid = create_info;
-    free(create_info);
-    return is_valid;
-}
-
-static bool judge_is_valid_environment(const struct recipe_record *record)
-{
-    struct environment *environment = environment_decode(record->data, record->size);
-    const bool is_valid = environment;
-    environment_free(environment);
-    return is_valid;
-}
-
 static bool judge_is_valid_content(const struct recipe_judge *judge,
                                    const struct recipe_record *record)
 {
-    switch (record->kind) {
-    case RECIPE_CODE:
+    const struct canonical_sources sources = {.handle = judge_give_handle, .code = judge_give_code};
+    if (record->kind == RECIPE_CODE) {
         return spirv_validator_accepts(judge->validator, record->data, record->size);
-    case RECIPE_FORM:
-        return judge_is_valid_form(record);
-    default:
-        return judge_is_valid_environment(record);
     }
+    const bool is_form = record->kind == RECIPE_FORM;
+    void *create_info = is_form ? canonical_decode(record->data, record->size, &sources) : NULL;
+    struct environment *environment =
+        is_form ? NULL : environment_decode(record->data, record->size);
+    const bool is_valid = create_info || environment;
+    free(create_info);
+    environment_free(environment);
+    return is_valid;
 }
 
 static void judge_note_refusal(struct recipe_judge *judge, const char *kind, struct digest digest,

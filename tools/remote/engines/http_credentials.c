@@ -110,13 +110,6 @@ static bool credentials_take_file(struct http_credentials *credentials)
 
 /* Answers of servers. */
 
-/* "2030-01-02T03:04:05Z" and anything behind the seconds; 0: it is none. */
-static time_t credentials_time(const char *text)
-{
-    struct tm parts = {.tm_year = 0};
-    return strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) ? timegm(&parts) : 0;
-}
-
 /* What an answer is looked through for. */
 #define CREDENTIALS_FIELDS 4
 struct credentials_field {
@@ -153,7 +146,9 @@ static enum status credentials_ask(struct http_credentials *credentials, struct 
     }
     const bool is_whole =
         parse(&answer, fields) && credentials->key_id[0] && credentials->secret[0];
-    credentials->expires = credentials_time(expires);
+    /* "2030-01-02T03:04:05Z" and anything behind the seconds. */
+    struct tm end = {.tm_year = 0};
+    credentials->expires = strptime(expires, "%Y-%m-%dT%H:%M:%S", &end) ? timegm(&end) : 0;
     credentials_drop(answer.data, answer.size);
     return is_whole ? STATUS_ok
                     : engine_fail(engine, STATUS_remote_bad_answer, "no credentials in the answer");

@@ -72,12 +72,6 @@ static const struct head_field head_part_fields[] = {
 
 /* Writing. */
 
-static void head_put_hex(struct bytes *text, const char *key, const uint8_t *data, size_t size)
-{
-    char hex[2 * VK_UUID_SIZE + 1];
-    json_put_string(text, key, sodium_bin2hex(hex, sizeof hex, data, size));
-}
-
 static void head_put_fields(struct bytes *text, const struct head_field *field, const void *from)
 {
     for (; field->key; field++) {
@@ -90,7 +84,9 @@ static void head_put_fields(struct bytes *text, const struct head_field *field, 
                 json_put_number(text, field->key, number);
             }
         } else if (field->kind == HEAD_HEX) {
-            head_put_hex(text, field->key, (const uint8_t *)member, field->size);
+            char hex[2 * VK_UUID_SIZE + 1];
+            json_put_string(text, field->key,
+                            sodium_bin2hex(hex, sizeof hex, (const uint8_t *)member, field->size));
         } else {
             json_put_string(text, field->key, member);
         }
@@ -181,13 +177,6 @@ static void head_read_hex(struct json_reader *reader, uint8_t *ret_data, size_t 
         found != size || reader->failed;
 }
 
-static void head_read_number32(struct json_reader *reader, uint32_t *ret_number)
-{
-    const uint64_t number = json_read_number(reader);
-    reader->failed = reader->failed || number > UINT32_MAX;
-    *ret_number = (uint32_t)number;
-}
-
 /* The value of the member `key`; an unknown one fails. */
 static void head_read_field(struct json_reader *reader, struct json_text key,
                             const struct head_field *field, void *to)
@@ -199,7 +188,9 @@ static void head_read_field(struct json_reader *reader, struct json_text key,
     if (!field->key) {
         reader->failed = true;
     } else if (field->kind == HEAD_NUMBER32) {
-        head_read_number32(reader, (uint32_t *)(void *)member);
+        const uint64_t number = json_read_number(reader);
+        reader->failed = reader->failed || number > UINT32_MAX;
+        *(uint32_t *)(void *)member = (uint32_t)number;
     } else if (field->kind == HEAD_NUMBER64 || field->kind == HEAD_KNOWN64) {
         *(uint64_t *)(void *)member = json_read_number(reader);
     } else if (field->kind == HEAD_HEX) {

@@ -134,13 +134,6 @@ static void sync_push(struct sync *sync, uint64_t stamp)
     sync->pushes++;
 }
 
-/* True: a signal came. */
-static bool sync_pause(const struct sync *sync)
-{
-    const struct timespec pause = clock_timespec(SYNC_POLL_MS * CLOCK_MS);
-    return sigtimedwait(&sync->signals, NULL, &pause) > 0;
-}
-
 /* A signal has come: the push that was under way had the time that all has which is left. */
 static void sync_end(struct sync *sync, bool can_push)
 {
@@ -160,6 +153,7 @@ static void sync_end(struct sync *sync, bool can_push)
 /* Until a signal comes. Pushes once the folder has not changed between two polls. */
 static void sync_loop(struct sync *sync, uint64_t interval_ms)
 {
+    const struct timespec pause = clock_timespec(SYNC_POLL_MS * CLOCK_MS);
     const bool can_push = sync->session.remote.keys.can_sign;
     uint64_t next_pull = 0;
     uint64_t before = 0;
@@ -178,7 +172,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
         }
         before = stamp;
         engine_rest(sync->session.remote.engine);
-    } while (!sync_pause(sync));
+    } while (sigtimedwait(&sync->signals, NULL, &pause) <= 0);
     sync_end(sync, can_push);
 }
 
