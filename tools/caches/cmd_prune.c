@@ -60,12 +60,6 @@ static bool prune_parse_days(const char *text, uint32_t *ret_days)
     return true;
 }
 
-/* "200" was hardly meant to be bytes, for then nothing is left; "0" was. */
-static bool prune_lacks_unit(const char *text, uint64_t size)
-{
-    return size > 0 && size < 1024 && text[strspn(text, "0123456789")] == '\0';
-}
-
 /* False after a message. */
 static bool prune_parse_limits(const struct arguments *arguments,
                                struct recipe_merge_limits *ret_limits)
@@ -78,8 +72,11 @@ static bool prune_parse_limits(const struct arguments *arguments,
         output_message("prune: invalid duration '%s' (for example 90d, 12w)", older);
         return false;
     }
-    if (size &&
-        (!config_parse_size(size, &limits.max_size) || prune_lacks_unit(size, limits.max_size))) {
+    const bool is_size = !size || config_parse_size(size, &limits.max_size);
+    /* "200" was hardly meant to be bytes, for then nothing is left; "0" was. */
+    const bool lacks_unit =
+        limits.max_size > 0 && limits.max_size < 1024 && size[strspn(size, "0123456789")] == '\0';
+    if (!is_size || lacks_unit) {
         output_message("prune: invalid size '%s' (for example 200M, 2G)", size);
         return false;
     }
@@ -250,14 +247,6 @@ static void clear_app(struct clearing *clearing, const char *app)
     clearing->found |= *left != '\0';
 }
 
-/* Removes what this user's processes remember of the total size: it is out of date. */
-static void clear_stamp(const struct clearing *clearing)
-{
-    char name[32];
-    snprintf(name, sizeof name, ".limits.%" PRIu32, (uint32_t)geteuid());
-    unlinkat(clearing->root_fd, name, 0);
-}
-
 /* False: the answer is no, or there is no terminal, after a message. */
 static bool clear_confirm(const char *root, const struct inventory_apps *apps)
 {
@@ -297,7 +286,10 @@ static int clear_programs(const struct arguments *arguments, const char *root,
     output_close(&clearing.output);
     if (clearing.root_fd >= 0) {
         if (!clearing.dry_run && !arguments->values[VERB_APP] && !clearing.found) {
-            clear_stamp(&clearing);
+            /* What this user's processes remember of the total size is out of date. */
+            char name[32];
+            snprintf(name, sizeof name, ".limits.%" PRIu32, (uint32_t)geteuid());
+            unlinkat(clearing.root_fd, name, 0);
             /* The default folder was made by the layer; one that was named may be a volume. */
             if (!arguments->values[VERB_DIR] && !getenv("WARMPIPE_DIR")) {
                 rmdir(root);

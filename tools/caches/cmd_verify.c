@@ -69,15 +69,6 @@ static void verify_report(struct verification *verification, const char *path, e
     output_close(output);
 }
 
-/* To be freed; NULL after a message. */
-static char *verify_join(struct verification *verification, const char *directory, const char *name)
-{
-    const char *slash = directory[strlen(directory) - 1] == '/' ? "" : "/";
-    char *path = output_format("verify", "%s%s%s", directory, slash, name);
-    verification->misused |= !path;
-    return path;
-}
-
 /* Tells if the layer would not use this folder. The layer opens it by its parent and name. */
 static void verify_folder(struct verification *verification, const char *directory)
 {
@@ -187,7 +178,12 @@ static void verify_entry(struct verification *verification, struct verify_visit 
         visit->is_quarantine ? cache_file_has_our_name(name) : verify_has_our_name(name);
     const bool descends =
         is_folder && !visit->is_quarantine && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-    char *path = is_ours || descends ? verify_join(verification, visit->directory, name) : NULL;
+    if (!is_ours && !descends) {
+        return;
+    }
+    const char *slash = visit->directory[strlen(visit->directory) - 1] == '/' ? "" : "/";
+    char *path = output_format("verify", "%s%s%s", visit->directory, slash, name);
+    verification->misused |= !path;
     if (path && is_ours) {
         verify_our_file(verification, visit, name, path);
     } else if (path) {

@@ -74,14 +74,6 @@ static int main_show_help(const struct verb *verb)
     return output_end(&output, EXIT_CLEAN);
 }
 
-static int main_show_version(void)
-{
-    struct output output;
-    output_begin(&output, false);
-    printf("warmpipe " WARMPIPE_VERSION "\n");
-    return output_end(&output, EXIT_CLEAN);
-}
-
 /* Whether the verb has an option --json, and it is among the words. */
 static bool main_wants_json(const struct verb *verb, char **words)
 {
@@ -119,13 +111,6 @@ static int main_run_verb(const struct verb *verb, char **words)
     return status;
 }
 
-/* warmpipe help [VERB] */
-static int main_help_about(const char *name)
-{
-    const struct verb *verb = name ? main_find_verb(name) : NULL;
-    return name && !verb ? main_tell_unknown(name) : main_show_help(verb);
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -136,11 +121,15 @@ int main(int argc, char **argv)
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         return main_show_help(NULL);
     }
-    if (strcmp(word, "help") == 0) {
-        return main_help_about(argv[2]);
-    }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-        return main_show_version();
+        struct output output;
+        output_begin(&output, false);
+        printf("warmpipe " WARMPIPE_VERSION "\n");
+        return output_end(&output, EXIT_CLEAN);
+    }
+    if (strcmp(word, "help") == 0) {
+        const struct verb *about = argv[2] ? main_find_verb(argv[2]) : NULL;
+        return argv[2] && !about ? main_tell_unknown(argv[2]) : main_show_help(about);
     }
     const struct verb *verb = main_find_verb(word);
     if (!verb) {

@@ -112,15 +112,6 @@ static bool probes_tell_round_trip(struct doctor *doctor, uint32_t index, struct
     return !result->tells_hits || result->hit;
 }
 
-/* Whether the driver says of what it has just compiled that its empty cache had it. */
-static void probes_tell_feedback(struct doctor *doctor, const struct probe_round *round)
-{
-    if (round->done && round->result.cold_hit) {
-        doctor_tell(doctor, VERDICT_NOTE, "driver_feedback", LAYER_COPES,
-                    "%s: the driver reports a hit in an empty cache", round->what);
-    }
-}
-
 /* The same pipeline, compiled in another process. */
 static void probes_tell_sizes(struct doctor *doctor, uint32_t index,
                               const struct probe_round *round)
@@ -169,7 +160,10 @@ bool doctor_check_driver(struct doctor *doctor, uint32_t index, bool may_merge)
         probes_tell_round_trip(doctor, index, &rounds[1]);
     }
     for (int i = 0; i < 2; i++) {
-        probes_tell_feedback(doctor, &rounds[i]);
+        if (rounds[i].done && rounds[i].result.cold_hit) {
+            doctor_tell(doctor, VERDICT_NOTE, "driver_feedback", LAYER_COPES,
+                        "%s: the driver reports a hit in an empty cache", rounds[i].what);
+        }
         probes_tell_sizes(doctor, index, &rounds[i]);
     }
     if (rounds[0].done && may_merge) {

@@ -6,17 +6,13 @@
 
 #include "common/base/array.h"
 
-static bool report_is_same(const struct report_program *program, const struct trace_run *run)
-{
-    return strcmp(program->app, run->app) == 0 && strcmp(program->identity, run->identity) == 0;
-}
-
 /* NULL: too many programs, or out of memory. */
 static struct report_program *report_program_of(struct report *report, const struct trace_run *run)
 {
     for (size_t i = 0; i < report->count; i++) {
-        if (report_is_same(&report->programs[i], run)) {
-            return &report->programs[i];
+        struct report_program *known = &report->programs[i];
+        if (strcmp(known->app, run->app) == 0 && strcmp(known->identity, run->identity) == 0) {
+            return known;
         }
     }
     if (report->count == REPORT_MAX_PROGRAMS) {

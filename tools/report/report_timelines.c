@@ -11,13 +11,6 @@
 /* Kinds that have a colour, in addition to the results. */
 enum { KIND_LOAD = TRACE_RESULT_COUNT, KIND_SAVE, KIND_PREWARM, KIND_CACHE, KIND_COUNT };
 
-static const char *timelines_kind_name(unsigned kind)
-{
-    static const char *const names[] = {"load", "save", "prewarm", "cache"};
-    return kind < TRACE_RESULT_COUNT ? trace_result_name((enum trace_result)kind)
-                                     : names[kind - TRACE_RESULT_COUNT];
-}
-
 static unsigned timelines_kind_of(const struct trace_runs *runs, const struct trace_span *span)
 {
     const char *name = runs->names[span->name];
@@ -203,10 +196,13 @@ static void timelines_put_program(struct bytes *json, const struct trace_runs *r
 void report_timelines(struct bytes *json, const struct report *report,
                       const struct trace_runs *runs)
 {
+    static const char *const kinds[] = {"load", "save", "prewarm", "cache"};
     json_put_open(json, NULL, '{');
     json_put_open(json, "kinds", '[');
     for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
-        json_put_string(json, NULL, timelines_kind_name(kind));
+        json_put_string(json, NULL,
+                        kind < TRACE_RESULT_COUNT ? trace_result_name((enum trace_result)kind)
+                                                  : kinds[kind - TRACE_RESULT_COUNT]);
     }
     json_put_close(json, ']');
     json_put_open(json, "names", '[');

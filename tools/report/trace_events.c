@@ -160,12 +160,6 @@ static bool events_take_members(struct trace_event *event, const struct members 
     return events_take_arguments(event, members->arguments);
 }
 
-/* "ph" is one letter. '\0': it is missing or malformed. */
-static char events_phase_of(const struct members *members)
-{
-    return members->phase.size == 3 && members->phase.data[0] == '"' ? members->phase.data[1] : 0;
-}
-
 /* False: an event of ours that is malformed. */
 static bool events_read_event(struct json_reader *reader, struct trace_event *event)
 {
@@ -174,7 +168,9 @@ static bool events_read_event(struct json_reader *reader, struct trace_event *ev
     if (reader->failed) {
         return false;
     }
-    const char phase = events_phase_of(&members);
+    /* "ph" is one letter; 0: it is missing or malformed. */
+    const char phase =
+        members.phase.size == 3 && members.phase.data[0] == '"' ? members.phase.data[1] : 0;
     *event = (struct trace_event){.category = events_category_by_name(members.category, phase)};
     if (phase == 'M' && json_text_is(members.name, "\"thread_name\"")) {
         event->category = TRACE_THREAD;

@@ -179,15 +179,6 @@ static void runs_add_span(struct trace_runs *runs, struct trace_run *run,
     runs_add_up(runs, run, event);
 }
 
-static void runs_name_lane(struct trace_runs *runs, struct trace_run *run,
-                           const struct trace_event *event)
-{
-    const uint8_t lane = runs_lane_of(run, event->thread);
-    if (run->lanes[lane].thread == event->thread) {
-        run->lanes[lane].name = runs_keep(runs, event->name);
-    }
-}
-
 static void runs_add_event(const struct trace_event *event, void *user)
 {
     struct trace_runs *runs = user;
@@ -195,7 +186,10 @@ static void runs_add_event(const struct trace_event *event, void *user)
     if (!run) {
         runs->left_out++;
     } else if (event->category == TRACE_THREAD) {
-        runs_name_lane(runs, run, event);
+        struct trace_lane *lane = &run->lanes[runs_lane_of(run, event->thread)];
+        if (lane->thread == event->thread) {
+            lane->name = runs_keep(runs, event->name);
+        }
     } else if (event->category == TRACE_DROPPED) {
         run->dropped += event->dropped;
     } else {

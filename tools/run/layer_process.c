@@ -165,19 +165,13 @@ static bool bypass_look(pid_t process, struct bypass *ret_bypass)
     return has_driver && !has_layer;
 }
 
-/* Whether the process ends within that time. */
-static bool bypass_wait(int fd, int milliseconds)
-{
-    struct pollfd ended = {.fd = fd, .events = POLLIN};
-    return poll(&ended, 1, milliseconds) != 0;
-}
-
 static void bypass_watch_process(pid_t process, int fd)
 {
+    struct pollfd ended = {.fd = fd, .events = POLLIN};
     struct bypass bypass;
     bool seen = false;
     for (size_t i = 0; i < sizeof watch_pauses / sizeof watch_pauses[0]; i++) {
-        if (bypass_wait(fd, watch_pauses[i])) {
+        if (poll(&ended, 1, watch_pauses[i]) != 0) {
             return;
         }
         const bool sees = bypass_look(process, &bypass);

@@ -140,12 +140,8 @@ static VkResult probe_open_device(struct probe *probe, uint32_t index)
     return result;
 }
 
-static PFN_vkVoidFunction probe_get_command(struct probe *probe, const char *name)
-{
-    return GET(probe, vkGetDeviceProcAddr)(probe->device, name);
-}
-
-#define GET_DEVICE(probe, name) ((PFN_##name)probe_get_command(probe, #name))
+#define GET_DEVICE(probe, name)                                                                    \
+    ((PFN_##name)GET(probe, vkGetDeviceProcAddr)((probe)->device, #name))
 
 /* Creates what the pipeline is made of. */
 static VkResult probe_create_objects(struct probe *probe)

@@ -87,17 +87,11 @@ static bool warm_parse_number(const char *name, const char *text, uint64_t least
     return true;
 }
 
-/* Half of the cores that this process may use. */
-static uint64_t warm_default_jobs(void)
-{
-    const unsigned count = machine_cores("") / 2;
-    return count < 1 ? 1 : count > WARM_MAX_JOBS ? WARM_MAX_JOBS : count;
-}
-
 static bool warm_parse(const struct arguments *arguments, struct warming *warming)
 {
     uint64_t device = UINT32_MAX;
-    uint64_t jobs = warm_default_jobs();
+    const unsigned half = machine_cores("") / 2;
+    uint64_t jobs = half < 1 ? 1 : half > WARM_MAX_JOBS ? WARM_MAX_JOBS : half;
     uint64_t timeout = DEFAULT_TIMEOUT_S;
     if (!warm_parse_number("device", arguments->values[OPTION_DEVICE], 0, 255, &device) ||
         !warm_parse_number("jobs", arguments->values[OPTION_JOBS], 1, WARM_MAX_JOBS, &jobs) ||
@@ -280,15 +274,6 @@ static bool warm_folder(struct warming *warming, const char *path)
     return fine;
 }
 
-/* Recipes from elsewhere: the program that they are for need not have a folder yet. */
-static bool warm_elsewhere(struct warming *warming, const char *app)
-{
-    const struct names_program program = {.app_setting = app};
-    char name[NAMES_APP_SIZE];
-    names_app_folder(&program, name);
-    return warm_open(warming, name, warming->arguments->operands);
-}
-
 /* Programs' folders, one program, or all. */
 static bool warm_all(struct warming *warming)
 {
@@ -297,7 +282,10 @@ static bool warm_all(struct warming *warming)
     bool fine = true;
     warming->alone = app || warming->arguments->operand_count == 1;
     if (warming->arguments->operand_count > 0 && app) {
-        return warm_elsewhere(warming, app);
+        /* Recipes from elsewhere: the program that they are for need not have a folder yet. */
+        char name[NAMES_APP_SIZE];
+        names_app_folder(&(struct names_program){.app_setting = app}, name);
+        return warm_open(warming, name, warming->arguments->operands);
     }
     for (char **path = warming->arguments->operands; *path && warm_goes_on(warming); path++) {
         fine &= warm_folder(warming, *path);
