@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tools/cli/inventory.h"
-#include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/verb.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
 
 #include <ctype.h>
 #include <stdio.h>

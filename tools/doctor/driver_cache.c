@@ -16,7 +16,7 @@
 #include <vulkan/vulkan.h>
 
 #include "common/base/text.h"
-#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
 #include "tools/doctor/doctor.h"
 
 #define CHECK "driver_disk_cache"

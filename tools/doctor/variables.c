@@ -6,7 +6,7 @@
 
 #include "common/base/text.h"
 #include "common/driver/policy.h"
-#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
 #include "tools/doctor/doctor.h"
 #include "tools/install/manifests.h"
 

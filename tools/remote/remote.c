@@ -10,7 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
-#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
 #ifdef WARMPIPE_HAVE_CURL
 #include "tools/remote/engines/curl_library.h"
 #endif

@@ -13,7 +13,6 @@
 #include "common/files/names.h"
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
-#include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/run/layer_process.h"

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/cli/options.h"
 #include "tools/cli/output.h"
+#include "tools/cli/verb.h"
 #include "tools/install/manifests.h"
 
 bool variable_set(const char *verb, const char *name, const char *value, bool verbose)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
 #include "tools/remote/engines/http_client.h"
 
 #define ENGINE_S3_LISTING_LIMIT ((uint64_t)16 << 20)

@@ -9,7 +9,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
-#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
 #include "tools/remote/engines/curl_library.h"
 
 /* Milliseconds. */

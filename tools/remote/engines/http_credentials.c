@@ -8,7 +8,7 @@
 
 #include "common/files/file.h"
 #include "tools/cli/json_value.h"
-#include "tools/cli/options.h"
+#include "tools/cli/verb.h"
 #include "tools/remote/engines/http_client.h"
 
 /* Bytes of files and answers at most. */

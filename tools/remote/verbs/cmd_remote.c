@@ -12,7 +12,6 @@
 #include "common/base/io.h"
 #include "common/base/text.h"
 #include "common/driver/vulkan_names.h"
-#include "tools/cli/options.h"
 #include "tools/cli/verb.h"
 #include "tools/remote/session.h"
 #include "tools/remote/verbs/gc.h"

@@ -3,7 +3,6 @@
 #ifndef WARMPIPE_TOOLS_REMOTE_VERBS_TRANSFER_H
 #define WARMPIPE_TOOLS_REMOTE_VERBS_TRANSFER_H
 
-#include "tools/cli/options.h"
 #include "tools/cli/verb.h"
 #include "tools/remote/remote.h"
 
