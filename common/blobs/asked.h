@@ -11,7 +11,7 @@
  *     2 → 1   the blob was taken, or there is none to be had    asked_remove
  *     2 → 1   nobody answers any more                           asked_remove
  *
- * Whoever answers holds the lock of asked.<token>.tmp (files/file_owned.h). The folder is the
+ * Whoever answers holds the lock of asked.<token>.tmp (files/file.h). The folder is the
  * program's, opened by the caller. Nothing here logs. Thread-safe. */
 #ifndef WARMPIPE_BLOBS_ASKED_H
 #define WARMPIPE_BLOBS_ASKED_H
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 
 #include "common/base/digest.h"
-#include "common/files/file_owned.h"
+#include "common/files/file.h"
 #include "common/files/names.h"
 
 /* Set by whoever answers, for the processes that it starts: the milliseconds that one may wait, the

@@ -30,7 +30,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
-#include "common/files/file_owned.h"
+#include "common/files/file.h"
 
 /* Tests in C++ pass these on, and look at them when nobody else does. */
 #ifdef __cplusplus

@@ -45,7 +45,7 @@
 
 #include "common/base/bytes.h"
 #include "common/blobs/crash_page.h"
-#include "common/files/file_owned.h"
+#include "common/files/file.h"
 #include "common/files/names.h"
 
 /* The content of a marker, and of the .strike file made of it. */

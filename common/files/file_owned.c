@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/files/file_owned.h"
+#include "common/files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

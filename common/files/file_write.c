@@ -13,7 +13,6 @@
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/files/file.h"
-#include "common/files/file_owned.h"
 #include "common/files/names.h"
 #include "common/files/patience.h"
 

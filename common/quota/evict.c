@@ -12,7 +12,6 @@
 #include "common/blobs/identity_files.h"
 #include "common/blobs/marker.h"
 #include "common/files/file.h"
-#include "common/files/file_owned.h"
 #include "common/files/names.h"
 #include "common/files/program.h"
 #include "common/quota/quota.h"

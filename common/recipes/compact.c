@@ -10,7 +10,6 @@
 #include "common/base/array.h"
 #include "common/base/io.h"
 #include "common/files/file.h"
-#include "common/files/file_owned.h"
 #include "common/files/names.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
-#include "common/files/file_owned.h"
 #include "common/recipes/recipes.h"
 
 #define DIGEST_SIZE 16

@@ -9,7 +9,6 @@
 
 #include "common/base/bytes.h"
 #include "common/files/file.h"
-#include "common/files/file_owned.h"
 #include "common/recipes/crash_list.h"
 #include "common/recipes/recipes.h"
 

@@ -11,7 +11,6 @@
 
 #include "common/base/array.h"
 #include "common/files/file.h"
-#include "common/files/file_owned.h"
 #include "common/files/names.h"
 #include "common/recipes/format.h"
 #include "common/recipes/segment.h"

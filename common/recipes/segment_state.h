@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "common/files/file_owned.h"
+#include "common/files/file.h"
 #include "common/recipes/segment.h"
 
 enum segment_verdict { RECORD_UNCHECKED, RECORD_INTACT, RECORD_DAMAGED };

@@ -13,7 +13,6 @@
 
 #include "common/base/io.h"
 #include "common/files/file.h"
-#include "common/files/file_owned.h"
 #include "common/recipes/recipes.h"
 
 /* Names that are tried to find a segment to resume: bounds the time where there is none. */

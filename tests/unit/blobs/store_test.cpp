@@ -11,7 +11,6 @@
 extern "C" {
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
-#include "common/files/file_owned.h"
 }
 
 namespace {

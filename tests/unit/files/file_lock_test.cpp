@@ -8,7 +8,7 @@
 #include "holder.h"
 
 extern "C" {
-#include "common/files/file_owned.h"
+#include "common/files/file.h"
 }
 
 namespace {

@@ -16,7 +16,6 @@
 
 extern "C" {
 #include "common/files/file.h"
-#include "common/files/file_owned.h"
 #include "common/files/names.h"
 }
 

@@ -25,7 +25,7 @@
 
 #include "common/base/clock.h"
 #include "common/blobs/asked.h"
-#include "common/files/file_owned.h"
+#include "common/files/file.h"
 #include "tools/remote/run/run_remote.h"
 
 /* What it shows its parent. */
