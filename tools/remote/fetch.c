@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/fetch.h"
+#include "tools/remote/object.h"
 
 #include <pthread.h>
 #include <stdio.h>
