@@ -6,7 +6,7 @@
 #include "tool.h"
 
 extern "C" {
-#include "tools/remote/state.h"
+#include "tools/remote/local.h"
 }
 
 // What the parts that are linked here say.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/state.h"
+#include "tools/remote/local.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
