@@ -8,7 +8,7 @@
 #include "tools/caches/cache_file.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/recipes/verify.h"
+#include "tools/recipes/recipe_tool.h"
 
 #define FILE_LIMIT (UINT64_C(4) << 30)
 

@@ -17,7 +17,7 @@
 #include "tools/cli/output.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
-#include "tools/recipes/verify.h"
+#include "tools/recipes/recipe_tool.h"
 
 enum { OPTION_JSON, OPTION_VERBOSE };
 

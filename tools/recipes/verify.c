@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/recipes/verify.h"
+#include "tools/recipes/recipe_tool.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/recipes/verify.h"
+#include "tools/recipes/recipe_tool.h"
 #include "tools/report/report.h"
 
 enum { OPTION_HTML = VERB_DIR + 1, OPTION_JSON };
