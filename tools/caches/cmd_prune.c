@@ -18,7 +18,6 @@
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
-#include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
 
 #define DAY_S 86400

@@ -15,7 +15,6 @@
 #include "common/files/file.h"
 #include "tools/caches/cache_file.h"
 #include "tools/cli/output.h"
-#include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
 #include "tools/recipes/recipe_tool.h"
 

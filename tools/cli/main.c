@@ -8,7 +8,6 @@
 
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
-#include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
 
 #define VERB_ADDRESS(name) &verb_##name,

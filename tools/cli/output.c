@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/output.h"
-#include "tools/cli/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/progress.h"
+#include "tools/cli/output.h"
 
 #include <inttypes.h>
 #include <pthread.h>

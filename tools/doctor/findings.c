@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/io.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/output.h"
 
 void doctor_tell(struct doctor *doctor, enum verdict verdict, const char *check, const char *advice,
                  const char *format, ...)

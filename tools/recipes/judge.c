@@ -6,7 +6,7 @@
 #include "common/base/array.h"
 #include "common/codec/canonical.h"
 #include "common/driver/environment.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/output.h"
 
 bool recipe_judge_init(struct recipe_judge *judge)
 {

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <zstd.h>
 
-#include "tools/cli/progress.h"
+#include "tools/cli/output.h"
 
 /* Caches are compressed once and read often; this level compresses some 400 MB/s. */
 #define OBJECT_ZSTD_LEVEL 3

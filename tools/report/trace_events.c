@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tools/cli/json_value.h"
-#include "tools/cli/progress.h"
+#include "tools/cli/output.h"
 
 /* In microseconds: about thirty years, for a time and for a span. */
 #define TIME_LIMIT 1000000000000000ull
