@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of `warmpipe doctor`. Each part checks one thing and tells what it finds. From bottom
- * to top: findings.c; storage.c, variables.c, loader.c, remote.c; driver_cache.c, which uses
- * storage.c; probes.c; cmd_doctor.c, which calls all. Single-threaded. */
+ * to top: findings.c, vulkan_probe.c; storage.c, variables.c, loader.c, remote.c; driver_cache.c,
+ * which uses storage.c; probes.c; cmd_doctor.c, which calls all. Single-threaded. */
 #ifndef WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
 #define WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
 
@@ -50,6 +50,44 @@ struct child_end doctor_try(void (*work)(void *answer, const void *task), const 
 /* Whether a child has not answered; tells that as a problem: "a process that DOING dies". */
 bool doctor_child_died(struct doctor *doctor, const char *check, struct child_end end,
                        const char *doing);
+
+enum probe_step {
+    PROBE_INSTANCE,
+    PROBE_DEVICE,   /* there is no such device, or it cannot be opened */
+    PROBE_PIPELINE, /* the small pipeline cannot be created */
+    PROBE_SAVE,     /* its cache cannot be read */
+    PROBE_LOAD,     /* the driver does not accept its own data */
+    PROBE_MERGE,    /* or does not merge it */
+    PROBE_DONE
+};
+
+struct probe_result {
+    enum probe_step step; /* that failed; PROBE_DONE: none */
+    int32_t result;       /* VkResult of that step; VK_ERROR_FEATURE_NOT_PRESENT at PROBE_DEVICE: no
+                             queue family for pipelines of this kind */
+    bool tells_hits;      /* the driver gives feedback */
+    bool cold_hit;        /* it told of a hit in an empty cache */
+    bool hit;             /* the second pipeline was one */
+    bool prefers_own;     /* it prefers the cache that it keeps by itself (pipeline binaries) */
+    uint64_t data_size;   /* bytes of cache data */
+    uint64_t merged_size; /* bytes that a merge brought into an empty cache */
+    uint64_t left_size;   /* bytes that the merged cache has afterwards */
+    uint64_t cold_ns;
+    uint64_t warm_ns;
+};
+
+enum probe_kind {
+    PROBE_COMPUTE,  /* compile, save, load, compile again and ask for a hit */
+    PROBE_GRAPHICS, /* the same, of a graphics pipeline */
+    PROBE_MERGING,  /* compile, and merge that cache into an empty one */
+    PROBE_CREATE,   /* one pipeline without a cache, for a layer to see */
+};
+
+/* Tries whether pipelines can be created on a device, and whether its driver finds in a cache what
+ * it has put there (vulkan_probe.c). Drivers may crash: call it in a child process (doctor_try).
+ * index: of the device, in the loader's order. PROBE_INSTANCE also stands for a loader that cannot
+ * be opened. */
+void vulkan_probe(enum probe_kind kind, uint32_t index, struct probe_result *ret_result);
 
 /* Checks the loader, and whether programs get the layer. False: there is no loader, so nothing else
  * about Vulkan can be checked. */

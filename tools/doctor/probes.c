@@ -10,7 +10,6 @@
 #include "common/base/text.h"
 #include "tools/doctor/doctor.h"
 #include "tools/run/layer_process.h"
-#include "tools/vulkan/vulkan_probe.h"
 
 /* VkPipelineCacheHeaderVersionOne: data of this size holds no pipeline. */
 #define HEADER_SIZE 32

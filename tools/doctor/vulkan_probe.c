@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/vulkan/vulkan_probe.h"
+#include "tools/doctor/doctor.h"
 
 #include <stdlib.h>
 
