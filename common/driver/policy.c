@@ -154,12 +154,6 @@ const size_t policy_table_size = sizeof policy_table / sizeof policy_table[0];
 
 #define MIB ((uint64_t)1 << 20)
 
-static bool policy_version_in_range(const struct policy_rule *rule, uint32_t version)
-{
-    return version >= rule->version_from &&
-           (rule->version_below == 0 || version < rule->version_below);
-}
-
 static bool policy_driver_matches(const struct policy_rule *rule,
                                   const struct driver_identity *identity)
 {
@@ -183,7 +177,8 @@ bool policy_rule_matches(const struct policy_rule *rule, const struct driver_ide
     if (rule->api_below != 0 && identity->api_version >= rule->api_below) {
         return false;
     }
-    return policy_version_in_range(rule, identity->driver_version);
+    return identity->driver_version >= rule->version_from &&
+           (rule->version_below == 0 || identity->driver_version < rule->version_below);
 }
 
 /* A rule that only permits something does not explain what is missing, and must not be applied to a

@@ -185,13 +185,6 @@ static uint64_t crash_list_count_names(int folder_fd, const struct bytes *names)
     return count;
 }
 
-static void crash_list_remove_names(int folder_fd, const struct bytes *names)
-{
-    for (const char *name = NULL; (name = crash_list_next_name(names, name));) {
-        unlinkat(folder_fd, name, 0);
-    }
-}
-
 static void crash_list_format_name(const char *identity, char name[NAME_SIZE])
 {
     snprintf(name, NAME_SIZE, "%s%s", identity, RECIPE_CRASHED_SUFFIX);
@@ -211,7 +204,9 @@ static void crash_list_write_down(int folder_fd, const char *name, const struct 
     const bool read = crash_list_read_places(folder_fd, name, list);
     list->deaths += crash_list_count_names(folder_fd, names);
     if (read && crash_list_write(folder_fd, name, list) == STATUS_ok) {
-        crash_list_remove_names(folder_fd, names);
+        for (const char *dead = NULL; (dead = crash_list_next_name(names, dead));) {
+            unlinkat(folder_fd, dead, 0);
+        }
     }
     file_unlock(lock_fd);
 }

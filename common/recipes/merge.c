@@ -164,15 +164,9 @@ static void merge_take_candidate(struct merging *merging, struct candidate *cand
     candidate->taken = true;
 }
 
-static bool merge_is_accepted(const struct merging *merging, const struct candidate *candidate)
-{
-    const struct recipe_merge_limits *limits = merging->limits;
-    return !limits->accepts_pipeline ||
-           limits->accepts_pipeline(limits->user, &merging->graph, candidate->pipeline);
-}
-
 static void merge_take_candidates(struct merging *merging, struct recipe_merge_counts *counts)
 {
+    const struct recipe_merge_limits *limits = merging->limits;
     qsort(merging->candidates, merging->candidate_count, sizeof *merging->candidates,
           merge_compare_values);
     for (size_t i = 0; i < merging->candidate_count; i++) {
@@ -180,7 +174,8 @@ static void merge_take_candidates(struct merging *merging, struct recipe_merge_c
         candidate->node = recipe_graph_find(&merging->graph, RECIPE_FORM, candidate->pipeline);
         if (!candidate->node || !recipe_graph_is_pipeline(&merging->graph, candidate->node)) {
             counts->incomplete++;
-        } else if (!merge_is_accepted(merging, candidate)) {
+        } else if (limits->accepts_pipeline &&
+                   !limits->accepts_pipeline(limits->user, &merging->graph, candidate->pipeline)) {
             counts->refused++;
         } else {
             merge_take_candidate(merging, candidate);

@@ -21,15 +21,6 @@ void recipe_uses_free(struct recipe_uses *uses)
     *uses = (struct recipe_uses){0};
 }
 
-static void uses_add(struct recipe_uses *uses, const struct recipe_use *use)
-{
-    if (array_reserve(&uses->uses, uses->count, sizeof *use)) {
-        uses->uses[uses->count++] = *use;
-    } else {
-        uses->failed = true;
-    }
-}
-
 bool recipe_uses_are_whole(size_t size)
 {
     return size > DIGEST_SIZE && (size - DIGEST_SIZE) % RECIPE_USE_SIZE == 0;
@@ -51,7 +42,11 @@ bool recipe_uses_add_record(struct recipe_uses *uses, const void *data, size_t s
         use.compile_us = time & USE_MAX_TIME;
         use.unsaved = time & USE_UNSAVED;
         use.saved = time & USE_SAVED;
-        uses_add(uses, &use);
+        if (array_reserve(&uses->uses, uses->count, sizeof use)) {
+            uses->uses[uses->count++] = use;
+        } else {
+            uses->failed = true;
+        }
     }
     return true;
 }

@@ -6,11 +6,6 @@
 /* All replays of a device together take no more than this part of what it can have of a kind. */
 #define SHARE_OF_LIMIT 4
 
-static uint32_t limits_smaller_of(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
                          PFN_vkGetPhysicalDeviceProperties2 get_properties2,
                          VkPhysicalDevice device, struct replay_limits *ret_limits)
@@ -56,9 +51,9 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
         .max_border_color_samplers = border.maxCustomBorderColorSamplers,
     };
     /* What set layouts embed is made of samplers that live as long. */
-    if (buffer.maxEmbeddedImmutableSamplers > 0) {
-        ret_limits->max_samplers =
-            limits_smaller_of(ret_limits->max_samplers, buffer.maxEmbeddedImmutableSamplers);
+    const uint32_t embedded = buffer.maxEmbeddedImmutableSamplers;
+    if (embedded > 0 && embedded < ret_limits->max_samplers) {
+        ret_limits->max_samplers = embedded;
     }
 }
 

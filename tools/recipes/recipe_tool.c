@@ -56,22 +56,18 @@ static char *recipe_tool_find_only_app(const char *verb, const char *root)
     return app;
 }
 
-/* The program that is meant; freed by the caller. NULL after a message. */
-static char *recipe_tool_find_app(const char *verb, const char *root, const char *option)
-{
-    if (!option) {
-        return recipe_tool_find_only_app(verb, root);
-    }
-    const struct names_program program = {.app_setting = option};
-    char name[NAMES_APP_SIZE];
-    names_app_folder(&program, name);
-    return strdup(name);
-}
-
 int recipe_tool_run(const char *verb, const struct arguments *arguments, char *root,
                     recipe_tool_work *work)
 {
-    char *meant = root ? recipe_tool_find_app(verb, root, arguments->values[VERB_APP]) : NULL;
+    const char *option = arguments->values[VERB_APP];
+    char *meant = NULL;
+    if (root && option) {
+        char name[NAMES_APP_SIZE];
+        names_app_folder(&(struct names_program){.app_setting = option}, name);
+        meant = strdup(name);
+    } else if (root) {
+        meant = recipe_tool_find_only_app(verb, root);
+    }
     const int status = meant ? work(arguments, root, meant) : EXIT_USAGE;
     free(meant);
     free(root);

@@ -299,24 +299,20 @@ static void push_note(const struct inventory_item *item, void *user)
     }
 }
 
-static void push_program(struct session *session, const char *app)
-{
-    struct push_list list = {.session = session};
-    inventory_visit(session->root, app, push_note, &list);
-    for (size_t i = 0; i < list.count && !session->remote.gone; i++) {
-        push_identity(session, app, list.identities[i]);
-    }
-}
-
 void push_all(struct session *session, bool with_recipes)
 {
     struct remote_options *options = &session->remote.options;
     const struct remote_options before = *options;
     options->min_serial = options->max_age_s = 0; /* a push renews an old head */
     for (size_t i = 0; i < session->app_count && !session->remote.gone; i++) {
-        push_program(session, session->apps[i]);
+        const char *app = session->apps[i];
+        struct push_list list = {.session = session};
+        inventory_visit(session->root, app, push_note, &list);
+        for (size_t k = 0; k < list.count && !session->remote.gone; k++) {
+            push_identity(session, app, list.identities[k]);
+        }
         if (with_recipes && !session->remote.gone) {
-            push_recipes(session, session->apps[i]);
+            push_recipes(session, app);
         }
     }
     *options = before;

@@ -245,16 +245,6 @@ static int warm_compare_cost(const void *left, const void *right)
     return order ? order : warm_compare_items(a, b);
 }
 
-/* Several files may have the same pipeline. */
-static void warm_recipes_sort(struct warm_recipes *recipes)
-{
-    const size_t size = sizeof *recipes->items;
-    array_sort(recipes->items, recipes->item_count, size, warm_compare_items);
-    recipes->item_count =
-        array_unique(recipes->items, recipes->item_count, size, warm_compare_items);
-    array_sort(recipes->items, recipes->item_count, size, warm_compare_cost);
-}
-
 bool warm_recipes_open(const char *root, const char *app, char **paths,
                        struct warm_recipes *ret_recipes)
 {
@@ -264,7 +254,11 @@ bool warm_recipes_open(const char *root, const char *app, char **paths,
         warm_recipes_close(&recipes);
         return false;
     }
-    warm_recipes_sort(&recipes);
+    /* Several files may have the same pipeline. */
+    const size_t size = sizeof *recipes.items;
+    array_sort(recipes.items, recipes.item_count, size, warm_compare_items);
+    recipes.item_count = array_unique(recipes.items, recipes.item_count, size, warm_compare_items);
+    array_sort(recipes.items, recipes.item_count, size, warm_compare_cost);
     *ret_recipes = recipes;
     return true;
 }

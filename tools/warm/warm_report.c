@@ -227,19 +227,12 @@ static void coverage_show_table(const struct warm_coverage *coverage, struct out
     output_close(output);
 }
 
-static bool coverage_is_whole(const struct warm_coverage *coverage)
-{
-    for (size_t i = 0; i < coverage->count; i++) {
-        if (coverage->rows[i].lack) {
-            return false;
-        }
-    }
-    return true;
-}
-
 void warm_coverage_show(const struct warm_coverage *coverage, struct output *output, bool always)
 {
-    const bool is_whole = coverage_is_whole(coverage);
+    bool is_whole = true;
+    for (size_t i = 0; i < coverage->count; i++) {
+        is_whole &= !coverage->rows[i].lack;
+    }
     if (output->json || !is_whole || (always && coverage->count > 0)) {
         coverage_show_table(coverage, output, "coverage", false);
     }
