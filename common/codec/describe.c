@@ -12,7 +12,12 @@
 #include "common/codec/rules.h"
 #include "common/codec/table.h"
 
-#define PATH_SIZE 512
+#define LINE_SIZE 2048
+
+struct describe_line {
+    char text[LINE_SIZE];
+    size_t length;
+};
 
 struct description {
     void (*field)(void *user, const char *path, const char *value);
@@ -20,11 +25,106 @@ struct description {
     struct digest *contents; /* handle n stands for the n-th */
     size_t count;
     struct digest code;
-    char path[PATH_SIZE];
-    size_t length;
+    struct describe_line path;
 };
 
 static void describe_struct(struct description *description, uint32_t id, const uint8_t *structure);
+
+/* Appends, as far as there is room. */
+__attribute__((format(printf, 2, 3))) static void describe_put(struct describe_line *line,
+                                                               const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const size_t room = sizeof line->text - line->length;
+    const int length = vsnprintf(line->text + line->length, room, format, arguments);
+    va_end(arguments);
+    line->length += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
+}
+
+/* NULL: the registry names no value of this type. */
+static const struct codec_names *describe_find_names(const char *type)
+{
+    for (size_t i = 0; i < codec_names_count; i++) {
+        if (strcmp(codec_names[i].type, type) == 0) {
+            return &codec_names[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *describe_name(const struct codec_names *names, uint64_t value)
+{
+    for (size_t i = 0; names && i < names->count; i++) {
+        if (names->first[i].value == value) {
+            return names->first[i].name;
+        }
+    }
+    return NULL;
+}
+
+/* "A_BIT | B_BIT | 0x80000000": names of the bits that have one, then what is left. */
+static void describe_put_flags(struct describe_line *line, const struct codec_names *names,
+                               uint64_t flags)
+{
+    const char *gap = "";
+    for (size_t i = 0; names && i < names->count; i++) {
+        const uint64_t bit = names->first[i].value;
+        if ((flags & bit) != 0 && (bit & (bit - 1)) == 0) {
+            describe_put(line, "%s%s", gap, names->first[i].name);
+            flags &= ~bit;
+            gap = " | ";
+        }
+    }
+    if (flags != 0 || !*gap) {
+        describe_put(line, "%s0x%llx", gap, (unsigned long long)flags);
+    }
+}
+
+/* Appends in the way in which a value of this type is best read; `width`: its bytes in memory. */
+static void describe_put_value(struct describe_line *line, const char *type, uint64_t value,
+                               size_t width)
+{
+    const uint32_t word = (uint32_t)value;
+    const struct codec_names *names = describe_find_names(type);
+    const char *name = describe_name(names, value);
+    float number;
+    memcpy(&number, &word, sizeof number);
+    if (name) {
+        describe_put(line, "%s", name);
+    } else if (strstr(type, "Flag") || strstr(type, "Mask")) {
+        describe_put_flags(line, names, value);
+    } else if (width == sizeof number && strcmp(type, "float") == 0) {
+        describe_put(line, "%g", (double)number);
+    } else if (strcmp(type, "VkBool32") == 0 && value <= 1) {
+        describe_put(line, "%s", value ? "true" : "false");
+    } else if (strcmp(type, "int32_t") == 0) {
+        describe_put(line, "%d", (int)word);
+    } else {
+        describe_put(line, "%llu", (unsigned long long)value);
+    }
+}
+
+/* A number of so many bytes: 1, 2, 4 or 8. */
+static uint64_t describe_read(const uint8_t *at, size_t width)
+{
+    uint16_t half;
+    uint32_t word;
+    uint64_t number;
+    switch (width) {
+    case sizeof half:
+        memcpy(&half, at, sizeof half);
+        return half;
+    case sizeof word:
+        memcpy(&word, at, sizeof word);
+        return word;
+    case sizeof number:
+        memcpy(&number, at, sizeof number);
+        return number;
+    default:
+        return *at;
+    }
+}
 
 static bool describe_note_handle(void *user, VkObjectType type, struct digest content,
                                  uint64_t *ret_handle)
@@ -52,31 +152,15 @@ static bool describe_note_code(void *user, struct digest content, size_t size,
     return true;
 }
 
-/* Appends a name to the path; returns the length that it had before. */
-__attribute__((format(printf, 2, 3))) static size_t describe_enter(struct description *description,
-                                                                   const char *format, ...)
-{
-    const size_t before = description->length;
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = vsnprintf(description->path + before, PATH_SIZE - before, format, arguments);
-    va_end(arguments);
-    description->length += length > 0 ? (size_t)length : 0;
-    if (description->length >= PATH_SIZE) {
-        description->length = PATH_SIZE - 1;
-    }
-    return before;
-}
-
 static void describe_leave(struct description *description, size_t before)
 {
-    description->length = before;
-    description->path[before] = '\0';
+    description->path.length = before;
+    description->path.text[before] = '\0';
 }
 
 static void describe_text(struct description *description, const char *value)
 {
-    description->field(description->user, description->path, value);
+    description->field(description->user, description->path.text, value);
 }
 
 static void describe_digest(struct description *description, struct digest digest)
@@ -104,7 +188,7 @@ static void describe_values(struct description *description, const char *type, c
     struct describe_line line = {.length = 0};
     for (size_t i = 0; i < count; i++) {
         describe_put(&line, "%s", i > 0 ? ", " : "");
-        if (line.length > DESCRIBE_VALUE_SIZE / 2) {
+        if (line.length > LINE_SIZE / 2) {
             describe_put(&line, "...");
             break;
         }
@@ -120,7 +204,8 @@ static void describe_elements(struct description *description, const struct code
     const bool structs = member->kind == CODEC_ARRAY;
     const size_t width = structs ? codec_structs[member->type].size : sizeof(uint64_t);
     for (uint64_t i = 0; i < count; i++) {
-        const size_t before = describe_enter(description, "[%llu]", (unsigned long long)i);
+        const size_t before = description->path.length;
+        describe_put(&description->path, "[%llu]", (unsigned long long)i);
         if (structs) {
             describe_struct(description, member->type, first + i * width);
         } else {
@@ -267,8 +352,8 @@ static const struct codec_member *describe_find_member(const struct codec_struct
 static void describe_flags(struct description *description, const VkBaseInStructure *structure)
 {
     const struct rules_flags_2 *flags = (const struct rules_flags_2 *)structure;
-    const size_t before =
-        describe_enter(description, "pNext.VkPipelineCreateFlags2CreateInfo.flags");
+    const size_t before = description->path.length;
+    describe_put(&description->path, "pNext.VkPipelineCreateFlags2CreateInfo.flags");
     struct describe_line line = {.length = 0};
     describe_put_value(&line, "VkPipelineCreateFlags2", flags->flags, sizeof flags->flags);
     describe_text(description, line.text);
@@ -289,9 +374,9 @@ static void describe_chain(struct description *description, const struct codec_s
         const size_t at = child < 0 ? codec_field_count : describe_first_field(id);
         if (at < codec_field_count) {
             const char *name = codec_fields[at].name;
-            const size_t before =
-                describe_enter(description, "%spNext.%.*s", description->length ? "." : "",
-                               (int)strcspn(name, "."), name);
+            const size_t before = description->path.length;
+            describe_put(&description->path, "%spNext.%.*s", description->path.length ? "." : "",
+                         (int)strcspn(name, "."), name);
             describe_struct(description, id, (const uint8_t *)next);
             describe_leave(description, before);
         }
@@ -306,8 +391,9 @@ static void describe_struct(struct description *description, uint32_t id, const 
         const struct codec_field *field = &codec_fields[i];
         const struct codec_member *member = describe_find_member(type, field);
         if (member) {
-            const size_t before = describe_enter(
-                description, "%s%s", description->length ? "." : "", strchr(field->name, '.') + 1);
+            const size_t before = description->path.length;
+            describe_put(&description->path, "%s%s", description->path.length ? "." : "",
+                         strchr(field->name, '.') + 1);
             describe_field(description, member, field, structure);
             describe_leave(description, before);
         }

@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /* Calls `field` for each field, in the order of the form: path "stage.pSpecializationInfo.
  * pMapEntries[0].offset", structs of a chain by their type: "pNext.VkPipelineRenderingCreateInfo.
@@ -16,25 +15,5 @@
  * out. Thread-safe. */
 bool canonical_describe(const void *bytes, size_t size,
                         void (*field)(void *user, const char *path, const char *value), void *user);
-
-/* For describe.c: describe_value.c. */
-
-#define DESCRIBE_VALUE_SIZE 2048
-
-/* The text of one field. */
-struct describe_line {
-    char text[DESCRIBE_VALUE_SIZE];
-    size_t length;
-};
-
-/* Appends, as far as there is room. */
-void describe_put(struct describe_line *line, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Appends in the way in which a value of this type is best read; `width`: its bytes in memory. */
-void describe_put_value(struct describe_line *line, const char *type, uint64_t value, size_t width);
-
-/* A number of so many bytes: 1, 2, 4 or 8. */
-uint64_t describe_read(const uint8_t *at, size_t width);
 
 #endif
