@@ -1,8 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-/* warmpipe pull and push: exchange with other machines what was compiled and recorded. */
+/* warmpipe pull, push and sync: exchange with other machines what was compiled and recorded, once
+ * or beside programs. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common/base/clock.h"
 #include "tools/cli/inventory.h"
 #include "tools/remote/exchange.h"
-#include "tools/remote/verbs/transfer.h"
+#include "tools/remote/lease.h"
+
+/* What all three verbs take; each one's own options follow. */
+enum { OPTION_REMOTE, OPTION_PUBLIC_KEY, OPTION_APP, OPTION_DIR, OPTION_JSON, OPTION_OWN };
+
+#define COMMON_OPTIONS                                                                             \
+    [OPTION_REMOTE] = {"remote", 0, "URL", "which remote; default: WARMPIPE_REMOTE"},              \
+    [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust this key, and no other"},               \
+    [OPTION_APP] = {"app", 0, "NAME", "this program; may be given again"},                         \
+    [OPTION_DIR] = VERB_DIR_OPTION, [OPTION_JSON] = VERB_JSON_OPTION
+
+/* What push and sync take. */
+#define WRITER_OPTIONS                                                                             \
+    [WRITER_SECRET_KEY] = {"secret-key", 0, "FILE", "push, and sign with this key"},               \
+    [WRITER_SINGLE] = {"single-writer", 0, NULL, "no other machine writes there"},                 \
+    [WRITER_RECIPES] = {"recipes", 0, NULL, "push also what the programs asked for"}
+
+/* What pull and sync take, from the place `first` on. */
+#define READER_OPTIONS(first)                                                                      \
+    [(first) + READER_MIN_SERIAL] = {"min-serial", 0, "N", "refuse heads with a lower serial"},    \
+               [(first) + READER_MAX_AGE] = {"max-age", 0, "TIME", "refuse heads made longer ago"}
+
+enum { READER_MIN_SERIAL, READER_MAX_AGE, READER_COUNT };
+enum { WRITER_SECRET_KEY = OPTION_OWN, WRITER_SINGLE, WRITER_RECIPES, WRITER_END };
 
 enum {
     PULL_READER = OPTION_OWN,
@@ -28,7 +59,8 @@ static const struct option_spec push_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-struct remote_options transfer_options(const char *verb, const struct arguments *arguments)
+/* What COMMON_OPTIONS say. */
+static struct remote_options transfer_options(const char *verb, const struct arguments *arguments)
 {
     return (struct remote_options){.verb = verb,
                                    .url = arguments->values[OPTION_REMOTE],
@@ -147,4 +179,220 @@ const struct verb verb_push = {
     .options = push_options,
     .repeated = OPTION_APP,
     .run = push_main,
+};
+
+/* Poll interval of the folder, milliseconds. */
+#define SYNC_POLL_MS 1000
+
+enum { SYNC_READER = WRITER_END, SYNC_INTERVAL = SYNC_READER + READER_COUNT };
+
+static const struct option_spec sync_options[] = {
+    COMMON_OPTIONS,
+    WRITER_OPTIONS,
+    READER_OPTIONS(SYNC_READER),
+    [SYNC_INTERVAL] = {"interval", 0, "TIME", "time between two pulls; default: 60s"},
+    {NULL, 0, NULL, NULL},
+};
+
+struct sync {
+    const struct arguments *arguments;
+    struct session session;
+    struct leases leases;
+    sigset_t signals; /* that end it */
+    uint64_t pulls;   /* rounds */
+    uint64_t pushes;
+    bool failed;     /* in the latest round of either */
+    bool unsent;     /* the latest push failed */
+    uint64_t pushed; /* the stamp of the folder that was pushed last */
+    uint64_t wanted; /* the stamp of what programs looked for, at the latest pull */
+};
+
+static uint64_t sync_mix(uint64_t stamp, const char *root, const char *app, const char *below)
+{
+    struct stat status;
+    char *folder;
+    if (asprintf(&folder, "%s/%s%s", root, app, below) < 0) {
+        return stamp;
+    }
+    const bool is_there = stat(folder, &status) == 0;
+    free(folder);
+    if (!is_there) {
+        return stamp;
+    }
+    const uint64_t time =
+        (uint64_t)status.st_mtim.tv_sec * CLOCK_S + (uint64_t)status.st_mtim.tv_nsec;
+    return (stamp ^ time) * UINT64_C(0x9e3779b97f4a7c15) + status.st_ino;
+}
+
+/* A number that changes with every file that is saved: each is renamed into its folder. */
+static uint64_t sync_stamp(struct sync *sync)
+{
+    struct session *session = &sync->session;
+    uint64_t stamp = 1;
+    session_apps_here(session, sync->arguments->repeated, sync->arguments->repeated_count);
+    for (size_t i = 0; i < session->app_count; i++) {
+        stamp = sync_mix(stamp, session->root, session->apps[i], "");
+        stamp = sync_mix(stamp, session->root, session->apps[i], "/recipes");
+    }
+    return stamp;
+}
+
+/* A number that changes when a program looks for a cache file that is not there. */
+static uint64_t sync_wanted(const struct sync *sync)
+{
+    const struct session *session = &sync->session;
+    uint64_t stamp = 1;
+    for (size_t i = 0; i < session->app_count; i++) {
+        struct local_identities wanted = {.count = 0};
+        local_identities_add_wanted(session->root, session->apps[i], &wanted);
+        for (size_t k = 0; k < wanted.count; k++) {
+            stamp += digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^ i;
+        }
+    }
+    return stamp;
+}
+
+static void sync_begin_round(struct sync *sync)
+{
+    sync->session.remote.gone = false;
+    sync->session.remote.failed = false;
+}
+
+/* What programs look for and nobody has, they compile now: others may wait for it. */
+static void sync_take_leases(struct sync *sync)
+{
+    const struct session *session = &sync->session;
+    for (size_t i = 0; i < session->app_count; i++) {
+        struct local_identities wanted = {.count = 0};
+        local_identities_add_wanted(session->root, session->apps[i], &wanted);
+        for (size_t k = 0; k < wanted.count && !session->remote.gone; k++) {
+            if (!local_exists(session->root, session->apps[i], wanted.hex[k])) {
+                lease_try(&sync->session.remote, &sync->leases, session->apps[i], wanted.hex[k]);
+            }
+        }
+    }
+}
+
+static void sync_pull(struct sync *sync)
+{
+    const struct arguments *arguments = sync->arguments;
+    const uint64_t wanted = sync_wanted(sync);
+    sync_begin_round(sync);
+    if (session_apps_there(&sync->session, arguments->repeated, arguments->repeated_count)) {
+        pull_all(&sync->session);
+    }
+    if (sync->session.remote.keys.can_sign && wanted != sync->wanted) {
+        sync_take_leases(sync);
+    }
+    if (!sync->session.remote.keys.can_sign) {
+        remote_tell_unmade(&sync->session.remote);
+    }
+    sync->failed = sync->session.remote.failed;
+    sync->wanted = wanted;
+    sync->pulls++;
+}
+
+/* A push that failed is tried again after the next change, or after the next pull. */
+static void sync_push(struct sync *sync, uint64_t stamp)
+{
+    sync_begin_round(sync);
+    push_all(&sync->session, sync->arguments->values[WRITER_RECIPES]);
+    lease_give_back(&sync->session.remote, &sync->leases, sync->session.root);
+    sync->failed = sync->unsent = sync->session.remote.failed;
+    sync->pushed = stamp;
+    sync->pushes++;
+}
+
+/* A signal has come: the push that was under way had the time that all has which is left. */
+static void sync_end(struct sync *sync, bool can_push)
+{
+    struct engine *engine = sync->session.remote.engine;
+    const uint64_t stamp = sync_stamp(sync);
+    if (engine->stop_ns == 0) {
+        engine->stop_ns = clock_now_ns() + ENGINE_STOP_MS * CLOCK_MS;
+    }
+    if (can_push && (stamp != sync->pushed || sync->unsent) && engine_time_left(engine, 1) > 0) {
+        sync_push(sync, stamp);
+    }
+    sync->session.remote.gone = false; /* others must not wait for what has ended */
+    engine->stop_ns = clock_now_ns() + LEASE_LAST_MS * CLOCK_MS;
+    lease_give_back(&sync->session.remote, &sync->leases, NULL);
+}
+
+/* Until a signal comes. Pushes once the folder has not changed between two polls. */
+static void sync_loop(struct sync *sync, uint64_t interval_ms)
+{
+    const struct timespec pause = clock_timespec(SYNC_POLL_MS * CLOCK_MS);
+    const bool can_push = sync->session.remote.keys.can_sign;
+    uint64_t next_pull = 0;
+    uint64_t before = 0;
+    bool again = false;
+    do {
+        const uint64_t now = clock_now_ns();
+        if (now >= next_pull || sync_wanted(sync) != sync->wanted) {
+            sync_pull(sync);
+            next_pull = now + interval_ms * CLOCK_MS;
+            again = sync->unsent;
+        }
+        const uint64_t stamp = sync_stamp(sync);
+        if (can_push && stamp == before && (stamp != sync->pushed || again)) {
+            sync_push(sync, stamp);
+            again = false;
+        }
+        before = stamp;
+        engine_rest(sync->session.remote.engine);
+    } while (sigtimedwait(&sync->signals, NULL, &pause) <= 0);
+    sync_end(sync, can_push);
+}
+
+static int sync_main(const struct arguments *arguments)
+{
+    struct remote_options options = transfer_options("sync", arguments);
+    const char *interval = arguments->values[SYNC_INTERVAL];
+    struct sync sync = {.arguments = arguments};
+    struct output output;
+    uint64_t interval_ms = 60000;
+    options.secret_key = arguments->values[WRITER_SECRET_KEY];
+    options.single_writer = arguments->values[WRITER_SINGLE];
+    signal(SIGPIPE, SIG_IGN); /* a remote that goes away is an error, not the end */
+    sigemptyset(&sync.signals);
+    sigaddset(&sync.signals, SIGTERM);
+    sigaddset(&sync.signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &sync.signals, NULL);
+    if (!remote_options_add_age(&options, arguments->values[SYNC_READER + READER_MIN_SERIAL],
+                                arguments->values[SYNC_READER + READER_MAX_AGE]) ||
+        (interval && !options_duration("sync", interval, &interval_ms)) ||
+        inventory_is_read_only("sync") ||
+        !session_open(&options, inventory_new_root("sync", arguments->values[OPTION_DIR]),
+                      &sync.session)) {
+        return EXIT_USAGE;
+    }
+    if (!session_apps_here(&sync.session, arguments->repeated, arguments->repeated_count)) {
+        session_close(&sync.session);
+        return EXIT_USAGE;
+    }
+    sync.session.remote.engine->stops = &sync.signals;
+    vulkan_devices_list("sync", &sync.session.devices);
+    leases_init(&sync.leases);
+    sync_loop(&sync, interval_ms);
+    output_begin(&output, arguments->values[OPTION_JSON]);
+    output_number(&output, "pulls", sync.pulls);
+    output_number(&output, "pushes", sync.pushes);
+    session_show_traffic(&sync.session, &output);
+    session_close(&sync.session);
+    return output_end(&output, sync.failed ? EXIT_FINDING : EXIT_CLEAN);
+}
+
+const struct verb verb_sync = {
+    .name = "sync",
+    .doing = "pulling and pushing",
+    .summary = "pull and push beside programs that run",
+    .description = "The sidecar: pulls, and pulls again at an interval; with a secret key it also\n"
+                   "pushes what the programs have saved, once their folder is quiet, and has the\n"
+                   "lease of what they compile until then. It needs no driver. SIGTERM and\n"
+                   "SIGINT end it after the push under way, and after what was not yet pushed.\n\n"
+                   "Exit status: 0 the latest pull or push went well, 1 it did not, 2 wrong usage.",
+    .options = sync_options,
+    .repeated = OPTION_APP,
+    .run = sync_main,
 };
