@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a program takes from a remote, and what it gives to one: pull.c, push.c, push_recipes.c.
- * Failures are shown and noted in the remote. */
+/* What a program takes from a remote, and what it gives to one: pull.c, push.c, push_recipes.c; and
+ * what nobody needs there any more: verbs/gc.c. Failures are shown and noted in the remote. */
 #ifndef WARMPIPE_TOOLS_REMOTE_EXCHANGE_H
 #define WARMPIPE_TOOLS_REMOTE_EXCHANGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tools/remote/session.h"
 
@@ -25,5 +26,9 @@ void push_all(struct session *session, bool with_recipes);
 /* Unites the program's recipes with those of the remote, and sends them if that adds any
  * (push_recipes.c). */
 void push_recipes(struct session *session, const char *app);
+
+/* Removes objects that no head names and that a run at least grace_ms ago has noted as such;
+ * dry_run: counts them, and changes nothing. Shows how many there were. Gives the exit status. */
+int gc_collect(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output);
 
 #endif

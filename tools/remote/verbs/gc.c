@@ -1,5 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/verbs/gc.h"
+/* `warmpipe remote gc`, in two runs. States of an object, and the function for each arrow:
+ *
+ *     1 named     a head names it
+ *     2 unused    no head names it
+ *     3 noted     a run has written it to the notes, with the time    gc_write_notes
+ *     4 removed                                                       gc_remove
+ *
+ *     2 → 3   the first run                                           gc_sweep
+ *     3 → 4   a run after the grace period finds it still unused      gc_sweep
+ *     3 → 1   a pusher has named it: it leaves the notes              gc_sweep
+ *     4 → 1   a pusher that names a removed object writes it again    object_keep
+ *
+ * Objects are listed before heads are read, so that a head written meanwhile counts. */
+#include "tools/remote/exchange.h"
 
 #include <inttypes.h>
 #include <stdio.h>
