@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The canonical form of a whole create-info: what holds for the root, the walk, and the key. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/codec/encode_walk.h"

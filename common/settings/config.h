@@ -5,7 +5,6 @@
 #define WARMPIPE_SETTINGS_CONFIG_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/log.h"

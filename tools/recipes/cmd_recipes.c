@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe export and import: a program's recipes as one file, and back. */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/base/digest.h"

@@ -2,7 +2,6 @@
 #include "tools/remote/exchange.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

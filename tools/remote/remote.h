@@ -6,7 +6,6 @@
 #define WARMPIPE_TOOLS_REMOTE_REMOTE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "tools/cli/output.h"
