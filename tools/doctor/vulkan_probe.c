@@ -61,7 +61,7 @@ struct probe {
     VkRenderPass render_pass; /* of a graphics pipeline */
 };
 
-#define GET(probe, name) ((PFN_##name)vulkan_loader_get(&(probe)->loader, #name))
+#define GET(probe, name) VULKAN_GET(&(probe)->loader, name)
 
 static bool probe_has_extension(struct probe *probe, const char *name)
 {

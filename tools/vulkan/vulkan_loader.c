@@ -56,8 +56,7 @@ VkResult vulkan_loader_create_instance(struct vulkan_loader *loader, uint32_t ap
 void vulkan_loader_destroy_instance(struct vulkan_loader *loader)
 {
     if (loader->instance) {
-        ((PFN_vkDestroyInstance)vulkan_loader_get(loader, "vkDestroyInstance"))(loader->instance,
-                                                                                NULL);
+        VULKAN_GET(loader, vkDestroyInstance)(loader->instance, NULL);
         loader->instance = VK_NULL_HANDLE;
     }
 }
@@ -65,8 +64,7 @@ void vulkan_loader_destroy_instance(struct vulkan_loader *loader)
 VkResult vulkan_loader_devices(const struct vulkan_loader *loader, VkPhysicalDevice **ret_devices,
                                uint32_t *ret_count)
 {
-    PFN_vkEnumeratePhysicalDevices list =
-        (PFN_vkEnumeratePhysicalDevices)vulkan_loader_get(loader, "vkEnumeratePhysicalDevices");
+    PFN_vkEnumeratePhysicalDevices list = VULKAN_GET(loader, vkEnumeratePhysicalDevices);
     uint32_t count = 0;
     VkResult result = list(loader->instance, &count, NULL);
     if (result != VK_SUCCESS || count == 0) {
@@ -92,12 +90,9 @@ static VkResult vulkan_loader_identify(const struct vulkan_loader *loader,
                                        struct vulkan_devices *devices)
 {
     const struct identity_commands commands = {
-        .get_properties = (PFN_vkGetPhysicalDeviceProperties)vulkan_loader_get(
-            loader, "vkGetPhysicalDeviceProperties"),
-        .get_properties2 = (PFN_vkGetPhysicalDeviceProperties2)vulkan_loader_get(
-            loader, "vkGetPhysicalDeviceProperties2"),
-        .enumerate_extensions = (PFN_vkEnumerateDeviceExtensionProperties)vulkan_loader_get(
-            loader, "vkEnumerateDeviceExtensionProperties"),
+        .get_properties = VULKAN_GET(loader, vkGetPhysicalDeviceProperties),
+        .get_properties2 = VULKAN_GET(loader, vkGetPhysicalDeviceProperties2),
+        .enumerate_extensions = VULKAN_GET(loader, vkEnumerateDeviceExtensionProperties),
     };
     VkPhysicalDevice *handles = NULL;
     uint32_t count = 0;

@@ -24,6 +24,7 @@ const char *vulkan_loader_open(struct vulkan_loader *ret_loader);
 
 /* A command by its name; NULL: unknown. */
 PFN_vkVoidFunction vulkan_loader_get(const struct vulkan_loader *loader, const char *name);
+#define VULKAN_GET(loader, name) ((PFN_##name)vulkan_loader_get(loader, #name))
 
 /* The loader's own version. */
 uint32_t vulkan_loader_version(const struct vulkan_loader *loader);

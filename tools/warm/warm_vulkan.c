@@ -27,8 +27,7 @@ struct vulkan_offered {
 static struct vulkan_offered warm_vulkan_list_extensions(const struct vulkan_loader *loader)
 {
     PFN_vkEnumerateInstanceExtensionProperties list =
-        (PFN_vkEnumerateInstanceExtensionProperties)vulkan_loader_get(
-            loader, "vkEnumerateInstanceExtensionProperties");
+        VULKAN_GET(loader, vkEnumerateInstanceExtensionProperties);
     struct vulkan_offered offered = {0};
     if (list(NULL, &offered.count, NULL) != VK_SUCCESS) {
         offered.count = 0;
@@ -70,14 +69,12 @@ static VkResult warm_vulkan_create_instance(struct vulkan_loader *loader,
         .enabledExtensionCount = count,
         .ppEnabledExtensionNames = enabled,
     };
-    PFN_vkCreateInstance create =
-        (PFN_vkCreateInstance)vulkan_loader_get(loader, "vkCreateInstance");
+    PFN_vkCreateInstance create = VULKAN_GET(loader, vkCreateInstance);
     return create(&info, NULL, &loader->instance);
 }
 
-/* A command of the instance; of Vulkan 1.1, by the name under which the program's instance has it;
- * NULL: it has it not at all. */
-#define VULKAN_GET(vulkan, name) ((PFN_##name)vulkan_loader_get(&(vulkan)->loader, #name))
+/* A command of Vulkan 1.1, by the name under which the program's instance has it; NULL: it has it
+ * not at all. */
 #define VULKAN_GET_2(vulkan, told, name)                                                           \
     ((PFN_##name)vulkan_command_2(vulkan, told, #name, #name "KHR"))
 
@@ -97,9 +94,10 @@ static bool warm_vulkan_find_device(struct warm_vulkan *vulkan, uint32_t index,
     bool found = false;
     if (vulkan_loader_devices(&vulkan->loader, &devices, &count) == VK_SUCCESS && index < count) {
         const struct identity_commands commands = {
-            .get_properties = VULKAN_GET(vulkan, vkGetPhysicalDeviceProperties),
+            .get_properties = VULKAN_GET(&vulkan->loader, vkGetPhysicalDeviceProperties),
             .get_properties2 = VULKAN_GET_2(vulkan, told, vkGetPhysicalDeviceProperties2),
-            .enumerate_extensions = VULKAN_GET(vulkan, vkEnumerateDeviceExtensionProperties),
+            .enumerate_extensions =
+                VULKAN_GET(&vulkan->loader, vkEnumerateDeviceExtensionProperties),
         };
         struct driver_identity asked;
         identity_query(&commands, devices[index], &asked);
@@ -116,9 +114,9 @@ static bool warm_vulkan_is_offered(struct warm_vulkan *vulkan,
                                    void *user)
 {
     const struct environment_commands commands = {
-        .get_properties = VULKAN_GET(vulkan, vkGetPhysicalDeviceProperties),
-        .enumerate_extensions = VULKAN_GET(vulkan, vkEnumerateDeviceExtensionProperties),
-        .get_features = VULKAN_GET(vulkan, vkGetPhysicalDeviceFeatures),
+        .get_properties = VULKAN_GET(&vulkan->loader, vkGetPhysicalDeviceProperties),
+        .enumerate_extensions = VULKAN_GET(&vulkan->loader, vkEnumerateDeviceExtensionProperties),
+        .get_features = VULKAN_GET(&vulkan->loader, vkGetPhysicalDeviceFeatures),
         .get_features2 = VULKAN_GET_2(vulkan, told, vkGetPhysicalDeviceFeatures2),
     };
     return environment_is_offered(environment, &commands, vulkan->physical, tell, user);
@@ -129,16 +127,16 @@ static bool warm_vulkan_create_device(struct warm_vulkan *vulkan,
                                       size_t size)
 {
     VkDeviceCreateInfo *info = environment_create_info(environment);
-    VkResult result =
-        info ? VULKAN_GET(vulkan, vkCreateDevice)(vulkan->physical, info, NULL, &vulkan->device)
-             : VK_ERROR_OUT_OF_HOST_MEMORY;
+    VkResult result = info ? VULKAN_GET(&vulkan->loader, vkCreateDevice)(vulkan->physical, info,
+                                                                         NULL, &vulkan->device)
+                           : VK_ERROR_OUT_OF_HOST_MEMORY;
     free(info);
     if (result != VK_SUCCESS) {
         vulkan->device = VK_NULL_HANDLE;
         snprintf(text, size, "the driver refuses the device (VkResult %d)", result);
         return false;
     }
-    vulkan->get = VULKAN_GET(vulkan, vkGetDeviceProcAddr);
+    vulkan->get = VULKAN_GET(&vulkan->loader, vkGetDeviceProcAddr);
     return true;
 }
 
@@ -193,7 +191,7 @@ enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t 
         return WARM_NOT_MADE;
     }
     warm_vulkan_load_commands(vulkan);
-    replay_limits_query(VULKAN_GET(vulkan, vkGetPhysicalDeviceProperties),
+    replay_limits_query(VULKAN_GET(&vulkan->loader, vkGetPhysicalDeviceProperties),
                         VULKAN_GET_2(vulkan, &told, vkGetPhysicalDeviceProperties2),
                         vulkan->physical, &vulkan->limits);
     vulkan->feedback =
