@@ -7,7 +7,8 @@ pkgs.stdenv.mkDerivation {
   src = pkgs.lib.cleanSource ../..;
   nativeBuildInputs = with pkgs; [ cmake ninja pkg-config python3 ];
   buildInputs = with pkgs; [
-    curl hiredis libsodium spirv-tools vulkan-headers vulkan-loader vulkan-utility-libraries xxHash zstd
+    curl hiredis libsodium spirv-tools vulkan-headers vulkan-loader vulkan-utility-libraries zstd
+    (pkgs.xxhash or pkgs.xxHash) # its name in nixpkgs before 2026
   ];
   # The tool loads libcurl when a remote first needs it.
   postFixup = "patchelf --add-rpath ${pkgs.lib.getLib pkgs.curl}/lib $out/bin/warmpipe";
