@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: packaging_test.sh SOURCE-DIRECTORY VERSION rpm|arch|nix|flatpak|workflow
+# usage: packaging_test.sh SOURCE-DIRECTORY VERSION rpm|arch|nix|flatpak|workflow CMAKE
 # What lies in packaging/ for a distribution, or the forge's workflow: it is of this version, and the distribution's own
-# tools, as far as Debian has them, can read it and have no error to tell. Exit status 77, and which is not here: skipped.
+# tools, as far as Debian has them, can read it and have no error to tell. What it tells CMake puts files where they are
+# looked for. Exit status 77, and which is not here: skipped.
 set -euo pipefail
-version=$2 what=$3
+version=$2 what=$3 cmake=$4
 cd "$1/packaging"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
 lacking=()
 try() { # TOOL COMMAND...
@@ -25,6 +28,14 @@ rpm)
     is_of_version rpm/warmpipe.spec
     try rpmspec rpmspec --parse rpm/warmpipe.spec
     try rpmlint rpmlint rpm/warmpipe.spec
+    # Fedora's and openSUSE's.
+    for folder in /usr/share/doc /usr/share/doc/packages; do
+        command -v rpmspec >/dev/null || break
+        rpmspec --parse --define "_defaultdocdir $folder" rpm/warmpipe.spec >"$work/spec"
+        grep -qx "%doc $folder/warmpipe" "$work/spec" &&
+            grep -qE -- "-DCMAKE_INSTALL_DOCDIR=$folder/warmpipe( |$)" "$work/spec" ||
+            { echo "the pages are not installed in $folder/warmpipe, where %files has them" >&2; exit 1; }
+    done
     ;;
 arch)
     is_of_version arch/PKGBUILD
@@ -41,9 +52,48 @@ arch)
 nix)
     is_of_version nix/default.nix
     try nix-instantiate nix-instantiate --parse nix/default.nix
+    # nixpkgs has one of these names, the first since 2026.
+    for name in xxhash xxHash; do
+        try nix-instantiate nix-instantiate --eval --readonly-mode --store dummy:// --expr "
+            let names = [ \"$name\" \"cmake\" \"curl\" \"hiredis\" \"libsodium\" \"ninja\" \"pkg-config\" \"python3\"
+                    \"spirv-tools\" \"vulkan-headers\" \"vulkan-loader\" \"vulkan-utility-libraries\" \"zstd\" ];
+                pkgs = builtins.listToAttrs (map (name: { inherit name; value = name; }) names)
+                    // { stdenv.mkDerivation = given: given; };
+            in assert builtins.elem \"$name\" (import $PWD/nix/default.nix { inherit pkgs; }).buildInputs; true"
+    done
     ;;
 flatpak)
-    try flatpak-builder flatpak-builder --show-manifest flatpak/org.freedesktop.Platform.VulkanLayer.warmpipe.yml
+    manifest=flatpak/org.freedesktop.Platform.VulkanLayer.warmpipe.yml
+    try flatpak-builder flatpak-builder --show-manifest "$manifest"
+    # In the sandbox the extension is mounted in a folder of its own, and its manifests are links beside that: they must
+    # name the library where it is.
+    status=0
+    /usr/bin/python3 - "$manifest" >"$work/options" <<'END' || status=$?
+import sys
+try:
+    import yaml
+except ImportError:
+    sys.exit(77)
+with open(sys.argv[1], encoding="utf-8") as file:
+    manifest = yaml.safe_load(file)
+print("-DCMAKE_INSTALL_PREFIX=" + manifest["build-options"]["prefix"], *manifest["modules"][0]["config-opts"], sep="\n")
+END
+    case $status in
+    0)
+        mapfile -t options <"$work/options"
+        "$cmake" -S .. -B "$work/build" -G Ninja "${options[@]}" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+        library=/usr/lib/extensions/vulkan/warmpipe/lib/libVkLayer_warmpipe.so
+        for kind in implicit explicit; do
+            grep -qF "\"library_path\": \"$library\"" "$work/build/manifest/$kind/VkLayer_warmpipe.json" ||
+                { echo "the $kind manifest does not name $library" >&2; exit 1; }
+        done
+        touch "$work/build/layer/libVkLayer_warmpipe.so" # as if it were built
+        DESTDIR=$work/root "$cmake" -P "$work/build/layer/cmake_install.cmake" >"$work/log" 2>&1 &&
+            [ -e "$work/root$library" ] || { cat "$work/log" >&2; echo "the library is not installed as $library" >&2; exit 1; }
+        ;;
+    77) lacking+=("PyYAML") ;;
+    *) exit 1 ;;
+    esac
     ;;
 workflow)
     # Its commands are there, it runs in the images that the README names, and has several times as long as that says they take.
