@@ -28,13 +28,14 @@ REMOTE = "file:///mnt/share/warmpipe"
 STANDINS = ["PROGRAM", "service", "vkcube", "llama-cli", "ffmpeg"]
 # What a reader puts his own word for.
 PLACEHOLDERS = {"URL": REMOTE, "NAME": "server", "ARGS…": "", "s3://caches/service": REMOTE,
-                "https://cache.example.org/": REMOTE,
+                "https://cache.example.org/": REMOTE, "/dev/dri/renderD128": "/opt/render/icd.json",
                 "--public-key FILE": "--public-key keys/warmpipe.pub",
                 "--secret-key FILE": "--secret-key keys/warmpipe.key",
                 "warmpipe.key": "keys/warmpipe.key", "warmpipe.pub": "keys/warmpipe.pub",
                 "file:///mnt/share ": REMOTE + " "}
 UNKNOWN_USER = "10001"
 AS_UNKNOWN_USER = ["setpriv", f"--reuid={UNKNOWN_USER}", f"--regid={UNKNOWN_USER}", "--clear-groups"]
+RENDER_GROUP = "10002"  # its members alone may open a GPU
 skipped = []
 image = None  # command and environment of the last one
 
@@ -66,11 +67,11 @@ def runs_under_layer(snippet, command, more=None):
         fail(snippet, f"the layer was not in the chain: {command}")
 
 
-def contain(snippet, command, variables, statuses=(0,)):
+def contain(snippet, command, variables, statuses=(0,), groups="--clear-groups"):
     """In the container: a read-only root, an unknown user, /cache and /tmp volumes. The last line of statistics."""
     # Not a new /tmp: these sources may lie there.
     script = (f"rm -f {STATS} && mount --rbind /tmp /tmp && mount -o remount,bind,ro / && cd / &&"
-              f" {' '.join(AS_UNKNOWN_USER)} \"$@\"; status=$?;"
+              f" {' '.join([*AS_UNKNOWN_USER[:-1], groups])} \"$@\"; status=$?;"
               f" tail -n 1 {STATS} 2>/dev/null; exit $status")
     if command[:2] == ["warmpipe", "sync"]:  # runs until it is told to end
         statuses = (0, 1)  # the folder that stands for its remote belongs to another user
@@ -152,7 +153,7 @@ def shell(snippet):
             continue
         command = put_words(command)
         if command.startswith("docker run"):
-            contain(snippet, *image)  # no engine is needed: contain() does what the options say
+            docker_run(snippet, command)
         elif "remote keygen" in command:
             shutil.rmtree(PROJECT + "/keys", ignore_errors=True)
             run(snippet, command)
@@ -172,6 +173,18 @@ def shell(snippet):
             runs_under_layer(snippet, command, more)
         else:
             run(snippet, command)
+
+
+def docker_run(snippet, command):
+    """No engine is needed: contain() does what the options say. What is shown of /dev opens to its group alone."""
+    words = run(snippet, f"printf '%s\\n' {command}").splitlines()
+    groups, variables = "--clear-groups", {}
+    if "--group-add" in words:
+        groups = "--groups=" + words[words.index("--group-add") + 1]
+    if "--device" in words:
+        driver = PLACEHOLDERS["/dev/dri/renderD128"]
+        variables = {"VK_DRIVER_FILES": driver, "VK_ICD_FILENAMES": driver}
+    contain(snippet, image[0], {**image[1], **variables}, groups=groups)
 
 
 def has_radv():
@@ -289,6 +302,15 @@ def prepare():
     PLACEHOLDERS["inspect --json FILE"] = "inspect --json /opt/home/.cache/warmpipe/service/*.wpcache"
     run(first, "warmpipe remote keygen --out /keys && chmod 755 /keys && chmod 644 /keys/warmpipe.pub")
     os.chown("/keys/warmpipe.key", int(UNKNOWN_USER), -1)  # as a volume with a secret for that user
+    driver = PLACEHOLDERS["/dev/dri/renderD128"]
+    os.makedirs(os.path.dirname(driver))
+    with open(BUILD + "/tests/icd/warmpipe_test_icd.json", encoding="utf-8") as file:
+        manifest = json.load(file)
+    manifest["ICD"]["library_path"] = os.path.join(BUILD, "tests/icd", manifest["ICD"]["library_path"])
+    with open(driver, "w", encoding="utf-8") as file:
+        json.dump(manifest, file)
+    os.chown(driver, 0, int(RENDER_GROUP))
+    os.chmod(driver, 0o640)
 
 
 def prepare_remote():
