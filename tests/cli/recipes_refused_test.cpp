@@ -136,6 +136,32 @@ TEST_F(RecipeFiles, DamageIsLeftOutAndTheRestTaken)
     EXPECT_FALSE(has(a));
 }
 
+// A download that broke off, wherever it did: the uses come last, so mostly no pipeline is left.
+TEST_F(RecipeFiles, AFileThatWasCutIsToldAsSuch)
+{
+    write(a);
+    write(b);
+    const std::string whole_file = folder.path + "/whole";
+    report({"export", whole_file});
+    const std::string whole = read_file(whole_file);
+    for (size_t size : {whole.size() / 3, whole.size() / 2, whole.size() - 8}) {
+        write_file(file, whole.substr(0, size));
+        EXPECT_EQ(report({"import", "--app", "other", file}, 1)["damaged_records"], 1) << size;
+        const ToolResult merged = tool({"merge", folder.path + "/out", whole_file, file});
+        EXPECT_EQ(merged.exit_status, 1);
+        for (const std::string &told :
+             {merged.err, tool({"import", "--app", "other", "-n", file}).err}) {
+            EXPECT_TRUE(contains(told, "'" + file + "' ends too early")) << told;
+            EXPECT_TRUE(contains(told, "(truncated)")) << told;
+        }
+    }
+    EXPECT_TRUE(has(a, "other")) << "only the end was missing";
+    write_file(file, whole.substr(0, whole.size() / 3));
+    const ToolResult nothing = tool({"import", "--app", "none", file});
+    EXPECT_TRUE(contains(nothing.err, "no pipelines in '" + file + "'")) << nothing.err;
+    EXPECT_FALSE(contains(nothing.err, "nothing is new")) << nothing.err;
+}
+
 TEST_F(RecipeFiles, WhatIsNoRecipeFileIsNotTaken)
 {
     write_file(file, "something else, and longer than a header is");

@@ -258,7 +258,9 @@ static int import_segment(const struct arguments *arguments, const char *root, c
         store_import(root, app, max_size, &merged)) {
         struct output output;
         recipe_tool_name_damage("import", arguments->operands[0], &merged.counts);
-        if (!news.any) {
+        if (merged.counts.pipelines == 0) {
+            output_message("import: no pipelines in '%s'", arguments->operands[0]);
+        } else if (!news.any) {
             output_message("import: nothing is new: '%s' has all that '%s' holds", app,
                            arguments->operands[0]);
         }

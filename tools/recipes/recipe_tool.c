@@ -74,9 +74,30 @@ int recipe_tool_run(const char *verb, const struct arguments *arguments, char *r
     return status;
 }
 
+/* Whether the file ends within a record. In a program's folder that is a write that was cut short;
+ * of what was handed on it is a copy that lacks the rest, and the uses stand last. */
+static bool recipe_tool_is_cut(const struct recipe_segment *segment)
+{
+    struct recipe_walk walk = {
+        .data = segment->data, .size = segment->size, .next = RECIPE_HEADER_SIZE};
+    struct recipe_record record;
+    uint64_t end;
+    uint64_t dropped;
+    do {
+        end = walk.next;
+        dropped = walk.dropped;
+    } while (recipe_walk_next(&walk, &record));
+    return !segment->is_sealed && end < segment->size && walk.dropped == dropped;
+}
+
 bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment)
 {
     const enum status status = recipe_segment_read_any(path, ret_segment);
+    if (status == STATUS_ok && recipe_tool_is_cut(ret_segment)) {
+        output_message("%s: '%s' ends too early: it was cut or not wholly copied (%s)", verb, path,
+                       status_id(STATUS_truncated));
+        ret_segment->dropped++;
+    }
     if (status != STATUS_ok) {
         const char *text = status == STATUS_no_file     ? strerror(ENOENT)
                            : status == STATUS_bad_magic ? "not a recipe file of warmpipe"

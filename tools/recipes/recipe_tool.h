@@ -23,7 +23,8 @@ typedef int recipe_tool_work(const struct arguments *arguments, const char *root
 int recipe_tool_run(const char *verb, const struct arguments *arguments, char *root,
                     recipe_tool_work *work);
 
-/* Reads a recipe file into memory. False after a message. */
+/* Reads a recipe file into memory. False after a message. One that was cut has a damaged record,
+ * and a message tells so. */
 bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment);
 
 /* Opens all segments of the program, also those of running processes, for a merge into something
