@@ -188,8 +188,11 @@ static void device_report_summarize(struct device_report *report)
         snprintf(saved, sizeof saved, "saved %s", size);
     } else if (report->state != CACHE_STATE_LOADED || report->reason != STATUS_ok ||
                (report->config->read_only && misses > 0)) {
-        snprintf(saved, sizeof saved, "nothing saved (%s)",
-                 status_id(report->config->read_only ? STATUS_read_only : report->reason));
+        const enum status reason = report->config->read_only ? STATUS_read_only : report->reason;
+        snprintf(saved, sizeof saved, "nothing saved (%s)", status_id(reason));
+        if (reason == STATUS_ok || reason == STATUS_no_file) { /* why it started cold, at most */
+            saved[sizeof "nothing saved" - 1] = '\0';
+        }
     }
     pthread_mutex_unlock(&report->lock);
     const uint64_t shared = stats_get(stats, STATS_pipelines_deduplicated);

@@ -386,6 +386,27 @@ TEST(RunLayer, SaysWhyAWarmStartSavedNothing)
     EXPECT_TRUE(contains(full, " 4 hits, 2 misses; nothing saved (disk_full)")) << full;
 }
 
+// One pipeline in a cache of its own that holds nothing proves nothing of a driver yet: there is no
+// reason to tell, and that there was no file is none.
+TEST(RunLayer, TellsNoReasonWhereThereIsNone)
+{
+    TemporaryFolder folder;
+    for (const char *cache : {"own", "none", "none"}) {
+        const std::string told =
+            run_tool({"run", "--dir", folder.path, "--app", "demo", "--", PIPELINES_CLIENT,
+                      "--compute", "1", "--graphics", "0", "--cache", cache},
+                     {{"WPTEST_ICD_COMPILE_US", "20000"},
+                      {"WPTEST_ICD_DATA", "header"},
+                      {"VK_DRIVER_FILES", TEST_ICD_MANIFEST},
+                      {"VK_ICD_FILENAMES", TEST_ICD_MANIFEST},
+                      {"ASAN_OPTIONS", "detect_leaks=0"}})
+                .err;
+        EXPECT_TRUE(contains(told, "1 miss; nothing saved\n") ||
+                    contains(told, "1 miss; nothing saved (ineffective)\n"))
+            << told;
+    }
+}
+
 // A program of Vulkan 1.0 is told neither the driver's name nor what its cache held.
 TEST(RunLayer, SaysOfAnOldProgramWhatIsKnown)
 {
