@@ -337,6 +337,21 @@ TEST_F(RecipeFiles, ImportWritesNothingWhereNothingIsToBeWritten)
     EXPECT_EQ(run_tool({"import", "--app", "app", "--dry-run", file}, settings).exit_status, 0);
 }
 
+// Else list and clear find a folder that they do not know as one of ours.
+TEST_F(RecipeFiles, ImportOntoAFullDiskLeavesNothing)
+{
+    Batch batch;
+    put_pipeline(batch, Samples::pipeline(3, 5000));
+    ship(batch);
+    const ToolResult result = run_program({"/bin/sh", "-c", "ulimit -f 2; exec \"$@\"", "sh",
+                                           WARMPIPE_TOOL, "import", "--app", "app", file},
+                                          {{"WARMPIPE_DIR", root}});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "(disk_full)")) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(root + "/app"));
+    EXPECT_EQ(tool({"list"}).exit_status, 0);
+}
+
 TEST_F(RecipeFiles, ImportMakesTheFolderThatItIsGiven)
 {
     Batch batch;

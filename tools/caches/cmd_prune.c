@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
+#include "tools/recipes/recipe_tool.h"
 
 #define DAY_S 86400
 
@@ -111,14 +111,8 @@ static bool prune_has_segments(const char *root, const char *app)
  */
 static void prune_remove_folders(const char *root, const char *app)
 {
-    char folder[PATH_MAX];
-    int folder_fd;
-    if (!prune_has_segments(root, app) &&
-        file_open_directory(root, app, false, &folder_fd) == STATUS_ok) {
-        evict_empty_recipes(folder_fd);
-        close(folder_fd);
-        snprintf(folder, sizeof folder, "%s/%s", root, app);
-        rmdir(folder);
+    if (!prune_has_segments(root, app)) {
+        recipe_tool_remove_empty(root, app);
     }
 }
 

@@ -158,6 +158,7 @@ static bool store_import(const char *root, const char *app, uint64_t max_size,
     const enum status reason = merged->size ? recipe_add(root, app, merged) : STATUS_ok;
     if (reason != STATUS_ok) {
         output_reason(reason, "import: cannot write '%s/%s'", root, app);
+        recipe_tool_remove_empty(root, app);
         return false;
     }
     import_keep_to_limit(root, app, max_size, merged);

@@ -2,6 +2,8 @@
 #include "tools/recipes/recipe_tool.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +12,7 @@
 #include "common/driver/environment.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
+#include "common/quota/quota.h"
 #include "common/recipes/recipes.h"
 #include "tools/cli/inventory.h"
 
@@ -139,6 +142,18 @@ enum status recipe_tool_open_all(const char *root, const char *app, int *ret_fol
         ret_sources->inputs[i].stays = false;
     }
     return status;
+}
+
+void recipe_tool_remove_empty(const char *root, const char *app)
+{
+    char folder[PATH_MAX];
+    int folder_fd;
+    if (file_open_directory(root, app, false, &folder_fd) == STATUS_ok) {
+        evict_empty_recipes(folder_fd);
+        close(folder_fd);
+        snprintf(folder, sizeof folder, "%s/%s", root, app);
+        rmdir(folder);
+    }
 }
 
 uint8_t *recipe_tool_join(const struct recipe_merged *merged)

@@ -34,6 +34,10 @@ bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment 
 enum status recipe_tool_open_all(const char *root, const char *app, int *ret_folder_fd,
                                  struct recipe_sources *ret_sources);
 
+/* Removes the program's folder of recipes if no recipe is in it, and the program's folder if it
+ * then is empty. */
+void recipe_tool_remove_empty(const char *root, const char *app);
+
 /* The merged->size bytes of a merge in one piece, to be freed. NULL: out of memory. */
 uint8_t *recipe_tool_join(const struct recipe_merged *merged);
 
