@@ -87,10 +87,12 @@ static enum status file_directory_failure(int directory_fd, const char *path, in
     case ENFILE:
         return status_from_errno(error);
     default:
-        /* With O_DIRECTORY a link gives ENOTDIR, not ELOOP. */
-        return fstatat(directory_fd, path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                       S_ISLNK(status.st_mode)
-                   ? STATUS_symlink
+        /* With O_DIRECTORY a link gives ENOTDIR, not ELOOP. A folder of another user is closed. */
+        return fstatat(directory_fd, path, &status, AT_SYMLINK_NOFOLLOW) != 0
+                   ? STATUS_directory_unusable
+               : S_ISLNK(status.st_mode) ? STATUS_symlink
+               : S_ISDIR(status.st_mode) && status.st_uid != 0 && status.st_uid != geteuid()
+                   ? STATUS_directory_owner
                    : STATUS_directory_unusable;
     }
 }

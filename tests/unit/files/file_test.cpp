@@ -122,6 +122,26 @@ TEST(FileDirectory, RefusesAForeignOwner)
     EXPECT_EQ(open_folder(scratch.path("root"), "app", true), STATUS_directory_owner);
 }
 
+// A user that changes with every start of a container finds the folder closed.
+TEST(FileDirectory, SaysOfAForeignOwnersThatItIs)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become somebody else";
+    }
+    Scratch scratch;
+    ASSERT_EQ(open_folder(scratch.path(""), "app", true), STATUS_ok);
+    ASSERT_EQ(open_folder(scratch.path(""), "roots", true), STATUS_ok);
+    ASSERT_EQ(chown(scratch.path("app").c_str(), 12345, 12345), 0);
+    chmod(scratch.path("").c_str(), 0755);
+    run_in_child([&] {
+        ASSERT_EQ(seteuid(nobody), 0);
+        for (bool create : {false, true}) {
+            EXPECT_EQ(open_folder(scratch.path(""), "app", create), STATUS_directory_owner);
+            EXPECT_EQ(open_folder(scratch.path(""), "roots", create), STATUS_directory_unusable);
+        }
+    });
+}
+
 TEST(FileDirectory, TakesRootsFromEverybody)
 {
     if (geteuid() != 0) {
