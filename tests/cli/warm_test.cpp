@@ -2,8 +2,14 @@
 // warmpipe warm, on devices of the test driver. Recipes are those of a program that ran under the
 // layer with an older driver.
 #include <algorithm>
+#include <cstddef>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <set>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
+#include "child.h"
 #include "recipe_book.h"
 #include "warm_fixture.h"
 
@@ -300,6 +306,34 @@ TEST_F(Warm, NothingToDoIsNoFailure)
         EXPECT_EQ(result.exit_status, 0) << result.err;
         EXPECT_TRUE(contains(result.err, "nothing to do: no Vulkan device")) << result.err;
     }
+}
+
+// Lustre has no flock(2) unless it is mounted with it.
+TEST_F(Warm, AFileSystemWithoutLocks)
+{
+    record();
+    run_in_child([&] {
+        sock_filter filter[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_flock, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        const sock_fprog program = {4, filter};
+        ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+        json cache = caches({}).at(0);
+        EXPECT_EQ(cache["state"], "warmed") << cache;
+        EXPECT_EQ(cache["compiled"], PIPELINES);
+        // What kills the driver is skipped there, too.
+        cache =
+            caches({"--force"},
+                   {{"WPTEST_ICD_CRASH", contents().at(0)}, {"WPTEST_ICD_DRIVER_VERSION", "3"}}, 1)
+                .at(0);
+        EXPECT_EQ(cache["crashed"], 1) << cache;
+        EXPECT_EQ(caches({"--force"}, {{"WPTEST_ICD_DRIVER_VERSION", "3"}}, 1).at(0)["crashed"], 1);
+    });
+    EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
 }
 
 TEST_F(Warm, WrongUsage)
