@@ -277,6 +277,17 @@ const Breakage breakages[] = {
          test.put_manifest("a.json", test.put_library("first.so", library), true);
          test.put_manifest("b.json", test.put_library("second.so", library));
      }},
+    {"two_copies_one_of_a_package",
+     {{"LD_LIBRARY_PATH", "@/lib"}},
+     "manifest",
+     "two copies of the layer: @/first.so is used, @/lib/libVkLayer_warmpipe.so is not",
+     [](DoctorNames &test) {
+         const std::string library = read_file(WARMPIPE_LIBRARY);
+         std::filesystem::create_directory(test.folder.path + "/lib");
+         test.put_library("lib/libVkLayer_warmpipe.so", library);
+         test.put_manifest("a.json", test.put_library("first.so", library), true);
+         test.put_manifest("b.json", "libVkLayer_warmpipe.so");
+     }},
     {"program_folder_open_to_all",
      {},
      "cache",

@@ -29,6 +29,8 @@ TEST_F(Doctor, FindsTheLayerWhereItIsInstalled)
     expect(found, "manifest", "VkLayer_warmpipe.json (implicit)");
     expect(found, "manifest", "VkLayer_warmpipe.json (explicit)");
     expect(found, "layer", "ok: programs started from here get ");
+    expect(findings({{"XDG_DATA_HOME", share}}, healthy), "layer",
+           "do not get the layer; start them with 'warmpipe run --', or set WARMPIPE_ENABLE=1");
 }
 
 TEST_F(Doctor, AManifestWithoutItsLibraryIsAProblem)

@@ -62,6 +62,19 @@ static bool loader_try_chain(bool under_run, struct chain *ret_chain)
     return end.answered;
 }
 
+/* Whether an implicit manifest with a library is there. */
+static bool loader_finds_installed(void)
+{
+    struct manifests manifests;
+    bool found = false;
+    manifests_find(&manifests);
+    for (size_t i = 0; i < manifests.count; i++) {
+        found |= manifests.manifests[i].implicit && manifests.manifests[i].library_found;
+    }
+    manifests_free(&manifests);
+    return found;
+}
+
 static void loader_tell_chain(struct doctor *doctor, const struct chain *plain,
                               const struct chain *under)
 {
@@ -69,10 +82,12 @@ static void loader_tell_chain(struct doctor *doctor, const struct chain *plain,
         doctor_tell(doctor, VERDICT_OK, "layer", NULL, "programs started from here get %s",
                     plain->library);
     } else if (plain->result == VK_SUCCESS) {
-        doctor_tell(
-            doctor, VERDICT_NOTE, "layer",
-            "start them with 'warmpipe run --', or install the layer and set WARMPIPE_ENABLE=1",
-            "programs started from here do not get the layer");
+        doctor_tell(doctor, VERDICT_NOTE, "layer",
+                    loader_finds_installed()
+                        ? "start them with 'warmpipe run --', or set WARMPIPE_ENABLE=1"
+                        : "start them with 'warmpipe run --', or install the layer and set "
+                          "WARMPIPE_ENABLE=1",
+                    "programs started from here do not get the layer");
     }
     if (*under->library) {
         doctor_tell(doctor, VERDICT_OK, "run", NULL, "programs under 'warmpipe run' get %s",
@@ -116,13 +131,18 @@ bool doctor_check_loader(struct doctor *doctor)
 struct library {
     bool works;
     char error[512]; /* what dlopen says */
+    char path[2048]; /* where the dynamic linker has found it */
 };
 
 static void libraries_open(void *answer, const void *task)
 {
     struct library *library = answer;
     void *handle = dlopen(task, RTLD_NOW | RTLD_LOCAL);
+    struct link_map *map;
     library->works = handle && dlsym(handle, "vkNegotiateLoaderLayerInterfaceVersion");
+    if (library->works && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0) {
+        snprintf(library->path, sizeof library->path, "%s", map->l_name);
+    }
     if (!library->works) {
         const char *error = handle ? "it is not a Vulkan layer" : dlerror();
         snprintf(library->error, sizeof library->error, "%s",
@@ -186,6 +206,17 @@ static bool libraries_is_usable(const struct manifest *manifest)
            !libraries_is_of_other_width(manifest->library);
 }
 
+/* The file that a manifest leads to; to be freed, NULL: none. Debian's package gives a plain name,
+ * which the dynamic linker looks up. */
+static char *libraries_find_file(const struct manifest *manifest)
+{
+    struct library library;
+    if (strchr(manifest->library, '/')) {
+        return realpath(manifest->library, NULL);
+    }
+    return libraries_try(manifest->library, &library) ? realpath(library.path, NULL) : NULL;
+}
+
 /* Two manifests of one kind with different libraries: the loader takes the first. */
 static void libraries_tell_shadowed(struct doctor *doctor, const struct manifests *manifests,
                                     bool implicit)
@@ -197,7 +228,7 @@ static void libraries_tell_shadowed(struct doctor *doctor, const struct manifest
         if (manifest->implicit != implicit || !libraries_is_usable(manifest)) {
             continue;
         }
-        char *path = realpath(manifest->library, NULL);
+        char *path = libraries_find_file(manifest);
         if (!first) {
             first = manifest;
             first_path = path;
