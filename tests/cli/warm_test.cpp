@@ -336,6 +336,29 @@ TEST_F(Warm, AFileSystemWithoutLocks)
     EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
 }
 
+// A file of which the end is missing, a folder without any, a program whose recipes are gone.
+TEST_F(Warm, SaysThatThereAreNoRecipes)
+{
+    record();
+    const std::string recipes = root + "/program/recipes";
+    const std::string cut = folder.path + "/cut";
+    const std::string empty = folder.path + "/empty";
+    write_file(cut,
+               read_file(recipes + "/" + names_in(recipes, ".wprecipes").at(0)).substr(0, 2000));
+    std::filesystem::create_directory(empty);
+    for (const std::string &path : {cut, empty}) {
+        ToolResult result = warm({"--app", "guest", path});
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_EQ(result.err, "warmpipe: warm: nothing to do: no pipelines in '" + path + "'\n");
+    }
+    std::filesystem::remove_all(recipes);
+    EXPECT_EQ(warm({}).err, "warmpipe: warm: nothing to do: no recipes in '" + root + "' yet\n");
+    EXPECT_EQ(run_tool({"prune"}, environment()).err,
+              "warmpipe: prune: no recipes in '" + root + "'\n");
+    EXPECT_EQ(warm({"/nowhere"}).err,
+              "warmpipe: warm: cannot open '/nowhere': No such file or directory\n");
+}
+
 TEST_F(Warm, WrongUsage)
 {
     record();

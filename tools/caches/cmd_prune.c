@@ -91,6 +91,7 @@ struct pruning {
     struct recipe_merge_limits limits;
     bool dry_run;
     bool found; /* a program could not be pruned */
+    bool any;   /* a program has recipes */
 };
 
 /* A folder without recipes may be anybody's: not even a lock file is left there. */
@@ -128,6 +129,7 @@ static void prune_app(struct pruning *pruning, const char *app)
     if (reason == STATUS_no_file) {
         return;
     }
+    pruning->any = true;
     if (reason != STATUS_ok) {
         output_reason(reason, "prune: '%s'", app);
         pruning->found = true;
@@ -160,6 +162,9 @@ static int prune_programs(const struct arguments *arguments, const char *root,
         prune_app(&pruning, apps->names[i]);
     }
     output_close(&pruning.output);
+    if (!pruning.any) {
+        output_message("prune: no recipes in '%s'", root);
+    }
     return output_end(&pruning.output, pruning.found ? EXIT_FINDING : EXIT_CLEAN);
 }
 

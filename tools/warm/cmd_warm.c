@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe warm: compiles what programs have asked for into the driver's caches, before they ask
  * again. Here: which recipes, for which program, on which device. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,7 @@ struct warming {
     struct output output;
     struct warm_coverage coverage;
     bool found; /* something could not be done */
+    bool any;   /* there are recipes */
 };
 
 /* False after a message. */
@@ -234,6 +236,7 @@ static bool warm_open(struct warming *warming, const char *app, char **paths)
                        recipes.unusable, text_noun(recipes.unusable, "recipe is", "recipes are"));
     }
     bool fine = false;
+    warming->any |= recipes.item_count > 0 || recipes.unusable > 0;
     warming->shared = warm_shared_new(recipes.item_count);
     if (!warming->shared) {
         output_message("warm: out of memory");
@@ -266,6 +269,8 @@ static bool warm_folder(struct warming *warming, const char *path)
         *name = '\0';
         warming->root = folder;
         fine = warm_open(warming, name + 1, NULL);
+    } else if (!folder) {
+        output_message("warm: cannot open '%s': %s", path, strerror(errno));
     } else {
         output_message("warm: '%s' is not a program's folder: use --app to name the program", path);
     }
@@ -297,15 +302,25 @@ static bool warm_all(struct warming *warming)
         return false;
     }
     warming->alone = apps.count == 1;
-    if (apps.count == 0) {
-        output_message("warm: nothing to do: no recipes%s%s in '%s' yet", app ? " of " : "",
-                       app ? app : "", warming->root);
-    }
     for (size_t i = 0; i < apps.count && warm_goes_on(warming); i++) {
         fine &= warm_open(warming, apps.names[i], NULL);
     }
     inventory_apps_free(&apps);
     return fine;
+}
+
+/* Neither in the files that were named, nor for the programs. */
+static void warm_tell_nothing(const struct warming *warming)
+{
+    const char *app = warming->arguments->values[OPTION_APP];
+    const char *path = warming->arguments->operands[0];
+    if (path) {
+        output_message("warm: nothing to do: no pipelines in '%s'%s", path,
+                       warming->arguments->operand_count > 1 ? " and the others" : "");
+    } else {
+        output_message("warm: nothing to do: no recipes%s%s in '%s' yet", app ? " of " : "",
+                       app ? app : "", warming->root);
+    }
 }
 
 static int warm_run(struct warming *warming)
@@ -314,6 +329,9 @@ static int warm_run(struct warming *warming)
     output_share_messages();
     warm_watch_prepare();
     bool fine = warm_all(warming);
+    if (fine && !warming->any) {
+        warm_tell_nothing(warming);
+    }
     if (!warming->begun && fine) { /* no recipes: no driver need be asked for anything */
         output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
         output_open(&warming->output, "caches", OUTPUT_TABLE);
