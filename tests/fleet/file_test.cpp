@@ -15,6 +15,19 @@ TEST_F(FileRemote, WhatIsNotThereIsNothingToDo)
     EXPECT_EQ(pull(second, {"--app", "demo"}).exit_status, 0);
 }
 
+// A name that was misspelt, or another folder than the program's.
+TEST_F(FileRemote, APushOfNothingSaysSo)
+{
+    first.run(2);
+    const ToolResult result = push(first, {"--app", "dem0"});
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_EQ(result.err,
+              "warmpipe: push: nothing to do: no cache of dem0 in '" + first.root + "'\n");
+    EXPECT_EQ(push(first, {"--app", "demo"}).err, "");
+    EXPECT_EQ(push(first, {"--app", "demo"}).err, "")
+        << "what is there already is told by the table";
+}
+
 // A name that holds the digest of a path is another name where the path is another one.
 TEST_F(FileRemote, APushWarnsOfNamesThatOtherMachinesMayNotHave)
 {

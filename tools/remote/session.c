@@ -152,6 +152,7 @@ void session_tell(struct session *session, const char *app, const struct head *h
     if (!output) {
         return;
     }
+    session->told++;
     output_open(output, NULL, OUTPUT_ROW);
     output_text(output, "name", app);
     output_text(output, "kind", identity_hex && identity_hex[0] ? "blob" : "recipes");

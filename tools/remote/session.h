@@ -23,6 +23,7 @@ struct session {
     size_t app_count;
     void *app_tree;                 /* tsearch(3), of the same texts */
     struct output *output;          /* gets a row for each head; NULL: nothing is shown */
+    size_t told;                    /* rows */
     struct warm_coverage *coverage; /* of recipes that are pulled; NULL: it is not looked at */
 };
 

@@ -142,6 +142,11 @@ static int push_main(const struct arguments *arguments)
     }
     transfer_begin(&session, arguments, &output);
     push_all(&session, arguments->values[WRITER_RECIPES]);
+    if (session.told == 0 && !session.remote.failed) {
+        const char *only = session.app_count == 1 ? session.apps[0] : NULL;
+        output_message("push: nothing to do: no cache%s%s in '%s'", only ? " of " : "",
+                       only ? only : "", session.root);
+    }
     return transfer_end(&session, true);
 }
 
