@@ -293,6 +293,16 @@ const Breakage breakages[] = {
      "cache",
      "'@/root/app' is neither read nor written",
      [](DoctorNames &test) { test.put_program(0777); }},
+    {"recipes_open_to_all",
+     {},
+     "cache",
+     "'@/root/app/recipes' is neither read nor written",
+     [](DoctorNames &test) {
+         const std::string recipes = test.folder.path + "/root/app/recipes";
+         test.put_program(0700);
+         std::filesystem::create_directory(recipes);
+         chmod(recipes.c_str(), 0777);
+     }},
 };
 
 static_assert(std::size(breakages) >= 24);

@@ -12,6 +12,7 @@
 
 #include "common/base/text.h"
 #include "common/files/file.h"
+#include "common/recipes/recipes.h"
 #include "tools/caches/cache_file.h"
 #include "tools/cli/inventory.h"
 #include "tools/doctor/doctor.h"
@@ -51,6 +52,35 @@ static enum status storage_check_file(const char *root, const struct inventory_i
     return reason;
 }
 
+static void storage_tell_untrusted(struct doctor *doctor, const char *root, const char *app,
+                                   const char *below, enum status reason)
+{
+    doctor_tell(doctor, VERDICT_PROBLEM, "cache",
+                reason == STATUS_directory_mode
+                    ? "if you trust its contents, chmod -R go-w the folder; otherwise remove it"
+                    : "remove the folder, or chown it to the user who runs the programs",
+                "'%s/%s%s' is neither read nor written: %s (%s)", root, app, below,
+                status_text(reason), status_id(reason));
+}
+
+/* A program that cannot use its folder of recipes records nothing, and starts cold after an update
+ * of the driver. */
+static void storage_check_recipes(struct doctor *doctor, const char *root, const char *app)
+{
+    int app_fd;
+    int recipes_fd;
+    if (file_open_directory(root, app, false, &app_fd) != STATUS_ok) {
+        return;
+    }
+    const enum status reason = file_open_subdirectory(app_fd, RECIPE_FOLDER, false, &recipes_fd);
+    close(app_fd);
+    if (reason == STATUS_ok) {
+        close(recipes_fd);
+    } else if (reason == STATUS_directory_owner || reason == STATUS_directory_mode) {
+        storage_tell_untrusted(doctor, root, app, "/" RECIPE_FOLDER, reason);
+    }
+}
+
 static void storage_add_item(const struct inventory_item *item, void *user)
 {
     struct contents *contents = user;
@@ -63,12 +93,7 @@ static void storage_add_item(const struct inventory_item *item, void *user)
                     "'%s/%s' cannot be read: %s (%s)", contents->root, item->app,
                     status_text(reason), status_id(reason));
     } else if (reason == STATUS_directory_owner || reason == STATUS_directory_mode) {
-        doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache",
-                    reason == STATUS_directory_mode
-                        ? "if you trust its contents, chmod go-w the folder; otherwise remove it"
-                        : "remove the folder, or chown it to the user who runs the programs",
-                    "'%s/%s' is neither read nor written: %s (%s)", contents->root, item->app,
-                    status_text(reason), status_id(reason));
+        storage_tell_untrusted(contents->doctor, contents->root, item->app, "", reason);
     } else if (inventory_is_damage(reason)) {
         doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache",
                     "the layer replaces it at its next save; 'warmpipe clear' removes it now",
@@ -85,6 +110,7 @@ static void storage_tell_contents(struct doctor *doctor, const char *root)
     }
     for (size_t i = 0; i < apps.count; i++) {
         inventory_visit(root, apps.names[i], storage_add_item, &contents);
+        storage_check_recipes(doctor, root, apps.names[i]);
     }
     inventory_apps_free(&apps);
     char size[TEXT_BYTES_SIZE];
