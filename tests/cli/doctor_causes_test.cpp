@@ -3,7 +3,11 @@
 // do about it, and exit status 1.
 #include <fcntl.h>
 #include <iterator>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/sysmacros.h>
 
+#include "child.h"
 #include "doctor_fixture.h"
 
 namespace {
@@ -320,6 +324,38 @@ TEST_F(Doctor, ADriversCacheThatRunKeepsElsewhereIsNoProblem)
                           1);
     expect(found, "driver_disk_cache",
            "note: the driver's own cache in /dev/shm is lost with this container");
+}
+
+// The user of an image who is not in the group that may open the GPU.
+TEST_F(Doctor, AGpuThatThisUserMayNotOpenIsTold)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can have a /dev of its own";
+    }
+    if (run_program({"/usr/bin/unshare", "-m", "true"}).exit_status != 0) {
+        GTEST_SKIP() << "no namespaces here";
+    }
+    chmod(folder.path.c_str(), 0755);
+    std::filesystem::create_directories(folder.path + "/dev");
+    const std::string dev = folder.path + "/dev";
+    run_in_child([&] {
+        ASSERT_EQ(unshare(CLONE_NEWNS), 0);
+        ASSERT_EQ(mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+        ASSERT_EQ(mount("dev", dev.c_str(), "tmpfs", 0, "mode=0755"), 0);
+        std::filesystem::create_directories(dev + "/dri");
+        std::filesystem::create_directories(dev + "/shm"); // where the test's folder may lie
+        ASSERT_EQ(mount("/dev/shm", (dev + "/shm").c_str(), nullptr, MS_BIND, nullptr), 0);
+        const std::string node = dev + "/dri/renderD128";
+        ASSERT_EQ(mknod(node.c_str(), S_IFCHR | 0660, makedev(1, 3)), 0);
+        ASSERT_EQ(chown(node.c_str(), 0, 54321), 0);
+        ASSERT_EQ(mount(dev.c_str(), "/dev", nullptr, MS_MOVE, nullptr), 0);
+        const char *told =
+            "/dev/dri/renderD128 may not be opened by this user: it belongs to group 54321";
+        EXPECT_FALSE(contains(run_tool({"doctor"}, environment()).out, told)) << "root may";
+        const ToolResult result =
+            run_tool_as_another(folder.path + "/warmpipe", {"doctor"}, environment());
+        EXPECT_TRUE(contains(result.out, told)) << result.out;
+    });
 }
 
 // A user without an entry in /etc/passwd, as containers have.

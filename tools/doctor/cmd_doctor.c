@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe doctor: why it works on this machine, or why not. */
+#include <glob.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/text.h"
 #include "common/driver/policy.h"
@@ -60,6 +63,26 @@ static void doctor_tell_device(struct doctor *doctor, uint32_t index,
     doctor_check_driver_cache(doctor, identity);
 }
 
+/* Drivers leave out a GPU whose file this user may not open, as in a container whose user is not
+ * root. NVIDIA's has other files. */
+static void doctor_check_render_nodes(struct doctor *doctor)
+{
+    glob_t nodes;
+    if (glob("/dev/dri/renderD*", 0, NULL, &nodes) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < nodes.gl_pathc; i++) {
+        struct stat status;
+        if (access(nodes.gl_pathv[i], R_OK | W_OK) != 0 && stat(nodes.gl_pathv[i], &status) == 0) {
+            doctor_tell(doctor, VERDICT_NOTE, "device",
+                        "add this user to that group, in a container with --group-add",
+                        "%s may not be opened by this user: it belongs to group %u",
+                        nodes.gl_pathv[i], (unsigned)status.st_gid);
+        }
+    }
+    globfree(&nodes);
+}
+
 static void doctor_check_devices(struct doctor *doctor)
 {
     struct listing listing = {0};
@@ -68,6 +91,7 @@ static void doctor_check_devices(struct doctor *doctor)
     if (doctor_child_died(doctor, "device", end, "asks the loader for devices")) {
         return;
     }
+    doctor_check_render_nodes(doctor);
     for (uint32_t i = 0; i < listing.count; i++) {
         doctor_tell_device(doctor, i, &listing.identities[i]);
     }
