@@ -136,6 +136,17 @@ TEST_F(RecipeFiles, DamageIsLeftOutAndTheRestTaken)
     EXPECT_FALSE(has(a));
 }
 
+// On a terminal the numbers of a row have no names but those that it gives itself.
+TEST_F(RecipeFiles, VerifySaysWhatItCounts)
+{
+    write(a);
+    const std::string out = tool({"verify", "-v", root}).out;
+    EXPECT_TRUE(
+        contains(out, "  1 pipeline; records damaged 0, refused 0; incomplete pipelines 0\n"))
+        << out;
+    EXPECT_EQ(report({"verify", "-v", root})["files"][0]["damaged_records"], 0);
+}
+
 // A download that broke off, wherever it did: the uses come last, so mostly no pipeline is left.
 TEST_F(RecipeFiles, AFileThatWasCutIsToldAsSuch)
 {

@@ -3,13 +3,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/io.h"
+#include "common/base/text.h"
 #include "common/blobs/identity_files.h"
 #include "common/driver/vulkan_names.h"
 #include "common/files/file.h"
@@ -107,7 +110,15 @@ static void verify_recipe_file(struct verification *verification, struct verify_
         recipes ? verify_recipes_judge(recipes, name, &counts) : STATUS_out_of_memory;
     struct output *output = &verification->output;
     verify_open_row(verification, path, reason);
-    if (verification->verbose) {
+    if (verification->verbose && !output->json) {
+        char text[128]; /* a row shows no names */
+        snprintf(text, sizeof text,
+                 "%" PRIu64 " %s; records damaged %" PRIu64 ", refused %" PRIu64
+                 "; incomplete pipelines %" PRIu64,
+                 (uint64_t)counts.pipelines, text_noun(counts.pipelines, "pipeline", "pipelines"),
+                 (uint64_t)counts.damaged, (uint64_t)counts.refused, (uint64_t)counts.incomplete);
+        output_text(output, "counts", text);
+    } else if (verification->verbose) {
         output_number(output, "pipelines", counts.pipelines);
         output_number(output, "damaged_records", counts.damaged);
         output_number(output, "refused_records", counts.refused);
