@@ -261,14 +261,14 @@ static void services_start_prewarm(struct device_services *services,
     });
 }
 
-/* The driver may call the program back where it has an allocator or reports memory. */
+/* The driver may call the program back where it has an allocator or reports memory. An allocator of
+ * the device serves whatever a cache holds, even one made with another (Mesa's since 2023), and may
+ * be called on the program's threads alone (hazard 9). */
 static void services_note_callbacks(struct instance *instance, const struct device_traits *traits,
                                     bool has_allocator)
 {
     if (has_allocator || traits->memory_report) {
         atomic_store(&instance->has_callback, true);
-    }
-    if (traits->memory_report) {
         driver_gate_withdraw(instance->permit);
     }
 }
@@ -276,7 +276,7 @@ static void services_note_callbacks(struct instance *instance, const struct devi
 /* The caches; false: out of memory. */
 static bool services_start_caches(struct device_services *services,
                                   const struct device_traits *traits,
-                                  const struct driver_identity *identity, bool has_allocator,
+                                  const struct driver_identity *identity,
                                   const struct pull_question *question)
 {
     const struct device *device = services->device;
@@ -296,8 +296,7 @@ static bool services_start_caches(struct device_services *services,
                                                .trace = services->trace,
                                                .maintenance = services->maintenance,
                                                .device_index = index,
-                                               .device_group = traits->group,
-                                               .has_allocator = has_allocator},
+                                               .device_group = traits->group},
                          identity);
     if (services->device_cache) {
         if (device_cache_policy(services->device_cache)->inject) {
@@ -326,13 +325,12 @@ struct device_services *device_services_start(struct device *device,
     struct device_traits traits;
     identity_query(&instance->identity, physical_device, &identity);
     traits_read(create_info, &traits);
-    bool has_allocator = allocator || instance->has_allocator;
-    services_note_callbacks(instance, &traits, has_allocator);
+    services_note_callbacks(instance, &traits, allocator || instance->has_allocator);
     /* A program may use what both the device and its own VkApplicationInfo::apiVersion offer. */
     bool version_1_3 =
         identity.api_version >= VK_API_VERSION_1_3 && instance->api_version >= VK_API_VERSION_1_3;
     services->feedback = version_1_3 || traits.creation_feedback;
-    if (!services_start_caches(services, &traits, &identity, has_allocator, question)) {
+    if (!services_start_caches(services, &traits, &identity, question)) {
         if (device_services_finish(services)) {
             device_services_delete(services);
         }

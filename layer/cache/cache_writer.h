@@ -65,7 +65,6 @@ struct cache_setup {
     struct maintenance *maintenance; /* NULL: nothing is looked after */
     uint32_t device_index;           /* counts the devices of this process */
     bool device_group;               /* more than one physical device: no cache is kept */
-    bool has_allocator;              /* the device or its instance was created with an allocator */
 };
 
 /* Who is told of saves, so that what is known of the program is kept along with them. `looking`:

@@ -142,7 +142,6 @@ struct device_cache *device_cache_new(const struct cache_setup *setup,
     device_cache->caches = (struct driver_caches){
         .device = setup->device,
         .table = setup->table,
-        .allocator = setup->has_allocator ? &driver_cache_allocator : NULL,
         .serialize = device_cache->policy.serialize ? &device_cache->serialize : NULL,
         .permit = setup->permit,
     };

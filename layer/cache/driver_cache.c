@@ -1,64 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/cache/driver_cache.h"
 
-#include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/base/bytes.h"
 #include "layer/worker/driver_gate.h"
 
 /* How often a cache may outgrow its buffer between the two calls. */
 #define READ_ATTEMPTS 8
-
-/* What malloc gives by itself. */
-#define USUAL_ALIGNMENT _Alignof(max_align_t)
-
-static void *VKAPI_PTR driver_cache_allocate(void *user, size_t size, size_t alignment,
-                                             VkSystemAllocationScope scope)
-{
-    (void)user;
-    (void)scope;
-    if (size == 0) {
-        return NULL;
-    }
-    if (alignment <= USUAL_ALIGNMENT) {
-        return malloc(size);
-    }
-    void *memory = NULL;
-    return posix_memalign(&memory, alignment, size) == 0 ? memory : NULL;
-}
-
-static void VKAPI_PTR driver_cache_free(void *user, void *memory)
-{
-    (void)user;
-    free(memory);
-}
-
-static void *VKAPI_PTR driver_cache_reallocate(void *user, void *original, size_t size,
-                                               size_t alignment, VkSystemAllocationScope scope)
-{
-    if (!original || size == 0) {
-        free(original);
-        return driver_cache_allocate(user, size, alignment, scope);
-    }
-    if (alignment <= USUAL_ALIGNMENT) {
-        return realloc(original, size);
-    }
-    void *memory = driver_cache_allocate(user, size, alignment, scope);
-    if (memory) {
-        const size_t old_size = malloc_usable_size(original);
-        memcpy(memory, original, old_size < size ? old_size : size);
-        free(original);
-    }
-    return memory;
-}
-
-const VkAllocationCallbacks driver_cache_allocator = {
-    .pfnAllocation = driver_cache_allocate,
-    .pfnReallocation = driver_cache_reallocate,
-    .pfnFree = driver_cache_free,
-};
 
 /* Whether this thread holds the lock of the device that it is in: the permit may be withdrawn
  * between enter and leave. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The driver's pipeline cache objects, as warmpipe itself makes and reads them: never with memory
- * of the program's allocator, and one at a time where the driver needs that. */
+/* The driver's pipeline cache objects, as warmpipe itself makes and reads them: one at a time where
+ * the driver needs that. Where the program has given the device, or its instance, an allocator, the
+ * driver calls that, which may be called on the program's threads alone ("Memory Allocation", Host
+ * Memory; hazard 9): then none of ours comes here (device_services.c withdraws the permit). */
 #ifndef WARMPIPE_LAYER_CACHE_DRIVER_CACHE_H
 #define WARMPIPE_LAYER_CACHE_DRIVER_CACHE_H
 
@@ -18,16 +20,11 @@
 
 struct driver_permit;
 
-/* Memory for our own driver objects on a device whose program has given it, or its instance, an
- * allocator. Objects created without one would use the program's, which may be called on the
- * program's threads alone ("Memory Allocation", Host Memory; hazard 9). */
-extern const VkAllocationCallbacks driver_cache_allocator;
-
 /* One device's way to its caches. */
 struct driver_caches {
     VkDevice device;
     const device_table *table;
-    const VkAllocationCallbacks *allocator; /* ours; NULL: the driver's own memory */
+    const VkAllocationCallbacks *allocator; /* of the caches that are made; NULL: the device's */
     pthread_mutex_t *serialize; /* NULL: the driver allows several users, as Vulkan requires */
     const struct driver_permit *permit;
     struct crash_guard *guard; /* of the blob whose bytes these caches hold; NULL: of none */

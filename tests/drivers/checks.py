@@ -79,6 +79,17 @@ def own_caches(place):
         expect(max(sizes[1:]) <= sizes[0] * 1.05, f"the program's own cache swells: {sizes}")
 
 
+def allocator(place):
+    """What serves a cache may be called on the program's threads alone. With a second thread there is
+    one of ours as soon as there is something to load."""
+    for seed in ("1", "2", "1"):
+        run = place.client("--allocator", "--idle-thread", "--seed", seed)
+        expect(run.said["allocations"] == run.said["frees"], f"allocations: {run.said}")
+        expect(run.said["foreign_allocator_calls"] == 0, f"on threads of ours: {run.said}")
+    if place.device.keeps:
+        expect_warm(run)
+
+
 def sharing(place):
     for start in range(2):
         run = place.client("--repeat", "2", "--threads", "4")
@@ -295,7 +306,7 @@ def validation(place):
         expect("VUID" not in said and "Validation " not in said, f"validation: {said[-600:]}")
 
 
-CHECKS = (cold, warm, killed, own_caches, sharing, recipes, foreign, prewarm, older, identity,
-          enabled, key, settings, validation)
+CHECKS = (cold, warm, killed, own_caches, allocator, sharing, recipes, foreign, prewarm, older,
+          identity, enabled, key, settings, validation)
 # Those that a driver without a cache has anything to show in.
 OF_ALL = (cold, own_caches, sharing, recipes, validation)

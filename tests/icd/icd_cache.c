@@ -20,6 +20,7 @@ struct icd_cache {
     uint64_t grown;                /* WPTEST_ICD_DATA=growing */
     uint64_t damaged[MAX_DAMAGED]; /* WPTEST_ICD_TRUST: pipelines whose records are damaged */
     uint32_t damaged_count;
+    void *loaded; /* memory of the device's, as Mesa has for what it was created with */
 };
 
 /* Chapter "Pipeline Cache": only the destination of a merge, a cache that is destroyed, and one
@@ -208,6 +209,7 @@ VkResult icd_CreatePipelineCache(VkDevice vk_device, const VkPipelineCacheCreate
         (info->flags & VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT) != 0;
     pthread_mutex_init(&cache->mutex, NULL);
     if (info->initialDataSize != 0) {
+        cache->loaded = icd_device_allocate(device, info->initialDataSize);
         load(cache, info);
     }
     record_creation(cache, info);
@@ -228,6 +230,7 @@ void icd_DestroyPipelineCache(VkDevice device, VkPipelineCache handle,
                            VK_OBJECT_TYPE_PIPELINE_CACHE, allocator, ICD_DestroyPipelineCache,
                            &cache)) {
         pthread_mutex_destroy(&cache->mutex);
+        icd_device_free(cache->object.device, cache->loaded);
         free(cache->pipelines);
         icd_object_free(&cache->object, allocator);
     }
@@ -322,10 +325,12 @@ VkResult icd_GetPipelineCacheData(VkDevice vk_device, VkPipelineCache handle, si
     if (cache == NULL) {
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
+    void *scratch = icd_device_allocate(device, 1); /* a driver may, in whichever command */
     pthread_mutex_lock(&cache->mutex);
     icd_busy_wait(device->settings->data_us);
     result = get_data(device, cache, size, data);
     pthread_mutex_unlock(&cache->mutex);
+    icd_device_free(device, scratch);
     icd_cache_release(cache);
 
     struct icd_event event;

@@ -76,6 +76,18 @@ void icd_object_free(struct icd_object *object, const VkAllocationCallbacks *all
     release(object, most_specific(object->device, allocator));
 }
 
+void *icd_device_allocate(const struct icd_device *device, size_t size)
+{
+    return allocate(size, device->allocator);
+}
+
+void icd_device_free(const struct icd_device *device, void *memory)
+{
+    if (memory != NULL) {
+        release(memory, device->allocator);
+    }
+}
+
 void *icd_object_create(const struct icd_device *device, VkObjectType type, size_t size,
                         uint64_t content, const VkAllocationCallbacks *allocator, bool *ret_new)
 {

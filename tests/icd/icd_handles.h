@@ -62,6 +62,11 @@ bool icd_object_destroy(const struct icd_device *device, uint64_t handle, VkObje
                         void *ret_object);
 void icd_object_free(struct icd_object *object, const VkAllocationCallbacks *allocator);
 
+/* Memory of the device's own, zeroed: by the program's allocator where the device has one, whatever
+ * the object is made with that it is for. NULL: out of memory. */
+void *icd_device_allocate(const struct icd_device *device, size_t size);
+void icd_device_free(const struct icd_device *device, void *memory);
+
 /* Objects of the device that still live; their memory is given up. */
 void icd_objects_drop(const struct icd_device *device);
 

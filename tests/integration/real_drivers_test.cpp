@@ -154,7 +154,8 @@ TEST_F(RadvTest, AllocatorsBalance)
     for (const char *mode : {"harvest", "serve"}) {
         environment["WARMPIPE_APP_CACHE"] = mode;
         for (const char *cache : {"none", "many=4", "readback"}) {
-            const ClientRun run = client({"--allocator", "--cache", cache, "--seed", "2"});
+            const ClientRun run =
+                client({"--allocator", "--cache", cache, "--seed", "2", "--idle-thread"});
             EXPECT_GT(run.said["allocations"], 0) << mode << cache;
             EXPECT_EQ(run.said["allocations"], run.said["frees"]) << mode << cache;
             EXPECT_EQ(run.said["foreign_allocator_calls"], 0) << mode << cache;
