@@ -56,10 +56,21 @@ struct app_cache_choice app_caches_choose(struct app_caches *caches, VkPipelineC
     return choice;
 }
 
+void app_caches_note_lost(struct app_caches *caches)
+{
+    if (app_cache_history_habits(caches->history).habit == APP_CACHE_UNKNOWN) {
+        atomic_store(&device_cache_collection(caches->device_cache)->has_lost, true);
+    }
+}
+
 void app_cache_compiled(struct app_cache *cache)
 {
+    struct passed_cache *passed = atomic_load(&cache->passed);
     atomic_store(&cache->own, true);
-    passed_cache_compiled(atomic_load(&cache->passed));
+    passed_cache_compiled(passed);
+    if (!passed && app_cache_is(cache, APP_CACHE_PASSED)) {
+        app_caches_note_lost(cache->caches);
+    }
 }
 
 void app_caches_chosen_done(const struct app_cache_choice *choice, bool compiled)

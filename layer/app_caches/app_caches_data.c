@@ -267,8 +267,6 @@ static VkPipelineCache app_cache_merge_stand_in(struct app_caches *caches,
     return stand_in;
 }
 
-/* What nobody can read of what a program merges in its first run is compiled ahead in its next,
- * where its caches are served. */
 static void app_caches_merge_into(struct app_caches *caches, const struct app_cache_merge *merge)
 {
     struct app_cache *target = merge->target;
@@ -279,9 +277,8 @@ static void app_caches_merge_into(struct app_caches *caches, const struct app_ca
     if (app_cache_is(target, APP_CACHE_SERVED)) {
         app_cache_pass(target, true);
     }
-    if ((!passed_cache_is_readable(atomic_load(&target->passed)) || merge->is_of_blob) &&
-        app_cache_history_habits(caches->history).habit == APP_CACHE_UNKNOWN) {
-        atomic_store(&collection->has_lost, true);
+    if (!passed_cache_is_readable(atomic_load(&target->passed)) || merge->is_of_blob) {
+        app_caches_note_lost(caches);
     }
     if (merge->is_of_blob) {
         atomic_store(&target->of_blob, true);

@@ -86,6 +86,10 @@ void app_cache_needs_all_until_now(struct app_cache *cache);
 /* Something may have come into its driver object. */
 void app_cache_compiled(struct app_cache *cache);
 
+/* What nobody can read of what a program puts into its caches in its first run is compiled ahead in
+ * its next, where they are served. */
+void app_caches_note_lost(struct app_caches *caches);
+
 /* It is passed on from now on: what is compiled into it is collected for our saves, as far as it
  * was made without an allocator. externally_synchronized: it may be touched in the program's own
  * calls on it only. */

@@ -339,6 +339,32 @@ TEST_F(GuardedCacheTest, WhatLivesInOneIsCompiledAheadInTheNextStart)
     EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
 }
 
+// It is destroyed with the allocator, which may be gone then: nothing of it is kept to be read.
+TEST_F(GuardedCacheTest, WhatGoesIntoOneWithAnAllocatorIsCompiledAheadInTheNextStart)
+{
+    run([] {
+        Program program;
+        CountingAllocator allocator;
+        const VkPipelineCacheCreateInfo info = {VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+        VkPipelineCache cache = VK_NULL_HANDLE;
+        EXPECT_EQ(vkCreatePipelineCache(program.device, &info, allocator.get(), &cache),
+                  VK_SUCCESS);
+        program.create_compute(0, 3, cache);
+        program.create_compute(3, 4);
+        vkDestroyPipelineCache(program.device, cache, allocator.get());
+    });
+    EXPECT_EQ(cache_files().size(), 1u);
+    environment["WARMPIPE_LOG"] = "debug:" + (folder() / "log").string();
+    run([&] {
+        Program program;
+        program.module(Kind::compute, 0);
+        wait_until(
+            [&] { return read_text(folder() / "log").find("prewarmed") != std::string::npos; });
+    });
+    environment["WARMPIPE_PREWARM"] = "off";
+    EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
+}
+
 // When the device goes no thread of the program's may use it.
 TEST_F(GuardedCacheTest, WhatLivesInOneIsReadWhenTheDeviceGoes)
 {
