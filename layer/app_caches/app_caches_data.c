@@ -207,6 +207,17 @@ static void app_cache_merge_collect(struct app_caches *caches, const struct app_
     }
 }
 
+/* When it has: what is created in the name of a source from now on is compiled into it again. */
+static void app_cache_merge_forget(struct app_caches *caches, const struct app_cache_merge *merge)
+{
+    for (uint32_t i = 0; i < merge->count; i++) {
+        struct app_cache *source = app_caches_find(caches, merge->sources[i]);
+        if (source) {
+            seen_pipelines_forget(&source->seen);
+        }
+    }
+}
+
 static void app_cache_merge_add_served(struct app_cache_merge *merge, const struct app_cache *cache)
 {
     const uint64_t needed = atomic_load(&cache->needed);
@@ -311,6 +322,7 @@ static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cach
         result = caches->table->MergePipelineCaches(caches->device, destination, merge->count,
                                                     merge->sources);
         driver_cache_leave(driver, &call);
+        app_cache_merge_forget(caches, merge);
     }
     driver_cache_destroy(&stand_in_driver, stand_in);
     return result;

@@ -71,6 +71,18 @@ bool seen_pipelines_has(const struct seen_pipelines *seen, uint64_t fingerprint)
     return has;
 }
 
+void seen_pipelines_forget(struct seen_pipelines *seen)
+{
+    struct further_pipelines *further = atomic_load(&seen->further);
+    atomic_store(&seen->first, 0);
+    if (further) {
+        pthread_mutex_lock(&further->lock);
+        digest_set_release(&further->set);
+        further->set = (struct digest_set){0};
+        pthread_mutex_unlock(&further->lock);
+    }
+}
+
 void seen_pipelines_release(struct seen_pipelines *seen)
 {
     seen_pipelines_delete_further(atomic_load(&seen->further));

@@ -20,6 +20,9 @@ void seen_pipelines_add(struct seen_pipelines *seen, uint64_t fingerprint);
 
 bool seen_pipelines_has(const struct seen_pipelines *seen, uint64_t fingerprint);
 
+/* None is in the list any more. */
+void seen_pipelines_forget(struct seen_pipelines *seen);
+
 /* Frees the list's memory. Nobody uses it any more. */
 void seen_pipelines_release(struct seen_pipelines *seen);
 

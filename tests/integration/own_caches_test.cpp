@@ -94,6 +94,24 @@ TEST_P(EachMode, MergesItsOwn)
     }
 }
 
+// There are drivers that move what they merge out of the source (RADV of Mesa 22.3): what is
+// created in its name behind that is compiled into it again, though it lives.
+TEST_P(EachMode, WhatIsCreatedAgainBehindAMergeIsInItsSource)
+{
+    environment["WPTEST_ICD_MERGE_MOVES"] = "1";
+    run([&] {
+        Program program;
+        const VkPipelineCache source = program.create_cache(), target = program.create_cache();
+        program.create_compute(0, 3, source);
+        EXPECT_EQ(vkMergePipelineCaches(program.device, target, 1, &source), VK_SUCCESS);
+        program.create_compute(0, 3, source);
+        write_bytes(file("source"), program.cache_data(source));
+        program.destroy_cache(source);
+        program.destroy_cache(target);
+    });
+    EXPECT_EQ(holds(read_bytes(file("source")), 0, 3), 3u);
+}
+
 // The two calls of the idiom see one size, whatever other threads do to other caches meanwhile.
 TEST_P(EachMode, SizeIdiomSeesOneSizeWhileOthersCreate)
 {
