@@ -50,6 +50,23 @@ TEST_F(SeenPipelines, HoldsAllThatThreadsHaveAddedAndNothingElse)
     EXPECT_FALSE(has(4 * of_each + 1));
 }
 
+TEST_F(SeenPipelines, ForgetsAllAndGoesOn)
+{
+    for (uint64_t i = 1; i <= 3; ++i) {
+        seen_pipelines_add(&seen, i);
+    }
+    seen_pipelines_forget(&seen);
+    for (uint64_t i = 1; i <= 3; ++i) {
+        EXPECT_FALSE(has(i)) << i;
+    }
+    seen_pipelines_add(&seen, 2);
+    seen_pipelines_add(&seen, 3);
+    EXPECT_TRUE(has(2) && has(3));
+    EXPECT_FALSE(has(1));
+    seen_pipelines_forget(&seen);
+    EXPECT_FALSE(has(2) || has(3));
+}
+
 TEST_F(SeenPipelines, HasNoneAtFirstAndHoldsAZeroAsWell)
 {
     EXPECT_FALSE(has(0));
