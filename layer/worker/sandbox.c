@@ -11,8 +11,13 @@
 
 #include "common/base/io.h"
 
-/* Bytes; the status of a process has about 1,400, and some more for each group of its user. */
-#define STATUS_SIZE 8192
+/* Bytes; the status of a process has about 1,400, and some more for each group of its user. It is
+ * read in pieces of this size, for a thread that ends the process may have a small stack: that of a
+ * handler of a signal has 8 KiB. */
+#define STATUS_SIZE 2048
+
+/* More than a line that is looked for. */
+#define STATUS_OVERLAP 64
 
 static struct {
     pthread_mutex_t lock;
@@ -21,14 +26,15 @@ static struct {
     unsigned long before; /* filters; set before fd is */
 } sandbox = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
-/* The number behind a heading of the status; false: there is none. */
+/* The number behind a heading of the status; false: there is none, or it is cut. */
 static bool sandbox_find_number(const char *status, const char *heading, unsigned long *ret_number)
 {
     const char *found = strstr(status, heading);
-    if (found) {
+    if (found && strchr(found + 1, '\n')) {
         *ret_number = strtoul(found + strlen(heading), NULL, 10);
+        return true;
     }
-    return found;
+    return false;
 }
 
 /* Linux counts filters since 5.9; before, it tells only whether there is one. False also where the
@@ -36,16 +42,22 @@ static bool sandbox_find_number(const char *status, const char *heading, unsigne
 static bool sandbox_count_filters(int fd, unsigned long *ret_count)
 {
     char status[STATUS_SIZE];
-    const int error = errno;
-    const ssize_t size = pread(fd, status, sizeof status - 1, 0);
-    errno = error;
-    if (size <= 0) {
-        return false;
+    bool is_told = false;
+    bool is_counted = false;
+    off_t at = 0;
+    ssize_t size = STATUS_OVERLAP + 1;
+    for (; size > STATUS_OVERLAP && !is_counted; at += size - STATUS_OVERLAP) {
+        const int error = errno;
+        size = pread(fd, status, sizeof status - 1, at);
+        errno = error;
+        status[size > 0 ? size : 0] = '\0';
+        if (at == 0 && strncmp(status, "Name:\t", 6) != 0) {
+            return false;
+        }
+        is_counted = sandbox_find_number(status, "\nSeccomp_filters:", ret_count);
+        is_told |= is_counted || sandbox_find_number(status, "\nSeccomp:", ret_count);
     }
-    status[size] = '\0';
-    return strncmp(status, "Name:\t", 6) == 0 &&
-           (sandbox_find_number(status, "\nSeccomp_filters:", ret_count) ||
-            sandbox_find_number(status, "\nSeccomp:", ret_count));
+    return is_told;
 }
 
 /* The descriptor tells of the parent. */
