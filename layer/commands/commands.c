@@ -11,6 +11,7 @@
 
 #include "common/files/patience.h"
 #include "layer/worker/driver_gate.h"
+#include "layer/worker/own_thread.h"
 #include "layer/worker/worker.h"
 
 /* Loader-layer interface version 2: all else goes through the pointers given here. */
@@ -31,6 +32,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical_de
 {
     struct device *device;
     struct pull_question question;
+    const int cancel = own_thread_bar_cancel();
     pull_question_ask(instance_of(physical_device), physical_device, &question);
     VkResult result = device_link(physical_device, create_info, allocator, ret_device, &device);
     if (device) {
@@ -41,6 +43,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical_de
         device_publish(device);
     }
     pull_question_close(&question);
+    own_thread_let_cancel(cancel);
     return result;
 }
 
@@ -67,6 +70,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle,
 {
     struct device *device = device_withdraw(handle);
     if (device) {
+        const int cancel = own_thread_bar_cancel();
         const PFN_vkDestroyDevice next = device->table.DestroyDevice;
         const uint64_t before_ns = patience_set(PATIENCE_AT_END);
         if (device_services_finish(device->services)) {
@@ -75,6 +79,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle,
         next(handle, allocator);
         worker_await_behind();
         patience_set(before_ns);
+        own_thread_let_cancel(cancel);
     }
 }
 
@@ -83,6 +88,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle,
 static VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle,
                                                    const VkAllocationCallbacks *allocator)
 {
+    const int cancel = own_thread_bar_cancel();
     const struct instance *instance = instance_of(handle);
     struct device *device = instance ? device_withdraw_leaked(instance) : NULL;
     const uint64_t before_ns = patience_set(PATIENCE_AT_END);
@@ -96,6 +102,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle,
     driver_gate_register_behind(0);
     worker_await_behind();
     patience_set(before_ns);
+    own_thread_let_cancel(cancel);
 }
 
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_proc_addr(VkInstance instance,

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "layer/commands/commands.h"
 #include "layer/worker/driver_gate.h"
+#include "layer/worker/own_thread.h"
 
 /* How long a thread waits where the thread that it waits for may be in a callback of the program's.
  * A messenger may be created meanwhile, so every wait ends after this time to check again. */
@@ -22,6 +23,7 @@ struct naming_call {
     struct naming_call *next;
     const struct device *device;
     uint64_t handle;
+    int cancel; /* own_thread_bar_cancel */
 };
 
 static struct {
@@ -46,6 +48,7 @@ static bool naming_is_under_way(const struct naming_call *wanted)
 static bool naming_begin(struct naming_call *call)
 {
     bool may_wait = true;
+    call->cancel = own_thread_bar_cancel();
     pthread_mutex_lock(&naming.lock);
     while (naming_is_under_way(call) && may_wait) {
         may_wait = !driver_permit_is_withdrawn(call->device->instance->permit);
@@ -58,6 +61,9 @@ static bool naming_begin(struct naming_call *call)
         naming.calls = call;
     }
     pthread_mutex_unlock(&naming.lock);
+    if (!begun) {
+        own_thread_let_cancel(call->cancel);
+    }
     return begun;
 }
 
@@ -71,6 +77,7 @@ static void naming_end(const struct naming_call *call)
     *place = call->next;
     pthread_cond_broadcast(&naming.ended);
     pthread_mutex_unlock(&naming.lock);
+    own_thread_let_cancel(call->cancel);
 }
 
 /* The four commands: alike but for the types. A name is a hint: where the next layer cannot take

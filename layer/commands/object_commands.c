@@ -9,6 +9,7 @@
 #include "layer/dedup/dedup.h"
 #include "layer/recipes/recorder.h"
 #include "layer/trace/trace.h"
+#include "layer/worker/own_thread.h"
 
 /* What differs between the kinds of objects. */
 struct object_kind {
@@ -160,6 +161,7 @@ static VkResult create_object(VkDevice handle, const struct object_request *requ
                               uint64_t *ret_handle)
 {
     struct device_services *services = services_of(handle);
+    const int cancel = own_thread_bar_cancel();
     if (request->kind->dedup) {
         stats_add(&services->stats, request->kind->requested, 1);
     }
@@ -185,6 +187,7 @@ static VkResult create_object(VkDevice handle, const struct object_request *requ
     if (form) {
         dedup_done(form);
     }
+    own_thread_let_cancel(cancel);
     return result;
 }
 

@@ -9,6 +9,7 @@
 #include "layer/commands/pipeline_call.h"
 #include "layer/dedup/dedup.h"
 #include "layer/trace/trace.h"
+#include "layer/worker/own_thread.h"
 
 /* Calls of few elements need no memory of the heap; programs rarely create more at once. */
 #define INLINE_ELEMENTS   4
@@ -161,6 +162,7 @@ static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *ca
     _Alignas(8) char inline_copy[INLINE_COPY_BYTES];
     struct pipeline_element *elements = inline_elements;
     void *copy = inline_copy;
+    const int cancel = own_thread_bar_cancel();
     if (call->count > INLINE_ELEMENTS) {
         elements = malloc(call->count * sizeof *elements);
         copy = malloc(call->count * call->kind->create_info_size);
@@ -186,6 +188,7 @@ static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *ca
     }
     count_call(services, call, &driver, end_ns - start_ns);
     device_cache_called(services->device_cache);
+    own_thread_let_cancel(cancel);
     return result;
 }
 
@@ -256,28 +259,41 @@ static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
 create_pipeline_cache(VkDevice device, const VkPipelineCacheCreateInfo *create_info,
                       const VkAllocationCallbacks *allocator, VkPipelineCache *ret_cache)
 {
-    return app_caches_create(services_of(device)->app_caches, create_info, allocator, ret_cache);
+    const int cancel = own_thread_bar_cancel();
+    const VkResult result =
+        app_caches_create(services_of(device)->app_caches, create_info, allocator, ret_cache);
+    own_thread_let_cancel(cancel);
+    return result;
 }
 
 static __attribute__((cold)) VKAPI_ATTR void VKAPI_CALL destroy_pipeline_cache(
     VkDevice device, VkPipelineCache cache, const VkAllocationCallbacks *allocator)
 {
+    const int cancel = own_thread_bar_cancel();
     if (cache != VK_NULL_HANDLE) {
         app_caches_destroy(services_of(device)->app_caches, cache, allocator);
     }
+    own_thread_let_cancel(cancel);
 }
 
 static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
 get_pipeline_cache_data(VkDevice device, VkPipelineCache cache, size_t *size, void *data)
 {
-    return app_caches_get_data(services_of(device)->app_caches, cache, size, data);
+    const int cancel = own_thread_bar_cancel();
+    const VkResult result = app_caches_get_data(services_of(device)->app_caches, cache, size, data);
+    own_thread_let_cancel(cancel);
+    return result;
 }
 
 static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
 merge_pipeline_caches(VkDevice device, VkPipelineCache destination, uint32_t source_count,
                       const VkPipelineCache *sources)
 {
-    return app_caches_merge(services_of(device)->app_caches, destination, source_count, sources);
+    const int cancel = own_thread_bar_cancel();
+    const VkResult result =
+        app_caches_merge(services_of(device)->app_caches, destination, source_count, sources);
+    own_thread_let_cancel(cancel);
+    return result;
 }
 
 static const struct command pipeline_command_list[] = {

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/blobs/crash_page.h"
 #include "common/files/patience.h"
+#include "layer/worker/own_thread.h"
 #include "layer/worker/own_wait.h"
 
 /* A program may make instances without end, and a handler stays for good. */
@@ -93,12 +94,14 @@ void driver_gate_set_last(void (*last)(void))
 
 void driver_gate_withdraw(struct driver_permit *permit)
 {
+    const int cancel = own_thread_bar_cancel();
     pthread_mutex_lock(&gate.lock);
     atomic_store(&permit->withdrawn, true);
     while (permit->inside > 0) {
         pthread_cond_wait(&gate.left, &gate.lock);
     }
     pthread_mutex_unlock(&gate.lock);
+    own_thread_let_cancel(cancel);
 }
 
 bool driver_gate_enter(struct driver_permit *permit)

@@ -3,6 +3,7 @@
 #ifndef WARMPIPE_LAYER_WORKER_OWN_THREAD_H
 #define WARMPIPE_LAYER_WORKER_OWN_THREAD_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/single_threaded.h>
@@ -22,6 +23,20 @@ void own_thread_give_way(void);
  * enough cores: by its scheduling class and its niceness. Below 0: there is no such thread. Two
  * system calls at most. */
 int own_thread_rank(pid_t thread);
+
+/* Brackets what waits or uses files in a command of the program's, whose thread may be cancelled
+ * (pthread_cancel): it would end there, with locks of ours. A few nanoseconds. */
+static inline __attribute__((always_inline)) int own_thread_bar_cancel(void)
+{
+    int before = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+static inline void own_thread_let_cancel(int before)
+{
+    pthread_setcancelstate(before, NULL);
+}
 
 /* Whether the process has, or had, more than one thread. The second one makes malloc slower, and a
  * program that shuts itself in may count on having none. */

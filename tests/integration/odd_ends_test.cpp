@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that are cancelled in a command, and ends on a small stack.
+#include "harness.hpp"
+#include "program.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <pthread.h>
+#include <unistd.h>
+
+#ifndef WARMPIPE_SANITIZED // sanitizers have places to be cancelled at, and large frames
+
+namespace {
+
+class OddEndsTest : public LayerTest {};
+
+// What a thread does that is to be cancelled from its beginning.
+struct Cancelled {
+    std::function<void()> action;
+    bool has_done = false;
+
+    void run()
+    {
+        pthread_t thread;
+        void *end = nullptr;
+        const auto start = [](void *argument) -> void * {
+            auto *self = static_cast<Cancelled *>(argument);
+            pthread_cancel(pthread_self());
+            self->action();
+            self->has_done = true;
+            pthread_testcancel();
+            return nullptr;
+        };
+        ASSERT_EQ(pthread_create(&thread, nullptr, start, this), 0);
+        pthread_join(thread, &end);
+        EXPECT_EQ(end, PTHREAD_CANCELED);
+        EXPECT_TRUE(has_done) << "a command was a place to be cancelled at";
+    }
+};
+
+// Our files and waits would make such places of commands that are none, and the thread would end
+// with our locks.
+TEST_F(OddEndsTest, ACancelledThreadComesOutOfACommand)
+{
+    run([] {
+        alarm(60);
+        unsetenv("WPTEST_ICD_LOG"); // the driver's file would be such a place
+        Program program;
+        VkDevice device = VK_NULL_HANDLE;
+        Cancelled{[&] { try_device(program.instance, {}, &device); }}.run();
+        Cancelled{[&] { program.create_compute(0, 2); }}.run();
+        Cancelled{[&] { vkDestroyDevice(device, nullptr); }}.run();
+        program.create_compute(2, 4);
+        Cancelled{[&] { program.destroy_device(); }}.run();
+    });
+    EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
+}
+
+std::vector<unsigned char> handler_stack(size_t{256} << 10, 0xA5);
+unsigned char *handler_top;
+
+// Handlers have stacks of their own, of 8 KiB (SIGSTKSZ) in many programs; the kernel takes up to
+// 3.5 of them.
+TEST_F(OddEndsTest, AnEndFromAHandlerOfASignalNeedsASmallStack)
+{
+    run([] {
+        std::at_quick_exit([] { // behind those of ours
+            const auto used = std::find_if(handler_stack.begin(), handler_stack.end(),
+                                           [](unsigned char byte) { return byte != 0xA5; });
+            _exit(handler_top - &*used > 4096 ? 3 : 0);
+        });
+        stack_t stack = {};
+        stack.ss_sp = handler_stack.data();
+        stack.ss_size = handler_stack.size();
+        sigaltstack(&stack, nullptr);
+        struct sigaction action = {};
+        action.sa_flags = SA_ONSTACK;
+        action.sa_handler = [](int) {
+            unsigned char here;
+            handler_top = &here;
+            std::quick_exit(0);
+        };
+        sigaction(SIGUSR1, &action, nullptr);
+        (new Program)->create_compute(0, 5);
+        raise(SIGUSR1);
+    });
+}
+
+} // namespace
+
+#endif
