@@ -2,6 +2,8 @@
 #include "layer/worker/worker.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -46,9 +48,11 @@ static struct {
     struct worker_client *ending; /* whose `last` is called, without the lock */
     bool prepared;                /* handlers are registered */
     bool started;
-    bool exiting;   /* the process ends: the worker does jobs, and nothing more for clients */
-    bool in_driver; /* the worker is in one */
-    bool orphaned;  /* nobody waits any more for the client whose work the worker does */
+    bool is_dismissed;  /* no client is left: the thread ends once it has done the jobs */
+    bool exiting;       /* the process ends: the worker does jobs, and nothing more for clients */
+    bool is_in_handler; /* what ends the process is a handler of a signal, or may be */
+    bool in_driver;     /* the worker is in one */
+    bool orphaned;      /* nobody waits any more for the client whose work the worker does */
 
     struct worker_job *jobs; /* that nobody has begun, oldest first */
     unsigned jobs_under_way;
@@ -166,7 +170,7 @@ static void *worker_run(void *argument)
 {
     (void)argument;
     pthread_mutex_lock(&worker.lock);
-    while (worker.started) { /* it ends with the process */
+    while (worker.jobs || !worker.is_dismissed) {
         if (worker_run_job()) {
             continue;
         }
@@ -186,8 +190,25 @@ static void *worker_run(void *argument)
         }
         worker_call(client, client->work);
     }
+    worker.started = false;
     pthread_mutex_unlock(&worker.lock);
     return NULL;
+}
+
+/* Whether this thread, which ends the process, seems to be in a handler of a signal: one that has a
+ * handler is blocked. There it may have been interrupted in malloc, or in a call of ours, and hold
+ * their locks. */
+static inline __attribute__((always_inline)) bool worker_is_ended_by_handler(void)
+{
+    sigset_t blocked;
+    bool is_handled = false;
+    pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    for (int i = 1; i < NSIG && !is_handled; i++) {
+        struct sigaction action;
+        is_handled = sigismember(&blocked, i) == 1 && sigaction(i, NULL, &action) == 0 &&
+                     action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+    }
+    return is_handled;
 }
 
 /* The worker may be in a call: waits a moment for it to return. */
@@ -197,12 +218,13 @@ static void worker_close_clients(void)
         return;
     }
     worker.exiting = true;
+    worker.is_in_handler = worker_is_ended_by_handler();
     while ((worker.busy || worker.jobs_under_way > 0 || worker.jobs_behind > 0) &&
            timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
     }
     for (struct worker_client *client = worker.clients; client && !worker.busy;
          client = client->next) {
-        if (client->closing) {
+        if (client->closing && !worker.is_in_handler) {
             worker_call(client, client->closing);
         }
     }
@@ -224,6 +246,7 @@ static void worker_after_fork_in_child(void)
     worker.busy = NULL;
     worker.ending = NULL;
     worker.exiting = false;
+    worker.is_in_handler = false;
     worker.started = false;
     worker.in_driver = false;
     worker.orphaned = false;
@@ -252,24 +275,7 @@ static void worker_write_last(void *argument)
     patience_set(before_ns);
 }
 
-/* By the worker, for a disk may not answer. If it was not a disk that had the time there was, but a
- * driver, the disk has as much again. */
-__attribute__((destructor)) static void worker_write_last_snapshots(void)
-{
-    static uint64_t left_ns; /* of the process: what is abandoned reads it */
-    left_ns = patience_limit(PATIENCE_AT_END);
-    if (worker.clients && !sandbox_is_closed()) {
-        const bool is_at_disk = (worker.busy && !worker.in_driver) || worker.jobs_under_way > 0;
-        patience_set(is_at_disk ? left_ns : PATIENCE_AT_END);
-        worker_do(worker_write_last, NULL, &left_ns);
-    }
-    /* Of devices that were destroyed behind worker_close_clients, by handlers of the program's. */
-    if (!sandbox_is_closed()) {
-        const uint64_t before_ns = patience_set(patience_limit(PATIENCE_AT_END));
-        worker_await_behind();
-        patience_set(before_ns);
-    }
-}
+static void worker_write_last_snapshots(void);
 
 void worker_add(struct worker_client *client)
 {
@@ -286,6 +292,7 @@ void worker_add(struct worker_client *client)
     client->generation = worker.generation;
     client->next = worker.clients;
     worker.clients = client;
+    worker.is_dismissed = false;
     pthread_mutex_unlock(&worker.lock);
 }
 
@@ -392,10 +399,10 @@ static bool worker_post(struct worker_job *job, bool *ret_is_next)
     struct worker_job **place = &worker.jobs;
     const bool is_occupied = worker.busy || worker.jobs_under_way > 0 || worker.jobs;
     *ret_is_next = !is_occupied || !worker.has_helper;
-    if (!worker.started) {
+    if (!worker.started && !worker.is_in_handler) {
         worker.started = own_thread_start(worker_run, NULL, STACK_BYTES);
     }
-    if (!worker.started || (is_occupied && !worker_call_helper())) {
+    if (!worker.started || (is_occupied && (worker.is_in_handler || !worker_call_helper()))) {
         return false;
     }
     while (*place) {
@@ -417,6 +424,18 @@ static struct worker_job *worker_new_job(void (*run)(void *argument),
     return job;
 }
 
+/* Under the lock. False: the disk has not answered. */
+static inline __attribute__((always_inline)) bool worker_await_job(const struct worker_job *job,
+                                                                   bool is_next)
+{
+    const uint64_t until_ns = clock_now_ns() + BEGIN_NS;
+    while (is_next && !job->is_begun && worker_wait_until(&worker.rested, until_ns)) {
+    }
+    while (!job->is_done && timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
+    }
+    return job->is_done;
+}
+
 bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument)
 {
     struct worker_job *job = worker_new_job(run, carry_on, argument);
@@ -428,12 +447,7 @@ bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), vo
         run(argument);
         return true;
     }
-    const uint64_t until_ns = clock_now_ns() + BEGIN_NS;
-    while (is_next && !job->is_begun && worker_wait_until(&worker.rested, until_ns)) {
-    }
-    while (!job->is_done && timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
-    }
-    const bool done = job->is_done;
+    const bool done = worker_await_job(job, is_next);
     job->is_abandoned = !done;
     pthread_mutex_unlock(&worker.lock);
     if (done) {
@@ -464,5 +478,51 @@ void worker_await_behind(void)
     pthread_mutex_lock(&worker.lock);
     while (worker.jobs_behind > 0 && timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
     }
+    if (worker.started && !worker.clients) {
+        worker.is_dismissed = true;
+        pthread_cond_signal(&worker.changed);
+    }
     pthread_mutex_unlock(&worker.lock);
+}
+
+/* From a handler of a signal: this thread may hold any lock, that of malloc among them. So it asks
+ * a worker that is there and at rest, or nobody. */
+static void worker_write_last_in_handler(uint64_t *left_ns)
+{
+    static struct worker_job job = {.run = worker_write_last}; /* never freed */
+    bool is_next;
+    if (!timed_lock(&worker.lock, WAIT_FOREVER)) {
+        return;
+    }
+    worker.is_in_handler = true;
+    job.argument = left_ns;
+    if (worker_post(&job, &is_next)) {
+        worker_await_job(&job, is_next);
+    }
+    pthread_mutex_unlock(&worker.lock);
+}
+
+/* By the worker, for a disk may not answer. If it was not a disk that had the time there was, but a
+ * driver, the disk has as much again. */
+__attribute__((destructor)) static void worker_write_last_snapshots(void)
+{
+    static uint64_t left_ns; /* of the process: what is abandoned reads it */
+    left_ns = patience_limit(PATIENCE_AT_END);
+    if (sandbox_is_closed()) {
+        return;
+    }
+    const bool is_at_disk = (worker.busy && !worker.in_driver) || worker.jobs_under_way > 0;
+    const uint64_t before_ns =
+        patience_set(worker.clients && !is_at_disk ? PATIENCE_AT_END : left_ns);
+    if (worker.is_in_handler || !worker.exiting) {
+        worker_write_last_in_handler(&left_ns);
+    } else {
+        if (worker.clients) {
+            worker_do(worker_write_last, NULL, &left_ns);
+        }
+        /* Of devices that were destroyed behind worker_close_clients, by handlers of the
+         * program's. */
+        worker_await_behind();
+    }
+    patience_set(before_ns);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The background worker: one thread for the process, started when there is first something for it
- * to do, and asleep without a time-out whenever there is not.
+ * to do, asleep without a time-out whenever there is not, and gone when there is no device left
+ * (docs/decisions/0300).
  *
  *     1 ASLEEP    no client has anything to do
  *     2 WAITING   until the first client is due
@@ -13,6 +14,7 @@
  *     arrow                              function
  *     1 ASLEEP ──▶ 2 WAITING             worker_wake; the first one starts the thread
  *     2 WAITING ──▶ 3 WORKING, 1 ASLEEP  worker_run, by each client's `due`
+ *     1 ASLEEP ──▶ none                  worker_await_behind, where no client is left
  *     3 WORKING ◀──▶ 4 IN DRIVER         worker_enter_driver, worker_leave_driver
  *     any ──▶ 5 EXITING                  worker_close_clients, from the gate's handler of atexit
  *     5 EXITING ──▶ 6 ENDED              worker_write_last_snapshots, the library's destructor
@@ -23,9 +25,9 @@
  * calls the next layer's device commands only, never anything that takes the loader's lock (hazard
  * 48), and only through the gate (driver_gate.h), which closes at the end of the process. Just
  * before that, clients may take a last snapshot; the library's destructor then has it write what is
- * left, with file I/O alone (hazard 45). Jobs are what a disk may keep: waited for at once
- * (worker_do), or behind the driver (worker_do_behind). Where no thread can be made (a sandbox),
- * saves happen at vkDestroyDevice alone. */
+ * left, with file I/O alone (hazard 45); from a handler of a signal neither takes memory. Jobs are
+ * what a disk may keep: waited for at once (worker_do), or behind the driver (worker_do_behind).
+ * Where no thread can be made (a sandbox), saves happen at vkDestroyDevice alone. */
 #ifndef WARMPIPE_LAYER_WORKER_WORKER_H
 #define WARMPIPE_LAYER_WORKER_WORKER_H
 
@@ -96,8 +98,9 @@ bool worker_is_of_this_process(const struct worker_client *client);
 bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument);
 
 /* Has the worker do what is waited for later, by worker_await_behind, and by who ends the process:
- * as long as they have patience. `run` frees what it is given. Where no thread can be made, it is
- * called here. Some client must have been added before. */
+ * as long as they have patience. Where no client is left then, the thread ends. `run` frees what it
+ * is given. Where no thread can be made, it is called here. Some client must have been added
+ * before. */
 void worker_do_behind(void (*run)(void *argument), void *argument);
 void worker_await_behind(void);
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that the layer asks for and does not get: the program loses warmth, never a call.
 #include "harness.hpp"
+#include "test_icd.h"
 #include "things.hpp"
 
+#include <csignal>
 #include <dlfcn.h>
+#include <fstream>
+#include <unistd.h>
 
 #ifndef WARMPIPE_SANITIZED // sanitizers have an allocator of their own
 
@@ -15,6 +19,8 @@ void *__libc_memalign(size_t alignment, size_t size);
 }
 
 namespace {
+
+thread_local unsigned seen_here; // of this thread
 
 // Which of the layer's allocations fail, counted from 1.
 struct Failing {
@@ -31,6 +37,7 @@ struct Failing {
             return false;
         }
         const unsigned count = ++seen;
+        ++seen_here;
         return count == nth || (ever_after && count > nth);
     }
 } failing;
@@ -90,6 +97,33 @@ class AllocationTest : public LayerTest, public ::testing::WithParamInterface<bo
         EXPECT_GT(nth, 5u) << "the layer was not in the chain";
     }
 };
+
+// A handler that ends the process may have interrupted malloc, and whoever asks it for memory then
+// waits for ever. What the worker has read is written all the same.
+TEST_F(LayerTest, AnEndFromAHandlerOfASignalAllocatesNothing)
+{
+    environment["WARMPIPE_POLICY"] = folder() / "policy"; // reads the driver at ordinary ends
+    std::ofstream(folder() / "policy") << "[test]\nsnapshot_at_exit = yes\n";
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    for (const unsigned reads : {1u, 0u}) { // the second time there is no thread of ours
+        run(
+            [&] {
+                std::at_quick_exit([] { _exit(seen_here > 0 ? 3 : 0); }); // behind those of ours
+                (new Program)->create_compute(0, 5);
+                for (int i = 0; i < 20000 && test_icd_calls("vkGetPipelineCacheData") < reads;
+                     ++i) {
+                    usleep(1000);
+                }
+                std::signal(SIGUSR1, [](int) {
+                    failing.armed = true;
+                    std::quick_exit(0);
+                });
+                raise(SIGUSR1);
+            },
+            {Layer::any, true, 0});
+        EXPECT_EQ(cache_files().size(), 1u);
+    }
+}
 
 INSTANTIATE_TEST_SUITE_P(Of, AllocationTest, ::testing::Bool(), [](const auto &ever_after) {
     return ever_after.param ? "one_and_all_after_it" : "one";

@@ -191,7 +191,7 @@ MUTANTS = [
      r"(unit\.RecorderTest|integration\.LongCompiles)"),
     ("a driver whose device is gone", "worker.orphaned |= worker.busy == client;",
      "worker.orphaned = worker.busy == client;", r"unit\.Worker"),
-    ("a step behind an occupied worker", "(is_occupied && !worker_call_helper())", "(is_occupied && 0 && !worker_call_helper())",
+    ("a step behind an occupied worker", "(worker.is_in_handler || !worker_call_helper())", "(worker.is_in_handler || (0 && !worker_call_helper()))",
      r"unit\.Worker"),
     ("a replay takes all samplers", "return limits_is_within(samplers + 1, limits->max_samplers) &&",
      "return (limits_is_within(samplers + 1, limits->max_samplers) || 1) &&", r"(unit\.Replay|integration\.Prewarm)"),
