@@ -51,6 +51,7 @@ static struct {
     bool is_dismissed;  /* no client is left: the thread ends once it has done the jobs */
     bool exiting;       /* the process ends: the worker does jobs, and nothing more for clients */
     bool is_in_handler; /* what ends the process is a handler of a signal, or may be */
+    sigset_t blocked;   /* signals that the thread has blocked that made the first device */
     bool in_driver;     /* the worker is in one */
     bool orphaned;      /* nobody waits any more for the client whose work the worker does */
 
@@ -196,8 +197,8 @@ static void *worker_run(void *argument)
 }
 
 /* Whether this thread, which ends the process, seems to be in a handler of a signal: one that has a
- * handler is blocked. There it may have been interrupted in malloc, or in a call of ours, and hold
- * their locks. */
+ * handler is blocked, and was not when the first device was made. There it may have been
+ * interrupted in malloc, or in a call of ours, and hold their locks. */
 static inline __attribute__((always_inline)) bool worker_is_ended_by_handler(void)
 {
     sigset_t blocked;
@@ -205,8 +206,9 @@ static inline __attribute__((always_inline)) bool worker_is_ended_by_handler(voi
     pthread_sigmask(SIG_BLOCK, NULL, &blocked);
     for (int i = 1; i < NSIG && !is_handled; i++) {
         struct sigaction action;
-        is_handled = sigismember(&blocked, i) == 1 && sigaction(i, NULL, &action) == 0 &&
-                     action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+        is_handled = sigismember(&blocked, i) == 1 && sigismember(&worker.blocked, i) != 1 &&
+                     sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+                     action.sa_handler != SIG_IGN;
     }
     return is_handled;
 }
@@ -286,6 +288,7 @@ void worker_add(struct worker_client *client)
         at_quick_exit(worker_write_last_snapshots); /* runs no destructors; the gate's runs first */
         driver_gate_prepare();
         driver_gate_set_last(worker_close_clients);
+        pthread_sigmask(SIG_BLOCK, NULL, &worker.blocked);
         worker.prepared = true;
     }
     atomic_store(&client->awake, false);

@@ -103,7 +103,7 @@ class AllocationTest : public LayerTest, public ::testing::WithParamInterface<bo
 TEST_F(LayerTest, AnEndFromAHandlerOfASignalAllocatesNothing)
 {
     environment["WARMPIPE_POLICY"] = folder() / "policy"; // reads the driver at ordinary ends
-    std::ofstream(folder() / "policy") << "[test]\nsnapshot_at_exit = yes\n";
+    std::ofstream(folder() / "policy") << "[test]\nsnapshot-at-exit = yes\n";
     environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
     for (const unsigned reads : {1u, 0u}) { // the second time there is no thread of ours
         run(

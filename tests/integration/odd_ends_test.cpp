@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -54,6 +55,25 @@ TEST_F(OddEndsTest, ACancelledThreadComesOutOfACommand)
         Cancelled{[&] { program.destroy_device(); }}.run();
     });
     EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
+}
+
+// Whether a thread is in a handler shows only in the signals that it blocks. Many programs block
+// some from the beginning.
+TEST_F(OddEndsTest, ASignalThatIsBlockedAllAlongIsNoHandler)
+{
+    environment["WARMPIPE_POLICY"] = folder() / "policy"; // what is compiled last is read at exit
+    std::ofstream(folder() / "policy") << "[test]\nsnapshot-at-exit = yes\n";
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    run([] {
+        leak_from_here_on();
+        std::signal(SIGUSR1, [](int) {});
+        sigset_t blocked;
+        sigemptyset(&blocked);
+        sigaddset(&blocked, SIGUSR1);
+        pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+        (new Program)->create_compute(0, 5);
+    });
+    EXPECT_EQ(run([] { Program().create_compute(0, 5); }).hits(), 5u);
 }
 
 std::vector<unsigned char> handler_stack(size_t{256} << 10, 0xA5);
