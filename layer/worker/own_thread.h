@@ -25,7 +25,7 @@ void own_thread_give_way(void);
 int own_thread_rank(pid_t thread);
 
 /* Brackets what waits or uses files in a command of the program's, whose thread may be cancelled
- * (pthread_cancel): it would end there, with locks of ours. A few nanoseconds. */
+ * (pthread_cancel): it would end there, with locks of ours. Some 5 ns. */
 static inline __attribute__((always_inline)) int own_thread_bar_cancel(void)
 {
     int before = PTHREAD_CANCEL_ENABLE;
