@@ -114,3 +114,15 @@ void own_thread_give_way(void)
         setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);
     }
 }
+
+__attribute__((noinline)) int own_thread_bar_cancel(void)
+{
+    int before = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+__attribute__((noinline)) void own_thread_let_cancel(int before)
+{
+    pthread_setcancelstate(before, NULL);
+}

@@ -3,7 +3,6 @@
 #ifndef WARMPIPE_LAYER_WORKER_OWN_THREAD_H
 #define WARMPIPE_LAYER_WORKER_OWN_THREAD_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/single_threaded.h>
@@ -26,17 +25,8 @@ int own_thread_rank(pid_t thread);
 
 /* Brackets what waits or uses files in a command of the program's, whose thread may be cancelled
  * (pthread_cancel): it would end there, with locks of ours. Some 5 ns. */
-static inline __attribute__((always_inline)) int own_thread_bar_cancel(void)
-{
-    int before = PTHREAD_CANCEL_ENABLE;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    return before;
-}
-
-static inline void own_thread_let_cancel(int before)
-{
-    pthread_setcancelstate(before, NULL);
-}
+int own_thread_bar_cancel(void);
+void own_thread_let_cancel(int before);
 
 /* Whether the process has, or had, more than one thread. The second one makes malloc slower, and a
  * program that shuts itself in may count on having none. */
