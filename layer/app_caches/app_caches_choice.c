@@ -11,7 +11,10 @@ bool app_cache_has_seen(const struct app_cache *cache, uint64_t fingerprint)
 
 void app_cache_needs_all_until_now(struct app_cache *cache)
 {
-    atomic_store(&cache->needed, cache_snapshots_changes(cache->caches->snapshots));
+    const uint64_t changes = cache_snapshots_changes(cache->caches->snapshots);
+    uint64_t needed = atomic_load(&cache->needed);
+    while (needed < changes && !atomic_compare_exchange_weak(&cache->needed, &needed, changes)) {
+    }
     atomic_store(&cache->used, true);
 }
 
