@@ -20,18 +20,23 @@ TEST_F(DeviceTest, ThreadsOfOursEndWithTheLastOne)
         const std::filesystem::directory_iterator tasks("/proc/self/task");
         return std::distance(begin(tasks), end(tasks));
     };
+#ifdef WARMPIPE_SANITIZED
+    const bool are_all_known = false; // a sanitizer begins threads of its own beside the first one
+#else
+    const bool are_all_known = true;
+#endif
     const auto use_devices = [&](unsigned pipelines) {
-        unsetenv("WARMPIPE_STATS");    // a line of statistics would be written at the end
-        const auto before = threads(); // a sanitizer may have one
+        unsetenv("WARMPIPE_STATS"); // a line of statistics would be written at the end
+        const auto before = threads();
         for (unsigned i = 0; i < 3; ++i) {
             Program program;
             program.create_compute(i, i + pipelines);
             EXPECT_TRUE(threads() > before || pipelines == 0);
         }
-        for (int i = 0; i < 20000 && threads() > before && pipelines > 0; ++i) {
+        for (int i = 0; are_all_known && i < 20000 && threads() > before && pipelines > 0; ++i) {
             usleep(1000);
         }
-        EXPECT_EQ(threads(), before);
+        EXPECT_TRUE(threads() == before || !are_all_known);
     };
     run([&] { use_devices(0); }, {Layer::any});
     run([&] { use_devices(1); }, {Layer::any});
