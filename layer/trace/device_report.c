@@ -189,10 +189,10 @@ static void device_report_summarize(struct device_report *report)
     } else if (report->state != CACHE_STATE_LOADED || report->reason != STATUS_ok ||
                (report->config->read_only && misses > 0)) {
         const enum status reason = report->config->read_only ? STATUS_read_only : report->reason;
-        snprintf(saved, sizeof saved, "nothing saved (%s)", status_id(reason));
-        if (reason == STATUS_ok || reason == STATUS_no_file) { /* why it started cold, at most */
-            saved[sizeof "nothing saved" - 1] = '\0';
-        }
+        /* That there was no file is why it started cold, at most. */
+        const bool is_told = reason != STATUS_ok && reason != STATUS_no_file;
+        snprintf(saved, sizeof saved, "nothing saved%s%s%s", is_told ? " (" : "",
+                 is_told ? status_id(reason) : "", is_told ? ")" : "");
     }
     pthread_mutex_unlock(&report->lock);
     const uint64_t shared = stats_get(stats, STATS_pipelines_deduplicated);

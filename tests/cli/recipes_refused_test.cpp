@@ -4,6 +4,17 @@
 
 namespace {
 
+// Behind a change of its code.
+void encode_again(SamplePipeline &pipeline)
+{
+    VkShaderModuleCreateInfo module = {};
+    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    module.codeSize = pipeline.code.size();
+    module.pCode = reinterpret_cast<const uint32_t *>(pipeline.code.data());
+    pipeline.module = Samples::encode(&module, {});
+    pipeline.form = Samples::compute(pipeline);
+}
+
 // An entry point renamed, and every digest made right again.
 TEST_F(RecipeFiles, WhatNoDriverMaySeeIsLeftOut)
 {
@@ -30,15 +41,8 @@ TEST_F(RecipeFiles, WhatNoDriverMaySeeIsLeftOut)
 TEST_F(RecipeFiles, InvalidSpirvIsRefusedCountedAndNamed)
 {
     SamplePipeline wrong = Samples::pipeline(3);
-    std::string code = wrong.code;
-    code[4 * 21] ^= 0x40; // another opcode
-    VkShaderModuleCreateInfo module = {};
-    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    module.codeSize = code.size();
-    module.pCode = reinterpret_cast<const uint32_t *>(code.data());
-    wrong.code = code;
-    wrong.module = Samples::encode(&module, {});
-    wrong.form = Samples::compute(wrong);
+    wrong.code[4 * 21] ^= 0x40; // another opcode
+    encode_again(wrong);
     Batch batch;
     put_pipeline(batch, wrong);
     put_pipeline(batch, a);
@@ -62,12 +66,7 @@ TEST_F(RecipeFiles, SpirvThatIsTooNewIsNotCalledInvalid)
     SamplePipeline newer = Samples::pipeline(3);
     const uint32_t declaration[] = {2u << 16 | 17, 60000}; // OpCapability
     newer.code.insert(5 * 4, reinterpret_cast<const char *>(declaration), sizeof declaration);
-    VkShaderModuleCreateInfo module = {};
-    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    module.codeSize = newer.code.size();
-    module.pCode = reinterpret_cast<const uint32_t *>(newer.code.data());
-    newer.module = Samples::encode(&module, {});
-    newer.form = Samples::compute(newer);
+    encode_again(newer);
     Batch batch;
     put_pipeline(batch, newer);
     ship(batch);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that are cancelled in a command, and ends on a small stack.
+// Threads that are cancelled in a command, and ends that look like, or are, in a handler of a
+// signal.
 #include "harness.hpp"
 #include "program.hpp"
 

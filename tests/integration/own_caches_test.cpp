@@ -322,6 +322,20 @@ class GuardedCacheTest : public RecipesTest {
         program->create_compute(3, 4);
         return program;
     }
+
+    // Four pipelines, by a start that creates none.
+    void expect_compiled_ahead_in_the_next_start()
+    {
+        environment["WARMPIPE_LOG"] = "debug:" + (folder() / "log").string();
+        run([&] {
+            Program program;
+            program.module(Kind::compute, 0);
+            wait_until(
+                [&] { return read_text(folder() / "log").find("prewarmed") != std::string::npos; });
+        });
+        environment["WARMPIPE_PREWARM"] = "off";
+        EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
+    }
 };
 
 // Nobody may read it as long as the program has it.
@@ -346,15 +360,7 @@ TEST_F(GuardedCacheTest, WhatLivesInOneIsCompiledAheadInTheNextStart)
             die();
         },
         {Layer::works, true, -SIGKILL});
-    environment["WARMPIPE_LOG"] = "debug:" + (folder() / "log").string();
-    run([&] {
-        Program program;
-        program.module(Kind::compute, 0);
-        wait_until(
-            [&] { return read_text(folder() / "log").find("prewarmed") != std::string::npos; });
-    });
-    environment["WARMPIPE_PREWARM"] = "off";
-    EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
+    expect_compiled_ahead_in_the_next_start();
 }
 
 // It is destroyed with the allocator, which may be gone then: nothing of it is kept to be read.
@@ -372,15 +378,7 @@ TEST_F(GuardedCacheTest, WhatGoesIntoOneWithAnAllocatorIsCompiledAheadInTheNextS
         vkDestroyPipelineCache(program.device, cache, allocator.get());
     });
     EXPECT_EQ(cache_files().size(), 1u);
-    environment["WARMPIPE_LOG"] = "debug:" + (folder() / "log").string();
-    run([&] {
-        Program program;
-        program.module(Kind::compute, 0);
-        wait_until(
-            [&] { return read_text(folder() / "log").find("prewarmed") != std::string::npos; });
-    });
-    environment["WARMPIPE_PREWARM"] = "off";
-    EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
+    expect_compiled_ahead_in_the_next_start();
 }
 
 // When the device goes no thread of the program's may use it.
