@@ -261,6 +261,7 @@ static struct app_cache_history *history_new(const struct config *config, const 
     history->client.due = history_due;
     history->client.work = history_work;
     history->client.last = history_last;
+    history->client.outlives_devices = true;
     return history;
 }
 

@@ -14,7 +14,7 @@
  *     arrow                              function
  *     1 ASLEEP ──▶ 2 WAITING             worker_wake; the first one starts the thread
  *     2 WAITING ──▶ 3 WORKING, 1 ASLEEP  worker_run, by each client's `due`
- *     1 ASLEEP ──▶ none                  worker_await_behind, where no client is left
+ *     1 ASLEEP ──▶ none                  worker_await_behind, where no device's client is left
  *     3 WORKING ◀──▶ 4 IN DRIVER         worker_enter_driver, worker_leave_driver
  *     any ──▶ 5 EXITING                  worker_close_clients, from the gate's handler of atexit
  *     5 EXITING ──▶ 6 ENDED              worker_write_last_snapshots, the library's destructor
@@ -64,6 +64,7 @@ struct worker_client {
      * thread, until it has returned. Does not use the disk; may be NULL. */
     void (*overdue)(struct worker_client *client);
     struct driver_permit *permit; /* of the driver that `work` calls; NULL: it calls none */
+    bool outlives_devices;        /* it keeps no thread: what it has is written at each one's end */
     WORKER_ATOMIC(bool) awake;    /* the worker knows that there is something to do soon */
     unsigned generation;          /* counts forks: in which process it was added */
 };
@@ -98,9 +99,9 @@ bool worker_is_of_this_process(const struct worker_client *client);
 bool worker_do(void (*run)(void *argument), void (*carry_on)(void *argument), void *argument);
 
 /* Has the worker do what is waited for later, by worker_await_behind, and by who ends the process:
- * as long as they have patience. Where no client is left then, the thread ends. `run` frees what it
- * is given. Where no thread can be made, it is called here. Some client must have been added
- * before. */
+ * as long as they have patience. Where no device's client is left then, the thread ends. `run`
+ * frees what it is given. Where no thread can be made, it is called here. Some client must have
+ * been added before. */
 void worker_do_behind(void (*run)(void *argument), void *argument);
 void worker_await_behind(void);
 

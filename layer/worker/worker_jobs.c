@@ -173,12 +173,22 @@ void worker_do_behind(void (*run)(void *argument), void *argument)
     }
 }
 
+/* Under the lock. */
+static bool worker_has_device(void)
+{
+    const struct worker_client *client = worker.clients;
+    while (client && client->outlives_devices) {
+        client = client->next;
+    }
+    return client;
+}
+
 void worker_await_behind(void)
 {
     pthread_mutex_lock(&worker.lock);
     while (worker.jobs_behind > 0 && timed_wait(&worker.rested, &worker.lock, WAIT_FOREVER)) {
     }
-    if (worker.started && !worker.clients) {
+    if (worker.started && !worker_has_device()) {
         worker.is_dismissed = true;
         pthread_cond_signal(&worker.changed);
     }

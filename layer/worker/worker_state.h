@@ -35,7 +35,7 @@ extern struct worker_state {
     bool prepared;                /* handlers are registered, and `run` is set */
     void *(*run)(void *unused);   /* the thread, but for its jobs */
     bool started;
-    bool is_dismissed;  /* no client is left: the thread ends once it has done the jobs */
+    bool is_dismissed;  /* no device is left: the thread ends once it has done the jobs */
     bool exiting;       /* the process ends: the worker does jobs, and nothing more for clients */
     bool is_in_handler; /* what ends the process is a handler of a signal, or may be */
     sigset_t blocked;   /* signals that the thread has blocked that made the first device */

@@ -25,21 +25,27 @@ TEST_F(DeviceTest, ThreadsOfOursEndWithTheLastOne)
 #else
     const bool are_all_known = true;
 #endif
-    const auto use_devices = [&](unsigned pipelines) {
+    const auto use_devices = [&](unsigned pipelines, bool has_cache) {
         unsetenv("WARMPIPE_STATS"); // a line of statistics would be written at the end
         const auto before = threads();
         for (unsigned i = 0; i < 3; ++i) {
             Program program;
-            program.create_compute(i, i + pipelines);
+            const VkPipelineCache cache = has_cache ? program.create_cache() : VK_NULL_HANDLE;
+            program.create_compute(i, i + pipelines, cache);
             EXPECT_TRUE(threads() > before || pipelines == 0);
+            if (has_cache) {
+                EXPECT_FALSE(program.cache_data(cache).empty());
+                program.destroy_cache(cache);
+            }
         }
         for (int i = 0; are_all_known && i < 20000 && threads() > before && pipelines > 0; ++i) {
             usleep(1000);
         }
         EXPECT_TRUE(threads() == before || !are_all_known);
     };
-    run([&] { use_devices(0); }, {Layer::any});
-    run([&] { use_devices(1); }, {Layer::any});
+    run([&] { use_devices(0, false); }, {Layer::any});
+    run([&] { use_devices(1, false); }, {Layer::any});
+    run([&] { use_devices(1, true); }, {Layer::any}); // what it does with its caches is learnt
 }
 
 TEST_F(DeviceTest, TwoSideBySideKeepTheirOwn)
