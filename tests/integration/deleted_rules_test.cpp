@@ -2,7 +2,6 @@
 // Rules that could once be deleted without any test failing: see tests/mutants/run.
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <thread>
 
@@ -19,13 +18,6 @@ namespace {
 
 class DeletedRules : public RecipesTest {
   protected:
-    void set_policy(const std::string &rule)
-    {
-        const std::filesystem::path path = folder() / "policy";
-        std::ofstream(path) << "[test]\n" << rule << "\n";
-        environment["WARMPIPE_POLICY"] = path;
-    }
-
     static uint64_t compiled()
     {
         return test_icd_calls("vkCreateComputePipelines");
@@ -108,9 +100,9 @@ TEST_F(DeletedRules, TheProgramsSignalsAreNotHandledOnThreadsOfOurs)
 
 TEST_F(DeletedRules, ThePolicyCanForbidSharing)
 {
-    set_policy("deduplicate = no");
+    set_policy("[test]\ndeduplicate = no\n");
     expect_unshared();
-    set_policy("deduplicate = yes");
+    set_policy("[test]\ndeduplicate = yes\n");
     run([] {
         Program program;
         EXPECT_EQ(program.create(Kind::compute, 1), program.create(Kind::compute, 1));
@@ -149,7 +141,7 @@ TEST_F(DeletedRules, NothingIsCompiledAheadBesideCaptureTools)
 TEST_F(DeletedRules, NothingIsCompiledAheadOnADriverThatMustBeCalledAlone)
 {
     leave_recipes();
-    set_policy("serialize = yes");
+    set_policy("[test]\nserialize = yes\n");
     EXPECT_EQ(compiled_ahead(), 0u);
     environment.erase("WARMPIPE_POLICY");
     EXPECT_EQ(compiled_ahead(), 5u) << "else the test shows nothing";

@@ -239,6 +239,13 @@ void LayerTest::remove_caches() const
     }
 }
 
+void LayerTest::set_policy(const std::string &text)
+{
+    const fs::path path = folder_ / "policy";
+    std::ofstream(path) << text;
+    environment["WARMPIPE_POLICY"] = path;
+}
+
 static void redirect(int fd, const fs::path &path)
 {
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);

@@ -82,6 +82,9 @@ class LayerTest : public ::testing::Test {
     // All of them: as after an update of the driver, for which there is none.
     void remove_caches() const;
 
+    // The user's policy file.
+    void set_policy(const std::string &text);
+
     Outcome run(const std::function<void()> &program, const Expected &expected = {});
     Outcome execute(const std::vector<std::string> &command, const Expected &expected = {});
 

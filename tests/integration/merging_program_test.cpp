@@ -23,6 +23,7 @@ class MergingProgramTest : public BackgroundTest {
         environment["WPTEST_ICD_MERGE_MOVES"] = "1";
         environment["WPTEST_ICD_COMPILE_US"] = "100000";
         environment["WPTEST_ICD_RECORD_BYTES"] = std::to_string(pipeline_size);
+        set_policy("[held]\ncount-costs = no\n"); // a read that a test holds is no slow driver
     }
 
     // The worker begins to read a cache, and goes on when it is told to.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The user's policy file through the layer: what the driver then gets.
-#include <fstream>
 
 #include "harness.hpp"
 #include "program.hpp"
@@ -9,13 +8,6 @@ namespace {
 
 class PolicyTest : public LayerTest {
   protected:
-    void set_policy(const std::string &text)
-    {
-        const std::filesystem::path path = folder() / "policy";
-        std::ofstream(path) << text;
-        environment["WARMPIPE_POLICY"] = path;
-    }
-
     // A program that compiles one pipeline.
     Outcome start()
     {
