@@ -63,7 +63,7 @@ TEST_F(DeferredSavesTest, AndInTheBackground)
 // Where our threads must not call the driver, the thread that joins looks itself.
 TEST_F(DeferredSavesTest, AndWhereTheProgramIsCalledBack)
 {
-    environment["WPTEST_ICD_COMPILE_US"] = "20000";
+    environment["WPTEST_ICD_COMPILE_US"] = "100000"; // pays for a look on a busy machine
     run(
         [] {
             auto *owner = new Program(with_messenger());

@@ -45,8 +45,7 @@ static bool another_thread_runs()
     return false;
 }
 
-// Where a sanitizer needs that, waits until other threads are asleep or gone.
-static void wait_for_quiet()
+pid_t fork_in_quiet()
 {
     if (__sanitizer_set_death_callback != nullptr) {
         // A thread that sleeps between two looks may have run between them, so three in a row.
@@ -55,11 +54,6 @@ static void wait_for_quiet()
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
     }
-}
-
-pid_t fork_in_quiet()
-{
-    wait_for_quiet();
     return fork();
 }
 
@@ -329,7 +323,6 @@ Outcome LayerTest::start(const std::function<void()> &in_child, const Expected &
             // GoogleTest would end the test here, in the child, and remove the test's folder.
             ADD_FAILURE() << error.what();
         }
-        wait_for_quiet(); // a search for leaks fails beside a thread that is just ending
         std::exit(::testing::Test::HasFailure() ? 1 : 0);
     }
     Outcome run;
