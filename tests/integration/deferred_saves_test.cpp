@@ -65,13 +65,17 @@ TEST_F(DeferredSavesTest, AndWhereTheProgramIsCalledBack)
 {
     environment["WPTEST_ICD_COMPILE_US"] = "100000"; // pays for a look on a busy machine
     run(
-        [] {
+        [&] {
             auto *owner = new Program(with_messenger());
             Deferred deferred(*owner);
             Batch batch(*owner, Kind::ray_tracing_khr, {1, 2});
             EXPECT_EQ(batch.create(VK_NULL_HANDLE, nullptr, deferred.operation),
                       VK_OPERATION_DEFERRED_KHR);
             EXPECT_EQ(deferred.join(), VK_SUCCESS);
+            wait_until([&] { // a flush may tell of less
+                const auto files = cache_files();
+                return !files.empty() && std::filesystem::file_size(files[0]) >= 960 + 56 + 2 * 64;
+            });
             wait_for_flush();
             die();
         },
