@@ -28,9 +28,10 @@ struct naming_call {
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t ended;
+    pthread_cond_t ended; /* by the monotonic clock */
+    bool prepared;
     struct naming_call *calls;
-} naming = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL};
+} naming = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Under the lock. */
 static bool naming_is_under_way(const struct naming_call *wanted)
@@ -50,10 +51,14 @@ static bool naming_begin(struct naming_call *call)
     bool may_wait = true;
     call->cancel = own_thread_bar_cancel();
     pthread_mutex_lock(&naming.lock);
+    if (!naming.prepared) {
+        clock_condition_init(&naming.ended);
+        naming.prepared = true;
+    }
     while (naming_is_under_way(call) && may_wait) {
         may_wait = !driver_permit_is_withdrawn(call->device->instance->permit);
         const struct timespec until = clock_timespec(clock_now_ns() + NAMING_WAIT_NS);
-        pthread_cond_clockwait(&naming.ended, &naming.lock, CLOCK_MONOTONIC, &until);
+        pthread_cond_timedwait(&naming.ended, &naming.lock, &until);
     }
     bool begun = !naming_is_under_way(call);
     if (begun) {

@@ -24,7 +24,8 @@ struct objects {
     _Atomic uint64_t likely_ns[2]; /* what creations take on average: of pipelines, of all else */
     struct object_shard by_key[SHARD_COUNT];
     struct object_shard by_handle[SHARD_COUNT];
-    pthread_cond_t settled[SHARD_COUNT]; /* a claim in by_key was published or abandoned */
+    pthread_cond_t settled[SHARD_COUNT]; /* a claim in by_key was published or abandoned; by the
+                                          * monotonic clock */
 };
 
 __attribute__((cold)) struct objects *objects_new(void)
@@ -36,7 +37,7 @@ __attribute__((cold)) struct objects *objects_new(void)
         shards_init(objects->by_key, false);
         shards_init(objects->by_handle, true);
         for (unsigned i = 0; i < SHARD_COUNT; i++) {
-            pthread_cond_init(&objects->settled[i], NULL);
+            clock_condition_init(&objects->settled[i]);
         }
     }
     return objects;
@@ -130,8 +131,7 @@ objects_wait_for_claim(struct objects *objects, struct object_shard *shard, stru
     atomic_store(&claim->has_waited, true);
     if (atomic_load(&claim->state) == OBJECT_CLAIMED) {
         const struct timespec until = clock_timespec(*until_ns);
-        pthread_cond_clockwait(&objects->settled[shard - objects->by_key], &shard->lock,
-                               CLOCK_MONOTONIC, &until);
+        pthread_cond_timedwait(&objects->settled[shard - objects->by_key], &shard->lock, &until);
     }
     return true;
 }

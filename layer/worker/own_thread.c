@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
@@ -84,10 +86,11 @@ bool own_thread_start(void *(*function)(void *argument), void *argument, size_t 
 
 enum { GONE_RANK = -1, IDLE_RANK, LOWEST_RANK = 20, REAL_TIME_RANK = 100 };
 
+/* The kernel is asked: musl's functions of these names do nothing, for POSIX means processes. */
 int own_thread_rank(pid_t thread)
 {
     errno = 0;
-    const int policy = sched_getscheduler(thread);
+    const int policy = (int)syscall(SYS_sched_getscheduler, thread);
     if (policy < 0 && errno == ESRCH) {
         return GONE_RANK;
     }
@@ -108,7 +111,7 @@ void own_thread_give_way(void)
         return;
     }
     if (own_thread_rank(0) == REAL_TIME_RANK) {
-        sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+        syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &(struct sched_param){0});
     }
     if (getpriority(PRIO_PROCESS, 0) < OWN_THREAD_NICE) { /* of this thread alone, on Linux */
         setpriority(PRIO_PROCESS, 0, OWN_THREAD_NICE);

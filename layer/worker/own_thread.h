@@ -5,8 +5,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/single_threaded.h>
 #include <sys/types.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 
 /* Starts a detached thread, named after us. It blocks all signals but those of its own faults,
  * since a program's handlers run on the program's threads. stack_size: bytes, beside what the
@@ -29,10 +31,15 @@ int own_thread_bar_cancel(void);
 void own_thread_let_cancel(int before);
 
 /* Whether the process has, or had, more than one thread. The second one makes malloc slower, and a
- * program that shuts itself in may count on having none. */
+ * program that shuts itself in may count on having none. False also where the C library does not
+ * tell (musl). */
 static inline bool own_thread_is_one_of_many(void)
 {
+#if __has_include(<sys/single_threaded.h>)
     return !__libc_single_threaded;
+#else
+    return false;
+#endif
 }
 
 #endif
