@@ -5,11 +5,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/io.h"
+#include "common/base/text.h"
 
 /* Bytes; the status of a process has about 1,400, and some more for each group of its user. It is
  * read in pieces of this size, for a thread that ends the process may have a small stack: that of a
@@ -22,24 +23,29 @@
 static struct {
     pthread_mutex_t lock;
     bool prepared;
-    atomic_int fd;        /* of /proc/self/status; -1: it cannot be told */
-    unsigned long before; /* filters; set before fd is */
+    atomic_int fd;   /* of /proc/self/status; -1: it cannot be told */
+    uint64_t before; /* filters; set before fd is */
 } sandbox = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
-/* The number behind a heading of the status; false: there is none, or it is cut. */
-static bool sandbox_find_number(const char *status, const char *heading, unsigned long *ret_number)
+/* The number behind a heading of the status; false: there is none, or it is cut. (Of musl, strstr
+ * takes 2 KiB of the stack, and strtoul half of one.) */
+static bool sandbox_find_number(const char *status, const char *heading, uint64_t *ret_number)
 {
-    const char *found = strstr(status, heading);
-    if (found && strchr(found + 1, '\n')) {
-        *ret_number = strtoul(found + strlen(heading), NULL, 10);
-        return true;
+    const size_t length = strlen(heading);
+    const char *line = strchr(status, '\n');
+    while (line && strncmp(line, heading, length) != 0) {
+        line = strchr(line + 1, '\n');
+    }
+    if (line && strchr(line + 1, '\n')) {
+        line += length;
+        return text_parse_digits(&line, UINT64_MAX, ret_number);
     }
     return false;
 }
 
 /* Linux counts filters since 5.9; before, it tells only whether there is one. False also where the
  * program has closed the descriptor and has another file by its number. */
-static bool sandbox_count_filters(int fd, unsigned long *ret_count)
+static bool sandbox_count_filters(int fd, uint64_t *ret_count)
 {
     char status[STATUS_SIZE];
     bool is_told = false;
@@ -54,8 +60,8 @@ static bool sandbox_count_filters(int fd, unsigned long *ret_count)
         if (at == 0 && strncmp(status, "Name:\t", 6) != 0) {
             return false;
         }
-        is_counted = sandbox_find_number(status, "\nSeccomp_filters:", ret_count);
-        is_told |= is_counted || sandbox_find_number(status, "\nSeccomp:", ret_count);
+        is_counted = sandbox_find_number(status, "\nSeccomp_filters:\t", ret_count);
+        is_told |= is_counted || sandbox_find_number(status, "\nSeccomp:\t", ret_count);
     }
     return is_told;
 }
@@ -90,7 +96,7 @@ bool sandbox_note_open(void)
 
 bool sandbox_is_closed(void)
 {
-    unsigned long now = 0;
+    uint64_t now = 0;
     const int fd = atomic_load_explicit(&sandbox.fd, memory_order_acquire);
     return fd >= 0 && sandbox_count_filters(fd, &now) && now > sandbox.before;
 }
