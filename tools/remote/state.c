@@ -12,6 +12,12 @@
 #include "common/files/file.h"
 #include "tools/remote/heads/minisign.h"
 
+#ifndef STATX_BTIME /* musl before 1.2.5 */
+#include <linux/stat.h>
+#include <sys/syscall.h>
+#define statx(...) syscall(SYS_statx, __VA_ARGS__)
+#endif
+
 /* Bytes of a state file at most. */
 #define STATE_LIMIT 65536
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,10 +67,11 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
 /* Descriptors of ours are below this, and those that a caller hands on as a rule. */
 #define PULLER_DESCRIPTORS 1024
 
-/* Closes all descriptors of these. Kernels before 5.9 and some sandboxes have no close_range. */
+/* Closes all descriptors of these. Kernels before 5.9 and some sandboxes have no close_range, nor
+ * has musl a function of that name. */
 static void puller_close(unsigned first, unsigned last)
 {
-    if (close_range(first, last, 0) != 0) {
+    if (syscall(SYS_close_range, first, last, 0) != 0) {
         for (unsigned fd = first; fd <= last && fd < PULLER_DESCRIPTORS; fd++) {
             close((int)fd);
         }
