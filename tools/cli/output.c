@@ -59,7 +59,8 @@ static void output_flush(struct output *output)
     output_written |= pending->size > 0;
     bool written =
         pending->size == 0 || fwrite(pending->data, 1, pending->size, stdout) == pending->size;
-    if ((!written || fflush(stdout) != 0) && output->error == 0) {
+    /* What printf has tried to write at the end of a line (musl does) is gone. */
+    if ((!written || fflush(stdout) != 0 || ferror(stdout)) && output->error == 0) {
         output->error = errno;
     }
     pending->size = 0;
