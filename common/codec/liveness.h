@@ -38,8 +38,9 @@ enum dynamic_state {
 };
 
 /* DOUBTFUL: the create-info alone does not say; the pointer is not NULL and not followed. UNKNOWN:
- * it depends on a value that we do not know, and so the create-info is not known. */
-enum liveness { STATE_DEAD, STATE_LIVE, STATE_DOUBTFUL, STATE_UNKNOWN };
+ * it depends on a value that we do not know, and so the create-info is not known. APART: it is
+ * ignored when the pipeline is created, and may dangle, but the pipeline is used by it. */
+enum liveness { STATE_DEAD, STATE_LIVE, STATE_DOUBTFUL, STATE_UNKNOWN, STATE_APART };
 
 enum live_condition {
     LIVE_ALWAYS,

@@ -7,8 +7,8 @@ from suite import Skip, before_others, expect, prewarm
 
 # None of the layer's affair: no pipelines, or pipelines that may have no cache.
 UNTOUCHED = ("shader_object", "pipeline_binary")
-NAMES = ("flags2", "maintenance", "local_read", "robustness", "descriptor_buffer", "queries", "internal_cache",
-         "libraries", "library_layouts", "identifiers", "generated_commands", "ray_tracing",
+NAMES = ("flags2", "maintenance", "local_read", "robustness", "descriptor_buffer", "queries", "discard",
+         "internal_cache", "libraries", "library_layouts", "identifiers", "generated_commands", "ray_tracing",
          "cooperative_matrix", "untyped_pointers", *UNTOUCHED)
 
 

@@ -128,6 +128,11 @@ VkRayTracingShaderGroupCreateInfoKHR &Batch::group()
     return infos_->group_khr;
 }
 
+VkPipelineRenderingCreateInfo &Batch::rendering()
+{
+    return infos_->rendering;
+}
+
 void Batch::set_layout(size_t element, VkPipelineLayout layout)
 {
     infos_->compute[element].layout = infos_->graphics[element].layout =

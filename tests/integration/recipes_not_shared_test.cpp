@@ -53,4 +53,16 @@ TEST_F(NotSharedTest, ForAnAllocator)
     });
 }
 
+// Vulkan does not look at them when the pipeline is created, but when it is used.
+TEST_F(NotSharedTest, ForFormatsOfDiscardedRasterization)
+{
+    expect_recorded([] {
+        Program program;
+        Batch batch(program, Kind::graphics, {0, 1, 2, 3, 4});
+        batch.rendering().colorAttachmentCount = 1;
+        batch.rendering().pColorAttachmentFormats = reinterpret_cast<const VkFormat *>(8);
+        EXPECT_EQ(batch.create(), VK_SUCCESS);
+    });
+}
+
 } // namespace

@@ -133,6 +133,7 @@ void create_descriptor_buffer(struct feature_device *device, uint32_t variant);
 void create_generated_commands(struct feature_device *device, uint32_t variant);
 void create_cooperative_matrix(struct feature_device *device, uint32_t variant);
 void create_untyped_pointers(struct feature_device *device, uint32_t variant);
+void create_discarding(struct feature_device *device, uint32_t variant);
 void create_local_read(struct feature_device *device, uint32_t variant);
 void create_libraries(struct feature_device *device, uint32_t variant);
 void create_library_layouts(struct feature_device *device, uint32_t variant);

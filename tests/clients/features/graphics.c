@@ -140,6 +140,21 @@ void graphics_create_inline(struct feature_device *device, uint32_t variant)
     graphics_create_once(device, &g, &flags, VK_PIPELINE_CREATE_DISABLE_OPTIMIZATION_BIT);
 }
 
+/* A vertex shader alone, whose pipeline names attachments all the same. */
+void create_discarding(struct feature_device *device, uint32_t variant)
+{
+    struct graphics g;
+    graphics_fill(device, &g, SHADER_FRAGMENT, true, variant);
+    g.rasterization.rasterizerDiscardEnable = VK_TRUE;
+    const VkGraphicsPipelineCreateInfo info =
+        graphics_part(device, &g, &g.rendering,
+                      LIBRARY_OF(VERTEX_INPUT_INTERFACE) | LIBRARY_OF(PRE_RASTERIZATION_SHADERS));
+    VkPipeline pipeline;
+    graphics_create(device, &info, &pipeline);
+    vkDestroyPipeline(device->device, pipeline, NULL);
+    graphics_destroy(device, &g);
+}
+
 /* The first attachment is read, the second written. */
 void create_local_read(struct feature_device *device, uint32_t variant)
 {

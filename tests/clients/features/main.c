@@ -38,6 +38,7 @@ static const struct feature features[] = {
      {VK_EXT_PRIMITIVES_GENERATED_QUERY_EXTENSION_NAME, VK_EXT_TRANSFORM_FEEDBACK_EXTENSION_NAME},
      {{PIPELINE_FEATURE(PRIMITIVES_GENERATED_QUERY_FEATURES_EXT), 1}},
      create_plain},
+    {"discard", {NULL}, {{0}}, create_discarding},
     {"internal_cache", /* as programs do that keep pipeline binaries: the driver keeps nothing */
      {"VK_KHR_pipeline_binary", "VK_KHR_maintenance5"},
      {{STYPE_BINARY_FEATURES, 1},

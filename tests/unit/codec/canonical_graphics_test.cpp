@@ -30,11 +30,20 @@ TEST_F(CanonicalGraphics, DiscardedRasterization)
     expect_live(g_.rasterization.cullMode);
 }
 
-TEST_F(CanonicalGraphics, FormatsOfDiscardedRasterizationAreADoubt)
+TEST_F(CanonicalGraphics, FormatsOfDiscardedRasterizationKeepItApart)
 {
     g_.rasterization.rasterizerDiscardEnable = VK_TRUE;
     g_.rendering.pColorAttachmentFormats = nowhere<VkFormat>();
-    expect_doubt();
+    canonical_encode(&handles_.context, &g_.info, &form_);
+    EXPECT_EQ(form_.verdict, CANONICAL_NODEDUPE);
+    EXPECT_EQ(form_.cause, CANONICAL_CAUSE_DOUBT);
+    ASSERT_TRUE(form_.complete);
+    void *decoded = canonical_decode(form_.key.data, form_.size, &handles_.sources);
+    ASSERT_NE(decoded, nullptr);
+    const auto *rendering = static_cast<const VkPipelineRenderingCreateInfo *>(
+        static_cast<VkGraphicsPipelineCreateInfo *>(decoded)->pNext);
+    EXPECT_EQ(rendering->colorAttachmentCount, 0u);
+    free(decoded);
     g_.info.renderPass = (VkRenderPass)30; // it takes their place
     content();
 }
