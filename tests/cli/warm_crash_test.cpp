@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // warmpipe warm, where the driver crashes, hangs or the user interrupts it.
+#include <fstream>
 #include <set>
 
 #include "warm_fixture.h"
@@ -22,6 +23,25 @@ TEST_F(Warm, ACrashCostsOneRecipe)
         // Never again on this driver, though it would not crash any more.
         crash.erase("WPTEST_ICD_CRASH");
         EXPECT_EQ(caches({"--force"}, crash, 1).at(0)["crashed"], 1);
+    }
+}
+
+// As by the kernel, where the container has no more memory: whoever compiles then is not to blame.
+TEST_F(Warm, AKillFromOutsideCostsNoRecipe)
+{
+    record();
+    const std::string file = folder.path + "/kill";
+    for (const char *jobs : {"1", "8"}) {
+        std::ofstream(file).put('\n');
+        const Environment killed = {{"WPTEST_ICD_KILLED_BY", file},
+                                    {"WPTEST_ICD_COMPILE_US", "1000"},
+                                    {"WPTEST_ICD_DRIVER_VERSION", std::string("1") + jobs}};
+        const json cache = caches({"--jobs", jobs}, killed).at(0);
+        EXPECT_FALSE(std::filesystem::exists(file)) << "nobody was killed";
+        EXPECT_EQ(cache["state"], "warmed");
+        EXPECT_EQ(cache["crashed"], 0) << cache;
+        EXPECT_EQ(cache["compiled"].get<unsigned>() + cache["hit"].get<unsigned>(), PIPELINES)
+            << cache;
     }
 }
 

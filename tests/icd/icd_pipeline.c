@@ -27,6 +27,9 @@ static void compile(const struct icd_settings *settings, uint64_t content)
     while (content == settings->hang_content) {
         pause();
     }
+    if (settings->killed_by[0] != '\0' && unlink(settings->killed_by) == 0) {
+        raise(SIGKILL);
+    }
     void (*function)(void *user) = atomic_load(&compile_function);
     if (function != NULL) {
         function(atomic_load(&compile_user));

@@ -144,6 +144,7 @@ void icd_settings_read(struct icd_settings *settings)
         settings->uuid[0] ^= strcmp(options, "uuid") == 0;
     }
     read_text("WPTEST_ICD_DEVICE_AFTER", "", settings->device_after, sizeof settings->device_after);
+    read_text("WPTEST_ICD_KILLED_BY", "", settings->killed_by, sizeof settings->killed_by);
     settings->compile_us = read_number("WPTEST_ICD_COMPILE_US", 0);
     settings->record_bytes = (uint32_t)read_number("WPTEST_ICD_RECORD_BYTES", 64);
     settings->no_feedback = read_flag("WPTEST_ICD_NO_FEEDBACK");

@@ -57,6 +57,7 @@ struct icd_settings {
     uint32_t garbage;
     uint64_t uncached; /* pipelines of the process that no cache takes up */
     char device_after[ICD_MAX_TEXT];
+    char killed_by[ICD_MAX_TEXT];
     bool serialize;
     bool recycle;
     bool equal_handles;

@@ -16,7 +16,8 @@
  *     2 → 4   a crash, or a kill because of a hang              watch_wait sees the socket close
  *     4 → 2   one item was at work: block it, start again       watch_recover, watch_block
  *             with the pending ones
- *     4 → 5   several were at work: try each alone              watch_recover
+ *     4 → 5   several were at work, or SIGKILL came from        watch_recover
+ *             elsewhere: try each alone
  *     5 → 2   what died alone is blocked; if none did, one      watch_recover
  *             thread replays from now on
  *     3 → 2   all pending items are done after a crash: once    warm_watch_run

@@ -227,6 +227,7 @@ struct watch {
     uint64_t asked_ns;  /* when the child was asked to end; 0: it was not */
     int signals;        /* that were passed on */
     size_t hung;        /* the item that it was killed for, or WARM_ALL */
+    bool is_killed;     /* by SIGKILL, which no driver sends itself */
     size_t pending;     /* items at the last death of which nothing is known; SIZE_MAX: none */
 };
 
@@ -282,7 +283,8 @@ static void watch_wait(struct watch *watch)
         }
         warm_progress_show(&watch->progress);
     }
-    watch_reap(watch->pid, watch->fd);
+    const int status = watch_reap(watch->pid, watch->fd);
+    watch->is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 /* Whether the probe can replay: it has loaded the drivers, and some read their settings but once.
@@ -380,16 +382,21 @@ static bool watch_recover(struct watch *watch)
         watch_block(watch, watch->hung);
         return true;
     }
-    if (count == 1) {
+    if (count == 1 && !watch->is_killed) {
         watch_block(watch, suspects[0]);
-    } else if (count > 1 && !watch_isolate(watch, suspects, count)) {
-        watch->target.jobs = 1; /* only several at once crash: the next crash names one */
+        return true;
     }
-    return count > 0 || watch_is_getting_on(watch);
+    /* Of several any may be to blame, and where the system killed for its memory, or somebody did,
+     * perhaps none. */
+    if (count > 0 && watch_isolate(watch, suspects, count)) {
+        return true;
+    }
+    watch->target.jobs = count > 0 ? 1 : watch->target.jobs; /* the next crash names one */
+    return count > 1 || watch_is_getting_on(watch);
 }
 
-/* Each crash blocks an item, or leaves fewer threads or pending items: it comes to an end, however
- * many there are. */
+/* Each crash or kill blocks an item, or leaves fewer threads or pending items: it comes to an end,
+ * however many there are. */
 void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
                     struct warm_probe *probe)
 {
