@@ -92,6 +92,19 @@ TEST_F(ValidationTest, CompiledAheadFromRecipes)
     EXPECT_GE(execute(after_prewarm(command)).stats_of()["pipelines"]["prewarmed"], 1);
 }
 
+// Its instances have what a program's of that version can have.
+TEST_F(ValidationTest, ReplayedByWarm)
+{
+    for (const char *version : {"1.0", "1.1", "1.3"}) {
+        client({"--api", version});
+        remove_caches();
+        const Outcome told = execute({WARMPIPE_TOOL, "warm"}, {Layer::absent});
+        const std::string said = told.output + told.errors;
+        EXPECT_NE(said.find("warmed"), std::string::npos) << said;
+        EXPECT_EQ(said.find("Validation"), std::string::npos) << said;
+    }
+}
+
 TEST_F(ValidationTest, LeavingWithoutDestroying)
 {
     for (int start = 0; start < 2; start++) {

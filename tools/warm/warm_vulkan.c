@@ -5,15 +5,23 @@
 #include <stdlib.h>
 
 /* Device extensions that programs enable depend on these. */
-static const char *const vulkan_instance_extensions[] = {
-    "VK_KHR_surface",
-    "VK_KHR_get_surface_capabilities2",
-    "VK_EXT_surface_maintenance1",
-    "VK_KHR_display",
-    "VK_KHR_device_group_creation",
-    "VK_KHR_external_memory_capabilities",
-    "VK_KHR_external_semaphore_capabilities",
-    "VK_KHR_external_fence_capabilities",
+static const struct vulkan_instance_extension {
+    const char *name;
+    bool is_of_1_1;     /* depends on Vulkan 1.1, or on what lets programs ask for properties2 */
+    const char *needer; /* enabled for this device extension alone; NULL: wherever it is offered */
+} vulkan_instance_extensions[] = {
+    {"VK_KHR_surface", false, NULL},
+    {"VK_KHR_get_surface_capabilities2", false, NULL},
+    {"VK_EXT_surface_maintenance1", false, NULL},
+    {"VK_KHR_surface_maintenance1", false, NULL},
+    {"VK_KHR_display", false, NULL},
+    {"VK_KHR_device_group_creation", false, NULL},
+    {"VK_KHR_external_memory_capabilities", true, NULL},
+    {"VK_KHR_external_semaphore_capabilities", true, NULL},
+    {"VK_KHR_external_fence_capabilities", true, NULL},
+    {"VK_EXT_display_surface_counter", false, "VK_EXT_display_control"},
+    {"VK_EXT_debug_report", false, "VK_EXT_debug_marker"},
+    {"VK_EXT_debug_utils", false, "VK_EXT_device_address_binding_report"},
 };
 
 #define VULKAN_INSTANCE_EXTENSION_COUNT                                                            \
@@ -39,7 +47,16 @@ static struct vulkan_offered warm_vulkan_list_extensions(const struct vulkan_loa
     return offered;
 }
 
+static bool warm_vulkan_wants(const struct vulkan_instance_extension *extension,
+                              const struct environment *environment,
+                              const struct environment_device *told)
+{
+    return (told->has_properties2 || !extension->is_of_1_1) &&
+           (!extension->needer || environment_has_extension(environment, extension->needer));
+}
+
 static VkResult warm_vulkan_create_instance(struct vulkan_loader *loader,
+                                            const struct environment *environment,
                                             const struct environment_device *told)
 {
     static const char properties2[] = "VK_KHR_get_physical_device_properties2";
@@ -47,8 +64,10 @@ static VkResult warm_vulkan_create_instance(struct vulkan_loader *loader,
     uint32_t count = 0;
     struct vulkan_offered offered = warm_vulkan_list_extensions(loader);
     for (size_t i = 0; i < VULKAN_INSTANCE_EXTENSION_COUNT; i++) {
-        if (extensions_have(offered.list, offered.count, vulkan_instance_extensions[i])) {
-            enabled[count++] = vulkan_instance_extensions[i];
+        const struct vulkan_instance_extension *extension = &vulkan_instance_extensions[i];
+        if (warm_vulkan_wants(extension, environment, told) &&
+            extensions_have(offered.list, offered.count, extension->name)) {
+            enabled[count++] = extension->name;
         }
     }
     if (told->has_properties2 && extensions_have(offered.list, offered.count, properties2)) {
@@ -170,7 +189,7 @@ enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t 
         snprintf(text, size, "%s", problem);
         return WARM_NO_DEVICE;
     }
-    VkResult result = warm_vulkan_create_instance(&vulkan->loader, &told);
+    VkResult result = warm_vulkan_create_instance(&vulkan->loader, environment, &told);
     if (result != VK_SUCCESS) {
         vulkan->loader.instance = NULL;
         snprintf(text, size, "no instance can be made (VkResult %d)", result);
