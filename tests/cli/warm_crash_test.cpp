@@ -126,9 +126,32 @@ TEST_F(Warm, InterruptedItKeepsWhatItHas)
     json cache = json::parse(result.out)["caches"].at(0);
     EXPECT_EQ(cache["state"], "interrupted");
     EXPECT_EQ(cache["crashed"], 0);
-    json rest = caches({"--force"}).at(0);
+    // The next one knows that there is more to do.
+    json rest = caches({}).at(0);
     EXPECT_EQ(rest["hit"], PIPELINES - 1);
     EXPECT_EQ(rest["compiled"], 1);
+    EXPECT_EQ(caches({}).at(0)["state"], "ready");
+}
+
+// It cannot say that itself.
+TEST_F(Warm, WhatWasKilledIsBegunAgain)
+{
+    record();
+    const std::string endless = contents().at(5);
+    std::filesystem::remove(log);
+    run_program(
+        {"/bin/bash", "-c",
+         "\"$tool\" warm --jobs 2 & pid=$!\n"
+         "until [ \"$(grep -c '\"event\":\"pipeline\"' \"$WPTEST_ICD_LOG\")\" = \"$rest\" ]\n"
+         "do sleep 0.02; done 2>/dev/null\n"
+         "kill -KILL $pid; wait $pid\n"
+         "until compgen -G \"$WARMPIPE_DIR/program/*.wpcache\"; do sleep 0.02; done"},
+        environment({{"tool", WARMPIPE_TOOL},
+                     {"rest", std::to_string(PIPELINES - 1)},
+                     {"WPTEST_ICD_HANG", endless}}));
+    const json rest = caches({}).at(0);
+    EXPECT_EQ(rest["compiled"].get<unsigned>() + rest["hit"].get<unsigned>(), PIPELINES) << rest;
+    EXPECT_EQ(caches({}).at(0)["state"], "ready");
 }
 
 // A library that is a pipe: who loads it waits for ever.

@@ -21,6 +21,7 @@
 #include "tools/cli/verb.h"
 #include "tools/warm/warm_recipes.h"
 #include "tools/warm/warm_report.h"
+#include "tools/warm/warm_unfinished.h"
 #include "tools/warm/warm_watch.h"
 
 #define DEFAULT_TIMEOUT_S 300
@@ -125,7 +126,8 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
                      struct warm_report *report)
 {
     bool forced = warming->arguments->values[OPTION_FORCE] ||
-                  recipe_crashes_are_many_of(target->root, target->app, target->digest);
+                  recipe_crashes_are_many_of(target->root, target->app, target->digest) ||
+                  warm_unfinished_is(target);
     if (!target->policy.persist) {
         report->state = WARM_STATE_DENIED;
         return;
@@ -135,9 +137,13 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
         return;
     }
     warm_shared_reset(warming->shared);
+    const bool made = !target->offer_only && warm_unfinished_begin(target);
     uint64_t begin = clock_now_ns();
     warm_watch_run(target, warming->shared, &warming->probe);
     report->time_ns = clock_now_ns() - begin;
+    if (!target->offer_only && warming->shared->end == WARM_END_DONE) {
+        warm_unfinished_end(target, made);
+    }
     warm_report_take(report, warming->shared, target->offer_only);
     warm_coverage_add(&warming->coverage, report, warming->shared);
     if (warming->own && !target->offer_only && warming->shared->end == WARM_END_DONE) {
@@ -385,9 +391,9 @@ const struct verb verb_warm = {
     .operands = "[PATH...]",
     .description =
         "Replays the recipes of all programs, or of one, for each device that has no\n"
-        "cache yet: after a driver update, on another GPU, in a new container. PATH: a\n"
-        "program's folder, or, with --app, recipes from elsewhere: a file, or a folder of\n"
-        "them; their SPIR-V is validated.\n"
+        "cache yet, or an unfinished one: after a driver update, on another GPU, in a\n"
+        "new container. PATH: a program's folder, or, with --app, recipes from\n"
+        "elsewhere: a file, or a folder of them; their SPIR-V is validated.\n"
         "What crashes or hangs the driver is skipped from then on, by programs too.\n"
         "Where a device lacks something, it says how many of the program's pipelines it\n"
         "covers, and by name (not in a dry run) what the others need. Nothing is compiled\n"
