@@ -118,9 +118,9 @@ class Batch {
     VkPipelineShaderStageCreateInfo &stage(size_t element);
     // Of ray tracing, instead of its only one; they must outlive the batch.
     void set_stages(size_t element, const std::vector<VkPipelineShaderStageCreateInfo> &stages);
-    // The shader group that all elements have, of VK_KHR_ray_tracing_pipeline.
     // The attachments of all graphics pipelines, whose rasterization is discarded.
     VkPipelineRenderingCreateInfo &rendering();
+    // The shader group that all elements have, of VK_KHR_ray_tracing_pipeline.
     VkRayTracingShaderGroupCreateInfoKHR &group();
     void set_base(size_t element, VkPipeline handle, int32_t index);
 
