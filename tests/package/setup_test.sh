@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# tools/setup on a machine that has nothing, with a distribution that is played: `offers` names its packages,
+# `installed` is what it was asked for, and `update` fails where `offline` is.
+set -euo pipefail
+setup=$(realpath "$(dirname "$0")/../../tools/setup")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin"
+for tool in awk bash cat env mktemp rm sed tail xargs; do
+    ln -s "$(command -v $tool)" "$work/bin/$tool"
+done
+play() { # NAME: a command, from standard input
+    { echo "#!$work/bin/bash" && cat; } >"$work/bin/$1"
+    chmod +x "$work/bin/$1"
+}
+echo 'echo 0' | play id
+play apt-cache <<'END'
+shift
+for name; do
+    candidate='(none)'
+    [[ " $(cat offers) " != *" $name "* ]] || candidate=1:1.0
+    echo "$name:"
+    echo "  Candidate: $candidate"
+done
+END
+play apt-get <<'END'
+case " $* " in
+*" update "*) [ ! -e offline ] || { echo "no network" && exit 100; } ;;
+*" install "*) echo "$*" >>installed ;;
+esac
+END
+
+set_up() { # OFFERS: sets `status`, `told`
+    echo "$1" >"$work/offers"
+    : >"$work/installed"
+    status=0
+    told=$(cd "$work" && env -i PATH="$work/bin" "$work/bin/bash" "$setup" check 2>&1) || status=$?
+}
+fail() {
+    printf '%s\n' "$1" "$told" >&2
+    exit 1
+}
+
+set_up 'cmake chromium-chromedriver mpv'
+grep -q ' cmake.* mpv' "$work/installed" || fail "what is offered was not installed"
+! grep -q chromium-chromedriver "$work/installed" || fail "a package was installed that only fetches a snap"
+[ $status = 1 ] || fail "ninja is needed and was not found"
+
+set_up ''
+[ ! -s "$work/installed" ] || fail "nothing was to be installed"
+[[ $told == *"check can use command chromium (Debian package chromium)"* ]] || fail "chromium was not named"
+[[ $told != *failed* ]] || fail "what is not offered has not failed"
+
+: >"$work/offline"
+set_up ''
+[[ $told == *"no network"*"setup: failed: apt-get install"* ]] || fail "the reason was not told"
