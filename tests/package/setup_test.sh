@@ -47,6 +47,13 @@ grep -q ' cmake.* mpv' "$work/installed" || fail "what is offered was not instal
 ! grep -q chromium-chromedriver "$work/installed" || fail "a package was installed that only fetches a snap"
 [ $status = 1 ] || fail "ninja is needed and was not found"
 
+# The format of the sources is judged by two versions alone, and the distribution's own need not be one of them.
+set_up 'clang-format clang-format-19'
+grep -q ' clang-format-19$' "$work/installed" || fail "a clang-format was installed that cannot judge"
+play clang-format-14 </dev/null
+set_up 'clang-format clang-format-19'
+! grep -q clang-format "$work/installed" || fail "clang-format-14 was here"
+
 set_up ''
 [ ! -s "$work/installed" ] || fail "nothing was to be installed"
 [[ $told == *"check can use command chromium (Debian package chromium)"* ]] || fail "chromium was not named"
