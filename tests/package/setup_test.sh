@@ -62,3 +62,9 @@ set_up ''
 : >"$work/offline"
 set_up ''
 [[ $told == *"no network"*"setup: failed: apt-get install"* ]] || fail "the reason was not told"
+
+# What a user is told to type must work: apt-get installs nothing at all where it does not know one of the names.
+echo 'echo 1000' | play id
+set_up 'cmake mpv'
+[[ $told == *$'apt-get install --no-install-recommends cmake mpv\n'* ]] || fail "a name was to be typed that is not offered"
+[[ $told == *"not offered here"*" chromium "* ]] || fail "chromium was not named to a user"
