@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run by cpack over the tree that is to be packed: manual pages and the changelog compressed, a
 # copyright file that refers to the licence instead of repeating it.
+foreach(program dpkg-shlibdeps file) # without the first CPack makes a package that depends on nothing
+  find_program(${program}_program ${program})
+  if(NOT ${program}_program)
+    message(FATAL_ERROR "no ${program}: the package cannot tell what it depends on (Debian packages dpkg-dev, file)")
+  endif()
+endforeach()
 set(usr ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
 set(doc ${usr}/share/doc/warmpipe)
 # Of the sources, not of the build: the packages of two architectures must have the same files.

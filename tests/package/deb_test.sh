@@ -13,6 +13,7 @@ suite=${SUITE:-bookworm}
 
 field() { dpkg-deb --field "$package" "$1"; }
 [ "$(field Multi-Arch)" = same ] && [ -n "$(field Homepage)" ] || { echo "fields are missing" >&2; exit 1; }
+[[ $(field Depends) == *libc6* ]] || { echo "it depends on nothing" >&2; exit 1; }
 symbols=$(compgen -G "${package%/*}/warmpipe-dbgsym_*deb") || { echo "no debug symbols beside it" >&2; exit 1; }
 [ "$(dpkg-deb --contents "$symbols" | grep -c '/usr/lib/debug/.build-id/.*[.]debug$')" -ge 2 ]
 
@@ -21,6 +22,7 @@ in_root() { inside "$root" "$@"; }
 in_root apt-get update >/dev/null
 in_root apt-get install -y --no-install-recommends libvulkan1 mesa-vulkan-drivers vulkan-tools xvfb xauth lintian \
     devscripts >/dev/null
+in_root apt-get install -y --no-install-recommends mesa-drm-shim >/dev/null 2>&1 || true # Debian 12 has none and needs none
 in_root apt-get purge -y --auto-remove warmpipe >/dev/null 2>&1 || true # of a run that was broken off
 files "$root" >"$root/tmp/before"
 cp "$package" "$root/tmp/warmpipe.deb"
@@ -41,9 +43,9 @@ in_root warmpipe --version
 # arm64, and Debian 13's tool alone asks for it.
 in_root sh -c 'hardening-check --nocfprotection $(hardening-check --help | grep -om1 -e --nobranchprotection) /usr/lib/*/warmpipe/warmpipe /usr/lib/*/libVkLayer_warmpipe.so'
 # RADV compiles without a GPU; what it draws nobody sees.
-in_root sh -c 'export WARMPIPE_ENABLE=1 RADV_FORCE_FAMILY=navi10
-    export VK_ICD_FILENAMES=$(echo /usr/share/vulkan/icd.d/radeon_icd*.json)
-    warmpipe doctor' >"$root/tmp/doctor" || true
+driver=$("${0%/*}/../drivers/environment" --root "$root" radv-navi10)
+mapfile -t driver <<<"$driver"
+in_root env WARMPIPE_ENABLE=1 "${driver[@]}" warmpipe doctor >"$root/tmp/doctor" || true
 cat "$root/tmp/doctor"
 grep -q '^layer  *ok ' "$root/tmp/doctor" && grep -q 'the second start is warm' "$root/tmp/doctor"
 in_root env WARMPIPE_ENABLE=1 WARMPIPE_STATS=/tmp/stats timeout 60 xvfb-run -a vkcube --c 3 >/dev/null 2>&1 || true
