@@ -66,6 +66,9 @@ class LayerTest : public ::testing::Test {
     // LD_PRELOAD and to the options of sanitizers.
     std::map<std::string, std::string> device_environment;
 
+    // Both of these together.
+    std::map<std::string, std::string> whole_environment() const;
+
     // A folder of this test, removed at its end; and WARMPIPE_DIR in it.
     const std::filesystem::path &folder() const
     {
@@ -93,7 +96,6 @@ class LayerTest : public ::testing::Test {
     bool become_unprivileged();
 
   private:
-    std::map<std::string, std::string> whole_environment() const;
     Outcome start(const std::function<void()> &in_child, const Expected &expected);
 
     std::filesystem::path folder_;

@@ -75,8 +75,11 @@ void RealDriversTest::preload_here()
     if (device_environment.count("LD_PRELOAD") == 0 || std::getenv("LD_PRELOAD")) {
         return;
     }
-    for (const auto &[name, value] : device_environment) {
-        setenv(name.c_str(), value.c_str(), 1);
+    // The sanitizer's own options stay, and none looks for leaks: what is preloaded has some.
+    const std::map<std::string, std::string> whole = whole_environment();
+    for (const auto &device_variable : device_environment) {
+        const std::string &name = device_variable.first;
+        setenv(name.c_str(), whole.at(name).c_str(), 1);
     }
     std::ifstream file("/proc/self/cmdline");
     std::vector<std::string> words;
