@@ -50,7 +50,8 @@ TEST_F(RealProgramsTest, FfmpegFiltersGiveTheSameFrames)
         GTEST_SKIP() << "no ffmpeg";
     }
     // Not avgblur_vulkan: on a busy machine its frames differ from run to run by themselves; nor
-    // chromaber_vulkan, which crashes by itself in ffmpeg 9.0.
+    // chromaber_vulkan, which crashes by itself in ffmpeg 9.0; nor scale_vulkan, which
+    // fails in 6.1 and is not in 8.1.
     const std::vector<std::string> command = {
         "ffmpeg",
         "-v",
@@ -64,7 +65,7 @@ TEST_F(RealProgramsTest, FfmpegFiltersGiveTheSameFrames)
         "-i",
         "testsrc=s=64x48:d=1:r=5",
         "-vf",
-        "format=yuv420p,hwupload,transpose_vulkan,gblur_vulkan,scale_vulkan=w=40:h=56,"
+        "format=yuv420p,hwupload,transpose_vulkan,gblur_vulkan,hflip_vulkan,"
         "flip_vulkan,hwdownload,format=yuv420p",
         "-f",
         "framemd5",
