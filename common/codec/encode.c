@@ -67,6 +67,9 @@ static bool encode_prepare_graphics(struct encoder *encoder,
     if (state->of[LIVE_STAGES] == STATE_DEAD) {
         rules->stage_count = 0;
     }
+    if (state->is_apart) {
+        encode_keep_apart(encoder, CANONICAL_CAUSE_DOUBT);
+    }
     if (state->by_subpass) {
         encode_prepare_subpass(encoder, info);
     }

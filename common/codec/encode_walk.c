@@ -363,10 +363,6 @@ static inline bool encode_pointer(struct encoder *encoder, const struct codec_me
         (member->kind != CODEC_POINTER && (count = form_count(member, structure)) == 0)) {
         return encode_put_u8(encoder, FORM_ABSENT);
     }
-    if (liveness == STATE_APART) {
-        encode_keep_apart(encoder, CANONICAL_CAUSE_DOUBT);
-        return encode_put_u8(encoder, FORM_ABSENT);
-    }
     memcpy(&target, structure + member->offset, sizeof target);
     if (!target) {
         return member->optional ? encode_put_u8(encoder, FORM_ABSENT)

@@ -254,7 +254,7 @@ void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t f
     } else if (info->renderPass == VK_NULL_HANDLE && (subsets & SUBSET_OUTPUT)) {
         /* They may dangle (VUID-VkGraphicsPipelineCreateInfo-renderPass-06579), and yet attachments
          * must match them (VUID-vkCmdDraw-dynamicRenderingUnusedAttachments-08910). */
-        state.of[LIVE_COLOR_FORMATS] = STATE_APART;
+        state.is_apart = chain->rendering && chain->rendering->colorAttachmentCount > 0;
     }
     state_clear_null(info, &state);
     state.by_subpass = state.by_subpass && (state.of[LIVE_DEPTH_STENCIL] == STATE_DOUBTFUL ||

@@ -38,9 +38,8 @@ enum dynamic_state {
 };
 
 /* DOUBTFUL: the create-info alone does not say; the pointer is not NULL and not followed. UNKNOWN:
- * it depends on a value that we do not know, and so the create-info is not known. APART: it is
- * ignored when the pipeline is created, and may dangle, but the pipeline is used by it. */
-enum liveness { STATE_DEAD, STATE_LIVE, STATE_DOUBTFUL, STATE_UNKNOWN, STATE_APART };
+ * it depends on a value that we do not know, and so the create-info is not known. */
+enum liveness { STATE_DEAD, STATE_LIVE, STATE_DOUBTFUL, STATE_UNKNOWN };
 
 enum live_condition {
     LIVE_ALWAYS,
@@ -95,10 +94,11 @@ struct subpass_use {
 };
 
 struct graphics_state {
-    bool dynamic_known;                       /* every dynamic state is one that we know */
-    uint32_t dynamic;                         /* bits 1 << enum dynamic_state */
-    bool pre_rasterization;                   /* this create-info itself specifies that subset */
-    bool by_subpass;                          /* what the subpass uses would clear a doubt */
+    bool dynamic_known;     /* every dynamic state is one that we know */
+    uint32_t dynamic;       /* bits 1 << enum dynamic_state */
+    bool pre_rasterization; /* this create-info itself specifies that subset */
+    bool by_subpass;        /* what the subpass uses would clear a doubt */
+    bool is_apart;          /* what is ignored when it is created, the pipeline is used by */
     enum liveness of[LIVE_COLOR_FORMATS + 1]; /* by enum live_condition, from LIVE_STAGES on */
 };
 
