@@ -7,6 +7,7 @@
 
 #include "common/base/bytes.h"
 #include "common/blobs/store_state.h"
+#include "common/blobs/unfinished.h"
 #include "common/files/file.h"
 
 #define DEFAULT_LOCK_WAIT_MS 200
@@ -337,6 +338,26 @@ void store_want(const struct store *store)
     if (store_is_ours(store) && !store->read_only &&
         store_open_folder(store, true, &directory_fd) == STATUS_ok) {
         identity_files_want(&store->files, directory_fd);
+        close(directory_fd);
+    }
+}
+
+bool store_is_unfinished(const struct store *store)
+{
+    int directory_fd;
+    if (store_open_folder(store, false, &directory_fd) != STATUS_ok) {
+        return false;
+    }
+    const bool is_unfinished = unfinished_is(directory_fd, store->files.identity_hex);
+    close(directory_fd);
+    return is_unfinished;
+}
+
+void store_set_unfinished(const struct store *store, bool is_unfinished)
+{
+    int directory_fd;
+    if (!store->read_only && store_open_folder(store, true, &directory_fd) == STATUS_ok) {
+        unfinished_set(directory_fd, store->files.identity_hex, is_unfinished);
         close(directory_fd);
     }
 }

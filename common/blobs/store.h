@@ -73,6 +73,10 @@ enum status store_load_again(struct store *store, struct store_blob *ret_blob);
  * no_file. Makes the directory if needed; whatever fails is left as it is. */
 void store_want(const struct store *store);
 
+/* blobs/unfinished.h, of this identity; without a note where nothing may be written. */
+bool store_is_unfinished(const struct store *store);
+void store_set_unfinished(const struct store *store, bool is_unfinished);
+
 /* Whether a process has died while loading the blob that store_load has returned (but not twice in
  * a row). */
 bool store_failed_once(const struct store *store);

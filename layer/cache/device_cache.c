@@ -362,6 +362,19 @@ bool device_cache_has_file(const struct device_cache *device_cache)
     return store && faccessat(AT_FDCWD, store_path(store), F_OK, 0) == 0;
 }
 
+bool device_cache_is_unfinished(const struct device_cache *device_cache)
+{
+    const struct store *store = device_cache->writer.store;
+    return store && store_is_unfinished(store);
+}
+
+void device_cache_set_unfinished(const struct device_cache *device_cache, bool is_unfinished)
+{
+    if (device_cache->writer.saves) {
+        store_set_unfinished(device_cache->writer.store, is_unfinished);
+    }
+}
+
 size_t device_cache_blob_bytes(const struct device_cache *device_cache)
 {
     const struct store *store = device_cache->writer.store;

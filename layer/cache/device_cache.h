@@ -114,6 +114,11 @@ bool device_cache_is_creating(const struct device_cache *device_cache);
  * driver, to be saved as the program's own. */
 void device_cache_prewarmed(struct device_cache *device_cache, bool compiled, uint64_t took_ns);
 
+/* Whether recipes were being compiled for this device's cache by a process that did not come to the
+ * end (blobs/unfinished.h), and noting that. Uses the disk. Thread-safe. */
+bool device_cache_is_unfinished(const struct device_cache *device_cache);
+void device_cache_set_unfinished(const struct device_cache *device_cache, bool is_unfinished);
+
 /* Whether there is a file for this driver and device, whole or not. One system call. */
 bool device_cache_has_file(const struct device_cache *device_cache);
 

@@ -98,6 +98,20 @@ static bool prewarm_make_list(struct prewarm *prewarm)
     return prewarm->list.count > 0 && prewarm_take_cache(prewarm) && !sandbox_is_closed();
 }
 
+/* Who ends before all is compiled ahead leaves that to the next start. */
+static void prewarm_run_noted(struct prewarm *prewarm, unsigned threads)
+{
+    struct device_cache *device_cache = prewarm->setup.device_cache;
+    const bool is_of_all = atomic_load(&prewarm->all);
+    if (is_of_all) {
+        device_cache_set_unfinished(device_cache, true);
+    }
+    prewarm_run_all(prewarm, threads);
+    if (is_of_all && !atomic_load(&prewarm->stop) && !sandbox_is_closed()) {
+        device_cache_set_unfinished(device_cache, false);
+    }
+}
+
 static void prewarm_tell_refused(struct prewarm *prewarm)
 {
     for (int i = 0; i < REPLAY_OUTCOME_COUNT; i++) {
@@ -120,7 +134,7 @@ static void *prewarm_main(void *argument)
     const unsigned threads = is_open ? prewarm_count_threads() : 0;
     is_open = is_open && prewarm_open(prewarm, threads);
     if (is_open && !atomic_load(&prewarm->stop) && prewarm_make_list(prewarm)) {
-        prewarm_run_all(prewarm, threads);
+        prewarm_run_noted(prewarm, threads);
     }
     if (!sandbox_is_closed()) {
         if (is_open) {
@@ -207,7 +221,8 @@ struct prewarm *prewarm_start(const struct prewarm_setup *setup)
     clock_condition_init(&prewarm->changed);
     pthread_mutex_init(&prewarm->lock, NULL);
     prewarm_watch_init(&prewarm->watch, setup->recorder);
-    if (setup->config->prewarm == PREWARM_AUTO && device_cache_has_file(setup->device_cache)) {
+    if (setup->config->prewarm == PREWARM_AUTO && device_cache_has_file(setup->device_cache) &&
+        !device_cache_is_unfinished(setup->device_cache)) {
         device_cache_set_unusable(setup->device_cache, prewarm_begin_with_all, prewarm);
         if (setup->recorder) {
             recorder_set_unsaved(setup->recorder, prewarm_begin_with_unsaved, prewarm);

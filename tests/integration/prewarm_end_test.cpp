@@ -118,6 +118,34 @@ TEST_F(PrewarmTest, EndsWithTheDevice)
     EXPECT_EQ(prewarmed(outcome), 1);
 }
 
+// The first start with a new driver was short.
+TEST_F(PrewarmTest, WhatTheDevicesEndHasLeftIsCompiledAheadInTheNextStart)
+{
+    run([] {
+        use_one_core();
+        static std::atomic<bool> begun{false};
+        static std::atomic<bool> destroying{false};
+        test_icd_on_compile(
+            [](void *) {
+                begun = true;
+                while (!destroying) {
+                    usleep(100);
+                }
+                usleep(10000); // vkDestroyDevice is on its way, or waits already
+            },
+            nullptr);
+        auto *owner = new Program;
+        wait_until([] { return begun.load(); });
+        destroying = true;
+        delete owner;
+    });
+    EXPECT_EQ(cache_files().size(), 2u); // one of the driver before
+    const Outcome outcome = slow_start(5);
+    EXPECT_EQ(prewarmed(outcome), 4);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_misses"], 0);
+    expect_nothing_begun();
+}
+
 // No recipe is taken for one that has crashed because the process came to its end.
 TEST_F(PrewarmTest, EndsWithTheProcess)
 {

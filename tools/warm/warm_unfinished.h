@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether a replay for a target has come to its end: what it has saved until then is a cache that
- * the layer loads, and yet not all that there is to compile. Noted in `<identity>.wanted`
- * (docs/FORMAT.md), so that it is known whatever has ended the process. A failure only loses the
- * note. One thread. */
+/* Whether a replay for a target, by `warm` or ahead of a program, has come to its end:
+ * common/blobs/unfinished.h. One thread. */
 #ifndef WARMPIPE_TOOLS_WARM_WARM_UNFINISHED_H
 #define WARMPIPE_TOOLS_WARM_WARM_UNFINISHED_H
 
