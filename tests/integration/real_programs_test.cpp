@@ -51,7 +51,8 @@ TEST_F(RealProgramsTest, FfmpegFiltersGiveTheSameFrames)
     }
     // Not avgblur_vulkan: on a busy machine its frames differ from run to run by themselves; nor
     // chromaber_vulkan, which crashes by itself in ffmpeg 9.0; nor scale_vulkan, which
-    // fails in 6.1 and is not in 8.1.
+    // fails in 6.1 and is not in 8.1. One frame: with more, ffmpeg 7.1 dies on Debian 13's lavapipe
+    // in one run of a hundred, without the layer as well.
     const std::vector<std::string> command = {
         "ffmpeg",
         "-v",
@@ -63,7 +64,7 @@ TEST_F(RealProgramsTest, FfmpegFiltersGiveTheSameFrames)
         "-f",
         "lavfi",
         "-i",
-        "testsrc=s=64x48:d=1:r=5",
+        "testsrc=s=64x48:d=0.2:r=5",
         "-vf",
         "format=yuv420p,hwupload,transpose_vulkan,gblur_vulkan,hflip_vulkan,"
         "flip_vulkan,hwdownload,format=yuv420p",
@@ -74,7 +75,7 @@ TEST_F(RealProgramsTest, FfmpegFiltersGiveTheSameFrames)
     if (plain.output.find("ends with 139") != std::string::npos) {
         GTEST_SKIP() << "ffmpeg crashes without the layer: " << plain.errors;
     }
-    EXPECT_NE(plain.output.find("0,          4,"), std::string::npos) << plain.output;
+    EXPECT_NE(plain.output.find("0,          0,"), std::string::npos) << plain.output;
     for (int start = 0; start < 2; start++) {
         const Outcome with_layer = execute(command);
         EXPECT_EQ(with_layer.output, plain.output);
