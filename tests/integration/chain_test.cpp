@@ -158,7 +158,10 @@ TEST_F(ChainTest, SurvivesManyInstances)
             Program().create_compute(0, 2);
         }
     });
-    EXPECT_EQ(outcome.stats.size(), 50u);
+    // On a busy machine some have told of a save before.
+    EXPECT_EQ(std::count_if(outcome.stats.begin(), outcome.stats.end(),
+                            [](const json &line) { return line["event"] == "destroy"; }),
+              50);
     EXPECT_EQ(outcome.hits(), 98u) << "the second device reads what the first has saved";
 }
 
