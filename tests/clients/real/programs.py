@@ -81,8 +81,8 @@ BOTH = ("lavapipe", "played")
 PROGRAMS = (
     # Not avgblur_vulkan: on a busy machine its frames differ from run to run by themselves; nor
     # chromaber_vulkan, which crashes by itself in ffmpeg 9.0; nor scale_vulkan, which
-    # fails in 6.1 and is not in 8.1. One frame: with more, ffmpeg 7.1 dies on Debian 13's lavapipe in one
-    # run of a hundred, without the layer as well.
+    # fails in 6.1 and is not in 8.1. ffmpeg 7.1 dies on Debian 13's lavapipe in one run of
+    # a hundred, without the layer as well, with one frame too.
     Program("ffmpeg-filters", ffmpeg("transpose_vulkan,gblur_vulkan,hflip_vulkan,"
                                      "flip_vulkan", 0.2),
             "ffmpeg", quick=BOTH, warm_by=2, version=("ffmpeg", "-version")),
