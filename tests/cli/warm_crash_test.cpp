@@ -107,48 +107,46 @@ TEST_F(Warm, ADriverThatDiesBeforeAnyPipelineIsGivenUp)
     EXPECT_EQ(cache["state"], "failed");
 }
 
-// One thread is at a pipeline that never ends while the other compiles all the rest.
-TEST_F(Warm, InterruptedItKeepsWhatItHas)
+class WarmCutShort : public Warm {
+  protected:
+    // One thread is at a pipeline that never ends while the other compiles all the rest; what
+    // follows then is bash's, to which $pid is the command.
+    ToolResult end_by(const std::string &script)
+    {
+        record();
+        const std::string endless = contents().at(5);
+        std::filesystem::remove(log);
+        return run_program(
+            {"/bin/bash", "-c",
+             "\"$tool\" warm --jobs 2 --json & pid=$!\n"
+             "until [ \"$(grep -c '\"event\":\"pipeline\"' \"$WPTEST_ICD_LOG\")\" = \"$rest\" ]\n"
+             "do sleep 0.02; done 2>/dev/null\n" +
+                 script},
+            environment({{"tool", WARMPIPE_TOOL},
+                         {"rest", std::to_string(PIPELINES - 1)},
+                         {"WPTEST_ICD_HANG", endless}}));
+    }
+};
+
+TEST_F(WarmCutShort, InterruptedItKeepsWhatItHas)
 {
-    record();
-    std::string endless = contents().at(5);
-    std::filesystem::remove(log);
-    ToolResult result = run_program(
-        {"/bin/bash", "-c",
-         "\"$tool\" warm --jobs 2 --json & pid=$!\n"
-         "until [ \"$(grep -c '\"event\":\"pipeline\"' \"$WPTEST_ICD_LOG\")\" = \"$rest\" ]\n"
-         "do sleep 0.02; done 2>/dev/null\n"
-         "kill -TERM $pid; wait $pid"},
-        environment({{"tool", WARMPIPE_TOOL},
-                     {"rest", std::to_string(PIPELINES - 1)},
-                     {"WPTEST_ICD_HANG", endless}}));
+    const ToolResult result = end_by("kill -TERM $pid; wait $pid");
     EXPECT_EQ(result.exit_status, 1) << result.err;
-    json cache = json::parse(result.out)["caches"].at(0);
+    const json cache = json::parse(result.out)["caches"].at(0);
     EXPECT_EQ(cache["state"], "interrupted");
     EXPECT_EQ(cache["crashed"], 0);
     // The next one knows that there is more to do.
-    json rest = caches({}).at(0);
+    const json rest = caches({}).at(0);
     EXPECT_EQ(rest["hit"], PIPELINES - 1);
     EXPECT_EQ(rest["compiled"], 1);
     EXPECT_EQ(caches({}).at(0)["state"], "ready");
 }
 
 // It cannot say that itself.
-TEST_F(Warm, WhatWasKilledIsBegunAgain)
+TEST_F(WarmCutShort, WhatWasKilledIsBegunAgain)
 {
-    record();
-    const std::string endless = contents().at(5);
-    std::filesystem::remove(log);
-    run_program(
-        {"/bin/bash", "-c",
-         "\"$tool\" warm --jobs 2 & pid=$!\n"
-         "until [ \"$(grep -c '\"event\":\"pipeline\"' \"$WPTEST_ICD_LOG\")\" = \"$rest\" ]\n"
-         "do sleep 0.02; done 2>/dev/null\n"
-         "kill -KILL $pid; wait $pid\n"
-         "until compgen -G \"$WARMPIPE_DIR/program/*.wpcache\"; do sleep 0.02; done"},
-        environment({{"tool", WARMPIPE_TOOL},
-                     {"rest", std::to_string(PIPELINES - 1)},
-                     {"WPTEST_ICD_HANG", endless}}));
+    end_by("kill -KILL $pid; wait $pid\n"
+           "until compgen -G \"$WARMPIPE_DIR/program/*.wpcache\"; do sleep 0.02; done");
     const json rest = caches({}).at(0);
     EXPECT_EQ(rest["compiled"].get<unsigned>() + rest["hit"].get<unsigned>(), PIPELINES) << rest;
     EXPECT_EQ(caches({}).at(0)["state"], "ready");

@@ -56,10 +56,11 @@
  *                                  abort_second: the second time that there is
  *     WPTEST_ICD_CRASH=0xCONTENT   compiling the pipeline of this "content" in the record ends the
  *                                  process; WPTEST_ICD_HANG=0xCONTENT: never ends
- *     WPTEST_ICD_KILLED_BY=PATH    the next compile removes this file, if it is there, and is
- * killed by SIGKILL, as by a system that is out of memory WPTEST_ICD_CRASH_ENTRY=NAME  so does each
- * pipeline with a stage whose entry point has this name, whether its module has such an entry point
- * or not WPTEST_ICD_TRUST=1           initial data are not checked: a record that is not as it was
+ *     WPTEST_ICD_CRASH_ENTRY=NAME  so does each pipeline with a stage whose entry point has this
+ *                                  name, whether its module has such an entry point or not
+ *     WPTEST_ICD_KILLED_BY=PATH    the next compile removes this file, if it is there, and SIGKILL
+ *                                  ends the process, as where there is no more memory
+ *     WPTEST_ICD_TRUST=1           initial data are not checked: a record that is not as it was
  *                                  written ends the process when its pipeline is asked for,
  *                                  and stays so in what is merged with it and read back
  *     WPTEST_ICD_DATA              what vkGetPipelineCacheData does:

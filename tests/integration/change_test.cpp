@@ -250,6 +250,9 @@ TEST_F(ExitTest, NotOfADriverThatIsNotKnownToBearIt)
         std::cout << test_icd_calls("vkGetPipelineCacheData"); // the worker's, on a busy machine
     });
     EXPECT_EQ(outcome.events("vkGetPipelineCacheData").size(), std::stoul(outcome.output));
+    if (outcome.output == "0") {
+        EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"], 0);
+    }
 }
 
 TEST_F(ExitTest, NotWithAMessenger)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The user's policy file through the layer: what the driver then gets.
-
 #include "harness.hpp"
 #include "program.hpp"
 

@@ -93,52 +93,41 @@ TEST_F(PrewarmTest, WhatCrashesIsNeverReplayedAgain)
     EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_misses"], 1);
 }
 
-// The device waits for the compile that is under way, and for no other.
-TEST_F(PrewarmTest, EndsWithTheDevice)
+// The device goes while the first is compiled ahead: it waits for that one, and for no other.
+class ShortProgramTest : public PrewarmTest {
+  protected:
+    Outcome end_early()
+    {
+        return run([] {
+            use_one_core();
+            static std::atomic<bool> begun{false};
+            static std::atomic<bool> destroying{false};
+            Program *owner = nullptr;
+            test_icd_on_compile(
+                [](void *) {
+                    begun = true;
+                    while (!destroying) {
+                        usleep(100);
+                    }
+                    usleep(10000); // vkDestroyDevice is on its way, or waits already
+                },
+                nullptr);
+            owner = new Program;
+            wait_until([] { return begun.load(); });
+            destroying = true;
+            delete owner;
+        });
+    }
+};
+
+TEST_F(ShortProgramTest, EndsPrewarm)
 {
-    const Outcome outcome = run([] {
-        use_one_core();
-        static std::atomic<bool> begun{false};
-        static std::atomic<bool> destroying{false};
-        Program *owner = nullptr;
-        test_icd_on_compile(
-            [](void *) {
-                begun = true;
-                while (!destroying) {
-                    usleep(100);
-                }
-                usleep(10000); // vkDestroyDevice is on its way, or waits already
-            },
-            nullptr);
-        owner = new Program;
-        wait_until([] { return begun.load(); });
-        destroying = true;
-        delete owner;
-    });
-    EXPECT_EQ(prewarmed(outcome), 1);
+    EXPECT_EQ(prewarmed(end_early()), 1);
 }
 
-// The first start with a new driver was short.
-TEST_F(PrewarmTest, WhatTheDevicesEndHasLeftIsCompiledAheadInTheNextStart)
+TEST_F(ShortProgramTest, LeavesTheRestToTheNextStart)
 {
-    run([] {
-        use_one_core();
-        static std::atomic<bool> begun{false};
-        static std::atomic<bool> destroying{false};
-        test_icd_on_compile(
-            [](void *) {
-                begun = true;
-                while (!destroying) {
-                    usleep(100);
-                }
-                usleep(10000); // vkDestroyDevice is on its way, or waits already
-            },
-            nullptr);
-        auto *owner = new Program;
-        wait_until([] { return begun.load(); });
-        destroying = true;
-        delete owner;
-    });
+    end_early();
     EXPECT_EQ(cache_files().size(), 2u); // one of the driver before
     const Outcome outcome = slow_start(5);
     EXPECT_EQ(prewarmed(outcome), 4);
