@@ -259,7 +259,7 @@ struct digest pipeline_key_device(struct digest identity, struct digest meaning)
 
 /* Of each driver of Mesa and its compiler: what they read in a release build, less what names a
  * file or a device, or only prints. */
-static const char *const settings_names[] = {
+static const char settings_names[][36] = {
     "RADV_DEBUG",       "RADV_EXPERIMENTAL", "RADV_PERFTEST",  "ACO_DEBUG",
     "NVK_DEBUG",        "NVK_EXPERIMENTAL",  "NAK_DEBUG",      "TU_DEBUG",
     "IR3_SHADER_DEBUG", "FD_DEV_FEATURES",   "AGX_MESA_DEBUG", "ASAHI_MESA_DEBUG",

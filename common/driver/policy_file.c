@@ -144,13 +144,13 @@ static bool read_source(struct policy_parser *parser, const char *value)
 }
 
 static const struct {
-    const char *name;
+    char name[20]; /* in place, as the member: a pointer would be bound at every start */
+    char member[20]; /* of a policy, in place of a function; "": none */
     const char *values;
     bool (*read)(struct policy_parser *parser, const char *value);
-    const char *member; /* of a policy, in place of a function */
 } keys[] = {
-#define POLICY_KEY(id, name, values, meaning) {name, values, read_##id, NULL},
-#define POLICY_ACTION(id, name, meaning)      {name, "yes or no", NULL, #id},
+#define POLICY_KEY(id, name, values, meaning) {name, "", values, read_##id},
+#define POLICY_ACTION(id, name, meaning)      {name, #id, "yes or no", NULL},
 #include "common/driver/policy_keys.def"
 #undef POLICY_KEY
 };
@@ -284,7 +284,7 @@ static bool policy_file_read_setting(struct policy_parser *parser, char *text)
         return refuse(parser, parser->line, "a second '%s' in rule '%s'", name, parser->rule->id);
     }
     parser->keys |= 1u << key;
-    if (!*value || !(keys[key].member ? read_action(parser, keys[key].member, value)
+    if (!*value || !(*keys[key].member ? read_action(parser, keys[key].member, value)
                                       : keys[key].read(parser, value))) {
         return refuse(parser, parser->line, "%s = '%.40s': expected %s", name, value,
                       keys[key].values);

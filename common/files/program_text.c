@@ -12,7 +12,7 @@
 
 /* A number by its name. */
 struct program_counter {
-    const char *name;
+    char name[24]; /* in place: a pointer would be bound at every start */
     size_t offset; /* of a uint64_t in its struct */
 };
 

@@ -108,8 +108,8 @@ enum setting_from { FROM_environment, FROM_anywhere };
 struct setting {
     enum setting_kind kind;
     enum setting_from from;
-    const char *key; /* in a settings file, behind the layer's prefix */
-    const char *name;
+    char key[16];  /* in a settings file, behind the layer's prefix */
+    char name[24]; /* in place, as the key: a pointer would be bound at every start */
     const char *values;
     const char *fallback;
     /* Reads a value. False, and the config unchanged: it is not valid. */

@@ -45,10 +45,10 @@ enum command_scope {
 };
 
 struct command {
-    const char *name;
-    size_t length; /* of the name */
     PFN_vkVoidFunction function;
-    enum command_scope scope;
+    char name[38]; /* in place: a pointer would be bound at every start */
+    uint8_t length;
+    uint8_t scope; /* enum command_scope */
 };
 
 /* vkGetInstanceProcAddr; `command` is our entry for this name, or NULL. Every other command gets

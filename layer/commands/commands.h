@@ -21,7 +21,7 @@ extern const struct command_family pipeline_commands; /* pipelines and pipeline 
 extern const struct command_family name_commands;     /* object names, debug callbacks */
 
 /* clang-format off */
-#define COMMAND(name, function, scope) {name, sizeof name - 1, (PFN_vkVoidFunction)(function), scope}
+#define COMMAND(name, function, scope) {(PFN_vkVoidFunction)(function), name, sizeof name - 1, scope}
 #define COMMAND_FAMILY(commands) {commands, sizeof (commands) / sizeof (commands)[0]}
 /* clang-format on */
 

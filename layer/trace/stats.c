@@ -11,8 +11,8 @@
 #include "common/base/log.h"
 
 static const struct {
-    const char *group;
-    const char *name;
+    char group[20]; /* in place: a pointer would be bound at every start */
+    char name[16];
 } stats_fields[] = {
 #define STATS_FIELD(group, name) {#group, #name},
 #include "layer/trace/stats_fields.def"
