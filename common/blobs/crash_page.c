@@ -7,12 +7,14 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "common/base/digest.h"
 #include "common/base/io.h"
 #include "common/files/file.h"
+#include "common/files/names.h"
 
 static_assert(offsetof(struct crash_page, slots) == 128, "as in docs/FORMAT.md");
 static_assert(sizeof(struct crash_page) == 128 + CRASH_SLOTS * 32, "as in docs/FORMAT.md");
@@ -139,7 +141,7 @@ static void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
     memcpy(ret_boot, crash_boot, CRASH_BOOT_SIZE);
 }
 
-/* Elsewhere a store into a mapped file may need room that is not there any more (file systems that
+/* On others a store into a mapped file may need room that is not there any more (file systems that
  * copy on write), or an answer that does not come (those of a network). What lies below an overlay
  * is told by its inodes, which Btrfs does not count. */
 static bool crash_may_map(int fd)
@@ -171,7 +173,56 @@ static struct crash_page *crash_map(int fd, const struct crash_page *content,
     return page == MAP_FAILED ? NULL : page;
 }
 
-__attribute__((cold)) bool crash_guard_open(struct crash_guard *guard, int fd,
+/* Pages elsewhere. The number is drawn at random, so that nobody else has made its file before. */
+
+#define ELSEWHERE      "/dev/shm/warmpipe-"
+#define ELSEWHERE_SIZE (sizeof ELSEWHERE - 1 + UNIQUE_HEX_SIZE)
+
+static void crash_name_elsewhere(uint64_t number, char ret_path[ELSEWHERE_SIZE])
+{
+    memcpy(ret_path, ELSEWHERE, sizeof ELSEWHERE);
+    unique_format(number, ret_path + sizeof ELSEWHERE - 1);
+}
+
+static int crash_open_elsewhere(uint64_t number, int flags)
+{
+    char path[ELSEWHERE_SIZE];
+    crash_name_elsewhere(number, path);
+    return open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+}
+
+void crash_page_remove_elsewhere(uint64_t number)
+{
+    char path[ELSEWHERE_SIZE];
+    crash_name_elsewhere(number, path);
+    unlink(path);
+}
+
+bool crash_page_read_elsewhere(uint64_t number, uint8_t ret_page[sizeof(struct crash_page)])
+{
+    const ssize_t size = sizeof(struct crash_page);
+    const int fd = crash_open_elsewhere(number, O_RDONLY);
+    struct stat status;
+    const bool is_read = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+                         status.st_uid == geteuid() && status.st_size == size &&
+                         pread(fd, ret_page, (size_t)size, 0) == size;
+    io_close(fd);
+    return is_read;
+}
+
+static struct crash_page *crash_map_elsewhere(uint64_t number, const struct crash_page *content,
+                                              struct crash_page *memory)
+{
+    const int fd = crash_open_elsewhere(number, O_RDWR | O_CREAT | O_EXCL);
+    struct crash_page *page = fd >= 0 ? crash_map(fd, content, memory) : NULL;
+    if (fd >= 0 && !page) {
+        crash_page_remove_elsewhere(number);
+    }
+    io_close(fd);
+    return page;
+}
+
+__attribute__((cold)) bool crash_guard_open(struct crash_guard *guard, int fd, uint64_t number,
                                             const struct bytes *record,
                                             const struct crash_keys *known)
 {
@@ -189,7 +240,12 @@ __attribute__((cold)) bool crash_guard_open(struct crash_guard *guard, int fd,
         memcpy(content.record, record->data, record->size);
     }
     crash_boot_id(content.boot);
-    struct crash_page *page = crash_map(fd, &content, atomic_load(&crash_places[place].page));
+    struct crash_page *memory = atomic_load(&crash_places[place].page);
+    struct crash_page *page = crash_map(fd, &content, memory);
+    guard->is_elsewhere = !page;
+    if (!page) {
+        page = crash_map_elsewhere(number, &content, memory);
+    }
     if (!page) {
         atomic_store(&crash_places[place].guard, NULL);
         return false;

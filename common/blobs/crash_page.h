@@ -21,7 +21,10 @@
  *
  * The file is locked (flock(2)) as long as its process lives. In the child of a fork, and when the
  * page is closed, other memory that nobody reads takes its place: the address stays, for a thread
- * may be on its way there, or exit() looks at all pages. The next page of this process gets it. */
+ * may be on its way there, or exit() looks at all pages. The next page of this process gets it.
+ *
+ * Where the file is on a file system on which a store may fail or wait (Btrfs, a network), the page
+ * is a file in /dev/shm instead, under the number of the locked file: *elsewhere*. */
 #ifndef WARMPIPE_BLOBS_CRASH_PAGE_H
 #define WARMPIPE_BLOBS_CRASH_PAGE_H
 
@@ -114,13 +117,19 @@ struct crash_guard {
     struct crash_keys known;       /* of the death that is to be disproved */
     CRASH_ATOMIC(uint32_t) passed; /* a bit for each of them */
     bool without;
+    bool is_elsewhere; /* the page; the file holds nothing of it */
 };
 
-/* Makes the page of a file of this process, empty but locked. False, the file untouched but for its
- * size: it cannot be mapped. `known`: keys of an earlier death, may be empty. Takes the descriptor
- * over. */
-bool crash_guard_open(struct crash_guard *guard, int fd, const struct bytes *record,
-                      const struct crash_keys *known);
+/* Makes the page of a file of this process, empty but locked, whose number is `number`. False, the
+ * file untouched but for its size: neither it nor one elsewhere can be mapped. `known`: keys of an
+ * earlier death, may be empty. Takes the descriptor over. */
+bool crash_guard_open(struct crash_guard *guard, int fd, uint64_t number,
+                      const struct bytes *record, const struct crash_keys *known);
+
+/* The page elsewhere of the file of this number, which a process of this user has made. False:
+ * there is none. */
+bool crash_page_read_elsewhere(uint64_t number, uint8_t ret_page[sizeof(struct crash_page)]);
+void crash_page_remove_elsewhere(uint64_t number);
 
 /* Closes the file; in the child of a fork too. Other threads may be in calls that the guard
  * brackets: their stores go to memory of nobody. */

@@ -24,7 +24,7 @@ static bool marker_fill_page(int fd, struct marker_record *record, const struct 
     struct bytes bytes = {.data = memory, .capacity = sizeof memory};
     record->is_page = true;
     marker_record_put(&bytes, record);
-    return crash_guard_open(&marker->guard, fd, &bytes, known);
+    return crash_guard_open(&marker->guard, fd, record->id, &bytes, known);
 }
 
 static bool marker_fill_plain(int fd, struct marker_record *record, struct marker *marker)
@@ -33,11 +33,24 @@ static bool marker_fill_plain(int fd, struct marker_record *record, struct marke
     struct bytes bytes = {.data = memory, .capacity = sizeof memory};
     record->is_page = false;
     marker_record_put(&bytes, record);
-    if (ftruncate(fd, 0) != 0 || !marker_write(fd, bytes.data, bytes.size)) {
-        return false;
+    marker->has_record = ftruncate(fd, 0) == 0 && marker_write(fd, bytes.data, bytes.size);
+    return marker->has_record;
+}
+
+/* A page or, unless only that is wanted, a plain record or both. */
+static bool marker_fill(int fd, struct marker_record *record, const struct crash_keys *known,
+                        bool only_page, struct marker *marker)
+{
+    const bool has_page = marker_fill_page(fd, record, known, marker);
+    if (only_page || (has_page && !marker->guard.is_elsewhere)) {
+        return has_page;
     }
-    marker->file = file_keep(fd);
-    return true;
+    /* In another container the page cannot be found. */
+    const bool has_record = marker_fill_plain(fd, record, marker);
+    if (!has_page && has_record) {
+        marker->file = file_keep(fd);
+    }
+    return has_page || has_record;
 }
 
 static bool marker_make(struct marker_folder *folder, uint64_t generation,
@@ -57,9 +70,8 @@ static bool marker_make(struct marker_folder *folder, uint64_t generation,
     ret_marker->generation = generation;
     ret_marker->failure = failure;
     /* Without locks others would take the marker for a dead process's. */
-    if (!file.locked ||
-        (!marker_fill_page(file.fd, &record, first ? &first->finding.keys : &none, ret_marker) &&
-         (only_page || !marker_fill_plain(file.fd, &record, ret_marker)))) {
+    if (!file.locked || !marker_fill(file.fd, &record, first ? &first->finding.keys : &none,
+                                     only_page, ret_marker)) {
         unlinkat(folder->fd, file.name, 0);
         close(file.fd);
         *ret_marker = (struct marker){.generation = 0};
@@ -84,9 +96,9 @@ bool marker_take_without(struct marker_folder *folder, uint64_t generation,
     return true;
 }
 
-bool marker_is_plain(const struct marker *marker)
+bool marker_has_record(const struct marker *marker)
 {
-    return !atomic_load(&marker->guard.page);
+    return marker->has_record;
 }
 
 static bool marker_remove_path(const char *folder_path, const char *name)
@@ -109,6 +121,9 @@ static void marker_remove_own(struct marker *marker, const char *folder_path, bo
         /* If this fails too, the next start skips the blob once. */
         marker_write(marker->file.fd, nothing, sizeof nothing);
     }
+    if (marker->guard.is_elsewhere) {
+        crash_page_remove_elsewhere(marker->id);
+    }
     if (survived && marker->failure != 0) {
         marker_failure_name(marker->generation, name);
         marker_remove_path(folder_path, name);
@@ -117,7 +132,7 @@ static void marker_remove_own(struct marker *marker, const char *folder_path, bo
 
 void marker_drop(struct marker *marker, const char *folder_path, bool survived)
 {
-    if (marker_is_plain(marker)) {
+    if (!atomic_load(&marker->guard.page)) {
         marker_remove_own(marker, folder_path, survived);
         file_kept_close(&marker->file);
     } else {
@@ -125,6 +140,17 @@ void marker_drop(struct marker *marker, const char *folder_path, bool survived)
         marker_remove_own(marker, folder_path, crash_guard_has_passed(&marker->guard));
         crash_guard_close(&marker->guard);
     }
+}
+
+void marker_return(struct marker *marker, const char *folder_path)
+{
+    if (!atomic_load(&marker->guard.page)) {
+        marker_drop(marker, folder_path, true);
+    } else if (marker->has_record && file_kept_is_ours(&marker->guard.file) &&
+               ftruncate(marker->guard.file.fd, 0) != 0) {
+        /* A death is then one in the load, where the page is not found. */
+    }
+    marker->has_record = false;
 }
 
 void marker_leave(struct marker *marker, const char *folder_path)

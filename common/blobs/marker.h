@@ -2,11 +2,12 @@
 /* Markers: how the store learns that a blob kills the processes that use it.
  *
  * As long as a process uses a blob, the folder <identity>.loading holds one file of that process
- * alone, locked with flock(2): a crash page (crash_page.h), or where none can be mapped a plain
- * record, which is removed when the first creation has returned. One that another process can lock
- * belongs to a process that died. (Process ids cannot tell: containers have their own.) A death is
- * one inside a call that the page tells of; a plain record tells of its load. A process that died
- * elsewhere, or in a long call, says nothing.
+ * alone, locked with flock(2): a crash page (crash_page.h), or where none can be mapped there a
+ * plain record. That is removed when the first creation has returned; with a page elsewhere it is
+ * emptied then, and stands for the page, which whoever finds it dead copies into it. One that
+ * another process can lock belongs to a process that died. (Process ids cannot tell: containers
+ * have their own.) A death is one inside a call that the page tells of; a plain record tells of its
+ * load. A process that died elsewhere, or in a long call, says nothing.
  *
  * The states of one generation of a blob, and the function that performs each arrow:
  *
@@ -136,6 +137,7 @@ void marker_forget_failure(int directory_fd, const char *name, uint64_t generati
 struct marker {
     struct crash_guard guard; /* no page: it is a plain record */
     struct file_kept file;    /* of that */
+    bool has_record;          /* its file holds a plain record */
     uint64_t id;
     uint64_t generation;
     uint64_t failure;
@@ -153,8 +155,10 @@ bool marker_take(struct marker_folder *folder, uint64_t generation,
 bool marker_take_without(struct marker_folder *folder, uint64_t generation,
                          const struct marker_history *history, struct marker *ret_marker);
 
-/* Whether it is a plain record, which is to be dropped when the first creation has returned. */
-bool marker_is_plain(const struct marker *marker);
+/* Whether it is or has a plain record: marker_return is to be called when the first creation has
+ * returned. That drops one without a page. */
+bool marker_has_record(const struct marker *marker);
+void marker_return(struct marker *marker, const char *folder_path);
 
 /* The blob is used no more: removes the marker, and the known failure if that is disproved; of a
  * plain record, if `survived`. folder_path is absolute, so that no directory stays open meanwhile.

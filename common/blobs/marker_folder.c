@@ -115,6 +115,37 @@ static bool marker_folder_read_record(int fd, struct marker_record *ret_record)
     return size >= 0 && marker_record_parse(data, (size_t)size, ret_record);
 }
 
+static void marker_folder_write(int folder_fd, const char *name, off_t offset, const void *data,
+                                size_t size)
+{
+    const int fd =
+        openat(folder_fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0) {
+        if (!file_size_allowed((uint64_t)offset + size) ||
+            pwrite(fd, data, size, offset) != (ssize_t)size) {
+            /* It counts as it did: the blob is skipped once more, or put away a death later. */
+        }
+        close(fd);
+    }
+}
+
+/* The page elsewhere of a marker; of a dead one it becomes the content of its file, which others
+ * read after they have looked for the page in vain. */
+static bool marker_folder_read_elsewhere(int folder_fd, const char *name, uint64_t id, bool is_dead,
+                                         struct marker_record *ret_record)
+{
+    uint8_t page[sizeof(struct crash_page)];
+    if (!crash_page_read_elsewhere(id, page) ||
+        !marker_record_parse(page, sizeof page, ret_record) || ret_record->id != id) {
+        return false;
+    }
+    if (is_dead) {
+        marker_folder_write(folder_fd, name, 0, page, sizeof page);
+        crash_page_remove_elsewhere(id);
+    }
+    return true;
+}
+
 /* Whether the marker's process died while loading. */
 static bool marker_folder_read_dead(int folder_fd, const char *name, uint64_t id,
                                     struct marker_record *ret_record)
@@ -123,7 +154,8 @@ static bool marker_folder_read_dead(int folder_fd, const char *name, uint64_t id
     if (fd < 0) {
         return false;
     }
-    bool dead = marker_folder_read_record(fd, ret_record) && ret_record->id == id;
+    bool dead = marker_folder_read_elsewhere(folder_fd, name, id, true, ret_record) ||
+                (marker_folder_read_record(fd, ret_record) && ret_record->id == id);
     if (!dead) {
         /* Never written, or erased: the driver had seen nothing, or had survived. */
         unlinkat(folder_fd, name, 0);
@@ -218,6 +250,11 @@ bool marker_folder_tries(const struct marker_folder *folder, uint64_t generation
 bool marker_folder_read(const struct marker_folder *folder, const char *name,
                         struct marker_record *ret_record)
 {
+    uint64_t id;
+    if (marker_folder_parse_name(name, "", &id) &&
+        marker_folder_read_elsewhere(folder->fd, name, id, false, ret_record)) {
+        return true;
+    }
     int fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
         return false;
@@ -259,20 +296,6 @@ bool marker_is_about(const struct marker_record *record, uint64_t generation)
            finding->saving == generation;
 }
 
-static void marker_folder_write_number(const struct marker_folder *folder, const char *name,
-                                       off_t offset, const void *number, size_t size)
-{
-    const int fd =
-        openat(folder->fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0) {
-        if (!file_size_allowed((uint64_t)offset + size) ||
-            pwrite(fd, number, size, offset) != (ssize_t)size) {
-            /* It counts as it did: the blob is skipped once more, or put away a death later. */
-        }
-        close(fd);
-    }
-}
-
 void marker_folder_make_failure(const struct marker_folder *folder,
                                 const struct marker_record *record, uint64_t generation,
                                 uint32_t deaths)
@@ -285,7 +308,7 @@ void marker_folder_make_failure(const struct marker_folder *folder,
         uint8_t memory[sizeof deaths];
         struct bytes bytes = {.data = memory, .capacity = sizeof memory};
         bytes_put_u32(&bytes, deaths);
-        marker_folder_write_number(folder, from, DEATHS_OFFSET, memory, sizeof memory);
+        marker_folder_write(folder->fd, from, DEATHS_OFFSET, memory, sizeof memory);
     }
     renameat(folder->fd, from, folder->fd, to);
 }
@@ -313,8 +336,8 @@ void marker_folder_note_without(const struct marker_folder *folder, uint64_t gen
 {
     char name[MARKER_FAILURE_NAME_SIZE];
     marker_failure_name(generation, name);
-    marker_folder_write_number(folder, name, offsetof(struct crash_page, without), &without,
-                               sizeof without);
+    marker_folder_write(folder->fd, name, offsetof(struct crash_page, without), &without,
+                        sizeof without);
     marker_folder_note_killed(folder);
 }
 

@@ -169,9 +169,16 @@ struct crash_guard *store_guard(struct store *store)
     return &store->loading.markers[0].guard;
 }
 
-bool store_has_plain_marker(const struct store *store)
+bool store_has_record(const struct store *store)
 {
-    return store->loading.count > 0 && marker_is_plain(&store->loading.markers[0]);
+    return store->loading.count > 0 && marker_has_record(&store->loading.markers[0]);
+}
+
+void store_return(struct store *store)
+{
+    for (size_t i = 0; store_is_ours(store) && i < store->loading.count; i++) {
+        marker_return(&store->loading.markers[i], store->files.loading_path);
+    }
 }
 
 void store_merging(struct store *store)

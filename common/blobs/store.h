@@ -95,9 +95,10 @@ void store_live(struct store *store);
  * (crash_page.h). Lives as long as the store, and does nothing while there is no marker. */
 struct crash_guard *store_guard(struct store *store);
 
-/* Whether the marker of the load is one without a page: store_survived is to be called when the
+/* Whether the marker of the load is or has a plain record: store_return is to be called when the
  * first creation has returned. */
-bool store_has_plain_marker(const struct store *store);
+bool store_has_record(const struct store *store);
+void store_return(struct store *store);
 
 /* The driver no longer uses the blobs of store_load and store_begin, or has refused them: removes
  * their markers. Known deaths that these have disproved are forgotten. Idempotent. */

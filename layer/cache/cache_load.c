@@ -104,11 +104,11 @@ static void cache_load_reject(struct cache_load *load, enum status reason)
     device_report_rejected(load->writer->report, reason, store_path(load->writer->store));
 }
 
-void cache_load_survived(struct cache_load *load)
+void cache_load_return(struct cache_load *load)
 {
-    if (atomic_load_explicit(&load->is_plain, memory_order_relaxed) &&
-        cache_writer_survived(load->writer, 0)) {
-        atomic_store(&load->is_plain, false);
+    if (atomic_load_explicit(&load->has_record, memory_order_relaxed) &&
+        cache_writer_tell_store(load->writer, 0, store_return)) {
+        atomic_store(&load->has_record, false);
     }
 }
 
@@ -154,7 +154,7 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
         return false;
     }
     if (!cache_load_enter_driver(load, is_worker)) {
-        cache_writer_survived(load->writer, WAIT_FOREVER);
+        cache_writer_tell_store(load->writer, WAIT_FOREVER, store_survived);
         store_blob_free(&blob);
         *ret_barred = true;
         return false;
@@ -165,12 +165,12 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
     load->cache = driver_cache_create(load->writer->caches, blob.data, blob.size);
     cache_load_leave_driver(load, is_worker);
     if (load->cache == VK_NULL_HANDLE) {
-        cache_writer_survived(load->writer, WAIT_FOREVER);
+        cache_writer_tell_store(load->writer, WAIT_FOREVER, store_survived);
         cache_load_reject(load, STATUS_driver_refused);
     } else {
         device_report_loaded(load->writer->report, blob.size, store_path(store));
         cache_writer_set_loaded(load->writer, &blob);
-        atomic_store(&load->is_plain, store_has_plain_marker(store));
+        atomic_store(&load->has_record, store_has_record(store));
     }
     store_blob_free(&blob);
     return load->cache != VK_NULL_HANDLE;

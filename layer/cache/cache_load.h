@@ -74,7 +74,7 @@ struct cache_load {
     _Atomic enum cache_load_ahead ahead;
     void (*tell_unusable)(void *user); /* the blob is of no use; NULL: nobody is told */
     void *unusable_user;
-    atomic_bool is_plain; /* the marker has no page, and no creation has returned yet */
+    atomic_bool has_record; /* of the marker: plain, and no creation has returned yet */
 
     atomic_bool watching;
     _Atomic uint64_t watch_due_ns;
@@ -130,8 +130,8 @@ void cache_load_run_ahead(struct cache_load *load);
  * long. False: the disk has not answered for as long as this thread has patience. */
 bool cache_load_settle(struct cache_load *load);
 
-/* A creation with the device cache has returned. A marker without a page falls with the first. */
-void cache_load_survived(struct cache_load *load);
+/* A creation with the device cache has returned: with the first, the marker's plain record goes. */
+void cache_load_return(struct cache_load *load);
 
 /* A call that may take long is about to be made with what was loaded: the worker is to watch it.
  * Cheap where it does already, and where there is nothing to guard. */

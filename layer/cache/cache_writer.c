@@ -77,12 +77,13 @@ static void cache_writer_tell_listener(struct cache_writer *writer, enum status 
     }
 }
 
-bool cache_writer_survived(struct cache_writer *writer, uint64_t wait_ns)
+bool cache_writer_tell_store(struct cache_writer *writer, uint64_t wait_ns,
+                             void (*tell)(struct store *store))
 {
     if (sandbox_is_closed() || !timed_lock(&writer->lock, wait_ns)) {
         return false;
     }
-    store_survived(writer->store);
+    tell(writer->store);
     pthread_mutex_unlock(&writer->lock);
     return true;
 }

@@ -268,10 +268,10 @@ enum status cache_writer_load(struct cache_writer *writer, struct store_blob *re
 /* What was loaded from disk: data that equals it needs no save. */
 void cache_writer_set_loaded(struct cache_writer *writer, const struct store_blob *blob);
 
-/* The driver has refused what was loaded, or a creation with it has returned and the marker has no
- * page (common/blobs/marker.h): drops the marker. False: a step was under way for all of wait_ns;
- * try again later. */
-bool cache_writer_survived(struct cache_writer *writer, uint64_t wait_ns);
+/* What became of what was loaded, for its marker: store_survived, store_return. False: a step was
+ * under way for all of wait_ns; try again later. */
+bool cache_writer_tell_store(struct cache_writer *writer, uint64_t wait_ns,
+                             void (*tell)(struct store *store));
 
 /* Takes a snapshot on a thread of the program, where our threads must not call the driver and it
  * takes little of that thread's time; waits for no disk: beside another step what was read is

@@ -238,7 +238,7 @@ void device_cache_created(struct device_cache *device_cache,
         device_cache_wake_to_save(device_cache);
     }
     if (creation->saved && creation->hot) {
-        cache_load_survived(&device_cache->load);
+        cache_load_return(&device_cache->load);
     }
     device_cache_register_gate_again(device_cache);
 }
@@ -282,7 +282,7 @@ bool device_cache_is_creating(const struct device_cache *device_cache)
 
 void device_cache_prewarmed(struct device_cache *device_cache, bool compiled, uint64_t took_ns)
 {
-    cache_load_survived(&device_cache->load);
+    cache_load_return(&device_cache->load);
     cache_schedule_note(&device_cache->writer.schedule,
                         compiled ? DEVICE_CACHE_COMPILED : DEVICE_CACHE_UNKNOWN, compiled, took_ns);
     device_cache_wake_to_save(device_cache);

@@ -21,7 +21,7 @@ static double time_calls(const char *folder)
     double best = 1e9;
     snprintf(path, sizeof path, "%s/page", folder);
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0 || !crash_guard_open(&guard, fd, &record, &known)) {
+    if (fd < 0 || !crash_guard_open(&guard, fd, 1, &record, &known)) {
         fprintf(stderr, "no page in '%s'\n", folder);
         return -1;
     }

@@ -36,7 +36,7 @@ class CrashPage : public testing::Test {
         const int fd = open(path().c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         auto *guard = new crash_guard();
         struct bytes record = {};
-        EXPECT_TRUE(crash_guard_open(guard, fd, &record, &known));
+        EXPECT_TRUE(crash_guard_open(guard, fd, 1, &record, &known));
         return guard;
     }
 

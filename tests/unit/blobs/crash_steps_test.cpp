@@ -88,7 +88,7 @@ TEST(CrashSteps, ACallTakesNoSystemCallAndNothingAtomicToChange)
         known.count = 1;
         known.keys[0] = key + 1;
         auto *guard = new crash_guard();
-        if (!crash_guard_open(guard, fd, &record, &known) ||
+        if (!crash_guard_open(guard, fd, 1, &record, &known) ||
             ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
             _exit(1);
         }
