@@ -20,9 +20,16 @@
 /* From so many bytes on the pages of what is read are asked for at once. */
 #define POPULATE_BYTES ((size_t)128 << 10)
 
-static bool file_is_trusted_owner(const struct stat *status)
+/* What a user namespace shows in place of each owner that it has no number for (the default of
+ * /proc/sys/kernel/overflowuid). A program may run as that user there. */
+#define ANY_UNKNOWN_USER 65534
+
+static bool file_is_trusted_owner(int fd, const struct stat *status)
 {
-    return status->st_uid == geteuid() || status->st_uid == 0;
+    return status->st_uid == 0 ||
+           (status->st_uid == geteuid() &&
+            /* Its owner alone may ask for this, also on a disk that cannot be written. */
+            (status->st_uid != ANY_UNKNOWN_USER || fcntl(fd, F_SETFL, O_NOATIME) == 0));
 }
 
 static bool file_is_writable_by_others(const struct stat *status)
@@ -103,7 +110,7 @@ static enum status file_check_directory(int fd)
     if (fstat(fd, &status) != 0) {
         return STATUS_directory_unusable;
     }
-    if (!file_is_trusted_owner(&status)) {
+    if (!file_is_trusted_owner(fd, &status)) {
         return STATUS_directory_owner;
     }
     return file_is_writable_by_others(&status) ? STATUS_directory_mode : STATUS_ok;
@@ -185,7 +192,7 @@ void listing_close(DIR *listing)
 /* How a file is opened and read. */
 enum { FILE_LARGE = 1 << 0, FILE_ANYONES = 1 << 1 };
 
-static enum status file_check(const struct stat *status, unsigned how)
+static enum status file_check(int fd, const struct stat *status, unsigned how)
 {
     if (!S_ISREG(status->st_mode)) {
         return STATUS_not_a_file;
@@ -193,7 +200,7 @@ static enum status file_check(const struct stat *status, unsigned how)
     if (how & FILE_ANYONES) {
         return STATUS_ok;
     }
-    if (!file_is_trusted_owner(status)) {
+    if (!file_is_trusted_owner(fd, status)) {
         return STATUS_file_owner;
     }
     return file_is_writable_by_others(status) ? STATUS_file_mode : STATUS_ok;
@@ -209,7 +216,8 @@ static enum status file_open_checked(int directory_fd, const char *name, int acc
         return errno == ENXIO ? STATUS_not_a_file : status_from_errno(errno);
     }
     struct stat status;
-    const enum status reason = fstat(fd, &status) == 0 ? file_check(&status, how) : STATUS_io_error;
+    const enum status reason =
+        fstat(fd, &status) == 0 ? file_check(fd, &status, how) : STATUS_io_error;
     if (reason != STATUS_ok) {
         close(fd);
         return reason;

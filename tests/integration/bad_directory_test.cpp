@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,6 +90,38 @@ TEST_F(BadDirectoryTest, IsSomebodyElses)
     run(program);
     ASSERT_EQ(chown(app().c_str(), 12345, 12345), 0);
     expect_unused("directory_owner");
+}
+
+// A container in a user namespace, on a volume that others use too: each of them is shown as the
+// same user there, and the program is that user.
+TEST_F(BadDirectoryTest, IsOfSomebodyWithoutANumberHere)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can give a folder away";
+    }
+    const auto as_unknown_user = [] {
+        ASSERT_EQ(unshare(CLONE_NEWUSER), 0);
+        std::ofstream("/proc/self/uid_map") << "65534 0 1";
+        ASSERT_EQ(geteuid(), 65534u);
+        program();
+    };
+    if (system("unshare -U true 2>/dev/null") != 0) {
+        GTEST_SKIP() << "no user namespaces here";
+    }
+    run(program);
+    EXPECT_EQ(run(as_unknown_user).hits(), 4u);
+    ASSERT_EQ(chmod(app().c_str(), 0755), 0);
+    for (const fs::directory_entry &entry : fs::directory_iterator(app())) {
+        if (entry.path().extension() == ".wpcache") {
+            ASSERT_EQ(chmod(entry.path().c_str(), 0644), 0);
+            ASSERT_EQ(chown(entry.path().c_str(), 12345, 12345), 0);
+        }
+    }
+    EXPECT_EQ(run(as_unknown_user).stats_of()["cache"]["reason"], "file_owner");
+    ASSERT_EQ(chown(app().c_str(), 12345, 12345), 0);
+    const Outcome outcome = run(as_unknown_user);
+    EXPECT_EQ(outcome.hits(), 0u);
+    EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "directory_owner");
 }
 
 TEST_F(BadDirectoryTest, MayNotBeWritten)
