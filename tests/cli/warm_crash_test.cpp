@@ -45,6 +45,27 @@ TEST_F(Warm, AKillFromOutsideCostsNoRecipe)
     }
 }
 
+// The container's memory is too small for one pipeline: it is left out, and compiled where there is
+// more.
+TEST_F(Warm, AKillAtEachTryCostsNoRecipe)
+{
+    record();
+    for (const char *jobs : {"1", "8"}) {
+        Environment killed = {{"WPTEST_ICD_KILLED_AT", contents().at(3)},
+                              {"WPTEST_ICD_COMPILE_US", "1000"},
+                              {"WPTEST_ICD_DRIVER_VERSION", std::string("1") + jobs}};
+        json cache = caches({"--jobs", jobs}, killed, 1).at(0);
+        EXPECT_EQ(cache["state"], "warmed") << cache;
+        EXPECT_EQ(cache["crashed"], 0) << cache;
+        EXPECT_EQ(cache["no_memory"], 1) << cache;
+        killed.erase("WPTEST_ICD_KILLED_AT");
+        cache = caches({"--force", "--jobs", jobs}, killed).at(0);
+        EXPECT_EQ(cache["crashed"], 0) << cache;
+        EXPECT_EQ(cache["compiled"].get<unsigned>() + cache["hit"].get<unsigned>(), PIPELINES)
+            << cache;
+    }
+}
+
 // Every one of forty crashes, whatever the number of threads: each is tried once, and remembered.
 TEST_F(Warm, GoesOnAfterAnyNumberOfCrashes)
 {

@@ -27,7 +27,8 @@ static void compile(const struct icd_settings *settings, uint64_t content)
     while (content == settings->hang_content) {
         pause();
     }
-    if (settings->killed_by[0] != '\0' && unlink(settings->killed_by) == 0) {
+    if (content == settings->killed_content ||
+        (settings->killed_by[0] != '\0' && unlink(settings->killed_by) == 0)) {
         raise(SIGKILL);
     }
     void (*function)(void *user) = atomic_load(&compile_function);

@@ -170,6 +170,7 @@ void icd_settings_read(struct icd_settings *settings)
     settings->data = (enum icd_data_fault)read_word("WPTEST_ICD_DATA", data_faults, 9);
     settings->data_us = read_number("WPTEST_ICD_DATA_US", 0);
     settings->crash_content = read_number("WPTEST_ICD_CRASH", 0);
+    settings->killed_content = read_number("WPTEST_ICD_KILLED_AT", 0);
     settings->hang_content = read_number("WPTEST_ICD_HANG", 0);
     settings->max_samplers = (uint32_t)read_number("WPTEST_ICD_MAX_SAMPLERS", 1u << 20);
     read_text("WPTEST_ICD_CRASH_ENTRY", "", settings->crash_entry, sizeof settings->crash_entry);

@@ -58,6 +58,7 @@ struct icd_settings {
     uint64_t uncached; /* pipelines of the process that no cache takes up */
     char device_after[ICD_MAX_TEXT];
     char killed_by[ICD_MAX_TEXT];
+    uint64_t killed_content;
     bool serialize;
     bool recycle;
     bool equal_handles;

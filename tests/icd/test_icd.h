@@ -59,7 +59,8 @@
  *     WPTEST_ICD_CRASH_ENTRY=NAME  so does each pipeline with a stage whose entry point has this
  *                                  name, whether its module has such an entry point or not
  *     WPTEST_ICD_KILLED_BY=PATH    the next compile removes this file, if it is there, and SIGKILL
- *                                  ends the process, as where there is no more memory
+ *                                  ends the process, as where there is no more memory;
+ *                                  WPTEST_ICD_KILLED_AT=0xCONTENT: each compile of this
  *     WPTEST_ICD_TRUST=1           initial data are not checked: a record that is not as it was
  *                                  written ends the process when its pipeline is asked for,
  *                                  and stays so in what is merged with it and read back

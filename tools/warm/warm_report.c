@@ -104,7 +104,8 @@ bool warm_report_is_finding(const struct warm_report *report)
 {
     return report->state == WARM_STATE_NOT_SAVED || report->state == WARM_STATE_INTERRUPTED ||
            report->state == WARM_STATE_FAILED || report->counts.of[WARM_CRASHED] > 0 ||
-           report->counts.of[WARM_OTHER_KEY] > 0 || report->counts.of[REPLAY_MISSING] > 0;
+           report->counts.of[WARM_OTHER_KEY] > 0 || report->counts.of[REPLAY_MISSING] > 0 ||
+           report->counts.of[REPLAY_NO_MEMORY] > 0;
 }
 
 /* Longest time that a driver may take that is only asked, nanoseconds. */

@@ -18,8 +18,9 @@
  *             with the pending ones
  *     4 → 5   several were at work, or SIGKILL came from        watch_recover
  *             elsewhere: try each alone
- *     5 → 2   what died alone is blocked; if none did, one      watch_recover
- *             thread replays from now on
+ *     5 → 2   what died alone is blocked, but not by SIGKILL    watch_recover,
+ *             from elsewhere; if none did, one thread           watch_judge_alone
+ *             replays from now on
  *     3 → 2   all pending items are done after a crash: once    warm_watch_run
  *             more all, also what those that died had compiled
  *     4 → 3   no item was at work, twice with nothing done      watch_is_getting_on

@@ -344,13 +344,24 @@ static void watch_block(struct watch *watch, size_t item)
     }
 }
 
-/* Replays each suspect alone, and blocks those that crash. False: none did. */
+/* After a death of what was replayed alone. One that the system kills for its memory, or somebody,
+ * is not to blame: nothing is noted of it, and it is left out. */
+static void watch_judge_alone(struct watch *watch, size_t item)
+{
+    if (watch->hung != WARM_ALL || !watch->is_killed) {
+        watch_block(watch, item);
+    } else if (!warm_watch_is_stopped()) {
+        atomic_store(&watch->shared->items[item].outcome, REPLAY_NO_MEMORY);
+    }
+}
+
+/* Replays each suspect alone, and leaves out those that do not live. False: all did. */
 static bool watch_isolate(struct watch *watch, const size_t *suspects, size_t count)
 {
     bool found = false;
     for (size_t i = 0; i < count && !warm_watch_is_stopped(); i++) {
         if (!watch_replay(watch, suspects[i])) {
-            watch_block(watch, suspects[i]);
+            watch_judge_alone(watch, suspects[i]);
             found = true;
         }
     }
@@ -395,7 +406,7 @@ static bool watch_recover(struct watch *watch)
     return count > 1 || watch_is_getting_on(watch);
 }
 
-/* Each crash or kill blocks an item, or leaves fewer threads or pending items: it comes to an end,
+/* Each crash or kill ends an item, or leaves fewer threads or pending items: it comes to an end,
  * however many there are. */
 void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
                     struct warm_probe *probe)
@@ -407,13 +418,17 @@ void warm_watch_run(const struct warm_target *target, struct warm_shared *shared
         if (watch_replay(&watch, WARM_ALL)) {
             ended = !watch.target.pending_only || shared->end != WARM_END_DONE;
             watch.target.pending_only = false;
-        } else if (watch.asked_ns != 0) {
+            continue;
+        }
+        const bool is_killed = watch.is_killed;
+        if (watch.asked_ns != 0) {
             shared->end = WARM_END_INTERRUPTED;
             ended = true;
         } else if (watch_recover(&watch)) {
             watch.target.pending_only = true;
         } else {
-            watch_fail(&watch, "the driver keeps crashing");
+            watch_fail(&watch, is_killed ? "it is killed each time: is there too little memory?"
+                                         : "the driver keeps crashing");
             ended = true;
         }
     }
