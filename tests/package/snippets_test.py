@@ -254,7 +254,12 @@ def pod(snippet):
         contain(snippet, command, variables)  # an empty volume
         contain(snippet, command, {**variables, "VK_DRIVER_FILES": "/nowhere", "VK_ICD_FILENAMES": "/nowhere"},
                 (0, 1) if "run" in command or command[0] != "warmpipe" else (0,))  # no device: the service itself may fail
-        contain(snippet, ["service"], {**variables, "WARMPIPE_DIR": "/cache", "WARMPIPE_APP": "service"})
+        service = {**variables, "WARMPIPE_DIR": "/cache", "WARMPIPE_APP": "service"}
+        if command[:2] == ["warmpipe", "import"]:
+            contain(snippet, ["warmpipe", "warm", "--app", "service"], service)
+            if contain(snippet, ["service"], service)["cache"]["state"] != "loaded":
+                fail(snippet, "what was imported is not compiled")
+        contain(snippet, ["service"], service)
         contain(snippet, command, variables)
 
 
@@ -311,7 +316,7 @@ def prepare():
     first = snippets.Snippet("preparation", 0, "")
     for app in ("server", "service", "ffmpeg-1a2b3c4d"):
         run(first, f"warmpipe run --app {app} -- PROGRAM")
-    run(first, "warmpipe export --app service service.wprecipes")
+    run(first, "warmpipe export --app service service.wprecipes && cp service.wprecipes /opt/")
     shown = json.loads(run(first, "warmpipe inspect -v --json service.wprecipes"))
     PLACEHOLDERS["3f2a91 FILE"] = shown["uses"][0]["pipeline"][:12] + " service.wprecipes"
     PLACEHOLDERS["inspect --json FILE"] = "inspect --json /opt/home/.cache/warmpipe/service/*.wpcache"
