@@ -326,6 +326,45 @@ TEST_F(Doctor, ADriversCacheThatRunKeepsElsewhereIsNoProblem)
            "note: the driver's own cache in /dev/shm is lost with this container");
 }
 
+// An engine makes a volume for each container where the image asks for one and `run` names none.
+TEST_F(Doctor, AVolumeWithoutANameIsLostWithItsContainer)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can mount";
+    }
+    if (run_program({"/usr/bin/unshare", "-m", "true"}).exit_status != 0) {
+        GTEST_SKIP() << "no namespaces here";
+    }
+    const std::string disk = folder.path + "/disk", cache = folder.path + "/root";
+    std::filesystem::create_directories(disk);
+    std::filesystem::create_directories(cache);
+    run_in_child([&] {
+        ASSERT_EQ(unshare(CLONE_NEWNS), 0);
+        ASSERT_EQ(mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+        // An overlay, for a tmpfs is always lost.
+        ASSERT_EQ(mount("disk", disk.c_str(), "tmpfs", 0, nullptr), 0);
+        for (const char *layer : {"/lower", "/upper", "/work"}) {
+            std::filesystem::create_directories(disk + layer);
+        }
+        const std::string layers =
+            "lowerdir=" + disk + "/lower,upperdir=" + disk + "/upper,workdir=" + disk + "/work";
+        if (mount("disk", disk.c_str(), "overlay", 0, layers.c_str()) != 0) {
+            return; // no overlays here
+        }
+        for (const std::string &name : {std::string("warm"), std::string(64, 'a')}) {
+            const std::string volume = disk + "/volumes/" + name + "/_data";
+            std::filesystem::create_directories(volume);
+            ASSERT_EQ(mount(volume.c_str(), cache.c_str(), nullptr, MS_BIND, nullptr), 0);
+            const ToolResult result = run_tool(
+                {"doctor"},
+                environment({{"container", "podman"}, {"WARMPIPE_DIR", cache + "/below"}}));
+            EXPECT_EQ(contains(result.out, cache + "/below is lost with this container"),
+                      name != "warm")
+                << result.out;
+        }
+    });
+}
+
 // The user of an image who is not in the group that may open the GPU.
 TEST_F(Doctor, AGpuThatThisUserMayNotOpenIsTold)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "common/base/text.h"
 #include "common/files/file.h"
+#include "common/files/names.h"
 #include "common/recipes/recipes.h"
 #include "tools/caches/cache_file.h"
 #include "tools/cli/inventory.h"
@@ -160,6 +162,44 @@ static bool storage_is_container(void)
            access("/run/.containerenv", F_OK) == 0 || getenv("KUBERNETES_SERVICE_HOST");
 }
 
+/* Whether a volume of an engine has no name (`VOLUME`, and no -v): a number is its name instead. No
+ * other container gets it. */
+static bool storage_is_nameless(const char *volume)
+{
+    const size_t digits = 64;
+    const char *name = strstr(volume, "/volumes/");
+    return name && names_is_hex(name + strlen("/volumes/"), digits) &&
+           strcmp(name + strlen("/volumes/") + digits, "/_data") == 0;
+}
+
+/* The same of what is mounted where the path, which is absolute, lies. */
+static bool storage_is_on_nameless(const char *path)
+{
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    char *line = NULL;
+    size_t capacity = 0;
+    size_t longest = 0;
+    bool nameless = false;
+    while (mounts && getline(&line, &capacity, mounts) >= 0) {
+        char volume[PATH_MAX];
+        char point[PATH_MAX];
+        if (sscanf(line, "%*s %*s %*s %4095s %4095s", volume, point) != 2) {
+            continue;
+        }
+        const size_t size = strcmp(point, "/") == 0 ? 0 : strlen(point);
+        if (size >= longest && strncmp(path, point, size) == 0 &&
+            (path[size] == '/' || path[size] == '\0')) {
+            longest = size;
+            nameless = storage_is_nameless(volume);
+        }
+    }
+    free(line);
+    if (mounts) {
+        fclose(mounts);
+    }
+    return nameless;
+}
+
 /* A volume is another device than the container's root file system, which is its writable layer. A
  * tmpfs is always lost. */
 bool doctor_dies_with_container(const char *path)
@@ -173,7 +213,8 @@ bool doctor_dies_with_container(const char *path)
     }
     const bool dies =
         (statfs(nearest, &file_system) == 0 && file_system.f_type == TMPFS_MAGIC) ||
-        (stat(nearest, &status) == 0 && stat("/", &root) == 0 && status.st_dev == root.st_dev);
+        (stat(nearest, &status) == 0 && stat("/", &root) == 0 && status.st_dev == root.st_dev) ||
+        storage_is_on_nameless(nearest);
     free(nearest);
     return dies;
 }
@@ -214,9 +255,10 @@ void doctor_check_storage(struct doctor *doctor)
                            : STORAGE_ELSEWHERE_HINT,
                     "%s cannot be %s: %s", root, exists ? "written" : "created", strerror(errno));
     } else if (doctor_dies_with_container(path)) {
-        doctor_tell(doctor, VERDICT_PROBLEM, "directory",
-                    "put it into a volume with WARMPIPE_DIR, or with 'warmpipe run --dir'",
-                    "%s is lost with this container", root);
+        doctor_tell(
+            doctor, VERDICT_PROBLEM, "directory",
+            "put it into a volume that has a name, with WARMPIPE_DIR, or with 'warmpipe run --dir'",
+            "%s is lost with this container", root);
     } else {
         doctor_tell(doctor, VERDICT_OK, "directory", NULL, "%s%s", root,
                     exists ? "" : " (the first save creates it)");
