@@ -15,12 +15,18 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct stat;
+
 /* Instead of an offset: the current file position, which is advanced. */
 #define IO_HERE (~(off_t)0)
 
 /* As openat, with the mode 0600 and O_CLOEXEC, but never one of the standard streams of a program
  * that has closed them: what it prints would stand in the file. -1: see errno. */
 int io_open(int directory_fd, const char *name, int flags);
+
+/* Whether what was opened belongs to the effective user, or to root. *status is of it; its flags
+ * (O_NONBLOCK) may be lost. */
+bool io_is_trusted_owner(int fd, const struct stat *status);
 
 /* Reads `size` bytes, or fewer at the end of the file. Returns how many; -1: see errno. */
 ssize_t io_read(int fd, void *data, size_t size, off_t offset);

@@ -20,18 +20,6 @@
 /* From so many bytes on the pages of what is read are asked for at once. */
 #define POPULATE_BYTES ((size_t)128 << 10)
 
-/* What a user namespace shows in place of each owner that it has no number for (the default of
- * /proc/sys/kernel/overflowuid). A program may run as that user there. */
-#define ANY_UNKNOWN_USER 65534
-
-static bool file_is_trusted_owner(int fd, const struct stat *status)
-{
-    return status->st_uid == 0 ||
-           (status->st_uid == geteuid() &&
-            /* Its owner alone may ask for this, also on a disk that cannot be written. */
-            (status->st_uid != ANY_UNKNOWN_USER || fcntl(fd, F_SETFL, O_NOATIME) == 0));
-}
-
 static bool file_is_writable_by_others(const struct stat *status)
 {
     return (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;
@@ -110,7 +98,7 @@ static enum status file_check_directory(int fd)
     if (fstat(fd, &status) != 0) {
         return STATUS_directory_unusable;
     }
-    if (!file_is_trusted_owner(fd, &status)) {
+    if (!io_is_trusted_owner(fd, &status)) {
         return STATUS_directory_owner;
     }
     return file_is_writable_by_others(&status) ? STATUS_directory_mode : STATUS_ok;
@@ -200,7 +188,7 @@ static enum status file_check(int fd, const struct stat *status, unsigned how)
     if (how & FILE_ANYONES) {
         return STATUS_ok;
     }
-    if (!file_is_trusted_owner(fd, status)) {
+    if (!io_is_trusted_owner(fd, status)) {
         return STATUS_file_owner;
     }
     return file_is_writable_by_others(status) ? STATUS_file_mode : STATUS_ok;

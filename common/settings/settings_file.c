@@ -14,9 +14,9 @@
 #define NAME "vk_layer_settings.txt"
 
 /* The file may be in whatever directory a program runs in, so its owner must be trusted. */
-static enum status settings_file_judge_owner(const struct stat *status)
+static enum status settings_file_judge_owner(int fd, const struct stat *status)
 {
-    if (status->st_uid != geteuid() && status->st_uid != 0) {
+    if (!io_is_trusted_owner(fd, status)) {
         return STATUS_file_owner;
     }
     return status->st_mode & (S_IWGRP | S_IWOTH) ? STATUS_file_mode : STATUS_ok;
@@ -30,7 +30,7 @@ static bool settings_file_read_path(const char *path, struct settings_file *file
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
         status.st_size <= SETTINGS_FILE_LIMIT) {
-        file->reason = settings_file_judge_owner(&status);
+        file->reason = settings_file_judge_owner(fd, &status);
         file->text = file->reason == STATUS_ok ? malloc((size_t)status.st_size + 1) : NULL;
         size = file->text ? read(fd, file->text, (size_t)status.st_size) : -1;
     }

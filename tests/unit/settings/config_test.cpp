@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 extern "C" {
@@ -478,6 +479,29 @@ TEST(Config, AFileOfAnotherUserIsNotRead)
         read_with({{"HOME", "/home/u"}, {"VK_LAYER_SETTINGS_PATH", path}}, expect_defaults);
     ASSERT_EQ(said.size(), 1u);
     EXPECT_NE(said[0].find("(file_owner)"), std::string::npos) << said[0];
+}
+
+// In a user namespace all users without a number there are shown as one, and the program is that
+// one.
+TEST(Config, AFileOfAUserWithoutANumberIsNotRead)
+{
+    if (geteuid() != 0 || system("unshare -U true 2>/dev/null") != 0) {
+        GTEST_SKIP() << "only root can give a file away, and there are to be user namespaces";
+    }
+    Scratch scratch;
+    const std::string path = scratch.path("vk_layer_settings.txt");
+    std::ofstream(path) << "warmpipe_pipeline_cache.dedup = none\n";
+    ASSERT_EQ(chown(path.c_str(), 12345, 12345), 0);
+    std::filesystem::permissions(scratch.path(""), std::filesystem::perms(0755));
+    run_in_child([&] {
+        ASSERT_EQ(unshare(CLONE_NEWUSER), 0);
+        std::ofstream("/proc/self/uid_map") << "65534 0 1";
+        ASSERT_EQ(geteuid(), 65534u);
+        const auto said =
+            read_with({{"HOME", "/home/u"}, {"VK_LAYER_SETTINGS_PATH", path}}, expect_defaults);
+        ASSERT_EQ(said.size(), 1u);
+        EXPECT_NE(said[0].find("(file_owner)"), std::string::npos) << said[0];
+    });
 }
 
 TEST(Config, WhatIsWrongInAFileIsNamedOnce)
