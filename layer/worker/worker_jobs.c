@@ -199,17 +199,22 @@ void worker_await_behind(void)
 
 /* Whether this thread, which ends the process, seems to be in a handler of a signal: one that has a
  * handler is blocked, and was not when the first device was made. There it may have been
- * interrupted in malloc, or in a call of ours, and hold their locks. */
+ * interrupted in malloc, or in a call of ours, and hold their locks. A handler that has the
+ * thread's alternate stack is not running where the thread is not on that: Wine blocks the signals
+ * of such handlers before each exit(). */
 static inline __attribute__((always_inline)) bool worker_is_ended_by_handler(void)
 {
     sigset_t blocked;
+    stack_t alternate;
     bool is_handled = false;
     pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    sigaltstack(NULL, &alternate);
     for (int i = 1; i < NSIG && !is_handled; i++) {
         struct sigaction action;
         is_handled = sigismember(&blocked, i) == 1 && sigismember(&worker.blocked, i) != 1 &&
                      sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
-                     action.sa_handler != SIG_IGN;
+                     action.sa_handler != SIG_IGN &&
+                     (alternate.ss_flags != 0 || !(action.sa_flags & SA_ONSTACK));
     }
     return is_handled;
 }

@@ -3,10 +3,12 @@
 // signal.
 #include "harness.hpp"
 #include "program.hpp"
+#include "test_icd.h"
 
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -14,7 +16,16 @@
 
 namespace {
 
-class OddEndsTest : public LayerTest {};
+class OddEndsTest : public LayerTest {
+  protected:
+    // What is compiled last is read by the thread that ends the process, and not before.
+    void read_at_exit()
+    {
+        environment["WARMPIPE_POLICY"] = folder() / "policy";
+        std::ofstream(folder() / "policy") << "[test]\nsnapshot-at-exit = yes\n";
+        environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    }
+};
 
 // What a thread does that is to be cancelled from its beginning.
 struct Cancelled {
@@ -62,9 +73,7 @@ TEST_F(OddEndsTest, ACancelledThreadComesOutOfACommand)
 // some from the beginning.
 TEST_F(OddEndsTest, ASignalThatIsBlockedAllAlongIsNoHandler)
 {
-    environment["WARMPIPE_POLICY"] = folder() / "policy"; // what is compiled last is read at exit
-    std::ofstream(folder() / "policy") << "[test]\nsnapshot-at-exit = yes\n";
-    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    read_at_exit();
     run([] {
         leak_from_here_on();
         std::signal(SIGUSR1, [](int) {});
@@ -77,8 +86,55 @@ TEST_F(OddEndsTest, ASignalThatIsBlockedAllAlongIsNoHandler)
     EXPECT_EQ(run([] { Program().create_compute(0, 5); }).hits(), 5u);
 }
 
-std::vector<unsigned char> handler_stack(size_t{256} << 10, 0xA5);
+// Never freed: exit() runs on it.
+auto &handler_stack = *new std::vector<unsigned char>(size_t{256} << 10, 0xA5);
 unsigned char *handler_top;
+
+// A handler of SIGUSR1 with a stack of its own, for this thread.
+void handle_on_own_stack(void (*handler)(int))
+{
+    stack_t stack = {};
+    stack.ss_sp = handler_stack.data();
+    stack.ss_size = handler_stack.size();
+    sigaltstack(&stack, nullptr);
+    struct sigaction action = {};
+    action.sa_flags = SA_ONSTACK;
+    action.sa_handler = handler;
+    sigaction(SIGUSR1, &action, nullptr);
+}
+
+// As Wine ends each of its programs: it blocks signals before it calls exit().
+TEST_F(OddEndsTest, ASignalWhoseHandlerHasAStackOfItsOwnIsNoHandlerOnAnother)
+{
+    read_at_exit();
+    run([] {
+        leak_from_here_on();
+        (new Program)->create_compute(0, 5);
+        handle_on_own_stack([](int) {});
+        sigset_t blocked;
+        sigemptyset(&blocked);
+        sigaddset(&blocked, SIGUSR1);
+        pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+    });
+    EXPECT_EQ(run([] { Program().create_compute(0, 5); }).hits(), 5u);
+}
+
+TEST_F(OddEndsTest, TheDriverIsNotReadByAHandlerOnAStackOfItsOwn)
+{
+    read_at_exit();
+    environment["WPTEST_ICD_COMPILE_US"] = "0";
+    const Outcome outcome = run([] {
+        leak_from_here_on();
+        (new Program)->create_compute(0, 1);
+        handle_on_own_stack([](int) {
+            // On a busy machine the worker has had time for one.
+            std::cout << test_icd_calls("vkGetPipelineCacheData");
+            std::exit(::testing::Test::HasFailure());
+        });
+        raise(SIGUSR1);
+    });
+    EXPECT_EQ(outcome.events("vkGetPipelineCacheData").size(), std::stoul(outcome.output));
+}
 
 // Handlers have stacks of their own, of 8 KiB (SIGSTKSZ) in many programs; the kernel takes up to
 // 3.5 of them.
@@ -90,18 +146,11 @@ TEST_F(OddEndsTest, AnEndFromAHandlerOfASignalNeedsASmallStack)
                                            [](unsigned char byte) { return byte != 0xA5; });
             _exit(handler_top - &*used > 4096 ? 3 : 0);
         });
-        stack_t stack = {};
-        stack.ss_sp = handler_stack.data();
-        stack.ss_size = handler_stack.size();
-        sigaltstack(&stack, nullptr);
-        struct sigaction action = {};
-        action.sa_flags = SA_ONSTACK;
-        action.sa_handler = [](int) {
+        handle_on_own_stack([](int) {
             unsigned char here;
             handler_top = &here;
             std::quick_exit(0);
-        };
-        sigaction(SIGUSR1, &action, nullptr);
+        });
         (new Program)->create_compute(0, 5);
         raise(SIGUSR1);
     });
