@@ -72,6 +72,15 @@ static VkResult VKAPI_CALL memory_allocate(VkDevice device, const VkMemoryAlloca
     return VK_SUCCESS;
 }
 
+/* What may be imported may go anywhere. */
+static VkResult VKAPI_CALL memory_get_fd_properties(VkDevice device,
+                                                    VkExternalMemoryHandleTypeFlagBits type, int fd,
+                                                    VkMemoryFdPropertiesKHR *properties)
+{
+    properties->memoryTypeBits = (1U << MEMORY_TYPES) - 1;
+    return VK_SUCCESS;
+}
+
 static void VKAPI_CALL memory_free(VkDevice device, VkDeviceMemory memory,
                                    const VkAllocationCallbacks *allocator)
 {
@@ -198,6 +207,7 @@ const struct played_command play_memory[] = {
     {"vkGetPhysicalDeviceMemoryProperties2", PLAY(memory_get_properties2)},
     {"vkGetPhysicalDeviceExternalBufferProperties", PLAY(memory_get_external_properties)},
     {"vkAllocateMemory", PLAY(memory_allocate)},
+    {"vkGetMemoryFdProperties", PLAY(memory_get_fd_properties)},
     {"vkFreeMemory", PLAY(memory_free)},
     {"vkMapMemory", PLAY(memory_map)},
     {"vkUnmapMemory", PLAY(play_succeed)},

@@ -2,6 +2,7 @@
 /* Descriptor sets, command buffers, synchronization: nothing is executed, and whatever was
  * submitted is done. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "play.h"
 
@@ -162,6 +163,23 @@ static VkResult VKAPI_CALL submit_get_query_results(VkDevice device, VkQueryPool
     return VK_SUCCESS;
 }
 
+/* A submit has ended when it returns, so that there is never anything to wait for. */
+static VkResult VKAPI_CALL submit_import_semaphore_fd(VkDevice device,
+                                                      const VkImportSemaphoreFdInfoKHR *info)
+{
+    if (info->fd >= 0) {
+        close(info->fd);
+    }
+    return VK_SUCCESS;
+}
+
+static VkResult VKAPI_CALL submit_get_semaphore_fd(VkDevice device,
+                                                   const VkSemaphoreGetFdInfoKHR *info, int *fd)
+{
+    *fd = -1; /* a fence that is signalled */
+    return VK_SUCCESS;
+}
+
 const struct played_command play_submit[] = {
     {"vkCreateDescriptorPool", PLAY(play_create)},
     {"vkDestroyDescriptorPool", PLAY(play_destroy)},
@@ -186,6 +204,8 @@ const struct played_command play_submit[] = {
     {"vkWaitForFences", PLAY(play_succeed)},
     {"vkCreateSemaphore", PLAY(submit_create_semaphore)},
     {"vkDestroySemaphore", PLAY(play_destroy)},
+    {"vkImportSemaphoreFd", PLAY(submit_import_semaphore_fd)},
+    {"vkGetSemaphoreFd", PLAY(submit_get_semaphore_fd)},
     {"vkGetSemaphoreCounterValue", PLAY(submit_get_semaphore_value)},
     {"vkWaitSemaphores", PLAY(play_succeed)},
     {"vkSignalSemaphore", PLAY(submit_signal_semaphore)},
