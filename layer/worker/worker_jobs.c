@@ -275,7 +275,9 @@ static void worker_write_last_in_handler(uint64_t *left_ns)
 }
 
 /* By the worker, for a disk may not answer. If it was not a disk that had the time there was, but a
- * driver, the disk has as much again. */
+ * driver, the disk has as much again. Not so where the worker's lock could not be had: a thread
+ * that was ended inside a call of ours has it for good. Wine ends all threads so, and half a second
+ * later the process. */
 __attribute__((destructor)) void worker_write_last_snapshots(void)
 {
     static uint64_t left_ns; /* of the process: what is abandoned reads it */
@@ -285,7 +287,7 @@ __attribute__((destructor)) void worker_write_last_snapshots(void)
     }
     const bool is_at_disk = (worker.busy && !worker.in_driver) || worker.jobs_under_way > 0;
     const uint64_t before_ns =
-        patience_set(worker.clients && !is_at_disk ? PATIENCE_AT_END : left_ns);
+        patience_set(worker.clients && worker.exiting && !is_at_disk ? PATIENCE_AT_END : left_ns);
     if (worker.is_in_handler || !worker.exiting) {
         worker_write_last_in_handler(&left_ns);
     } else {

@@ -5,14 +5,47 @@
 #include "program.hpp"
 #include "test_icd.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <fstream>
 #include <iostream>
 #include <pthread.h>
+#include <thread>
 #include <unistd.h>
 
 #ifndef WARMPIPE_SANITIZED // sanitizers have places to be cancelled at, and large frames
+
+namespace {
+
+// A thread that is set to stay does so where the layer first wakes its own thread, under its lock.
+thread_local bool is_to_stay = false;
+std::atomic<bool> has_stayed{false};
+std::atomic<bool> is_last{false}; // nobody is to sleep from here on
+
+} // namespace
+
+extern "C" {
+__attribute__((visibility("default"))) int pthread_cond_signal(pthread_cond_t *condition) noexcept
+{
+    while (is_to_stay) {
+        has_stayed = true;
+        pause();
+    }
+    static const auto next =
+        reinterpret_cast<int (*)(pthread_cond_t *)>(dlsym(RTLD_NEXT, "pthread_cond_signal"));
+    return next(condition);
+}
+
+__attribute__((visibility("default"))) int nanosleep(const timespec *time, timespec *rest)
+{
+    if (is_last) {
+        abort();
+    }
+    return clock_nanosleep(CLOCK_REALTIME, 0, time, rest) == 0 ? 0 : -1;
+}
+}
 
 namespace {
 
@@ -154,6 +187,27 @@ TEST_F(OddEndsTest, AnEndFromAHandlerOfASignalNeedsASmallStack)
         (new Program)->create_compute(0, 5);
         raise(SIGUSR1);
     });
+}
+
+// A thread that was ended inside a call has the worker's lock for good. Wine ends all threads so,
+// and kills a process that has not ended half a second later.
+TEST_F(OddEndsTest, ALockOfAThreadThatHasGoneIsWaitedForOnce)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    run(
+        [] {
+            leak_from_here_on();
+            std::atexit([] { is_last = true; }); // behind the layer's
+            auto *program = new Program;
+            std::thread([program] {
+                is_to_stay = true;
+                program->create_compute(0, 5);
+            }).detach();
+            while (!has_stayed) {
+                usleep(1000);
+            }
+        },
+        {Layer::any, true, 0});
 }
 
 } // namespace
