@@ -156,6 +156,9 @@ class Suite:
     def heaps(self):
         return os.path.join(self.build, "tests/clients/heaps/heaps")
 
+    def random(self):
+        return os.path.join(self.build, "tests/clients/random/random")
+
     def tool(self):
         return os.path.join(self.build, "tools/warmpipe")
 

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pipelines drawn from a seed, of every kind that a device supports: tests/clients/random."""
+
+import os
+import re
+
+from suite import LAYER, VALIDATION, Failure, Place, Skip, expect
+
+ROW = re.compile(r"(\d+\.\d+) (\w+)( loose)? (-?\d+) (made|none) (\w+) (hit|miss|unknown)$", re.MULTILINE)
+ITEMS = "40"
+THREADS = ("--threads", "4")
+# The first and the last one that is tried.
+FIRST, LAST = map(int, os.environ.get("WARMPIPE_RANDOM_SEEDS", "1-2").split("-"))
+
+
+def validating(place):
+    settings = place.path("vk_layer_settings.txt")
+    with open(settings, "w", encoding="utf-8") as file:
+        file.write("khronos_validation.report_flags = error\n")
+    return {"VK_INSTANCE_LAYERS": VALIDATION, "VK_LAYER_SETTINGS_PATH": settings}
+
+
+class Seed:
+    """What one seed draws on one device. Items that are not valid by the word of the suite's own validation
+    layer, or that kill the driver without us, are left out."""
+
+    def __init__(self, place, seed):
+        self.place = place
+        self.seed = seed
+        self.skip = place.path("skip")
+        self.own = place.path("own.bin")
+        self.leave_out("--messages", "--strict", **validating(place))
+        self.leave_out("--cache", self.own)
+        self.plain = self.rows(self.run(WARMPIPE_DISABLE="1"))
+        self.perfect = self.run("--cache", self.own, WARMPIPE_DISABLE="1")
+        self.misses = sum(row[-1] == "miss" for row in self.rows(self.perfect).values())
+
+    def start(self, *arguments, **variables):
+        words = [str(self.seed), "--items", ITEMS, "--skip", self.skip, *arguments]
+        return self.place.start(self.place.suite.random(), words, **variables)[1]()
+
+    def leave_out(self, *arguments, **variables):
+        for _ in range(20):
+            run = self.start(*arguments, WARMPIPE_DISABLE="1", **variables)
+            bad = re.findall(r"^message (\d+.*)$", run.output, re.MULTILINE)
+            if run.status != 0:
+                bad += re.findall(r"^item (\d+)$", run.output, re.MULTILINE)[-1:]
+                expect(bad, f"status {run.status}: {run.errors[-300:]}")
+            with open(self.skip, "a", encoding="utf-8") as file:
+                file.writelines(f"{item}\n" for item in bad)
+            if run.status == 0:
+                return
+
+    def run(self, *arguments, **variables):
+        run = self.start(*arguments, **variables)
+        expect(run.status == 0 and run.output.endswith("done\n"),
+               f"status {run.status}: {arguments}: {run.output[-200:]} {run.errors[-300:]}")
+        alone = re.findall("^a cache of one thread.*", run.output, re.MULTILINE)
+        expect(not alone, f"{arguments}: {alone}")
+        return run
+
+    @staticmethod
+    def rows(run):
+        return {row[0]: row[1:] for row in ROW.findall(run.output)}
+
+    def expect_same(self, what, run, rows, may_gain=False):
+        """Each pipeline is what it is without the layer; where that depends on the cache, it is not told to
+        be compiled where it need not."""
+        seen = self.rows(run)
+        expect(seen.keys() == rows.keys(), f"{what}: other rows: {seen.keys() ^ rows.keys()}")
+        other = {key: (rows[key], row) for key, row in seen.items() if row[:5] != rows[key][:5] and
+                 not (row[1] and (may_gain or row[3] == "made"))}
+        expect(not other, f"{what}: {other}")
+
+    def expect_warm(self, what, run, may_write=False):
+        """Nothing is compiled that the program's own perfect cache would have had."""
+        cache, pipelines = run.last()["cache"], run.last()["pipelines"]
+        expect(cache["state"] == "loaded", f"{what}: not loaded: {cache}")
+        expect(may_write or cache["saved_bytes"] == 0, f"{what}: writes: {cache}")
+        expect(pipelines["driver_misses"] <= self.misses,
+               f"{what}: compiles: {pipelines}, its own cache has {self.misses} misses")
+
+    def check_starts(self):
+        self.expect_same("cold", self.run(), self.plain, may_gain=True)
+        if self.place.device.keeps:
+            for _ in range(2):
+                run = self.run()
+                self.expect_same("warm", run, self.rows(self.perfect))
+                self.expect_warm("warm", run)
+
+    def check_recipes(self):
+        self.place.remove_caches()
+        told = self.place.warm()
+        if not self.place.device.keeps:
+            return
+        expect(told["compiled"] + told["hit"] == told["recipes"] > 0, f"not all was replayed: {told}")
+        for may_write in (True, False): # a hit that was slow may look like news, once
+            run = self.run()
+            self.expect_same("after warm", run, self.rows(self.perfect))
+            self.expect_warm("after warm", run, may_write)
+
+    def check_statistics(self):
+        """What was compiled is the same, too."""
+        plain = self.rows(self.run("--statistics", WARMPIPE_DISABLE="1"))
+        for start in ("cold", "warm"):
+            run = self.run("--statistics", WARMPIPE_APP="statistics")
+            self.expect_same(f"statistics, {start}", run, plain, may_gain=True)
+
+    def check_threads(self):
+        for start in range(3):
+            run = self.run(*THREADS, WARMPIPE_APP="threads")
+            self.expect_same("threads", run, self.plain, may_gain=True)
+        if self.place.device.keeps:
+            self.expect_warm("threads", run)
+
+    def check_own_caches(self):
+        for arguments in ((), THREADS, THREADS):
+            run = self.run("--own-caches", *arguments, WARMPIPE_APP="own")
+            run.last()
+
+    def check_validation(self):
+        run = self.run("--strict", WARMPIPE_APP="validation", **validating(self.place))
+        said = run.output + run.errors
+        stack = re.findall(rf"^.*?({LAYER}|{VALIDATION})$", run.loader, re.MULTILINE)
+        expect(stack[-2:] == [LAYER, VALIDATION], f"not below ours: {stack} {run.loader[-1500:]}")
+        at = said.find("VUID")
+        expect(at < 0 and "Validation " not in said, f"validation: {said[max(at - 100, 0):at + 600]}")
+
+    def check(self):
+        self.check_starts()
+        self.check_recipes()
+        self.check_statistics()
+        self.check_threads()
+        self.check_own_caches()
+        self.check_validation()
+
+
+def random(place):
+    for seed in range(FIRST, LAST + 1):
+        folder = place.path(f"seed-{seed}")
+        try:
+            Seed(Place(place.suite, place.device, folder), seed).check()
+        except Failure as failure:
+            raise Failure(f"seed {seed}: {failure}") from None
