@@ -16,7 +16,8 @@ FIRST, LAST = map(int, os.environ.get("WARMPIPE_RANDOM_SEEDS", "1-2").split("-")
 def validating(place):
     settings = place.path("vk_layer_settings.txt")
     with open(settings, "w", encoding="utf-8") as file:
-        file.write("khronos_validation.report_flags = error\n")
+        file.write("khronos_validation.report_flags = error\n"
+                   "khronos_validation.enable_message_limit = false\n")
     return {"VK_INSTANCE_LAYERS": VALIDATION, "VK_LAYER_SETTINGS_PATH": settings}
 
 

@@ -55,11 +55,8 @@ static void *read_cache(VkPipelineCache cache, bool is_shared, size_t *ret_size)
     return data;
 }
 
-VkPipelineCache item_cache(struct item *item)
+static VkPipelineCache draw_cache(struct item *item)
 {
-    if (!device.own_caches) {
-        return device.cache;
-    }
     VkPipelineCache cache = device.caches[item_draw(item, OWN_CACHES)];
     switch (item_draw(item, 8)) {
     case 0:
@@ -91,6 +88,18 @@ VkPipelineCache item_cache(struct item *item)
     default:
         return cache;
     }
+}
+
+VkPipelineCache item_cache(struct item *item)
+{
+    if (!device.own_caches) {
+        return device.cache;
+    }
+    const uint64_t random = item->random; /* the items are the same, whatever their caches */
+    item->random = random * 0x9e3779b97f4a7c15u | 1;
+    const VkPipelineCache cache = draw_cache(item);
+    item->random = random;
+    return cache;
 }
 
 /* Reads caches of this thread back, now and then. */

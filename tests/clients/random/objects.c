@@ -141,7 +141,11 @@ static VkSampler create_sampler(struct item *item)
                                 .borderColor = (VkBorderColor)item_draw(item, 6),
                                 .compareEnable = item_chance(item, 20),
                                 .maxLod = (float)item_draw(item, 3)};
-    if (features->v11.samplerYcbcrConversion && item_chance(item, 25)) {
+    VkFormatProperties planes;
+    vkGetPhysicalDeviceFormatProperties(item->device->physical, VK_FORMAT_G8_B8R8_2PLANE_420_UNORM,
+                                        &planes);
+    if (features->v11.samplerYcbcrConversion && item_chance(item, 25) &&
+        planes.optimalTilingFeatures & VK_FORMAT_FEATURE_MIDPOINT_CHROMA_SAMPLES_BIT) {
         const VkSamplerYcbcrConversionCreateInfo conversion = {
             .sType = VK_STRUCTURE_TYPE_SAMPLER_YCBCR_CONVERSION_CREATE_INFO,
             .format = VK_FORMAT_G8_B8R8_2PLANE_420_UNORM,
