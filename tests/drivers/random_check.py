@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipelines drawn from a seed, of every kind that a device supports: tests/clients/random."""
 
+import json
 import os
 import re
 
@@ -81,8 +82,27 @@ class Seed:
         expect(pipelines["driver_misses"] <= self.misses,
                f"{what}: compiles: {pipelines}, its own cache has {self.misses} misses")
 
+    def expect_recorded(self, run, trace):
+        """Whatever was created is in a recipe, but what is created by identifiers alone."""
+        with open(trace, encoding="utf-8") as file:
+            events = [json.loads(line.rstrip(",\n")) for line in file if '"cat":"pipeline"' in line]
+        rows = self.rows(run)
+        expect(len(events) == len(rows), f"{len(events)} in the trace, {len(rows)} rows")
+        kept = set()
+        for name in os.listdir(self.place.path("cache/client/recipes")):
+            if name.endswith(".wprecipes"):
+                segment = self.place.path("cache/client/recipes", name)
+                inspected = self.place.start(self.place.suite.tool(), ["inspect", "--json", "-v", segment])[1]()
+                kept |= {use["pipeline"] for use in json.loads(inspected.output)["uses"]}
+        lost = {key: row for (key, row), event in zip(rows.items(), events)
+                if row[3] == "made" and not row[1] and event["args"]["digest"] not in kept}
+        expect(not lost, f"not recorded: {lost}")
+
     def check_starts(self):
-        self.expect_same("cold", self.run(), self.plain, may_gain=True)
+        trace = self.place.path("trace")
+        run = self.run(WARMPIPE_TRACE=trace)
+        self.expect_same("cold", run, self.plain, may_gain=True)
+        self.expect_recorded(run, trace)
         if self.place.device.keeps:
             for _ in range(2):
                 run = self.run()
@@ -115,9 +135,36 @@ class Seed:
             self.expect_warm("threads", run)
 
     def check_own_caches(self):
+        """Only what is created with a cache that came with data may be compiled in the third start."""
         for arguments in ((), THREADS, THREADS):
             run = self.run("--own-caches", *arguments, WARMPIPE_APP="own")
-            run.last()
+            self.expect_same("own caches", run, self.plain, may_gain=True)
+        pipelines = run.last()["pipelines"]
+        expect(not self.place.device.keeps or pipelines["driver_misses"] <= self.misses + pipelines["passed"],
+               f"own caches: {run.last()}")
+
+    def check_prewarm(self):
+        """Recipes and no cache; the program does not wait."""
+        self.place.remove_caches()
+        run = self.run(*THREADS, WARMPIPE_PREWARM="auto")
+        self.expect_same("prewarm", run, self.plain, may_gain=True)
+        if self.place.device.keeps:
+            self.expect_warm("after prewarm", self.run(), may_write=True)
+
+    def check_foreign(self):
+        """Recipes of another device that is as able as this one."""
+        device = self.place.device
+        if not device.name.startswith("radv"):
+            return
+        self.place.use(self.place.suite.device("radv-navi31" if device.name != "radv-navi31" else "radv-navi21"))
+        self.place.variables["WARMPIPE_APP"] = "foreign"
+        same = self.rows(self.run()).keys() == self.plain.keys()
+        self.place.use(device)
+        told = self.place.warm("--app", "foreign")
+        expect(told["compiled"] + told["hit"] == told["recipes"] > 0, f"foreign: {told}")
+        if same:
+            self.expect_warm("foreign", self.run(), may_write=True)
+        self.place.variables["WARMPIPE_APP"] = "client"
 
     def check_validation(self):
         run = self.run("--strict", WARMPIPE_APP="validation", **validating(self.place))
@@ -133,6 +180,8 @@ class Seed:
         self.check_statistics()
         self.check_threads()
         self.check_own_caches()
+        self.check_prewarm()
+        self.check_foreign()
         self.check_validation()
 
 
