@@ -143,6 +143,14 @@ class Seed:
         expect(not self.place.device.keeps or pipelines["driver_misses"] <= self.misses + pipelines["passed"],
                f"own caches: {run.last()}")
 
+    def check_messenger(self):
+        """Nothing is done behind the program's back while its instance has a messenger."""
+        for _ in range(2):
+            run = self.run("--messages", *THREADS, WARMPIPE_APP="messenger")
+            self.expect_same("messenger", run, self.plain, may_gain=True)
+        if self.place.device.keeps:
+            self.expect_warm("messenger", run)
+
     def check_prewarm(self):
         """Recipes and no cache; the program does not wait."""
         self.place.remove_caches()
@@ -180,15 +188,34 @@ class Seed:
         self.check_statistics()
         self.check_threads()
         self.check_own_caches()
+        self.check_messenger()
         self.check_prewarm()
         self.check_foreign()
         self.check_validation()
 
 
+def check_together(place, seeds):
+    """Programs that differ in what they enable, with one folder."""
+    place.variables["WARMPIPE_APP"] = "together"
+    for seed in seeds:
+        seed.place = place
+        seed.run()
+    for file in place.cache_files("together"):
+        os.unlink(file)
+    told = place.warm("--app", "together")
+    if place.device.keeps:
+        expect(told["compiled"] + told["hit"] == told["recipes"] > 0, f"together: {told}")
+        for seed in seeds:
+            seed.expect_warm(f"together, seed {seed.seed}", seed.run(), may_write=True)
+
+
 def random(place):
+    seeds = []
     for seed in range(FIRST, LAST + 1):
         folder = place.path(f"seed-{seed}")
         try:
-            Seed(Place(place.suite, place.device, folder), seed).check()
+            seeds.append(Seed(Place(place.suite, place.device, folder), seed))
+            seeds[-1].check()
         except Failure as failure:
             raise Failure(f"seed {seed}: {failure}") from None
+    check_together(place, seeds)

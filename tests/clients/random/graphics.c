@@ -539,6 +539,14 @@ static void draw_whole(struct item *item)
         stages[i] = again.pStages[i];
         identified = identified && identify_stage(item, &stages[i]);
     }
+    if (again.flags & VK_PIPELINE_CREATE_ALLOW_DERIVATIVES_BIT && pipelines[0]) {
+        VkGraphicsPipelineCreateInfo child =
+            take_parts(item, draw_states(item, true), WHOLE, again.layout,
+                       draw_flags(item) | VK_PIPELINE_CREATE_DERIVATIVE_BIT);
+        child.basePipelineHandle = pipelines[0];
+        VkPipeline derived = VK_NULL_HANDLE;
+        create_graphics(item, "derived", 1, &child, false, &derived);
+    }
     if (identified) {
         again.pStages = stages;
         fail_to_compile(item, &again.flags, &again.pNext);
@@ -584,6 +592,18 @@ static void draw_linked(struct item *item)
                                               VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR,
                                           .libraryCount = count,
                                           .pLibraries = libraries};
+    if (count == 4 && item_chance(item, 25)) { /* two become one */
+        use.libraryCount = 2;
+        VkGraphicsPipelineCreateInfo info = {.sType =
+                                                 VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO,
+                                             .pNext = &use,
+                                             .layout = whole,
+                                             .basePipelineIndex = -1};
+        put_flags(item, &info.flags, &info.pNext, of_library);
+        create_graphics(item, "combined", 1, &info, false, &libraries[1]);
+        use.libraryCount = count - 1;
+        use.pLibraries = libraries + 1;
+    }
     item_drop(item, OBJECT_SET_LAYOUT, 50);
     item_drop(item, OBJECT_MODULE, 50);
     for (uint32_t i = 0; i < 1 + item_draw(item, 2); i++) {
