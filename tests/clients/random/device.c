@@ -17,7 +17,6 @@ static const struct {
 } structs[] = {
     STRUCT(NULL, FEATURES(VULKAN_1_1_FEATURES), v11),
     STRUCT(NULL, FEATURES(VULKAN_1_2_FEATURES), v12),
-    STRUCT(NULL, FEATURES(VULKAN_1_3_FEATURES), v13),
     STRUCT("VK_EXT_extended_dynamic_state2", FEATURES(EXTENDED_DYNAMIC_STATE_2_FEATURES_EXT),
            dynamic2),
     STRUCT("VK_EXT_extended_dynamic_state3", FEATURES(EXTENDED_DYNAMIC_STATE_3_FEATURES_EXT),
@@ -26,8 +25,6 @@ static const struct {
            dynamic_input),
     STRUCT("VK_EXT_graphics_pipeline_library", FEATURES(GRAPHICS_PIPELINE_LIBRARY_FEATURES_EXT),
            libraries),
-    STRUCT("VK_EXT_shader_module_identifier", FEATURES(SHADER_MODULE_IDENTIFIER_FEATURES_EXT),
-           identifiers),
     STRUCT("VK_EXT_pipeline_robustness", FEATURES(PIPELINE_ROBUSTNESS_FEATURES_EXT), robustness),
     STRUCT("VK_EXT_mutable_descriptor_type", FEATURES(MUTABLE_DESCRIPTOR_TYPE_FEATURES_EXT),
            mutable_types),
@@ -40,9 +37,15 @@ static const struct {
     STRUCT("VK_EXT_color_write_enable", FEATURES(COLOR_WRITE_ENABLE_FEATURES_EXT), color_write),
     STRUCT("VK_KHR_pipeline_executable_properties",
            FEATURES(PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR), executables),
+    /* These need Vulkan 1.3, or more extensions. */
+    STRUCT(NULL, FEATURES(VULKAN_1_3_FEATURES), v13),
+    STRUCT("VK_EXT_shader_module_identifier", FEATURES(SHADER_MODULE_IDENTIFIER_FEATURES_EXT),
+           identifiers),
     STRUCT("VK_KHR_maintenance5", STYPE_MAINTENANCE_5_FEATURES, maintenance5),
     STRUCT("VK_KHR_dynamic_rendering_local_read", STYPE_LOCAL_READ_FEATURES, local_read),
 };
+
+enum { OF_VULKAN_1_2 = COUNT_OF(structs) - 4 };
 
 static uint32_t message_count;
 static char message_about[200];
@@ -69,7 +72,7 @@ uint32_t device_messages(const char **ret_about)
     return message_count;
 }
 
-static void open_instance(struct device *device, bool messages)
+static void open_instance(struct device *device, bool messages, uint32_t version)
 {
     const char *extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
     const VkDebugUtilsMessengerCreateInfoEXT messenger = {
@@ -79,7 +82,7 @@ static void open_instance(struct device *device, bool messages)
         .pfnUserCallback = note_message};
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                            .pApplicationName = "random",
-                                           .apiVersion = VK_API_VERSION_1_3};
+                                           .apiVersion = version};
     const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                        .pApplicationInfo = &application,
                                        .enabledExtensionCount = messages ? 1 : 0,
@@ -116,7 +119,9 @@ static bool has_extension(VkPhysicalDevice physical, const char *name)
 void device_open(struct device *device, const struct device_options *options)
 {
     static struct item draw; /* which extensions this seed has */
-    open_instance(device, options->messages);
+    /* Every fourth program is an older one. */
+    const bool is_older = options->seed % 4 == 3;
+    open_instance(device, options->messages, is_older ? VK_API_VERSION_1_2 : VK_API_VERSION_1_3);
     item_begin(&draw, UINT32_MAX, options->seed);
     const char *extensions[COUNT_OF(structs) + 4];
     uint32_t count = 0;
@@ -128,7 +133,8 @@ void device_open(struct device *device, const struct device_options *options)
         const bool is_statistics =
             extension && strcmp(extension, "VK_KHR_pipeline_executable_properties") == 0;
         const bool wanted = is_statistics ? options->statistics : drawn;
-        if (extension && (!wanted || !has_extension(device->physical, extension))) {
+        if ((extension && (!wanted || !has_extension(device->physical, extension))) ||
+            (is_older && i >= OF_VULKAN_1_2)) {
             continue;
         }
         VkBaseOutStructure *one = (VkBaseOutStructure *)((char *)features + structs[i].offset);
@@ -151,6 +157,12 @@ void device_open(struct device *device, const struct device_options *options)
     if (features->libraries.graphicsPipelineLibrary) {
         extensions[count++] = library;
     }
+    if (is_older) {
+        extensions[count++] = VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME;
+    }
+    /* By an identifier alone nothing is compiled: the call has to be allowed to fail. */
+    device->identifies =
+        features->identifiers.shaderModuleIdentifier && features->v13.pipelineCreationCacheControl;
     device->statistics = features->executables.pipelineExecutableInfo;
     const float priority = 1;
     const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,

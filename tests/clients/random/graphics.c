@@ -3,6 +3,7 @@
 #include "random.h"
 
 #define FEATURE(member) offsetof(struct features, member)
+#define VULKAN_1_3      FEATURE(v13.dynamicRendering) /* which all devices have with it */
 
 static const struct {
     VkDynamicState state;
@@ -14,17 +15,17 @@ static const struct {
     {VK_DYNAMIC_STATE_DEPTH_BOUNDS, 0},
     {VK_DYNAMIC_STATE_STENCIL_COMPARE_MASK, 0},
     {VK_DYNAMIC_STATE_STENCIL_REFERENCE, 0},
-    {VK_DYNAMIC_STATE_CULL_MODE, 0},
-    {VK_DYNAMIC_STATE_FRONT_FACE, 0},
-    {VK_DYNAMIC_STATE_PRIMITIVE_TOPOLOGY, 0},
-    {VK_DYNAMIC_STATE_PRIMITIVE_RESTART_ENABLE, 0},
-    {VK_DYNAMIC_STATE_DEPTH_TEST_ENABLE, 0},
-    {VK_DYNAMIC_STATE_DEPTH_WRITE_ENABLE, 0},
-    {VK_DYNAMIC_STATE_DEPTH_COMPARE_OP, 0},
-    {VK_DYNAMIC_STATE_STENCIL_TEST_ENABLE, 0},
-    {VK_DYNAMIC_STATE_STENCIL_OP, 0},
-    {VK_DYNAMIC_STATE_RASTERIZER_DISCARD_ENABLE, 0},
-    {VK_DYNAMIC_STATE_DEPTH_BIAS_ENABLE, 0},
+    {VK_DYNAMIC_STATE_CULL_MODE, VULKAN_1_3},
+    {VK_DYNAMIC_STATE_FRONT_FACE, VULKAN_1_3},
+    {VK_DYNAMIC_STATE_PRIMITIVE_TOPOLOGY, VULKAN_1_3},
+    {VK_DYNAMIC_STATE_PRIMITIVE_RESTART_ENABLE, VULKAN_1_3},
+    {VK_DYNAMIC_STATE_DEPTH_TEST_ENABLE, VULKAN_1_3},
+    {VK_DYNAMIC_STATE_DEPTH_WRITE_ENABLE, VULKAN_1_3},
+    {VK_DYNAMIC_STATE_DEPTH_COMPARE_OP, VULKAN_1_3},
+    {VK_DYNAMIC_STATE_STENCIL_TEST_ENABLE, VULKAN_1_3},
+    {VK_DYNAMIC_STATE_STENCIL_OP, VULKAN_1_3},
+    {VK_DYNAMIC_STATE_RASTERIZER_DISCARD_ENABLE, VULKAN_1_3},
+    {VK_DYNAMIC_STATE_DEPTH_BIAS_ENABLE, VULKAN_1_3},
     {VK_DYNAMIC_STATE_PATCH_CONTROL_POINTS_EXT,
      FEATURE(dynamic2.extendedDynamicState2PatchControlPoints)},
     {VK_DYNAMIC_STATE_LOGIC_OP_EXT, FEATURE(dynamic2.extendedDynamicState2LogicOp)},
@@ -120,7 +121,7 @@ static void draw_dynamic(struct item *item, struct graphics *g)
                                              ? VK_DYNAMIC_STATE_VERTEX_INPUT_EXT
                                              : VK_DYNAMIC_STATE_VERTEX_INPUT_BINDING_STRIDE;
     }
-    const bool with_count = item_chance(item, 30);
+    const bool with_count = item_chance(item, 30) && features->v13.dynamicRendering;
     if (with_count || item_chance(item, 50)) {
         g->dynamic[g->dynamic_count++] =
             with_count ? VK_DYNAMIC_STATE_VIEWPORT_WITH_COUNT : VK_DYNAMIC_STATE_VIEWPORT;
@@ -531,8 +532,8 @@ static void draw_whole(struct item *item)
     VkGraphicsPipelineCreateInfo again = infos[0];
     VkPipeline pipelines[MAX_BATCH] = {0};
     create_graphics(item, "graphics", count, infos, loose, pipelines);
-    bool identified = features->identifiers.shaderModuleIdentifier && item_chance(item, 25) &&
-                      again.basePipelineIndex < 0;
+    bool identified =
+        item->device->identifies && item_chance(item, 25) && again.basePipelineIndex < 0;
     VkPipelineShaderStageCreateInfo *stages =
         TAKE(item, VkPipelineShaderStageCreateInfo, again.stageCount);
     for (uint32_t i = 0; i < again.stageCount; i++) {

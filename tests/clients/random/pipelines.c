@@ -244,8 +244,7 @@ void draw_compute(struct item *item)
     VkComputePipelineCreateInfo again = infos[0];
     VkPipeline pipelines[MAX_BATCH] = {0};
     create_compute(item, count, infos, loose, pipelines);
-    if (features->identifiers.shaderModuleIdentifier && item_chance(item, 25) &&
-        identify_stage(item, &again.stage)) {
+    if (item->device->identifies && item_chance(item, 25) && identify_stage(item, &again.stage)) {
         fail_to_compile(item, &again.flags, &again.pNext);
         create_compute(item, 1, &again, true, pipelines);
     }

@@ -54,6 +54,7 @@ struct device {
     VkDevice device;
     struct features features;
     bool conservative; /* VK_EXT_conservative_rasterization */
+    bool identifies;   /* stages can be named by identifiers of their code */
     bool statistics;   /* look at what was compiled */
     bool strict;       /* what Vulkan ignores is valid too: validation looks at it all the same */
     bool own_caches;   /* the program plays with caches of its own */
