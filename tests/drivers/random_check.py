@@ -144,9 +144,9 @@ class Seed:
                f"own caches: {run.last()}")
 
     def check_messenger(self):
-        """Nothing is done behind the program's back while its instance has a messenger."""
-        for _ in range(2):
-            run = self.run("--messages", *THREADS, WARMPIPE_APP="messenger")
+        """Where an instance has one, threads do not wait for each other, nor for the cache to be loaded."""
+        for arguments in (THREADS, ()):
+            run = self.run("--messages", *arguments, WARMPIPE_APP="messenger")
             self.expect_same("messenger", run, self.plain, may_gain=True)
         if self.place.device.keeps:
             self.expect_warm("messenger", run)
