@@ -5,13 +5,13 @@ import json
 import os
 import re
 
-from suite import LAYER, VALIDATION, Failure, Place, Skip, expect
+from suite import LAYER, VALIDATION, Failure, Place, expect
 
 ROW = re.compile(r"(\d+\.\d+) (\w+)( loose)? (-?\d+) (made|none) (\w+) (hit|miss|unknown)$", re.MULTILINE)
 ITEMS = "40"
 THREADS = ("--threads", "4")
 # The first and the last one that is tried.
-FIRST, LAST = map(int, os.environ.get("WARMPIPE_RANDOM_SEEDS", "1-2").split("-"))
+FIRST, LAST = map(int, os.environ.get("WARMPIPE_RANDOM_SEEDS", "1-1").split("-"))
 
 
 def validating(place):
@@ -34,6 +34,7 @@ class Seed:
         self.leave_out("--messages", "--strict", **validating(place))
         self.leave_out("--cache", self.own)
         self.plain = self.rows(self.run(WARMPIPE_DISABLE="1"))
+        expect(len(self.plain) >= 10, f"too little is left: {self.plain}")
         self.perfect = self.run("--cache", self.own, WARMPIPE_DISABLE="1")
         self.misses = sum(row[-1] == "miss" for row in self.rows(self.perfect).values())
 
@@ -128,7 +129,7 @@ class Seed:
             self.expect_same(f"statistics, {start}", run, plain, may_gain=True)
 
     def check_threads(self):
-        for start in range(3):
+        for _ in range(3):
             run = self.run(*THREADS, WARMPIPE_APP="threads")
             self.expect_same("threads", run, self.plain, may_gain=True)
         if self.place.device.keeps:
@@ -160,17 +161,20 @@ class Seed:
             self.expect_warm("after prewarm", self.run(), may_write=True)
 
     def check_foreign(self):
-        """Recipes of another device that is as able as this one."""
+        """Recipes of another device, if this one is as able."""
         device = self.place.device
         if not device.name.startswith("radv"):
             return
-        self.place.use(self.place.suite.device("radv-navi31" if device.name != "radv-navi31" else "radv-navi21"))
+        other = "radv-navi21" if device.name == "radv-navi31" else "radv-navi31"
+        self.place.use(self.place.suite.device(other))
         self.place.variables["WARMPIPE_APP"] = "foreign"
         same = self.rows(self.run()).keys() == self.plain.keys()
         self.place.use(device)
-        told = self.place.warm("--app", "foreign")
-        expect(told["compiled"] + told["hit"] == told["recipes"] > 0, f"foreign: {told}")
-        if same:
+        document = self.place.warm_document("--app", "foreign")
+        (told,) = document["caches"]
+        is_able = not document["lacks"]
+        expect(not is_able or told["compiled"] + told["hit"] == told["recipes"] > 0, f"foreign: {told}")
+        if same and is_able:
             self.expect_warm("foreign", self.run(), may_write=True)
         self.place.variables["WARMPIPE_APP"] = "client"
 
@@ -218,4 +222,5 @@ def random(place):
             seeds[-1].check()
         except Failure as failure:
             raise Failure(f"seed {seed}: {failure}") from None
-    check_together(place, seeds)
+    if len(seeds) > 1:
+        check_together(place, seeds)
