@@ -287,11 +287,20 @@ VkResult pipeline_create(struct device_services *services, const struct pipeline
                                           changed.count++ * call->kind->create_info_size);
         }
     }
-    memset(call->pipelines, 0, changed.count * sizeof *call->pipelines);
+    /* A library may be where the pipeline that is linked of it is to be. */
+    VkPipeline only = VK_NULL_HANDLE;
+    if (changed.count == 1) {
+        changed.pipelines = &only;
+    } else {
+        memset(call->pipelines, 0, changed.count * sizeof *call->pipelines);
+    }
     const struct pipeline_danger danger = app_caches_choice_is_of_blob(&choice)
                                               ? pipeline_danger_of(call, elements)
                                               : (struct pipeline_danger){0};
     VkResult result = pipeline_call_with(services, &choice, danger, &changed, ret_driver);
+    if (changed.count == 1) {
+        call->pipelines[0] = only;
+    }
     struct device_cache_creation creation = {
         .saved = ret_driver->saved,
         .hot = choice.hot,

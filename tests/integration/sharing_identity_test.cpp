@@ -277,6 +277,36 @@ TEST_F(SharingIdentityTest, ALibraryIsTheVeryLibrary)
     });
 }
 
+// A program may link into the very place where it has its library.
+TEST_F(SharingIdentityTest, ALibraryIsReadBeforeItsPlaceIsWritten)
+{
+    std::string contents[2];
+    for (const bool in_place : {false, true}) {
+        const Outcome outcome = run([in_place] {
+            ProgramOptions options;
+            options.device_extensions = {VK_KHR_PIPELINE_LIBRARY_EXTENSION_NAME,
+                                         VK_EXT_GRAPHICS_PIPELINE_LIBRARY_EXTENSION_NAME};
+            Program program(options);
+            VkGraphicsPipelineLibraryCreateInfoEXT part = {
+                VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT};
+            part.flags = VK_GRAPHICS_PIPELINE_LIBRARY_PRE_RASTERIZATION_SHADERS_BIT_EXT;
+            Batch library(program, Kind::graphics, {1}), linked(program, Kind::graphics, {2});
+            library.chain(0, &part);
+            library.set_flags(0, VK_PIPELINE_CREATE_LIBRARY_BIT_KHR);
+            EXPECT_EQ(library.create(), VK_SUCCESS);
+            linked.pipelines[0] = library.pipelines[0];
+            VkPipelineLibraryCreateInfoKHR info = {
+                VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR};
+            info.libraryCount = 1;
+            info.pLibraries = in_place ? linked.pipelines.data() : library.pipelines.data();
+            linked.chain(0, &info);
+            EXPECT_EQ(linked.create(), VK_SUCCESS);
+        });
+        contents[in_place] = outcome.pipelines().back()["content"].dump();
+    }
+    EXPECT_EQ(contents[true], contents[false]);
+}
+
 // Each of these must reach the driver every time.
 class EveryTime : public SharingIdentityTest {
   protected:
