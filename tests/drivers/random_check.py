@@ -148,8 +148,9 @@ class Seed:
                f"own caches: {run.last()}")
 
     def check_messenger(self):
-        """Where an instance has one, threads do not wait for each other, nor for the cache to be loaded."""
-        for arguments in (THREADS, ()):
+        """Where an instance has one, threads do not wait for each other, nor for the cache to be loaded: what
+        they compile meanwhile is kept by a later start."""
+        for arguments in (THREADS, (), ()):
             run = self.run("--messages", *arguments, WARMPIPE_APP="messenger")
             self.expect_same("messenger", run, self.plain, may_gain=True)
         if self.place.device.keeps:

@@ -1,5 +1,5 @@
-#version 450
 // SPDX-License-Identifier: Apache-2.0
+#version 450
 layout(triangles, equal_spacing, ccw) in;
 layout(location = 0) in vec4 in_color[];
 layout(location = 0) out vec4 out_color;

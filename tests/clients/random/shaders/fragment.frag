@@ -1,5 +1,5 @@
-#version 450
 // SPDX-License-Identifier: Apache-2.0
+#version 450
 layout(constant_id = 0) const int count = 1;
 layout(constant_id = 1) const float factor = 1.0;
 layout(location = 0) in vec4 color;

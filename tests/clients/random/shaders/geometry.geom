@@ -1,5 +1,5 @@
-#version 450
 // SPDX-License-Identifier: Apache-2.0
+#version 450
 layout(triangles) in;
 layout(triangle_strip, max_vertices = 3) out;
 layout(constant_id = 0) const int count = 1;

@@ -1,5 +1,5 @@
-#version 450
 // SPDX-License-Identifier: Apache-2.0
+#version 450
 #extension GL_KHR_shader_subgroup_arithmetic : require
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const int count = 1;

@@ -1,5 +1,5 @@
-#version 450
 // SPDX-License-Identifier: Apache-2.0
+#version 450
 layout(local_size_x_id = 10) in;
 layout(constant_id = 0) const int count = 1;
 layout(constant_id = 1) const float factor = 1.0;
