@@ -265,7 +265,8 @@ struct layouts create_sets(struct item *item, bool independent)
 
 VkPipelineLayout create_layout(struct item *item, const struct layouts *layouts, bool whole)
 {
-    const VkDescriptorSetLayout sets[2] = {layouts->sets[0], whole ? layouts->sets[1] : NULL};
+    const VkDescriptorSetLayout sets[2] = {layouts->sets[0],
+                                           whole ? layouts->sets[1] : VK_NULL_HANDLE};
     const VkPushConstantRange push = {VK_SHADER_STAGE_ALL, 0, 16};
     const VkPipelineLayoutCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
