@@ -119,10 +119,12 @@ class Seed:
         if not self.place.device.keeps:
             return
         expect(told["compiled"] + told["hit"] == told["recipes"] > 0, f"not all was replayed: {told}")
-        for may_write in (True, False): # a hit that was slow may look like news, once
+        written = []
+        while not written or written[-1] > 0: # a hit that was slow may look like news, once
             run = self.run()
             self.expect_same("after warm", run, self.rows(self.perfect))
-            self.expect_warm("after warm", run, may_write)
+            self.expect_warm("after warm", run, may_write=len(written) < 2)
+            written.append(run.last()["cache"]["saved_bytes"])
 
     def check_statistics(self):
         """What was compiled is the same, too."""
