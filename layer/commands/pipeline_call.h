@@ -142,8 +142,8 @@ VkResult pipeline_create_untouched(struct device_services *services,
                                    const struct pipeline_call *call);
 
 /* Creates the elements that need the driver, in one call down; writes their handles, or
- * VK_NULL_HANDLE, into call->pipelines. `copy` (room for as many create-infos as the call has) is
- * the caller's scratch. Returns the driver's result. */
+ * VK_NULL_HANDLE, into call->pipelines. `copy` (room for as many create-infos and then handles as
+ * the call has) is the caller's scratch. Returns the driver's result. */
 VkResult pipeline_create(struct device_services *services, const struct pipeline_call *call,
                          struct app_cache *named, struct pipeline_element *elements, void *copy,
                          struct pipeline_driver_call *ret_driver);

@@ -12,8 +12,9 @@
 #include "layer/worker/own_thread.h"
 
 /* Calls of few elements need no memory of the heap; programs rarely create more at once. */
-#define INLINE_ELEMENTS   4
-#define INLINE_COPY_BYTES (INLINE_ELEMENTS * sizeof(VkGraphicsPipelineCreateInfo))
+#define INLINE_ELEMENTS 4
+#define INLINE_COPY_BYTES                                                                          \
+    (INLINE_ELEMENTS * (sizeof(VkGraphicsPipelineCreateInfo) + sizeof(VkPipeline)))
 
 static const char *trace_result_of(const struct pipeline_call *call,
                                    const struct pipeline_element *elements, uint32_t i,
@@ -165,7 +166,7 @@ static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *ca
     const int cancel = own_thread_bar_cancel();
     if (call->count > INLINE_ELEMENTS) {
         elements = malloc(call->count * sizeof *elements);
-        copy = malloc(call->count * call->kind->create_info_size);
+        copy = malloc(call->count * (call->kind->create_info_size + sizeof(VkPipeline)));
     }
     struct pipeline_driver_call driver = {0};
     uint64_t start_ns = create_is_timed(services) ? clock_now_ns() : 0;

@@ -149,14 +149,12 @@ static void pipeline_copy_create_info(const struct device_services *services,
     }
 }
 
-/* The handles are in the first places of call->pipelines: each goes to its own place. From the last
- * to the first, since no handle moves to an earlier place. */
+/* What was created goes to its places. */
 static void pipeline_spread(const struct pipeline_call *call,
-                            const struct pipeline_element *elements, uint32_t created)
+                            const struct pipeline_element *elements, const VkPipeline *created)
 {
-    for (uint32_t i = call->count; i-- > 0;) {
-        call->pipelines[i] =
-            pipeline_needs_driver(&elements[i]) ? call->pipelines[--created] : VK_NULL_HANDLE;
+    for (uint32_t i = 0; i < call->count; i++) {
+        call->pipelines[i] = pipeline_needs_driver(&elements[i]) ? *created++ : VK_NULL_HANDLE;
     }
 }
 
@@ -287,26 +285,21 @@ VkResult pipeline_create(struct device_services *services, const struct pipeline
                                           changed.count++ * call->kind->create_info_size);
         }
     }
-    /* A library may be where the pipeline that is linked of it is to be. */
-    VkPipeline only = VK_NULL_HANDLE;
-    if (changed.count == 1) {
-        changed.pipelines = &only;
-    } else {
-        memset(call->pipelines, 0, changed.count * sizeof *call->pipelines);
-    }
+    /* Not in the program's places: a library may be where the pipeline that is linked of it is to
+     * be. */
+    changed.pipelines =
+        (VkPipeline *)((char *)copy + (size_t)call->count * call->kind->create_info_size);
+    memset(changed.pipelines, 0, changed.count * sizeof *changed.pipelines);
     const struct pipeline_danger danger = app_caches_choice_is_of_blob(&choice)
                                               ? pipeline_danger_of(call, elements)
                                               : (struct pipeline_danger){0};
     VkResult result = pipeline_call_with(services, &choice, danger, &changed, ret_driver);
-    if (changed.count == 1) {
-        call->pipelines[0] = only;
-    }
     struct device_cache_creation creation = {
         .saved = ret_driver->saved,
         .hot = choice.hot,
         .took_ns = ret_driver->took_ns,
     };
-    pipeline_spread(call, elements, changed.count);
+    pipeline_spread(call, elements, changed.pipelines);
     pipeline_take_feedback(call, elements, ret_driver, &creation);
     if (creation.change == DEVICE_CACHE_UNCHANGED &&
         creation.took_ns >= PIPELINE_LONG_NS * changed.count) {

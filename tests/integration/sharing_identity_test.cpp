@@ -5,6 +5,8 @@
 #include "test_icd.h"
 #include "things.hpp"
 
+#include <set>
+
 namespace {
 
 class SharingIdentityTest : public LayerTest {
@@ -277,12 +279,14 @@ TEST_F(SharingIdentityTest, ALibraryIsTheVeryLibrary)
     });
 }
 
-// A program may link into the very place where it has its library.
+// A program may link into the very place where it has its library, also as the last of several, of
+// which the first is there already.
 TEST_F(SharingIdentityTest, ALibraryIsReadBeforeItsPlaceIsWritten)
 {
-    std::string contents[2];
-    for (const bool in_place : {false, true}) {
-        const Outcome outcome = run([in_place] {
+    std::set<std::string> contents;
+    for (const auto &[in_place, uses] :
+         {std::pair<bool, std::vector<unsigned>>{false, {2}}, {true, {2}}, {true, {1, 3, 2}}}) {
+        const Outcome outcome = run([&in_place = in_place, &uses = uses] {
             ProgramOptions options;
             options.device_extensions = {VK_KHR_PIPELINE_LIBRARY_EXTENSION_NAME,
                                          VK_EXT_GRAPHICS_PIPELINE_LIBRARY_EXTENSION_NAME};
@@ -290,21 +294,24 @@ TEST_F(SharingIdentityTest, ALibraryIsReadBeforeItsPlaceIsWritten)
             VkGraphicsPipelineLibraryCreateInfoEXT part = {
                 VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT};
             part.flags = VK_GRAPHICS_PIPELINE_LIBRARY_PRE_RASTERIZATION_SHADERS_BIT_EXT;
-            Batch library(program, Kind::graphics, {1}), linked(program, Kind::graphics, {2});
+            Batch first(program, Kind::graphics, {1});
+            EXPECT_EQ(first.create(), VK_SUCCESS);
+            Batch library(program, Kind::graphics, {1}), linked(program, Kind::graphics, uses);
+            const size_t last = uses.size() - 1;
             library.chain(0, &part);
             library.set_flags(0, VK_PIPELINE_CREATE_LIBRARY_BIT_KHR);
             EXPECT_EQ(library.create(), VK_SUCCESS);
-            linked.pipelines[0] = library.pipelines[0];
+            linked.pipelines[last] = library.pipelines[0];
             VkPipelineLibraryCreateInfoKHR info = {
                 VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR};
             info.libraryCount = 1;
-            info.pLibraries = in_place ? linked.pipelines.data() : library.pipelines.data();
-            linked.chain(0, &info);
+            info.pLibraries = in_place ? &linked.pipelines[last] : library.pipelines.data();
+            linked.chain(last, &info);
             EXPECT_EQ(linked.create(), VK_SUCCESS);
         });
-        contents[in_place] = outcome.pipelines().back()["content"].dump();
+        contents.insert(outcome.pipelines().back()["content"].dump());
     }
-    EXPECT_EQ(contents[true], contents[false]);
+    EXPECT_EQ(contents.size(), 1U);
 }
 
 // Each of these must reach the driver every time.
