@@ -117,9 +117,11 @@ static void marker_remove_own(struct marker *marker, const char *folder_path, bo
     static const uint8_t nothing[MARKER_RECORD_SIZE];
     char name[MARKER_FAILURE_NAME_SIZE];
     unique_format(marker->id, name);
-    if (!marker_remove_path(folder_path, name) && file_kept_is_ours(&marker->file)) {
+    const struct file_kept *file =
+        marker->guard.is_elsewhere ? &marker->guard.file : &marker->file;
+    if (!marker_remove_path(folder_path, name) && marker->has_record && file_kept_is_ours(file)) {
         /* If this fails too, the next start skips the blob once. */
-        marker_write(marker->file.fd, nothing, sizeof nothing);
+        marker_write(file->fd, nothing, sizeof nothing);
     }
     if (marker->guard.is_elsewhere) {
         crash_page_remove_elsewhere(marker->id);

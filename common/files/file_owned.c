@@ -23,17 +23,20 @@ static bool file_owned_draw_name(const char *prefix, const char *suffix, struct 
     return length >= 0 && (size_t)length < sizeof file->name;
 }
 
-static bool file_owned_is_removed(int fd)
+/* Whether the name no longer stands for the open file. FUSE goes on counting one link. */
+static bool file_owned_is_removed(int directory_fd, const char *name, int fd)
 {
-    struct stat status;
-    return fstat(fd, &status) != 0 || status.st_nlink == 0;
+    struct stat own, named;
+    return fstat(fd, &own) != 0 || fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+           own.st_ino != named.st_ino || own.st_dev != named.st_dev;
 }
 
 /* False: another process is reading the new file, or has removed it as abandoned. */
-static bool file_owned_become_owner(struct file_owned *file)
+static bool file_owned_become_owner(int directory_fd, struct file_owned *file)
 {
     file->locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
-    return file->locked ? !file_owned_is_removed(file->fd) : errno != EWOULDBLOCK;
+    return file->locked ? !file_owned_is_removed(directory_fd, file->name, file->fd)
+                        : errno != EWOULDBLOCK;
 }
 
 bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
@@ -54,7 +57,7 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
         }
         /* A umask may have taken even our own bits. Some file systems know no modes. */
         fchmod(file.fd, 0600);
-        if (file_owned_become_owner(&file)) {
+        if (file_owned_become_owner(directory_fd, &file)) {
             *ret_file = file;
             return true;
         }
@@ -74,7 +77,7 @@ int file_open_abandoned(int directory_fd, const char *name)
     int error = 0;
     if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
         error = EWOULDBLOCK;
-    } else if (file_owned_is_removed(fd)) {
+    } else if (file_owned_is_removed(directory_fd, name, fd)) {
         /* A living owner has removed it between the open and the lock. */
         error = ENOENT;
     }

@@ -16,6 +16,7 @@
 
 extern "C" {
 #include "common/blobs/crash_page.h"
+#include "common/files/names.h"
 }
 
 namespace {
@@ -25,18 +26,35 @@ constexpr uint64_t other_key = 0x2222222222222222;
 
 class CrashPage : public testing::Test {
   protected:
+    ~CrashPage() override
+    {
+        crash_page_remove_elsewhere(number);
+    }
+
+    // Of the page, which is not in the guard's file where the disk of the tests cannot hold one.
     std::string path() const
     {
-        return scratch.path("page");
+        char hex[UNIQUE_HEX_SIZE];
+        unique_format(number, hex);
+        const std::string elsewhere = std::string("/dev/shm/warmpipe-") + hex;
+        return std::filesystem::exists(elsewhere) ? elsewhere : scratch.path("page");
+    }
+
+    std::string content_of_page() const
+    {
+        std::ifstream file(path(), std::ios::binary);
+        return {std::istreambuf_iterator<char>(file), {}};
     }
 
     // A guard over a file of its own; never closed unless the test does.
     crash_guard *open_guard(const crash_keys &known = {}) const
     {
-        const int fd = open(path().c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        const int fd =
+            open(scratch.path("page").c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         auto *guard = new crash_guard();
+        crash_page_remove_elsewhere(number); // of an earlier guard, which has its memory
         struct bytes record = {};
-        EXPECT_TRUE(crash_guard_open(guard, fd, 1, &record, &known));
+        EXPECT_TRUE(crash_guard_open(guard, fd, number, &record, &known));
         return guard;
     }
 
@@ -48,7 +66,7 @@ class CrashPage : public testing::Test {
 
     crash_finding find() const
     {
-        const std::string content = scratch.read("page");
+        const std::string content = content_of_page();
         EXPECT_EQ(content.size(), sizeof(crash_page));
         crash_finding finding = {};
         if (content.size() == sizeof(crash_page)) {
@@ -65,6 +83,7 @@ class CrashPage : public testing::Test {
 
     using Keys = std::vector<uint64_t>;
     Scratch scratch;
+    const uint64_t number = unique_draw();
 };
 
 TEST_F(CrashPage, TellsOfADeathInsideACall)
@@ -220,7 +239,7 @@ TEST_F(CrashPage, ARecordOfAnotherBootIsNoDeath)
 {
     Holder([&] { crash_guard_raise(open_guard(), key, CRASH_INSIDE); }).end();
     ASSERT_TRUE(find().died);
-    std::string content = scratch.read("page");
+    std::string content = content_of_page();
     content[offsetof(crash_page, boot)] ^= 1;
     write_file(path(), content);
     EXPECT_FALSE(find().died);
@@ -242,7 +261,7 @@ TEST_F(CrashPage, AForkedChildHasNone)
         crash_guard_lower(guard, &call);
         EXPECT_FALSE(find().died);
         crash_guard_close(guard);
-        const int fd = open(path().c_str(), O_RDWR);
+        const int fd = open(scratch.path("page").c_str(), O_RDWR);
         EXPECT_EQ(flock(fd, LOCK_EX | LOCK_NB), 0) << "the child holds the lock";
     });
 }
@@ -333,7 +352,7 @@ TEST_F(CrashPage, IsAFileOfAFixedLayout)
 {
     static_assert(sizeof(crash_page) == 2176, "as in docs/FORMAT.md");
     Holder([&] { crash_guard_raise(open_guard(), key, CRASH_INSIDE_OTHER); }).end();
-    const std::string content = scratch.read("page");
+    const std::string content = content_of_page();
     uint64_t first_key = 0;
     uint32_t first_state = 0;
     std::memcpy(&first_key, &content[128], sizeof first_key);

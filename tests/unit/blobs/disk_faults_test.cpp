@@ -393,6 +393,30 @@ TEST(DiskFaults, AProcessThatRemovesItsMarkerIsNotTakenForDead)
     EXPECT_FALSE(faults.before_shared_lock) << "nobody has looked at the marker";
 }
 
+// FUSE goes on counting a link of a file that is open; here it has another name.
+TEST(DiskFaults, NorWhereTheRemovedFileStillHasALink)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("one"), STATUS_ok);
+    Store loading(root);
+    EXPECT_EQ(loading.load(), "one");
+    loading.begin_call(4711);
+    faults = {};
+    faults.before_shared_lock = [&] {
+        const std::string folder = root + "/app/" + names_in(root + "/app", ".loading").at(0);
+        const std::string marker = folder + "/" + names_in(folder).at(0);
+        ASSERT_EQ(link(marker.c_str(), scratch.path("link").c_str()), 0);
+        const int page = open(marker.c_str(), O_RDWR | O_CLOEXEC);
+        const uint32_t living = 0;
+        store_survived(loading.get());
+        ASSERT_EQ(pwrite(page, &living, sizeof living, offsetof(crash_page, ended)),
+                  ssize_t(sizeof living));
+        close(page);
+    };
+    EXPECT_EQ(content_of(root), "one");
+}
+
 TEST(DiskFaults, SavesGoOnWhereThereAreNoLocks)
 {
     for (int error : {ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL}) {

@@ -201,6 +201,27 @@ TEST_F(StoreElsewhere, InAnotherContainerALaterDeathIsNotKnown)
     });
 }
 
+TEST_F(StoreElsewhere, AMarkerThatCannotBeRemovedSaysNothing)
+{
+    on_a_disk_without_pages([&] {
+        for (const bool returned : {false, true}) {
+            Store store(root());
+            EXPECT_EQ(store.load(), "words");
+            if (returned) {
+                store_return(store.get());
+            }
+            const std::string app = root() + "/app";
+            const std::string folder = app + "/" + names_in(app, ".loading").at(0);
+            ASSERT_EQ(mount("warmpipe", folder.c_str(), "tmpfs", MS_RDONLY, ""), 0);
+            store_survived(store.get());
+            store.close();
+            ASSERT_EQ(umount(folder.c_str()), 0);
+            EXPECT_EQ(markers().size(), 1U);
+            EXPECT_EQ(Store(root()).load(), "words");
+        }
+    });
+}
+
 TEST_F(StoreElsewhere, AProcessThatLivesKeepsItsPage)
 {
     on_a_disk_without_pages([&] {
