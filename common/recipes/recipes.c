@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/array.h"
@@ -160,11 +162,36 @@ static enum status recipes_add_segment(struct recipes *recipes, const char *name
     return status;
 }
 
+/* What is created once a listing has begun may be missing in it, as on Btrfs, and what that
+ * replaces as well. Nobody has changed a folder meanwhile whose time is older than this. */
+#define CHANGING_S 2
+
+static bool recipes_are_changing(const struct recipes *recipes)
+{
+    struct stat status;
+    return fstat(recipes->folder.fd, &status) == 0 &&
+           llabs((long long)time(NULL) - (long long)status.st_mtim.tv_sec) <= CHANGING_S;
+}
+
+/* Two listings of the same segments have the same sum. */
+static uint64_t recipes_sum_listed(const struct recipes *recipes)
+{
+    DIR *listing = listing_open(recipes->folder.fd, ".");
+    const char *name;
+    uint64_t sum = 0;
+    while ((name = recipe_folder_next_segment(listing))) {
+        sum += strtoull(name, NULL, 16);
+    }
+    listing_close(listing);
+    return sum;
+}
+
 /* Skips segments that cannot be opened. ret_gone: the first listed one that was gone when it was
  * opened; "": none. */
 static enum status recipes_open_listed(struct recipes *recipes, enum recipes_access access,
-                                       char ret_gone[NAMES_SIZE])
+                                       char ret_gone[NAMES_SIZE], uint64_t *ret_sum)
 {
+    *ret_sum = 0;
     DIR *listing = listing_open(recipes->folder.fd, ".");
     if (!listing) {
         return status_from_errno(errno);
@@ -173,6 +200,7 @@ static enum status recipes_open_listed(struct recipes *recipes, enum recipes_acc
     enum status status = STATUS_ok;
     while (status != STATUS_out_of_memory && recipes->count < MAX_SEGMENTS &&
            (name = recipe_folder_next_segment(listing))) {
+        *ret_sum += strtoull(name, NULL, 16);
         status = recipes_add_segment(recipes, name, access);
         if (status == STATUS_no_file && !*ret_gone) {
             snprintf(ret_gone, NAMES_SIZE, "%s", name);
@@ -187,6 +215,7 @@ static enum status recipes_open_segments(struct recipes *recipes, enum recipes_a
     enum status status;
     char gone[NAMES_SIZE] = "";
     char gone_before[NAMES_SIZE];
+    uint64_t sum;
     int attempt = 0;
     do {
         /* Compacted meanwhile: its records are now in a segment that may not have been listed. What
@@ -194,8 +223,11 @@ static enum status recipes_open_segments(struct recipes *recipes, enum recipes_a
         memcpy(gone_before, gone, sizeof gone);
         *gone = '\0';
         recipes_close_segments(recipes);
-        status = recipes_open_listed(recipes, access, gone);
-    } while (*gone && strcmp(gone, gone_before) != 0 && ++attempt < MAX_ATTEMPTS);
+        status = recipes_open_listed(recipes, access, gone, &sum);
+    } while (((*gone && strcmp(gone, gone_before) != 0) ||
+              (recipes_are_changing(recipes) && recipes_sum_listed(recipes) != sum)) &&
+             status != STATUS_out_of_memory && recipes->count < MAX_SEGMENTS &&
+             ++attempt < MAX_ATTEMPTS);
     return status;
 }
 

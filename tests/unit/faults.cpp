@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -99,6 +101,18 @@ int openat(int directory_fd, const char *path, int flags, ...)
     return fails("openat") ? -1
                            : static_cast<int>(syscall(SYS_openat, directory_fd, path,
                                                       flags | O_LARGEFILE, mode));
+}
+
+struct dirent *readdir(DIR *listing)
+{
+    static const auto next =
+        reinterpret_cast<struct dirent *(*)(DIR *)>(dlsym(RTLD_NEXT, "readdir"));
+    struct dirent *entry = next(listing);
+    if (entry && !faults.unlisted.empty() && faults.unlisted == entry->d_name) {
+        faults.unlisted.clear();
+        entry = next(listing);
+    }
+    return entry;
 }
 
 int open(const char *path, int flags, ...)

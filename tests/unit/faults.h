@@ -20,6 +20,7 @@ struct Faults {
     const char *only = nullptr;        // counts calls of this name alone
     std::string gone;                  // is listed, and openat does not find it
     int gone_calls = 0;                // how often it was asked for
+    std::string unlisted;              // the first listing that would have it has not
     size_t most = SIZE_MAX;            // bytes that one read or write does
     std::function<void()> before_lock; // runs once, when next an exclusive lock is asked for
     std::function<void()> before_shared_lock;
