@@ -63,6 +63,7 @@ struct marker_record {
     uint32_t process;
     char program[MARKER_PROGRAM_SIZE]; /* terminated, printable */
     bool is_page;
+    bool is_elsewhere; /* of a dead one: the page, which could not be copied into the file */
     uint32_t
         deaths; /* of a page: that count, its process knew of; of a .strike: its own included */
     struct crash_finding finding;

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/blobs/trial.h"
 #include "common/files/file.h"
 
@@ -115,22 +116,21 @@ static bool marker_folder_read_record(int fd, struct marker_record *ret_record)
     return size >= 0 && marker_record_parse(data, (size_t)size, ret_record);
 }
 
-static void marker_folder_write(int folder_fd, const char *name, off_t offset, const void *data,
+/* False: it counts as it did: the blob is skipped once more, or put away a death later. */
+static bool marker_folder_write(int folder_fd, const char *name, off_t offset, const void *data,
                                 size_t size)
 {
     const int fd =
         openat(folder_fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0) {
-        if (!file_size_allowed((uint64_t)offset + size) ||
-            pwrite(fd, data, size, offset) != (ssize_t)size) {
-            /* It counts as it did: the blob is skipped once more, or put away a death later. */
-        }
-        close(fd);
-    }
+    const bool is_written = fd >= 0 && file_size_allowed((uint64_t)offset + size) &&
+                            pwrite(fd, data, size, offset) == (ssize_t)size;
+    io_close(fd);
+    return is_written;
 }
 
 /* The page elsewhere of a marker; of a dead one it becomes the content of its file, which others
- * read after they have looked for the page in vain. */
+ * read after they have looked for the page in vain. Where that cannot be written (a full disk), the
+ * page stays, and the next process finds it again. */
 static bool marker_folder_read_elsewhere(int folder_fd, const char *name, uint64_t id, bool is_dead,
                                          struct marker_record *ret_record)
 {
@@ -139,8 +139,9 @@ static bool marker_folder_read_elsewhere(int folder_fd, const char *name, uint64
         !marker_record_parse(page, sizeof page, ret_record) || ret_record->id != id) {
         return false;
     }
-    if (is_dead) {
-        marker_folder_write(folder_fd, name, 0, page, sizeof page);
+    ret_record->is_elsewhere =
+        is_dead && !marker_folder_write(folder_fd, name, 0, page, sizeof page);
+    if (is_dead && !ret_record->is_elsewhere) {
         crash_page_remove_elsewhere(id);
     }
     return true;
@@ -280,6 +281,9 @@ void marker_folder_remove(const struct marker_folder *folder, const struct marke
     char name[UNIQUE_HEX_SIZE];
     unique_format(record->id, name);
     unlinkat(folder->fd, name, 0);
+    if (record->is_elsewhere) {
+        crash_page_remove_elsewhere(record->id);
+    }
 }
 
 void marker_folder_remove_failure(const struct marker_folder *folder, uint64_t generation)
@@ -304,6 +308,9 @@ void marker_folder_make_failure(const struct marker_folder *folder,
     char to[MARKER_FAILURE_NAME_SIZE];
     unique_format(record->id, from);
     marker_failure_name(generation, to);
+    if (record->is_elsewhere) {
+        return; /* the file holds nothing of the death */
+    }
     if (record->is_page) {
         uint8_t memory[sizeof deaths];
         struct bytes bytes = {.data = memory, .capacity = sizeof memory};

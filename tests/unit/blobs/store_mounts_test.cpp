@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Disks that are full or read-only, as the kernel makes them: mounts of the test's own, in a mount
 // namespace of its own.
+#include <sys/resource.h>
+
 #include "disk_fixture.h"
 #include "mounts.h"
 #include "scratch.h"
@@ -219,6 +221,26 @@ TEST_F(StoreElsewhere, AMarkerThatCannotBeRemovedSaysNothing)
             EXPECT_EQ(markers().size(), 1U);
             EXPECT_EQ(Store(root()).load(), "words");
         }
+    });
+}
+
+// The page cannot be copied into the marker; if it were lost, every other start would die.
+TEST_F(StoreElsewhere, WhereItCannotBeKeptTheDeathStaysKnown)
+{
+    on_a_disk_without_pages([&] {
+        die(true, true);
+        rlimit before;
+        getrlimit(RLIMIT_FSIZE, &before);
+        const rlimit smaller_than_a_page = {sizeof(crash_page) - 1, before.rlim_max};
+        for (int i = 0; i < 3; i++) {
+            setrlimit(RLIMIT_FSIZE, &smaller_than_a_page); // as a full disk
+            EXPECT_EQ(Store(root()).load(), "<suspect>");
+            setrlimit(RLIMIT_FSIZE, &before);
+        }
+        EXPECT_EQ(Store(root()).load(), "<suspect>");
+        EXPECT_EQ(pages(), 0U);
+        die(true, true);
+        EXPECT_EQ(Store(root()).load(), "<quarantined>");
     });
 }
 
