@@ -139,8 +139,12 @@ static bool marker_folder_read_elsewhere(int folder_fd, const char *name, uint64
         !marker_record_parse(page, sizeof page, ret_record) || ret_record->id != id) {
         return false;
     }
+    /* Less the count of deaths: another process may have made the file a strike meanwhile. */
     ret_record->is_elsewhere =
-        is_dead && !marker_folder_write(folder_fd, name, 0, page, sizeof page);
+        is_dead &&
+        !(marker_folder_write(folder_fd, name, CRASH_RECORD_SIZE, page + CRASH_RECORD_SIZE,
+                              sizeof page - CRASH_RECORD_SIZE) &&
+          marker_folder_write(folder_fd, name, 0, page, DEATHS_OFFSET));
     if (is_dead && !ret_record->is_elsewhere) {
         crash_page_remove_elsewhere(id);
     }

@@ -8,6 +8,10 @@
 #include "scratch.h"
 #include "store_fixture.h"
 
+extern "C" {
+#include "common/blobs/marker.h"
+}
+
 namespace {
 
 class StoreMounts : public StoreTest {
@@ -241,6 +245,32 @@ TEST_F(StoreElsewhere, WhereItCannotBeKeptTheDeathStaysKnown)
         EXPECT_EQ(pages(), 0U);
         die(true, true);
         EXPECT_EQ(Store(root()).load(), "<quarantined>");
+    });
+}
+
+// Two look at one marker: the other makes it the strike, with a count, before this one has copied.
+TEST_F(StoreElsewhere, ACopyKeepsTheCountOfDeaths)
+{
+    on_a_disk_without_pages([&] {
+        die(true, true);
+        const std::string app = root() + "/app";
+        const std::string name = names_in(app, ".loading").at(0);
+        const std::string path = app + "/" + name + "/" + markers().at(0);
+        const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+        const int directory_fd = open(app.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        ASSERT_EQ(pwrite(fd, "\3", 1, MARKER_RECORD_SIZE), 1);
+        marker_folder folder;
+        marker_folder_open(directory_fd, name.c_str(), &folder);
+        EXPECT_EQ(folder.dead_count, 1U);
+        marker_folder_close(&folder);
+        uint8_t content[sizeof(crash_page) + 1] = {};
+        marker_record record;
+        ASSERT_EQ(pread(fd, content, sizeof(content), 0), ssize_t(sizeof(crash_page)));
+        ASSERT_TRUE(marker_record_parse(content, sizeof(crash_page), &record));
+        EXPECT_EQ(record.deaths, 3U);
+        EXPECT_TRUE(record.finding.died);
+        close(fd);
+        close(directory_fd);
     });
 }
 
