@@ -195,7 +195,7 @@ void crash_page_remove_elsewhere(uint64_t number)
 {
     char path[ELSEWHERE_SIZE];
     crash_name_elsewhere(number, path);
-    unlink(path);
+    unlinkat(AT_FDCWD, path, 0);
 }
 
 bool crash_page_read_elsewhere(uint64_t number, uint8_t ret_page[sizeof(struct crash_page)])

@@ -117,8 +117,7 @@ static void marker_remove_own(struct marker *marker, const char *folder_path, bo
     static const uint8_t nothing[MARKER_RECORD_SIZE];
     char name[MARKER_FAILURE_NAME_SIZE];
     unique_format(marker->id, name);
-    const struct file_kept *file =
-        marker->guard.is_elsewhere ? &marker->guard.file : &marker->file;
+    const struct file_kept *file = marker->guard.is_elsewhere ? &marker->guard.file : &marker->file;
     if (!marker_remove_path(folder_path, name) && marker->has_record && file_kept_is_ours(file)) {
         /* If this fails too, the next start skips the blob once. */
         marker_write(file->fd, nothing, sizeof nothing);

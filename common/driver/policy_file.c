@@ -144,7 +144,7 @@ static bool read_source(struct policy_parser *parser, const char *value)
 }
 
 static const struct {
-    char name[20]; /* in place, as the member: a pointer would be bound at every start */
+    char name[20];   /* in place, as the member: a pointer would be bound at every start */
     char member[20]; /* of a policy, in place of a function; "": none */
     const char *values;
     bool (*read)(struct policy_parser *parser, const char *value);
@@ -285,7 +285,7 @@ static bool policy_file_read_setting(struct policy_parser *parser, char *text)
     }
     parser->keys |= 1u << key;
     if (!*value || !(*keys[key].member ? read_action(parser, keys[key].member, value)
-                                      : keys[key].read(parser, value))) {
+                                       : keys[key].read(parser, value))) {
         return refuse(parser, parser->line, "%s = '%.40s': expected %s", name, value,
                       keys[key].values);
     }

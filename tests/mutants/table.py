@@ -74,8 +74,8 @@ MUTANTS = [
 
     ("marks beyond the limit of file sizes", "!trial->payloads.failed && file_size_allowed(text.size) &&",
      "!trial->payloads.failed &&", r"unit\.Trial"),
-    ("deaths beyond the limit of file sizes", "if (!file_size_allowed((uint64_t)offset + size) ||",
-     "if (", r"unit\.Markers"),
+    ("deaths beyond the limit of file sizes", "file_size_allowed((uint64_t)offset + size) &&",
+     "", r"unit\.Markers"),
 
     # Descriptors that the program has closed, and got the numbers of.
     ("crash mark into another's file", "file_kept_is_ours(&crashes->file) &&", "",

@@ -5,44 +5,42 @@
 
 #define FEATURES(name) VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##name
 #define STRUCT(extension, stype, member)                                                           \
-    {                                                                                              \
-        extension, (VkStructureType)(stype), offsetof(struct features, member),                    \
-            sizeof(((struct features *)0)->member)                                                 \
-    }
+    extension, (VkStructureType)(stype), offsetof(struct features, member),                        \
+        sizeof(((struct features *)0)->member)
 
 static const struct {
     const char *extension; /* NULL: of Vulkan 1.3 */
     VkStructureType stype;
     size_t offset, size;
 } structs[] = {
-    STRUCT(NULL, FEATURES(VULKAN_1_1_FEATURES), v11),
-    STRUCT(NULL, FEATURES(VULKAN_1_2_FEATURES), v12),
-    STRUCT("VK_EXT_extended_dynamic_state2", FEATURES(EXTENDED_DYNAMIC_STATE_2_FEATURES_EXT),
-           dynamic2),
-    STRUCT("VK_EXT_extended_dynamic_state3", FEATURES(EXTENDED_DYNAMIC_STATE_3_FEATURES_EXT),
-           dynamic3),
-    STRUCT("VK_EXT_vertex_input_dynamic_state", FEATURES(VERTEX_INPUT_DYNAMIC_STATE_FEATURES_EXT),
-           dynamic_input),
-    STRUCT("VK_EXT_graphics_pipeline_library", FEATURES(GRAPHICS_PIPELINE_LIBRARY_FEATURES_EXT),
-           libraries),
-    STRUCT("VK_EXT_pipeline_robustness", FEATURES(PIPELINE_ROBUSTNESS_FEATURES_EXT), robustness),
-    STRUCT("VK_EXT_mutable_descriptor_type", FEATURES(MUTABLE_DESCRIPTOR_TYPE_FEATURES_EXT),
-           mutable_types),
-    STRUCT("VK_EXT_vertex_attribute_divisor", FEATURES(VERTEX_ATTRIBUTE_DIVISOR_FEATURES_EXT),
-           divisor),
-    STRUCT("VK_EXT_depth_clip_enable", FEATURES(DEPTH_CLIP_ENABLE_FEATURES_EXT), depth_clip),
-    STRUCT("VK_EXT_depth_clip_control", FEATURES(DEPTH_CLIP_CONTROL_FEATURES_EXT), clip_control),
-    STRUCT("VK_EXT_line_rasterization", FEATURES(LINE_RASTERIZATION_FEATURES_EXT), lines),
-    STRUCT("VK_EXT_provoking_vertex", FEATURES(PROVOKING_VERTEX_FEATURES_EXT), provoking),
-    STRUCT("VK_EXT_color_write_enable", FEATURES(COLOR_WRITE_ENABLE_FEATURES_EXT), color_write),
-    STRUCT("VK_KHR_pipeline_executable_properties",
-           FEATURES(PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR), executables),
+    {STRUCT(NULL, FEATURES(VULKAN_1_1_FEATURES), v11)},
+    {STRUCT(NULL, FEATURES(VULKAN_1_2_FEATURES), v12)},
+    {STRUCT("VK_EXT_extended_dynamic_state2", FEATURES(EXTENDED_DYNAMIC_STATE_2_FEATURES_EXT),
+            dynamic2)},
+    {STRUCT("VK_EXT_extended_dynamic_state3", FEATURES(EXTENDED_DYNAMIC_STATE_3_FEATURES_EXT),
+            dynamic3)},
+    {STRUCT("VK_EXT_vertex_input_dynamic_state", FEATURES(VERTEX_INPUT_DYNAMIC_STATE_FEATURES_EXT),
+            dynamic_input)},
+    {STRUCT("VK_EXT_graphics_pipeline_library", FEATURES(GRAPHICS_PIPELINE_LIBRARY_FEATURES_EXT),
+            libraries)},
+    {STRUCT("VK_EXT_pipeline_robustness", FEATURES(PIPELINE_ROBUSTNESS_FEATURES_EXT), robustness)},
+    {STRUCT("VK_EXT_mutable_descriptor_type", FEATURES(MUTABLE_DESCRIPTOR_TYPE_FEATURES_EXT),
+            mutable_types)},
+    {STRUCT("VK_EXT_vertex_attribute_divisor", FEATURES(VERTEX_ATTRIBUTE_DIVISOR_FEATURES_EXT),
+            divisor)},
+    {STRUCT("VK_EXT_depth_clip_enable", FEATURES(DEPTH_CLIP_ENABLE_FEATURES_EXT), depth_clip)},
+    {STRUCT("VK_EXT_depth_clip_control", FEATURES(DEPTH_CLIP_CONTROL_FEATURES_EXT), clip_control)},
+    {STRUCT("VK_EXT_line_rasterization", FEATURES(LINE_RASTERIZATION_FEATURES_EXT), lines)},
+    {STRUCT("VK_EXT_provoking_vertex", FEATURES(PROVOKING_VERTEX_FEATURES_EXT), provoking)},
+    {STRUCT("VK_EXT_color_write_enable", FEATURES(COLOR_WRITE_ENABLE_FEATURES_EXT), color_write)},
+    {STRUCT("VK_KHR_pipeline_executable_properties",
+            FEATURES(PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR), executables)},
     /* These need Vulkan 1.3, or more extensions. */
-    STRUCT(NULL, FEATURES(VULKAN_1_3_FEATURES), v13),
-    STRUCT("VK_EXT_shader_module_identifier", FEATURES(SHADER_MODULE_IDENTIFIER_FEATURES_EXT),
-           identifiers),
-    STRUCT("VK_KHR_maintenance5", STYPE_MAINTENANCE_5_FEATURES, maintenance5),
-    STRUCT("VK_KHR_dynamic_rendering_local_read", STYPE_LOCAL_READ_FEATURES, local_read),
+    {STRUCT(NULL, FEATURES(VULKAN_1_3_FEATURES), v13)},
+    {STRUCT("VK_EXT_shader_module_identifier", FEATURES(SHADER_MODULE_IDENTIFIER_FEATURES_EXT),
+            identifiers)},
+    {STRUCT("VK_KHR_maintenance5", STYPE_MAINTENANCE_5_FEATURES, maintenance5)},
+    {STRUCT("VK_KHR_dynamic_rendering_local_read", STYPE_LOCAL_READ_FEATURES, local_read)},
 };
 
 enum { OF_VULKAN_1_2 = COUNT_OF(structs) - 4 };

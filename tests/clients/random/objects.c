@@ -281,24 +281,21 @@ VkPipelineLayout create_layout(struct item *item, const struct layouts *layouts,
     return layout;
 }
 
-#define SHADER(kind, code)                                                                         \
-    {                                                                                              \
-        VK_SHADER_STAGE_##kind##_BIT, code, sizeof code                                            \
-    }
+#define SHADER(kind, code) VK_SHADER_STAGE_##kind##_BIT, code, sizeof code
 
 static const struct {
     VkShaderStageFlagBits stage;
     const uint32_t *code;
     size_t size;
 } shaders[] = {
-    [SHADER_TILE] = SHADER(COMPUTE, tile_comp),
-    [SHADER_GROUP] = SHADER(COMPUTE, group_comp),
-    [SHADER_VERTEX] = SHADER(VERTEX, vertex_vert),
-    [SHADER_CONTROL] = SHADER(TESSELLATION_CONTROL, control_tesc),
-    [SHADER_EVALUATION] = SHADER(TESSELLATION_EVALUATION, evaluation_tese),
-    [SHADER_GEOMETRY] = SHADER(GEOMETRY, geometry_geom),
-    [SHADER_FRAGMENT] = SHADER(FRAGMENT, fragment_frag),
-    [SHADER_INPUT] = SHADER(FRAGMENT, input_frag),
+    [SHADER_TILE] = {SHADER(COMPUTE, tile_comp)},
+    [SHADER_GROUP] = {SHADER(COMPUTE, group_comp)},
+    [SHADER_VERTEX] = {SHADER(VERTEX, vertex_vert)},
+    [SHADER_CONTROL] = {SHADER(TESSELLATION_CONTROL, control_tesc)},
+    [SHADER_EVALUATION] = {SHADER(TESSELLATION_EVALUATION, evaluation_tese)},
+    [SHADER_GEOMETRY] = {SHADER(GEOMETRY, geometry_geom)},
+    [SHADER_FRAGMENT] = {SHADER(FRAGMENT, fragment_frag)},
+    [SHADER_INPUT] = {SHADER(FRAGMENT, input_frag)},
 };
 
 static const VkSpecializationInfo *draw_constants(struct item *item, bool with_size)

@@ -30,25 +30,23 @@ static const struct {
     {VK_DYNAMIC_STATE_LOGIC_OP_EXT, FEATURE(dynamic2.extendedDynamicState2LogicOp)},
     {VK_DYNAMIC_STATE_COLOR_WRITE_ENABLE_EXT, FEATURE(color_write.colorWriteEnable)},
 #define DYNAMIC3(state, member)                                                                    \
-    {                                                                                              \
-        VK_DYNAMIC_STATE_##state##_EXT, FEATURE(dynamic3.extendedDynamicState3##member)            \
-    }
-    DYNAMIC3(TESSELLATION_DOMAIN_ORIGIN, TessellationDomainOrigin),
-    DYNAMIC3(DEPTH_CLAMP_ENABLE, DepthClampEnable),
-    DYNAMIC3(POLYGON_MODE, PolygonMode),
-    DYNAMIC3(RASTERIZATION_SAMPLES, RasterizationSamples),
-    DYNAMIC3(SAMPLE_MASK, SampleMask),
-    DYNAMIC3(ALPHA_TO_COVERAGE_ENABLE, AlphaToCoverageEnable),
-    DYNAMIC3(ALPHA_TO_ONE_ENABLE, AlphaToOneEnable),
-    DYNAMIC3(LOGIC_OP_ENABLE, LogicOpEnable),
-    DYNAMIC3(COLOR_BLEND_ENABLE, ColorBlendEnable),
-    DYNAMIC3(COLOR_BLEND_EQUATION, ColorBlendEquation),
-    DYNAMIC3(COLOR_WRITE_MASK, ColorWriteMask),
-    DYNAMIC3(DEPTH_CLIP_ENABLE, DepthClipEnable),
-    DYNAMIC3(PROVOKING_VERTEX_MODE, ProvokingVertexMode),
-    DYNAMIC3(LINE_RASTERIZATION_MODE, LineRasterizationMode),
-    DYNAMIC3(LINE_STIPPLE_ENABLE, LineStippleEnable),
-    DYNAMIC3(DEPTH_CLIP_NEGATIVE_ONE_TO_ONE, DepthClipNegativeOneToOne),
+    VK_DYNAMIC_STATE_##state##_EXT, FEATURE(dynamic3.extendedDynamicState3##member)
+    {DYNAMIC3(TESSELLATION_DOMAIN_ORIGIN, TessellationDomainOrigin)},
+    {DYNAMIC3(DEPTH_CLAMP_ENABLE, DepthClampEnable)},
+    {DYNAMIC3(POLYGON_MODE, PolygonMode)},
+    {DYNAMIC3(RASTERIZATION_SAMPLES, RasterizationSamples)},
+    {DYNAMIC3(SAMPLE_MASK, SampleMask)},
+    {DYNAMIC3(ALPHA_TO_COVERAGE_ENABLE, AlphaToCoverageEnable)},
+    {DYNAMIC3(ALPHA_TO_ONE_ENABLE, AlphaToOneEnable)},
+    {DYNAMIC3(LOGIC_OP_ENABLE, LogicOpEnable)},
+    {DYNAMIC3(COLOR_BLEND_ENABLE, ColorBlendEnable)},
+    {DYNAMIC3(COLOR_BLEND_EQUATION, ColorBlendEquation)},
+    {DYNAMIC3(COLOR_WRITE_MASK, ColorWriteMask)},
+    {DYNAMIC3(DEPTH_CLIP_ENABLE, DepthClipEnable)},
+    {DYNAMIC3(PROVOKING_VERTEX_MODE, ProvokingVertexMode)},
+    {DYNAMIC3(LINE_RASTERIZATION_MODE, LineRasterizationMode)},
+    {DYNAMIC3(LINE_STIPPLE_ENABLE, LineStippleEnable)},
+    {DYNAMIC3(DEPTH_CLIP_NEGATIVE_ONE_TO_ONE, DepthClipNegativeOneToOne)},
 };
 
 _Static_assert(COUNT_OF(dynamic_states) + 4 <= MAX_DYNAMIC, "all at once");
