@@ -41,10 +41,12 @@ static enum status prewarm_open_crashes(struct prewarm *prewarm, struct digest i
     return reason;
 }
 
-static bool prewarm_is_deadly(const struct recipe_crashes *crashes)
+/* Nobody will go on with what was left unfinished: `warm` goes through all of it. */
+static bool prewarm_is_deadly(const struct prewarm *prewarm)
 {
-    const bool deadly = recipe_crashes_are_many(crashes);
+    const bool deadly = recipe_crashes_are_many(prewarm->crashes);
     if (deadly) {
+        device_cache_set_unfinished(prewarm->setup.device_cache, false);
         log_warn("no prewarm: %s (%s)", status_text(STATUS_prewarm_died),
                  status_id(STATUS_prewarm_died));
     }
@@ -65,7 +67,7 @@ static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
     if (reason != STATUS_ok) {
         log_info("no prewarm (%s)", status_id(reason));
     }
-    return prewarm->crashes && !prewarm_is_deadly(prewarm->crashes);
+    return prewarm->crashes && !prewarm_is_deadly(prewarm);
 }
 
 /* Waits until the worker, or a thread of the program, has loaded the device cache: the disk may

@@ -148,6 +148,24 @@ TEST_F(HostileRecipesTest, TwoStartsAreLostAtMostAndNoneAfterWarm)
         << read_text(log);
 }
 
+// Nothing is left to be compiled ahead for a start that finds its cache: no thread looks, and no
+// line is logged.
+TEST_F(HostileRecipesTest, AWarmStartIsNotToldThatTheyKilled)
+{
+    record("fail", true);
+    start(-SIGABRT, "prewarmed ");
+    start(-SIGABRT, "prewarmed ");
+    EXPECT_EQ(start(0, "prewarm_died").stats_of()["cache"]["state"], "cold");
+    std::filesystem::remove(log);
+    const Outcome warm = run([] { Program().create_compute(0, 2); });
+    EXPECT_EQ(warm.stats_of()["cache"]["state"], "loaded");
+    EXPECT_EQ(read_text(log).find("prewarm"), std::string::npos) << read_text(log);
+    for (const auto &file : std::filesystem::recursive_directory_iterator(cache_root())) {
+        EXPECT_TRUE(file.path().extension() != ".wanted" || file.file_size() == 0)
+            << "it waits for a prewarm that never comes";
+    }
+}
+
 // Of what comes from elsewhere, one.
 TEST_F(HostileRecipesTest, AnImportCostsOneStart)
 {
