@@ -111,11 +111,12 @@ TEST_F(LimitsTest, WithMoreRecipesThanTheLimitAllowsNothingIsAdded)
             (new Program)->create_compute(number * 15, number * 15 + 15);
         });
     }
-    // 15 to 20 of them fit, and a run that began below the limit adds up to 15. The bytes on disk
-    // are no measure: a run that ends while it makes room leaves some twice.
+    // 15 to 20 of them fit, and a run that began below the limit adds up to 15; so does one behind
+    // a compaction that has made room. The bytes on disk are no measure: a run that ends while it
+    // makes room leaves some twice.
     const size_t recorded = recipes("app").uses.size();
     EXPECT_GE(recorded, 15u) << "too little was recorded to tell";
-    EXPECT_LE(recorded, 45u);
+    EXPECT_LE(recorded, 60u);
 }
 
 TEST_F(LimitsTest, AReadOnlyCacheIsLeftAsItIs)

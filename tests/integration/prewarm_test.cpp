@@ -328,7 +328,8 @@ TEST_F(PrewarmTest, WhatWasNeverSavedIsCompiledAheadOnce)
     const Outcome second = run([&] {
         Program program;
         program.module(Kind::compute, 0);
-        wait_until([&] { return read_text(log).find("prewarmed 3 of 3") != std::string::npos; });
+        // Of more where the first run ended before all was compiled ahead.
+        wait_until([&] { return read_text(log).find("prewarmed 3 of ") != std::string::npos; });
         program.create_compute(0, 8);
     });
     EXPECT_EQ(prewarmed(second), 3);
