@@ -385,9 +385,9 @@ TEST_F(MergingProgramTest, WhatDoesNotFitIsCompiledAhead)
     constexpr unsigned count = 70;
     environment["WPTEST_ICD_COMPILE_US"] = "1000"; // short on a busy machine as well
     run([&] {
+        HeldRead read; // until the device has gone: the worker reads for as long
         Program owner;
         const VkPipelineCache first = owner.create_cache();
-        HeldRead read;
         owner.create_compute(100, 101, first);
         read.wait_until_begun();
         for (unsigned i = 0; i < count; ++i) {
