@@ -204,7 +204,7 @@ bool crash_page_read_elsewhere(uint64_t number, uint8_t ret_page[sizeof(struct c
     const int fd = crash_open_elsewhere(number, O_RDONLY);
     struct stat status;
     const bool is_read = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-                         status.st_uid == geteuid() && status.st_size == size &&
+                         io_is_trusted_owner(fd, &status) && status.st_size == size &&
                          pread(fd, ret_page, (size_t)size, 0) == size;
     io_close(fd);
     return is_read;
@@ -242,9 +242,10 @@ __attribute__((cold)) bool crash_guard_open(struct crash_guard *guard, int fd, u
     crash_boot_id(content.boot);
     struct crash_page *memory = atomic_load(&crash_places[place].page);
     struct crash_page *page = crash_map(fd, &content, memory);
-    guard->is_elsewhere = !page;
+    guard->is_elsewhere = false;
     if (!page) {
         page = crash_map_elsewhere(number, &content, memory);
+        guard->is_elsewhere = page != NULL;
     }
     if (!page) {
         atomic_store(&crash_places[place].guard, NULL);

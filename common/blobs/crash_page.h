@@ -126,8 +126,8 @@ struct crash_guard {
 bool crash_guard_open(struct crash_guard *guard, int fd, uint64_t number,
                       const struct bytes *record, const struct crash_keys *known);
 
-/* The page elsewhere of the file of this number, which a process of this user has made. False:
- * there is none. */
+/* The page elsewhere of the file of this number, if it belongs to this user or root. False: there
+ * is none. */
 bool crash_page_read_elsewhere(uint64_t number, uint8_t ret_page[sizeof(struct crash_page)]);
 void crash_page_remove_elsewhere(uint64_t number);
 

@@ -96,9 +96,9 @@ bool marker_take_without(struct marker_folder *folder, uint64_t generation,
     return true;
 }
 
-bool marker_has_record(const struct marker *marker)
+bool marker_is_plain(const struct marker *marker)
 {
-    return marker->has_record;
+    return !atomic_load(&marker->guard.page);
 }
 
 static bool marker_remove_path(const char *folder_path, const char *name)
@@ -117,7 +117,7 @@ static void marker_remove_own(struct marker *marker, const char *folder_path, bo
     static const uint8_t nothing[MARKER_RECORD_SIZE];
     char name[MARKER_FAILURE_NAME_SIZE];
     unique_format(marker->id, name);
-    const struct file_kept *file = marker->guard.is_elsewhere ? &marker->guard.file : &marker->file;
+    const struct file_kept *file = marker_is_plain(marker) ? &marker->file : &marker->guard.file;
     if (!marker_remove_path(folder_path, name) && marker->has_record && file_kept_is_ours(file)) {
         /* If this fails too, the next start skips the blob once. */
         marker_write(file->fd, nothing, sizeof nothing);
@@ -133,7 +133,7 @@ static void marker_remove_own(struct marker *marker, const char *folder_path, bo
 
 void marker_drop(struct marker *marker, const char *folder_path, bool survived)
 {
-    if (!atomic_load(&marker->guard.page)) {
+    if (marker_is_plain(marker)) {
         marker_remove_own(marker, folder_path, survived);
         file_kept_close(&marker->file);
     } else {
@@ -143,12 +143,10 @@ void marker_drop(struct marker *marker, const char *folder_path, bool survived)
     }
 }
 
-void marker_return(struct marker *marker, const char *folder_path)
+void marker_empty(struct marker *marker)
 {
-    if (!atomic_load(&marker->guard.page)) {
-        marker_drop(marker, folder_path, true);
-    } else if (marker->has_record && file_kept_is_ours(&marker->guard.file) &&
-               ftruncate(marker->guard.file.fd, 0) != 0) {
+    if (marker->has_record && file_kept_is_ours(&marker->guard.file) &&
+        ftruncate(marker->guard.file.fd, 0) != 0) {
         /* A death is then one in the load, where the page is not found. */
     }
     marker->has_record = false;

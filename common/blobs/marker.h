@@ -156,10 +156,11 @@ bool marker_take(struct marker_folder *folder, uint64_t generation,
 bool marker_take_without(struct marker_folder *folder, uint64_t generation,
                          const struct marker_history *history, struct marker *ret_marker);
 
-/* Whether it is or has a plain record: marker_return is to be called when the first creation has
- * returned. That drops one without a page. */
-bool marker_has_record(const struct marker *marker);
-void marker_return(struct marker *marker, const char *folder_path);
+/* Whether it has no page: it is to be dropped when the first creation has returned. */
+bool marker_is_plain(const struct marker *marker);
+
+/* Beside a page elsewhere: the first creation has returned, and the plain record goes. */
+void marker_empty(struct marker *marker);
 
 /* The blob is used no more: removes the marker, and the known failure if that is disproved; of a
  * plain record, if `survived`. folder_path is absolute, so that no directory stays open meanwhile.

@@ -171,13 +171,16 @@ struct crash_guard *store_guard(struct store *store)
 
 bool store_has_record(const struct store *store)
 {
-    return store->loading.count > 0 && marker_has_record(&store->loading.markers[0]);
+    return store->loading.count > 0 && store->loading.markers[0].has_record;
 }
 
 void store_return(struct store *store)
 {
+    if (marker_is_plain(&store->loading.markers[0])) {
+        store_survived(store);
+    }
     for (size_t i = 0; store_is_ours(store) && i < store->loading.count; i++) {
-        marker_return(&store->loading.markers[i], store->files.loading_path);
+        marker_empty(&store->loading.markers[i]);
     }
 }
 

@@ -298,6 +298,14 @@ TEST(DiskFaults, MarkersWithoutAPageStandWhileTheBlobIsLoaded)
         store_return(store.get());
         EXPECT_FALSE(store_has_record(store.get()));
     }
+    {
+        Store store(root);
+        EXPECT_EQ(load(store), "words");
+        Arm arm(0, EPERM, true, "unlinkat");
+        store_return(store.get());
+        EXPECT_GT(faults.calls, 0);
+    }
+    EXPECT_EQ(content_of(root), "words") << "nor does one that cannot be removed";
     for (int deaths = 0; deaths < 2; deaths++) {
         Holder([&] { load(*new Store(root)); }).end();
         EXPECT_EQ(content_of(root), deaths == 0 ? "<suspect>" : "<quarantined>");
