@@ -173,7 +173,12 @@ static bool recipes_are_changing(const struct recipes *recipes)
            llabs((long long)time(NULL) - (long long)status.st_mtim.tv_sec) <= CHANGING_S;
 }
 
-/* Two listings of the same segments have the same sum. */
+/* What one listing has shown. */
+struct recipes_listed {
+    uint64_t sum;          /* two listings of the same segments have the same */
+    char gone[NAMES_SIZE]; /* the first that was gone when it was opened; "": none was */
+};
+
 static uint64_t recipes_sum_listed(const struct recipes *recipes)
 {
     DIR *listing = listing_open(recipes->folder.fd, ".");
@@ -186,12 +191,11 @@ static uint64_t recipes_sum_listed(const struct recipes *recipes)
     return sum;
 }
 
-/* Skips segments that cannot be opened. ret_gone: the first listed one that was gone when it was
- * opened; "": none. */
+/* Skips segments that cannot be opened. */
 static enum status recipes_open_listed(struct recipes *recipes, enum recipes_access access,
-                                       char ret_gone[NAMES_SIZE], uint64_t *ret_sum)
+                                       struct recipes_listed *ret_listed)
 {
-    *ret_sum = 0;
+    *ret_listed = (struct recipes_listed){0};
     DIR *listing = listing_open(recipes->folder.fd, ".");
     if (!listing) {
         return status_from_errno(errno);
@@ -200,34 +204,39 @@ static enum status recipes_open_listed(struct recipes *recipes, enum recipes_acc
     enum status status = STATUS_ok;
     while (status != STATUS_out_of_memory && recipes->count < MAX_SEGMENTS &&
            (name = recipe_folder_next_segment(listing))) {
-        *ret_sum += strtoull(name, NULL, 16);
+        ret_listed->sum += strtoull(name, NULL, 16);
         status = recipes_add_segment(recipes, name, access);
-        if (status == STATUS_no_file && !*ret_gone) {
-            snprintf(ret_gone, NAMES_SIZE, "%s", name);
+        if (status == STATUS_no_file && !*ret_listed->gone) {
+            snprintf(ret_listed->gone, NAMES_SIZE, "%s", name);
         }
     }
     listing_close(listing);
     return status == STATUS_out_of_memory ? status : recipes->count ? STATUS_ok : STATUS_no_file;
 }
 
+/* Whether there may be more than was opened. Of a segment that was gone, compacted meanwhile, the
+ * records are in one that may not have been listed; what is listed again and still not there is not
+ * there. */
+static bool recipes_may_lack(const struct recipes *recipes, const struct recipes_listed *listed,
+                             const struct recipes_listed *before)
+{
+    return (*listed->gone && strcmp(listed->gone, before->gone) != 0) ||
+           (recipes_are_changing(recipes) && recipes_sum_listed(recipes) != listed->sum);
+}
+
 static enum status recipes_open_segments(struct recipes *recipes, enum recipes_access access)
 {
-    enum status status;
-    char gone[NAMES_SIZE] = "";
-    char gone_before[NAMES_SIZE];
-    uint64_t sum;
-    int attempt = 0;
-    do {
-        /* Compacted meanwhile: its records are now in a segment that may not have been listed. What
-         * is listed again and still not there is not there. */
-        memcpy(gone_before, gone, sizeof gone);
-        *gone = '\0';
+    enum status status = STATUS_no_file;
+    struct recipes_listed before, listed = {0};
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        before = listed;
         recipes_close_segments(recipes);
-        status = recipes_open_listed(recipes, access, gone, &sum);
-    } while (((*gone && strcmp(gone, gone_before) != 0) ||
-              (recipes_are_changing(recipes) && recipes_sum_listed(recipes) != sum)) &&
-             status != STATUS_out_of_memory && recipes->count < MAX_SEGMENTS &&
-             ++attempt < MAX_ATTEMPTS);
+        status = recipes_open_listed(recipes, access, &listed);
+        if (status == STATUS_out_of_memory || recipes->count >= MAX_SEGMENTS ||
+            !recipes_may_lack(recipes, &listed, &before)) {
+            break;
+        }
+    }
     return status;
 }
 
