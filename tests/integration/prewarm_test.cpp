@@ -106,11 +106,13 @@ TEST_F(PrewarmTest, WhereTheBlobIsDamaged)
         bytes.back() ^= 1;
         write_bytes(file, bytes);
     }
-    const Outcome outcome = run([] {
+    const std::string log = folder() / "log";
+    environment["WARMPIPE_LOG"] = "info:" + log;
+    const Outcome outcome = run([&] {
         Program program;
         EXPECT_EQ(asked(), 0u);
         program.create_compute(0, 1);
-        wait_until([] { return asked() >= 6; });
+        wait_until([&] { return read_text(log).find("prewarmed ") != std::string::npos; });
         program.create_compute(1, 5);
     });
     EXPECT_EQ(outcome.stats_of()["cache"]["state"], "rejected");
