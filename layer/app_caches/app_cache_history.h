@@ -4,7 +4,7 @@
  * with what an earlier one has read back. Many programs read back and never do (Dawn, libplacebo).
  *
  *     habit          what becomes of a cache that is made empty (app_caches.c)
- *     1 UNKNOWN      passed on and collected
+ *     1 UNKNOWN      passed on and collected; as READ_BACK where none of our threads may collect it
  *     2 NOT_READ     served
  *     3 READ_BACK    served; passed on and collected where its answer would exceed the budget
  *     4 SETTLED      the same, but beyond the budget served, and answered as the empty cache it is

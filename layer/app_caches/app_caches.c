@@ -3,6 +3,7 @@
 
 #include "common/base/log.h"
 #include "layer/app_caches/app_caches_state.h"
+#include "layer/worker/driver_gate.h"
 #include "layer/worker/worker.h"
 
 /* How many empty caches of a program that keeps its caches are seeded in a process of it. */
@@ -115,6 +116,14 @@ static struct app_cache_plan app_caches_plan_read(struct app_caches *caches,
                                    .answers_empty = answers_empty};
 }
 
+/* Where the driver may call the program back, what is compiled into a passed cache is read at the
+ * end of the device alone, which many programs never come to (docs/decisions/0302). */
+static bool app_caches_cannot_collect(const struct app_caches *caches)
+{
+    return caches->history &&
+           driver_permit_is_withdrawn(device_cache_caches(caches->device_cache)->permit);
+}
+
 static struct app_cache_plan app_caches_plan_empty(struct app_caches *caches)
 {
     struct app_cache_plan plan = {.state = APP_CACHE_PASSED};
@@ -127,7 +136,7 @@ static struct app_cache_plan app_caches_plan_empty(struct app_caches *caches)
     } else if (habits.habit == APP_CACHE_KEEPS && !habits.rarely_reads) {
         plan.seed = habits.makes_few && !atomic_load(&caches->loads_data) &&
                     atomic_fetch_add(&caches->seeds, 1) < SEEDS_MAX;
-    } else if (habits.habit != APP_CACHE_UNKNOWN) {
+    } else if (habits.habit != APP_CACHE_UNKNOWN || app_caches_cannot_collect(caches)) {
         return app_caches_plan_read(caches, &habits);
     }
     return plan;

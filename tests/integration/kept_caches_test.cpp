@@ -27,10 +27,10 @@ class KeptCachesTest : public OwnCachesTest {
     }
 
     // A program that keeps one cache: loads what it has, creates, saves.
-    std::function<void()> keeper(unsigned first, unsigned end)
+    std::function<void()> keeper(unsigned first, unsigned end, const ProgramOptions &options = {})
     {
         return [=] {
-            Program program;
+            Program program(options);
             VkPipelineCache cache = program.create_cache(read_bytes(file("own")));
             program.create_compute(first, end, cache);
             write_bytes(file("own"), program.cache_data(cache));
@@ -131,6 +131,18 @@ TEST_F(KeptCachesTest, OneThatKeepsItsCacheIsLeftAlone)
         EXPECT_EQ(outcome.hits(), start == 0 ? 0u : 9u + start);
         EXPECT_EQ(read_bytes(file("own")), plain[start]) << "byte for byte as without us";
         EXPECT_EQ(served(outcome), 0u);
+    }
+    EXPECT_EQ(learnt()["app_caches_kept"], 1);
+}
+
+// What it makes in its first run could not be collected.
+TEST_F(KeptCachesTest, OneThatKeepsItsCacheBesideAMessengerIsServedInItsFirstRunAlone)
+{
+    for (int start = 0; start < 3; ++start) {
+        const Outcome outcome = run(keeper(0, 10 + start, with_messenger()));
+        EXPECT_EQ(outcome.hits(), start == 0 ? 0u : 9u + start);
+        EXPECT_EQ(holds(read_bytes(file("own")), 0, 20), 10u + start) << "what it made, no more";
+        EXPECT_EQ(served(outcome), start == 0 ? 1u : 0u);
     }
     EXPECT_EQ(learnt()["app_caches_kept"], 1);
 }

@@ -137,7 +137,7 @@ PROGRAMS = (
                                "--dump-dom", "file://{here}/page.html"),
             "chromium", lines="<title>", version=("chromium", "--version")),
     Program("dawn", ("node", "{here}/webgpu.mjs"), "npm webgpu",
-            draws_on="swiftshader", environment={"WEBGPU_FROM": "{npm}"}),
+            draws_on="swiftshader", environment={"WEBGPU_FROM": "{npm}"}, warm_by=2),
     Program("wgpu", ("{npm}/node_modules/.bin/deno", "run", "--unstable-webgpu", "--allow-all",
                      "{here}/webgpu.mjs"),
             "npm deno", warm_by=2),
