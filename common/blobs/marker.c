@@ -69,6 +69,7 @@ static bool marker_make(struct marker_folder *folder, uint64_t generation,
     ret_marker->id = file.number;
     ret_marker->generation = generation;
     ret_marker->failure = failure;
+    ret_marker->has_record = false;
     /* Without locks others would take the marker for a dead process's. */
     if (!file.locked || !marker_fill(file.fd, &record, first ? &first->finding.keys : &none,
                                      only_page, ret_marker)) {

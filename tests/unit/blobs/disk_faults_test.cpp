@@ -13,6 +13,7 @@
 #include "store_fixture.h"
 
 extern "C" {
+#include "common/blobs/store_state.h"
 #include "common/files/names.h"
 }
 
@@ -312,6 +313,28 @@ TEST(DiskFaults, MarkersWithoutAPageStandWhileTheBlobIsLoaded)
     }
 }
 
+// The worker has read the blob, and may not call the driver: a thread of the program reads it again.
+TEST(DiskFaults, AMarkerKnowsNothingOfTheOneBefore)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("words"), STATUS_ok);
+    run_in_child([&] {
+        Store store(root);
+        rlimit before;
+        getrlimit(RLIMIT_FSIZE, &before);
+        const rlimit smaller_than_a_page = {sizeof(crash_page) - 1, before.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &smaller_than_a_page);
+        EXPECT_EQ(store.load(), "words");
+        setrlimit(RLIMIT_FSIZE, &before);
+        store_survived(store.get());
+        EXPECT_EQ(store.load(), "words");
+        EXPECT_FALSE(marker_is_plain(&store.get()->loading.markers[0]));
+        store_return(store.get());
+        store.call(4711); // a page whose file is emptied ends the program
+    });
+}
+
 // A program may take away what its own files could be read by.
 TEST(DiskFaults, MarkersAreFoundWhateverTheUmask)
 {
@@ -360,6 +383,28 @@ TEST(DiskFaults, MarkersThatCannotBeRemovedSayNothing)
     EXPECT_EQ(names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).size(), 1u);
     EXPECT_EQ(content_of(root), "words");
     EXPECT_EQ(names_in(root + "/app/" + names_in(root + "/app", ".loading").at(0)).size(), 0u);
+}
+
+// And it has lived where another has died.
+TEST(DiskFaults, MarkersThatCannotBeRemovedSayWhatTheirProcessHasPassed)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("words"), STATUS_ok);
+    for (int i = 0; i < 2; i++) {
+        Holder([&] {
+            auto *store = new Store(root);
+            EXPECT_EQ(store->load(), "words");
+            store->begin_call(4711);
+        }).end();
+        EXPECT_EQ(content_of(root), "<suspect>");
+        Store store(root);
+        EXPECT_EQ(store.load(), "words");
+        store.call(4711);
+        Arm arm(0, EPERM, true, "unlinkat");
+        store_survived(store.get());
+        EXPECT_GT(faults.calls, 0);
+    }
 }
 
 // Between the verdict and the lock another process may have saved.

@@ -248,6 +248,17 @@ TEST_F(StoreElsewhere, WhereItCannotBeKeptTheDeathStaysKnown)
     });
 }
 
+TEST_F(StoreElsewhere, NothingIsKeptOfAProcessThatDidNotDieOfIt)
+{
+    on_a_disk_without_pages([&] {
+        die(true, false);
+        const rlimit smaller_than_a_page = {sizeof(crash_page) - 1, RLIM_INFINITY};
+        setrlimit(RLIMIT_FSIZE, &smaller_than_a_page); // as a full disk
+        EXPECT_EQ(Store(root()).load(), "words");
+        EXPECT_TRUE(markers().empty());
+    });
+}
+
 // Two look at one marker: the other makes it the strike, with a count, before this one has copied.
 TEST_F(StoreElsewhere, ACopyKeepsTheCountOfDeaths)
 {
