@@ -163,6 +163,26 @@ TEST_F(WarmCutShort, InterruptedItKeepsWhatItHas)
     EXPECT_EQ(caches({}).at(0)["state"], "ready");
 }
 
+// Nothing is begun after that, also where what hangs is being tried alone, after a kill.
+TEST_F(WarmCutShort, InterruptedWhileItTriesASuspectItBeginsNothing)
+{
+    const ToolResult result =
+        end_by("for stat in /proc/[0-9]*/stat; do\n"
+               "  read -r child name state parent rest < $stat && [ \"$parent\" = $pid ] &&\n"
+               "    kill -KILL $child\n"
+               "done 2>/dev/null\n"
+               "until [ \"$(grep -c '\"vkCreateDevice\"' \"$WPTEST_ICD_LOG\")\" = 2 ]\n"
+               "do sleep 0.02; done\n"
+               "kill -TERM $pid; wait $pid");
+    EXPECT_EQ(result.exit_status, 1) << result.err;
+    EXPECT_EQ(json::parse(result.out)["caches"].at(0)["state"], "interrupted");
+    const std::vector<std::string> events = lines_of(read_file(log));
+    EXPECT_EQ(
+        std::count_if(events.begin(), events.end(),
+                      [](const std::string &line) { return contains(line, "\"vkCreateDevice\""); }),
+        2);
+}
+
 // It cannot say that itself.
 TEST_F(WarmCutShort, WhatWasKilledIsBegunAgain)
 {
@@ -171,6 +191,18 @@ TEST_F(WarmCutShort, WhatWasKilledIsBegunAgain)
     const json rest = caches({}).at(0);
     EXPECT_EQ(rest["compiled"].get<unsigned>() + rest["hit"].get<unsigned>(), PIPELINES) << rest;
     EXPECT_EQ(caches({}).at(0)["state"], "ready");
+}
+
+// In vkCreateDevice, say, or while its cache is read: that is not for want of memory.
+TEST_F(Warm, ADriverThatHangsBesidePipelinesIsToldSo)
+{
+    record();
+    for (const auto &hangs : {std::pair{"WPTEST_ICD_DEVICE_AFTER", "/nowhere/at/all"},
+                              std::pair{"WPTEST_ICD_DATA_US", "60000000"}}) {
+        const ToolResult result = warm({"--timeout", "1"}, {hangs});
+        EXPECT_EQ(result.exit_status, 1) << result.err;
+        EXPECT_TRUE(contains(result.err, "the driver hangs")) << result.err;
+    }
 }
 
 // A library that is a pipe: who loads it waits for ever.

@@ -228,6 +228,7 @@ struct watch {
     int signals;        /* that were passed on */
     size_t hung;        /* the item that it was killed for, or WARM_ALL */
     bool is_killed;     /* by SIGKILL, which no driver sends itself */
+    bool is_idle;       /* killed here: no worker was busy for too long */
     size_t pending;     /* items at the last death of which nothing is known; SIZE_MAX: none */
 };
 
@@ -267,6 +268,7 @@ static void watch_check_hang(struct watch *watch)
         }
     }
     if (now - watch->active_ns > timeout) {
+        watch->is_idle = true;
         kill(watch->pid, SIGKILL);
     }
 }
@@ -276,6 +278,7 @@ static void watch_wait(struct watch *watch)
 {
     watch->active_ns = clock_now_ns();
     watch->hung = WARM_ALL;
+    watch->is_idle = false;
     while (!watch_wait_for(watch->fd, clock_now_ns() + WATCH_INTERVAL_NS)) {
         watch_pass_signals(watch);
         if (watch->asked_ns == 0) {
@@ -406,6 +409,13 @@ static bool watch_recover(struct watch *watch)
     return count > 1 || watch_is_getting_on(watch);
 }
 
+static const char *watch_tell_death(const struct watch *watch)
+{
+    return watch->is_idle     ? "the driver hangs"
+           : watch->is_killed ? "it is killed each time: is there too little memory?"
+                              : "the driver keeps crashing";
+}
+
 /* Each crash or kill ends an item, or leaves fewer threads or pending items: it comes to an end,
  * however many there are. */
 void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
@@ -420,15 +430,15 @@ void warm_watch_run(const struct warm_target *target, struct warm_shared *shared
             watch.target.pending_only = false;
             continue;
         }
-        const bool is_killed = watch.is_killed;
-        if (watch.asked_ns != 0) {
+        const char *death = watch_tell_death(&watch);
+        const bool goes_on = watch.asked_ns == 0 && watch_recover(&watch);
+        if (warm_watch_is_stopped()) {
             shared->end = WARM_END_INTERRUPTED;
             ended = true;
-        } else if (watch_recover(&watch)) {
+        } else if (goes_on) {
             watch.target.pending_only = true;
         } else {
-            watch_fail(&watch, is_killed ? "it is killed each time: is there too little memory?"
-                                         : "the driver keeps crashing");
+            watch_fail(&watch, death);
             ended = true;
         }
     }

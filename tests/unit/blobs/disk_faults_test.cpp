@@ -313,7 +313,7 @@ TEST(DiskFaults, MarkersWithoutAPageStandWhileTheBlobIsLoaded)
     }
 }
 
-// The worker has read the blob, and may not call the driver: a thread of the program reads it again.
+// The worker has read the blob, and may not call the driver: a thread of the program reads it too.
 TEST(DiskFaults, AMarkerKnowsNothingOfTheOneBefore)
 {
     Scratch scratch;
