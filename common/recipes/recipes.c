@@ -162,19 +162,21 @@ static enum status recipes_add_segment(struct recipes *recipes, const char *name
     return status;
 }
 
-/* What is created once a listing has begun may be missing in it, as on Btrfs, and what that
- * replaces as well. Nobody has changed a folder meanwhile whose time is older than this. */
-#define CHANGING_S 2
+/* How exact the time of a folder is: FAT counts two seconds. */
+#define FOLDER_TIME_S 2
 
-static bool recipes_are_changing(const struct recipes *recipes)
+/* What is created once a listing has begun may be missing in it, as on Btrfs, and what that
+ * replaces as well. */
+static bool recipes_have_changed(const struct recipes *recipes, time_t since)
 {
     struct stat status;
     return fstat(recipes->folder.fd, &status) == 0 &&
-           llabs((long long)time(NULL) - (long long)status.st_mtim.tv_sec) <= CHANGING_S;
+           status.st_mtim.tv_sec >= since - FOLDER_TIME_S;
 }
 
 /* What one listing has shown. */
 struct recipes_listed {
+    time_t begun;
     uint64_t sum;          /* two listings of the same segments have the same */
     char gone[NAMES_SIZE]; /* the first that was gone when it was opened; "": none was */
 };
@@ -195,7 +197,7 @@ static uint64_t recipes_sum_listed(const struct recipes *recipes)
 static enum status recipes_open_listed(struct recipes *recipes, enum recipes_access access,
                                        struct recipes_listed *ret_listed)
 {
-    *ret_listed = (struct recipes_listed){0};
+    *ret_listed = (struct recipes_listed){.begun = time(NULL)};
     DIR *listing = listing_open(recipes->folder.fd, ".");
     if (!listing) {
         return status_from_errno(errno);
@@ -221,7 +223,8 @@ static bool recipes_may_lack(const struct recipes *recipes, const struct recipes
                              const struct recipes_listed *before)
 {
     return (*listed->gone && strcmp(listed->gone, before->gone) != 0) ||
-           (recipes_are_changing(recipes) && recipes_sum_listed(recipes) != listed->sum);
+           (recipes_have_changed(recipes, listed->begun) &&
+            recipes_sum_listed(recipes) != listed->sum);
 }
 
 static enum status recipes_open_segments(struct recipes *recipes, enum recipes_access access)

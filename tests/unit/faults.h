@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct Faults {
     std::string gone;                  // is listed, and openat does not find it
     int gone_calls = 0;                // how often it was asked for
     std::string unlisted;              // the first listing that would have it has not
+    time_t listing_s = 0;              // how long that one takes
+    time_t passed_s = 0;               // since then the clock is ahead
     size_t most = SIZE_MAX;            // bytes that one read or write does
     std::function<void()> before_lock; // runs once, when next an exclusive lock is asked for
     std::function<void()> before_shared_lock;
