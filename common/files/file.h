@@ -103,6 +103,10 @@ enum status file_lock_directory(int directory_fd, unsigned wait_ms);
 /* Unlocks explicitly (the child of a fork may share the description) and closes. */
 void file_unlock(int fd);
 
+/* Whether the name still stands for the open file. (Its links do not tell: FUSE goes on counting
+ * one of a file that is open.) */
+bool file_is_still_named(int directory_fd, const char *name, int fd);
+
 /* An owned file is locked with flock(2) while its process lives, so that the files of dead
  * processes can be told from files in use. (Process ids cannot tell: containers have their own.) */
 struct file_owned {

@@ -23,19 +23,20 @@ static bool file_owned_draw_name(const char *prefix, const char *suffix, struct 
     return length >= 0 && (size_t)length < sizeof file->name;
 }
 
-/* Whether the name no longer stands for the open file. FUSE goes on counting one link. */
-static bool file_owned_is_removed(int directory_fd, const char *name, int fd)
+bool file_is_still_named(int directory_fd, const char *name, int fd)
 {
-    struct stat own, named;
-    return fstat(fd, &own) != 0 || fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) != 0 ||
-           own.st_ino != named.st_ino || own.st_dev != named.st_dev;
+    struct stat named;
+    struct stat opened;
+    return fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
+           named.st_ino == opened.st_ino;
 }
 
 /* False: another process is reading the new file, or has removed it as abandoned. */
 static bool file_owned_become_owner(int directory_fd, struct file_owned *file)
 {
     file->locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
-    return file->locked ? !file_owned_is_removed(directory_fd, file->name, file->fd)
+    return file->locked ? file_is_still_named(directory_fd, file->name, file->fd)
                         : errno != EWOULDBLOCK;
 }
 
@@ -77,7 +78,7 @@ int file_open_abandoned(int directory_fd, const char *name)
     int error = 0;
     if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
         error = EWOULDBLOCK;
-    } else if (file_owned_is_removed(directory_fd, name, fd)) {
+    } else if (!file_is_still_named(directory_fd, name, fd)) {
         /* A living owner has removed it between the open and the lock. */
         error = ENOENT;
     }

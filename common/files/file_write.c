@@ -203,16 +203,6 @@ static int file_open_lock(int directory_fd, const char *name)
     return fd;
 }
 
-/* False: the previous holder has removed the file, so this lock excludes nobody. */
-static bool file_is_still_named(int directory_fd, const char *name, int fd)
-{
-    struct stat named;
-    struct stat opened;
-    return fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
-           named.st_ino == opened.st_ino;
-}
-
 enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd)
 {
     const uint64_t deadline = lock_deadline(wait_ms);
@@ -225,6 +215,7 @@ enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int 
             return status_from_errno(errno);
         }
         const enum status reason = lock_until(fd, deadline);
+        /* Else the previous holder has removed the file, and this lock excludes nobody. */
         if (reason == STATUS_ok && file_is_still_named(directory_fd, name, fd)) {
             *ret_fd = fd;
             return STATUS_ok;
