@@ -298,6 +298,30 @@ TEST_F(StoreElsewhere, AProcessThatLivesKeepsItsPage)
     });
 }
 
+// A program may take away what its own files could be read by.
+TEST_F(StoreElsewhere, APageIsFoundWhateverTheUmask)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become somebody else";
+    }
+    on_a_disk_without_pages([&] {
+        std::filesystem::permissions(std::filesystem::path(root()).parent_path(),
+                                     std::filesystem::perms(0755));
+        ASSERT_EQ(seteuid(12345), 0); // who is not allowed everything
+        const std::string own = root() + "/own";
+        ASSERT_EQ(Store(own).commit("words"), STATUS_ok);
+        Holder([&] {
+            umask(0777);
+            auto *store = new Store(own);
+            EXPECT_EQ(store->load(), "words");
+            store_return(store->get());
+            store->begin_call(4711);
+        }).end();
+        EXPECT_EQ(Store(own).load(), "<suspect>");
+        ASSERT_EQ(seteuid(0), 0);
+    });
+}
+
 TEST_F(StoreElsewhere, APageThatIsNotOursSaysNothing)
 {
     if (geteuid() != 0) {
