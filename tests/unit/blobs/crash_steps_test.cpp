@@ -17,6 +17,7 @@
 
 extern "C" {
 #include "common/blobs/crash_page.h"
+#include "common/files/names.h"
 }
 
 namespace {
@@ -80,6 +81,7 @@ TEST(CrashSteps, ACallTakesNoSystemCallAndNothingAtomicToChange)
 {
     const Scratch scratch;
     const std::string path = scratch.path("page");
+    const uint64_t number = unique_draw();
     const pid_t child = fork();
     if (child == 0) {
         const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -88,9 +90,10 @@ TEST(CrashSteps, ACallTakesNoSystemCallAndNothingAtomicToChange)
         known.count = 1;
         known.keys[0] = key + 1;
         auto *guard = new crash_guard();
-        if (!crash_guard_open(guard, fd, 1, &record, &known) ||
-            ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
-            _exit(1);
+        const bool is_open = crash_guard_open(guard, fd, number, &record, &known);
+        crash_page_remove_elsewhere(number); // its memory stays
+        if (!is_open || ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
+            _exit(is_open ? 1 : 2);
         }
         const crash_call first = crash_guard_raise(guard, key, CRASH_INSIDE); // takes the slot
         crash_guard_lower(guard, &first);
@@ -102,6 +105,7 @@ TEST(CrashSteps, ACallTakesNoSystemCallAndNothingAtomicToChange)
     }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_FALSE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << "no page";
     if (!WIFSTOPPED(status)) {
         GTEST_SKIP() << "no process may be traced here";
     }
