@@ -174,7 +174,7 @@ TEST_F(Doctor, WhatTheUserCannotReadIsAProblem)
                                    environment({{"HOME", home}, {"WARMPIPE_DIR", ""}}))
             .out;
     };
-    for (const std::string &home : {folder.path + "/root/home", std::string("/nonexistent")}) {
+    for (const std::string &home : {folder.path + "/root/home", folder.path + "/none"}) {
         const std::string out = away(home);
         EXPECT_TRUE(contains(out, home + "/.cache/warmpipe cannot be ")) << out;
         EXPECT_TRUE(contains(out, "set HOME or WARMPIPE_DIR to a directory")) << out;

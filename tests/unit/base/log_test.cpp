@@ -112,19 +112,22 @@ TEST(Log, OffMakesNoFile)
 
 TEST(Log, FileThatCannotBeOpenedIsToldOnce)
 {
-    const ChildResult result = run_in_child([] {
-        log_configure(LOG_LEVEL_WARN, "/nonexistent/log");
+    const Scratch scratch;
+    const std::string log = scratch.path("none/log");
+    const ChildResult result = run_in_child([&] {
+        log_configure(LOG_LEVEL_WARN, log.c_str());
         log_at_every_level();
     });
-    EXPECT_EQ(result.lines(), (Lines{"warmpipe: error: cannot write log file '/nonexistent/log': "
-                                     "No such file or directory",
+    EXPECT_EQ(result.lines(), (Lines{"warmpipe: error: cannot write log file '" + log +
+                                         "': No such file or directory",
                                      "warmpipe: error: e 1", "warmpipe: warn: w 2"}));
 }
 
 TEST(Log, FileThatCannotBeOpenedIsToldAtOnce)
 {
+    const Scratch scratch;
     const ChildResult result =
-        run_in_child([] { log_configure(LOG_LEVEL_ERROR, "/nonexistent/log"); });
+        run_in_child([&] { log_configure(LOG_LEVEL_ERROR, scratch.path("none/log").c_str()); });
     EXPECT_EQ(result.lines().size(), 1u);
 }
 
@@ -250,16 +253,18 @@ TEST(Log, OneWriteForEachLine)
 
 TEST(Log, KeepsErrno)
 {
-    run_in_child([] {
-        log_configure(LOG_LEVEL_WARN, "/nonexistent/log");
+    const Scratch scratch;
+    const std::string log = scratch.path("none/log");
+    run_in_child([&] {
+        log_configure(LOG_LEVEL_WARN, log.c_str());
         close(STDERR_FILENO);
         errno = ERANGE;
         log_error("nowhere to go");
         EXPECT_EQ(errno, ERANGE);
     });
-    run_in_child([] {
+    run_in_child([&] {
         errno = ERANGE;
-        log_configure(LOG_LEVEL_WARN, "/nonexistent/log");
+        log_configure(LOG_LEVEL_WARN, log.c_str());
         EXPECT_EQ(errno, ERANGE);
     });
 }

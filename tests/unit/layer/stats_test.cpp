@@ -245,16 +245,17 @@ TEST(StatsAppend, TheFileIsPrivate)
 
 TEST(StatsAppend, AFailureIsToldOnce)
 {
-    const ChildResult result = run_in_child([] {
+    const Scratch scratch;
+    const std::string path = scratch.path("none/stats");
+    const ChildResult result = run_in_child([&] {
         const struct stats stats = {};
         const struct stats_line line = example();
-        stats_append("/nonexistent/stats", &stats, &line);
-        stats_append("/nonexistent/stats", &stats, &line);
+        stats_append(path.c_str(), &stats, &line);
+        stats_append(path.c_str(), &stats, &line);
     });
     EXPECT_EQ(result.lines(),
-              (std::vector<std::string>{"warmpipe: warn: cannot write statistics to "
-                                        "'/nonexistent/stats': No such file or directory "
-                                        "(no_file)"}));
+              (std::vector<std::string>{"warmpipe: warn: cannot write statistics to '" + path +
+                                        "': No such file or directory (no_file)"}));
 }
 
 TEST(StatsAppend, APipeWithoutAReaderStopsNobody)
