@@ -16,6 +16,8 @@ import shutil
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+
 import snippets
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -386,9 +388,12 @@ def main():
     if os.environ.get("WARMPIPE_SNIPPETS"):
         inside()
         return
-    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
-    if os.geteuid() != 0 or subprocess.run([*unshare, "true"], check=False).returncode != 0:
+    if os.geteuid() != 0:
         print("only root can become the unknown user of a container")
+        sys.exit(77)
+    unshare = ["unshare", "-m"]
+    if subprocess.run([*unshare, "true"], check=False).returncode != 0:
+        print("no namespaces here")
         sys.exit(77)
     if subprocess.run([*AS_UNKNOWN_USER, "test", "-r", BUILD + "/build.ninja"], check=False).returncode != 0:
         print("another user does not come to the build folder")
