@@ -105,8 +105,9 @@ int openat(int directory_fd, const char *path, int flags, ...)
 
 struct dirent *readdir(DIR *listing)
 {
-    static const auto next =
-        reinterpret_cast<struct dirent *(*)(DIR *)>(dlsym(RTLD_NEXT, "readdir"));
+    // Where a long has 32 bits, the compiler calls this function by the second name.
+    constexpr auto name = sizeof(long) < sizeof(off_t) ? "readdir64" : "readdir";
+    static const auto next = reinterpret_cast<struct dirent *(*)(DIR *)>(dlsym(RTLD_NEXT, name));
     struct dirent *entry = next(listing);
     if (entry && !faults.unlisted.empty() && faults.unlisted == entry->d_name) {
         faults.unlisted.clear();
