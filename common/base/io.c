@@ -12,13 +12,22 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A program gets the lowest free numbers. Up to 64 descriptors the kernel needs no larger table. */
+#define LOWEST_OWN_FD 44
+
 int io_open(int directory_fd, const char *name, int flags)
 {
     const int fd = openat(directory_fd, name, flags | O_CLOEXEC, 0600);
-    if (fd < 0 || fd > STDERR_FILENO) {
+    if (fd < 0 || fd >= LOWEST_OWN_FD) {
         return fd;
     }
-    const int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_OWN_FD);
+    if (above < 0) { /* RLIMIT_NOFILE */
+        if (fd > STDERR_FILENO) {
+            return fd;
+        }
+        above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    }
     close(fd);
     return above;
 }

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "during.hpp"
@@ -87,6 +88,36 @@ TEST_F(SlowDiskTest, AWriteKeepsNobody)
         program.create_compute(0, 2);
         disk_hangs("fsync");
         expect_destroyed(program);
+    });
+}
+
+// A daemon closes every descriptor that it does not know, and opens files of its own, while a save
+// waits for the disk.
+TEST_F(SlowDiskTest, ASaveTouchesNoFileOfAProgramThatClosesItsDescriptors)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    const std::string own = folder() / "own";
+    run_at_hanging_disk([&] {
+        Program program;
+        disk_hangs("fsync");
+        compile_until_the_disk_hangs(program, 0);
+        for (int fd = STDERR_FILENO + 1; fd < 256; ++fd) {
+            close(fd);
+        }
+        std::vector<int> fds(24);
+        for (int &fd : fds) {
+            fd = open(own.c_str(), O_RDWR | O_CREAT, 0600);
+        }
+        struct stat file = {};
+        EXPECT_EQ(fstat(fds.front(), &file), 0);
+        disk_answers();
+        program.destroy_device();
+        for (const int fd : fds) {
+            struct stat now = {};
+            EXPECT_EQ(fstat(fd, &now), 0) << fd << " was closed";
+            EXPECT_EQ(now.st_ino, file.st_ino) << fd << " is another file";
+            EXPECT_EQ(now.st_size, 0) << fd << " was written";
+        }
     });
 }
 
