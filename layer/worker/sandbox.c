@@ -44,7 +44,7 @@ static bool sandbox_find_number(const char *status, const char *heading, uint64_
 }
 
 /* Linux counts filters since 5.9; before, it tells only whether there is one. False also where the
- * program has closed the descriptor and has another file by its number. */
+ * program has closed the descriptor, or has another file by its number. */
 static bool sandbox_count_filters(int fd, uint64_t *ret_count)
 {
     char status[STATUS_SIZE];
@@ -81,14 +81,20 @@ bool sandbox_note_open(void)
         pthread_atfork(NULL, NULL, sandbox_after_fork_in_child);
         sandbox.prepared = true;
     }
-    if (atomic_load(&sandbox.fd) < 0) {
-        const int fd = io_open(AT_FDCWD, "/proc/self/status", O_RDONLY | O_NOCTTY);
-        if (fd >= 0 && sandbox_count_filters(fd, &sandbox.before)) {
-            atomic_store_explicit(&sandbox.fd, fd, memory_order_release);
-            is_first = true;
-        } else if (fd >= 0) {
+    int fd = atomic_load(&sandbox.fd);
+    uint64_t now = 0;
+    if (fd < 0 || !sandbox_count_filters(fd, &now)) {
+        const bool is_lost = fd >= 0;
+        fd = io_open(AT_FDCWD, "/proc/self/status", O_RDONLY | O_NOCTTY);
+        if (fd >= 0 && !sandbox_count_filters(fd, &now)) {
             close(fd);
+            fd = -1;
         }
+        if (fd >= 0 && !is_lost) {
+            sandbox.before = now;
+            is_first = true;
+        }
+        atomic_store_explicit(&sandbox.fd, fd, memory_order_release);
     }
     pthread_mutex_unlock(&sandbox.lock);
     return is_first || !sandbox_is_closed();
@@ -98,5 +104,5 @@ bool sandbox_is_closed(void)
 {
     uint64_t now = 0;
     const int fd = atomic_load_explicit(&sandbox.fd, memory_order_acquire);
-    return fd >= 0 && sandbox_count_filters(fd, &now) && now > sandbox.before;
+    return fd >= 0 && (!sandbox_count_filters(fd, &now) || now > sandbox.before);
 }

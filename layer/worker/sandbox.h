@@ -12,13 +12,14 @@
 #include <stdbool.h>
 
 /* Notes how many filters the process has; to be called while a device is made. Only the first call
- * of a process counts. Opens /proc/self/status, and keeps the descriptor. False: there are more
- * filters now. Thread-safe. */
+ * of a process counts. Opens /proc/self/status, and keeps the descriptor; opens it again if the
+ * program has closed it. False: there are more filters now. Thread-safe. */
 bool sandbox_note_open(void);
 
 /* Whether there are more filters now: to be asked before each piece of work that makes other system
  * calls than the program does. Reads the kept descriptor, some 20 us, and makes no other call: not
- * prctl(2), for which Chromium's filters end the process. False where it cannot be told: without
+ * prctl(2), for which Chromium's filters end the process. True also where the program has closed
+ * the descriptor, as those do that shut themselves in. False where it cannot be told: without
  * /proc, in the child of a fork until it makes a device, and where the filter is not on the first
  * thread of the process. Thread-safe. */
 bool sandbox_is_closed(void);

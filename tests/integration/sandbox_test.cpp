@@ -150,6 +150,13 @@ class SandboxTest : public LayerTest {
         wait_for_sleep();
     }
 
+    static void close_descriptors()
+    {
+        for (int fd = STDERR_FILENO + 1; fd < 256; ++fd) {
+            close(fd);
+        }
+    }
+
     size_t hits(unsigned first, unsigned end)
     {
         return run([&] { Program().create_compute(first, end); }).hits();
@@ -268,6 +275,22 @@ TEST_P(KillingSandboxTest, WithStandardStreamsThatWereClosed)
         shut_in();
         compute_inside(owner);
     });
+}
+
+// Whoever shuts a program in closes what it does not know first; with it goes what tells of
+// filters.
+TEST_P(KillingSandboxTest, WithEveryDescriptorClosed)
+{
+    expect_survival([] {
+        Program owner;
+        owner.create_compute(0, 5);
+        wait_for_rest();
+        close_descriptors();
+        shut_in();
+        owner.create_compute(3, 8);
+        usleep(300000);
+    });
+    EXPECT_EQ(hits(0, 5), 5u);
 }
 
 // A thread asks who it is that it would wait for.
@@ -498,6 +521,17 @@ TEST_F(SandboxTest, MayAnswerBySignal)
             wait_until([] { return answers_to_worker > 0; });
         },
         {Layer::any, false, 0});
+}
+
+// What it has closed is opened again for its next device.
+TEST_F(SandboxTest, AProgramThatClosesEveryDescriptorIsInNoneWithItsNextDevice)
+{
+    run([] {
+        Program();
+        close_descriptors();
+        Program().create_compute(0, 5);
+    });
+    EXPECT_EQ(hits(0, 5), 5u);
 }
 
 } // namespace

@@ -85,6 +85,9 @@ MUTANTS = [
     ("another's descriptor closed", "if (file_kept_is_ours(kept)) {", "if (kept->fd >= 0) {",
      r"unit\..*(Recipe|File)"),
 
+    ("low numbers for our descriptors", "if (fd < 0 || fd >= LOWEST_OWN_FD) {",
+     "if (fd < 0 || fd > STDERR_FILENO) {", r"integration\.SlowDiskTest\.ASaveTouches"),
+
     # Small disks, and sandboxes that kill.
     ("room for the cache", "!writer_leaves_reserve(writer->file.fd, bytes->size)",
      "(!writer_leaves_reserve(writer->file.fd, bytes->size) && 0)",
@@ -94,7 +97,9 @@ MUTANTS = [
      r"integration\.SmallDiskTest"),
     ("tail of a failed write", "writer_drop_tail(writer, bytes->size);",
      "if (0) { writer_drop_tail(writer, bytes->size); }", r"unit\..*Recipe"),
-    ("sandbox closed", "&& now > sandbox.before;", "&& now < sandbox.before;",
+    ("sandbox whose descriptor is closed", "(!sandbox_count_filters(fd, &now) ||",
+     "(sandbox_count_filters(fd, &now) &&", r"integration\..*KillingSandbox.*EveryDescriptor"),
+    ("sandbox closed", "|| now > sandbox.before);", "|| now < sandbox.before);",
      r"integration\..*Sandbox"),
 
     # Threads of our own, and what the driver may be asked by them.
