@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A program gets the lowest free numbers. Up to 64 descriptors the kernel needs no larger table. */
+/* A program gets the lowest free numbers. Up to 64 descriptors the kernel needs no larger table
+ * (decision 0310). */
 #define LOWEST_OWN_FD 44
 
 int io_open(int directory_fd, const char *name, int flags)

@@ -116,7 +116,7 @@ static size_t crash_replace_guard(struct crash_guard *before, struct crash_guard
 static void crash_read_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
 {
     char text[64];
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const int fd = io_open(AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY);
     const ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text);
     io_close(fd);
     memset(ret_boot, 0, CRASH_BOOT_SIZE);
@@ -188,7 +188,7 @@ static int crash_open_elsewhere(uint64_t number, int flags)
 {
     char path[ELSEWHERE_SIZE];
     crash_name_elsewhere(number, path);
-    return open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    return io_open(AT_FDCWD, path, flags | O_NOFOLLOW | O_NONBLOCK);
 }
 
 void crash_page_remove_elsewhere(uint64_t number)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/base/io.h"
 #include "common/base/text.h"
 #include "common/blobs/trial.h"
 #include "common/files/file.h"
@@ -70,7 +71,7 @@ void identity_files_want(const struct identity_files *files, int directory_fd)
 {
     char name[IDENTITY_NAME_SIZE];
     identity_files_format_name(files, WANTED_SUFFIX, name);
-    const int fd = openat(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int fd = io_open(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL);
     if (fd >= 0) {
         close(fd);
     } else {
@@ -240,7 +241,7 @@ enum status quarantine_move(int directory_fd, const char *name, const char *as,
         return status_from_errno(errno);
     }
     const int folder_fd =
-        openat(directory_fd, QUARANTINE_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        io_open(directory_fd, QUARANTINE_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder_fd < 0) {
         return status_from_errno(errno);
     }

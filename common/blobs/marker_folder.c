@@ -120,8 +120,7 @@ static bool marker_folder_read_record(int fd, struct marker_record *ret_record)
 static bool marker_folder_write(int folder_fd, const char *name, off_t offset, const void *data,
                                 size_t size)
 {
-    const int fd =
-        openat(folder_fd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const int fd = io_open(folder_fd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     const bool is_written = fd >= 0 && file_size_allowed((uint64_t)offset + size) &&
                             pwrite(fd, data, size, offset) == (ssize_t)size;
     io_close(fd);
@@ -201,7 +200,7 @@ static void marker_folder_read_entry(struct marker_folder *folder, const char *n
 
 static int marker_folder_open_in(int directory_fd, const char *name)
 {
-    return openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    return io_open(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
 void marker_folder_open(int directory_fd, const char *name, struct marker_folder *ret_folder)
@@ -260,7 +259,7 @@ bool marker_folder_read(const struct marker_folder *folder, const char *name,
         marker_folder_read_elsewhere(folder->fd, name, id, false, ret_record)) {
         return true;
     }
-    int fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = io_open(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) {
         return false;
     }
@@ -327,8 +326,7 @@ void marker_folder_make_failure(const struct marker_folder *folder,
 static void marker_folder_note_killed(const struct marker_folder *folder)
 {
     const int fd =
-        openat(folder->fd, KILLED_NAME,
-               O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+        io_open(folder->fd, KILLED_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0) {
         futimens(fd, NULL);
         close(fd);

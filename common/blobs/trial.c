@@ -66,7 +66,7 @@ bool trial_begin(int directory_fd, const char *name, uint64_t generation, const 
     struct bytes text = {0};
     bool done = file_make_directory(directory_fd, name);
     const int folder_fd =
-        done ? openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
+        done ? io_open(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW) : -1;
     bytes_put(&text, trial->payloads.data, trial->payloads.size);
     if (trial->kept[0]) {
         bytes_put_text(&text, TRIAL_KEPT);
@@ -76,8 +76,7 @@ bool trial_begin(int directory_fd, const char *name, uint64_t generation, const 
     trial_name(generation, file_name);
     const int fd = folder_fd < 0
                        ? -1
-                       : openat(folder_fd, file_name,
-                                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+                       : io_open(folder_fd, file_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     done = fd >= 0 && !text.failed && !trial->payloads.failed && file_size_allowed(text.size) &&
            io_write(fd, text.data, text.size, IO_HERE);
     io_close(fd);
@@ -117,7 +116,7 @@ enum status trial_find(int directory_fd, const char *name, uint64_t generation,
     *ret_trial = (struct trial){.kept = ""};
     int folder_fd;
     do {
-        folder_fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        folder_fd = io_open(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     } while (folder_fd < 0 && errno == EINTR);
     if (folder_fd < 0) {
         return errno == ENOTDIR || errno == ELOOP ? STATUS_no_file : status_from_errno(errno);
@@ -162,8 +161,7 @@ bool trial_is_new(int folder_fd, uint64_t generation)
 
 void trial_remove(int directory_fd, const char *name, uint64_t generation)
 {
-    const int folder_fd =
-        openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    const int folder_fd = io_open(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder_fd >= 0) {
         trial_forget(folder_fd, generation);
         close(folder_fd);

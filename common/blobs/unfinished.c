@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/files/names.h"
 
 static void unfinished_name(const char *identity, char ret_name[NAMES_SIZE])
@@ -27,10 +28,9 @@ void unfinished_set(int folder_fd, const char identity[DIGEST_HEX_SIZE], bool is
     static const char note[] = "unfinished\n";
     char name[NAMES_SIZE];
     unfinished_name(identity, name);
-    const int fd = openat(folder_fd, name,
-                          O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC |
-                              (is_unfinished ? O_CREAT : 0),
-                          0600);
+    const int fd =
+        io_open(folder_fd, name,
+                O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | (is_unfinished ? O_CREAT : 0));
     if (fd >= 0) {
         const ssize_t done =
             is_unfinished ? pwrite(fd, note, sizeof note - 1, 0) : ftruncate(fd, 0);

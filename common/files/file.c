@@ -149,7 +149,7 @@ enum status file_open_subdirectory(int directory_fd, const char *name, bool crea
 
 DIR *listing_open(int directory_fd, const char *name)
 {
-    const int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    const int fd = io_open(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     DIR *listing = fd < 0 ? NULL : fdopendir(fd);
     if (!listing && fd >= 0) {
         const int error = errno;

@@ -71,7 +71,7 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
 
 int file_open_abandoned(int directory_fd, const char *name)
 {
-    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    int fd = io_open(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         return -1;
     }

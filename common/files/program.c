@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
 
@@ -62,7 +63,7 @@ bool program_is_ours(int directory_fd)
 {
     struct program_facts facts;
     /* A lock belongs to an open description; the caller's must not lose its own. */
-    int directory = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int directory = io_open(directory_fd, ".", O_RDONLY | O_DIRECTORY);
     return directory >= 0 && program_read_in(directory, &facts) == STATUS_ok;
 }
 

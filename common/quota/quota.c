@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/base/text.h"
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
@@ -358,7 +359,7 @@ void quota_enforce(const struct quota_limits *limits, uint64_t written,
     *ret_outcome = (struct quota_outcome){0};
     const struct quota_run run = {
         .limits = limits,
-        .root_fd = open(limits->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        .root_fd = io_open(AT_FDCWD, limits->root, O_RDONLY | O_DIRECTORY),
         .now = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
         .outcome = ret_outcome,
     };

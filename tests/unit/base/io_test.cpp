@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "scratch.h"
@@ -45,6 +46,25 @@ TEST(Io, AtAnOffset)
     EXPECT_EQ(io_read(fd, text, 7, 8), 2) << "to the end";
     EXPECT_EQ(lseek(fd, 0, SEEK_CUR), 0);
     close(fd);
+}
+
+// A program that closes all it does not know gives the low ones to files of its own.
+TEST(Io, OpensHighNumbersWhereItMay)
+{
+    const int high = io_open(AT_FDCWD, "/dev/null", O_RDONLY);
+    EXPECT_GT(high, 40);
+    EXPECT_EQ(fcntl(high, F_GETFD), FD_CLOEXEC);
+    close(high);
+
+    rlimit before;
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int free_number = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const rlimit few = {rlim_t(free_number) + 1, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    close(free_number);
+    EXPECT_EQ(io_open(AT_FDCWD, "/dev/null", O_RDONLY), free_number);
+    close(free_number);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(Io, TellsWhatFails)
