@@ -38,13 +38,14 @@ class Warm : public ::testing::Test {
     }
 
     // A program under the layer.
-    json run_client(Environment more = {})
+    json run_client(Environment more = {}, const std::vector<std::string> &arguments = {
+                                               "--compute", "12", "--graphics", "4"})
     {
         std::filesystem::remove(stats);
         more.emplace("WARMPIPE_STATS", stats);
-        ToolResult result = run_tool({"run", "--app", "program", "--", PIPELINES_CLIENT,
-                                      "--compute", "12", "--graphics", "4"},
-                                     environment(more));
+        std::vector<std::string> words = {"run", "--app", "program", "--", PIPELINES_CLIENT};
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        ToolResult result = run_tool(words, environment(more));
         EXPECT_EQ(result.exit_status, 0) << result.err;
         std::vector<std::string> lines = lines_of(read_file(stats));
         EXPECT_FALSE(lines.empty()) << "the layer was not there";

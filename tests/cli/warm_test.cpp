@@ -106,6 +106,22 @@ TEST_F(Warm, WhereThereIsACacheNothingIsDone)
     EXPECT_EQ(forced["hit"], PIPELINES);
 }
 
+// Of an earlier version of the program, say.
+TEST_F(Warm, WhatWasImportedBesideACacheIsCompiled)
+{
+    record();
+    const std::string recipes = folder.path + "/recipes.wprecipes";
+    EXPECT_EQ(run_tool({"export", recipes}, environment()).exit_status, 0);
+    std::filesystem::remove_all(root);
+    run_client({}, {"--compute", "2", "--graphics", "0"});
+    EXPECT_EQ(run_tool({"import", recipes}, environment()).exit_status, 0);
+    EXPECT_EQ(caches({}).at(0)["state"], "warmed");
+    EXPECT_EQ(caches({}).at(0)["state"], "ready");
+    EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
+    EXPECT_EQ(run_tool({"import", recipes}, environment()).exit_status, 0);
+    EXPECT_EQ(caches({}).at(0)["state"], "ready") << "nothing was new";
+}
+
 TEST_F(Warm, ADryRunWritesNothing)
 {
     record();

@@ -4,7 +4,9 @@
 
 #include "common/base/digest.h"
 #include "common/base/io.h"
+#include "common/blobs/unfinished.h"
 #include "common/files/file.h"
+#include "common/files/names.h"
 #include "common/quota/quota.h"
 #include "common/recipes/merge.h"
 #include "common/settings/config.h"
@@ -151,6 +153,25 @@ static void import_keep_to_limit(const char *root, const char *app, uint64_t max
     }
 }
 
+/* The caches that are there lack what is new: `warm` compiles it, or the program's next start. */
+static void import_note_unfinished(const char *root, const char *app)
+{
+    int folder_fd;
+    if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
+        return;
+    }
+    DIR *listing = listing_open(folder_fd, ".");
+    char identity[DIGEST_HEX_SIZE];
+    const char *name;
+    while (listing && (name = listing_next(listing))) {
+        if (names_classify(name, identity) == NAME_CACHE) {
+            unfinished_set(folder_fd, identity, true);
+        }
+    }
+    listing_close(listing);
+    close(folder_fd);
+}
+
 /* False after a message. */
 static bool store_import(const char *root, const char *app, uint64_t max_size,
                          struct recipe_merged *merged)
@@ -258,6 +279,9 @@ static int import_segment(const struct arguments *arguments, const char *root, c
     if (arguments->values[IMPORT_DRY_RUN] || !news.any ||
         store_import(root, app, max_size, &merged)) {
         struct output output;
+        if (!arguments->values[IMPORT_DRY_RUN] && news.pipelines > 0) {
+            import_note_unfinished(root, app);
+        }
         recipe_tool_name_damage("import", arguments->operands[0], &merged.counts);
         if (merged.counts.pipelines == 0) {
             output_message("import: no pipelines in '%s'", arguments->operands[0]);
