@@ -19,7 +19,7 @@ static bool machine_read_file(const char *folder, const char *name, char text[TE
 {
     char path[2 * PATH_SIZE + 32];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = io_open(AT_FDCWD, path, O_RDONLY);
     const ssize_t size = fd < 0 ? -1 : io_read(fd, text, TEXT_SIZE - 1, IO_HERE);
     io_close(fd);
     text[size > 0 ? size : 0] = '\0';

@@ -328,6 +328,11 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
         reason = store_load_file(store, directory_fd, part, &found);
         memcpy(store->loaded_part, part, sizeof part);
     }
+    struct envelope header;
+    store->lacks_memory =
+        reason == STATUS_out_of_memory &&
+        store_read_header(store, directory_fd, store->files.file_name, &header) == STATUS_ok &&
+        !file_fits_memory(header.blob_size);
     close(directory_fd);
     if (reason == STATUS_ok) {
         store->known = found.generation;

@@ -151,7 +151,9 @@ static enum status store_may_save(const struct store *store)
     if (!store_is_ours(store)) {
         return STATUS_forked;
     }
-    return store->read_only ? STATUS_read_only : STATUS_ok;
+    return store->read_only      ? STATUS_read_only
+           : store->lacks_memory ? STATUS_out_of_memory
+                                 : STATUS_ok;
 }
 
 enum status store_begin(struct store *store, struct store_foreign *ret_foreign)

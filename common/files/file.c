@@ -13,12 +13,16 @@
 
 #include "common/base/bytes.h"
 #include "common/base/io.h"
+#include "common/base/machine.h"
 
 /* O_NONBLOCK: opening a fifo must not wait for its other end. */
 #define SAFE_FLAGS (O_NONBLOCK | O_NOCTTY)
 
 /* From so many bytes on the pages of what is read are asked for at once. */
 #define POPULATE_BYTES ((size_t)128 << 10)
+
+/* Before so much is read at once, it is asked how much memory is free, which takes some files. */
+#define MEMORY_ASKED_BYTES (8 << 20)
 
 static bool file_is_writable_by_others(const struct stat *status)
 {
@@ -279,6 +283,12 @@ static void file_populate(void *data, size_t size)
 #endif
 }
 
+bool file_fits_memory(uint64_t size)
+{
+    uint64_t total;
+    return size < MEMORY_ASKED_BYTES || size <= machine_free_memory("", &total) / 2;
+}
+
 /* FILE_LARGE: into memory of large_new. */
 static enum status file_read_named(int directory_fd, const char *name, uint64_t limit, unsigned how,
                                    uint8_t **ret_data, size_t *ret_size)
@@ -293,7 +303,9 @@ static enum status file_read_named(int directory_fd, const char *name, uint64_t 
     }
     reason = STATUS_too_large;
     if (size <= limit && size <= SIZE_MAX) {
-        data = is_large ? large_new((size_t)size) : file_small_new((size_t)size);
+        data = !is_large                ? file_small_new((size_t)size)
+               : file_fits_memory(size) ? large_new((size_t)size)
+                                        : NULL;
         if (data && size >= POPULATE_BYTES) {
             file_populate(data, (size_t)size);
         }

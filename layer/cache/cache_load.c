@@ -98,7 +98,8 @@ void cache_load_work_watch(struct cache_load *load)
 
 static void cache_load_reject(struct cache_load *load, enum status reason)
 {
-    if (load->tell_unusable && reason != STATUS_suspect && reason != STATUS_quarantined) {
+    if (load->tell_unusable && reason != STATUS_suspect && reason != STATUS_quarantined &&
+        reason != STATUS_out_of_memory) {
         load->tell_unusable(load->unusable_user);
     }
     device_report_rejected(load->writer->report, reason, store_path(load->writer->store));

@@ -21,6 +21,7 @@ struct Faults {
     const char *only = nullptr;        // counts calls of this name alone
     std::string gone;                  // is listed, and openat does not find it
     int gone_calls = 0;                // how often it was asked for
+    std::string meminfo;               // of this file, as /proc/meminfo, if it has a name
     std::string unlisted;              // the first listing that would have it has not
     time_t listing_s = 0;              // how long that one takes
     time_t passed_s = 0;               // since then the clock is ahead

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include "faults.h"
 #include "store_fixture.h"
 
 namespace {
@@ -141,6 +142,27 @@ TEST_F(StoreTest, RefusesAFolderThatOthersCanWrite)
     EXPECT_EQ(store.commit_unmerged("x"), STATUS_directory_mode);
     chmod(folder().c_str(), 0700);
     EXPECT_EQ(load(), "old");
+}
+
+// As in a container of little memory: a kernel ends who reads it all the same, in each start.
+TEST_F(StoreTest, DoesNotReadWhatMemoryCannotHold)
+{
+    store_options options = {};
+    options.max_blob = 64 << 20;
+    const std::string words(8 << 20, 'w');
+    ASSERT_EQ(Store(root(), options).commit(words), STATUS_ok);
+    const auto files = names_in(folder());
+    faults.meminfo = scratch.path("meminfo");
+    write_file(faults.meminfo, "MemTotal: 65536 kB\nMemAvailable: 16384 kB\n");
+    for (int start = 0; start < 2; start++) {
+        Store store(root(), options);
+        EXPECT_EQ(store.load(), "<out_of_memory>");
+        EXPECT_EQ(store.commit("one"), STATUS_out_of_memory);
+        EXPECT_EQ(store.commit_unmerged("two"), STATUS_out_of_memory);
+    }
+    EXPECT_EQ(names_in(folder()), files) << "no part for each start";
+    write_file(faults.meminfo, "MemTotal: 65536 kB\nMemAvailable: 17000 kB\n");
+    EXPECT_EQ(Store(root(), options).load(), words);
 }
 
 } // namespace
