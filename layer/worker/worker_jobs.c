@@ -205,7 +205,7 @@ void worker_await_behind(void)
 static inline __attribute__((always_inline)) bool worker_is_ended_by_handler(void)
 {
     sigset_t blocked;
-    stack_t alternate;
+    stack_t alternate = {.ss_flags = SS_ONSTACK};
     bool is_handled = false;
     pthread_sigmask(SIG_BLOCK, NULL, &blocked);
     sigaltstack(NULL, &alternate);

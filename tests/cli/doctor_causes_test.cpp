@@ -338,6 +338,7 @@ TEST_F(Doctor, AVolumeWithoutANameIsLostWithItsContainer)
     const std::string disk = folder.path + "/disk", cache = folder.path + "/root";
     std::filesystem::create_directories(disk);
     std::filesystem::create_directories(cache);
+    std::filesystem::create_directory_symlink(cache, folder.path + "/link");
     run_in_child([&] {
         ASSERT_EQ(unshare(CLONE_NEWNS), 0);
         ASSERT_EQ(mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
@@ -355,12 +356,14 @@ TEST_F(Doctor, AVolumeWithoutANameIsLostWithItsContainer)
             const std::string volume = disk + "/volumes/" + name + "/_data";
             std::filesystem::create_directories(volume);
             ASSERT_EQ(mount(volume.c_str(), cache.c_str(), nullptr, MS_BIND, nullptr), 0);
-            const ToolResult result = run_tool(
-                {"doctor"},
-                environment({{"container", "podman"}, {"WARMPIPE_DIR", cache + "/below"}}));
-            EXPECT_EQ(contains(result.out, cache + "/below is lost with this container"),
-                      name != "warm")
-                << result.out;
+            for (const std::string &directory : {cache, folder.path + "/link"}) {
+                const std::string below = directory + "/below";
+                const ToolResult result = run_tool(
+                    {"doctor"}, environment({{"container", "podman"}, {"WARMPIPE_DIR", below}}));
+                EXPECT_EQ(contains(result.out, below + " is lost with this container"),
+                          name != "warm")
+                    << result.out;
+            }
         }
     });
 }

@@ -172,7 +172,7 @@ static bool storage_is_nameless(const char *volume)
            strcmp(name + strlen("/volumes/") + digits, "/_data") == 0;
 }
 
-/* The same of what is mounted where the path, which is absolute, lies. */
+/* The same of what is mounted where the path lies, which is absolute and without links. */
 static bool storage_is_on_nameless(const char *path)
 {
     FILE *mounts = fopen("/proc/self/mountinfo", "re");
@@ -207,7 +207,9 @@ bool doctor_dies_with_container(const char *path)
     struct statfs file_system;
     struct stat status;
     struct stat root;
-    char *nearest = storage_is_container() ? doctor_nearest_folder(path) : NULL;
+    char *folder = storage_is_container() ? doctor_nearest_folder(path) : NULL;
+    char *nearest = folder ? realpath(folder, NULL) : NULL;
+    free(folder);
     if (!nearest) {
         return false;
     }
