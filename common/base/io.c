@@ -16,21 +16,38 @@
  * (decision 0310). */
 #define LOWEST_OWN_FD 44
 
-int io_open(int directory_fd, const char *name, int flags)
+static _Thread_local int io_lowest = STDERR_FILENO + 1;
+
+void io_set_own_thread(void)
 {
-    const int fd = openat(directory_fd, name, flags | O_CLOEXEC, 0600);
-    if (fd < 0 || fd >= LOWEST_OWN_FD) {
+    io_lowest = LOWEST_OWN_FD;
+}
+
+/* To a number from `lowest` on, where RLIMIT_NOFILE allows it, else above the standard streams. */
+static int io_lift(int fd, int lowest)
+{
+    if (fd < 0 || fd >= lowest) {
         return fd;
     }
-    int above = fcntl(fd, F_DUPFD_CLOEXEC, LOWEST_OWN_FD);
-    if (above < 0) { /* RLIMIT_NOFILE */
-        if (fd > STDERR_FILENO) {
-            return fd;
-        }
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+    if (above < 0 && fd > STDERR_FILENO) {
+        return fd;
+    }
+    if (above < 0) {
         above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     }
     close(fd);
     return above;
+}
+
+int io_open(int directory_fd, const char *name, int flags)
+{
+    return io_lift(openat(directory_fd, name, flags | O_CLOEXEC, 0600), io_lowest);
+}
+
+int io_open_kept(int directory_fd, const char *name, int flags)
+{
+    return io_lift(io_open(directory_fd, name, flags), LOWEST_OWN_FD);
 }
 
 /* What a user namespace shows in place of each owner that it has no number for (the default of

@@ -21,11 +21,17 @@ struct stat;
 #define IO_HERE (~(off_t)0)
 
 /* As openat, with the mode 0600 and O_CLOEXEC, but never one of the standard streams of a program
- * that has closed them: what it prints would stand in the file. And a high number where the limit
- * of descriptors allows it: a program that closes every descriptor it does not know, while a file
- * is being written, gives the low numbers to files of its own, which would be written and closed
- * next. -1: see errno. */
+ * that has closed them: what it prints would stand in the file. A thread of ours gets a high
+ * number, where the limit of descriptors allows it: a program that closes every descriptor it does
+ * not know, while a file is being written, gives the low numbers to files of its own, which would
+ * be written and closed next. -1: see errno. */
 int io_open(int directory_fd, const char *name, int flags);
+
+/* The same with a high number on each thread, for what stays open while the program goes on. */
+int io_open_kept(int directory_fd, const char *name, int flags);
+
+/* The calling thread is one of ours, which runs beside the program. */
+void io_set_own_thread(void);
 
 /* Whether what was opened belongs to the effective user, or to root. *status is of it; its flags
  * (O_NONBLOCK) may be lost. */

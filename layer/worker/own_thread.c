@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
 
@@ -27,6 +28,7 @@ static void *own_thread_run(void *argument)
 {
     const struct own_thread_call call = *(struct own_thread_call *)argument;
     free(argument);
+    io_set_own_thread();
     if (!sandbox_is_closed()) { /* it may begin late */
         prctl(PR_SET_NAME, "warmpipe");
     }

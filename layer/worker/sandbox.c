@@ -75,25 +75,21 @@ static void sandbox_after_fork_in_child(void)
 
 bool sandbox_note_open(void)
 {
-    bool is_first = false;
     pthread_mutex_lock(&sandbox.lock);
     if (!sandbox.prepared) {
         pthread_atfork(NULL, NULL, sandbox_after_fork_in_child);
         sandbox.prepared = true;
     }
-    int fd = atomic_load(&sandbox.fd);
     uint64_t now = 0;
-    if (fd < 0 || !sandbox_count_filters(fd, &now)) {
-        const bool is_lost = fd >= 0;
-        fd = io_open(AT_FDCWD, "/proc/self/status", O_RDONLY | O_NOCTTY);
+    int fd = atomic_load(&sandbox.fd);
+    const bool is_first = fd < 0;
+    if (is_first || !sandbox_count_filters(fd, &now)) {
+        fd = io_open_kept(AT_FDCWD, "/proc/self/status", O_RDONLY | O_NOCTTY);
         if (fd >= 0 && !sandbox_count_filters(fd, &now)) {
             close(fd);
             fd = -1;
         }
-        if (fd >= 0 && !is_lost) {
-            sandbox.before = now;
-            is_first = true;
-        }
+        sandbox.before = is_first ? now : sandbox.before;
         atomic_store_explicit(&sandbox.fd, fd, memory_order_release);
     }
     pthread_mutex_unlock(&sandbox.lock);

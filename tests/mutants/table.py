@@ -85,8 +85,8 @@ MUTANTS = [
     ("another's descriptor closed", "if (file_kept_is_ours(kept)) {", "if (kept->fd >= 0) {",
      r"unit\..*(Recipe|File)"),
 
-    ("low numbers for our descriptors", "if (fd < 0 || fd >= LOWEST_OWN_FD) {",
-     "if (fd < 0 || fd > STDERR_FILENO) {", r"integration\.SlowDiskTest\.ASaveTouches"),
+    ("low numbers for our descriptors", "io_lowest = LOWEST_OWN_FD;", "io_lowest = STDERR_FILENO + 1;",
+     r"integration\.SlowDiskTest\.ASaveTouches"),
 
     # Small disks, and sandboxes that kill.
     ("room for the cache", "!writer_leaves_reserve(writer->file.fd, bytes->size)",

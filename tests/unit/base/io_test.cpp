@@ -51,10 +51,20 @@ TEST(Io, AtAnOffset)
 // A program that closes all it does not know gives the low ones to files of its own.
 TEST(Io, OpensHighNumbersWhereItMay)
 {
-    const int high = io_open(AT_FDCWD, "/dev/null", O_RDONLY);
+    int high = io_open_kept(AT_FDCWD, "/dev/null", O_RDONLY);
     EXPECT_GT(high, 40);
     EXPECT_EQ(fcntl(high, F_GETFD), FD_CLOEXEC);
     close(high);
+    std::thread([&] {
+        io_set_own_thread();
+        high = io_open(AT_FDCWD, "/dev/null", O_RDONLY);
+    }).join();
+    EXPECT_GT(high, 40);
+    EXPECT_EQ(fcntl(high, F_GETFD), FD_CLOEXEC);
+    close(high);
+    const int low = io_open(AT_FDCWD, "/dev/null", O_RDONLY);
+    EXPECT_LT(low, 40) << "what the program waits for takes no time for that";
+    close(low);
 
     rlimit before;
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -62,7 +72,7 @@ TEST(Io, OpensHighNumbersWhereItMay)
     const rlimit few = {rlim_t(free_number) + 1, before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
     close(free_number);
-    EXPECT_EQ(io_open(AT_FDCWD, "/dev/null", O_RDONLY), free_number);
+    EXPECT_EQ(io_open_kept(AT_FDCWD, "/dev/null", O_RDONLY), free_number);
     close(free_number);
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
