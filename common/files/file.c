@@ -303,9 +303,11 @@ static enum status file_read_named(int directory_fd, const char *name, uint64_t 
     }
     reason = STATUS_too_large;
     if (size <= limit && size <= SIZE_MAX) {
-        data = !is_large                ? file_small_new((size_t)size)
-               : file_fits_memory(size) ? large_new((size_t)size)
-                                        : NULL;
+        if (!is_large) {
+            data = file_small_new((size_t)size);
+        } else if (file_fits_memory(size)) {
+            data = large_new((size_t)size);
+        }
         if (data && size >= POPULATE_BYTES) {
             file_populate(data, (size_t)size);
         }

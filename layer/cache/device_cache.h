@@ -146,8 +146,8 @@ void device_cache_set_listener(struct device_cache *device_cache,
                                const struct cache_listener *listener);
 
 /* Sets what the thread that loads calls when the blob turns out to be of no use to the driver;
- * NULL: nothing. It is not called for a blob that processes died of: such a start must do nothing
- * that the program itself would not do. */
+ * NULL: nothing. It is not called for a blob that processes died of, nor where memory lacks for it:
+ * such a start must do nothing that the program itself would not do. */
 void device_cache_set_unusable(struct device_cache *device_cache, void (*tell)(void *user),
                                void *user);
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine, or a container, whose memory does not hold the cache file (docs/decisions/0303).
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "program.hpp"
+#include "recipes.hpp"
+
+namespace {
+
+class SmallMemoryTest : public RecipesTest {
+  protected:
+    static constexpr unsigned count = 9; // MiB of cache
+
+    void SetUp() override
+    {
+        RecipesTest::SetUp();
+        environment["WPTEST_ICD_RECORD_BYTES"] = std::to_string(1 << 20);
+        environment.erase("WARMPIPE_PREWARM");
+        write_meminfo(64);
+        // In a mount namespace of this process and its children; it ends with them.
+        if (unshare(CLONE_NEWNS) != 0 ||
+            mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            mount(meminfo().c_str(), "/proc/meminfo", nullptr, MS_BIND, nullptr) != 0) {
+            GTEST_SKIP() << "may not mount here";
+        }
+    }
+
+    void TearDown() override
+    {
+        umount2("/proc/meminfo", MNT_DETACH);
+    }
+
+    std::filesystem::path meminfo() const
+    {
+        return folder() / "meminfo";
+    }
+
+    void write_meminfo(unsigned free_mib) const
+    {
+        const std::string kib = std::to_string(free_mib * 1024) + " kB\n";
+        const std::string text = "MemTotal: " + kib + "MemAvailable: " + kib;
+        write_bytes(meminfo(), std::vector<uint8_t>(text.begin(), text.end()));
+    }
+};
+
+TEST_F(SmallMemoryTest, ACacheThatDoesNotFitIsNeitherReadNorReplacedNorCompiledAhead)
+{
+    EXPECT_EQ(run([] { Program().create_compute(0, count); }).hits(), 0u);
+    const auto files = cache_files();
+    const auto bytes = read_bytes(files.at(0));
+    environment["WARMPIPE_LOG"] = "info";
+    write_meminfo(2 * count - 1);
+    const Outcome outcome = run([] { Program().create_compute(0, count + 1); });
+    EXPECT_EQ(outcome.hits(), 0u);
+    EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "out_of_memory");
+    EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"], 0);
+    EXPECT_EQ(outcome.errors.find("prewarm"), std::string::npos) << outcome.errors;
+    EXPECT_EQ(cache_files(), files);
+    EXPECT_EQ(read_bytes(files.at(0)), bytes);
+    write_meminfo(2 * count + 1);
+    EXPECT_EQ(run([] { Program().create_compute(0, count); }).hits(), count);
+}
+
+} // namespace
