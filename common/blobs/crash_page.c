@@ -214,9 +214,12 @@ static struct crash_page *crash_map_elsewhere(uint64_t number, const struct cras
                                               struct crash_page *memory)
 {
     const int fd = crash_open_elsewhere(number, O_RDWR | O_CREAT | O_EXCL);
+    if (fd < 0) {
+        return NULL;
+    }
     fchmod(fd, 0600); /* a umask may have taken even our own bits */
-    struct crash_page *page = fd >= 0 ? crash_map(fd, content, memory) : NULL;
-    if (fd >= 0 && !page) {
+    struct crash_page *page = crash_map(fd, content, memory);
+    if (!page) {
         crash_page_remove_elsewhere(number);
     }
     io_close(fd);
