@@ -17,6 +17,8 @@ inline const bool in_container =
     std::filesystem::exists("/.dockerenv") || std::filesystem::exists("/run/.containerenv");
 inline const int healthy = in_container ? 1 : 0;
 
+constexpr const char *mesa = "3"; // VK_DRIVER_ID_MESA_RADV
+
 class Doctor : public ::testing::Test {
   protected:
     Environment environment(Environment more = {})
