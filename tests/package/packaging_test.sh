@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: packaging_test.sh SOURCE-DIRECTORY VERSION rpm|arch|nix|flatpak|workflow CMAKE
+# usage: packaging_test.sh SOURCE-DIRECTORY VERSION rpm|arch|nix|flatpak|systemd|workflow CMAKE TOOL
 # What lies in packaging/ for a distribution, or the forge's workflow: it is of this version, and the distribution's own
 # tools, as far as Debian has them, can read it and have no error to tell. What it tells CMake puts files where they are
 # looked for. Exit status 77, and which is not here: skipped.
 set -euo pipefail
-version=$2 what=$3 cmake=$4
+version=$2 what=$3 cmake=$4 tool=$5
 cd "$1/packaging"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -94,6 +94,20 @@ END
     77) lacking+=("PyYAML") ;;
     *) exit 1 ;;
     esac
+    ;;
+systemd)
+    units=$work/root/usr/share/systemd/user
+    mkdir -p "$units" "$work/run"
+    cp systemd/* "$units"
+    try systemctl systemctl --quiet --root="$work/root" --global enable warmpipe-warm.timer
+    ! command -v systemctl >/dev/null || [ -L "$work/root/etc/systemd/user/timers.target.wants/warmpipe-warm.timer" ] ||
+        { echo "the timer was not enabled" >&2; exit 1; }
+    # What it starts is not installed where it looks.
+    sed -i "s|^ExecStart=warmpipe |ExecStart=$tool |" "$units/warmpipe-warm.service"
+    grep -qF "=$tool warm" "$units/warmpipe-warm.service"
+    says_nothing() { ! "$@" 2>&1 | tee /dev/stderr | grep -q .; }
+    try systemd-analyze says_nothing env XDG_RUNTIME_DIR="$work/run" systemd-analyze --user verify --man=no "$units"/*
+    WARMPIPE_DIR=$work/caches "$tool" warm >/dev/null 2>&1
     ;;
 workflow)
     # Its commands are there, it runs in the images that the README names, and has several times as long as that says they take.
