@@ -54,6 +54,10 @@ void device_report_rejected(struct device_report *report, enum status reason, co
 
 void device_report_load_ended(struct device_report *report, uint64_t start_ns)
 {
+    if (!report->config->root && log_once(STATUS_no_directory)) {
+        log_warn("nothing is kept (%s): %s", status_id(STATUS_no_directory),
+                 status_text(STATUS_no_directory));
+    }
     if (report->trace) {
         pthread_mutex_lock(&report->lock);
         const struct trace_event event = {

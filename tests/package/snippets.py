@@ -3,6 +3,7 @@
 
 import collections
 import re
+import shlex
 import textwrap
 
 Snippet = collections.namedtuple("Snippet", "page line text")
@@ -43,7 +44,7 @@ def of_page(page, text):
 
 
 def kind_of(snippet):
-    """data, docker, yaml, policy, settings_file, settings or shell."""
+    """data, docker, yaml, unit, policy, settings_file, settings or shell."""
     text = snippet.text
     for (page, begin) in DATA:
         if snippet.page == page and text.startswith(begin):
@@ -52,6 +53,8 @@ def kind_of(snippet):
         return "docker"
     if re.match(r"(spec|initContainers|containers):\n", text):
         return "yaml"
+    if text.startswith("[Service]\n"):
+        return "unit"
     if re.match(r"(#.*\n)*\[[\w.-]+\]\n", text):
         return "policy"
     if text.startswith("warmpipe_pipeline_cache."):
@@ -70,6 +73,12 @@ def commands_of(text):
 def instructions_of(text):
     """(word, rest) of a Dockerfile."""
     return [tuple(line.split(" ", 1)) for line in text.replace("\\\n", " ").splitlines() if line]
+
+
+def unit_of(text):
+    """The folder that systemd makes in its cache folder, %C, and the environment of a service's drop-in."""
+    entries = dict(line.split("=", 1) for line in text.splitlines()[1:])
+    return entries["CacheDirectory"], dict(word.split("=", 1) for word in shlex.split(entries["Environment"]))
 
 
 def containers_of(document):

@@ -265,6 +265,17 @@ def pod(snippet):
         contain(snippet, command, variables)
 
 
+def unit(snippet):
+    """As systemd starts it: a user without a home, whose folder in /var/cache is made."""
+    folder, variables = snippets.unit_of(snippet.text)
+    os.makedirs("/cache/root/" + folder)
+    os.chown("/cache/root/" + folder, int(UNKNOWN_USER), -1)
+    variables = {name: value.replace("%C", "/cache/root") for name, value in variables.items()}
+    told = [contain(snippet, ["env", "-u", "HOME", "service"], variables) for _ in range(2)]
+    if not all(told) or told[1]["cache"]["state"] != "loaded":
+        fail(snippet, f"not warm as a service: {told}")
+
+
 def policy(snippet):
     with open("/etc/warmpipe.policy", "w", encoding="utf-8") as file:
         file.write(snippet.text)
@@ -363,8 +374,8 @@ def check_inline(page, text):
                 sys.exit(f"{page}: warmpipe {words[0]} has no {word}")
 
 
-HANDLERS = {"shell": shell, "docker": docker, "yaml": pod, "policy": policy, "settings": settings,
-            "settings_file": settings_file, "data": lambda snippet: None}
+HANDLERS = {"shell": shell, "docker": docker, "yaml": pod, "unit": unit, "policy": policy,
+            "settings": settings, "settings_file": settings_file, "data": lambda snippet: None}
 
 
 def inside():
