@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/blobs/identity_files.h"
 #include "common/blobs/store_state.h"
-#include "common/blobs/unfinished.h"
 #include "common/files/file.h"
 
 #define DEFAULT_LOCK_WAIT_MS 200

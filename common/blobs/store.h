@@ -73,7 +73,7 @@ enum status store_load_again(struct store *store, struct store_blob *ret_blob);
  * no_file. Makes the directory if needed; whatever fails is left as it is. */
 void store_want(const struct store *store);
 
-/* blobs/unfinished.h, of this identity; without a note where nothing may be written. */
+/* blobs/identity_files.h, of this identity; without a note where nothing may be written. */
 bool store_is_unfinished(const struct store *store);
 void store_set_unfinished(const struct store *store, bool is_unfinished);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The form is decoded, with handles that are places in a list of digests. Then the structs are
  * walked in memory, by the tables and the names of their fields. */
-#include "common/codec/describe.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * link, never a file that another user can write; replaced as a whole or not at all. Every
  * descriptor is O_CLOEXEC. Nothing here logs; the reason is returned. Thread-safe.
  *
- * Below (file_owned.c): descriptors that stay open in a program, and what other processes can tell
+ * Below: descriptors that stay open in a program, and what other processes can tell
  * from them. */
 #ifndef WARMPIPE_FILES_FILE_H
 #define WARMPIPE_FILES_FILE_H

@@ -68,7 +68,7 @@ enum name_kind {
     NAME_PART,     /* <identity>.<random>.part */
     NAME_LOCK,     /* <identity>.lock */
     NAME_LOADING,  /* <identity>.loading, a folder */
-    NAME_WANTED,   /* <identity>.wanted, see blobs/unfinished.h */
+    NAME_WANTED,   /* <identity>.wanted, see blobs/identity_files.h */
     NAME_ASKED,    /* <identity>.<random>.asked, empty */
     NAME_TEMPORARY /* <name>.<random>.tmp, of a cache, a part or program.json; or
                       asked.<random>.tmp */

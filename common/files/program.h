@@ -161,15 +161,6 @@ const struct program_answer *program_find_answer(const struct program_app_caches
 /* Adds an answer, unless it is there. The oldest one gives way. */
 void program_add_answer(struct program_app_caches *app_caches, struct program_answer answer);
 
-/* The lists as the texts that program.json has of them, which program_text.c alone asks for. What
- * is no entry is left out. */
-void slow_calls_parse(struct json_text text, struct slow_calls_list *list);
-void slow_calls_put(const struct slow_calls_list *list, struct bytes *out);
-void pipeline_keys_parse(struct json_text text, struct pipeline_keys *keys);
-void pipeline_keys_put(const struct pipeline_keys *keys, struct bytes *out);
-void program_parse_answers(struct json_text text, struct program_app_caches *app_caches);
-void program_put_answers(const struct program_app_caches *app_caches, struct bytes *out);
-
 /* Replaces what is remembered of one driver, in the same way. */
 enum status program_note_slow(const char *root, const char *app, const struct slow_calls *calls);
 

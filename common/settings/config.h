@@ -5,6 +5,7 @@
 #define WARMPIPE_SETTINGS_CONFIG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/log.h"
@@ -50,7 +51,7 @@ typedef const char *(*config_lookup_fn)(const char *name);
 const char *config_environment(const char *name);
 
 /* Reads every setting through `lookup`, and those that are not set there from vk_layer_settings.txt
- * (settings_file.h), except the settings that only the environment may set. An empty value counts
+ * (below), except the settings that only the environment may set. An empty value counts
  * as not set. An invalid value is named in one log line (once in a process, reason bad_setting),
  * and the default is used. A relative WARMPIPE_DIR, XDG_CACHE_HOME or HOME is invalid (the XDG base
  * directory specification requires absolute paths); other relative paths start at the current
@@ -116,5 +117,43 @@ struct setting {
     bool (*read)(const char *value, struct config *config);
 };
 extern const struct setting config_table[SETTING_COUNT];
+
+/* vk_layer_settings.txt, found and read as the layers of Khronos do it (Vulkan-Utility-Libraries,
+ * docs/layer_configuration.md): one file, the first of
+ *
+ *     $XDG_DATA_HOME/vulkan/settings.d/vk_layer_settings.txt   else in $HOME/.local/share
+ *     $VK_LAYER_SETTINGS_PATH                                  the file, or the folder it lies in
+ *     vk_layer_settings.txt                                    in the working directory
+ *
+ * Lines of "key = value"; a '#' starts a comment, other lines are ignored, the last line of a key
+ * counts. Thread-safe. */
+
+/* Longer files, keys and values are ignored. */
+#define SETTINGS_FILE_LIMIT (1u << 20)
+#define SETTINGS_KEY_SIZE   128
+#define SETTINGS_VALUE_SIZE 512
+
+struct settings_file {
+    char *path;
+    char *text; /* NULL: the file is refused */
+    size_t size;
+    enum status reason; /* why it is refused: file_owner or file_mode */
+};
+
+/* Finds and reads the file; `lookup` gives the value of a variable, or NULL. A file that belongs
+ * neither to the effective user nor to root, or that group or others may write, is refused, and no
+ * other is searched. False: there is none, or it is not a readable regular file of at most
+ * SETTINGS_FILE_LIMIT bytes. Free with settings_file_free. */
+bool settings_file_read(const char *(*lookup)(const char *name), struct settings_file *ret_file);
+void settings_file_free(struct settings_file *file);
+
+/* Takes one line: its key after the prefix, its value, its number from 1. Both texts are valid
+ * during the call only. */
+typedef void (*settings_file_visit_fn)(const char *key, const char *value, unsigned line,
+                                       void *user);
+
+/* Calls `visit` for each line whose key begins with `prefix`, in order. */
+void settings_file_each(const char *text, size_t size, const char *prefix,
+                        settings_file_visit_fn visit, void *user);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/settings/settings_file.h"
+#include "common/settings/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

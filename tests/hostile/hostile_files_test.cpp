@@ -10,7 +10,7 @@ extern "C" {
 #include "common/driver/policy.h"
 #include "common/files/program.h"
 #include "common/quota/quota.h"
-#include "common/settings/settings_file.h"
+#include "common/settings/config.h"
 }
 
 namespace {

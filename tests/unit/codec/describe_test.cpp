@@ -9,7 +9,7 @@
 #include "handles.h"
 
 extern "C" {
-#include "common/codec/describe.h"
+#include "common/codec/canonical.h"
 }
 
 namespace {

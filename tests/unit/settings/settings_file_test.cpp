@@ -10,7 +10,7 @@
 #include "scratch.h"
 
 extern "C" {
-#include "common/settings/settings_file.h"
+#include "common/settings/config.h"
 }
 
 namespace {
