@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/remote/lease.h"
-#include "tools/remote/object.h"
+#include "tools/remote/remote.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

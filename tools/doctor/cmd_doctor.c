@@ -2,15 +2,20 @@
 /* warmpipe doctor: why it works on this machine, or why not. */
 #include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/text.h"
 #include "common/driver/policy.h"
 #include "common/driver/vulkan_names.h"
 #include "tools/cli/verb.h"
 #include "tools/doctor/doctor.h"
 #include "tools/vulkan/vulkan_loader.h"
+#ifdef WARMPIPE_HAVE_REMOTE
+#include "tools/remote/remote.h"
+#endif
 
 enum { OPTION_JSON };
 
@@ -24,21 +29,21 @@ static const struct option_spec options[] = {
 
 #define MAX_DEVICES 16 /* further ones are not checked */
 
-struct listing {
+struct device_list {
     uint32_t count;
     struct driver_identity identities[MAX_DEVICES];
 };
 
 static void doctor_list_devices(void *answer, const void *task)
 {
-    struct listing *listing = answer;
+    struct device_list *list = answer;
     struct vulkan_devices devices;
     (void)task;
     if (!vulkan_devices_list("doctor", &devices)) {
         return;
     }
-    for (; listing->count < devices.count && listing->count < MAX_DEVICES; listing->count++) {
-        listing->identities[listing->count] = devices.identities[listing->count];
+    for (; list->count < devices.count && list->count < MAX_DEVICES; list->count++) {
+        list->identities[list->count] = devices.identities[list->count];
     }
 }
 
@@ -85,22 +90,62 @@ static void doctor_check_render_nodes(struct doctor *doctor)
 
 static void doctor_check_devices(struct doctor *doctor)
 {
-    struct listing listing = {0};
+    struct device_list list = {0};
     struct child_end end =
-        doctor_try(doctor_list_devices, NULL, DOCTOR_CHILD_SECONDS, &listing, sizeof listing);
+        doctor_try(doctor_list_devices, NULL, DOCTOR_CHILD_SECONDS, &list, sizeof list);
     if (doctor_child_died(doctor, "device", end, "asks the loader for devices")) {
         return;
     }
     doctor_check_render_nodes(doctor);
-    for (uint32_t i = 0; i < listing.count; i++) {
-        doctor_tell_device(doctor, i, &listing.identities[i]);
+    for (uint32_t i = 0; i < list.count; i++) {
+        doctor_tell_device(doctor, i, &list.identities[i]);
     }
-    if (listing.count == 0) {
+    if (list.count == 0) {
         doctor_tell(doctor, VERDICT_PROBLEM, "device",
                     "install a Vulkan driver (mesa-vulkan-drivers, nvidia-driver)",
                     "there is no Vulkan device on this machine");
     }
 }
+
+#ifdef WARMPIPE_HAVE_REMOTE
+#define DOCTOR_REMOTE_NS (5 * CLOCK_S) /* longest wait for an answer */
+
+/* The remote that WARMPIPE_REMOTE names: whether it answers from here, and whose heads are trusted.
+ * `warmpipe remote check` tries more. */
+static void doctor_check_remote(struct doctor *doctor)
+{
+    const char *url = getenv("WARMPIPE_REMOTE");
+    const struct remote_options remote_options = {.verb = "doctor", .url = url};
+    struct remote remote;
+    if (!url || !*url) {
+        return;
+    }
+    if (!remote_open(&remote_options, &remote)) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "remote", "correct WARMPIPE_REMOTE and the keys",
+                    "the remote cannot be used");
+        return;
+    }
+    struct engine *engine = remote.engine;
+    uint64_t took_ns;
+    engine->deadline_ns = clock_now_ns() + DOCTOR_REMOTE_NS;
+    const enum status reason = remote_reach(&remote, &took_ns);
+    if (reason == STATUS_ok) {
+        doctor_tell(doctor, VERDICT_OK, "remote", NULL, "%s answers in %.1f ms", remote.name,
+                    (double)took_ns / (double)CLOCK_MS);
+    } else {
+        doctor_tell(doctor, VERDICT_PROBLEM, "remote",
+                    "programs start without it; see 'warmpipe remote check'", "%s: %s (%s)%s%s",
+                    remote.name, status_text(reason), status_id(reason),
+                    engine->detail[0] ? ": " : "", engine->detail);
+    }
+    if (remote.keys.count == 0) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "remote",
+                    "set WARMPIPE_REMOTE_KEY, or put the public key in ~/.config/warmpipe/trusted/",
+                    "no key is trusted, so nothing can be pulled");
+    }
+    remote_close(&remote);
+}
+#endif
 
 /* The last line: "1 problem, 2 notes". */
 static void doctor_sum_up(struct doctor *doctor, bool json)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of `warmpipe doctor`. Each part checks one thing and tells what it finds. From bottom
- * to top: findings.c, vulkan_probe.c; storage.c, variables.c, loader.c, remote.c; driver_cache.c,
+ * to top: findings.c, vulkan_probe.c; storage.c, variables.c, loader.c; driver_cache.c,
  * which uses storage.c; probes.c; cmd_doctor.c, which calls all. Single-threaded. */
 #ifndef WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
 #define WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
@@ -117,9 +117,6 @@ void doctor_check_driver_cache(struct doctor *doctor, const struct driver_identi
 
 /* Checks the directory of the caches: permissions, space, contents. */
 void doctor_check_storage(struct doctor *doctor);
-
-/* Checks the remote that WARMPIPE_REMOTE names; none is fine. */
-void doctor_check_remote(struct doctor *doctor);
 
 /* `path` shortened to its nearest parent that exists, or as it is. To be freed; NULL: no memory. */
 char *doctor_nearest_folder(const char *path);

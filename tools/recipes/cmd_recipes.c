@@ -4,7 +4,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/io.h"
-#include "common/blobs/unfinished.h"
+#include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "common/quota/quota.h"

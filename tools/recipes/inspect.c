@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "common/codec/canonical.h"
-#include "common/codec/describe.h"
 #include "common/recipes/merge.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"

@@ -13,7 +13,7 @@
 #include "common/replay/replay.h"
 #include "tools/cli/output.h"
 
-/* SPIR-V, as SPIRV-Tools reads it (spirv_tools.c): whether it is valid, and its text. */
+/* SPIR-V, as SPIRV-Tools reads it: whether it is valid, and its text. */
 struct spirv_validator;
 
 /* A validator with the rules of Vulkan 1.3 and every layout and operand that a feature may allow:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/object.h"
+#include "tools/remote/remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>

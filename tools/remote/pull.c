@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/exchange.h"
+#include "tools/remote/session.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "common/files/program.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
-#include "tools/remote/object.h"
+#include "tools/remote/remote.h"
 #include "tools/warm/warm_report.h"
 
 /* Parts that are taken at once: as many as one save merges. */

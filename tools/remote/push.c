@@ -13,7 +13,7 @@
  *
  * A part is dropped only where the file here is known to hold it: it was pulled to here or pushed
  * from here, no part lies beside the file unmerged, and the file is no smaller. */
-#include "tools/remote/exchange.h"
+#include "tools/remote/session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +21,7 @@
 #include "common/base/clock.h"
 #include "tools/cli/inventory.h"
 #include "tools/recipes/recipe_tool.h"
-#include "tools/remote/lease.h"
-#include "tools/remote/object.h"
+#include "tools/remote/remote.h"
 
 struct push {
     struct session *session;

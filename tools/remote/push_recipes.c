@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Recipes unite without a driver: those of the remote and those here, in one object. */
-#include "tools/remote/exchange.h"
+#include "tools/remote/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,7 @@
 #include "common/base/io.h"
 #include "common/recipes/merge.h"
 #include "tools/recipes/recipe_tool.h"
-#include "tools/remote/lease.h"
-#include "tools/remote/object.h"
+#include "tools/remote/remote.h"
 
 struct push_recipes {
     int folder_fd;

@@ -6,8 +6,13 @@
 #define WARMPIPE_TOOLS_REMOTE_REMOTE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/bytes.h"
+#include "common/base/digest.h"
+#include "common/base/status.h"
+#include "common/files/names.h"
 #include "tools/cli/output.h"
 #include "tools/remote/engines/engine.h"
 #include "tools/remote/heads/head.h"
@@ -83,5 +88,138 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
 /* Writes a value that is there already, in a way that must fail. STATUS_ok: it did.
  * remote_no_conditions: the server overwrites whatever is asked. */
 enum status remote_try_conditions(struct remote *remote);
+
+/* Objects: what a head names, each one zstd frame. An object may be packed with the driver data of
+ * another one as prefix, its base (zstd's refPrefix): what has grown then is as large as its
+ * growth. A base has none itself. Belongs to the thread of its remote.
+ *
+ * And values that are fetched side by side (fetch.c): the caller asks for them in turn, and threads
+ * with connections of their own are a few ahead of it. No request is made that the caller would not
+ * have made, unless it stops early. Where the engine has but one connection, there are no threads.
+ */
+
+/* Connections, the caller's own included; as many values are held in memory at most. */
+#define FETCH_SIDE 4
+
+#define FETCH_ITEMS 16
+
+struct fetch;
+
+struct fetch_list {
+    size_t count;
+    char paths[FETCH_ITEMS][ENGINE_PATH_SIZE];
+    uint64_t limits[FETCH_ITEMS]; /* bytes */
+};
+
+/* Adds a value; where there is no room, it is fetched when it is asked for. */
+void fetch_list_add(struct fetch_list *list, const char *path, uint64_t limit);
+
+/* Begins. NULL: they are few, or threads cannot be had: fetch_get asks the engine. */
+struct fetch *fetch_begin(struct engine *engine, const struct fetch_list *list);
+
+/* The engine's `get`, waiting for a thread that has begun it; `fetch` may be NULL. By the thread
+ * that owns the engine. */
+enum status fetch_get(struct fetch *fetch, struct engine *engine, const char *path, uint64_t limit,
+                      struct engine_value *ret_value);
+
+/* Begins nothing more, waits for what is under way, and adds what was moved to the engine's
+ * traffic. NULL is allowed. */
+void fetch_end(struct fetch *fetch);
+
+/* An object to be sent. */
+struct object {
+    struct head_part part; /* all but the payload; bytes 0: not yet packed */
+    struct bytes frame;
+    bool is_there; /* object_put has written it */
+};
+
+/* Packs data. With a base (NULL: none), whose data is `prefix`, the frame names it as such, unless
+ * it would be larger than 30% of one without. `object` is empty or was packed before. */
+enum status object_pack(const void *data, size_t size, const struct head_part *base,
+                        const struct envelope *prefix, struct object *object);
+void object_free(struct object *object);
+
+/* Writes it, once. */
+enum status object_put(struct remote *remote, struct object *object);
+
+/* Whether it is still there; writes it again if it is not. */
+enum status object_keep(struct remote *remote, struct object *object);
+
+/* Adds the object of a part to what is fetched, unless it stands in the head. */
+void object_list_add(struct fetch_list *list, const struct head *head,
+                     const struct head_part *part);
+
+/* Fetches and unpacks the object of a part, or takes it from the head. `prefix`: the driver data of
+ * its base; NULL where it has none. *ret_data: part->unpacked bytes, freed by the caller. no_file,
+ * remote_bad_object, the engine's. */
+enum status object_get(struct remote *remote, const struct head *head, const struct head_part *part,
+                       const struct envelope *prefix, uint8_t **ret_data);
+
+/* Fetches a base and checks it as a cache file. Freed with local_blob_free.
+ * remote_object_missing, remote_bad_object, the engine's. */
+enum status object_get_base(struct remote *remote, const struct head *head,
+                            const struct head_part *base, struct local_blob *ret_blob);
+
+/* Leases: v1/lease/<program>/<identity> names the machine that compiles for a device, and
+ * v1/lease/<program>/<identity or recipes>-push the one that pushes at a head while others wait. It
+ * is not a lock: who ignores it compiles or pushes too, and nothing is lost. States, and the
+ * function for each arrow:
+ *
+ *     1 free    there is none, or its time is over by the server's clock
+ *     2 ours    it holds this process's number
+ *     3 held    it holds another number
+ *
+ *     1 → 2     swapped in, and still there a moment later       lease_try, lease_wait_for_try
+ *     2 → 1     after the push, or when the time is over         lease_give_back, lease_leave
+ *     3 → 1     the holder gives it back, or its time is over    seen by lease_try,
+ * lease_wait_for_try
+ *
+ * Belongs to the thread of its remote. */
+
+/* Leases that one process holds at most. */
+#define LEASE_COUNT 4
+
+/* For giving leases back at the end, when the time for a push is over, milliseconds. */
+#define LEASE_LAST_MS 1000
+
+struct lease {
+    char app[NAMES_APP_SIZE];
+    char identity_hex[DIGEST_HEX_SIZE];
+};
+
+/* Those that a process holds, or may hold; plain memory, which processes may share. */
+struct leases {
+    char number[UNIQUE_HEX_SIZE];
+    size_t count;
+    struct lease held[LEASE_COUNT];
+};
+
+/* None, under a new number. */
+void leases_init(struct leases *ret_leases);
+
+enum lease_state { LEASE_FREE, LEASE_OURS, LEASE_HELD, LEASE_UNKNOWN };
+
+/* Takes the lease if it is free and this remote can be written: LEASE_OURS. LEASE_HELD: another
+ * has it; LEASE_FREE: it is not for this process to take; LEASE_UNKNOWN: the remote does not say,
+ * or cannot be written. */
+enum lease_state lease_try(struct remote *remote, struct leases *leases, const char *app,
+                           const char *identity_hex);
+
+/* Gives back those whose cache file is in the root; NULL: all. Those that are another's stay. */
+void lease_give_back(struct remote *remote, struct leases *leases, const char *root);
+
+/* Those that push at one head at the same time. Zero-initialize. */
+struct lease_queue {
+    char number[UNIQUE_HEX_SIZE]; /* "": not in the queue */
+    bool is_ours;
+};
+
+/* Before another try at a head, after a conflict: the first waits for its turn, each further one a
+ * moment. False: there have been enough. */
+bool lease_wait_for_try(struct remote *remote, struct lease_queue *queue, const char *head_path,
+                        unsigned try);
+
+/* Gives the turn back; without one a no-op. */
+void lease_leave(struct remote *remote, struct lease_queue *queue, const char *head_path);
 
 #endif

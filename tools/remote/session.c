@@ -11,7 +11,7 @@
 #include "common/recipes/merge.h"
 #include "common/recipes/segment.h"
 #include "tools/cli/inventory.h"
-#include "tools/remote/object.h"
+#include "tools/remote/remote.h"
 
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session)
 {

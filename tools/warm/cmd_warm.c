@@ -19,10 +19,8 @@
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/warm/warm_recipes.h"
 #include "tools/warm/warm_report.h"
-#include "tools/warm/warm_unfinished.h"
-#include "tools/warm/warm_watch.h"
+#include "tools/warm/warm_shared.h"
 
 #define DEFAULT_TIMEOUT_S 300
 #define MAX_TIMEOUT_S     86400

@@ -15,7 +15,6 @@
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "tools/warm/warm_cache.h"
-#include "tools/warm/warm_recipes.h"
 
 /* Time between two saves; where a save takes long, REPLAY_SAVE_SHARE times as long as it took. */
 #define REPLAY_SAVE_INTERVAL_NS (10 * CLOCK_S)

@@ -6,8 +6,7 @@
 
 #include "common/base/array.h"
 #include "common/base/clock.h"
-#include "tools/warm/warm_recipes.h"
-#include "tools/warm/warm_watch.h"
+#include "tools/warm/warm_shared.h"
 
 static const char *report_outcome_id(int outcome)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/warm/warm_shared.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +9,12 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/io.h"
+#include "common/blobs/identity_files.h"
 #include "common/blobs/store.h"
+#include "common/files/file.h"
+#include "common/files/names.h"
 #include "tools/cli/output.h"
-#include "tools/warm/warm_recipes.h"
 
 #define PROGRESS_BAR_WIDTH   24
 #define PROGRESS_TERMINAL_NS (100 * CLOCK_MS)
@@ -52,6 +56,52 @@ struct store *warm_target_store(const struct warm_target *target, bool read_only
         .read_only = read_only,
     };
     return store_open(&options, &target->identity);
+}
+
+/* The program's folder; -1: there is none, and nothing is found or noted in it. */
+static int warm_unfinished_open(const struct warm_target *target, bool create,
+                                char ret_identity[DIGEST_HEX_SIZE], char ret_name[NAMES_SIZE])
+{
+    int folder_fd;
+    digest_format(target->digest, ret_identity);
+    snprintf(ret_name, NAMES_SIZE, "%s" WANTED_SUFFIX, ret_identity);
+    return file_open_directory(target->root, target->app, create, &folder_fd) == STATUS_ok
+               ? folder_fd
+               : -1;
+}
+
+bool warm_unfinished_is(const struct warm_target *target)
+{
+    char identity[DIGEST_HEX_SIZE];
+    char name[NAMES_SIZE];
+    const int folder_fd = warm_unfinished_open(target, false, identity, name);
+    const bool is_unfinished = unfinished_is(folder_fd, identity);
+    io_close(folder_fd);
+    return is_unfinished;
+}
+
+bool warm_unfinished_begin(const struct warm_target *target)
+{
+    char identity[DIGEST_HEX_SIZE];
+    char name[NAMES_SIZE];
+    const int folder_fd = warm_unfinished_open(target, true, identity, name);
+    const bool made = folder_fd >= 0 && faccessat(folder_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+    unfinished_set(folder_fd, identity, true);
+    io_close(folder_fd);
+    return made;
+}
+
+void warm_unfinished_end(const struct warm_target *target, bool made)
+{
+    char identity[DIGEST_HEX_SIZE];
+    char name[NAMES_SIZE];
+    const int folder_fd = warm_unfinished_open(target, false, identity, name);
+    if (made) {
+        unlinkat(folder_fd, name, 0);
+    } else {
+        unfinished_set(folder_fd, identity, false);
+    }
+    io_close(folder_fd);
 }
 
 struct warm_shared *warm_shared_new(size_t item_count)

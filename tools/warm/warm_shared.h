@@ -32,11 +32,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "common/base/digest.h"
 #include "common/base/status.h"
 #include "common/driver/environment.h"
 #include "common/driver/policy.h"
+#include "common/recipes/recipes.h"
 #include "common/replay/replay.h"
+#include "tools/vulkan/vulkan_loader.h"
 
 #define WARM_MAX_JOBS 64
 
@@ -172,5 +176,88 @@ void warm_progress_clear(struct warm_progress *progress);
  * process. */
 _Noreturn void warm_replay_run(const struct warm_target *target, struct warm_shared *shared,
                                size_t only);
+
+/* The recipes that one run of `warmpipe warm` replays: those of a program's folder, or of files
+ * from anywhere, whose SPIR-V is then validated before a driver gets it. */
+
+/* One pipeline in one environment. */
+struct warm_item {
+    struct digest pipeline;
+    uint32_t compile_us;  /* 0: unknown */
+    uint32_t environment; /* index */
+};
+
+struct warm_recipes {
+    struct recipes **files;
+    size_t file_count;
+    struct spirv_validator *validator; /* NULL: code is trusted */
+    struct environment *
+        *environments;       /* each once; those that differ in the device alone are one */
+    struct digest *meanings; /* of each environment: environment_meaning */
+    size_t environment_count;
+    struct warm_item *items; /* by environment, then the slowest first */
+    size_t item_count;
+    size_t unusable; /* uses whose environment is missing or does not decode */
+};
+
+/* Opens the recipes of the program `app` below the root, or, unless `paths` (NULL-terminated) is
+ * NULL or empty, those files and the files in those folders. A program without recipes has no
+ * items. False after a message. Freed with warm_recipes_close. */
+bool warm_recipes_open(const char *root, const char *app, char **paths,
+                       struct warm_recipes *ret_recipes);
+
+void warm_recipes_close(struct warm_recipes *recipes);
+
+/* Borrows the recipes. For any number of threads at once. */
+struct replay_source warm_recipes_source(const struct warm_recipes *recipes);
+
+/* The process that watches: it starts the one that replays, and starts it again without the recipe
+ * that crashed or hung the driver. It never loads Vulkan.
+ *
+ * SIGINT and SIGTERM end a run early and keep what is compiled. They are delivered only while this
+ * process waits, so they interrupt nothing else. One thread. */
+
+/* Handles SIGINT and SIGTERM from now on. Called once, before anything else here. */
+void warm_watch_prepare(void);
+
+/* Whether one of the signals has come. */
+bool warm_watch_is_stopped(void);
+
+/* The process that lists the devices. It keeps the drivers loaded and waits, because it may become
+ * the process that replays: loading a driver again takes as long as tens of pipelines. */
+struct warm_probe {
+    pid_t pid;            /* 0: there is none (any more) */
+    int fd;               /* our end of its socket */
+    const char *settings; /* of drivers, that it has made its own; "": it has this process's */
+};
+
+/* Lists the devices of this machine as vulkan_devices_list does, in the probe process, which makes
+ * `settings` its own before (driver_settings_use; borrowed while there is a probe). Waits for at
+ * most `timeout_ns`, or until a signal comes. False after a message, and then there is no probe.
+ * Ended by warm_watch_run or warm_probe_end. */
+bool warm_probe_start(struct warm_probe *ret_probe, struct warm_shared *shared,
+                      const char *settings, uint64_t timeout_ns,
+                      struct vulkan_devices *ret_devices);
+
+/* Ends it and waits for that; a no-op where there is none. */
+void warm_probe_end(struct warm_probe *probe);
+
+/* Replays the target, whose items `shared` is for, in child processes; the first one is the probe,
+ * if there is one: it must have been started with `shared`, after what the target points to was
+ * made. Shows its progress. shared->end tells how it ended. */
+void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
+                    struct warm_probe *probe);
+
+/* Whether a replay for a target, by `warm` or ahead of a program, has come to its end:
+ * common/blobs/identity_files.h. One thread. */
+
+/* Whether one has begun and not come to its end. */
+bool warm_unfinished_is(const struct warm_target *target);
+
+/* Before a replay. Whether the file was made for that. */
+bool warm_unfinished_begin(const struct warm_target *target);
+
+/* After its end. made: as warm_unfinished_begin has told. */
+void warm_unfinished_end(const struct warm_target *target, bool made);
 
 #endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/warm/warm_watch.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +17,7 @@
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "tools/cli/output.h"
-#include "tools/warm/warm_recipes.h"
+#include "tools/warm/warm_shared.h"
 
 #define WATCH_INTERVAL_NS (100 * CLOCK_MS)
 

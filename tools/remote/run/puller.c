@@ -17,7 +17,6 @@
 #include "common/base/io.h"
 #include "common/files/file.h"
 #include "tools/cli/inventory.h"
-#include "tools/remote/run/puller_work.h"
 
 /* Shortest wait for the process once the program has ended, and the one where somebody wants the
  * end, milliseconds. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/run/puller_work.h"
+#include "tools/remote/run/run_remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "common/files/file.h"
 #include "common/files/names.h"
-#include "tools/remote/exchange.h"
+#include "tools/remote/session.h"
 
 /* Poll interval of a puller that waits for another's lease, milliseconds. */
 #define PULLER_LEASE_POLL_MS 250

@@ -13,7 +13,7 @@
 #include "common/base/text.h"
 #include "common/driver/vulkan_names.h"
 #include "tools/cli/verb.h"
-#include "tools/remote/exchange.h"
+#include "tools/remote/session.h"
 
 enum {
     OPTION_REMOTE,

@@ -9,8 +9,8 @@
 
 #include "common/base/clock.h"
 #include "tools/cli/inventory.h"
-#include "tools/remote/exchange.h"
-#include "tools/remote/lease.h"
+#include "tools/remote/remote.h"
+#include "tools/remote/session.h"
 
 /* What all three verbs take; each one's own options follow. */
 enum { OPTION_REMOTE, OPTION_PUBLIC_KEY, OPTION_APP, OPTION_DIR, OPTION_JSON, OPTION_OWN };

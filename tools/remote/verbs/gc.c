@@ -12,7 +12,7 @@
  *     4 → 1   a pusher that names a removed object writes it again    object_keep
  *
  * Objects are listed before heads are read, so that a head written meanwhile counts. */
-#include "tools/remote/exchange.h"
+#include "tools/remote/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
