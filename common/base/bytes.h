@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A number at any address. */
@@ -91,5 +92,48 @@ void *large_new(size_t size);
 
 /* NULL is a no-op. */
 void large_free(void *memory);
+
+/* Arrays of malloc's that grow one by one, and what is done with them once they are whole. `size`
+ * is that of an item, in bytes. */
+
+/* Makes room for one item more; `items` is the address of the pointer, NULL at first. An array has
+ * room for the next power of two, so that no capacity is kept. False: memory is out, and nothing
+ * has changed. */
+static inline bool array_reserve(void *items, size_t count, size_t size)
+{
+    void *memory;
+    if (count & (count - 1)) { /* neither 0 nor a power of two: there is room */
+        return true;
+    }
+    memcpy(&memory, items, sizeof memory);
+    memory = reallocarray(memory, count ? 2 * count : 1, size);
+    if (memory) {
+        memcpy(items, &memory, sizeof memory);
+    }
+    return memory;
+}
+
+/* As qsort, and without items NULL may be given. */
+static inline void array_sort(void *items, size_t count, size_t size,
+                              int (*compare)(const void *left, const void *right))
+{
+    if (count > 0) {
+        qsort(items, count, size, compare);
+    }
+}
+
+/* Of equal neighbours the first one stays. Returns how many items are left. */
+static inline size_t array_unique(void *items, size_t count, size_t size,
+                                  int (*compare)(const void *left, const void *right))
+{
+    char *item = (char *)items;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || compare(item + (kept - 1) * size, item + i * size) != 0) {
+            memmove(item + kept++ * size, item + i * size, size);
+        }
+    }
+    return kept;
+}
 
 #endif

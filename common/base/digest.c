@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/base/text.h"
 
 /* Inlined whole: the layer links no library, and exports no symbol of this one. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/base/text.h"
 #include "common/driver/vulkan_names.h"
 #include "common/settings/config.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/base/io.h"
 #include "common/files/file.h"
 #include "common/files/names.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/recipes/format.h"
+#include "common/recipes/segment.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/codec/canonical.h"
 
 /* Bytes of a header that its check covers: all before the check itself. */

@@ -2,7 +2,7 @@
 /* The graph of merge.h. */
 #include <stdlib.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/codec/canonical.h"
 #include "common/recipes/merge.h"
 

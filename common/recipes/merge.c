@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 
 /* A pipeline with all its uses. */
 struct candidate {

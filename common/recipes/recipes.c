@@ -11,10 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
-#include "common/recipes/format.h"
 #include "common/recipes/segment.h"
 
 /* Segments of one folder that are read; compaction keeps it at a few. */

@@ -2,8 +2,8 @@
 /* Uses: in the data of records, and as a list. */
 #include <stdlib.h>
 
-#include "common/base/array.h"
-#include "common/recipes/format.h"
+#include "common/base/bytes.h"
+#include "common/recipes/segment.h"
 
 #define DIGEST_SIZE 16
 

@@ -5,7 +5,7 @@
 
 #include "common/codec/canonical.h"
 #include "common/replay/replay_objects.h"
-#include "common/spirv/stage.h"
+#include "common/spirv/spirv.h"
 
 /* Nesting of objects: no valid pipeline is as deep, and a hostile one must not exhaust the stack.
  */

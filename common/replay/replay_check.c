@@ -6,7 +6,7 @@
 #include "common/base/digest.h"
 #include "common/codec/canonical.h"
 #include "common/replay/replay_objects.h"
-#include "common/spirv/stage.h"
+#include "common/spirv/spirv.h"
 
 /* As in replay.c. */
 #define MAX_DEPTH 16

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/replay/replay.h"
 
-#include "common/spirv/stage.h"
+#include "common/spirv/spirv.h"
 
 /* All replays of a device together take no more than this part of what it can have of a kind. */
 #define SHARE_OF_LIMIT 4

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
-#include "common/spirv/stage.h"
+#include "common/spirv/spirv.h"
 
 /* Structs in structs, and steps in all, to find out how large a block is. */
 #define MAX_DEPTH 64

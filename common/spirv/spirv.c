@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 
 #define MAGIC 0x07230203u
 

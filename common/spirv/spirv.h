@@ -12,6 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <vulkan/vulkan.h>
+
+#include "common/base/status.h"
 
 /* SPIR-V specification, "Instructions", "Storage Class", "Decoration": what more than one file
  * here looks at. */
@@ -108,5 +111,123 @@ bool spirv_constant(const struct spirv_module *module, uint32_t id, uint32_t *re
 /* The function of the entry point of this execution model and name. */
 bool spirv_entry_point(const struct spirv_module *module, uint32_t model, const char *name,
                        uint32_t *ret_function);
+
+/* Whether a shader stage of a pipeline names what its code has. Pure functions; thread-safe. */
+
+/* The interface of an entry point: the descriptors and the push constants that it uses, against
+ * what a pipeline layout has. A driver trusts that they fit, and may crash where they do not. Pure
+ * functions; thread-safe. */
+
+/* A pipeline layout. Borrowed. */
+struct spirv_layout {
+    const VkDescriptorSetLayoutCreateInfo *const *sets; /* NULL where there is none */
+    uint32_t set_count;
+    const VkPushConstantRange *ranges;
+    uint32_t range_count;
+};
+
+/* Whether what the function uses, with all that it calls, is in the layout for this stage: sets,
+ * bindings, descriptor types, counts where the code has a constant one, stage flags (VUID-Vk*
+ * PipelineCreateInfo-layout-00703 and -00756, since 1.3.242 -layout-07988, -07990, -07991), and the
+ * push constants (-07987). What the reader does not know, such as a type of an extension, fits.
+ * Without a layout (NULL) only the calls are looked at. STATUS_ok, bad_binding, bad_push_constants,
+ * bad_spirv, out_of_memory. */
+enum status spirv_check_interface(const struct spirv_module *module, uint32_t function,
+                                  VkShaderStageFlagBits stage, const struct spirv_layout *layout);
+
+/* Checks the code (aligned at 4, `size` in bytes) and the stage that is to run it:
+ *
+ *     bad_spirv           the code is damaged, not for Vulkan, calls itself, or has
+ *                         workgroups without an invocation
+ *     bad_entry_point     it has none of this name with the stage's execution model
+ *                         (VUID-VkPipelineShaderStageCreateInfo-pName-00707)
+ *     bad_specialization  a constant beyond the data, given twice, or of another size than in the
+ *                         code (VUID-VkSpecializationInfo-offset-00773, -pMapEntries-00774,
+ *                         -constantID-04911, VUID-VkSpecializationMapEntry-constantID-00776)
+ *     bad_binding, bad_push_constants   as spirv_check_interface; layout NULL: never
+ *
+ * Also out_of_memory. */
+enum status spirv_check_stage(const VkPipelineShaderStageCreateInfo *stage, const void *code,
+                              size_t size, const struct spirv_layout *layout);
+
+/* Which global variables of a module that stand for descriptors or push constants a function uses,
+ * with all that it calls ("statically used"), and whether these calls come to an end. Thread-safe.
+ */
+
+/* SPIR-V specification, "Storage Class". */
+enum {
+    SPIRV_STORAGE_UNIFORM_CONSTANT = 0,
+    SPIRV_STORAGE_UNIFORM = 2,
+    SPIRV_STORAGE_PUSH_CONSTANT = 9,
+    SPIRV_STORAGE_STORAGE_BUFFER = 12,
+};
+
+struct spirv_resource {
+    uint32_t id;
+    uint32_t type; /* what it points to */
+    uint32_t storage;
+    bool is_used;
+};
+
+struct spirv_usage {
+    struct spirv_resource *resources; /* by id */
+    size_t count;
+};
+
+/* STATUS_ok, bad_spirv, out_of_memory. Also bad_spirv: more than any device has; a function that
+ * calls itself, however far around (chapter "Validation Rules within a Module" of SPIR-V); calls
+ * that make more than 16 million instructions where each is replaced by what it calls, as drivers
+ * do. Freed with spirv_usage_free in any case. */
+enum status spirv_usage_read(const struct spirv_module *module, uint32_t function,
+                             struct spirv_usage *ret_usage);
+
+void spirv_usage_free(struct spirv_usage *usage);
+
+/* How large the workgroups of a shader are. Pure functions; thread-safe. */
+
+/* Reads the workgroup size (x, y, z) of the entry point `name` from SPIR-V, under this
+ * specialization (may be NULL): the object decorated with WorkgroupSize if there is one, else
+ * LocalSizeId or LocalSize (chapter "Built-In Variables", WorkgroupSize). False: there is no such
+ * entry point, its size is computed or cannot be read, the code is damaged, or memory is out.
+ * `code` is aligned at 4, `size` in bytes. */
+bool spirv_workgroup_size(const void *code, size_t size, const char *name,
+                          const VkSpecializationInfo *specialization, uint32_t ret_size[3]);
+
+/* Whether a workgroup of this entry point, of a stage that has them, has no invocation: drivers
+ * divide by its size. False also where the size cannot be read. */
+bool spirv_workgroup_is_nothing(const struct spirv_module *module, uint32_t entry,
+                                const VkSpecializationInfo *specialization);
+
+/* What can be said of layouts and stages without their code. Pure functions; thread-safe. */
+
+/* Whether each binding has a number of its own
+ * (VUID-VkDescriptorSetLayoutCreateInfo-binding-00279), and none is larger, or has more
+ * descriptors, than a driver can be asked for. STATUS_ok, bad_binding, out_of_memory. */
+enum status pipeline_check_set_layout(const VkDescriptorSetLayoutCreateInfo *info);
+
+/* The number of sets, and the push constant ranges (VUID-VkPushConstantRange-offset-00295,
+ * -size-00296, -size-00297, VUID-VkPipelineLayoutCreateInfo-pPushConstantRanges-00292). STATUS_ok,
+ * bad_binding, bad_push_constants. */
+enum status pipeline_check_layout(const VkPipelineLayoutCreateInfo *info);
+
+/* A pipeline of any bind point. Borrowed. */
+struct pipeline_parts {
+    const VkPipelineShaderStageCreateInfo *stages;
+    uint32_t stage_count;
+    VkShaderStageFlags allowed; /* stages of its bind point */
+    bool repeats;               /* several stages may be of one kind */
+    bool is_whole;              /* it must have a stage that makes primitives */
+    bool is_library;
+    VkPipelineLayout layout;
+    bool by_heap; /* the code's bindings are those of a descriptor heap, not of the layout */
+};
+
+/* Of a create-info of compute, graphics or ray tracing pipelines. */
+struct pipeline_parts pipeline_parts_of(const VkBaseInStructure *info);
+
+/* VUID-VkComputePipelineCreateInfo-stage-00701, VUID-VkGraphicsPipelineCreateInfo-stage-06897,
+ * -stage-02096, -pStages-02095, -pStages-00729, -pStages-00730,
+ * VUID-VkRayTracingPipelineCreateInfoKHR-stage-06899 */
+bool pipeline_has_valid_stages(const struct pipeline_parts *pipeline);
 
 #endif

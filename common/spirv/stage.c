@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/spirv/stage.h"
+#include "common/spirv/spirv.h"
 
 #include <stdlib.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/codec/canonical.h"
 
 /* VK_SHADER_STAGE_SUBPASS_SHADING_BIT_HUAWEI, which runs compute code in a stage of its own, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/spirv/stage.h"
+#include "common/spirv/spirv.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #include <sodium.h>
 
 extern "C" {
-#include "tools/remote/heads/minisign.h"
+#include "tools/remote/heads/head.h"
 }
 
 namespace {

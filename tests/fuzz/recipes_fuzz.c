@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/recipes/format.h"
 #include "common/recipes/merge.h"
+#include "common/recipes/segment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/spirv/stage.h"
+#include "common/spirv/spirv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 extern "C" {
-#include "common/recipes/format.h"
 #include "common/recipes/recipes.h"
+#include "common/recipes/segment.h"
 }
 
 namespace {

@@ -5,10 +5,10 @@
 #include "replay_fixture.h"
 
 extern "C" {
-#include "common/recipes/format.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
-#include "common/spirv/stage.h"
+#include "common/recipes/segment.h"
+#include "common/spirv/spirv.h"
 }
 
 namespace {

@@ -15,8 +15,8 @@
 #include "scratch.h"
 
 extern "C" {
-#include "common/recipes/format.h"
 #include "common/recipes/recipes.h"
+#include "common/recipes/segment.h"
 }
 
 inline bool operator==(const digest &a, const digest &b)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/install/manifests.h"
-#include "common/base/array.h"
 #include "tools/cli/verb.h"
 
 #include <dirent.h>

@@ -10,7 +10,6 @@
 #include "common/recipes/merge.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/recipes/judge.h"
 
 #define DAY_S 86400
 

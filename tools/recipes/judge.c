@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/recipes/judge.h"
+#include "tools/recipes/recipe_tool.h"
 
 #include <spirv-tools/libspirv.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/codec/canonical.h"
 #include "common/driver/environment.h"
 #include "common/spirv/spirv.h"

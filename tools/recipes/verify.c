@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/base/text.h"
 #include "common/files/file.h"
 #include "common/recipes/recipes.h"
-#include "tools/recipes/judge.h"
 
 /* Files beside that keep a descriptor. */
 #define MAX_OPEN_FDS 64

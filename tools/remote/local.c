@@ -11,7 +11,7 @@
 
 #include "common/blobs/store.h"
 #include "common/files/file.h"
-#include "tools/remote/heads/minisign.h"
+#include "tools/remote/heads/head.h"
 
 /* The caches. */
 

@@ -16,7 +16,6 @@
 #include "tools/cli/output.h"
 #include "tools/remote/engines/engine.h"
 #include "tools/remote/heads/head.h"
-#include "tools/remote/heads/minisign.h"
 #include "tools/remote/local.h"
 
 struct remote_options {
@@ -93,7 +92,7 @@ enum status remote_try_conditions(struct remote *remote);
  * another one as prefix, its base (zstd's refPrefix): what has grown then is as large as its
  * growth. A base has none itself. Belongs to the thread of its remote.
  *
- * And values that are fetched side by side (fetch.c): the caller asks for them in turn, and threads
+ * And values that are fetched side by side: the caller asks for them in turn, and threads
  * with connections of their own are a few ahead of it. No request is made that the caller would not
  * have made, unless it stops early. Where the engine has but one connection, there are no threads.
  */

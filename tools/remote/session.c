@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/files/names.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/segment.h"

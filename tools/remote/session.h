@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "tools/cli/output.h"
-#include "tools/recipes/judge.h"
+#include "tools/recipes/recipe_tool.h"
 #include "tools/remote/remote.h"
 #include "tools/vulkan/vulkan_loader.h"
 #include "tools/warm/warm_report.h"
@@ -74,8 +74,8 @@ bool session_find_heads(struct session *session, const char *const *apps, int ap
                         struct session_heads *ret_heads);
 void session_heads_free(struct session_heads *heads);
 
-/* What a program takes from a remote, and what it gives to one: pull.c, push.c, push_recipes.c; and
- * what nobody needs there any more: verbs/gc.c. Failures are shown and noted in the remote. */
+/* What a program takes from a remote, and what it gives to one: pull.c, push.c; and what nobody
+ * needs there any more: verbs/gc.c. Failures are shown and noted in the remote. */
 
 /* All programs of the session: each one's blobs for the devices here and for those that programs
  * have looked for in the root and, where one of them then still has none, its recipes. */
@@ -90,10 +90,6 @@ bool pull_recipes(struct session *session, const char *app);
 /* All programs of the session: each one's blobs that the remote lacks, of every driver that the
  * root has, and its recipes. */
 void push_all(struct session *session, bool with_recipes);
-
-/* Unites the program's recipes with those of the remote, and sends them if that adds any
- * (push_recipes.c). */
-void push_recipes(struct session *session, const char *app);
 
 /* Removes objects that no head names and that a run at least grace_ms ago has noted as such;
  * dry_run: counts them, and changes nothing. Shows how many there were. Gives the exit status. */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
-#include "tools/remote/heads/minisign.h"
+#include "tools/remote/heads/head.h"
 
 #ifndef STATX_BTIME /* musl before 1.2.5 */
 #include <linux/stat.h>

@@ -9,8 +9,170 @@
 #include <stdint.h>
 
 #include "common/base/bytes.h"
+#include "common/base/digest.h"
 #include "common/files/program.h"
-#include "tools/report/trace_runs.h"
+
+/* A trace as WARMPIPE_TRACE writes it (docs/FORMAT.md, "The trace"), read event by event
+ * (trace_events.c), and its events put together as runs of programs with their threads and spans.
+ * It is not trusted: every value is bounded, and events that are not warmpipe's are skipped.
+ * Thread-safe for different runs. */
+
+/* Bytes; a larger file is not read. */
+#define TRACE_MAX_FILE ((uint64_t)256 << 20)
+
+/* Bytes of a text in an event, terminator included; longer texts are cut. */
+#define TRACE_TEXT_SIZE 256
+
+enum trace_category {
+    TRACE_FOREIGN,
+    TRACE_DEVICE,   /* a device was created */
+    TRACE_PIPELINE, /* this and the next three are spans */
+    TRACE_OBJECT,
+    TRACE_CACHE,
+    TRACE_PREWARM,
+    TRACE_THREAD, /* the name of a thread */
+    TRACE_DROPPED /* events that the process could not write */
+};
+
+/* How an object was created, by the names that traces and reports use. */
+#define TRACE_RESULTS(X)                                                                           \
+    X(miss)    /* the driver compiled it */                                                        \
+    X(hit)     /* the driver had it in its cache */                                                \
+    X(shared)  /* answered with a live object */                                                   \
+    X(unknown) /* the driver created it, and does not say how */                                   \
+    X(passed)  /* warmpipe did not touch the call */                                               \
+    X(failed)  /* it was not created */                                                            \
+    X(created) /* not a pipeline: the driver created it */
+
+#define TRACE_RESULT_MEMBER(name) TRACE_RESULT_##name,
+enum trace_result { TRACE_RESULT_NONE, TRACE_RESULTS(TRACE_RESULT_MEMBER) TRACE_RESULT_COUNT };
+#undef TRACE_RESULT_MEMBER
+
+/* "" for none. */
+const char *trace_result_name(enum trace_result result);
+
+/* Texts are "" and numbers 0 where the event has none. */
+struct trace_event {
+    enum trace_category category;
+    enum trace_result result;
+    uint64_t process;
+    uint64_t thread;
+    uint64_t device;      /* of its process, from 0 */
+    uint64_t start_ns;    /* CLOCK_MONOTONIC */
+    uint64_t duration_ns; /* start and duration do not overflow */
+    uint64_t bytes;
+    uint64_t dropped; /* events */
+    struct digest digest;
+    char name[TRACE_TEXT_SIZE];  /* of the span; of a thread */
+    char state[TRACE_TEXT_SIZE]; /* of the cache: when it was loaded, or when the device was created
+                                  */
+    char reason[TRACE_TEXT_SIZE];
+    char app[TRACE_TEXT_SIZE]; /* this and the next three: of a device */
+    char device_name[TRACE_TEXT_SIZE];
+    char driver[TRACE_TEXT_SIZE];
+    char driver_info[TRACE_TEXT_SIZE];
+    char identity[TRACE_TEXT_SIZE];
+};
+
+enum trace_verdict {
+    TRACE_WHOLE,
+    TRACE_DAMAGED, /* cut, or with malformed events; the rest was read */
+    TRACE_ALIEN    /* not a trace, or not one of warmpipe; not empty */
+};
+
+/* Calls `visit` for each event that is not foreign, in the order of the file. The event is borrowed
+ * for the call. `data` need not end with a zero. */
+enum trace_verdict trace_events(const void *data, size_t size,
+                                void (*visit)(const struct trace_event *event, void *user),
+                                void *user);
+
+/* Runs. */
+
+/* Limits; anything beyond them is left out. */
+#define TRACE_MAX_RUNS  1024
+#define TRACE_MAX_NAMES 256 /* of spans, all runs together */
+
+/* Lanes of a run, one for each thread; further threads share the last one. */
+#define TRACE_MAX_LANES 48
+
+/* Rows of a lane: a span that overlaps an earlier one is in a row below it. */
+#define TRACE_MAX_ROWS 4
+
+struct trace_span {
+    uint64_t start_ns;
+    uint64_t duration_ns;
+    struct digest digest;
+    uint16_t name; /* of trace_runs */
+    uint8_t category;
+    uint8_t result;
+    uint8_t lane;
+    uint8_t row;
+};
+
+struct trace_lane {
+    uint64_t thread;
+    const char *name; /* "" where the thread has none */
+    unsigned rows;    /* at least 1 */
+};
+
+/* Sums over the spans of a run. */
+struct trace_sums {
+    uint64_t pipelines;                     /* requested */
+    uint64_t results[TRACE_RESULT_COUNT];   /* of these */
+    uint64_t result_ns[TRACE_RESULT_COUNT]; /* their time, summed over all threads */
+    uint64_t create_ns;                     /* of all */
+    uint64_t elapsed_ns; /* time in which any thread created pipelines; set by trace_runs_finish */
+    uint64_t objects;
+    uint64_t objects_shared;
+    uint64_t load_ns;
+    uint64_t loaded_bytes;
+    uint64_t saves;
+    uint64_t prewarmed; /* pipelines compiled ahead, or found */
+    uint64_t prewarm_ns;
+};
+
+struct trace_run {
+    uint64_t process;
+    size_t file; /* the trace; its first run began at file_begin_ns */
+    size_t place;
+    uint64_t file_begin_ns;
+    uint64_t devices; /* a bit for each of the first 64 that has an event */
+    const char *app;  /* this and the next three: of the first device */
+    const char *device;
+    const char *driver;
+    const char *driver_info;
+    const char *identity;
+    const char *state; /* of the cache: when it was loaded, else when the device was created */
+    const char *reason;
+    struct trace_lane lanes[TRACE_MAX_LANES];
+    size_t lane_count;
+    struct trace_span *spans; /* by lane, row and start */
+    size_t span_count;
+    uint64_t dropped; /* events that the process could not keep */
+    uint64_t begin_ns;
+    uint64_t end_ns;
+    struct trace_sums sums;
+};
+
+struct trace_runs {
+    struct trace_run **runs; /* in the order of time */
+    size_t count;
+    size_t files;
+    size_t file_start; /* first run of the current file: a run is in one file */
+    const char *names[TRACE_MAX_NAMES];
+    size_t name_count;
+    struct trace_text *texts; /* all texts of runs, lanes and names */
+    uint64_t left_out;        /* events beyond the limits */
+    bool failed;              /* out of memory: something is missing */
+};
+
+/* Adds the events of one trace. Zero-initialize `runs`; free with trace_runs_free. */
+enum trace_verdict trace_runs_add(struct trace_runs *runs, const void *data, size_t size);
+
+/* Call it when all traces are added: it sorts runs and spans. */
+void trace_runs_finish(struct trace_runs *runs);
+
+void trace_runs_free(struct trace_runs *runs);
 
 /* The slowest pipelines of a program. */
 #define REPORT_PIPELINES 20

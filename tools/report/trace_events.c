@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/trace_runs.h"
+#include "tools/report/report.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "tools/cli/json_value.h"
+#include "common/base/json.h"
 #include "tools/cli/output.h"
 
 /* In microseconds: about thirty years, for a time and for a span. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/report/trace_runs.h"
+#include "tools/report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 
 /* Texts are kept until all runs are freed. */
 struct trace_text {

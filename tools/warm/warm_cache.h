@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What recipes are replayed on: a device for one environment, as the program had it, as far as
- * pipelines are concerned (warm_vulkan.c), and the pipeline cache that one program on one device is
+ * pipelines are concerned, and the pipeline cache that one program on one device is
  * warmed into. That starts with what is on disk, and is saved now and then and at the end. Its
  * contents outlive the Vulkan devices that fill it one after the other:
  *

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "tools/cli/output.h"
-#include "tools/recipes/judge.h"
+#include "tools/recipes/recipe_tool.h"
 
 /* Opening files. */
 

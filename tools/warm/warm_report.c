@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/base/clock.h"
 #include "tools/warm/warm_shared.h"
 

@@ -11,8 +11,8 @@
 
 extern "C" {
 #include "common/codec/canonical.h"
-#include "common/recipes/format.h"
 #include "common/recipes/recipes.h"
+#include "common/recipes/segment.h"
 }
 
 namespace {

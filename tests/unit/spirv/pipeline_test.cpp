@@ -7,7 +7,7 @@
 #include "faults.h"
 
 extern "C" {
-#include "common/spirv/stage.h"
+#include "common/spirv/spirv.h"
 }
 
 namespace {

@@ -9,7 +9,7 @@
 #include "shader_words.h"
 
 extern "C" {
-#include "common/spirv/stage.h"
+#include "common/spirv/spirv.h"
 }
 
 namespace {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "common/spirv/stage.h"
+#include "common/spirv/spirv.h"
 }
 
 namespace {

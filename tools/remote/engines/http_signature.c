@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "common/base/bytes.h"
-#include "tools/remote/heads/minisign.h"
+#include "tools/remote/heads/head.h"
 
 #define SIGNATURE_HEX_SIZE (2 * SHA256_SIZE + 1)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/remote/heads/minisign.h"
+#include "tools/remote/heads/head.h"
 
 #include <dirent.h>
 #include <errno.h>

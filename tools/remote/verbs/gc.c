@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/base/array.h"
+#include "common/base/bytes.h"
 #include "common/files/names.h"
 #include "tools/cli/verb.h"
 
