@@ -13,6 +13,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 
 struct stat;
@@ -42,6 +44,24 @@ ssize_t io_read(int fd, void *data, size_t size, off_t offset);
 
 /* Closes it; of -1 a no-op. errno may change. */
 void io_close(int fd);
+
+/* What a scope owns: released at its end by this function, which takes the variable's address;
+ * closed (a descriptor; -1: none); freed. It is initialized where it is declared. */
+#define AUTO(release) __attribute__((cleanup(release)))
+#define AUTO_CLOSE    AUTO(io_auto_close)
+#define AUTO_FREE     AUTO(io_auto_free)
+
+static inline void io_auto_close(const int *fd)
+{
+    io_close(*fd);
+}
+
+static inline void io_auto_free(void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
 
 /* Writes everything. False: see errno; a part may be written. */
 bool io_write(int fd, const void *data, size_t size, off_t offset);

@@ -75,7 +75,7 @@ static enum status cache_file_check_blob(int fd, const struct envelope *envelope
 static enum status cache_file_check_open(int fd, uint64_t size, const char *name,
                                          struct cache_file *file)
 {
-    uint8_t *buffer = aligned_alloc(64, PIECE_SIZE);
+    AUTO_FREE uint8_t *buffer = aligned_alloc(64, PIECE_SIZE);
     if (!buffer) {
         return STATUS_out_of_memory;
     }
@@ -92,7 +92,6 @@ static enum status cache_file_check_open(int fd, uint64_t size, const char *name
     if (reason == STATUS_ok && !cache_file_is_named_after(name, &file->envelope.identity)) {
         reason = STATUS_renamed;
     }
-    free(buffer);
     return reason;
 }
 

@@ -24,7 +24,7 @@ static const struct option_spec options[] = {
 };
 
 struct inspect_file {
-    uint8_t *data; /* to be freed */
+    uint8_t *data;
     size_t size;
 };
 

@@ -197,7 +197,7 @@ static uint64_t clear_contents(int folder_fd, const struct usage *usage, bool *a
 static const char *clear_folder(struct clearing *clearing, const char *app, uint64_t *ret_bytes)
 {
     int folder_fd;
-    struct usage usage;
+    AUTO(usage_free) struct usage usage = {0};
     size_t entries = SIZE_MAX;
     enum status reason = file_open_directory(clearing->root, app, false, &folder_fd);
     if (reason == STATUS_ok) {
@@ -223,7 +223,6 @@ static const char *clear_folder(struct clearing *clearing, const char *app, uint
                                                            : status_id(status_from_errno(errno));
         }
     }
-    usage_free(&usage);
     close(folder_fd);
     return left;
 }

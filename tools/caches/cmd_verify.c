@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/io.h"
 #include "common/base/text.h"
 #include "common/blobs/identity_files.h"
 #include "common/driver/vulkan_names.h"
@@ -74,21 +73,18 @@ static void verify_report(struct verification *verification, const char *path, e
 /* Tells if the layer would not use this folder. The layer opens it by its parent and name. */
 static void verify_folder(struct verification *verification, const char *directory)
 {
-    char *path = realpath(directory, NULL);
+    AUTO_FREE char *path = realpath(directory, NULL);
+    AUTO_CLOSE int fd = -1;
     if (!path) {
         verify_complain(verification, directory, strerror(errno));
         return;
     }
     char *slash = strrchr(path, '/');
     *slash = '\0';
-    int fd;
-    enum status reason = file_open_directory(path, slash[1] ? slash + 1 : ".", false, &fd);
-    if (reason == STATUS_ok) {
-        close(fd);
-    } else {
+    const enum status reason = file_open_directory(path, slash[1] ? slash + 1 : ".", false, &fd);
+    if (reason != STATUS_ok) {
         verify_report(verification, directory, reason, NULL);
     }
-    free(path);
 }
 
 /* A folder being visited. */
@@ -192,14 +188,13 @@ static void verify_entry(struct verification *verification, struct verify_visit 
         return;
     }
     const char *slash = visit->directory[strlen(visit->directory) - 1] == '/' ? "" : "/";
-    char *path = output_format("verify", "%s%s%s", visit->directory, slash, name);
+    AUTO_FREE char *path = output_format("verify", "%s%s%s", visit->directory, slash, name);
     verification->misused |= !path;
     if (path && is_ours) {
         verify_our_file(verification, visit, name, path);
     } else if (path) {
         verify_directory(verification, path, strcmp(name, QUARANTINE_FOLDER) == 0);
     }
-    free(path);
 }
 
 static void verify_directory(struct verification *verification, const char *directory,
@@ -229,26 +224,24 @@ static void verify_named_file(struct verification *verification, const char *pat
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    char *directory = !slash          ? strdup(".")
-                      : slash == path ? strdup("/")
-                                      : strndup(path, (size_t)(slash - path));
-    int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    AUTO_FREE char *directory = !slash          ? strdup(".")
+                                : slash == path ? strdup("/")
+                                                : strndup(path, (size_t)(slash - path));
+    AUTO_CLOSE int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd < 0) {
         verify_complain(verification, path, strerror(errno));
-    } else {
-        if (verify_has_our_name(name)) {
-            verify_folder(verification, directory);
-        }
-        if (verify_recipes_is_one(fd, name)) {
-            struct verify_recipes *recipes = verify_recipes_open(fd, name);
-            verify_recipe_file(verification, recipes, name, path);
-            verify_recipes_close(recipes);
-        } else {
-            verify_cache_file(verification, fd, name, path);
-        }
-        close(fd);
+        return;
     }
-    free(directory);
+    if (verify_has_our_name(name)) {
+        verify_folder(verification, directory);
+    }
+    if (verify_recipes_is_one(fd, name)) {
+        struct verify_recipes *recipes = verify_recipes_open(fd, name);
+        verify_recipe_file(verification, recipes, name, path);
+        verify_recipes_close(recipes);
+    } else {
+        verify_cache_file(verification, fd, name, path);
+    }
 }
 
 static void verify_operand(struct verification *verification, const char *path)

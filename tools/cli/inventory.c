@@ -39,14 +39,12 @@ char *inventory_root(const char *verb, const char *option)
 
 char *inventory_absolute_path(const char *verb, const char *path)
 {
-    char *here = *path == '/' ? strdup("") : getcwd(NULL, 0);
+    AUTO_FREE char *here = *path == '/' ? strdup("") : getcwd(NULL, 0);
     if (!here) {
         output_message("%s: no current directory for '%s': %s", verb, path, strerror(errno));
         return NULL;
     }
-    char *absolute = output_format(verb, "%s%s%s", here, *here ? "/" : "", path);
-    free(here);
-    return absolute;
+    return output_format(verb, "%s%s%s", here, *here ? "/" : "", path);
 }
 
 char *inventory_new_root(const char *verb, const char *option)
@@ -129,8 +127,8 @@ int inventory_run(const char *verb, const struct arguments *arguments, verb_work
 {
     const char *app = arguments->values[VERB_APP];
     int status = EXIT_USAGE;
-    struct inventory_apps apps = {0};
-    char *root = inventory_root(verb, arguments->values[VERB_DIR]);
+    AUTO(inventory_apps_free) struct inventory_apps apps = {0};
+    AUTO_FREE char *root = inventory_root(verb, arguments->values[VERB_DIR]);
     if (root && inventory_apps(verb, root, app, &apps)) {
         if (app && apps.count == 0) {
             output_message("%s: no program '%s' in '%s'", verb, app, root);
@@ -138,8 +136,6 @@ int inventory_run(const char *verb, const struct arguments *arguments, verb_work
             status = work(arguments, root, &apps);
         }
     }
-    inventory_apps_free(&apps);
-    free(root);
     return status;
 }
 
@@ -280,13 +276,13 @@ bool inventory_visit(const char *root, const char *app,
         .common = {.app = app, .last_use = INT64_MIN, .reason = STATUS_no_file},
     };
     struct inventory_item *common = &visitor.common;
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     common->reason = file_open_directory(root, app, false, &folder_fd);
     if (common->reason != STATUS_ok) {
         inventory_tell(&visitor, common);
         return true;
     }
-    struct usage usage = {.last_use = INT64_MIN};
+    AUTO(usage_free) struct usage usage = {.last_use = INT64_MIN};
     size_t entries = SIZE_MAX;
     const enum status reason = usage_read(folder_fd, &entries, &usage);
     common->recipe_bytes = usage.recipe_bytes;
@@ -297,8 +293,6 @@ bool inventory_visit(const char *root, const char *app,
         common->reason = reason == STATUS_ok ? STATUS_no_file : reason;
         inventory_tell(&visitor, common);
     }
-    usage_free(&usage);
-    close(folder_fd);
     return visitor.visited;
 }
 

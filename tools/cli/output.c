@@ -378,25 +378,22 @@ void output_message(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    char *text = output_fill(format, arguments);
+    AUTO_FREE char *text = output_fill(format, arguments);
     va_end(arguments);
-    struct bytes line = {0};
+    AUTO(bytes_free) struct bytes line = {0};
     output_put_readable(&line, text ? text : format);
     progress_hide();
     fprintf(stderr, "warmpipe: %.*s\n", (int)line.size, line.data ? (const char *)line.data : "");
     snprintf(output_last, sizeof output_own_last, "%s", text ? text : format);
-    bytes_free(&line);
-    free(text);
 }
 
 void output_reason(enum status reason, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    char *text = output_fill(format, arguments);
+    AUTO_FREE char *text = output_fill(format, arguments);
     va_end(arguments);
     output_message("%s: %s (%s)", text ? text : format, status_text(reason), status_id(reason));
-    free(text);
 }
 
 void output_failure(void)

@@ -24,6 +24,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/digest.h"
+#include "common/base/io.h"
 #include "common/base/status.h"
 
 enum output_shape {

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/io.h"
 #include "common/files/file.h"
 
 bool output_file_is_standard(const char *path)
@@ -39,10 +38,8 @@ static int output_file_write_parts(int fd, const struct iovec *parts, int count)
 static int output_file_write_special(const char *path, int flags, const struct iovec *parts,
                                      int count)
 {
-    const int fd = open(path, O_WRONLY | flags | O_CLOEXEC | O_NOCTTY, 0666);
-    const int error = fd < 0 ? errno : output_file_write_parts(fd, parts, count);
-    io_close(fd);
-    return error;
+    AUTO_CLOSE const int fd = open(path, O_WRONLY | flags | O_CLOEXEC | O_NOCTTY, 0666);
+    return fd < 0 ? errno : output_file_write_parts(fd, parts, count);
 }
 
 static mode_t output_file_mode_of_new_files(void)
@@ -64,7 +61,7 @@ bool output_file_replace(const char *verb, const char *path, mode_t mode, const 
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    const int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    AUTO_CLOSE const int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     free(directory);
     if (fd < 0) {
         return output_file_fail(verb, path, strerror(errno));
@@ -84,7 +81,6 @@ bool output_file_replace(const char *verb, const char *path, mode_t mode, const 
     } else {
         output_reason(reason, "%s: cannot write '%s'", verb, path);
     }
-    close(fd);
     return reason == STATUS_ok;
 }
 
@@ -103,10 +99,8 @@ bool output_file_write(const char *verb, const char *path, const struct iovec *p
         return error == 0 || output_file_fail(verb, path, strerror(error));
     }
     const mode_t mode = exists ? named.st_mode & 07777 : output_file_mode_of_new_files();
-    char *target = exists ? realpath(path, NULL) : NULL;
-    const bool written = output_file_replace(verb, target ? target : path, mode, parts, count);
-    free(target);
-    return written;
+    AUTO_FREE char *target = exists ? realpath(path, NULL) : NULL;
+    return output_file_replace(verb, target ? target : path, mode, parts, count);
 }
 
 bool output_file_read(const char *verb, const char *path, uint64_t limit, uint8_t **ret_data,

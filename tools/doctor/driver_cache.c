@@ -86,10 +86,8 @@ static uint64_t cache_measure(const char *folder)
 /* Whether the driver can write the folder, or create it. */
 static bool cache_is_writable(const char *folder)
 {
-    char *nearest = doctor_nearest_folder(folder);
-    const bool writable = nearest && access(nearest, W_OK | X_OK) == 0;
-    free(nearest);
-    return writable;
+    AUTO_FREE char *nearest = doctor_nearest_folder(folder);
+    return nearest && access(nearest, W_OK | X_OK) == 0;
 }
 
 /* Whether `warmpipe run --dir` has made its folder for the drivers' own caches, which stays. */

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/io.h"
 #include "tools/cli/output.h"
 
 void doctor_tell(struct doctor *doctor, enum verdict verdict, const char *check, const char *advice,
@@ -77,7 +76,7 @@ struct child_end doctor_try(void (*work)(void *answer, const void *task), const 
         doctor_child_main(work, task, seconds, ends[1], size);
     }
     close(ends[1]);
-    void *answer = malloc(size);
+    AUTO_FREE void *answer = malloc(size);
     if (child > 0 && answer) {
         end.answered = io_read(ends[0], answer, size, IO_HERE) == (ssize_t)size;
     }
@@ -89,7 +88,6 @@ struct child_end doctor_try(void (*work)(void *answer, const void *task), const 
     if (end.answered) {
         memcpy(ret_answer, answer, size);
     }
-    free(answer);
     return end;
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/io.h"
 #include "tools/doctor/doctor.h"
 #include "tools/install/manifests.h"
 #include "tools/run/layer_process.h"

@@ -41,17 +41,15 @@ struct contents {
 /* The inventory checks the header only; if that is whole, this checks every byte. */
 static enum status storage_check_file(const char *root, const struct inventory_item *item)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
+    char name[sizeof item->digest + sizeof CACHE_SUFFIX];
+    struct cache_file file;
     if (item->reason != STATUS_ok || !item->digest[0] ||
         file_open_directory(root, item->app, false, &folder_fd) != STATUS_ok) {
         return item->reason;
     }
-    char name[sizeof item->digest + sizeof CACHE_SUFFIX];
     snprintf(name, sizeof name, "%s%s", item->digest, CACHE_SUFFIX);
-    struct cache_file file;
-    const enum status reason = cache_file_check(folder_fd, name, &file);
-    close(folder_fd);
-    return reason;
+    return cache_file_check(folder_fd, name, &file);
 }
 
 static void storage_tell_untrusted(struct doctor *doctor, const char *root, const char *app,
@@ -69,16 +67,13 @@ static void storage_tell_untrusted(struct doctor *doctor, const char *root, cons
  * of the driver. */
 static void storage_check_recipes(struct doctor *doctor, const char *root, const char *app)
 {
-    int app_fd;
-    int recipes_fd;
+    AUTO_CLOSE int app_fd = -1;
+    AUTO_CLOSE int recipes_fd = -1;
     if (file_open_directory(root, app, false, &app_fd) != STATUS_ok) {
         return;
     }
     const enum status reason = file_open_subdirectory(app_fd, RECIPE_FOLDER, false, &recipes_fd);
-    close(app_fd);
-    if (reason == STATUS_ok) {
-        close(recipes_fd);
-    } else if (reason == STATUS_directory_owner || reason == STATUS_directory_mode) {
+    if (reason == STATUS_directory_owner || reason == STATUS_directory_mode) {
         storage_tell_untrusted(doctor, root, app, "/" RECIPE_FOLDER, reason);
     }
 }
@@ -176,7 +171,7 @@ static bool storage_is_nameless(const char *volume)
 static bool storage_is_on_nameless(const char *path)
 {
     FILE *mounts = fopen("/proc/self/mountinfo", "re");
-    char *line = NULL;
+    AUTO_FREE char *line = NULL;
     size_t capacity = 0;
     size_t longest = 0;
     bool nameless = false;
@@ -193,7 +188,6 @@ static bool storage_is_on_nameless(const char *path)
             nameless = storage_is_nameless(volume);
         }
     }
-    free(line);
     if (mounts) {
         fclose(mounts);
     }
@@ -207,18 +201,12 @@ bool doctor_dies_with_container(const char *path)
     struct statfs file_system;
     struct stat status;
     struct stat root;
-    char *folder = storage_is_container() ? doctor_nearest_folder(path) : NULL;
-    char *nearest = folder ? realpath(folder, NULL) : NULL;
-    free(folder);
-    if (!nearest) {
-        return false;
-    }
-    const bool dies =
-        (statfs(nearest, &file_system) == 0 && file_system.f_type == TMPFS_MAGIC) ||
-        (stat(nearest, &status) == 0 && stat("/", &root) == 0 && status.st_dev == root.st_dev) ||
-        storage_is_on_nameless(nearest);
-    free(nearest);
-    return dies;
+    AUTO_FREE char *folder = storage_is_container() ? doctor_nearest_folder(path) : NULL;
+    AUTO_FREE char *nearest = folder ? realpath(folder, NULL) : NULL;
+    return nearest && ((statfs(nearest, &file_system) == 0 && file_system.f_type == TMPFS_MAGIC) ||
+                       (stat(nearest, &status) == 0 && stat("/", &root) == 0 &&
+                        status.st_dev == root.st_dev) ||
+                       storage_is_on_nameless(nearest));
 }
 
 void doctor_check_storage(struct doctor *doctor)
@@ -229,7 +217,7 @@ void doctor_check_storage(struct doctor *doctor)
                     status_text(STATUS_no_directory), status_id(STATUS_no_directory));
         return;
     }
-    char *path = doctor_nearest_folder(root);
+    AUTO_FREE char *path = doctor_nearest_folder(root);
     if (!path) {
         return;
     }
@@ -269,5 +257,4 @@ void doctor_check_storage(struct doctor *doctor)
     if (exists) {
         storage_tell_contents(doctor, root);
     }
-    free(path);
 }

@@ -170,13 +170,12 @@ static void variables_tell_entry(struct doctor *doctor, const char *entry)
 static bool variables_disables_us(const char *patterns)
 {
     bool found = false;
-    char *copy = strdup(patterns);
+    AUTO_FREE char *copy = strdup(patterns);
     char *rest = copy;
     for (char *part; copy && (part = strsep(&rest, ","));) {
         found |= strcmp(part, "~all~") == 0 || strcmp(part, "~implicit~") == 0 ||
                  (*part != '~' && pattern_matches(part, LAYER_NAME));
     }
-    free(copy);
     return found;
 }
 
@@ -194,22 +193,20 @@ static bool variables_is_missing(const char *path)
 /* The first part of a list separated by colons that is wrong; NULL: none is. To be freed. */
 static char *variables_first_wrong(const char *list, bool is_wrong(const char *part))
 {
-    char *wrong = NULL;
-    char *copy = strdup(list);
+    AUTO_FREE char *copy = strdup(list);
     char *rest = copy;
-    for (char *part; copy && !wrong && (part = strsep(&rest, ":"));) {
+    for (char *part; copy && (part = strsep(&rest, ":"));) {
         if (is_wrong(part)) {
-            wrong = strdup(part);
+            return strdup(part);
         }
     }
-    free(copy);
-    return wrong;
+    return NULL;
 }
 
 static void variables_tell_loader(struct doctor *doctor, const char *name, enum loader_kind kind,
                                   const char *value)
 {
-    char *wrong = NULL;
+    AUTO_FREE char *wrong = NULL;
     if (kind == LOADER_FILES || kind == LOADER_FOLDERS) {
         wrong = variables_first_wrong(value, variables_is_missing);
     } else if (kind == LOADER_LAYERS) {
@@ -234,7 +231,6 @@ static void variables_tell_loader(struct doctor *doctor, const char *name, enum 
     } else {
         doctor_tell(doctor, VERDICT_OK, "variable", NULL, "%s=%s", name, value);
     }
-    free(wrong);
 }
 
 /* Base directories ("XDG Base Directory Specification": a relative path is to be ignored). Drivers

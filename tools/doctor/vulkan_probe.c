@@ -314,10 +314,9 @@ static VkResult probe_save(struct probe *probe, VkPipelineCache cache, void **re
 /* Bytes of a cache's data; 0: the driver does not tell. */
 static uint64_t probe_cache_size(struct probe *probe, VkPipelineCache cache)
 {
-    void *data = NULL;
+    AUTO_FREE void *data = NULL;
     size_t size = 0;
     const VkResult result = probe_save(probe, cache, &data, &size);
-    free(data);
     return result == VK_SUCCESS ? size : 0;
 }
 
@@ -325,7 +324,7 @@ static uint64_t probe_cache_size(struct probe *probe, VkPipelineCache cache)
 static VkResult probe_reload(struct probe *probe, VkPipelineCache caches[2],
                              struct probe_result *result)
 {
-    void *data = NULL;
+    AUTO_FREE void *data = NULL;
     size_t size = 0;
     result->step = PROBE_SAVE;
     VkResult status = probe_save(probe, caches[0], &data, &size);
@@ -337,7 +336,6 @@ static VkResult probe_reload(struct probe *probe, VkPipelineCache caches[2],
     if (status == VK_SUCCESS) {
         status = probe_compile(probe, caches[1], &result->warm_ns, &result->hit, result);
     }
-    free(data);
     return status;
 }
 

@@ -147,13 +147,12 @@ static bool install_put(struct install *install, const char *folder, const char 
                         const struct bytes *content, mode_t mode)
 {
     const struct iovec part = {.iov_base = content->data, .iov_len = content->size};
-    char *path = output_format(install->verb, "%s/%s", folder, name);
+    AUTO_FREE char *path = output_format(install->verb, "%s/%s", folder, name);
     const bool done = path && install_make_folders(install, folder) &&
                       output_file_replace(install->verb, path, mode, &part, 1);
     if (done) {
         install_tell(install, path, "installed");
     }
-    free(path);
     return done;
 }
 
@@ -163,9 +162,8 @@ static bool install_is_ours(const struct install *install, const char *path)
     if (access(path, R_OK) != 0) {
         return errno == ENOENT || errno == ENOTDIR || install_fail(install, "read", path);
     }
-    struct bytes text = install_read(path);
+    AUTO(bytes_free) struct bytes text = install_read(path);
     const bool ours = text.data && manifest_names(&text, install->library_path);
-    bytes_free(&text);
     if (!ours) {
         output_message("%s: '%s' belongs to a package or to 'cmake --install': remove it the "
                        "same way ('cmake --build BUILD --target uninstall')%s",
@@ -182,10 +180,9 @@ static bool install_check_owner(const struct install *install)
 {
     bool ours = true;
     for (size_t i = 0; ours && i < FOLDER_COUNT; i++) {
-        char *path = output_format(install->verb, "%s/%s/" LAYER_MANIFEST_NAME, install->data,
-                                   manifest_folders[i]);
+        AUTO_FREE char *path = output_format(install->verb, "%s/%s/" LAYER_MANIFEST_NAME,
+                                             install->data, manifest_folders[i]);
         ours = path && install_is_ours(install, path);
-        free(path);
     }
     return ours;
 }
@@ -194,46 +191,41 @@ static bool install_check_owner(const struct install *install)
  * leads elsewhere. False after a message. */
 static bool install_finds_library(const struct install *install, const char *folder)
 {
-    char *path = output_format(install->verb, "%s/%s", folder, install->library_path);
+    AUTO_FREE char *path = output_format(install->verb, "%s/%s", folder, install->library_path);
     const bool finds = path && access(path, R_OK) == 0;
     if (path && !finds) {
         output_message("%s: '%s' is behind a link to another folder, from where the library is not "
                        "found: make it a folder, or use --prefix",
                        install->verb, folder);
     }
-    free(path);
     return finds;
 }
 
 static bool install_put_manifest(struct install *install, const char *source_data,
                                  const char *folder, bool always)
 {
-    struct bytes changed = {0};
-    char *source = output_format(install->verb, "%s/%s/" LAYER_MANIFEST_NAME, source_data, folder);
-    char *directory = output_format(install->verb, "%s/%s", install->data, folder);
-    struct bytes text = source ? install_read(source) : (struct bytes){0};
-    bool done =
+    AUTO(bytes_free) struct bytes changed = {0};
+    AUTO_FREE char *source =
+        output_format(install->verb, "%s/%s/" LAYER_MANIFEST_NAME, source_data, folder);
+    AUTO_FREE char *directory = output_format(install->verb, "%s/%s", install->data, folder);
+    AUTO(bytes_free) struct bytes text = source ? install_read(source) : (struct bytes){0};
+    const bool changes =
         directory && text.data && manifest_change(&text, install->library_path, always, &changed);
-    if (source && !done) {
+    if (source && !changes) {
         output_message("%s: '%s' is not a manifest of this layer", install->verb, source);
     }
-    done = done && install_make_folders(install, directory) &&
+    return changes && install_make_folders(install, directory) &&
            install_finds_library(install, directory) &&
            install_put(install, directory, LAYER_MANIFEST_NAME, &changed, 0644);
-    free(directory);
-    free(source);
-    bytes_free(&changed);
-    bytes_free(&text);
-    return done;
 }
 
 /* The library that the manifests in `source_data` name. */
 static bool install_put_library(struct install *install, const char *source_data)
 {
-    struct bytes library = {0};
-    char *manifest = output_format(install->verb, "%s/" LAYER_MANIFEST, source_data);
-    struct bytes text = manifest ? install_read(manifest) : (struct bytes){0};
-    char *source = text.data ? manifest_library(&text, manifest) : NULL;
+    AUTO(bytes_free) struct bytes library = {0};
+    AUTO_FREE char *manifest = output_format(install->verb, "%s/" LAYER_MANIFEST, source_data);
+    AUTO(bytes_free) struct bytes text = manifest ? install_read(manifest) : (struct bytes){0};
+    AUTO_FREE char *source = text.data ? manifest_library(&text, manifest) : NULL;
     if (source && !strchr(source, '/')) { /* a plain name, which the dynamic linker looks up */
         free(source);
         source = layer_installed_library();
@@ -241,38 +233,30 @@ static bool install_put_library(struct install *install, const char *source_data
     if (!source) {
         output_message("%s: the layer's library is not beside this program", install->verb);
     }
-    const bool done =
-        source &&
-        output_file_read(install->verb, source, FILE_LIMIT, &library.data, &library.size) &&
-        install_put(install, install->folder, LAYER_LIBRARY, &library, 0755);
-    bytes_free(&library);
-    bytes_free(&text);
-    free(source);
-    free(manifest);
-    return done;
+    return source &&
+           output_file_read(install->verb, source, FILE_LIMIT, &library.data, &library.size) &&
+           install_put(install, install->folder, LAYER_LIBRARY, &library, 0755);
 }
 
 /* Adds the folders that were made to those of earlier installations, for uninstall. */
 static void install_note_folders(const struct install *install)
 {
-    char *path = output_format(install->verb, "%s/" FOLDERS_NAME, install->folder);
+    AUTO_FREE char *path = output_format(install->verb, "%s/" FOLDERS_NAME, install->folder);
     if (path && install->made.size > 0) {
-        struct bytes all = install_read(path);
+        AUTO(bytes_free) struct bytes all = install_read(path);
         bytes_put(&all, install->made.data, install->made.size);
         const struct iovec part = {.iov_base = all.data, .iov_len = all.size};
         if (!all.failed) {
             output_file_replace(install->verb, path, 0644, &part, 1);
         }
-        bytes_free(&all);
     }
-    free(path);
 }
 
 /* Those that are empty, the latest made first. */
 static void install_remove_folders(const struct install *install)
 {
-    char *path = output_format(install->verb, "%s/" FOLDERS_NAME, install->folder);
-    struct bytes all = path ? install_read(path) : (struct bytes){0};
+    AUTO_FREE char *path = output_format(install->verb, "%s/" FOLDERS_NAME, install->folder);
+    AUTO(bytes_free) struct bytes all = path ? install_read(path) : (struct bytes){0};
     if (path) {
         unlink(path);
     }
@@ -283,15 +267,13 @@ static void install_remove_folders(const struct install *install)
         rmdir(before ? before + 1 : text);
         all.size = before ? (size_t)(before + 1 - text) : 0;
     }
-    bytes_free(&all);
-    free(path);
 }
 
 /* Puts the files from beside this program, in place of those of an earlier installation. False
  * after a message; what was put by then stays. */
 static bool install_all(struct install *install, bool always)
 {
-    char *source = layer_data_directory();
+    AUTO_FREE char *source = layer_data_directory();
     if (!source) {
         output_message("%s: no " LAYER_MANIFEST " beside this program", install->verb);
         return false;
@@ -302,14 +284,13 @@ static bool install_all(struct install *install, bool always)
         done = install_put_manifest(install, source, manifest_folders[i], always && i == 0);
     }
     install_note_folders(install);
-    free(source);
     return done;
 }
 
 /* Removes folder/name, and the folder if it is empty then. */
 static bool install_remove(struct install *install, const char *folder, const char *name)
 {
-    char *path = folder ? output_format(install->verb, "%s/%s", folder, name) : NULL;
+    AUTO_FREE char *path = folder ? output_format(install->verb, "%s/%s", folder, name) : NULL;
     bool done = path;
     errno = 0;
     if (path && unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR) {
@@ -320,7 +301,6 @@ static bool install_remove(struct install *install, const char *folder, const ch
     if (folder) {
         rmdir(folder);
     }
-    free(path);
     return done;
 }
 
@@ -331,18 +311,17 @@ static bool install_remove_all(struct install *install)
     }
     bool done = true;
     for (size_t i = 0; i < FOLDER_COUNT; i++) {
-        char *folder = output_format(install->verb, "%s/%s", install->data, manifest_folders[i]);
+        AUTO_FREE char *folder =
+            output_format(install->verb, "%s/%s", install->data, manifest_folders[i]);
         done = install_remove(install, folder, LAYER_MANIFEST_NAME) && done;
-        free(folder);
     }
-    char *vulkan = output_format(install->verb, "%s/vulkan", install->data);
+    AUTO_FREE char *vulkan = output_format(install->verb, "%s/vulkan", install->data);
     done = install_remove(install, install->folder, LAYER_LIBRARY) && done;
     install_remove_folders(install);
     rmdir(install->folder);
     if (vulkan) {
         rmdir(vulkan);
     }
-    free(vulkan);
     return done;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/base/io.h"
 #include "common/base/json.h"
 #include "common/base/text.h"
 #include "common/files/file.h"
@@ -173,7 +174,7 @@ static void manifests_add_file(struct search *search, const char *folder, const 
     if (asprintf(&path, "%s/%s", folder, name) < 0) {
         return;
     }
-    struct bytes text = {0};
+    AUTO(bytes_free) struct bytes text = {0};
     const enum status reason = file_read_any(path, MAX_MANIFEST, &text.data, &text.size);
     char *library = reason == STATUS_ok ? manifest_library(&text, path) : NULL;
     const bool ours = library || (reason == STATUS_ok && manifest_is_meant_for_us(name, &text));
@@ -189,7 +190,6 @@ static void manifests_add_file(struct search *search, const char *folder, const 
     }
     free(library);
     free(path);
-    bytes_free(&text);
 }
 
 static void manifests_add_folder(struct search *search, const char *folder)

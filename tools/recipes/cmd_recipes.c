@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "common/base/digest.h"
-#include "common/base/io.h"
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
@@ -68,8 +67,8 @@ static int show_export(const struct arguments *arguments, const char *app,
 static int export_app(const struct arguments *arguments, const char *root, const char *app)
 {
     int status = EXIT_USAGE;
-    int folder_fd = -1;
-    struct recipe_sources sources;
+    AUTO_CLOSE int folder_fd = -1;
+    AUTO(recipe_sources_close) struct recipe_sources sources = {.lock_fd = -1};
     struct recipe_merged merged;
     if (merge_program(root, app, &folder_fd, &sources, &merged)) {
         if (output_file_write("export", arguments->operands[0], merged.parts,
@@ -79,8 +78,6 @@ static int export_app(const struct arguments *arguments, const char *root, const
         }
         recipe_merge_free(&merged);
     }
-    recipe_sources_close(&sources);
-    io_close(folder_fd);
     return status;
 }
 
@@ -120,16 +117,14 @@ static const struct option_spec import_options[] = {
 static void measure_program(const char *root, const char *app, uint64_t *ret_all,
                             uint64_t *ret_recipes)
 {
-    int folder_fd;
-    struct usage usage = {0};
+    AUTO_CLOSE int folder_fd = -1;
+    AUTO(usage_free) struct usage usage = {0};
     size_t entries = SIZE_MAX;
     if (file_open_directory(root, app, false, &folder_fd) == STATUS_ok) {
         usage_read(folder_fd, &entries, &usage);
-        close(folder_fd);
     }
     *ret_all = usage_bytes(&usage);
     *ret_recipes = usage.recipe_bytes;
-    usage_free(&usage);
 }
 
 /* As the layer does (quota.h): recipes give way to caches, but keep an eighth. What is removed
@@ -157,7 +152,7 @@ static void import_keep_to_limit(const char *root, const char *app, uint64_t max
 /* The caches that are there lack what is new: `warm` compiles it, or the program's next start. */
 static void import_note_unfinished(const char *root, const char *app)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
         return;
     }
@@ -170,7 +165,6 @@ static void import_note_unfinished(const char *root, const char *app)
         }
     }
     listing_close(listing);
-    close(folder_fd);
 }
 
 /* False after a message. */
@@ -268,7 +262,7 @@ static int import_segment(const struct arguments *arguments, const char *root, c
     config_free(&config);
     const struct recipe_merge_input input = {.segment = segment};
     struct recipe_merge_limits limits = recipe_judge_limits(judge, max_size);
-    struct recipe_merged merged;
+    AUTO(recipe_merge_free) struct recipe_merged merged = {0};
     limits.foreign = true;
     const enum status reason = recipe_merge(&input, 1, &limits, &merged);
     if (reason != STATUS_ok) {
@@ -299,7 +293,6 @@ static int import_segment(const struct arguments *arguments, const char *root, c
         status =
             output_end(&output, recipe_tool_is_finding(&merged.counts) ? EXIT_FINDING : EXIT_CLEAN);
     }
-    recipe_merge_free(&merged);
     return status;
 }
 
@@ -411,7 +404,7 @@ static int merge_show(const char *path, const struct recipe_merged *merged, bool
 static int merge_write(char **paths, const struct merge_files *files, bool json)
 {
     const struct recipe_merge_limits limits = {.max_size = RECIPES_MAX_FILE, .foreign = true};
-    struct recipe_merged merged;
+    AUTO(recipe_merge_free) struct recipe_merged merged = {0};
     const enum status reason = recipe_merge(files->inputs, files->count, &limits, &merged);
     if (reason != STATUS_ok) {
         output_message("merge: %s", status_text(reason));
@@ -427,7 +420,6 @@ static int merge_write(char **paths, const struct merge_files *files, bool json)
     } else if (output_file_write("merge", path, merged.parts, (int)merged.part_count)) {
         status = merge_show(path, &merged, json);
     }
-    recipe_merge_free(&merged);
     return status;
 }
 

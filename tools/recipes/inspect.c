@@ -53,7 +53,7 @@ static void inspect_show_use(struct output *output, const struct recipe_segment 
 
 static void inspect_show_uses(struct output *output, const struct recipe_segment *segment)
 {
-    struct recipe_uses uses = {0};
+    AUTO(recipe_uses_free) struct recipe_uses uses = {0};
     recipe_segment_add_uses(segment, &uses);
     recipe_uses_fold(&uses);
     output_open(output, "uses", OUTPUT_TABLE);
@@ -61,7 +61,6 @@ static void inspect_show_uses(struct output *output, const struct recipe_segment
         inspect_show_use(output, segment, &uses.uses[i]);
     }
     output_close(output);
-    recipe_uses_free(&uses);
 }
 
 /* The intact records of a kind, and their bytes. */
@@ -109,7 +108,7 @@ static int inspect_show_segment(const char *path, const struct recipe_segment *s
 {
     const struct recipe_merge_input input = {.segment = segment};
     const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
-    struct recipe_merged merged;
+    AUTO(recipe_merge_free) struct recipe_merged merged = {0};
     struct output output;
     if (recipe_merge(&input, 1, &limits, &merged) != STATUS_ok) {
         output_message("inspect: out of memory");
@@ -135,7 +134,6 @@ static int inspect_show_segment(const char *path, const struct recipe_segment *s
         inspect_show_code(&output, segment);
         inspect_show_uses(&output, segment);
     }
-    recipe_merge_free(&merged);
     return output_end(&output, damaged ? EXIT_FINDING : EXIT_CLEAN);
 }
 
@@ -225,7 +223,7 @@ static int inspect_show_spirv(const struct recipe_segment *segment,
     if (!inspect_find_chosen(segment, RECIPE_CODE, choice->spirv, &code)) {
         return EXIT_USAGE;
     }
-    char *text = spirv_disassemble(code.data, code.size);
+    AUTO_FREE char *text = spirv_disassemble(code.data, code.size);
     if (!text) {
         output_message("inspect: SPIR-V %s cannot be disassembled", choice->spirv);
         return EXIT_FINDING;
@@ -236,7 +234,6 @@ static int inspect_show_spirv(const struct recipe_segment *segment,
     } else {
         printf("%s", text);
     }
-    free(text);
     return output_end(&output, EXIT_CLEAN);
 }
 

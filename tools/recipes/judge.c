@@ -51,11 +51,11 @@ static bool judge_is_valid_content(const struct recipe_judge *judge,
         return spirv_validator_accepts(judge->validator, record->data, record->size);
     }
     const bool is_form = record->kind == RECIPE_FORM;
-    void *create_info = is_form ? canonical_decode(record->data, record->size, &sources) : NULL;
+    AUTO_FREE void *create_info =
+        is_form ? canonical_decode(record->data, record->size, &sources) : NULL;
     struct environment *environment =
         is_form ? NULL : environment_decode(record->data, record->size);
     const bool is_valid = create_info || environment;
-    free(create_info);
     environment_free(environment);
     return is_valid;
 }

@@ -63,7 +63,8 @@ int recipe_tool_run(const char *verb, const struct arguments *arguments, char *r
                     recipe_tool_work *work)
 {
     const char *option = arguments->values[VERB_APP];
-    char *meant = NULL;
+    AUTO_FREE char *owned_root = root;
+    AUTO_FREE char *meant = NULL;
     if (root && option) {
         char name[NAMES_APP_SIZE];
         names_app_folder(&(struct names_program){.app_setting = option}, name);
@@ -71,10 +72,7 @@ int recipe_tool_run(const char *verb, const struct arguments *arguments, char *r
     } else if (root) {
         meant = recipe_tool_find_only_app(verb, root);
     }
-    const int status = meant ? work(arguments, root, meant) : EXIT_USAGE;
-    free(meant);
-    free(root);
-    return status;
+    return meant ? work(arguments, root, meant) : EXIT_USAGE;
 }
 
 /* Whether the file ends within a record. In a program's folder that is a write that was cut short;
@@ -147,10 +145,9 @@ enum status recipe_tool_open_all(const char *root, const char *app, int *ret_fol
 void recipe_tool_remove_empty(const char *root, const char *app)
 {
     char folder[PATH_MAX];
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     if (file_open_directory(root, app, false, &folder_fd) == STATUS_ok) {
         evict_empty_recipes(folder_fd);
-        close(folder_fd);
         snprintf(folder, sizeof folder, "%s/%s", root, app);
         rmdir(folder);
     }
@@ -223,7 +220,7 @@ uint64_t recipe_tool_count_pipelines(const struct recipes *recipes,
 {
     const struct recipe_use *uses;
     const size_t use_count = recipes ? recipes_uses(recipes, &uses) : 0;
-    struct digest *pipelines = use_count ? calloc(use_count, sizeof *pipelines) : NULL;
+    AUTO_FREE struct digest *pipelines = use_count ? calloc(use_count, sizeof *pipelines) : NULL;
     size_t count = 0;
     bool counts = false; /* uses of one environment stand together */
     for (size_t i = 0; pipelines && i < use_count; i++) {
@@ -235,9 +232,7 @@ uint64_t recipe_tool_count_pipelines(const struct recipes *recipes,
             pipelines[count++] = uses[i].pipeline;
         }
     }
-    count = digest_sort(pipelines, count);
-    free(pipelines);
-    return count;
+    return digest_sort(pipelines, count);
 }
 
 uint64_t recipe_tool_compile_ns(const struct recipes *recipes)

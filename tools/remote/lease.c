@@ -90,7 +90,7 @@ static enum status lease_swap(struct remote *remote, const char *number, const c
 static enum lease_state lease_take(struct remote *remote, const char *number, const char *path,
                                    unsigned duration_ms)
 {
-    struct engine_value value;
+    AUTO(engine_value_free) struct engine_value value = {0};
     enum lease_state state = lease_read(remote, number, path, &value);
     if (state == LEASE_FREE) {
         const enum status reason = lease_swap(remote, number, path, &value, duration_ms);
@@ -98,17 +98,15 @@ static enum lease_state lease_take(struct remote *remote, const char *number, co
                 : reason == STATUS_remote_conflict ? LEASE_HELD
                                                    : LEASE_UNKNOWN;
     }
-    engine_value_free(&value);
     return state;
 }
 
 static void lease_remove(struct remote *remote, const char *number, const char *path)
 {
-    struct engine_value value;
+    AUTO(engine_value_free) struct engine_value value = {0};
     if (lease_read(remote, number, path, &value) == LEASE_OURS) {
         remote->engine->operations->remove(remote->engine, path);
     }
-    engine_value_free(&value);
 }
 
 /* Notes it before it is taken: who is killed meanwhile may have it. */
@@ -130,12 +128,10 @@ enum lease_state lease_try(struct remote *remote, struct leases *leases, const c
                            const char *identity_hex)
 {
     char path[HEAD_PATH_SIZE];
-    struct engine_value value;
+    AUTO(engine_value_free) struct engine_value value = {0};
     lease_path(app, identity_hex, path);
     if (!remote->keys.can_sign || leases->count == LEASE_COUNT) {
-        const enum lease_state seen = lease_read(remote, leases->number, path, &value);
-        engine_value_free(&value);
-        return seen;
+        return lease_read(remote, leases->number, path, &value);
     }
     const size_t before = leases->count;
     lease_note(leases, app, identity_hex);

@@ -46,13 +46,13 @@ enum status local_read_part(int folder_fd, const char *identity_hex, const char 
         digest_format(identity_digest(&blob.envelope.identity), found);
         reason = strcmp(found, identity_hex) == 0 ? STATUS_ok : STATUS_renamed;
     }
-    if (reason != STATUS_ok) {
+    if (reason == STATUS_ok) {
+        object_name(blob.envelope.blob, blob.envelope.blob_size, blob.payload);
+        *ret_blob = blob;
+    } else {
         local_blob_free(&blob);
-        return reason;
     }
-    object_name(blob.envelope.blob, blob.envelope.blob_size, blob.payload);
-    *ret_blob = blob;
-    return STATUS_ok;
+    return reason;
 }
 
 static enum status local_read_in(int folder_fd, const char *identity_hex,
@@ -66,51 +66,37 @@ static enum status local_read_in(int folder_fd, const char *identity_hex,
 enum status local_read(const char *root, const char *app, const char *identity_hex,
                        struct local_blob *ret_blob)
 {
-    int folder_fd;
-    enum status reason = file_open_directory(root, app, false, &folder_fd);
-    if (reason == STATUS_ok) {
-        reason = local_read_in(folder_fd, identity_hex, ret_blob);
-        close(folder_fd);
-    }
-    return reason;
+    AUTO_CLOSE int folder_fd = -1;
+    const enum status reason = file_open_directory(root, app, false, &folder_fd);
+    return reason == STATUS_ok ? local_read_in(folder_fd, identity_hex, ret_blob) : reason;
 }
 
 bool local_exists(const char *root, const char *app, const char *identity_hex)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     char name[PART_NAME_SIZE];
     struct envelope envelope;
-    if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
-        return false;
-    }
     local_file_name(identity_hex, name);
-    const bool exists = blob_read_header(folder_fd, name, NULL, &envelope) == STATUS_ok;
-    close(folder_fd);
-    return exists;
+    return file_open_directory(root, app, false, &folder_fd) == STATUS_ok &&
+           blob_read_header(folder_fd, name, NULL, &envelope) == STATUS_ok;
 }
 
 bool local_has_parts(const char *root, const char *app, const char *identity_hex)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     struct parts parts = {0};
-    if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
-        return false;
-    }
-    const bool found = parts_list(folder_fd, identity_hex, false, &parts) && parts.count > 0;
-    close(folder_fd);
-    return found;
+    return file_open_directory(root, app, false, &folder_fd) == STATUS_ok &&
+           parts_list(folder_fd, identity_hex, false, &parts) && parts.count > 0;
 }
 
 /* The lines of a note that name what was pulled. */
 static void local_read_note(int quarantine_fd, const char *identity_hex, struct bytes *ret_names)
 {
     char name[PART_NAME_SIZE + 4];
-    uint8_t *text;
-    size_t size;
+    AUTO_FREE uint8_t *text = NULL;
+    size_t size = 0;
     snprintf(name, sizeof name, "%s" CACHE_SUFFIX ".txt", identity_hex);
-    if (file_read(quarantine_fd, name, LOCAL_NOTE_LIMIT, &text, &size) != STATUS_ok) {
-        return;
-    }
+    file_read(quarantine_fd, name, LOCAL_NOTE_LIMIT, &text, &size);
     const size_t begin = strlen(TRIAL_NOTE);
     for (size_t at = 0, length; at < size; at += length + 1) {
         const uint8_t *end = memchr(text + at, '\n', size - at);
@@ -119,45 +105,34 @@ static void local_read_note(int quarantine_fd, const char *identity_hex, struct 
             state_add(ret_names, (const char *)text + at + begin);
         }
     }
-    free(text);
 }
 
 void local_quarantined(const char *root, const char *app, const char *identity_hex,
                        struct bytes *ret_names)
 {
-    int folder_fd;
-    int quarantine_fd;
-    struct local_blob blob;
+    AUTO_CLOSE int folder_fd = -1;
+    AUTO_CLOSE int quarantine_fd = -1;
+    AUTO(local_blob_free) struct local_blob blob = {0};
     *ret_names = (struct bytes){0};
-    if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
-        return;
-    }
-    if (file_open_subdirectory(folder_fd, QUARANTINE_FOLDER, false, &quarantine_fd) == STATUS_ok) {
-        if (local_read_in(quarantine_fd, identity_hex, &blob) == STATUS_ok) {
-            local_read_note(quarantine_fd, identity_hex, ret_names);
-            if (ret_names->size == 0) {
-                state_add(ret_names, blob.payload);
-            }
-            local_blob_free(&blob);
+    if (file_open_directory(root, app, false, &folder_fd) == STATUS_ok &&
+        file_open_subdirectory(folder_fd, QUARANTINE_FOLDER, false, &quarantine_fd) == STATUS_ok &&
+        local_read_in(quarantine_fd, identity_hex, &blob) == STATUS_ok) {
+        local_read_note(quarantine_fd, identity_hex, ret_names);
+        if (ret_names->size == 0) {
+            state_add(ret_names, blob.payload);
         }
-        close(quarantine_fd);
     }
-    close(folder_fd);
 }
 
 bool local_on_trial(const char *root, const char *app, const char *identity_hex,
                     uint64_t generation, struct trial *ret_trial)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     char name[PART_NAME_SIZE];
     *ret_trial = (struct trial){.kept = ""};
-    if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
-        return false;
-    }
     snprintf(name, sizeof name, "%s" LOADING_SUFFIX, identity_hex);
-    const bool is = trial_read(folder_fd, name, generation, ret_trial);
-    close(folder_fd);
-    return is;
+    return file_open_directory(root, app, false, &folder_fd) == STATUS_ok &&
+           trial_read(folder_fd, name, generation, ret_trial);
 }
 
 /* Whether the file of that name is whole and holds the same driver data. */
@@ -165,22 +140,20 @@ static bool local_is_same(int folder_fd, const char *identity_hex, const char *n
                           const struct envelope *envelope, const char *payload)
 {
     struct envelope found;
-    struct local_blob blob = {0};
+    AUTO(local_blob_free) struct local_blob blob = {0};
     /* The header tells most apart. */
-    const bool is_same = blob_read_header(folder_fd, name, NULL, &found) == STATUS_ok &&
-                         found.blob_size == envelope->blob_size &&
-                         digest_equal(found.blob_digest, envelope->blob_digest) &&
-                         local_read_part(folder_fd, identity_hex, name, &blob) == STATUS_ok &&
-                         strcmp(blob.payload, payload) == 0;
-    local_blob_free(&blob);
-    return is_same;
+    return blob_read_header(folder_fd, name, NULL, &found) == STATUS_ok &&
+           found.blob_size == envelope->blob_size &&
+           digest_equal(found.blob_digest, envelope->blob_digest) &&
+           local_read_part(folder_fd, identity_hex, name, &blob) == STATUS_ok &&
+           strcmp(blob.payload, payload) == 0;
 }
 
 /* Whether the file or a part holds it: another process may have taken it meanwhile. */
 static bool local_has_payload(const char *root, const char *app, const char *identity_hex,
                               const struct envelope *envelope, const char *payload)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     struct parts parts = {0};
     char name[PART_NAME_SIZE];
     if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
@@ -192,7 +165,6 @@ static bool local_has_payload(const char *root, const char *app, const char *ide
     for (size_t i = 0; i < parts.count && !found; i++) {
         found = local_is_same(folder_fd, identity_hex, parts.names[i], envelope, payload);
     }
-    close(folder_fd);
     return found;
 }
 
@@ -233,14 +205,13 @@ enum status local_put_away(const char *root, const char *app, const struct local
 {
     struct identity_files files;
     struct envelope now;
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     int lock_fd;
     enum status reason = file_open_directory(root, app, false, &folder_fd);
     if (reason != STATUS_ok) {
         return reason;
     }
     if (!identity_files_init(&files, root, app, &blob->envelope.identity, OBJECT_LIMIT)) {
-        close(folder_fd);
         return STATUS_out_of_memory;
     }
     reason = identity_files_lock(&files, folder_fd, LOCAL_LOCK_MS, &lock_fd);
@@ -261,7 +232,6 @@ enum status local_put_away(const char *root, const char *app, const struct local
         marker_forget(folder, blob->envelope.generation);
     }
     identity_files_free(&files);
-    close(folder_fd);
     return reason;
 }
 
@@ -288,7 +258,7 @@ void local_identities_add(struct local_identities *identities, const char *hex)
 void local_identities_add_wanted(const char *root, const char *app,
                                  struct local_identities *identities)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
         return;
     }
@@ -305,5 +275,4 @@ void local_identities_add_wanted(const char *root, const char *app,
         }
     }
     listing_close(listing);
-    close(folder_fd);
 }

@@ -115,28 +115,24 @@ static enum status object_unpack(const void *frame, size_t size, const struct he
         return STATUS_remote_bad_object;
     }
     /* Aligned as what file_read gives: recipes are read in place. */
-    uint8_t *data = aligned_alloc(64, ((size_t)unpacked + 63) / 64 * 64);
-    ZSTD_DCtx *context = ZSTD_createDCtx();
-    if (!data || !context) {
-        free(data);
-        ZSTD_freeDCtx(context);
+    AUTO_FREE uint8_t *data = aligned_alloc(64, ((size_t)unpacked + 63) / 64 * 64);
+    ZSTD_DCtx *context = data ? ZSTD_createDCtx() : NULL;
+    if (!context) {
         return STATUS_out_of_memory;
     }
     if (prefix) {
         ZSTD_DCtx_refPrefix(context, prefix->blob, prefix->blob_size);
     }
-    char found[OBJECT_NAME_SIZE];
-    const bool whole =
-        ZSTD_decompressDCtx(context, data, (size_t)unpacked, frame, size) == unpacked;
-    ZSTD_freeDCtx(context);
-    if (whole) {
+    char found[OBJECT_NAME_SIZE] = "";
+    if (ZSTD_decompressDCtx(context, data, (size_t)unpacked, frame, size) == unpacked) {
         object_name(data, (size_t)unpacked, found);
     }
-    if (!whole || strcmp(found, part->object) != 0) {
-        free(data);
+    ZSTD_freeDCtx(context);
+    if (!found[0] || strcmp(found, part->object) != 0) {
         return STATUS_remote_bad_object;
     }
     *ret_data = data;
+    data = NULL;
     return STATUS_ok;
 }
 
@@ -169,10 +165,9 @@ enum status object_put(struct remote *remote, struct object *object)
 enum status object_keep(struct remote *remote, struct object *object)
 {
     char path[ENGINE_PATH_SIZE];
-    struct engine_value value = {0};
+    AUTO(engine_value_free) struct engine_value value = {0};
     object_path(&object->part, path);
     const enum status reason = remote->engine->operations->get(remote->engine, path, 0, &value);
-    engine_value_free(&value);
     return reason == STATUS_no_file ? object_write(remote, object) : reason;
 }
 
@@ -189,19 +184,16 @@ enum status object_get(struct remote *remote, const struct head *head, const str
                        const struct envelope *prefix, uint8_t **ret_data)
 {
     char path[ENGINE_PATH_SIZE];
-    struct engine_value value = {0};
+    AUTO(engine_value_free) struct engine_value value = {0};
     const uint8_t *frame = head_frame(head, part);
     if (frame) {
         return object_unpack(frame, (size_t)part->bytes, part, prefix, ret_data);
     }
     object_path(part, path);
-    enum status reason = fetch_get(remote->ahead, remote->engine, path, part->bytes, &value);
+    const enum status reason = fetch_get(remote->ahead, remote->engine, path, part->bytes, &value);
     progress_add("object");
-    if (reason == STATUS_ok) {
-        reason = object_unpack(value.data, value.size, part, prefix, ret_data);
-    }
-    engine_value_free(&value);
-    return reason;
+    return reason == STATUS_ok ? object_unpack(value.data, value.size, part, prefix, ret_data)
+                               : reason;
 }
 
 enum status object_get_base(struct remote *remote, const struct head *head,

@@ -126,14 +126,13 @@ static enum status pull_part(struct pull *blob, const struct head *head,
 /* Whether the layer has put away what was taken from this head: that is not in the state. */
 static bool pull_was_put_away(const struct pull *blob)
 {
-    struct bytes taken;
+    AUTO(bytes_free) struct bytes taken = {0};
     bool found = false;
     state_taken(&blob->session->remote.state, blob->path, &taken);
     for (size_t at = 0; at + OBJECT_NAME_SIZE <= blob->quarantined.size; at += OBJECT_NAME_SIZE) {
         const char *name = (const char *)blob->quarantined.data + at;
         found = found || (state_has(&taken, name) && !state_has(&blob->bad, name));
     }
-    bytes_free(&taken);
     return found;
 }
 
@@ -251,7 +250,7 @@ static enum status pull_add_recipes(struct session *session, const char *app,
                                     struct session_recipes *recipes)
 {
     struct recipe_merge_limits limits = recipe_judge_limits(&recipes->judge, RECIPES_MAX_FILE);
-    struct recipe_merged merged;
+    AUTO(recipe_merge_free) struct recipe_merged merged = {0};
     limits.foreign = true;
     enum status reason = recipe_merge(recipes->inputs, recipes->count, &limits, &merged);
     if (reason != STATUS_ok) {
@@ -267,7 +266,6 @@ static enum status pull_add_recipes(struct session *session, const char *app,
         reason = recipe_add(session->root, app, &merged);
         recipe_compact(session->root, app, NULL);
     }
-    recipe_merge_free(&merged);
     return reason;
 }
 
@@ -294,7 +292,7 @@ bool pull_recipes(struct session *session, const char *app)
     struct head head;
     struct engine_value value;
     struct session_recipes recipes;
-    struct bytes taken;
+    AUTO(bytes_free) struct bytes taken = {0};
     char path[HEAD_PATH_SIZE];
     uint64_t bytes = 0;
     head_path(app, NULL, path);
@@ -334,7 +332,6 @@ bool pull_recipes(struct session *session, const char *app)
                  : known             ? "unchanged"
                                      : "pulled",
                  bytes);
-    bytes_free(&taken);
     return reason == STATUS_ok;
 }
 

@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/base/io.h"
 #include "common/recipes/merge.h"
 #include "tools/cli/inventory.h"
 #include "tools/recipes/recipe_tool.h"
@@ -137,7 +136,7 @@ static enum status push_add_part(struct push *push, struct head *head, const str
 static enum status push_try(struct push *push, struct head *head, bool *ret_changed)
 {
     struct remote *remote = &push->session->remote;
-    struct engine_value value = {0};
+    AUTO(engine_value_free) struct engine_value value = {0};
     enum status result;
     *ret_changed = false;
     enum status reason = remote_get_head(remote, push->app, push->identity_hex, head, &value);
@@ -149,12 +148,10 @@ static enum status push_try(struct push *push, struct head *head, bool *ret_chan
         reason = push->local.size > 0 ? STATUS_ok : STATUS_no_file;
     }
     if (reason != STATUS_ok) {
-        engine_value_free(&value);
         return reason;
     }
     const struct head_part base = push_choose_base(push, head);
     if (!push_change(push, head, &result)) {
-        engine_value_free(&value);
         return result;
     }
     reason = push_add_part(push, head, &base);
@@ -162,7 +159,6 @@ static enum status push_try(struct push *push, struct head *head, bool *ret_chan
         reason = remote_put_head(remote, head, &value);
         *ret_changed = reason == STATUS_ok;
     }
-    engine_value_free(&value);
     return reason == STATUS_ok ? result : reason;
 }
 
@@ -204,25 +200,23 @@ static uint64_t push_estimate_ms(const char *root, const char *app)
 /* Of several that were merged it is not known which: none is blocked. */
 static void push_find_bad(struct push *push)
 {
-    struct bytes names;
+    AUTO(bytes_free) struct bytes names = {0};
     local_quarantined(push->session->root, push->app, push->identity_hex, &names);
     if (names.size == OBJECT_NAME_SIZE) {
         memcpy(push->bad_payload, names.data, OBJECT_NAME_SIZE - 1);
     }
-    bytes_free(&names);
 }
 
 /* What was pulled goes on to others only once a program here has lived with it; as it was pulled it
  * is there already. */
 static bool push_is_on_trial(const struct push *push)
 {
-    struct trial trial;
-    const bool is = local_on_trial(push->session->root, push->app, push->identity_hex,
-                                   push->local.envelope.generation, &trial);
+    AUTO(trial_free) struct trial trial = {.kept = ""};
+    const bool is_on_trial = local_on_trial(push->session->root, push->app, push->identity_hex,
+                                            push->local.envelope.generation, &trial);
     const bool is_as_pulled =
         trial.payloads.size == OBJECT_NAME_SIZE && state_has(&trial.payloads, push->local.payload);
-    trial_free(&trial);
-    return is && !is_as_pulled;
+    return is_on_trial && !is_as_pulled;
 }
 
 /* An identity of the root, whose state is `state`: ok, or quarantined. */
@@ -325,7 +319,7 @@ static enum status push_unite(struct push_recipes *push, struct session_recipes 
     }
     push->there = push_count(&there);
     recipe_merge_free(&there);
-    struct recipe_merge_input *inputs = calloc(count + 1, sizeof *inputs);
+    AUTO_FREE struct recipe_merge_input *inputs = calloc(count + 1, sizeof *inputs);
     if (!inputs) {
         return STATUS_out_of_memory;
     }
@@ -334,15 +328,14 @@ static enum status push_unite(struct push_recipes *push, struct session_recipes 
                                               : push->sources.inputs[i - remote->count].segment;
     }
     reason = recipe_merge(inputs, count, &limits, &push->merged);
-    free(inputs);
     return reason;
 }
 
 static enum status push_send_recipes(struct remote *remote, const struct recipe_merged *merged,
                                      struct head *head, const struct engine_value *old)
 {
-    uint8_t *data = recipe_tool_join(merged);
-    struct object object = {.is_there = false};
+    AUTO_FREE uint8_t *data = recipe_tool_join(merged);
+    AUTO(object_free) struct object object = {.is_there = false};
     bool is_inline = false;
     enum status reason =
         data ? object_pack(data, (size_t)merged->size, NULL, NULL, &object) : STATUS_out_of_memory;
@@ -361,15 +354,13 @@ static enum status push_send_recipes(struct remote *remote, const struct recipe_
     if (reason == STATUS_ok && !is_inline) {
         reason = object_keep(remote, &object);
     }
-    object_free(&object);
-    free(data);
     return reason;
 }
 
 static enum status push_try_recipes(struct session *session, const char *app,
                                     struct push_recipes *push, struct head *head, bool *ret_changed)
 {
-    struct engine_value value = {0};
+    AUTO(engine_value_free) struct engine_value value = {0};
     struct session_recipes there;
     *ret_changed = false;
     enum status reason = remote_get_head(&session->remote, app, NULL, head, &value);
@@ -394,7 +385,6 @@ static enum status push_try_recipes(struct session *session, const char *app,
         }
         session_recipes_free(&there);
     }
-    engine_value_free(&value);
     return reason;
 }
 

@@ -127,11 +127,10 @@ void remote_close(struct remote *remote)
 
 enum status remote_reach(struct remote *remote, uint64_t *ret_ns)
 {
-    struct engine_value value = {0};
+    AUTO(engine_value_free) struct engine_value value = {0};
     const uint64_t start_ns = clock_now_ns();
     const enum status reason =
         remote->engine->operations->get(remote->engine, REMOTE_PROBE, 4096, &value);
-    engine_value_free(&value);
     *ret_ns = clock_now_ns() - start_ns;
     return reason == STATUS_no_file ? STATUS_ok : reason;
 }
@@ -281,8 +280,8 @@ enum status remote_put_head(struct remote *remote, struct head *head,
 {
     char path[HEAD_PATH_SIZE];
     char comment[HEAD_PATH_SIZE + 64];
-    struct bytes message = {0};
-    struct bytes text = {0};
+    AUTO(bytes_free) struct bytes message = {0};
+    AUTO(bytes_free) struct bytes text = {0};
     enum status reason = remote->options.single_writer ? STATUS_ok : remote_try_conditions(remote);
     if (reason != STATUS_ok) {
         return reason;
@@ -316,8 +315,6 @@ enum status remote_put_head(struct remote *remote, struct head *head,
         state_see_serial(&remote->state, path, head->serial);
     }
     remote->engine->traffic.conflicts += reason == STATUS_remote_conflict;
-    bytes_free(&message);
-    bytes_free(&text);
     return reason;
 }
 

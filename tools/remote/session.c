@@ -127,7 +127,7 @@ static void session_warn_of_name(const struct session *session, const char *app)
 
 bool session_apps_here(struct session *session, const char *const *names, int count)
 {
-    struct inventory_apps apps;
+    AUTO(inventory_apps_free) struct inventory_apps apps = {0};
     if (count > 0) {
         return session_add_named(session, names, count);
     }
@@ -141,7 +141,6 @@ bool session_apps_here(struct session *session, const char *const *names, int co
             session_warn_of_name(session, apps.names[i]);
         }
     }
-    inventory_apps_free(&apps);
     return true;
 }
 

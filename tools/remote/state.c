@@ -41,10 +41,8 @@ static char *state_base(const char *folder)
     const char *below = folder ? "" : "/warmpipe";
     char *base = NULL;
     if (folder && folder[0] != '/') {
-        char *here = getcwd(NULL, 0);
-        const int size = here ? asprintf(&base, "%s/%s", here, folder) : -1;
-        free(here);
-        return size < 0 ? NULL : base;
+        AUTO_FREE char *here = getcwd(NULL, 0);
+        return here && asprintf(&base, "%s/%s", here, folder) >= 0 ? base : NULL;
     }
     if (!home || home[0] != '/') {
         home = getenv("HOME");
@@ -55,15 +53,13 @@ static char *state_base(const char *folder)
 
 void state_open(const char *url, const char *root, const char *folder, struct state *ret_state)
 {
-    char *base = state_base(folder);
-    *ret_state = (struct state){0};
+    AUTO_FREE char *base = state_base(folder);
+    *ret_state = (struct state){.root = root ? strdup(root) : NULL};
     state_digest(url, ret_state->url_hex);
     state_digest(root ? root : "", ret_state->root_hex);
     if (base && asprintf(&ret_state->folder, "%s/remote", base) < 0) {
         ret_state->folder = NULL;
     }
-    ret_state->root = root ? strdup(root) : NULL;
-    free(base);
 }
 
 void state_free(struct state *state)
@@ -114,44 +110,36 @@ static void state_read(const struct state *state, const char *path, const char *
                        struct bytes *ret_text)
 {
     char name[HEAD_PATH_SIZE + 40];
-    uint8_t *data;
+    AUTO_CLOSE const int folder_fd = state_open_folder(state, false);
+    AUTO_FREE uint8_t *data = NULL;
     size_t size;
     *ret_text = (struct bytes){0};
-    const int folder_fd = state_open_folder(state, false);
-    if (folder_fd < 0) {
-        return;
-    }
     state_name(path, suffix, name);
-    if (file_read(folder_fd, name, STATE_LIMIT, &data, &size) == STATUS_ok) {
+    if (folder_fd >= 0 && file_read(folder_fd, name, STATE_LIMIT, &data, &size) == STATUS_ok) {
         bytes_put(ret_text, data, size);
-        free(data);
     }
-    close(folder_fd);
 }
 
 static void state_write(const struct state *state, const char *path, const char *suffix,
                         const void *data, size_t size)
 {
     char name[HEAD_PATH_SIZE + 40];
-    const int folder_fd = state_open_folder(state, true);
-    if (folder_fd < 0) {
-        return;
-    }
+    AUTO_CLOSE const int folder_fd = state_open_folder(state, true);
     const struct iovec part = {(void *)(uintptr_t)data, size};
     state_name(path, suffix, name);
-    file_replace_unsynced(folder_fd, name, &part, 1);
-    close(folder_fd);
+    if (folder_fd >= 0) {
+        file_replace_unsynced(folder_fd, name, &part, 1);
+    }
 }
 
 static uint64_t state_number(const struct state *state, const char *path, const char *suffix)
 {
-    struct bytes text;
+    AUTO(bytes_free) struct bytes text = {0};
     uint64_t number = 0;
     state_read(state, path, suffix, &text);
     for (size_t i = 0; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++) {
         number = number * 10 + (uint64_t)(text.data[i] - '0');
     }
-    bytes_free(&text);
     return number;
 }
 
@@ -257,8 +245,8 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
 
 void state_forget_bad(const struct state *state, const char *path, const struct bytes *but)
 {
-    struct bytes names;
-    struct bytes left = {0};
+    AUTO(bytes_free) struct bytes names = {0};
+    AUTO(bytes_free) struct bytes left = {0};
     state_bad(state, path, &names);
     for (size_t at = 0; at + OBJECT_NAME_SIZE <= names.size; at += OBJECT_NAME_SIZE) {
         const char *payload = (const char *)names.data + at;
@@ -272,8 +260,6 @@ void state_forget_bad(const struct state *state, const char *path, const struct 
     if (state_deaths(state, path) > 0) {
         state_set_number(state, path, "deaths", 0);
     }
-    bytes_free(&names);
-    bytes_free(&left);
 }
 
 bool state_has(const struct bytes *names, const char *name)

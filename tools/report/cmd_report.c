@@ -125,14 +125,13 @@ static void report_show(struct output *output, const struct report *report)
 static bool report_write_page(const struct report *report, const struct trace_runs *runs,
                               const char *path)
 {
-    struct bytes page = {0};
+    AUTO(bytes_free) struct bytes page = {0};
     report_page(&page, report, runs);
     const struct iovec part = {.iov_base = page.data, .iov_len = page.size};
     const bool written = !page.failed && output_file_write("report", path, &part, 1);
     if (page.failed) {
         output_message("report: out of memory");
     }
-    bytes_free(&page);
     return written;
 }
 
@@ -188,7 +187,7 @@ static void report_add_trace(struct report_sources *sources, const char *path)
 static int report_traces(const struct arguments *arguments, char *const *paths)
 {
     struct report_sources sources = {0};
-    struct report report = {0};
+    AUTO(report_free) struct report report = {0};
     for (; *paths; paths++) {
         report_add_trace(&sources, *paths);
     }
@@ -206,7 +205,6 @@ static int report_traces(const struct arguments *arguments, char *const *paths)
     } else if (app && sources.runs.count > 0) {
         output_message("report: no program '%s' in these traces", app);
     }
-    report_free(&report);
     trace_runs_free(&sources.runs);
     return status;
 }
@@ -225,7 +223,7 @@ static bool report_take_recipes(struct report_program *program, const struct rec
 {
     const struct recipe_use *uses;
     const size_t count = recipes_uses(recipes, &uses);
-    struct report_pipeline *pipelines = calloc(count + 1, sizeof *pipelines);
+    AUTO_FREE struct report_pipeline *pipelines = calloc(count + 1, sizeof *pipelines);
     if (!pipelines) {
         return false;
     }
@@ -240,7 +238,6 @@ static bool report_take_recipes(struct report_program *program, const struct rec
     for (size_t i = 0; i < program->pipeline_count; i++) {
         program->pipelines[i].kind = report_kind_of(recipes, program->pipelines[i].digest);
     }
-    free(pipelines);
     return true;
 }
 
@@ -279,6 +276,7 @@ static int report_inventory(const struct arguments *arguments, const char *root,
                             const struct inventory_apps *apps)
 {
     struct report_sources sources = {0};
+    AUTO(report_free)
     struct report report = {.programs = calloc(apps->count + 1, sizeof *report.programs)};
     report.failed = !report.programs;
     for (size_t i = 0; i < apps->count && !report.failed; i++) {
@@ -287,7 +285,6 @@ static int report_inventory(const struct arguments *arguments, const char *root,
     const int status = report_tell(arguments, &report, &sources);
     output_message("report: for timelines, run a program twice with WARMPIPE_TRACE=FILE, then "
                    "'warmpipe report FILE'");
-    report_free(&report);
     return status;
 }
 

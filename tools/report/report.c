@@ -150,12 +150,11 @@ static void report_choose(struct report *report, const struct trace_runs *runs,
     report_show_in_full(program, "cold", program->cold);
     report_show_in_full(program, "warm", program->warm);
     report_show_in_full(program, "start", program->other);
-    struct report_pipeline *pipelines = calloc(spans, sizeof *pipelines);
+    AUTO_FREE struct report_pipeline *pipelines = calloc(spans, sizeof *pipelines);
     if (pipelines) {
         report_take_pipelines(program, pipelines, report_list_pipelines(runs, program, pipelines));
     }
     report->failed |= !pipelines;
-    free(pipelines);
 }
 
 void report_of_runs(const struct trace_runs *runs, const char *app, struct report *ret_report)

@@ -10,6 +10,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/digest.h"
+#include "common/base/io.h"
 #include "common/files/program.h"
 
 /* A trace as WARMPIPE_TRACE writes it (docs/FORMAT.md, "The trace"), read event by event

@@ -411,7 +411,7 @@ static void page_put_piece(struct bytes *page, size_t index)
 
 void report_page(struct bytes *page, const struct report *report, const struct trace_runs *runs)
 {
-    struct bytes json = {0};
+    AUTO(bytes_free) struct bytes json = {0};
     report_timelines(&json, report, runs);
     page_put_piece(page, 0);
     if (report->count == 1) {
@@ -435,5 +435,4 @@ void report_page(struct bytes *page, const struct report *report, const struct t
     page_put_piece(page, 2);
     html_put_json(page, &json);
     page_put_piece(page, 3);
-    bytes_free(&json);
 }

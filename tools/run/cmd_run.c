@@ -59,16 +59,15 @@ static const struct option_spec options[] = {
 
 static bool run_set_driver_caches(const char *root, bool verbose)
 {
-    char *driver = output_format("run", "%s/" INVENTORY_DRIVER_FOLDER, root);
+    AUTO_FREE char *driver = output_format("run", "%s/" INVENTORY_DRIVER_FOLDER, root);
     bool done = driver && variable_set_if_unset("run", "MESA_SHADER_CACHE_DIR", driver, verbose) &&
                 variable_set_if_unset("run", "__GL_SHADER_DISK_CACHE_PATH", driver, verbose);
-    free(driver);
     return done;
 }
 
 static bool run_set_directory(const char *directory, bool verbose)
 {
-    char *root = inventory_absolute_path("run", directory);
+    AUTO_FREE char *root = inventory_absolute_path("run", directory);
     bool done = root && variable_set("run", "WARMPIPE_DIR", root, verbose);
     if (done) {
         /* NVIDIA's driver does not create its folder. If it cannot be made, the program runs
@@ -85,7 +84,6 @@ static bool run_set_directory(const char *directory, bool verbose)
             output_reason(reason, "run: cannot use '%s/" INVENTORY_DRIVER_FOLDER "'", root);
         }
     }
-    free(root);
     return done;
 }
 

@@ -70,10 +70,9 @@ static bool variable_add_to_list(const char *verb, const char *name, const char 
     }
     const char *between = *list ? ":" : "";
     const char *first = end == LIST_FRONT ? entry : list;
-    char *value = output_format(verb, "%s%s%s", first, between, first == entry ? list : entry);
-    const bool done = value && variable_set(verb, name, value, verbose);
-    free(value);
-    return done;
+    AUTO_FREE char *value =
+        output_format(verb, "%s%s%s", first, between, first == entry ? list : entry);
+    return value && variable_set(verb, name, value, verbose);
 }
 
 bool layer_variables_set(const char *verb, bool verbose)
@@ -81,7 +80,7 @@ bool layer_variables_set(const char *verb, bool verbose)
     if (!variable_set(verb, "WARMPIPE_ENABLE", "1", verbose)) {
         return false;
     }
-    char *data = layer_data_directory();
+    AUTO_FREE char *data = layer_data_directory();
     if (!data) {
         output_message("%s: no " LAYER_MANIFEST " beside this program: programs get the layer only "
                        "if it is installed",
@@ -92,19 +91,15 @@ bool layer_variables_set(const char *verb, bool verbose)
         output_message("%s: a colon in '%s' ends a folder's name for the Vulkan loader: programs "
                        "get the layer only if it is installed ('warmpipe install')",
                        verb, data);
-        free(data);
         return true;
     }
-    char *folder = output_format(verb, "%s/" LAYER_IMPLICIT_FOLDER, data);
-    bool done =
-        folder &&
-        variable_add_to_list(verb, "XDG_DATA_DIRS", "/usr/local/share/:/usr/share/", data,
-                             LIST_BACK, verbose) &&
-        variable_add_to_list(verb, "VK_ADD_IMPLICIT_LAYER_PATH", "", folder, LIST_FRONT, verbose) &&
-        variable_add_to_list(verb, "VK_INSTANCE_LAYERS", "", LAYER_NAME, LIST_FRONT, verbose);
-    free(folder);
-    free(data);
-    return done;
+    AUTO_FREE char *folder = output_format(verb, "%s/" LAYER_IMPLICIT_FOLDER, data);
+    return folder &&
+           variable_add_to_list(verb, "XDG_DATA_DIRS", "/usr/local/share/:/usr/share/", data,
+                                LIST_BACK, verbose) &&
+           variable_add_to_list(verb, "VK_ADD_IMPLICIT_LAYER_PATH", "", folder, LIST_FRONT,
+                                verbose) &&
+           variable_add_to_list(verb, "VK_INSTANCE_LAYERS", "", LAYER_NAME, LIST_FRONT, verbose);
 }
 
 /* doctor looks twice at a process before it reports it. */

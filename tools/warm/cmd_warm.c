@@ -260,7 +260,7 @@ static bool warm_folder(struct warming *warming, const char *path)
 {
     bool fine = false;
     struct stat status;
-    char *recipes = NULL;
+    AUTO_FREE char *recipes = NULL;
     char *folder = realpath(path, NULL);
     char *name = folder ? strrchr(folder, '/') : NULL;
     if (name && name > folder && strcmp(name, "/recipes") == 0) {
@@ -278,7 +278,6 @@ static bool warm_folder(struct warming *warming, const char *path)
     } else {
         output_message("warm: '%s' is not a program's folder: use --app to name the program", path);
     }
-    free(recipes);
     free(folder);
     return fine;
 }
@@ -287,7 +286,7 @@ static bool warm_folder(struct warming *warming, const char *path)
 static bool warm_all(struct warming *warming)
 {
     const char *app = warming->arguments->values[OPTION_APP];
-    struct inventory_apps apps = {0};
+    AUTO(inventory_apps_free) struct inventory_apps apps = {0};
     bool fine = true;
     warming->alone = app || warming->arguments->operand_count == 1;
     if (warming->arguments->operand_count > 0 && app) {
@@ -309,7 +308,6 @@ static bool warm_all(struct warming *warming)
     for (size_t i = 0; i < apps.count && warm_goes_on(warming); i++) {
         fine &= warm_open(warming, apps.names[i], NULL);
     }
-    inventory_apps_free(&apps);
     return fine;
 }
 

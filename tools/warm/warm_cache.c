@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/io.h"
+
 /* Device extensions that programs enable depend on these. */
 static const struct vulkan_instance_extension {
     const char *name;
@@ -262,7 +264,7 @@ static void warm_cache_destroy(const struct warm_cache *cache, VkPipelineCache h
 
 static void warm_cache_load(struct warm_cache *cache)
 {
-    struct store_blob blob;
+    AUTO(store_blob_free) struct store_blob blob = {0};
     cache->loaded = true;
     if (store_load(cache->store, &blob) != STATUS_ok) {
         return;
@@ -273,7 +275,6 @@ static void warm_cache_load(struct warm_cache *cache)
         cache->size = blob.size;
         cache->saved = blob.digest;
     }
-    store_blob_free(&blob);
 }
 
 bool warm_cache_attach(struct warm_cache *cache, const struct warm_vulkan *vulkan)
@@ -393,7 +394,7 @@ enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size)
     if (cache->alone) {
         pthread_mutex_lock(cache->alone);
     }
-    void *data = warm_cache_read(cache, cache->handle, &size);
+    AUTO_FREE void *data = warm_cache_read(cache, cache->handle, &size);
     const struct digest digest = digest_of(data, size);
     enum status reason = STATUS_ok;
     if (!data) {
@@ -410,7 +411,6 @@ enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size)
         cache->saved = digest;
     }
     *ret_size = size;
-    free(data);
     return reason;
 }
 

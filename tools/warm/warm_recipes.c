@@ -203,7 +203,7 @@ static bool warm_recipes_take_all(struct warm_recipes *recipes)
     for (size_t i = 0; i < recipes->file_count; i++) {
         use_count += recipes_uses(recipes->files[i], &uses);
     }
-    struct warm_environment *list = calloc(use_count + 1, sizeof *list);
+    AUTO_FREE struct warm_environment *list = calloc(use_count + 1, sizeof *list);
     recipes->environments = calloc(use_count + 1, sizeof(*recipes->environments));
     recipes->meanings = calloc(use_count + 1, sizeof *recipes->meanings);
     recipes->items = calloc(use_count + 1, sizeof *recipes->items);
@@ -222,7 +222,6 @@ static bool warm_recipes_take_all(struct warm_recipes *recipes)
     for (size_t i = 0; enough_memory && i < recipes->file_count; i++) {
         warm_recipes_take_uses(recipes, recipes->files[i], list, named);
     }
-    free(list);
     return enough_memory;
 }
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/io.h"
 #include "common/blobs/identity_files.h"
 #include "common/blobs/store.h"
 #include "common/files/file.h"
@@ -74,20 +73,17 @@ bool warm_unfinished_is(const struct warm_target *target)
 {
     char identity[DIGEST_HEX_SIZE];
     char name[NAMES_SIZE];
-    const int folder_fd = warm_unfinished_open(target, false, identity, name);
-    const bool is_unfinished = unfinished_is(folder_fd, identity);
-    io_close(folder_fd);
-    return is_unfinished;
+    AUTO_CLOSE const int folder_fd = warm_unfinished_open(target, false, identity, name);
+    return unfinished_is(folder_fd, identity);
 }
 
 bool warm_unfinished_begin(const struct warm_target *target)
 {
     char identity[DIGEST_HEX_SIZE];
     char name[NAMES_SIZE];
-    const int folder_fd = warm_unfinished_open(target, true, identity, name);
+    AUTO_CLOSE const int folder_fd = warm_unfinished_open(target, true, identity, name);
     const bool made = folder_fd >= 0 && faccessat(folder_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
     unfinished_set(folder_fd, identity, true);
-    io_close(folder_fd);
     return made;
 }
 
@@ -95,13 +91,12 @@ void warm_unfinished_end(const struct warm_target *target, bool made)
 {
     char identity[DIGEST_HEX_SIZE];
     char name[NAMES_SIZE];
-    const int folder_fd = warm_unfinished_open(target, false, identity, name);
+    AUTO_CLOSE const int folder_fd = warm_unfinished_open(target, false, identity, name);
     if (made) {
         unlinkat(folder_fd, name, 0);
     } else {
         unfinished_set(folder_fd, identity, false);
     }
-    io_close(folder_fd);
 }
 
 struct warm_shared *warm_shared_new(size_t item_count)

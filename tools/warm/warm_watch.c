@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/io.h"
 #include "common/driver/identity.h"
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "common/base/io.h"
 #include "common/base/status.h"
 
 /* URLs: where a remote is, taken apart. A password in a URL is refused, because URLs show up in

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/io.h"
 #include "common/base/text.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
@@ -222,12 +221,12 @@ static bool engine_file_is_as_before(const struct engine_value *old,
 static enum status engine_file_swap(struct engine *engine, const char *path,
                                     const struct engine_value *old, const void *data, size_t size)
 {
-    int lock_fd = -1;
+    AUTO_CLOSE int lock_fd = -1;
     enum status reason = engine_file_lock(engine, &lock_fd);
     if (reason != STATUS_ok) {
         return reason;
     }
-    struct engine_value found = {0};
+    AUTO(engine_value_free) struct engine_value found = {0};
     char full[ENGINE_FILE_PATH_SIZE];
     engine_file_path(engine, path, full);
     reason = file_read_any(full, UINT32_MAX, &found.data, &found.size);
@@ -236,8 +235,6 @@ static enum status engine_file_swap(struct engine *engine, const char *path,
                      ? engine_file_put(engine, path, data, size)
                      : engine_fail(engine, STATUS_remote_conflict, "another machine was first");
     }
-    engine_value_free(&found);
-    close(lock_fd);
     return reason;
 }
 

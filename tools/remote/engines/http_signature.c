@@ -80,7 +80,7 @@ static bool signature_digest_request(const struct http_request *request,
                                      const struct bytes *headers, const struct bytes *names,
                                      const char *body_digest, char ret_hex[SIGNATURE_HEX_SIZE])
 {
-    struct bytes text = {0};
+    AUTO(bytes_free) struct bytes text = {0};
     const char *path = strstr(request->url, "://") + 3;
     path += strcspn(path, "/?");
     const size_t path_size = strcspn(path, "?");
@@ -99,7 +99,6 @@ static bool signature_digest_request(const struct http_request *request,
     if (is_whole) {
         signature_digest(text.data, text.size, ret_hex);
     }
-    bytes_free(&text);
     return is_whole;
 }
 
@@ -136,8 +135,8 @@ bool http_sign(const struct http_request *request, const char *const *lines, tim
     char date[32];
     char scope[128];
     char digest[SIGNATURE_HEX_SIZE];
-    struct bytes headers = {0};
-    struct bytes names = {0};
+    AUTO(bytes_free) struct bytes headers = {0};
+    AUTO(bytes_free) struct bytes names = {0};
     memset(ret_signature, 0, sizeof *ret_signature);
     strftime(date, sizeof date, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &parts));
     snprintf(scope, sizeof scope, "%.8s/%s/s3/aws4_request", date, credentials->region);
@@ -167,8 +166,6 @@ bool http_sign(const struct http_request *request, const char *const *lines, tim
                  "Signature=%s",
                  credentials->key_id, scope, (int)names.size, (const char *)names.data, digest);
     }
-    bytes_free(&headers);
-    bytes_free(&names);
     return is_whole;
 }
 

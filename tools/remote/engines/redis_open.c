@@ -35,13 +35,12 @@ static struct redis_opened redis_open_here(const char *host, int port, struct ti
 
 static void *redis_open_main(void *user)
 {
-    struct redis_opening *opening = user;
+    AUTO_FREE struct redis_opening *opening = user;
     const struct redis_opened opened = redis_open_here(opening->host, opening->port, opening->wait);
     if (send(opening->fd, &opened, sizeof opened, MSG_NOSIGNAL) != sizeof opened) {
         redisFree(opened.context);
     }
     close(opening->fd);
-    free(opening);
     return NULL;
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/digest.h"
+#include "common/base/io.h"
 #include "common/base/status.h"
 #include "common/driver/identity.h"
 #include "common/files/names.h"

@@ -306,11 +306,9 @@ static bool head_has_bases(const struct head *head)
 /* Whether the text is the one that is written of this head. */
 static bool head_is_canonical(const struct head *head, const void *text, size_t size)
 {
-    struct bytes again = {0};
+    AUTO(bytes_free) struct bytes again = {0};
     head_encode(head, &again);
-    const bool same = !again.failed && again.size == size && memcmp(again.data, text, size) == 0;
-    bytes_free(&again);
-    return same;
+    return !again.failed && again.size == size && memcmp(again.data, text, size) == 0;
 }
 
 enum status head_parse(const void *text, size_t size, struct head *ret_head)

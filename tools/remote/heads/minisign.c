@@ -222,7 +222,7 @@ void minisign_sign(const struct minisign_secret_key *key, const void *message, s
     uint8_t hash[64];
     uint8_t data[MINISIGN_SIGNATURE_SIZE] = {'E', 'D'};
     uint8_t global[64];
-    struct bytes whole = {0};
+    AUTO(bytes_free) struct bytes whole = {0};
     minisign_hash(message, size, hash);
     memcpy(data + 2, key->id, MINISIGN_ID_SIZE);
     crypto_sign_detached(data + 2 + MINISIGN_ID_SIZE, NULL, hash, sizeof hash, key->key);
@@ -238,7 +238,6 @@ void minisign_sign(const struct minisign_secret_key *key, const void *message, s
         bytes_put_u8(text, '\n');
         minisign_put_base64(text, global, sizeof global);
     }
-    bytes_free(&whole);
 }
 
 enum status minisign_split(const void *text, size_t size, struct minisign_signature *ret_parts)
@@ -271,16 +270,13 @@ enum status minisign_split(const void *text, size_t size, struct minisign_signat
 bool minisign_verify(const struct minisign_signature *parts, const struct minisign_public_key *key)
 {
     uint8_t hash[64];
-    struct bytes whole = {0};
+    AUTO(bytes_free) struct bytes whole = {0};
     minisign_hash(parts->message, parts->message_size, hash);
     bytes_put(&whole, parts->signature, sizeof parts->signature);
     bytes_put(&whole, parts->comment, parts->comment_size);
-    const bool valid =
-        !whole.failed && memcmp(parts->id, key->id, MINISIGN_ID_SIZE) == 0 &&
-        crypto_sign_verify_detached(parts->signature, hash, sizeof hash, key->key) == 0 &&
-        crypto_sign_verify_detached(parts->global, whole.data, whole.size, key->key) == 0;
-    bytes_free(&whole);
-    return valid;
+    return !whole.failed && memcmp(parts->id, key->id, MINISIGN_ID_SIZE) == 0 &&
+           crypto_sign_verify_detached(parts->signature, hash, sizeof hash, key->key) == 0 &&
+           crypto_sign_verify_detached(parts->global, whole.data, whole.size, key->key) == 0;
 }
 
 /* Key files. */

@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/io.h"
 #include "common/files/file.h"
 #include "tools/cli/inventory.h"
 

@@ -199,12 +199,10 @@ static enum status death_put_away(struct session *session, const char *app,
                  identity->device_name, identity->driver_name, identity->driver_info,
                  identity->driver_version, session->remote.name, blob->payload,
                  blob->envelope.blob_size, time_text, dead->process, dead->program);
-    struct bytes note = {0};
+    AUTO(bytes_free) struct bytes note = {0};
     bytes_put(&note, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
     trial_put_note(trial, &note);
-    const enum status reason = local_put_away(session->root, app, blob, folder, &note);
-    bytes_free(&note);
-    return reason;
+    return local_put_away(session->root, app, blob, folder, &note);
 }
 
 /* As death_judge has it. */
@@ -221,7 +219,7 @@ static void death_judge_identity(struct session *session, const char *app, int f
 {
     struct remote *remote = &session->remote;
     struct parts files = {0};
-    struct bytes taken;
+    AUTO(bytes_free) struct bytes taken = {0};
     char path[HEAD_PATH_SIZE];
     if (folder->dead_count == 0) {
         return;
@@ -258,7 +256,6 @@ static void death_judge_identity(struct session *session, const char *app, int f
             break;
         }
     }
-    bytes_free(&taken);
 }
 
 /* A program that has died in its driver with a cache from the remote. A container that is thrown
@@ -274,7 +271,7 @@ static void death_judge_identity(struct session *session, const char *app, int f
 static void death_judge(struct session *session, const char *app, uint64_t since, bool crashed)
 {
     const struct death_search search = {since, crashed};
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     if (file_open_directory(session->root, app, false, &folder_fd) != STATUS_ok) {
         return;
     }
@@ -290,7 +287,6 @@ static void death_judge(struct session *session, const char *app, uint64_t since
         }
     }
     listing_close(listing);
-    close(folder_fd);
 }
 
 /* After the program: puts away what has killed it, and pushes if there is a key. Where the puller

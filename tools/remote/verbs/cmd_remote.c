@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/io.h"
 #include "common/base/text.h"
 #include "common/driver/vulkan_names.h"
 #include "tools/cli/verb.h"
@@ -193,7 +192,7 @@ static void remote_show_more(struct output *output, const struct head *head)
 static int remote_show_heads(struct session *session, const struct remote_request *request,
                              struct output *output)
 {
-    struct session_heads heads;
+    AUTO(session_heads_free) struct session_heads heads = {0};
     if (!session_find_heads(session, request->apps, request->app_count, &heads)) {
         return EXIT_FINDING;
     }
@@ -222,7 +221,6 @@ static int remote_show_heads(struct session *session, const struct remote_reques
         output_close(output);
     }
     output_close(output);
-    session_heads_free(&heads);
     return EXIT_CLEAN;
 }
 
@@ -231,7 +229,7 @@ static int remote_remove(struct session *session, const struct remote_request *r
                          struct output *output)
 {
     struct remote *remote = &session->remote;
-    struct session_heads heads;
+    AUTO(session_heads_free) struct session_heads heads = {0};
     if (request->app_count == 0) {
         output_message("remote: rm needs --app NAME");
         return EXIT_USAGE;
@@ -253,7 +251,6 @@ static int remote_remove(struct session *session, const struct remote_request *r
         }
     }
     output_close(output);
-    session_heads_free(&heads);
     return EXIT_CLEAN;
 }
 
@@ -268,7 +265,8 @@ static int remote_gc(struct session *session, const struct remote_request *reque
 /* Makes a file that is not there. False after a message; then no file of ours is there. */
 static bool remote_write_key(const char *path, mode_t mode, const struct bytes *text)
 {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    AUTO_CLOSE const int fd =
+        open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     bool written = fd >= 0 && io_write(fd, text->data, text->size, IO_HERE) && fsync(fd) == 0;
     if (!written) {
         output_message("remote: cannot write '%s': %s", path, strerror(errno));
@@ -276,7 +274,6 @@ static bool remote_write_key(const char *path, mode_t mode, const struct bytes *
             unlink(path);
         }
     }
-    io_close(fd);
     return written;
 }
 

@@ -219,14 +219,13 @@ static uint64_t sync_mix(uint64_t stamp, const char *root, const char *app, cons
     if (asprintf(&folder, "%s/%s%s", root, app, below) < 0) {
         return stamp;
     }
-    const bool is_there = stat(folder, &status) == 0;
-    free(folder);
-    if (!is_there) {
-        return stamp;
+    if (stat(folder, &status) == 0) {
+        const uint64_t time =
+            (uint64_t)status.st_mtim.tv_sec * CLOCK_S + (uint64_t)status.st_mtim.tv_nsec;
+        stamp = (stamp ^ time) * UINT64_C(0x9e3779b97f4a7c15) + status.st_ino;
     }
-    const uint64_t time =
-        (uint64_t)status.st_mtim.tv_sec * CLOCK_S + (uint64_t)status.st_mtim.tv_nsec;
-    return (stamp ^ time) * UINT64_C(0x9e3779b97f4a7c15) + status.st_ino;
+    free(folder);
+    return stamp;
 }
 
 /* A number that changes with every file that is saved: each is renamed into its folder. */

@@ -109,7 +109,7 @@ static void gc_add_parts(struct gc_objects *named, const struct head_part *parts
  */
 static enum status gc_read_head(struct remote *remote, const char *path, struct gc_objects *named)
 {
-    struct engine_value value = {0};
+    AUTO(engine_value_free) struct engine_value value = {0};
     struct minisign_signature parts;
     struct head head;
     enum status reason = remote->engine->operations->get(remote->engine, path, HEAD_LIMIT, &value);
@@ -126,13 +126,12 @@ static enum status gc_read_head(struct remote *remote, const char *path, struct 
         gc_add_parts(named, head.parts, head.part_count);
         gc_add_parts(named, head.bases, head.base_count);
     }
-    engine_value_free(&value);
     return reason;
 }
 
 static bool gc_read_heads(struct session *session, struct gc_objects *named)
 {
-    struct session_heads heads;
+    AUTO(session_heads_free) struct session_heads heads = {0};
     bool read = session_find_heads(session, NULL, 0, &heads);
     for (size_t i = 0; read && i < heads.count; i++) {
         const enum status reason = gc_read_head(&session->remote, heads.paths[i], named);
@@ -141,7 +140,6 @@ static bool gc_read_heads(struct session *session, struct gc_objects *named)
             read = false;
         }
     }
-    session_heads_free(&heads);
     gc_sort(named);
     return read && !named->failed;
 }
@@ -182,7 +180,7 @@ static bool gc_read_notes(struct remote *remote, struct gc_objects *notes)
 /* What has no room is noted once these are gone. */
 static void gc_write_notes(struct remote *remote, const struct gc_objects *notes)
 {
-    struct bytes text = {0};
+    AUTO(bytes_free) struct bytes text = {0};
     char line[128];
     for (size_t i = 0; i < notes->count && text.size + sizeof line <= GC_LIMIT; i++) {
         const int length = snprintf(line, sizeof line, "%" PRIu64 " %s\n", notes->items[i].since,
@@ -197,7 +195,6 @@ static void gc_write_notes(struct remote *remote, const struct gc_objects *notes
     if (reason != STATUS_ok) {
         remote_complain(remote, GC_NOTES, reason);
     }
-    bytes_free(&text);
 }
 
 static bool gc_remove(struct remote *remote, const char *name)
