@@ -12,7 +12,7 @@
 #include "tools/recipes/recipe_tool.h"
 #include "tools/remote/remote.h"
 #include "tools/vulkan/vulkan_loader.h"
-#include "tools/warm/warm_report.h"
+#include "tools/warm/warm.h"
 
 struct session {
     struct remote remote;

@@ -19,8 +19,7 @@
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/warm/warm_report.h"
-#include "tools/warm/warm_shared.h"
+#include "tools/warm/warm.h"
 
 #define DEFAULT_TIMEOUT_S 300
 #define MAX_TIMEOUT_S     86400

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/warm/warm_cache.h"
+#include "tools/warm/warm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/warm/warm_shared.h"
+#include "tools/warm/warm.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/warm/warm_shared.h"
+#include "tools/warm/warm.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,6 @@
 #include "common/driver/identity.h"
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
-#include "tools/warm/warm_cache.h"
 
 /* Time between two saves; where a save takes long, REPLAY_SAVE_SHARE times as long as it took. */
 #define REPLAY_SAVE_INTERVAL_NS (10 * CLOCK_S)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/warm/warm_report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
-#include "tools/warm/warm_shared.h"
+#include "tools/warm/warm.h"
 
 static const char *report_outcome_id(int outcome)
 {

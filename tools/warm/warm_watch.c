@@ -16,7 +16,7 @@
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "tools/cli/output.h"
-#include "tools/warm/warm_shared.h"
+#include "tools/warm/warm.h"
 
 #define WATCH_INTERVAL_NS (100 * CLOCK_MS)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Engines: where a remote's values lie. Five operations are all that the rest knows of them;
  * another engine is one more file and a line in remote.c. Here too: the texts that engines parse,
- * URLs and listings.
+ * URLs, listings and what nodes of Redis say.
  *
  * A path is one of ours: letters, digits, '_', '-', '.' and '/', never empty, without a slash at
  * either end. What an engine answers is not trusted: callers check digests and signatures. An
@@ -189,5 +189,16 @@ bool listing_decode_url(char *text);
 
 /* The path of an href, which may be a whole URL, behind `base`; NULL: it lies elsewhere. */
 const char *listing_path_below(const char *href, const char *base);
+
+/* Where a node of a cluster says that a key is. */
+struct redis_move {
+    bool is_ask;    /* for this once */
+    char host[256]; /* "": where the answer came from */
+    int port;
+};
+
+/* Reads the error "MOVED 3999 host:6381", or ASK. False: it is neither. Nothing is read beyond
+ * `size`. */
+bool redis_parse_move(const char *text, size_t size, struct redis_move *ret_move);
 
 #endif

@@ -47,17 +47,6 @@ void redis_add_texts(struct redis_words *words, ...) __attribute__((sentinel));
 enum status redis_send(struct engine *engine, const struct redis_words *words, uint64_t limit,
                        redisReply **ret_reply);
 
-/* Where a node of a cluster says that a key is. */
-struct redis_move {
-    bool is_ask;    /* for this once */
-    char host[256]; /* "": where the answer came from */
-    int port;
-};
-
-/* Reads the error "MOVED 3999 host:6381", or ASK. False: it is neither. Nothing is read beyond
- * `size`. */
-bool redis_parse_move(const char *text, size_t size, struct redis_move *ret_move);
-
 /* Who waits looks at the time as often, milliseconds: a signal may have cut it. */
 #define REDIS_LOOK_MS 1000
 

@@ -25,21 +25,26 @@
  *             more all, also what those that died had compiled
  *     4 → 3   no item was at work, twice with nothing done      watch_is_getting_on
  *             in between */
-#ifndef WARMPIPE_TOOLS_WARM_WARM_SHARED_H
-#define WARMPIPE_TOOLS_WARM_WARM_SHARED_H
+#ifndef WARMPIPE_TOOLS_WARM_WARM_H
+#define WARMPIPE_TOOLS_WARM_WARM_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <vulkan/vulkan.h>
 
 #include "common/base/digest.h"
 #include "common/base/status.h"
+#include "common/blobs/store.h"
 #include "common/driver/environment.h"
+#include "common/driver/identity.h"
 #include "common/driver/policy.h"
 #include "common/recipes/recipes.h"
 #include "common/replay/replay.h"
+#include "tools/cli/output.h"
 #include "tools/vulkan/vulkan_loader.h"
 
 #define WARM_MAX_JOBS 64
@@ -259,5 +264,136 @@ bool warm_unfinished_begin(const struct warm_target *target);
 
 /* After its end. made: as warm_unfinished_begin has told. */
 void warm_unfinished_end(const struct warm_target *target, bool made);
+
+/* What recipes are replayed on: a device for one environment, as the program had it, as far as
+ * pipelines are concerned, and the pipeline cache that one program on one device is
+ * warmed into. That starts with what is on disk, and is saved now and then and at the end. Its
+ * contents outlive the Vulkan devices that fill it one after the other:
+ *
+ *     warm_cache_attach      loads the file (the first time) and makes the cache object
+ *     warm_cache_save        as often as wanted
+ *     warm_cache_detach      destroys the object, keeps its data for the next device */
+
+struct warm_vulkan {
+    struct vulkan_loader loader;
+    VkPhysicalDevice physical;
+    VkDevice device;
+    PFN_vkGetDeviceProcAddr get;
+    struct replay_commands commands;
+    struct replay_limits limits;
+    bool feedback; /* creation feedback may be chained */
+};
+
+enum warm_made {
+    WARM_MADE,
+    WARM_NOT_MADE,     /* the device does not offer the environment, or refuses it */
+    WARM_OTHER_DEVICE, /* it is gone, or another one, or has another identity */
+    WARM_NO_DEVICE     /* nothing will work */
+};
+
+/* Makes an instance and, if the device offers all of the environment, the device. `index` is the
+ * device's place in the loader's order, `identity` the digest that names its files. `offer_only`:
+ * do not make the device itself. WARM_NOT_MADE: `tell` was told what the device lacks.
+ * WARM_OTHER_DEVICE, WARM_NO_DEVICE: text (of `size` bytes) says why. Closed with
+ * warm_vulkan_close, whatever the result. */
+enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t index,
+                                struct digest identity, bool offer_only,
+                                struct warm_vulkan *ret_vulkan, char *text, size_t size,
+                                environment_tell *tell, void *user);
+
+void warm_vulkan_close(struct warm_vulkan *vulkan);
+
+/* A command of the device; NULL: it has none of this name. */
+PFN_vkVoidFunction warm_vulkan_command(const struct warm_vulkan *vulkan, const char *name);
+
+struct warm_cache {
+    struct store *store;    /* borrowed */
+    bool may_merge;         /* the driver may be given a second cache object */
+    pthread_mutex_t *alone; /* held by each user of the cache; NULL: any number at once */
+    /* Zero at first. */
+    const struct warm_vulkan *vulkan;
+    VkPipelineCache handle; /* NULL: not attached */
+    bool loaded;            /* the file was read, if there is one */
+    void *data;             /* of the last device, or of the file */
+    size_t size;
+    struct digest saved; /* of the data that is on disk */
+};
+
+/* Makes the cache object on this device with all data that there is. The file's marker stands until
+ * the driver has taken its data. False: the driver refuses. */
+bool warm_cache_attach(struct warm_cache *cache, const struct warm_vulkan *vulkan);
+
+/* Whether the cache object holds nothing but a header. Other threads may compile meanwhile. */
+bool warm_cache_is_empty(struct warm_cache *cache);
+
+/* Writes what the cache object holds, unless nothing is new. *ret_size: bytes of it, also on
+ * failure. ineffective: the driver keeps nothing in it. Other threads may compile meanwhile. */
+enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size);
+
+/* Destroys the cache object, and keeps what it holds. */
+void warm_cache_detach(struct warm_cache *cache);
+
+/* What a run shows of one program on one device at its end: one row with the result. */
+
+enum warm_state {
+    WARM_STATE_WARMED,
+    WARM_STATE_READY,       /* there is a cache */
+    WARM_STATE_DENIED,      /* the driver policy lets nothing be kept */
+    WARM_STATE_TO_DO,       /* a dry run */
+    WARM_STATE_NOTHING,     /* no recipe could be replayed */
+    WARM_STATE_INEFFECTIVE, /* the driver keeps nothing in its cache */
+    WARM_STATE_NOT_SAVED,
+    WARM_STATE_INTERRUPTED,
+    WARM_STATE_FAILED
+};
+
+struct warm_report {
+    const char *app;
+    const char *device;
+    enum warm_state state;
+    size_t total;
+    struct warm_counts counts;
+    uint64_t saved_bytes;
+    uint64_t time_ns;
+};
+
+/* Fills in the result of a run that has ended; messages for what needs words. */
+void warm_report_take(struct warm_report *report, const struct warm_shared *shared,
+                      bool offer_only);
+
+/* `detailed`: skipped recipes by their reasons. */
+void warm_report_show(const struct warm_report *report, struct output *output, bool detailed);
+
+/* Whether something went wrong. */
+bool warm_report_is_finding(const struct warm_report *report);
+
+/* ---- Coverage: how many of a program's pipelines a device can have, and what the others need that
+ * it lacks. Collected while `warmpipe warm` goes from program to program, shown at the end ---- */
+
+struct warm_coverage_row;
+
+/* Zero-initialize it. */
+struct warm_coverage {
+    struct warm_coverage_row *rows;
+    size_t count;
+};
+
+/* Adds the result of a run that has ended. Copies; what no memory is left for is left out. A dry
+ * run knows of extensions and features; of limits only a replay does. */
+void warm_coverage_add(struct warm_coverage *coverage, const struct warm_report *report,
+                       const struct warm_shared *shared);
+
+/* Asks the drivers, in child processes, what they offer of what the recipes' devices had enabled,
+ * and adds it, as a dry run of `warmpipe warm` does: for verbs that replay nothing. Nothing is said
+ * of a program without recipes, or without devices here. Called with one thread. */
+void warm_coverage_ask(struct warm_coverage *coverage, const char *root, const char *app,
+                       const struct vulkan_devices *devices);
+
+/* Two tables: the pipelines of each program and device, and what is lacking. Text: only if
+ * something is, or `always`. */
+void warm_coverage_show(const struct warm_coverage *coverage, struct output *output, bool always);
+
+/* Frees the rows. */
+void warm_coverage_free(struct warm_coverage *coverage);
 
 #endif
