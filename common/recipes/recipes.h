@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The recipes of a program: what it asked for, kept in segments (format.h) in its folder
+/* The recipes of a program: what it asked for, kept in segments (segment.h) in its folder
  * `recipes/`.
  *
  *     read:    recipes_open → recipes_find, recipes_have, recipes_uses… → recipes_close

@@ -163,16 +163,15 @@ static int inspect_run(const struct arguments *arguments)
     if (inspect_recipes_is_one(name, file.data, file.size)) {
         return inspect_recipes(path, file.data, file.size, &choice);
     }
+    AUTO_FREE uint8_t *data = file.data;
     if (!cache_file_has_our_name(name) && !cache_file_has_our_magic(file.data, file.size)) {
         output_message("inspect: '%s' is neither a cache file nor a recipe file of warmpipe (%s)",
                        path, status_id(STATUS_bad_magic));
-        free(file.data);
         return EXIT_USAGE;
     }
     if (choice.spirv || choice.pipeline) {
         output_message("inspect: '%s' is a cache file; --spirv and --pipeline need a recipe file",
                        path);
-        free(file.data);
         return EXIT_USAGE;
     }
     struct envelope envelope;
@@ -180,7 +179,6 @@ static int inspect_run(const struct arguments *arguments)
     struct output output;
     output_begin(&output, choice.json);
     inspect_show_file(&output, path, &file, reason, choice.verbose);
-    free(file.data);
     return output_end(&output, reason == STATUS_ok ? EXIT_CLEAN : EXIT_FINDING);
 }
 

@@ -126,11 +126,6 @@ void spirv_validator_delete(struct spirv_validator *validator);
 bool spirv_validator_accepts(const struct spirv_validator *validator, const void *code,
                              size_t size);
 
-/* Whether SPIRV-Tools knows each capability and execution mode that SPIR-V declares, and what
- * VK_KHR_maintenance8 and 9 allow; what it does not know it takes for invalid. `code` is aligned
- * at 4. Thread-safe. */
-bool spirv_validator_knows(const struct spirv_validator *validator, const void *code, size_t size);
-
 /* The disassembly, with names for ids and indented; freed by the caller. NULL: it is not SPIR-V.
  * `code` is aligned at 4. Thread-safe. */
 char *spirv_disassemble(const void *code, size_t size);

@@ -110,16 +110,8 @@ struct fetch_list {
     uint64_t limits[FETCH_ITEMS]; /* bytes */
 };
 
-/* Adds a value; where there is no room, it is fetched when it is asked for. */
-void fetch_list_add(struct fetch_list *list, const char *path, uint64_t limit);
-
-/* Begins. NULL: they are few, or threads cannot be had: fetch_get asks the engine. */
+/* Begins. NULL: they are few, or threads cannot be had: the engine is asked. */
 struct fetch *fetch_begin(struct engine *engine, const struct fetch_list *list);
-
-/* The engine's `get`, waiting for a thread that has begun it; `fetch` may be NULL. By the thread
- * that owns the engine. */
-enum status fetch_get(struct fetch *fetch, struct engine *engine, const char *path, uint64_t limit,
-                      struct engine_value *ret_value);
 
 /* Begins nothing more, waits for what is under way, and adds what was moved to the engine's
  * traffic. NULL is allowed. */

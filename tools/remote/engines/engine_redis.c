@@ -27,14 +27,10 @@ static void redis_key(const char *path, char ret_key[ENGINE_REDIS_KEY_SIZE])
  * ours finds the node that has them. */
 static enum status engine_redis_find_node(struct engine *engine)
 {
-    redisReply *reply;
+    AUTO(redis_free_reply) redisReply *reply = NULL;
     struct redis_words words = {0};
     redis_add_texts(&words, "EXISTS", ENGINE_REDIS_PREFIX, (char *)NULL);
-    const enum status reason = redis_send(engine, &words, 0, &reply);
-    if (reason == STATUS_ok) {
-        freeReplyObject(reply);
-    }
-    return reason;
+    return redis_send(engine, &words, 0, &reply);
 }
 
 static enum status engine_redis_get(struct engine *engine, const char *path, uint64_t limit,
@@ -42,7 +38,7 @@ static enum status engine_redis_get(struct engine *engine, const char *path, uin
 {
     char key[ENGINE_REDIS_KEY_SIZE];
     char last[24];
-    redisReply *reply;
+    AUTO(redis_free_reply) redisReply *reply = NULL;
     struct redis_words words = {0};
     redis_key(path, key);
     snprintf(last, sizeof last, "%llu", (unsigned long long)limit);
@@ -72,7 +68,6 @@ static enum status engine_redis_get(struct engine *engine, const char *path, uin
             *ret_value = value;
         }
     }
-    freeReplyObject(reply);
     return reason;
 }
 
@@ -80,14 +75,13 @@ static enum status engine_redis_put(struct engine *engine, const char *path, con
                                     size_t size)
 {
     char key[ENGINE_REDIS_KEY_SIZE];
-    redisReply *reply;
+    AUTO(redis_free_reply) redisReply *reply = NULL;
     struct redis_words words = {0};
     redis_key(path, key);
     redis_add_texts(&words, "SET", key, (char *)NULL);
     redis_add(&words, data, size);
     const enum status reason = redis_send(engine, &words, 0, &reply);
     if (reason == STATUS_ok) {
-        freeReplyObject(reply);
         engine->traffic.sent += size;
     }
     return reason;
@@ -104,7 +98,7 @@ static enum status engine_redis_swap(struct engine *engine, const char *path,
                                  "return 1";
     char lifetime[16];
     char key[ENGINE_REDIS_KEY_SIZE];
-    redisReply *reply;
+    AUTO(redis_free_reply) redisReply *reply = NULL;
     struct redis_words words = {0};
     redis_key(path, key);
     redis_add_texts(&words, "EVAL", script, "1", key, old ? "same" : "none", (char *)NULL);
@@ -115,7 +109,6 @@ static enum status engine_redis_swap(struct engine *engine, const char *path,
     enum status reason = redis_send(engine, &words, 0, &reply);
     if (reason == STATUS_ok) {
         const bool swapped = reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
-        freeReplyObject(reply);
         engine->traffic.sent += swapped ? size : 0;
         reason = swapped ? STATUS_ok : STATUS_remote_conflict;
     }
@@ -159,7 +152,7 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
         return found;
     }
     for (unsigned step = 1; more; step++) {
-        redisReply *reply;
+        AUTO(redis_free_reply) redisReply *reply = NULL;
         struct redis_words words = {0};
         redis_add_texts(&words, "SCAN", cursor, "MATCH", pattern, "COUNT", "1000", (char *)NULL);
         const enum status reason = redis_send(engine, &words, ENGINE_REDIS_LISTING_LIMIT, &reply);
@@ -167,7 +160,6 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
             return reason;
         }
         const bool valid = redis_visit_step(reply, visit, user, cursor, &more);
-        freeReplyObject(reply);
         if (!valid) {
             return engine_fail(engine, STATUS_remote_bad_answer, "not a scan");
         }
@@ -184,7 +176,7 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
 static enum status engine_redis_remove(struct engine *engine, const char *path)
 {
     char key[ENGINE_REDIS_KEY_SIZE];
-    redisReply *reply;
+    AUTO(redis_free_reply) redisReply *reply = NULL;
     struct redis_words words = {0};
     redis_key(path, key);
     redis_add_texts(&words, "DEL", key, (char *)NULL);
@@ -192,7 +184,6 @@ static enum status engine_redis_remove(struct engine *engine, const char *path)
     if (reason == STATUS_ok) {
         reason =
             reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? STATUS_ok : STATUS_no_file;
-        freeReplyObject(reply);
     }
     return reason;
 }
@@ -208,7 +199,7 @@ static const char *engine_redis_info(const redisReply *reply, const char *name)
  * did not have yet when one of them takes over. */
 static enum status engine_redis_check(struct engine *engine, char *ret_text, size_t capacity)
 {
-    redisReply *reply;
+    AUTO(redis_free_reply) redisReply *reply = NULL;
     struct redis_words words = {0};
     redis_add_texts(&words, "INFO", (char *)NULL);
     enum status reason = engine_redis_find_node(engine);
@@ -232,7 +223,6 @@ static enum status engine_redis_check(struct engine *engine, char *ret_text, siz
         reason =
             engine_fail(engine, STATUS_remote_evicts, "maxmemory-policy is %.*s", length, policy);
     }
-    freeReplyObject(reply);
     return reason;
 }
 

@@ -409,7 +409,7 @@ enum status redis_send(struct engine *engine, const struct redis_words *words, u
         if (reply->type != REDIS_REPLY_ERROR || !redis_parse_move(reply->str, reply->len, &move)) {
             break;
         }
-        freeReplyObject(reply);
+        redis_free_reply(ret_reply);
         if (moves == REDIS_MOVES) {
             return engine_fail(engine, STATUS_remote_bad_answer, "moved again and again");
         }
@@ -425,7 +425,7 @@ enum status redis_send(struct engine *engine, const struct redis_words *words, u
     if (reason == STATUS_ok) {
         reason = redis_judge(engine, *ret_reply);
         if (reason != STATUS_ok) {
-            freeReplyObject(*ret_reply);
+            redis_free_reply(ret_reply);
         }
     }
     return reason;

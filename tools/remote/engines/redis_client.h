@@ -41,9 +41,19 @@ void redis_add(struct redis_words *words, const void *word, size_t size);
 /* Adds text; NULL ends it. */
 void redis_add_texts(struct redis_words *words, ...) __attribute__((sentinel));
 
+/* Frees a reply, and sets it to NULL; of NULL a no-op. */
+static inline void redis_free_reply(redisReply **reply)
+{
+    if (*reply) {
+        freeReplyObject(*reply);
+        *reply = NULL;
+    }
+}
+
 /* Sends a command. `limit` bounds the answer, 64 KiB beside, while it is read. STATUS_ok: it is no
- * error, and freed by freeReplyObject. remote_forbidden, remote_full, remote_busy, remote_error as
- * the server says; remote_unreachable, remote_timeout, remote_bad_answer. */
+ * error, and freed by redis_free_reply. remote_forbidden, remote_full, remote_busy, remote_error as
+ * the server says; remote_unreachable, remote_timeout, remote_bad_answer: then there is no reply.
+ */
 enum status redis_send(struct engine *engine, const struct redis_words *words, uint64_t limit,
                        redisReply **ret_reply);
 
