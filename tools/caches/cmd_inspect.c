@@ -164,7 +164,7 @@ static int inspect_run(const struct arguments *arguments)
         return inspect_recipes(path, file.data, file.size, &choice);
     }
     AUTO_FREE uint8_t *data = file.data;
-    if (!cache_file_has_our_name(name) && !cache_file_has_our_magic(file.data, file.size)) {
+    if (!cache_file_has_our_name(name) && !cache_file_has_our_magic(data, file.size)) {
         output_message("inspect: '%s' is neither a cache file nor a recipe file of warmpipe (%s)",
                        path, status_id(STATUS_bad_magic));
         return EXIT_USAGE;
@@ -175,7 +175,7 @@ static int inspect_run(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     struct envelope envelope;
-    enum status reason = envelope_validate(file.data, file.size, NULL, &envelope);
+    enum status reason = envelope_validate(data, file.size, NULL, &envelope);
     struct output output;
     output_begin(&output, choice.json);
     inspect_show_file(&output, path, &file, reason, choice.verbose);

@@ -59,11 +59,11 @@ static char *recipe_tool_find_only_app(const char *verb, const char *root)
     return app;
 }
 
-int recipe_tool_run(const char *verb, const struct arguments *arguments, char *root,
+int recipe_tool_run(const char *verb, const struct arguments *arguments, char *owned_root,
                     recipe_tool_work *work)
 {
     const char *option = arguments->values[VERB_APP];
-    AUTO_FREE char *owned_root = root;
+    AUTO_FREE char *root = owned_root;
     AUTO_FREE char *meant = NULL;
     if (root && option) {
         char name[NAMES_APP_SIZE];

@@ -21,7 +21,7 @@ typedef int recipe_tool_work(const struct arguments *arguments, const char *root
 
 /* Does the work in a root, for the program that --app names, or without that for the only program
  * in the root. Frees the root. The exit status; 2 after a message, or if the root is NULL. */
-int recipe_tool_run(const char *verb, const struct arguments *arguments, char *root,
+int recipe_tool_run(const char *verb, const struct arguments *arguments, char *owned_root,
                     recipe_tool_work *work);
 
 /* Reads a recipe file into memory. False after a message. One that was cut has a damaged record,
