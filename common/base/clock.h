@@ -43,6 +43,12 @@ static inline struct timespec clock_timespec(uint64_t ns)
     return instant;
 }
 
+static inline void clock_pause(uint64_t ns)
+{
+    const struct timespec pause = clock_timespec(ns);
+    nanosleep(&pause, NULL);
+}
+
 /* Initializes a condition variable whose timed waits use this clock. */
 static inline void clock_condition_init(pthread_cond_t *condition)
 {

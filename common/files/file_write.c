@@ -169,8 +169,7 @@ static enum status lock_poll(int fd, uint64_t deadline)
         if (errno != EWOULDBLOCK || clock_now_ns() >= deadline) {
             return STATUS_locked;
         }
-        const struct timespec pause = clock_timespec(pause_ns);
-        nanosleep(&pause, NULL);
+        clock_pause(pause_ns);
         pause_ns = pause_ns * 2 < longest_pause_ns ? pause_ns * 2 : longest_pause_ns;
     }
 }

@@ -20,7 +20,7 @@ void program_counters_add(struct program_counters *sum, const struct program_cou
     if (__builtin_add_overflow(sum->name, more->name, &sum->name)) {                               \
         sum->name = UINT64_MAX;                                                                    \
     }
-#include "common/files/program_counters.def"
+    PROGRAM_COUNTERS(PROGRAM_COUNTER)
 #undef PROGRAM_COUNTER
 }
 
@@ -29,7 +29,7 @@ struct program_counters program_counters_since(const struct program_counters *no
 {
     return (struct program_counters){
 #define PROGRAM_COUNTER(name) .name = now->name - before->name,
-#include "common/files/program_counters.def"
+        PROGRAM_COUNTERS(PROGRAM_COUNTER)
 #undef PROGRAM_COUNTER
     };
 }

@@ -81,10 +81,25 @@ enum program_caches {
     PROGRAM_CACHES_READ_BACK, /* it does read them back */
 };
 
+/* The counters of a program, in the order of program.json. Their names are outward interface
+ * (docs/FORMAT.md). */
+#define PROGRAM_COUNTERS(X)                                                                        \
+    X(starts)                                                                                      \
+    X(requests)                                                                                    \
+    X(shared)                                                                                      \
+    X(driver_hits)                                                                                 \
+    X(driver_misses)                                                                               \
+    X(prewarmed)                                                                                   \
+    X(create_ns)                                                                                   \
+    X(compile_ns)                                                                                  \
+    X(pulled)                                                                                      \
+    X(pulled_bytes)                                                                                \
+    X(pulled_ns)
+
 /* Sums over all runs since `since`; saturated at UINT64_MAX. */
 struct program_counters {
 #define PROGRAM_COUNTER(name) uint64_t name;
-#include "common/files/program_counters.def"
+    PROGRAM_COUNTERS(PROGRAM_COUNTER)
 #undef PROGRAM_COUNTER
 };
 

@@ -19,7 +19,7 @@ struct program_counter {
 
 static const struct program_counter program_counter_table[] = {
 #define PROGRAM_COUNTER(name) {#name, offsetof(struct program_counters, name)},
-#include "common/files/program_counters.def"
+    PROGRAM_COUNTERS(PROGRAM_COUNTER)
 #undef PROGRAM_COUNTER
 };
 static const size_t program_counter_count =

@@ -137,13 +137,8 @@ static bool policy_is_selected(const char *selection, const struct driver_identi
         snprintf(digits, sizeof digits, "%" PRIu32, index);
         return strcmp(digits, selection) == 0;
     }
-    char *pattern;
-    if (asprintf(&pattern, "*%s*", selection) < 0) {
-        return false;
-    }
-    bool matches = pattern_matches(pattern, identity->device_name);
-    free(pattern);
-    return matches;
+    AUTO_FREE char *pattern = output_format("policy", "*%s*", selection);
+    return pattern && pattern_matches(pattern, identity->device_name);
 }
 
 /* False after a message if there is a file and it is not valid. */

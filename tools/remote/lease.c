@@ -77,8 +77,7 @@ static enum status lease_swap(struct remote *remote, const char *number, const c
     reason = engine->operations->swap(engine, path, old->size ? old : NULL, text, (size_t)size);
     engine->lifetime_ms = 0;
     if (reason == STATUS_ok && engine->settle_ms > 0) {
-        const struct timespec pause = clock_timespec(engine->settle_ms * CLOCK_MS);
-        nanosleep(&pause, NULL);
+        clock_pause(engine->settle_ms * CLOCK_MS);
         reason = lease_read(remote, number, path, &value) == LEASE_OURS ? STATUS_ok
                                                                         : STATUS_remote_conflict;
         engine_value_free(&value);
@@ -163,8 +162,7 @@ void lease_give_back(struct remote *remote, struct leases *leases, const char *r
 /* Waits for `least_ms`, and some of `more_ms`. */
 static void lease_pause(uint64_t least_ms, uint64_t more_ms)
 {
-    const struct timespec pause = clock_timespec((least_ms + unique_draw() % more_ms) * CLOCK_MS);
-    nanosleep(&pause, NULL);
+    clock_pause((least_ms + unique_draw() % more_ms) * CLOCK_MS);
 }
 
 static void lease_push_path(const char *head_path, char ret_path[ENGINE_PATH_SIZE])

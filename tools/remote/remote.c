@@ -325,8 +325,7 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
     if (remote->engine->settle_ms == 0 || remote->options.single_writer) {
         return STATUS_ok;
     }
-    const struct timespec pause = clock_timespec(remote->engine->settle_ms * CLOCK_MS);
-    nanosleep(&pause, NULL);
+    clock_pause(remote->engine->settle_ms * CLOCK_MS);
     const enum status reason =
         remote_get_head(remote, head->program, head->identity_hex, &now, &value);
     engine_value_free(&value); /* one that --replace would overwrite comes with no_file */

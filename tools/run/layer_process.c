@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/layer_process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -14,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/files/file.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/install/manifests.h"
@@ -252,8 +252,8 @@ void bypass_find(void (*tell)(pid_t process, const struct bypass *bypass, void *
 {
     DIR *folder = opendir("/proc");
     struct bypass bypass;
-    for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
-        const pid_t process = (pid_t)strtol(entry->d_name, NULL, 10);
+    for (const char *name; (name = listing_next(folder));) {
+        const pid_t process = (pid_t)strtol(name, NULL, 10);
         if (process > 0 && bypass_wants_layer(process) && bypass_look(process, &bypass)) {
             usleep(SECOND_LOOK_US);
             if (bypass_look(process, &bypass)) {
@@ -261,7 +261,5 @@ void bypass_find(void (*tell)(pid_t process, const struct bypass *bypass, void *
             }
         }
     }
-    if (folder) {
-        closedir(folder);
-    }
+    listing_close(folder);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/warm/warm.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,19 +54,13 @@ static bool warm_recipes_open_path(struct warm_recipes *recipes, const char *pat
         return false;
     }
     bool fine = true;
-    for (struct dirent *entry; fine && (entry = readdir(folder));) {
-        char *name;
+    for (const char *name; fine && (name = listing_next(folder));) {
+        AUTO_FREE char *file = output_format("warm", "%s/%s", path, name);
         struct stat status;
-        if (asprintf(&name, "%s/%s", path, entry->d_name) < 0) {
-            fine = warm_recipes_no_memory();
-            break;
-        }
-        if (stat(name, &status) == 0 && S_ISREG(status.st_mode)) {
-            fine = warm_recipes_open_file(recipes, name, true);
-        }
-        free(name);
+        fine = file && (stat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
+                        warm_recipes_open_file(recipes, file, true));
     }
-    closedir(folder);
+    listing_close(folder);
     return fine;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* file:///folder: a volume that machines share. A value is a file, replaced whole by rename; heads
  * change under an flock on one file of the folder. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -203,8 +202,7 @@ static enum status engine_file_lock(struct engine *engine, int *ret_fd)
             close(fd);
             return engine_fail(engine, STATUS_remote_timeout, "the lock is held");
         }
-        const struct timespec pause = clock_timespec(2 * CLOCK_MS);
-        nanosleep(&pause, NULL);
+        clock_pause(2 * CLOCK_MS);
     }
     *ret_fd = fd;
     return STATUS_ok;
@@ -250,13 +248,12 @@ static bool engine_file_visit(struct engine *engine, const char *folder, int dep
         return true;
     }
     bool more = true;
-    for (struct dirent *entry; more && (entry = readdir(listing));) {
+    for (const char *name; more && (name = listing_next(listing));) {
         char path[ENGINE_PATH_SIZE];
         struct stat status;
-        const int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (entry->d_name[0] == '.' || length >= (int)sizeof path ||
-            text_ends_in(entry->d_name, TEMPORARY_SUFFIX) ||
-            fstatat(dirfd(listing), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (name[0] == '.' || length >= (int)sizeof path || text_ends_in(name, TEMPORARY_SUFFIX) ||
+            fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
         if (S_ISREG(status.st_mode)) {
@@ -265,7 +262,7 @@ static bool engine_file_visit(struct engine *engine, const char *folder, int dep
             more = engine_file_visit(engine, path, depth - 1, visit, user, reason);
         }
     }
-    closedir(listing);
+    listing_close(listing);
     return more;
 }
 
@@ -290,25 +287,23 @@ static void engine_file_sweep_folder(struct engine *engine, const char *folder, 
     engine_file_path(engine, folder, full);
     DIR *listing = opendir(full);
     const time_t now = time(NULL);
-    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+    for (const char *name; (name = listing_next(listing));) {
         char path[ENGINE_PATH_SIZE];
         char of[NAMES_SIZE];
         struct stat status;
-        if (entry->d_name[0] == '.' ||
-            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path ||
-            fstatat(dirfd(listing), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (name[0] == '.' ||
+            snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path ||
+            fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
         if (S_ISDIR(status.st_mode) && depth > 0) {
             engine_file_sweep_folder(engine, path, depth - 1, age_s);
-        } else if (S_ISREG(status.st_mode) && names_is_temporary(entry->d_name, of) &&
+        } else if (S_ISREG(status.st_mode) && names_is_temporary(name, of) &&
                    now > status.st_mtime && (uint64_t)(now - status.st_mtime) > age_s) {
-            unlinkat(dirfd(listing), entry->d_name, 0);
+            unlinkat(dirfd(listing), name, 0);
         }
     }
-    if (listing) {
-        closedir(listing);
-    }
+    listing_close(listing);
 }
 
 static void engine_file_sweep(struct engine *engine, uint64_t age_s)

@@ -129,8 +129,7 @@ static enum status engine_http_find_tag(struct engine *engine, const char *path,
         if (waited >= engine_time_left(engine, ENGINE_HTTP_TAG_WAIT_MS)) {
             return engine_fail(engine, STATUS_remote_no_conditions, "only weak entity tags");
         }
-        const struct timespec pause = clock_timespec(ENGINE_HTTP_TAG_STEP_MS * CLOCK_MS);
-        nanosleep(&pause, NULL);
+        clock_pause(ENGINE_HTTP_TAG_STEP_MS * CLOCK_MS);
         waited += ENGINE_HTTP_TAG_STEP_MS;
         const enum status reason = engine_http_get(engine, path, old->size + 1, &now);
         if (reason != STATUS_ok) {

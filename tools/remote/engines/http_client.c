@@ -341,12 +341,10 @@ static bool http_pause(struct engine *engine, unsigned ms)
     const uint64_t until_ns = clock_now_ns() + ms * CLOCK_MS;
     for (uint64_t now_ns; (now_ns = clock_now_ns()) < until_ns;) {
         const unsigned left_ms = (unsigned)((until_ns - now_ns) / CLOCK_MS);
-        const struct timespec pause =
-            clock_timespec((left_ms < 1000 ? left_ms + 1 : 1000) * CLOCK_MS);
         if (engine_time_left(engine, left_ms) < left_ms) {
             return false;
         }
-        nanosleep(&pause, NULL);
+        clock_pause((left_ms < 1000 ? left_ms + 1 : 1000) * CLOCK_MS);
     }
     return true;
 }

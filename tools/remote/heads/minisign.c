@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/heads/head.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/text.h"
 #include "common/files/file.h"
 #include "tools/cli/output.h"
 
@@ -343,17 +343,14 @@ static bool minisign_add_folder(const char *verb, struct minisign_keys *keys)
     }
     DIR *listing = opendir(folder);
     bool added = true;
-    for (struct dirent *entry; added && listing && (entry = readdir(listing));) {
+    for (const char *name; added && (name = listing_next(listing));) {
         char path[MINISIGN_FOLDER_SIZE + 256];
-        const size_t length = strlen(entry->d_name);
-        if (length > 4 && strcmp(entry->d_name + length - 4, ".pub") == 0) {
-            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (text_ends_in(name, ".pub")) {
+            snprintf(path, sizeof path, "%s/%s", folder, name);
             added = minisign_add_key(verb, path, keys);
         }
     }
-    if (listing) {
-        closedir(listing);
-    }
+    listing_close(listing);
     return added;
 }
 

@@ -215,16 +215,12 @@ struct sync {
 static uint64_t sync_mix(uint64_t stamp, const char *root, const char *app, const char *below)
 {
     struct stat status;
-    char *folder;
-    if (asprintf(&folder, "%s/%s%s", root, app, below) < 0) {
-        return stamp;
-    }
-    if (stat(folder, &status) == 0) {
+    AUTO_FREE char *folder = output_format("sync", "%s/%s%s", root, app, below);
+    if (folder && stat(folder, &status) == 0) {
         const uint64_t time =
             (uint64_t)status.st_mtim.tv_sec * CLOCK_S + (uint64_t)status.st_mtim.tv_nsec;
         stamp = (stamp ^ time) * UINT64_C(0x9e3779b97f4a7c15) + status.st_ino;
     }
-    free(folder);
     return stamp;
 }
 
