@@ -31,6 +31,11 @@ static int spirv_compare_words(uint32_t left, uint32_t right)
     return (left > right) - (left < right);
 }
 
+int spirv_order(const void *left, const void *right)
+{
+    return spirv_compare_words(*(const uint32_t *)left, *(const uint32_t *)right);
+}
+
 static int spirv_compare_decorations(const void *left, const void *right)
 {
     const struct spirv_decoration *a = left;

@@ -58,13 +58,6 @@ struct special {
     uint32_t size;
 };
 
-static int stage_compare_specials(const void *left, const void *right)
-{
-    const struct special *a = left;
-    const struct special *b = right;
-    return (a->constant > b->constant) - (a->constant < b->constant);
-}
-
 /* 0: not a scalar that the reader knows. */
 static uint32_t stage_constant_size(const struct spirv_module *module, uint32_t id)
 {
@@ -94,7 +87,7 @@ static struct special *stage_list_specials(const struct spirv_module *module, si
                 (struct special){decoration->value, stage_constant_size(module, decoration->id)};
         }
     }
-    array_sort(specials, count, sizeof *specials, stage_compare_specials);
+    array_sort(specials, count, sizeof *specials, spirv_order);
     *ret_count = count;
     return specials;
 }
@@ -105,7 +98,7 @@ static bool stage_entry_fits(const VkSpecializationInfo *info,
 {
     const struct special key = {.constant = entry->constantID};
     const struct special *found =
-        count > 0 ? bsearch(&key, specials, count, sizeof key, stage_compare_specials) : NULL;
+        count > 0 ? bsearch(&key, specials, count, sizeof key, spirv_order) : NULL;
     return entry->offset < info->dataSize && entry->size <= info->dataSize - entry->offset &&
            (!found || found->size == 0 || found->size == entry->size);
 }
@@ -120,7 +113,7 @@ static bool stage_are_different(const VkSpecializationInfo *info, bool *ret_enou
         given[i].constant = info->pMapEntries[i].constantID;
     }
     if (given && info->mapEntryCount > 0) {
-        qsort(given, info->mapEntryCount, sizeof *given, stage_compare_specials);
+        qsort(given, info->mapEntryCount, sizeof *given, spirv_order);
     }
     for (uint32_t i = 1; different && i < info->mapEntryCount; i++) {
         different = given[i].constant != given[i - 1].constant;
@@ -206,13 +199,6 @@ enum status spirv_check_stage(const VkPipelineShaderStageCreateInfo *stage, cons
  * in a mapping of each stage. */
 #define FLAG_DESCRIPTOR_HEAP (UINT64_C(1) << 36)
 
-static int stage_compare_numbers(const void *left, const void *right)
-{
-    const uint32_t a = *(const uint32_t *)left;
-    const uint32_t b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
 enum status pipeline_check_set_layout(const VkDescriptorSetLayoutCreateInfo *info)
 {
     uint32_t *numbers = info->bindingCount <= MAX_BINDINGS
@@ -227,7 +213,7 @@ enum status pipeline_check_set_layout(const VkDescriptorSetLayoutCreateInfo *inf
         fits = fits && numbers[i] <= MAX_BINDING &&
                info->pBindings[i].descriptorCount <= MAX_DESCRIPTORS;
     }
-    array_sort(numbers, info->bindingCount, sizeof *numbers, stage_compare_numbers);
+    array_sort(numbers, info->bindingCount, sizeof *numbers, spirv_order);
     for (uint32_t i = 1; fits && i < info->bindingCount; i++) {
         fits = numbers[i] != numbers[i - 1];
     }

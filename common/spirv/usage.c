@@ -31,13 +31,6 @@ struct walk {
     bool is_lost; /* a function is called that there is not */
 };
 
-static int usage_compare_ids(const void *left, const void *right)
-{
-    const uint32_t a = *(const uint32_t *)left;
-    const uint32_t b = *(const uint32_t *)right;
-    return (a > b) - (a < b);
-}
-
 static bool usage_is_resource(const struct spirv_module *module, const struct spirv_instruction *i,
                               struct spirv_resource *ret_resource)
 {
@@ -90,16 +83,15 @@ static enum status usage_read_module(struct walk *walk)
         return STATUS_out_of_memory;
     }
     usage_list_module(walk);
-    qsort(walk->usage->resources, walk->usage->count, sizeof *walk->usage->resources,
-          usage_compare_ids);
-    qsort(walk->functions, walk->function_count, sizeof *walk->functions, usage_compare_ids);
+    qsort(walk->usage->resources, walk->usage->count, sizeof *walk->usage->resources, spirv_order);
+    qsort(walk->functions, walk->function_count, sizeof *walk->functions, spirv_order);
     return STATUS_ok;
 }
 
 static struct function *usage_find_function(const struct walk *walk, uint32_t id)
 {
     return bsearch(&id, walk->functions, walk->function_count, sizeof *walk->functions,
-                   usage_compare_ids);
+                   spirv_order);
 }
 
 static void usage_reach_function(struct walk *walk, struct function *function)
@@ -114,8 +106,8 @@ static void usage_reach_function(struct walk *walk, struct function *function)
 
 static void usage_use_resource(struct walk *walk, uint32_t id)
 {
-    struct spirv_resource *resource = bsearch(&id, walk->usage->resources, walk->usage->count,
-                                              sizeof *resource, usage_compare_ids);
+    struct spirv_resource *resource =
+        bsearch(&id, walk->usage->resources, walk->usage->count, sizeof *resource, spirv_order);
     if (resource) {
         resource->is_used = true;
     }
