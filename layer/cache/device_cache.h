@@ -115,7 +115,7 @@ bool device_cache_is_creating(const struct device_cache *device_cache);
 void device_cache_prewarmed(struct device_cache *device_cache, bool compiled, uint64_t took_ns);
 
 /* Whether recipes were being compiled for this device's cache by a process that did not come to the
- * end (blobs/unfinished.h), and noting that. Uses the disk. Thread-safe. */
+ * end (blobs/identity_files.h), and noting that. Uses the disk. Thread-safe. */
 bool device_cache_is_unfinished(const struct device_cache *device_cache);
 void device_cache_set_unfinished(const struct device_cache *device_cache, bool is_unfinished);
 

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -98,11 +97,9 @@ static bool pull_question_wait(const struct pull_question *question)
             return false;
         }
         const uint64_t poll_ns = taken_ns / PULL_POLLS_OF_TAKEN;
-        const struct timespec pause =
-            clock_timespec(poll_ns < PULL_LEAST_POLL_NS  ? PULL_LEAST_POLL_NS
-                           : poll_ns < PULL_MOST_POLL_NS ? poll_ns
-                                                         : PULL_MOST_POLL_NS);
-        nanosleep(&pause, NULL);
+        clock_pause(poll_ns < PULL_LEAST_POLL_NS  ? PULL_LEAST_POLL_NS
+                    : poll_ns < PULL_MOST_POLL_NS ? poll_ns
+                                                  : PULL_MOST_POLL_NS);
     }
     return true;
 }

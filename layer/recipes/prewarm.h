@@ -51,7 +51,7 @@ struct prewarm_setup {
 
 /* At vkCreateDevice. Checks, with a few system calls, whether there is something to do, and
  * begins it on a thread. Where there is a cache file, and nobody has left it unfinished
- * (blobs/unfinished.h), it begins only once the device cache tells that the file is of no use, or
+ * (blobs/identity_files.h), it begins only once the device cache tells that the file is of no use, or
  * the recorder that a process has compiled pipelines that it did not come to save (then with those
  * alone). NULL: settings or driver do not allow it, or no thread can be made. */
 struct prewarm *prewarm_start(const struct prewarm_setup *setup);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -193,13 +192,12 @@ bool timed_lock(pthread_mutex_t *lock, uint64_t wait_ns)
     if (left_ns == WAIT_FOREVER) {
         return pthread_mutex_lock(lock) == 0;
     }
-    const struct timespec pause = {0, (long)CLOCK_MS};
     bool taken = pthread_mutex_trylock(lock) == 0;
     for (bool is_first = true; !taken && left_ns > 0; is_first = false) {
         struct own_wait wait;
         own_wait_begin(&wait, is_first);
         do {
-            nanosleep(&pause, NULL);
+            clock_pause(CLOCK_MS);
             taken = pthread_mutex_trylock(lock) == 0;
         } while (!taken && clock_now_ns() < own_wait_slice_end(&wait, left_ns));
         left_ns = own_wait_end(&wait, left_ns);

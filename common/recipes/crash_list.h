@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The list of pipelines that have crashed a driver, <identity>.crashed, and what dead processes
+ * left to be added to it: the protocol is told in recipes.h. The list also counts those processes.
+ *
+ * The list and the file of a process have the same format (docs/FORMAT.md, "Crashes"): the magic,
+ * then places, each a digest and its check, or zeros. Thread-safe for different lists. */
+#ifndef WARMPIPE_RECIPES_CRASH_LIST_H
+#define WARMPIPE_RECIPES_CRASH_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/bytes.h"
+#include "common/base/digest.h"
+#include "common/base/status.h"
+
+/* Bytes. */
+#define CRASH_MAGIC_SIZE 8
+#define CRASH_PLACE_SIZE 24
+
+extern const uint8_t crash_list_magic[CRASH_MAGIC_SIZE];
+
+/* Zero-initialize; free with crash_list_free. */
+struct crash_list {
+    struct digest *digests; /* sorted */
+    size_t count;
+    bool died_late;  /* a place of the digest 0: a process died in a compile that took long */
+    uint64_t deaths; /* of processes, since they were last forgiven */
+};
+
+void crash_list_free(struct crash_list *list);
+
+bool crash_list_has(const struct crash_list *list, struct digest digest);
+
+/* Appends a place. */
+void crash_list_put_place(struct bytes *out, struct digest digest);
+
+/* Reads the list of an identity (32 hex digits) in a folder of recipes, and adds what dead
+ * processes left, on disk too if it can be written; read_only: nothing is changed on disk.
+ * STATUS_ok, out_of_memory. */
+enum status crash_list_read(int folder_fd, const char *identity, bool read_only,
+                            struct crash_list *list);
+
+/* Adds the pipeline, unless it is NULL, to the list as it is on disk now, and forgets the deaths,
+ * if `forgive`. Waits at most 10 s for the folder's lock (`locked`). */
+enum status crash_list_change(int folder_fd, const char *identity, const struct digest *pipeline,
+                              bool forgive);
+
+#endif
