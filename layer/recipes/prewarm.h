@@ -51,9 +51,9 @@ struct prewarm_setup {
 
 /* At vkCreateDevice. Checks, with a few system calls, whether there is something to do, and
  * begins it on a thread. Where there is a cache file, and nobody has left it unfinished
- * (blobs/identity_files.h), it begins only once the device cache tells that the file is of no use, or
- * the recorder that a process has compiled pipelines that it did not come to save (then with those
- * alone). NULL: settings or driver do not allow it, or no thread can be made. */
+ * (blobs/identity_files.h), it begins only once the device cache tells that the file is of no use,
+ * or the recorder that a process has compiled pipelines that it did not come to save (then with
+ * those alone). NULL: settings or driver do not allow it, or no thread can be made. */
 struct prewarm *prewarm_start(const struct prewarm_setup *setup);
 
 /* At vkDestroyDevice, first of all: waits for the compiles that are under way, and frees. False:
