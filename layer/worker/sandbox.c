@@ -90,7 +90,9 @@ bool sandbox_note_open(void)
             fd = -1;
         }
         sandbox.before = is_first ? now : sandbox.before;
-        atomic_store_explicit(&sandbox.fd, fd, memory_order_release);
+        if (is_first || fd >= 0) { /* else the program is taken for shut in, as before */
+            atomic_store_explicit(&sandbox.fd, fd, memory_order_release);
+        }
     }
     pthread_mutex_unlock(&sandbox.lock);
     return is_first || !sandbox_is_closed();

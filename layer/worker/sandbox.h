@@ -13,7 +13,8 @@
 
 /* Notes how many filters the process has; to be called while a device is made. Only the first call
  * of a process counts. Opens /proc/self/status, and keeps the descriptor; opens it again if the
- * program has closed it. False: there are more filters now. Thread-safe. */
+ * program has closed it. False: there are more filters now, or it cannot be opened again.
+ * Thread-safe. */
 bool sandbox_note_open(void);
 
 /* Whether there are more filters now: to be asked before each piece of work that makes other system
