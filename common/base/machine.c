@@ -170,33 +170,38 @@ static void apply_memory_limit(struct memory *memory, uint64_t total, uint64_t u
     }
 }
 
+/* Page cache is free, as MemAvailable counts it: also what was read twice, which is "active", and
+ * fills the group of a service that has run for a while. */
 static void apply_group_limit(struct memory *memory, const char *folder, const char *limit_name,
-                              const char *used_name, const char *cold_name)
+                              const char *used_name, const char *const cached_names[2])
 {
     uint64_t limit;
     uint64_t used;
-    uint64_t cold = 0;
     char text[TEXT_SIZE];
     if (!machine_read_group_number(folder, limit_name, &limit) ||
         !machine_read_group_number(folder, used_name, &used)) {
         return;
     }
-    if (!machine_read_file(folder, "memory.stat", text) ||
-        !machine_find_line_number(text, cold_name, &cold)) {
-        cold = 0;
+    machine_read_file(folder, "memory.stat", text);
+    for (int i = 0; i < 2; i++) {
+        uint64_t cached;
+        if (machine_find_line_number(text, cached_names[i], &cached)) {
+            used -= cached < used ? cached : used;
+        }
     }
-    apply_memory_limit(memory, limit, used > cold ? used - cold : 0);
+    apply_memory_limit(memory, limit, used);
 }
 
 static void visit_memory_2(const char *folder, void *user)
 {
-    apply_group_limit(user, folder, "memory.max", "memory.current", "inactive_file");
+    static const char *const cached_names[] = {"inactive_file", "active_file"};
+    apply_group_limit(user, folder, "memory.max", "memory.current", cached_names);
 }
 
 static void visit_memory_1(const char *folder, void *user)
 {
-    apply_group_limit(user, folder, "memory.limit_in_bytes", "memory.usage_in_bytes",
-                      "total_inactive_file");
+    static const char *const cached_names[] = {"total_inactive_file", "total_active_file"};
+    apply_group_limit(user, folder, "memory.limit_in_bytes", "memory.usage_in_bytes", cached_names);
 }
 
 uint64_t machine_free_memory(const char *root, uint64_t *ret_total)

@@ -11,7 +11,7 @@
 unsigned machine_cores(const char *root);
 
 /* The bytes of memory that are free: the smallest remainder of the machine and of each control
- * group, counting inactive page cache as free. UINT64_MAX: not known. *ret_total: the limit that
+ * group, counting page cache as free. UINT64_MAX: not known. *ret_total: the limit that
  * this is the remainder of. */
 uint64_t machine_free_memory(const char *root, uint64_t *ret_total);
 

@@ -114,9 +114,12 @@ TEST_F(Machine, OrOfTheGroupThatHasLeast)
     write("sys/fs/cgroup/program/memory.current", "90000\n");
     EXPECT_EQ(available(), 10000u);
     EXPECT_EQ(total_, 100000u);
-    // Page cache that nobody uses goes first.
+    // Page cache goes first, whether it is in use or not.
     write("sys/fs/cgroup/program/memory.stat", "anon 1\ninactive_file 40000\nslab 7\n");
     EXPECT_EQ(available(), 50000u);
+    write("sys/fs/cgroup/program/memory.stat",
+          "inactive_anon 2\ninactive_file 40000\nactive_file 30000\n");
+    EXPECT_EQ(available(), 80000u);
     write("sys/fs/cgroup/program/memory.max", "max\n");
     EXPECT_EQ(available(), 900u * 1024);
 }
@@ -129,6 +132,9 @@ TEST_F(Machine, OrOfAGroupOfVersion1)
     EXPECT_EQ(available(), 0u);
     write("sys/fs/cgroup/memory/program/memory.stat", "total_inactive_file 30000\n");
     EXPECT_EQ(available(), 10000u);
+    write("sys/fs/cgroup/memory/program/memory.stat",
+          "active_file 7\ntotal_inactive_file 30000\ntotal_active_file 60000\n");
+    EXPECT_EQ(available(), 70000u);
 }
 
 TEST_F(Machine, NonsenseLimitsNothing)
