@@ -37,16 +37,16 @@ bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker, void (*s
     return !writer->is_abandoned;
 }
 
-/* The snapshot becomes one that holds the blobs of other processes as well. False: there is none
- * any more. */
+/* The snapshot becomes one that holds the blobs of other processes as well. False: it stays as it
+ * is, since the driver does not take one of them now, or there is none any more. */
 static bool cache_writer_merge(struct cache_writer *writer, const struct store_foreign *foreign)
 {
     uint8_t *own = writer->snapshot, *data = NULL;
     size_t size = 0;
     writer->snapshot = NULL;
     const bool done =
-        driver_cache_merge_blobs(writer->caches, foreign->blobs, foreign->count, own,
-                                 atomic_load(&writer->schedule.pending_size), &data, &size);
+        driver_cache_merge_blobs(writer->caches, foreign->blobs, foreign->count, writer->is_refused,
+                                 own, atomic_load(&writer->schedule.pending_size), &data, &size);
     cache_writer_set_snapshot(writer, data, size);
     return done;
 }
@@ -85,7 +85,7 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
     if (is_worker) {
         worker_leave_driver();
     }
-    return merged ? COMMIT_WHOLE : COMMIT_NOTHING;
+    return merged ? COMMIT_WHOLE : writer->snapshot ? COMMIT_PART_INSTEAD : COMMIT_NOTHING;
 }
 
 /* The steps of a commit that use the disk. */

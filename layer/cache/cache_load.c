@@ -166,7 +166,11 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
     load->cache = driver_cache_create(load->writer->caches, blob.data, blob.size);
     cache_load_leave_driver(load, is_worker);
     if (load->cache == VK_NULL_HANDLE) {
+        /* Out of memory, says the specification. What is saved keeps the file's, unless the driver
+         * does not take that then either. */
+        load->writer->is_refused = true;
         cache_writer_tell_store(load->writer, WAIT_FOREVER, store_survived);
+        cache_writer_tell_store(load->writer, WAIT_FOREVER, store_forget);
         cache_load_reject(load, STATUS_driver_refused);
     } else {
         device_report_loaded(load->writer->report, blob.size, store_path(store));

@@ -224,6 +224,7 @@ struct cache_writer {
     size_t seen_size;     /* 0: none */
     uint64_t seen_missed; /* `missed` at the last look */
     bool is_outgrown;     /* the caches are larger than max_blob */
+    bool is_refused;      /* the driver did not take what was loaded; set before it is forgotten */
     struct {              /* a commit that is under way */
         struct store_foreign foreign;
         enum cache_commit_way way;

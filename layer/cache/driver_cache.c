@@ -185,19 +185,26 @@ bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache 
 }
 
 bool driver_cache_merge_blobs(const struct driver_caches *caches, struct store_blob *blobs,
-                              size_t blob_count, uint8_t *own, size_t own_size, uint8_t **ret_data,
-                              size_t *ret_size)
+                              size_t blob_count, bool may_lack, uint8_t *own, size_t own_size,
+                              uint8_t **ret_data, size_t *ret_size)
 {
     VkPipelineCache both = VK_NULL_HANDLE;
-    bool done = true;
+    bool done = true, is_lacking = false;
     for (size_t i = 0; i < blob_count; i++) {
         VkPipelineCache cache = driver_cache_create(caches, blobs[i].data, blobs[i].size);
         store_blob_free(&blobs[i]);
+        is_lacking |= cache == VK_NULL_HANDLE && !may_lack;
         done &= driver_cache_take_in(caches, &both, cache);
     }
-    VkPipelineCache cache = driver_cache_create(caches, own, own_size);
-    large_free(own);
-    done &= cache != VK_NULL_HANDLE && driver_cache_take_in(caches, &both, cache);
+    if (is_lacking) {
+        *ret_data = own;
+        *ret_size = own_size;
+        done = false;
+    } else {
+        VkPipelineCache cache = driver_cache_create(caches, own, own_size);
+        large_free(own);
+        done &= cache != VK_NULL_HANDLE && driver_cache_take_in(caches, &both, cache);
+    }
     if (!done) {
         driver_cache_destroy(caches, both);
     }

@@ -73,9 +73,10 @@ bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache 
 
 /* Blobs and data of our own, each made a cache and all merged into one: its data, for large_free.
  * Frees each blob and `own` (large_new) as soon as the driver has it, so that no more than two
- * copies of all are held at a time. False: the driver refuses, or memory is out. */
+ * copies of all are held at a time. False: the driver refuses, or memory is out; if it refuses a
+ * blob, the data is `own` then. `may_lack`: goes on without such a blob. */
 bool driver_cache_merge_blobs(const struct driver_caches *caches, struct store_blob *blobs,
-                              size_t blob_count, uint8_t *own, size_t own_size, uint8_t **ret_data,
-                              size_t *ret_size);
+                              size_t blob_count, bool may_lack, uint8_t *own, size_t own_size,
+                              uint8_t **ret_data, size_t *ret_size);
 
 #endif

@@ -157,4 +157,41 @@ TEST_F(DriverFaultTest, FailedMergesLoseNoFile)
     EXPECT_EQ(run(program).hits(), 4u);
 }
 
+// Memory that ran out in the one call that loads, for the driver or on the device, is no reason to
+// lose what others share: the save takes it up, when the driver may have what it needs again.
+TEST_F(DriverFaultTest, AFailedLoadLosesNoFile)
+{
+    for (const char *result : {"-1", "-2"}) {
+        run(program);
+        environment["WPTEST_ICD_FAIL"] = std::string("vkCreatePipelineCache:1=") + result;
+        const Outcome outcome = run([] { Program().create_compute(4, 6); });
+        environment.erase("WPTEST_ICD_FAIL");
+        EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "driver_refused");
+        EXPECT_LE(outcome.log().size(), 1u) << outcome.errors;
+        EXPECT_EQ(run([] { Program().create_compute(0, 6); }).hits(), 6u) << result;
+        remove_caches();
+    }
+}
+
+// Nor is memory that ran out in a merge: what is new waits beside the file.
+TEST_F(DriverFaultTest, AFailedLoadOfWhatIsMergedLosesNoFile)
+{
+    environment["WPTEST_ICD_FAIL"] = "vkCreatePipelineCache:3=-1";
+    const Outcome outcome = run([&] {
+        Program saves_last; // with the second cache, has found no file
+        saves_last.create_compute(4, 6);
+        unsetenv("WPTEST_ICD_FAIL");
+        Program().create_compute(0, 4);
+    });
+    environment.erase("WPTEST_ICD_FAIL");
+    size_t parts = 0;
+    for (const auto &entry : std::filesystem::directory_iterator(cache_file().parent_path())) {
+        parts += entry.path().extension() == ".part";
+    }
+    EXPECT_EQ(parts, 1u) << outcome.errors;
+    EXPECT_EQ(run(program).hits(), 4u);
+    run([] { Program().create_compute(6, 7); });
+    EXPECT_EQ(run([] { Program().create_compute(0, 7); }).hits(), 7u);
+}
+
 } // namespace
