@@ -306,6 +306,14 @@ static bool store_find_part(const struct store *store, int directory_fd,
     return largest > 0;
 }
 
+/* Whether there are memory, and addresses, for so many bytes. */
+static bool store_can_hold(uint64_t size)
+{
+    void *memory = file_fits_memory(size) ? large_new((size_t)size) : NULL;
+    large_free(memory);
+    return memory;
+}
+
 enum status store_load(struct store *store, struct store_blob *ret_blob)
 {
     if (!store_is_ours(store)) {
@@ -330,9 +338,9 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
     }
     struct envelope header;
     store->lacks_memory =
-        reason == STATUS_out_of_memory &&
+        reason == STATUS_out_of_memory && /* or descriptors lack, perhaps for that moment alone */
         store_read_header(store, directory_fd, store->files.file_name, &header) == STATUS_ok &&
-        !file_fits_memory(header.blob_size);
+        !store_can_hold(header.blob_size);
     close(directory_fd);
     if (reason == STATUS_ok) {
         store->known = found.generation;

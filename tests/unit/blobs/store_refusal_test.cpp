@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands in the place of the store's file and is not loaded, and what is not written there.
+#include <fstream>
 #include <functional>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "faults.h"
@@ -162,6 +164,39 @@ TEST_F(StoreTest, DoesNotReadWhatMemoryCannotHold)
     }
     EXPECT_EQ(names_in(folder()), files) << "no part for each start";
     write_file(faults.meminfo, "MemTotal: 65536 kB\nMemAvailable: 17000 kB\n");
+    EXPECT_EQ(Store(root(), options).load(), words);
+}
+
+rlim_t data_bytes()
+{
+    std::ifstream status("/proc/self/status");
+    rlim_t kib = 0;
+    for (std::string word; status >> word && word != "VmData:";) {
+    }
+    status >> kib;
+    return kib * 1024;
+}
+
+// The same by a limit of the process's own, or where it has no addresses left (32 bits).
+TEST_F(StoreTest, SavesNoPartBesideWhatTheProcessMayNotHold)
+{
+    store_options options = {};
+    options.max_blob = 64 << 20;
+    const std::string words(32 << 20, 'w');
+    ASSERT_EQ(Store(root(), options).commit(words), STATUS_ok);
+    const auto files = names_in(folder());
+    rlimit before;
+    ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
+    const rlimit little = {data_bytes() + (16 << 20), before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_DATA, &little), 0);
+    {
+        Store store(root(), options);
+        EXPECT_EQ(store.load(), "<out_of_memory>");
+        EXPECT_EQ(store.commit("one"), STATUS_out_of_memory);
+        EXPECT_EQ(store.commit_unmerged("two"), STATUS_out_of_memory);
+    }
+    ASSERT_EQ(setrlimit(RLIMIT_DATA, &before), 0);
+    EXPECT_EQ(names_in(folder()), files);
     EXPECT_EQ(Store(root(), options).load(), words);
 }
 
