@@ -306,10 +306,10 @@ static bool store_find_part(const struct store *store, int directory_fd,
     return largest > 0;
 }
 
-/* Whether there are memory, and addresses, for so many bytes. */
+/* Whether there are memory, and addresses, for a file of so many bytes. */
 static bool store_can_hold(uint64_t size)
 {
-    void *memory = file_fits_memory(size) ? large_new((size_t)size) : NULL;
+    void *memory = file_fits_memory(2 * size) ? large_new((size_t)size) : NULL;
     large_free(memory);
     return memory;
 }

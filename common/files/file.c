@@ -21,8 +21,8 @@
 /* From so many bytes on the pages of what is read are asked for at once. */
 #define POPULATE_BYTES ((size_t)128 << 10)
 
-/* Before so much is read at once, it is asked how much memory is free, which takes some files. */
-#define MEMORY_ASKED_BYTES (8 << 20)
+/* Before so much is used at once, it is asked how much memory is free, which takes some files. */
+#define MEMORY_ASKED_BYTES (16 << 20)
 
 static bool file_is_writable_by_others(const struct stat *status)
 {
@@ -286,7 +286,7 @@ static void file_populate(void *data, size_t size)
 bool file_fits_memory(uint64_t size)
 {
     uint64_t total;
-    return size < MEMORY_ASKED_BYTES || size <= machine_free_memory("", &total) / 2;
+    return size < MEMORY_ASKED_BYTES || size <= machine_free_memory("", &total);
 }
 
 /* FILE_LARGE: into memory of large_new. */
@@ -305,7 +305,7 @@ static enum status file_read_named(int directory_fd, const char *name, uint64_t 
     if (size <= limit && size <= SIZE_MAX) {
         if (!is_large) {
             data = file_small_new((size_t)size);
-        } else if (file_fits_memory(size)) {
+        } else if (file_fits_memory(2 * size)) { /* the driver makes a copy */
             data = large_new((size_t)size);
         }
         if (data && size >= POPULATE_BYTES) {

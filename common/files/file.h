@@ -52,12 +52,12 @@ enum status file_open(int directory_fd, const char *name, int *ret_fd, uint64_t 
 enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                       size_t *ret_size);
 
-/* Whether there is memory for a file of so many bytes, if that is 8 MiB or more, and for a copy of
- * it: who is killed for want of it would be so in each start. Opens some small files. */
+/* Whether there is memory for so many bytes, if that is 16 MiB or more: who is killed for want of
+ * it would be so in each start. Opens some small files. */
 bool file_fits_memory(uint64_t size);
 
-/* As file_read, into memory that the caller gives to large_free. out_of_memory also where it would
- * not fit (file_fits_memory). */
+/* As file_read, into memory that the caller gives to large_free. out_of_memory also where there is
+ * none for it and a copy (file_fits_memory). */
 enum status file_read_large(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                             size_t *ret_size);
 

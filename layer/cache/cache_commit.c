@@ -57,6 +57,15 @@ static enum status cache_writer_commit_unmerged(struct cache_writer *writer)
                                  atomic_load(&writer->schedule.pending_size));
 }
 
+static bool cache_writer_fits_merged(const struct cache_writer *writer)
+{
+    size_t size = atomic_load(&writer->schedule.pending_size);
+    for (size_t i = 0; i < writer->commit.foreign.count; i++) {
+        size += writer->commit.foreign.blobs[i].size;
+    }
+    return driver_cache_may_copy(size);
+}
+
 /* Merges with what other processes saved, under the store's lock file. Where the driver must not
  * have a second cache object nothing can be merged, and the data of the last process to save stay;
  * so they do where a merge would take longer than the end of a device may. */
@@ -70,6 +79,10 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
     if (writer->commit.foreign.count == 0 || writer->policy->single_cache ||
         !call_costs_allow_at_end(costs, SLOW_MERGE, CALL_END_NS)) {
         return COMMIT_WHOLE;
+    }
+    if (!cache_writer_fits_merged(writer)) {
+        writer->commit.reason = STATUS_out_of_memory;
+        return COMMIT_NOTHING;
     }
     if (by == COMMIT_BEHIND ||
         (is_worker ? !call_costs_allow(costs, SLOW_MERGE)
@@ -114,7 +127,7 @@ static void cache_writer_write_commit(void *user)
         break;
     case COMMIT_NOTHING:
         store_abort(writer->store);
-        *reason = STATUS_driver_refused;
+        *reason = *reason == STATUS_ok ? STATUS_driver_refused : *reason;
         break;
     }
 }

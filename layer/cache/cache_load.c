@@ -14,9 +14,6 @@
 /* How often the worker looks at calls that may take long, while there are any. */
 #define WATCH_POLL_NS (CRASH_COMPILE_NS / 2)
 
-/* Reading and checking this much takes some milliseconds, and the driver takes longer. */
-#define LARGE_BLOB_BYTES (8 << 20)
-
 /* How often a thread that waits for the load checks whether there is a messenger now. */
 #define LOAD_POLL_NS (10 * CLOCK_MS)
 
@@ -160,7 +157,7 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
         *ret_barred = true;
         return false;
     }
-    if (store_failed_once(store) || blob.size >= LARGE_BLOB_BYTES) {
+    if (store_failed_once(store) || blob.size >= DRIVER_CACHE_LARGE_SIZE) {
         cache_load_watch(load);
     }
     load->cache = driver_cache_create(load->writer->caches, blob.data, blob.size);
@@ -279,7 +276,7 @@ void cache_load_soon(struct cache_load *load)
 
 void cache_load_plan(struct cache_load *load, size_t blob_bytes)
 {
-    if (blob_bytes >= LARGE_BLOB_BYTES) {
+    if (blob_bytes >= DRIVER_CACHE_LARGE_SIZE) {
         cache_load_soon(load);
     } else if (blob_bytes > 0) {
         atomic_store(&load->is_planned, true);

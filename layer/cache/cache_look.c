@@ -111,6 +111,9 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     uint8_t *data = NULL;
     size_t size = 0;
     if (collected != VK_NULL_HANDLE) {
+        if (!driver_cache_may_copy(writer->seen_size)) {
+            return STATUS_out_of_memory;
+        }
         look->has_read = true;
         if (!driver_cache_read_both(caches, device_cache, collected, &data, &size)) {
             return STATUS_driver_refused;
@@ -127,6 +130,9 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         }
         if (size == writer->seen_size && !has_missed) {
             return STATUS_ok;
+        }
+        if (!driver_cache_may_copy(size)) {
+            return STATUS_out_of_memory;
         }
         look->has_read = true;
         /* The question before may have waited for compiles (Venus): that is no cost of a read. */
@@ -146,6 +152,12 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     return STATUS_ok;
 }
 
+/* It is tried again. */
+static bool cache_look_has_failed(enum status reason)
+{
+    return reason == STATUS_driver_refused || reason == STATUS_out_of_memory;
+}
+
 /* Under the lock, which it releases unless the writer is abandoned. *ret_pending: bytes of the
  * snapshot. */
 static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipelineCache device_cache,
@@ -159,11 +171,11 @@ static enum status cache_writer_snapshot(struct cache_writer *writer, VkPipeline
         *ret_pending = 0;
         return STATUS_io_error;
     }
-    if (reason != STATUS_driver_refused) {
+    const bool has_failed = cache_look_has_failed(reason);
+    if (!has_failed) {
         writer->seen_missed = look->mark.missed;
     }
-    cache_schedule_end_look(&writer->schedule, &look->mark, reason == STATUS_driver_refused,
-                            look->has_read);
+    cache_schedule_end_look(&writer->schedule, &look->mark, has_failed, look->has_read);
     *ret_pending = writer->snapshot ? atomic_load(&writer->schedule.pending_size) : 0;
     pthread_mutex_unlock(&writer->lock);
     if (reason != STATUS_ok) {
@@ -210,7 +222,7 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     pthread_mutex_lock(&writer->lock);
     const enum status reason =
         cache_writer_snapshot(writer, device_cache, collected, &look, &pending);
-    if (reason != STATUS_driver_refused && !look.is_partial) {
+    if (!cache_look_has_failed(reason) && !look.is_partial) {
         atomic_store(&collection->has_hidden, false);
     }
     if (rest == REST_NEXT && !cache_schedule_is_hinted(&writer->schedule)) {

@@ -126,7 +126,8 @@ static bool cache_writer_hand_over(struct cache_writer *writer, VkPipelineCache 
     uint8_t *data = NULL;
     size_t size = 0;
     const struct own_wait_timer timer = own_wait_timer_start();
-    if (driver_cache_query_size(writer->caches, device_cache, &size) && size <= writer->max_blob) {
+    if (driver_cache_query_size(writer->caches, device_cache, &size) && size <= writer->max_blob &&
+        driver_cache_may_copy(size)) {
         driver_cache_read(writer->caches, device_cache, &data, &size);
     }
     cache_schedule_note_read(&writer->schedule, own_wait_timer_elapsed(&timer));
@@ -141,7 +142,7 @@ bool cache_writer_take_copy(struct cache_writer *writer, const void *data, size_
         mark->touched <= atomic_load(&writer->schedule.looked)) {
         return false;
     }
-    uint8_t *copy = large_new(size);
+    uint8_t *copy = driver_cache_may_copy(size) ? large_new(size) : NULL;
     if (copy) {
         memcpy(copy, data, size);
     }

@@ -307,8 +307,8 @@ void cache_writer_bid_farewell(struct cache_writer *writer);
 
 /* Looks (cache_look.c), which the cache writer alone calls. They take the lock. `ineffective`:
  * after several ordinary compiles, and at the end after one, the driver gives no more than a
- * header; `driver_refused`: tried again; `too_slow`: the driver is known to take longer than it
- * may. */
+ * header; `driver_refused`, `out_of_memory`: tried again; `too_slow`: the driver is known to take
+ * longer than it may. */
 
 /* Whether our threads may call the driver. */
 bool cache_writer_worker_may_look(const struct cache_writer *writer);

@@ -2,10 +2,15 @@
 #include "layer/cache/driver_cache.h"
 
 #include "common/base/bytes.h"
+#include "common/files/file.h"
 #include "layer/worker/driver_gate.h"
+#include "layer/worker/sandbox.h"
 
 /* How often a cache may outgrow its buffer between the two calls. */
 #define READ_ATTEMPTS 8
+
+/* Beside a copy, one part in so many of it is left free. */
+#define SPARE_PART 4
 
 /* Whether this thread holds the lock of the device that it is in: the permit may be withdrawn
  * between enter and leave. */
@@ -122,6 +127,12 @@ bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache
         }
     }
     return false;
+}
+
+bool driver_cache_may_copy(size_t size)
+{
+    return size < DRIVER_CACHE_LARGE_SIZE || sandbox_is_closed() ||
+           file_fits_memory((uint64_t)size + size / SPARE_PART);
 }
 
 VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source)

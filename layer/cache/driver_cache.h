@@ -66,6 +66,14 @@ bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache
  * source (RADV of Mesa 22.3), although vkMergePipelineCaches may not change it. */
 VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source);
 
+/* Reading and checking this much takes some milliseconds, the driver takes longer, and memory may
+ * lack for it. */
+#define DRIVER_CACHE_LARGE_SIZE (8 << 20)
+
+/* Whether there is memory for a copy of so many bytes: a program that is killed for want of it
+ * would be so in each start. Opens some small files, unless in a sandbox. */
+bool driver_cache_may_copy(size_t size);
+
 /* The data of two caches together, merged from copies: other threads may be using them. Where the
  * first is VK_NULL_HANDLE or holds no pipeline, those of the second, without a copy of it. */
 bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache first,

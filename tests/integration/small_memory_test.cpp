@@ -2,6 +2,7 @@
 // A machine, or a container, whose memory does not hold the cache file (docs/decisions/0303).
 #include <sched.h>
 #include <sys/mount.h>
+#include <unistd.h>
 
 #include "program.hpp"
 #include "recipes.hpp"
@@ -60,6 +61,53 @@ TEST_F(SmallMemoryTest, ACacheThatDoesNotFitIsNeitherReadNorReplacedNorCompiledA
     EXPECT_EQ(read_bytes(files.at(0)), bytes);
     write_meminfo(2 * count + 1);
     EXPECT_EQ(run([] { Program().create_compute(0, count); }).hits(), count);
+}
+
+// The program has grown since: a copy of the cache, for the save, would have it killed.
+TEST_F(SmallMemoryTest, NoCopyIsMadeOfACacheThatDoesNotFitTwice)
+{
+    constexpr unsigned much = 16;
+    environment["WARMPIPE_PREWARM"] = "off";
+    EXPECT_EQ(run([] { Program().create_compute(0, much); }).hits(), 0u);
+    const auto bytes = read_bytes(cache_file());
+    const auto grow_behind_the_load = [&](const ProgramOptions &options) {
+        return run([&] {
+            Program grows(options);
+            grows.create_compute(0, much);
+            write_meminfo(much);
+            grows.create_compute(much, much + 1);
+            usleep(300000); // longer than the worker waits to save
+        });
+    };
+    for (const bool is_called_back : {false, true}) {
+        write_meminfo(64);
+        const Outcome outcome =
+            grow_behind_the_load(is_called_back ? with_messenger() : ProgramOptions{});
+        EXPECT_EQ(outcome.hits(), much);
+        EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"], 0);
+        EXPECT_NE(outcome.errors.find("not saved (out_of_memory)"), std::string::npos)
+            << outcome.errors;
+        EXPECT_TRUE(read_bytes(cache_file()) == bytes);
+    }
+    write_meminfo(64);
+    EXPECT_EQ(run([] { Program().create_compute(0, much + 1); }).hits(), much);
+    EXPECT_EQ(run([] { Program().create_compute(0, much + 1); }).hits(), much + 1);
+}
+
+// Nor is what another process has saved meanwhile merged.
+TEST_F(SmallMemoryTest, NothingIsMergedThatDoesNotFit)
+{
+    const Outcome outcome = run([&] {
+        Program saves_last;
+        saves_last.create_compute(0, count - 1);
+        Program().create_compute(10, 10 + count);
+        write_meminfo(2 * count + 1); // it may be read
+        saves_last.create_compute(count - 1, count);
+    });
+    EXPECT_NE(outcome.errors.find("not saved (out_of_memory)"), std::string::npos)
+        << outcome.errors;
+    write_meminfo(64);
+    EXPECT_EQ(run([] { Program().create_compute(10, 10 + count); }).hits(), count);
 }
 
 } // namespace
