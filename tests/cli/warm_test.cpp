@@ -114,6 +114,8 @@ TEST_F(Warm, WhatWasImportedBesideACacheIsCompiled)
     EXPECT_EQ(run_tool({"export", recipes}, environment()).exit_status, 0);
     std::filesystem::remove_all(root);
     run_client({}, {"--compute", "2", "--graphics", "0"});
+    EXPECT_EQ(run_tool({"import", "--dry-run", recipes}, environment()).exit_status, 0);
+    EXPECT_EQ(caches({}).at(0)["state"], "ready") << "nothing was taken in";
     EXPECT_EQ(run_tool({"import", recipes}, environment()).exit_status, 0);
     EXPECT_EQ(caches({}).at(0)["state"], "warmed");
     EXPECT_EQ(caches({}).at(0)["state"], "ready");
