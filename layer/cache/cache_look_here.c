@@ -142,7 +142,7 @@ bool cache_writer_take_copy(struct cache_writer *writer, const void *data, size_
         mark->touched <= atomic_load(&writer->schedule.looked)) {
         return false;
     }
-    uint8_t *copy = driver_cache_may_copy(size) ? large_new(size) : NULL;
+    uint8_t *copy = large_new(size);
     if (copy) {
         memcpy(copy, data, size);
     }

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <set>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -122,6 +124,24 @@ TEST_F(Warm, WhatWasImportedBesideACacheIsCompiled)
     EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
     EXPECT_EQ(run_tool({"import", recipes}, environment()).exit_status, 0);
     EXPECT_EQ(caches({}).at(0)["state"], "ready") << "nothing was new";
+}
+
+// An init container with little memory must not keep the pod from starting: nothing could be saved.
+TEST_F(Warm, ACacheThatMemoryCannotHoldIsThere)
+{
+    const Environment large = {{"WPTEST_ICD_RECORD_BYTES", std::to_string(1 << 20)}};
+    run_client(large);
+    const std::string meminfo = folder.path + "/meminfo";
+    write_file(meminfo, "MemTotal: 20000 kB\nMemAvailable: 20000 kB\n");
+    // In a mount namespace of this process and its children; it ends with them.
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount(meminfo.c_str(), "/proc/meminfo", nullptr, MS_BIND, nullptr) != 0) {
+        GTEST_SKIP() << "may not mount here";
+    }
+    EXPECT_EQ(caches({}, large).at(0)["state"], "ready");
+    EXPECT_EQ(caches({"--force"}, large, 1).at(0)["state"], "not_saved");
+    umount2("/proc/meminfo", MNT_DETACH);
 }
 
 TEST_F(Warm, ADryRunWritesNothing)

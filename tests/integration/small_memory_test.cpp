@@ -68,29 +68,35 @@ TEST_F(SmallMemoryTest, NoCopyIsMadeOfACacheThatDoesNotFitTwice)
 {
     constexpr unsigned much = 16;
     environment["WARMPIPE_PREWARM"] = "off";
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
     EXPECT_EQ(run([] { Program().create_compute(0, much); }).hits(), 0u);
     const auto bytes = read_bytes(cache_file());
-    const auto grow_behind_the_load = [&](const ProgramOptions &options) {
+    const auto grow_behind_the_load = [&](bool is_called_back, bool has_cache,
+                                          unsigned free_at_end) {
+        write_meminfo(64);
         return run([&] {
-            Program grows(options);
+            Program grows(is_called_back ? with_messenger() : ProgramOptions{});
             grows.create_compute(0, much);
             write_meminfo(much);
-            grows.create_compute(much, much + 1);
+            VkPipelineCache cache = has_cache ? grows.create_cache() : VK_NULL_HANDLE;
+            grows.create_compute(much, much + 1, cache);
+            grows.destroy_cache(cache);
             usleep(300000); // longer than the worker waits to save
+            write_meminfo(free_at_end);
         });
     };
-    for (const bool is_called_back : {false, true}) {
-        write_meminfo(64);
-        const Outcome outcome =
-            grow_behind_the_load(is_called_back ? with_messenger() : ProgramOptions{});
+    for (const auto &[is_called_back, has_cache] :
+         {std::pair(false, false), std::pair(false, true), std::pair(true, false),
+          std::pair(true, true)}) {
+        const Outcome outcome = grow_behind_the_load(is_called_back, has_cache, much);
         EXPECT_EQ(outcome.hits(), much);
-        EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"], 0);
+        EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"], 0) << is_called_back << has_cache;
         EXPECT_NE(outcome.errors.find("not saved (out_of_memory)"), std::string::npos)
             << outcome.errors;
         EXPECT_TRUE(read_bytes(cache_file()) == bytes);
     }
-    write_meminfo(64);
-    EXPECT_EQ(run([] { Program().create_compute(0, much + 1); }).hits(), much);
+    // It is tried again.
+    EXPECT_EQ(grow_behind_the_load(false, false, 64).hits(), much);
     EXPECT_EQ(run([] { Program().create_compute(0, much + 1); }).hits(), much + 1);
 }
 

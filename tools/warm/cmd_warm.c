@@ -105,17 +105,18 @@ static bool warm_parse(const struct arguments *arguments, struct warming *warmin
     return true;
 }
 
-/* Whether there is a cache that the layer would load. */
+/* Whether there is a cache that the layer would load, if it has the memory: where that lacks here,
+ * nothing could be saved. */
 static bool warm_has_cache(const struct warm_target *target)
 {
     struct store_blob blob;
     struct store *store = warm_target_store(target, true);
-    const bool has = store && store_load(store, &blob) == STATUS_ok;
-    if (has) {
+    const enum status reason = store ? store_load(store, &blob) : STATUS_no_file;
+    if (reason == STATUS_ok) {
         store_blob_free(&blob);
     }
     store_close(store);
-    return has;
+    return reason == STATUS_ok || reason == STATUS_out_of_memory;
 }
 
 /* Where there is something to do, does it. */
