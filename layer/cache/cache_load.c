@@ -292,12 +292,15 @@ void cache_load_begin_planned(struct cache_load *load)
     }
 }
 
-/* Whether the worker should: others wait for it. */
+/* Whether the worker should: others wait for it. (It would read the file, not be let into the
+ * driver, and a creation meanwhile would go without the cache.) */
 static bool cache_load_is_for_worker(struct cache_load *load)
 {
     const char *against = NULL;
     if (!call_costs_allow(&load->writer->costs, SLOW_LOAD) || cache_load_is_for_nobody(load)) {
         against = "the driver takes long for it";
+    } else if (driver_permit_is_withdrawn(load->writer->setup->permit)) {
+        against = "the driver may call the program back";
     } else if (own_thread_rank(0) < own_thread_rank(getpid())) {
         against = "the worker has the low priority of the thread that has started it";
     }

@@ -211,6 +211,24 @@ TEST_F(FirstLoadTest, NorBesideADebugMessenger)
     EXPECT_EQ(outcome.hits(), 1u);
 }
 
+// Nor is a large one: the worker would only read it, and a creation meanwhile would not wait for
+// that.
+TEST_F(FirstLoadTest, NorIsALargeBlobBesideADebugMessenger)
+{
+    environment["WPTEST_ICD_RECORD_BYTES"] = "4000000";
+    fill(3);
+    environment["WARMPIPE_LOG"] = "debug";
+    const Outcome outcome = run([] {
+        Program program(with_messenger());
+        wait_until([] {
+            return read_text("/proc/self/fd/2").find("not loaded ahead: the driver may call") !=
+                   std::string::npos;
+        });
+        program.create_compute(0, 3);
+    });
+    EXPECT_EQ(outcome.hits(), 3u);
+}
+
 // A load that does not end before it is told to, or does something else in its first call down.
 class LoadThatStaysTest : public FirstLoadTest {
   protected:

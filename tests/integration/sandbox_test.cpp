@@ -559,16 +559,17 @@ TEST_F(SandboxTest, ADeviceThatIsMadeWhereNothingCanBeOpened)
 TEST_F(SandboxTest, ALargeCacheThatAThreadOfTheProgramReads)
 {
     environment["WPTEST_ICD_RECORD_BYTES"] = std::to_string(1 << 20);
-    environment["WPTEST_ICD_COMPILE_US"] = "20000";
+    environment["WPTEST_ICD_COMPILE_US"] = "50000";
     run(
         [] {
             leak_from_here_on();
             Program owner(with_messenger());
-            owner.create_compute(0, 1);
+            owner.create_compute(0, 16);
+            wait_for_sleep();
             unsetenv("WPTEST_ICD_LOG");
             close_sandbox({calls_of_files_and_threads(), SECCOMP_RET_KILL_PROCESS});
             const uint64_t reads = test_icd_calls("vkGetPipelineCacheData");
-            owner.create_compute(1, 30);
+            owner.create_compute(16, 36);
             EXPECT_GT(test_icd_calls("vkGetPipelineCacheData"), reads);
         },
         {Layer::any, false, 0});
