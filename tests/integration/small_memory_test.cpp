@@ -103,6 +103,7 @@ TEST_F(SmallMemoryTest, NoCopyIsMadeOfACacheThatDoesNotFitTwice)
 // Nor is what another process has saved meanwhile merged.
 TEST_F(SmallMemoryTest, NothingIsMergedThatDoesNotFit)
 {
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000"; // saved at the ends alone
     const Outcome outcome = run([&] {
         Program saves_last;
         saves_last.create_compute(0, count - 1);
