@@ -221,4 +221,14 @@ MUTANTS = [
     ("private data", "!traits->private_data &&", "", r"integration\..*PrivateData"),
     ("capture tools", "->deduplicate && !traits->capture_tool;", "->deduplicate;",
      r"integration\..*NotBesideCaptureTools"),
+
+    # Memory that lacks, and a sandbox.
+    ("a copy that does not fit", "if (!driver_cache_may_copy(size)) { return STATUS_out_of_memory; }",
+     "if (0) { return STATUS_out_of_memory; }", r"integration\.SmallMemory"),
+    ("a merge that does not fit", "if (!cache_writer_fits_merged(writer)) {", "if (0) {",
+     r"integration\.SmallMemory"),
+    ("a load that failed", "cache_writer_tell_store(load->writer, WAIT_FOREVER, store_forget);", "",
+     r"integration\.DriverFault"),
+    ("a status that cannot be opened again", "if (is_first || fd >= 0) {", "if (1) {",
+     r"integration\.SandboxTest"),
 ]
