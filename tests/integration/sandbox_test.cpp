@@ -534,6 +534,24 @@ TEST_F(SandboxTest, AProgramThatClosesEveryDescriptorIsInNoneWithItsNextDevice)
     EXPECT_EQ(hits(0, 5), 5u);
 }
 
+// What is opened again tells how many filters there are now, not how many there were.
+TEST_F(SandboxTest, ADeviceThatIsMadeInsideWithEveryDescriptorClosed)
+{
+    run(
+        [] {
+            leak_from_here_on();
+            auto *owner = new Program;
+            unsetenv("WPTEST_ICD_LOG");
+            close_descriptors();
+            close_sandbox({{SYS_clone, SYS_clone3}, SECCOMP_RET_KILL_PROCESS});
+            ProgramOptions options;
+            options.instance = owner->instance;
+            auto *inside = new Program(options);
+            inside->create_compute(0, 5);
+        },
+        {Layer::any, false, 0});
+}
+
 // A sandbox in which nothing can be opened (a filter that answers so, an empty root) is one all the
 // same, also for a device that is made in it.
 TEST_F(SandboxTest, ADeviceThatIsMadeWhereNothingCanBeOpened)
