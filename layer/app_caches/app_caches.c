@@ -116,15 +116,19 @@ static struct app_cache_plan app_caches_plan_read(struct app_caches *caches,
                                    .answers_empty = answers_empty};
 }
 
-/* Where the driver may call the program back, what is compiled into a passed cache is read at the
- * end of the device alone, which many programs never come to (docs/decisions/0302). */
-static bool app_caches_cannot_collect(const struct app_caches *caches)
+/* Where the driver may call the program back, or the cache is the program's to guard, what is
+ * compiled into a passed cache is read at the end of the device alone, which many programs never
+ * come to (docs/decisions/0302). */
+static bool app_caches_cannot_collect(const struct app_caches *caches,
+                                      VkPipelineCacheCreateFlags flags)
 {
     return caches->history &&
-           driver_permit_is_withdrawn(device_cache_caches(caches->device_cache)->permit);
+           ((flags & VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT) ||
+            driver_permit_is_withdrawn(device_cache_caches(caches->device_cache)->permit));
 }
 
-static struct app_cache_plan app_caches_plan_empty(struct app_caches *caches)
+static struct app_cache_plan app_caches_plan_empty(struct app_caches *caches,
+                                                   VkPipelineCacheCreateFlags flags)
 {
     struct app_cache_plan plan = {.state = APP_CACHE_PASSED};
     if (!device_cache_policy(caches->device_cache)->serve || caches->mode == APP_CACHE_HARVEST) {
@@ -136,7 +140,7 @@ static struct app_cache_plan app_caches_plan_empty(struct app_caches *caches)
     } else if (habits.habit == APP_CACHE_KEEPS && !habits.rarely_reads) {
         plan.seed = habits.makes_few && !atomic_load(&caches->loads_data) &&
                     atomic_fetch_add(&caches->seeds, 1) < SEEDS_MAX;
-    } else if (habits.habit != APP_CACHE_UNKNOWN || app_caches_cannot_collect(caches)) {
+    } else if (habits.habit != APP_CACHE_UNKNOWN || app_caches_cannot_collect(caches, flags)) {
         return app_caches_plan_read(caches, &habits);
     }
     return plan;
@@ -157,7 +161,7 @@ static struct app_cache_plan app_caches_plan(struct app_caches *caches,
         atomic_store(&caches->loads_data, true);
     } else if (caches->mode != APP_CACHE_IGNORE && !create_info->pNext &&
                !(create_info->flags & ~known)) {
-        plan = app_caches_plan_empty(caches);
+        plan = app_caches_plan_empty(caches, create_info->flags);
         app_cache_history_made(caches->history);
     }
     return plan;

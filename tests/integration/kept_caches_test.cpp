@@ -147,6 +147,29 @@ TEST_F(KeptCachesTest, OneThatKeepsItsCacheBesideAMessengerIsServedInItsFirstRun
     EXPECT_EQ(learnt()["app_caches_kept"], 1);
 }
 
+// zink: each of its caches is its own to guard, and none of our threads may read it. It is killed.
+TEST_F(KeptCachesTest, WhatIsInGuardedCachesOfAProgramThatIsKilledIsSavedInItsFirstRun)
+{
+    for (int start = 0; start < 2; ++start) {
+        const Outcome outcome = run(
+            [&] {
+                auto *program = new Program;
+                const VkPipelineCache cache =
+                    program->create_cache({}, VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT);
+                program->create_compute(0, 10, cache);
+                EXPECT_FALSE(program->cache_data(cache).empty());
+                for (int i = 0; i < 10000 && cache_files().empty(); ++i) {
+                    usleep(1000);
+                }
+                EXPECT_EQ(cache_files().size(), 1u);
+                die();
+            },
+            {Layer::any, true, -SIGKILL});
+        EXPECT_EQ(outcome.hits(), start == 0 ? 0u : 10u);
+        EXPECT_EQ(outcome.violations(), std::vector<std::string>());
+    }
+}
+
 TEST_F(KeptCachesTest, OneThatHasLostItsFileIsGivenItBack)
 {
     run(keeper(0, 10));

@@ -309,10 +309,11 @@ class GuardedCacheTest : public RecipesTest {
     GuardedCacheTest()
     {
         environment["WPTEST_ICD_COMPILE_US"] = "1000";
+        environment["WARMPIPE_APP_CACHE"] = "harvest"; // else they are served (decision 0302)
         environment.erase("WARMPIPE_PREWARM");
     }
 
-    // A program's first run, which compiles into a cache that is its own to guard, and without one.
+    // What compiles into a cache that is the program's own to guard, and without one.
     static Program *start()
     {
         auto *program = new Program;
