@@ -9,6 +9,8 @@
 /* How many empty caches of a program that keeps its caches are seeded in a process of it. */
 #define SEEDS_MAX 4
 
+enum { FIRST_GUARDED = 1, FIRST_OTHER };
+
 struct app_cache *app_caches_find(struct app_caches *caches, VkPipelineCache named)
 {
     return named == VK_NULL_HANDLE ? NULL : handle_map_get(&caches->by_handle, HANDLE_VALUE(named));
@@ -116,19 +118,33 @@ static struct app_cache_plan app_caches_plan_read(struct app_caches *caches,
                                    .answers_empty = answers_empty};
 }
 
-/* Where the driver may call the program back, or the cache is the program's to guard, what is
+/* Whether the device's first cache was made empty, and for the program to guard. One rule for all:
+ * a served source is merged into a passed target as a copy of the whole device cache, and none of
+ * our threads reads that target from then on. */
+static bool app_caches_are_guarded(struct app_caches *caches,
+                                   const VkPipelineCacheCreateInfo *create_info)
+{
+    const bool is_guarded =
+        (create_info->flags & VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT) &&
+        create_info->initialDataSize == 0;
+    unsigned first = 0;
+    return atomic_compare_exchange_strong(&caches->first, &first,
+                                          is_guarded ? FIRST_GUARDED : FIRST_OTHER)
+               ? is_guarded
+               : first == FIRST_GUARDED;
+}
+
+/* Where the driver may call the program back, or the caches are the program's to guard, what is
  * compiled into a passed cache is read at the end of the device alone, which many programs never
  * come to (docs/decisions/0302). */
-static bool app_caches_cannot_collect(const struct app_caches *caches,
-                                      VkPipelineCacheCreateFlags flags)
+static bool app_caches_cannot_collect(const struct app_caches *caches, bool are_guarded)
 {
     return caches->history &&
-           ((flags & VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT) ||
+           (are_guarded ||
             driver_permit_is_withdrawn(device_cache_caches(caches->device_cache)->permit));
 }
 
-static struct app_cache_plan app_caches_plan_empty(struct app_caches *caches,
-                                                   VkPipelineCacheCreateFlags flags)
+static struct app_cache_plan app_caches_plan_empty(struct app_caches *caches, bool are_guarded)
 {
     struct app_cache_plan plan = {.state = APP_CACHE_PASSED};
     if (!device_cache_policy(caches->device_cache)->serve || caches->mode == APP_CACHE_HARVEST) {
@@ -140,7 +156,8 @@ static struct app_cache_plan app_caches_plan_empty(struct app_caches *caches,
     } else if (habits.habit == APP_CACHE_KEEPS && !habits.rarely_reads) {
         plan.seed = habits.makes_few && !atomic_load(&caches->loads_data) &&
                     atomic_fetch_add(&caches->seeds, 1) < SEEDS_MAX;
-    } else if (habits.habit != APP_CACHE_UNKNOWN || app_caches_cannot_collect(caches, flags)) {
+    } else if (habits.habit != APP_CACHE_UNKNOWN ||
+               app_caches_cannot_collect(caches, are_guarded)) {
         return app_caches_plan_read(caches, &habits);
     }
     return plan;
@@ -153,6 +170,7 @@ static struct app_cache_plan app_caches_plan(struct app_caches *caches,
 {
     const VkPipelineCacheCreateFlags known = VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
     struct app_cache_plan plan = {.state = APP_CACHE_ALONE};
+    const bool are_guarded = app_caches_are_guarded(caches, create_info);
     if (create_info->initialDataSize != 0) {
         const bool is_empty = app_cache_history_loads(caches->history, create_info->pInitialData,
                                                       create_info->initialDataSize);
@@ -161,7 +179,7 @@ static struct app_cache_plan app_caches_plan(struct app_caches *caches,
         atomic_store(&caches->loads_data, true);
     } else if (caches->mode != APP_CACHE_IGNORE && !create_info->pNext &&
                !(create_info->flags & ~known)) {
-        plan = app_caches_plan_empty(caches, create_info->flags);
+        plan = app_caches_plan_empty(caches, are_guarded);
         app_cache_history_made(caches->history);
     }
     return plan;

@@ -59,6 +59,7 @@ struct app_caches {
     struct app_cache_history *history; /* NULL: nothing is learnt */
     size_t device_cache_size;          /* when it was last read, 0: never; under `lock` */
     atomic_uint seeds;
+    atomic_uint first;      /* cache of the program's: FIRST_GUARDED, FIRST_OTHER; 0: none yet */
     atomic_bool loads_data; /* the program has made a cache with data */
     atomic_bool is_logged;  /* that the program gets more than it made */
 
