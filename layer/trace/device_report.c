@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "layer/worker/sandbox.h"
 
 void device_report_init(struct device_report *report)
 {
@@ -54,7 +55,7 @@ void device_report_rejected(struct device_report *report, enum status reason, co
 
 void device_report_load_ended(struct device_report *report, uint64_t start_ns)
 {
-    if (!report->config->root && log_once(STATUS_no_directory)) {
+    if (!report->config->root && !sandbox_is_closed() && log_once(STATUS_no_directory)) {
         log_warn("nothing is kept (%s): %s", status_id(STATUS_no_directory),
                  status_text(STATUS_no_directory));
     }

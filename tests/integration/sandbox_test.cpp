@@ -231,6 +231,22 @@ TEST_P(KillingSandboxTest, BeforeTheFirstPipeline)
     EXPECT_EQ(hits(0, 5), 5u) << "what was there before is as it was";
 }
 
+// What is said of that is said in a file or on standard error, with calls that a filter may forbid.
+TEST_P(KillingSandboxTest, BeforeTheFirstPipelineWithoutAFolder)
+{
+    for (const char *name : {"WARMPIPE_DIR", "XDG_CACHE_HOME", "HOME"}) {
+        environment.erase(name);
+    }
+    for (const std::string &log : {std::string("warn"), "warn:" + (folder() / "log").string()}) {
+        environment["WARMPIPE_LOG"] = log;
+        expect_survival([] {
+            Program owner;
+            shut_in();
+            compute_inside(owner);
+        });
+    }
+}
+
 TEST_P(KillingSandboxTest, AfterALoadAheadOfTheFirstPipeline)
 {
     EXPECT_EQ(hits(0, 5), 0u);
