@@ -89,7 +89,7 @@ void device_report_not_saved(struct device_report *report, enum status reason, c
         }
         return;
     }
-    if (log_once(reason)) {
+    if (!sandbox_is_closed() && log_once(reason)) {
         log_warn("not saved (%s): %s: %s", status_id(reason), status_text(reason), path);
     }
 }

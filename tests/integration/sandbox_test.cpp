@@ -247,6 +247,20 @@ TEST_P(KillingSandboxTest, BeforeTheFirstPipelineWithoutAFolder)
     }
 }
 
+// Nor is a driver's failure told, which the program's own thread finds beside a messenger.
+TEST_P(KillingSandboxTest, WithDataThatTheDriverDoesNotGiveBesideAMessenger)
+{
+    environment["WPTEST_ICD_FAIL"] = "vkGetPipelineCacheData:*=-1";
+    environment["WPTEST_ICD_COMPILE_US"] = "20000";
+    expect_survival([] {
+        ProgramOptions options;
+        options.messenger = true;
+        Program owner(options);
+        shut_in();
+        owner.create_compute(0, 8);
+    });
+}
+
 TEST_P(KillingSandboxTest, AfterALoadAheadOfTheFirstPipeline)
 {
     EXPECT_EQ(hits(0, 5), 0u);
