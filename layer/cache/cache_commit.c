@@ -80,14 +80,16 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
         !call_costs_allow_at_end(costs, SLOW_MERGE, CALL_END_NS)) {
         return COMMIT_WHOLE;
     }
+    if (by == COMMIT_BEHIND ||
+        (is_worker ? !call_costs_allow(costs, SLOW_MERGE)
+                   : !call_costs_allow_at_end(costs, SLOW_MERGE, compiled_ns))) {
+        return COMMIT_PART_INSTEAD;
+    }
     if (!cache_writer_fits_merged(writer)) {
         writer->commit.reason = STATUS_out_of_memory;
         return COMMIT_NOTHING;
     }
-    if (by == COMMIT_BEHIND ||
-        (is_worker ? !call_costs_allow(costs, SLOW_MERGE)
-                   : !call_costs_allow_at_end(costs, SLOW_MERGE, compiled_ns)) ||
-        (is_worker && !worker_enter_driver())) {
+    if (is_worker && !worker_enter_driver()) {
         return COMMIT_PART_INSTEAD;
     }
     call_costs_begin(costs, SLOW_MERGE);
