@@ -43,6 +43,7 @@ static inline struct timespec clock_timespec(uint64_t ns)
     return instant;
 }
 
+/* Sleeps for so long; a handler of a signal may cut it short. */
 static inline void clock_pause(uint64_t ns)
 {
     const struct timespec pause = clock_timespec(ns);

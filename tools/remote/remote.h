@@ -92,7 +92,7 @@ enum status remote_try_conditions(struct remote *remote);
  * another one as prefix, its base (zstd's refPrefix): what has grown then is as large as its
  * growth. A base has none itself. Belongs to the thread of its remote.
  *
- * And values that are fetched side by side: the caller asks for them in turn, and threads
+ * And values that are fetched side by side (fetch.c): the caller asks for them in turn, and threads
  * with connections of their own are a few ahead of it. No request is made that the caller would not
  * have made, unless it stops early. Where the engine has but one connection, there are no threads.
  */
@@ -110,8 +110,16 @@ struct fetch_list {
     uint64_t limits[FETCH_ITEMS]; /* bytes */
 };
 
-/* Begins. NULL: they are few, or threads cannot be had: the engine is asked. */
+/* Adds a value; where there is no room, it is fetched when it is asked for. */
+void fetch_list_add(struct fetch_list *list, const char *path, uint64_t limit);
+
+/* Begins. NULL: they are few, or threads cannot be had: fetch_get asks the engine. */
 struct fetch *fetch_begin(struct engine *engine, const struct fetch_list *list);
+
+/* The engine's `get`, waiting for a thread that has begun it; `fetch` may be NULL. By the thread
+ * that owns the engine. */
+enum status fetch_get(struct fetch *fetch, struct engine *engine, const char *path, uint64_t limit,
+                      struct engine_value *ret_value);
 
 /* Begins nothing more, waits for what is under way, and adds what was moved to the engine's
  * traffic. NULL is allowed. */

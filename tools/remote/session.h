@@ -91,6 +91,10 @@ bool pull_recipes(struct session *session, const char *app);
  * root has, and its recipes. */
 void push_all(struct session *session, bool with_recipes);
 
+/* Unites the program's recipes with those of the remote, and sends them if that adds any
+ * (push_recipes.c). */
+void push_recipes(struct session *session, const char *app);
+
 /* Removes objects that no head names and that a run at least grace_ms ago has noted as such;
  * dry_run: counts them, and changes nothing. Shows how many there were. Gives the exit status. */
 int gc_collect(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/files/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/io.h"
+#include "common/files/names.h"
+
+#define MAX_ATTEMPTS 16
+
+static bool file_owned_draw_name(const char *prefix, const char *suffix, struct file_owned *file)
+{
+    char digits[UNIQUE_HEX_SIZE];
+    file->number = unique_draw();
+    unique_format(file->number, digits);
+    int length = snprintf(file->name, sizeof file->name, "%s%s%s%s", prefix ? prefix : "",
+                          prefix ? "." : "", digits, suffix);
+    return length >= 0 && (size_t)length < sizeof file->name;
+}
+
+bool file_is_still_named(int directory_fd, const char *name, int fd)
+{
+    struct stat named;
+    struct stat opened;
+    return fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
+           named.st_ino == opened.st_ino;
+}
+
+/* False: another process is reading the new file, or has removed it as abandoned. */
+static bool file_owned_become_owner(int directory_fd, struct file_owned *file)
+{
+    file->locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
+    return file->locked ? file_is_still_named(directory_fd, file->name, file->fd)
+                        : errno != EWOULDBLOCK;
+}
+
+bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
+                       struct file_owned *ret_file)
+{
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        struct file_owned file;
+        if (!file_owned_draw_name(prefix, suffix, &file)) {
+            errno = ENAMETOOLONG;
+            return false;
+        }
+        file.fd = io_open(directory_fd, file.name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+        if (file.fd < 0) {
+            if (errno == EEXIST || errno == EINTR) {
+                continue;
+            }
+            return false;
+        }
+        /* A umask may have taken even our own bits. Some file systems know no modes. */
+        fchmod(file.fd, 0600);
+        if (file_owned_become_owner(directory_fd, &file)) {
+            *ret_file = file;
+            return true;
+        }
+        unlinkat(directory_fd, file.name, 0);
+        close(file.fd);
+    }
+    errno = EAGAIN;
+    return false;
+}
+
+int file_open_abandoned(int directory_fd, const char *name)
+{
+    int fd = io_open(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        return -1;
+    }
+    int error = 0;
+    if (flock(fd, LOCK_SH | LOCK_NB) != 0) {
+        error = EWOULDBLOCK;
+    } else if (!file_is_still_named(directory_fd, name, fd)) {
+        /* A living owner has removed it between the open and the lock. */
+        error = ENOENT;
+    }
+    if (error == 0) {
+        return fd;
+    }
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+struct file_kept file_keep(int fd)
+{
+    struct stat status = {0};
+    fstat(fd, &status);
+    return (struct file_kept){.fd = fd, .device = status.st_dev, .inode = status.st_ino};
+}
+
+bool file_kept_is_ours(const struct file_kept *kept)
+{
+    struct stat status;
+    return kept->fd >= 0 && fstat(kept->fd, &status) == 0 && status.st_dev == kept->device &&
+           status.st_ino == kept->inode;
+}
+
+void file_kept_close(struct file_kept *kept)
+{
+    if (file_kept_is_ours(kept)) {
+        close(kept->fd);
+    }
+    kept->fd = -1;
+}
