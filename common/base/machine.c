@@ -2,13 +2,13 @@
 #include "common/base/machine.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/io.h"
+#include "common/base/text.h"
 
 /* The longest path of a control group, and how many bytes of a file are read. */
 #define PATH_SIZE 1024
@@ -32,8 +32,9 @@ static bool machine_find_line_number(const char *text, const char *key, uint64_t
     size_t length = strlen(key);
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (strncmp(line, key, length) == 0) {
-            return sscanf(line + length, "%*[: \t]%" SCNu64, ret_number) == 1;
+        if (strncmp(line, key, length) == 0 && strchr(": \t", line[length])) {
+            line += length + strspn(line + length, ": \t");
+            return text_parse_digits(&line, UINT64_MAX, ret_number);
         }
     }
     return false;
@@ -42,7 +43,9 @@ static bool machine_find_line_number(const char *text, const char *key, uint64_t
 static bool machine_read_group_number(const char *folder, const char *name, uint64_t *ret_number)
 {
     char text[TEXT_SIZE];
-    return machine_read_file(folder, name, text) && sscanf(text, "%" SCNu64, ret_number) == 1;
+    const char *digits = text;
+    return machine_read_file(folder, name, text) &&
+           text_parse_digits(&digits, UINT64_MAX, ret_number);
 }
 
 /* The process's group in the hierarchy of a controller of version 1, or (NULL) in that of
@@ -113,8 +116,7 @@ static void visit_cpu_2(const char *folder, void *user)
     char text[TEXT_SIZE];
     uint64_t quota;
     uint64_t period;
-    if (machine_read_file(folder, "cpu.max", text) &&
-        sscanf(text, "%" SCNu64 " %" SCNu64, &quota, &period) == 2) {
+    if (machine_read_file(folder, "cpu.max", text) && text_parse_two(text, &quota, &period)) {
         apply_cpu_quota(quota, period, user);
     }
 }
@@ -124,7 +126,7 @@ static void visit_cpu_1(const char *folder, void *user)
 {
     uint64_t quota;
     uint64_t period;
-    if (machine_read_group_number(folder, "cpu.cfs_quota_us", &quota) && quota <= INT64_MAX &&
+    if (machine_read_group_number(folder, "cpu.cfs_quota_us", &quota) &&
         machine_read_group_number(folder, "cpu.cfs_period_us", &period)) {
         apply_cpu_quota(quota, period, user);
     }

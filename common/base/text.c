@@ -127,6 +127,29 @@ bool text_parse_digits(const char **text, uint64_t max, uint64_t *ret_number)
     return true;
 }
 
+bool text_parse_two(const char *text, uint64_t *ret_first, uint64_t *ret_second)
+{
+    uint64_t first;
+    if (!text_parse_digits(&text, UINT64_MAX, &first) || *text++ != ' ' ||
+        !text_parse_digits(&text, UINT64_MAX, ret_second)) {
+        return false;
+    }
+    *ret_first = first;
+    return true;
+}
+
+uint64_t text_parse_hex(const char *text)
+{
+    uint64_t number = 0;
+    for (int value; (value = text_hex_value(*text)) >= 0; text++) {
+        if (number >> 60 != 0) {
+            return UINT64_MAX;
+        }
+        number = number << 4 | (unsigned)value;
+    }
+    return number;
+}
+
 bool text_is_of_name(char c, const char *signs)
 {
     return text_is_letter(c) || (c >= '0' && c <= '9') || (c && strchr(signs, c));

@@ -25,6 +25,14 @@ uint32_t utf8_code_point(const char *text, size_t length);
  * are none, or the number exceeds `max`. */
 bool text_parse_digits(const char **text, uint64_t max, uint64_t *ret_number);
 
+/* Parses two numbers of decimal digits, with a space between, at the start of `text`. False, with
+ * nothing written: it does not begin so, or one exceeds UINT64_MAX. */
+bool text_parse_two(const char *text, uint64_t *ret_first, uint64_t *ret_second);
+
+/* The number of the hexadecimal digits, of either case, at the start of `text`. 0: there are none;
+ * UINT64_MAX: it is as large, or larger. */
+uint64_t text_parse_hex(const char *text);
+
 /* Whether all of `text` matches `pattern`: '*' stands for any text, '?' for one byte; ASCII letters
  * match in either case, whatever the locale is; there is no escape. At most strlen(pattern) *
  * strlen(text) steps. */

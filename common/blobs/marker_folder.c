@@ -7,13 +7,13 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/base/io.h"
+#include "common/base/text.h"
 #include "common/blobs/trial.h"
 #include "common/files/file.h"
 
@@ -175,7 +175,7 @@ static bool marker_folder_parse_name(const char *name, const char *suffix, uint6
     if (!names_is_hex(name, digits) || strcmp(name + digits, suffix) != 0) {
         return false;
     }
-    *ret_number = strtoull(name, NULL, 16);
+    *ret_number = text_parse_hex(name);
     return true;
 }
 

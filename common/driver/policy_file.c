@@ -70,8 +70,9 @@ static bool read_number(const char *value, uint32_t *ret_number)
     if (length == 0 || digits[length]) {
         return false;
     }
-    unsigned long long number = strtoull(digits, NULL, hex ? 16 : 10);
-    if (number == 0 || number > UINT32_MAX) {
+    uint64_t number = hex ? text_parse_hex(digits) : 0;
+    if ((!hex && !text_parse_digits(&digits, UINT32_MAX, &number)) || number == 0 ||
+        number > UINT32_MAX) {
         return false;
     }
     *ret_number = (uint32_t)number;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/base/text.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "common/recipes/segment.h"
@@ -186,7 +187,7 @@ static uint64_t recipes_sum_listed(const struct recipes *recipes)
     const char *name;
     uint64_t sum = 0;
     while ((name = recipe_folder_next_segment(listing))) {
-        sum += strtoull(name, NULL, 16);
+        sum += text_parse_hex(name);
     }
     listing_close(listing);
     return sum;
@@ -205,7 +206,7 @@ static enum status recipes_open_listed(struct recipes *recipes, enum recipes_acc
     enum status status = STATUS_ok;
     while (status != STATUS_out_of_memory && recipes->count < MAX_SEGMENTS &&
            (name = recipe_folder_next_segment(listing))) {
-        ret_listed->sum += strtoull(name, NULL, 16);
+        ret_listed->sum += text_parse_hex(name);
         status = recipes_add_segment(recipes, name, access);
         if (status == STATUS_no_file && !*ret_listed->gone) {
             snprintf(ret_listed->gone, NAMES_SIZE, "%s", name);

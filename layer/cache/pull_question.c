@@ -2,13 +2,13 @@
 #include "layer/cache/pull_question.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/blobs/asked.h"
 #include "common/driver/policy.h"
 #include "common/files/file.h"
@@ -28,17 +28,14 @@ static uint64_t pull_question_wait_ms(const struct instance *instance,
 {
     const char *text = config_environment(ASKED_VARIABLE);
     const char *root = instance->config.root;
-    char *end;
-    if (!text || text[0] < '0' || text[0] > '9' || !root) {
+    uint64_t wait_ms;
+    if (!text || !root || !text_parse_digits(&text, UINT64_MAX, &wait_ms) || *text++ != ':' ||
+        !names_is_hex(text, UNIQUE_HEX_SIZE - 1) || text[UNIQUE_HEX_SIZE - 1] != ':') {
         return 0;
     }
-    const unsigned long long wait_ms = strtoull(text, &end, 10);
-    if (*end != ':' || !names_is_hex(end + 1, UNIQUE_HEX_SIZE - 1) || end[UNIQUE_HEX_SIZE] != ':') {
-        return 0;
-    }
-    const char *folder = end + UNIQUE_HEX_SIZE + 1;
+    const char *folder = text + UNIQUE_HEX_SIZE;
     const size_t root_length = strlen(root);
-    memcpy(ret_token, end + 1, UNIQUE_HEX_SIZE - 1);
+    memcpy(ret_token, text, UNIQUE_HEX_SIZE - 1);
     ret_token[UNIQUE_HEX_SIZE - 1] = '\0';
     const bool is_here = strncmp(folder, root, root_length) == 0 && folder[root_length] == '/' &&
                          strcmp(folder + root_length + 1, instance->app) == 0;

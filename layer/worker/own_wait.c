@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "common/files/patience.h"
 #include "layer/worker/sandbox.h"
 
@@ -80,7 +80,7 @@ static struct own_wait_look own_wait_look_at(pid_t thread)
     char text[128];
     if (thread != 0 && !sandbox_is_closed() &&
         own_wait_read(thread, "schedstat", text, sizeof text)) {
-        sscanf(text, "%" SCNu64 " %" SCNu64, &look.ran_ns, &look.waited_ns);
+        text_parse_two(text, &look.ran_ns, &look.waited_ns);
     }
     return look;
 }

@@ -146,6 +146,14 @@ TEST_F(Machine, NonsenseLimitsNothing)
     EXPECT_EQ(available(), UINT64_MAX);
 }
 
+// A name goes to its end.
+TEST_F(Machine, ALongerNameIsAnother)
+{
+    write("proc/meminfo", "MemTotals: 7 kB\nMemAvailable: 300 kB\nMemTotal:\t1000 kB\n");
+    EXPECT_EQ(available(), 300u * 1024);
+    EXPECT_EQ(total_, 1000u * 1024);
+}
+
 TEST_F(Machine, TheRealOneHasSome)
 {
     EXPECT_GE(machine_cores(""), 1u);

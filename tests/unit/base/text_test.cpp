@@ -205,6 +205,40 @@ TEST(TextEnds, InASuffixWithSomethingBeforeIt)
     EXPECT_FALSE(text_ends_in("", ".json"));
 }
 
+TEST(TextParseTwo, NumbersWithASpaceBetween)
+{
+    uint64_t first = 7;
+    uint64_t second = 8;
+    for (const char *text : {"", "1", "1 ", "1  2", "1\t2", " 1 2", "max 100000", "-1 2",
+                             "1 18446744073709551616", "18446744073709551616 1"}) {
+        EXPECT_FALSE(text_parse_two(text, &first, &second)) << text;
+        EXPECT_EQ(first, 7u) << text;
+        EXPECT_EQ(second, 8u) << text;
+    }
+    EXPECT_TRUE(text_parse_two("1795773979 18446744073709551615 12\n", &first, &second));
+    EXPECT_EQ(first, 1795773979u);
+    EXPECT_EQ(second, UINT64_MAX);
+}
+
+TEST(TextParseHex, IsTheNumberOfTheDigitsThatThereAre)
+{
+    const std::pair<const char *, uint64_t> cases[] = {
+        {"", 0},
+        {"g", 0},
+        {"0", 0},
+        {"1f", 0x1f},
+        {"ABCdef.wprecipes", 0xabcdef},
+        {"a3513d2f6008881e", 0xa3513d2f6008881e},
+        {"00000000000000000001", 1},
+        {"ffffffffffffffff", UINT64_MAX},
+        {"10000000000000000", UINT64_MAX},
+        {"100000000000000010", UINT64_MAX},
+    };
+    for (const auto &[text, expected] : cases) {
+        EXPECT_EQ(text_parse_hex(text), expected) << text;
+    }
+}
+
 TEST(TextHexValue, IsThatOfADigitOfEitherCase)
 {
     const std::string digits = "0123456789abcdef";
