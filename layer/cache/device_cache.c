@@ -356,6 +356,11 @@ void device_cache_set_unusable(struct device_cache *device_cache, void (*tell)(v
     device_cache->load.unusable_user = user;
 }
 
+bool device_cache_lacks_memory(const struct device_cache *device_cache)
+{
+    return cache_load_is_done(&device_cache->load) && device_cache->load.lacks_memory;
+}
+
 bool device_cache_has_file(const struct device_cache *device_cache)
 {
     const struct store *store = device_cache->writer.store;

@@ -71,7 +71,8 @@ static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
 }
 
 /* Waits until the worker, or a thread of the program, has loaded the device cache: the disk may
- * keep them. False: it is to end, or the driver gives no cache. */
+ * keep them. False: it is to end, the driver gives no cache, or memory lacks for the file, also
+ * where it is unfinished: what would be compiled in each start could not be saved. */
 static bool prewarm_take_cache(struct prewarm *prewarm)
 {
     struct device_cache *device_cache = prewarm->setup.device_cache;
@@ -85,7 +86,8 @@ static bool prewarm_take_cache(struct prewarm *prewarm)
     }
     pthread_mutex_unlock(&prewarm->lock);
     prewarm->cache = device_cache_loaded_cache(device_cache);
-    return prewarm->cache != VK_NULL_HANDLE && !atomic_load(&prewarm->stop);
+    return prewarm->cache != VK_NULL_HANDLE && !atomic_load(&prewarm->stop) &&
+           !device_cache_lacks_memory(device_cache);
 }
 
 /* Loading the blob first may show that it is of no use: then the list is of all recipes. */

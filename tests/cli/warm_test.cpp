@@ -140,7 +140,13 @@ TEST_F(Warm, ACacheThatMemoryCannotHoldIsThere)
         GTEST_SKIP() << "may not mount here";
     }
     EXPECT_EQ(caches({}, large).at(0)["state"], "ready");
+    const std::string note = "unfinished\n"; // recipes were imported beside it
+    const std::string cache = names_in(root + "/program", ".wpcache").at(0);
+    const std::string noted = root + "/program/" + cache.substr(0, cache.rfind('.')) + ".wanted";
+    write_file(noted, note);
+    EXPECT_EQ(caches({}, large).at(0)["state"], "ready");
     EXPECT_EQ(caches({"--force"}, large, 1).at(0)["state"], "not_saved");
+    EXPECT_EQ(read_file(noted), note) << "it still lacks them";
     umount2("/proc/meminfo", MNT_DETACH);
 }
 

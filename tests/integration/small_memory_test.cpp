@@ -63,6 +63,24 @@ TEST_F(SmallMemoryTest, ACacheThatDoesNotFitIsNeitherReadNorReplacedNorCompiledA
     EXPECT_EQ(run([] { Program().create_compute(0, count); }).hits(), count);
 }
 
+// Recipes were imported beside it, or an earlier start did not come to their end.
+TEST_F(SmallMemoryTest, OneThatDoesNotFitAndIsUnfinishedIsNotCompiledAheadAndStaysSo)
+{
+    EXPECT_EQ(run([] { Program().create_compute(0, count); }).hits(), 0u);
+    const std::filesystem::path note = cache_file().replace_extension(".wanted");
+    const std::string text = "unfinished\n";
+    write_bytes(note, std::vector<uint8_t>(text.begin(), text.end()));
+    write_meminfo(2 * count - 1);
+    const Outcome outcome = run([] {
+        Program waits;
+        waits.create_compute(0, 1);
+        usleep(300000); // longer than it takes to compile the others
+    });
+    EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "out_of_memory");
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["prewarmed"], 0);
+    EXPECT_EQ(std::filesystem::file_size(note), text.size());
+}
+
 // The program has grown since: a copy of the cache, for the save, would have it killed.
 TEST_F(SmallMemoryTest, NoCopyIsMadeOfACacheThatDoesNotFitTwice)
 {

@@ -105,9 +105,8 @@ static bool warm_parse(const struct arguments *arguments, struct warming *warmin
     return true;
 }
 
-/* Whether there is a cache that the layer would load, if it has the memory: where that lacks here,
- * nothing could be saved. */
-static bool warm_has_cache(const struct warm_target *target)
+/* What the layer would say of the cache. */
+static enum status warm_try_cache(const struct warm_target *target)
 {
     struct store_blob blob;
     struct store *store = warm_target_store(target, true);
@@ -116,21 +115,28 @@ static bool warm_has_cache(const struct warm_target *target)
         store_blob_free(&blob);
     }
     store_close(store);
-    return reason == STATUS_ok || reason == STATUS_out_of_memory;
+    return reason;
+}
+
+/* Whether nothing is to be done: there is a cache with all that is known to be compiled, or one for
+ * which memory lacks, so that nothing could be saved. */
+static bool warm_is_ready(const struct warm_target *target)
+{
+    const enum status reason = warm_try_cache(target);
+    return reason == STATUS_out_of_memory ||
+           (reason == STATUS_ok && !warm_unfinished_is(target) &&
+            !recipe_crashes_are_many_of(target->root, target->app, target->digest));
 }
 
 /* Where there is something to do, does it. */
 static void warm_one(struct warming *warming, const struct warm_target *target,
                      struct warm_report *report)
 {
-    bool forced = warming->arguments->values[OPTION_FORCE] ||
-                  recipe_crashes_are_many_of(target->root, target->app, target->digest) ||
-                  warm_unfinished_is(target);
     if (!target->policy.persist) {
         report->state = WARM_STATE_DENIED;
         return;
     }
-    if (!forced && warm_has_cache(target)) {
+    if (!warming->arguments->values[OPTION_FORCE] && warm_is_ready(target)) {
         report->state = WARM_STATE_READY;
         return;
     }
@@ -139,10 +145,11 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
     uint64_t begin = clock_now_ns();
     warm_watch_run(target, warming->shared, &warming->probe);
     report->time_ns = clock_now_ns() - begin;
-    if (!target->offer_only && warming->shared->end == WARM_END_DONE) {
+    warm_report_take(report, warming->shared, target->offer_only);
+    if (!target->offer_only && warming->shared->end == WARM_END_DONE &&
+        report->state != WARM_STATE_NOT_SAVED) {
         warm_unfinished_end(target, made);
     }
-    warm_report_take(report, warming->shared, target->offer_only);
     warm_coverage_add(&warming->coverage, report, warming->shared);
     if (warming->own && !target->offer_only && warming->shared->end == WARM_END_DONE) {
         recipe_crashes_forgive(target->root, target->app, target->digest);
