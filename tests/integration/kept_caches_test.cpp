@@ -227,29 +227,36 @@ TEST_F(KeptCachesTest, WhatComesIntoACacheBehindAMergeOfAGuardedOneIsSavedInTheF
 // whole device cache for each merge would take time that grows with what is merged.
 TEST_F(KeptCachesTest, GuardedCachesBesideAKeptOneArePassedOn)
 {
-    environment.erase("WARMPIPE_ENABLE");
-    const auto program = [&] {
-        Program owner;
-        const VkPipelineCache all = owner.create_cache(read_bytes(file("own")));
-        owner.create_compute(30, 40);
-        for (unsigned i = 0; i < 3; ++i) {
-            const VkPipelineCache thread =
-                owner.create_cache({}, VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT);
-            owner.create_compute(10 * i, 10 * i + 10, thread);
-            EXPECT_EQ(vkMergePipelineCaches(owner.device, all, 1, &thread), VK_SUCCESS);
-            owner.destroy_cache(thread);
+    constexpr VkPipelineCacheCreateFlags guarded =
+        VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
+    for (const VkPipelineCacheCreateFlags flags : {VkPipelineCacheCreateFlags{0}, guarded}) {
+        environment.erase("WARMPIPE_ENABLE");
+        environment["WARMPIPE_APP"] = flags ? "guards_all" : "guards_some";
+        std::filesystem::remove(file("own"));
+        const auto program = [&] {
+            Program owner;
+            const VkPipelineCache all = owner.create_cache(read_bytes(file("own")), flags);
+            owner.create_compute(30, 40);
+            for (unsigned i = 0; i < 3; ++i) {
+                const VkPipelineCache thread = owner.create_cache({}, guarded);
+                owner.create_compute(10 * i, 10 * i + 10, thread);
+                EXPECT_EQ(vkMergePipelineCaches(owner.device, all, 1, &thread), VK_SUCCESS);
+                owner.destroy_cache(thread);
+            }
+            write_bytes(file("own"), owner.cache_data(all));
+            owner.destroy_cache(all);
+        };
+        // The program was there before us, and kept a cache.
+        for (int start = 0; start < 2; ++start) {
+            const Outcome outcome =
+                run(program, {start == 0 ? Layer::absent : Layer::any, true, 0});
+            EXPECT_EQ(holds(read_bytes(file("own")), 0, 40), 30u);
+            EXPECT_EQ(outcome.violations(), std::vector<std::string>());
+            if (start == 1) {
+                EXPECT_EQ(served(outcome), 0u) << flags;
+            }
+            environment["WARMPIPE_ENABLE"] = "1";
         }
-        write_bytes(file("own"), owner.cache_data(all));
-        owner.destroy_cache(all);
-    };
-    for (int start = 0; start < 2; ++start) { // the program was there before us, and kept a cache
-        const Outcome outcome = run(program, {start == 0 ? Layer::absent : Layer::any, true, 0});
-        EXPECT_EQ(holds(read_bytes(file("own")), 0, 40), 30u);
-        EXPECT_EQ(outcome.violations(), std::vector<std::string>());
-        if (start == 1) {
-            EXPECT_EQ(served(outcome), 0u);
-        }
-        environment["WARMPIPE_ENABLE"] = "1";
     }
 }
 

@@ -114,8 +114,11 @@ TEST_F(SmallMemoryTest, NoCopyIsMadeOfACacheThatDoesNotFitTwice)
         EXPECT_TRUE(read_bytes(cache_file()) == bytes);
     }
     // It is tried again.
-    EXPECT_EQ(grow_behind_the_load(false, false, 64).hits(), much);
-    EXPECT_EQ(run([] { Program().create_compute(0, much + 1); }).hits(), much + 1);
+    for (const bool has_cache : {false, true}) {
+        write_bytes(cache_file(), bytes);
+        EXPECT_EQ(grow_behind_the_load(false, has_cache, 64).hits(), much);
+        EXPECT_EQ(run([] { Program().create_compute(0, much + 1); }).hits(), much + 1) << has_cache;
+    }
 }
 
 // Nor is what another process has saved meanwhile merged.

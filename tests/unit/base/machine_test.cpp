@@ -120,6 +120,9 @@ TEST_F(Machine, OrOfTheGroupThatHasLeast)
     write("sys/fs/cgroup/program/memory.stat",
           "inactive_anon 2\ninactive_file 40000\nactive_file 30000\n");
     EXPECT_EQ(available(), 80000u);
+    // The kernel counts the one later than the other.
+    write("sys/fs/cgroup/program/memory.stat", "inactive_file 40000\nactive_file 60000\n");
+    EXPECT_EQ(available(), 100000u);
     write("sys/fs/cgroup/program/memory.max", "max\n");
     EXPECT_EQ(available(), 900u * 1024);
 }
