@@ -173,6 +173,17 @@ TEST_F(DriverFaultTest, AFailedLoadLosesNoFile)
     }
 }
 
+// One that the driver does not take at the save either would stay for ever, and each start leave a
+// part beside it.
+TEST_F(DriverFaultTest, AFileThatIsRefusedTwiceIsReplaced)
+{
+    run(program);
+    environment["WPTEST_ICD_FAIL"] = "vkCreatePipelineCache:1=-1,vkCreatePipelineCache:3=-1";
+    run([] { Program().create_compute(4, 6); });
+    environment.erase("WPTEST_ICD_FAIL");
+    EXPECT_EQ(run([] { Program().create_compute(0, 6); }).hits(), 2u);
+}
+
 // Nor is memory that ran out in a merge: what is new waits beside the file.
 TEST_F(DriverFaultTest, AFailedLoadOfWhatIsMergedLosesNoFile)
 {
