@@ -37,6 +37,9 @@ class BadDirectoryTest : public LayerTest {
                 << outcome.errors;
             EXPECT_EQ(outcome.stats_of()["cache"]["reason"], reason);
             EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"], 0);
+            if (fs::exists(cache_root())) {
+                EXPECT_EQ(outcome.stats_of()["cache"]["state"], "rejected") << reason;
+            }
         }
     }
 };

@@ -14,11 +14,16 @@ extern "C" {
 
 namespace {
 
+std::string whole_page()
+{
+    std::ifstream file(WARMPIPE_SOURCE_DIR "/docs/TROUBLESHOOTING.md");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
 // The first cells of the table.
 std::string explained_reasons()
 {
-    std::ifstream file(WARMPIPE_SOURCE_DIR "/docs/TROUBLESHOOTING.md");
-    const std::string page(std::istreambuf_iterator<char>(file), {});
+    const std::string page = whole_page();
     const size_t table = page.find("## Every reason");
     EXPECT_NE(table, std::string::npos);
     std::string explained;
@@ -34,6 +39,22 @@ TEST(ReasonsDocument, ExplainsEveryReason)
 #define REASON(id, text) EXPECT_NE(explained.find("`" #id "`"), std::string::npos) << #id;
 #include "common/base/reasons.def"
 #undef REASON
+}
+
+// What a line of statistics may say of a cache: each state with the reasons that come with it.
+TEST(ReasonsDocument, ExplainsEveryStateOfACache)
+{
+    const std::string page = whole_page();
+    for (const char *state :
+         {"cold", "loaded", "rejected", "quarantined", "denied", "ineffective", "off"}) {
+        EXPECT_NE(page.find("**`\"state\":\"" + std::string(state) + "\"`"), std::string::npos)
+            << state;
+    }
+    const size_t rejected = page.find("**`\"state\":\"rejected\"`");
+    const size_t off = page.find("**`\"state\":\"off\"`");
+    ASSERT_LT(off, rejected);
+    EXPECT_GT(page.find("`directory_owner`"), rejected);
+    EXPECT_GT(page.find("`no_directory`"), off);
 }
 
 // Of single recipes, which `warm`, `import` and the trace tell of.
