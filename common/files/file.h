@@ -135,6 +135,12 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
  * another. Thread-safe. */
 int file_open_abandoned(int directory_fd, const char *name);
 
+/* Whether a file without a lock may yet have an owner: it lies where locks hold on one machine
+ * alone (FUSE, with it virtiofs, the shared folders of virtual machines; 9p, with it what gVisor's
+ * sandboxes share), and was changed in the last five minutes, as what an owner elsewhere has just
+ * made. False where it cannot be told. Thread-safe. */
+bool file_may_be_owned_elsewhere(int fd);
+
 /* A kept descriptor: a program that closes every descriptor it does not know (as daemons do) may
  * have reused the number for a file of its own. So nothing is closed or written by number alone.
  * Thread-safe for different ones. */

@@ -3,15 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/io.h"
 #include "common/files/names.h"
 
 #define MAX_ATTEMPTS 16
+
+/* For so long a file whose owner cannot be asked is taken for one that is in use: longer than a
+ * program loads its data between a cache and the first pipeline. Clocks of machines may differ. */
+#define ELSEWHERE_S 300
 
 static bool file_owned_draw_name(const char *prefix, const char *suffix, struct file_owned *file)
 {
@@ -88,6 +95,18 @@ int file_open_abandoned(int directory_fd, const char *name)
     close(fd);
     errno = error;
     return -1;
+}
+
+bool file_may_be_owned_elsewhere(int fd)
+{
+    struct statfs system;
+    struct stat status;
+    if (fstatfs(fd, &system) != 0 || fstat(fd, &status) != 0 ||
+        ((long)system.f_type != FUSE_SUPER_MAGIC && (long)system.f_type != V9FS_MAGIC)) {
+        return false;
+    }
+    const int64_t age_s = (int64_t)time(NULL) - (int64_t)status.st_mtime;
+    return age_s < ELSEWHERE_S && age_s > -ELSEWHERE_S;
 }
 
 struct file_kept file_keep(int fd)

@@ -3,6 +3,7 @@
 #ifndef WARMPIPE_TESTS_UNIT_MOUNTS_H
 #define WARMPIPE_TESTS_UNIT_MOUNTS_H
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -32,6 +33,36 @@ template <typename Body> bool run_on_disk(const std::string &path, const char *o
     close(ends[0]);
     close(ends[1]);
     return mounted;
+}
+
+// Runs the body in a process that sees one folder as path/one and as path/two, each by a FUSE of
+// its own, whose locks the other knows nothing of: as two virtual machines see a shared folder.
+// False: this user may not mount, or there is no bindfs, and nothing was run.
+template <typename Body> bool run_on_two_machines(const std::string &path, Body body)
+{
+    bool has_run = false;
+    const auto bind = [&](const std::string &as) {
+        std::filesystem::create_directory(path + as);
+        const std::string command = "bindfs -o attr_timeout=0,entry_timeout=0,negative_timeout=0 " +
+                                    path + "/disk " + path + as + " 2>/dev/null";
+        return std::system(command.c_str()) == 0;
+    };
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    run_on_disk(path, "", [&] {
+        std::filesystem::create_directory(path + "/disk");
+        has_run = bind("/one") && bind("/two");
+        EXPECT_EQ(write(ends[1], &has_run, sizeof(has_run)), static_cast<ssize_t>(sizeof(has_run)));
+        if (has_run) {
+            body(path + "/one", path + "/two");
+        }
+        umount2((path + "/one").c_str(), MNT_DETACH);
+        umount2((path + "/two").c_str(), MNT_DETACH);
+    });
+    close(ends[1]);
+    EXPECT_GE(read(ends[0], &has_run, sizeof(has_run)), 0);
+    close(ends[0]);
+    return has_run;
 }
 
 // What run_on_disk has mounted can only be read from now on.

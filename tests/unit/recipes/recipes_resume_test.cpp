@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process goes on with what a dead one has left, rather than leave one more file.
 #include "holder.h"
+#include "mounts.h"
 #include "recipes_fixture.h"
 
 namespace {
@@ -57,6 +58,26 @@ TEST_F(ResumedSegment, ThatOfALivingProcessIsNot)
     record("one");
     EXPECT_EQ(segments().size(), 2u);
     expect_records({"living", "one"});
+}
+
+TEST_F(ResumedSegment, ThatOfALivingProcessOfAnotherMachineIsNot)
+{
+    Scratch disk;
+    const bool has_run =
+        run_on_two_machines(disk.path("disk"), [&](const auto &one, const auto &two) {
+            Writer first(one, 1 << 30, small);
+            ASSERT_EQ(first.append(Batch().put(RECIPE_FORM, "living")), STATUS_ok);
+            root = two;
+            folder = two + "/app/recipes";
+            record("second");
+            EXPECT_EQ(segments().size(), 2u);
+            ASSERT_EQ(first.append(Batch().put(RECIPE_FORM, "more")), STATUS_ok);
+            first.close(true);
+            expect_records({"living", "second", "more"});
+        });
+    if (!has_run) {
+        GTEST_SKIP() << "may not mount here, or has no bindfs";
+    }
 }
 
 TEST_F(ResumedSegment, OneWithATornTailIsNot)
