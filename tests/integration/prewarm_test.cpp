@@ -234,6 +234,26 @@ TEST_F(PrewarmTest, NotWhereTheDriverCouldCallTheProgramsAllocator)
     expect_nothing_begun_with_allocator();
 }
 
+// That of its instance serves a device that has none of its own.
+TEST_F(PrewarmTest, NorThatOfItsInstance)
+{
+    environment["WARMPIPE_LOG"] = "info";
+    const Outcome outcome = run([] {
+        CountingAllocator allocator;
+        ProgramOptions options;
+        VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
+        application.apiVersion = options.api;
+        VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+        info.pApplicationInfo = &application;
+        ASSERT_EQ(vkCreateInstance(&info, allocator.get(), &options.instance), VK_SUCCESS);
+        Program(options).create_compute(0, 5);
+        vkDestroyInstance(options.instance, allocator.get());
+    });
+    EXPECT_EQ(outcome.errors.find("prewarm"), std::string::npos) << outcome.errors;
+    EXPECT_EQ(outcome.pipelines().size(), 5u);
+    EXPECT_EQ(prewarmed(outcome), 0);
+}
+
 // Such a program learns why, but in a warm start, in which nothing would be compiled ahead.
 TEST_F(PrewarmTest, NotWhereTheProgramHasAMessenger)
 {
