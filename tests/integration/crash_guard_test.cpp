@@ -110,7 +110,7 @@ class CrashGuardTest : public LayerTest {
     static void shut_in()
     {
         unsetenv("WPTEST_ICD_LOG"); // the test driver's own files are not what is tested
-        close_sandbox({calls_of_files_and_threads(), SECCOMP_RET_KILL_PROCESS});
+        close_sandbox_at_rest({calls_of_files_and_threads(), SECCOMP_RET_KILL_PROCESS});
     }
 
     std::string state_of_a_start()

@@ -18,6 +18,10 @@ struct SandboxRule {
 // Of all threads of this process, from now on.
 void close_sandbox(const SandboxRule &rule);
 
+// The same once the layer's threads have taken it for closed, so that none of them is on its way
+// from that question to a call that would be answered. By the main thread.
+void close_sandbox_at_rest(const SandboxRule &rule);
+
 // What touches files, locks and threads; and the same without threads.
 std::vector<unsigned> calls_of_files_and_threads();
 std::vector<unsigned> calls_of_files();
