@@ -233,6 +233,8 @@ TEST_F(PrewarmTest, GivesWayToTheProgram)
         use_one_core();
         program_thread = std::this_thread::get_id();
         static std::atomic<int> ahead{0};
+        static std::atomic<bool> program_has_begun{false};
+        static std::atomic<bool> first_has_ended{false};
         static std::atomic<bool> program_compiles{false};
         static std::atomic<int> begun_meanwhile{0};
         test_icd_on_compile(
@@ -240,16 +242,19 @@ TEST_F(PrewarmTest, GivesWayToTheProgram)
                 if (is_ahead()) {
                     // The first ends when the program is at it; none may begin then.
                     if (ahead++ == 0) {
-                        while (!program_compiles) {
+                        while (!program_has_begun) {
                             usleep(100);
                         }
+                        first_has_ended = true;
                     } else if (program_compiles) {
                         ++begun_meanwhile;
                     }
                     return;
                 }
                 program_compiles = true;
-                usleep(50000);
+                program_has_begun = true;
+                wait_until([] { return first_has_ended.load(); });
+                usleep(50000); // for what must not begin
                 program_compiles = false;
             },
             nullptr);
