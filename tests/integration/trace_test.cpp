@@ -260,7 +260,7 @@ TEST_F(TraceTest, WhatIsCompiledAhead)
     environment.erase("WARMPIPE_PREWARM");
     const Trace trace = this->trace([] {
         Program owner;
-        wait_until([] { return test_icd_calls("vkCreateComputePipelines") >= 5; });
+        wait_until([] { return test_icd_calls("vkDestroyPipeline") >= 5; });
         owner.create_compute(0, 5);
     });
     const std::vector<json> ahead = trace.of("prewarm", "prewarm");
