@@ -11,8 +11,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "common/base/digest.h"
 #include "common/base/io.h"
+#include "common/base/machine.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
 
@@ -113,32 +113,13 @@ static size_t crash_replace_guard(struct crash_guard *before, struct crash_guard
 
 /* The page. */
 
-static void crash_read_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
-{
-    char text[64];
-    const int fd = io_open(AT_FDCWD, "/proc/sys/kernel/random/boot_id", O_RDONLY);
-    const ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text);
-    io_close(fd);
-    memset(ret_boot, 0, CRASH_BOOT_SIZE);
-    if (size > 0) {
-        const struct digest digest = digest_of(text, (size_t)size);
-        memcpy(ret_boot, &digest, CRASH_BOOT_SIZE);
-    }
-}
-
-static uint8_t crash_boot[CRASH_BOOT_SIZE];
-
-static void crash_init_boot_id(void)
-{
-    crash_read_boot_id(crash_boot);
-}
+static_assert(sizeof(struct digest) == CRASH_BOOT_SIZE, "as in docs/FORMAT.md");
 
 /* Which start of the machine this is. */
 static void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, crash_init_boot_id);
-    memcpy(ret_boot, crash_boot, CRASH_BOOT_SIZE);
+    const struct digest start = machine_start();
+    memcpy(ret_boot, &start, CRASH_BOOT_SIZE);
 }
 
 /* On others a store into a mapped file may need room that is not there any more (file systems that

@@ -158,11 +158,9 @@ static bool marker_folder_read_dead(int folder_fd, const char *name, uint64_t id
     if (fd < 0) {
         return false;
     }
-    /* With its page here, it is of this machine. */
-    bool dead = marker_folder_read_elsewhere(folder_fd, name, id, true, ret_record);
-    const bool may_live = !dead && file_may_be_owned_elsewhere(fd);
-    dead |= !may_live && marker_folder_read_record(fd, ret_record) && ret_record->id == id;
-    if (!dead && !may_live) {
+    bool dead = marker_folder_read_elsewhere(folder_fd, name, id, true, ret_record) ||
+                (marker_folder_read_record(fd, ret_record) && ret_record->id == id);
+    if (!dead) {
         /* Never written, or erased: the driver had seen nothing, or had survived. */
         unlinkat(folder_fd, name, 0);
     }

@@ -117,7 +117,7 @@ bool file_is_still_named(int directory_fd, const char *name, int fd);
 struct file_owned {
     int fd;
     bool locked;     /* false: the file system has no locks, so others cannot tell */
-    uint64_t number; /* the random part of the name */
+    uint64_t number; /* in the name, random but for its upper half, which tells the machine */
     char name[NAME_MAX + 1];
 };
 
@@ -129,17 +129,17 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
 
 /* Opens a file for reading whose owner is dead, and keeps a shared lock on it until the descriptor
  * is closed, so that several readers do not take each other for the owner. -1 with errno
- * EWOULDBLOCK: the owner lives, or the file system cannot tell; ENOENT: the owner has removed the
- * file meanwhile; others: it cannot be opened. An owner that has created its file and not locked it
- * yet looks dead; it notices when the file is unlinked before the descriptor is closed, and creates
- * another. Thread-safe. */
+ * EWOULDBLOCK: the owner lives, or may, or the file system cannot tell; ENOENT: the owner has
+ * removed the file meanwhile; others: it cannot be opened. An owner that has created its file and
+ * not locked it yet looks dead; it notices when the file is unlinked before the descriptor is
+ * closed, and creates another. Thread-safe. */
 int file_open_abandoned(int directory_fd, const char *name);
 
-/* Whether a file without a lock may yet have an owner: it lies where locks hold on one machine
- * alone (FUSE, with it virtiofs, the shared folders of virtual machines; 9p, with it what gVisor's
- * sandboxes share), and was changed in the last five minutes, as what an owner elsewhere has just
- * made. False where it cannot be told. Thread-safe. */
-bool file_may_be_owned_elsewhere(int fd);
+/* Whether an owned file without a lock may have an owner all the same: it lies where locks hold on
+ * one machine alone, and for one mount (FUSE, with it virtiofs, the shared folders of virtual
+ * machines; 9p, with it what gVisor's sandboxes share), its name does not say that it was made by
+ * that, and it was changed in the last five minutes. file_open_abandoned asks it. Thread-safe. */
+bool file_may_be_owned_elsewhere(const char *name, int fd);
 
 /* A kept descriptor: a program that closes every descriptor it does not know (as daemons do) may
  * have reused the number for a file of its own. So nothing is closed or written by number alone.

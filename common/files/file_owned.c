@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -12,6 +13,8 @@
 #include <unistd.h>
 
 #include "common/base/io.h"
+#include "common/base/machine.h"
+#include "common/base/text.h"
 #include "common/files/names.h"
 
 #define MAX_ATTEMPTS 16
@@ -20,10 +23,26 @@
  * program loads its data between a cache and the first pipeline. Clocks of machines may differ. */
 #define ELSEWHERE_S 300
 
-static bool file_owned_draw_name(const char *prefix, const char *suffix, struct file_owned *file)
+/* By whom locks on a file of this device are seen: all that this machine has mounted it for. 0: not
+ * known. */
+static uint32_t file_owned_domain(dev_t device)
+{
+    const struct digest start = machine_start();
+    const uint64_t parts[] = {start.high, start.low, (uint64_t)device};
+    return digest_equal(start, (struct digest){0}) ? 0
+                                                   : (uint32_t)digest_of(parts, sizeof parts).low;
+}
+
+/* The number is random but for its upper half. */
+static bool file_owned_draw_name(const char *prefix, const char *suffix, dev_t device,
+                                 struct file_owned *file)
 {
     char digits[UNIQUE_HEX_SIZE];
+    const uint64_t domain = file_owned_domain(device);
     file->number = unique_draw();
+    if (domain != 0) {
+        file->number = domain << 32 | (uint32_t)file->number;
+    }
     unique_format(file->number, digits);
     int length = snprintf(file->name, sizeof file->name, "%s%s%s%s", prefix ? prefix : "",
                           prefix ? "." : "", digits, suffix);
@@ -50,9 +69,11 @@ static bool file_owned_become_owner(int directory_fd, struct file_owned *file)
 bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
                        struct file_owned *ret_file)
 {
+    struct stat folder;
+    const dev_t device = fstat(directory_fd, &folder) == 0 ? folder.st_dev : 0;
     for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct file_owned file;
-        if (!file_owned_draw_name(prefix, suffix, &file)) {
+        if (!file_owned_draw_name(prefix, suffix, device, &file)) {
             errno = ENAMETOOLONG;
             return false;
         }
@@ -76,6 +97,31 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
     return false;
 }
 
+/* Whether the name has the number that an owner whose locks are seen here has drawn. */
+static bool file_owned_is_of_domain(const char *name, uint32_t domain)
+{
+    const size_t digits = UNIQUE_HEX_SIZE - 1;
+    const char *part = name;
+    while (part && !(names_is_hex(part, digits) && (part[digits] == '.' || !part[digits]))) {
+        part = strchr(part, '.');
+        part += part != NULL;
+    }
+    return part && domain != 0 && text_parse_hex(part) >> 32 == domain;
+}
+
+bool file_may_be_owned_elsewhere(const char *name, int fd)
+{
+    struct statfs system;
+    struct stat status;
+    if (fstatfs(fd, &system) != 0 || fstat(fd, &status) != 0 ||
+        ((long)system.f_type != FUSE_SUPER_MAGIC && (long)system.f_type != V9FS_MAGIC) ||
+        file_owned_is_of_domain(name, file_owned_domain(status.st_dev))) {
+        return false;
+    }
+    const int64_t age_s = (int64_t)time(NULL) - (int64_t)status.st_mtime;
+    return age_s < ELSEWHERE_S && age_s > -ELSEWHERE_S;
+}
+
 int file_open_abandoned(int directory_fd, const char *name)
 {
     int fd = io_open(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -88,6 +134,8 @@ int file_open_abandoned(int directory_fd, const char *name)
     } else if (!file_is_still_named(directory_fd, name, fd)) {
         /* A living owner has removed it between the open and the lock. */
         error = ENOENT;
+    } else if (file_may_be_owned_elsewhere(name, fd)) {
+        error = EWOULDBLOCK;
     }
     if (error == 0) {
         return fd;
@@ -95,18 +143,6 @@ int file_open_abandoned(int directory_fd, const char *name)
     close(fd);
     errno = error;
     return -1;
-}
-
-bool file_may_be_owned_elsewhere(int fd)
-{
-    struct statfs system;
-    struct stat status;
-    if (fstatfs(fd, &system) != 0 || fstat(fd, &status) != 0 ||
-        ((long)system.f_type != FUSE_SUPER_MAGIC && (long)system.f_type != V9FS_MAGIC)) {
-        return false;
-    }
-    const int64_t age_s = (int64_t)time(NULL) - (int64_t)status.st_mtime;
-    return age_s < ELSEWHERE_S && age_s > -ELSEWHERE_S;
 }
 
 struct file_kept file_keep(int fd)

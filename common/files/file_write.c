@@ -29,8 +29,7 @@ void file_sweep_temporary(int directory_fd, const char *name)
     if (fd < 0) {
         return;
     }
-    if (!file_may_be_owned_elsewhere(fd) &&
-        (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
         unlinkat(directory_fd, name, 0);
     }
     close(fd);

@@ -72,8 +72,7 @@ static int compact_hold_source(const struct recipe_sources *sources, int folder_
     if (fd < 0) {
         return -1;
     }
-    const bool is_own =
-        !file_may_be_owned_elsewhere(fd) && fstat(fd, &status) == 0 && status.st_uid == geteuid();
+    const bool is_own = fstat(fd, &status) == 0 && status.st_uid == geteuid();
     if (is_own && status.st_size > 0) {
         return fd;
     }

@@ -145,7 +145,7 @@ static bool writer_try_resume(struct recipe_writer *writer, int folder_fd, const
     struct bytes entries = {0};
     /* Checked again under the lock: its owner may have just ended, or somebody have removed it. */
     const bool may = fd >= 0 && writer_may_resume(fd, writer->small, &size) &&
-                     !file_may_be_owned_elsewhere(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+                     !file_may_be_owned_elsewhere(name, fd) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
                      writer_may_resume(fd, writer->small, &size) && (data = malloc((size_t)size)) &&
                      io_read(fd, data, (size_t)size, 0) == (ssize_t)size &&
                      writer_read_entries(data, (size_t)size, &entries);
