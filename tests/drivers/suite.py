@@ -139,10 +139,11 @@ class Suite:
         """A root may have an older libc than what is built here asks for; of the layer the dynamic linker
         tells that here, the loader would leave it out."""
         preload = "LD_PRELOAD=" + os.path.join(self.build, "layer/libVkLayer_warmpipe.so")
-        result = subprocess.run(self.command(["env", *self.settings(), preload, self.client(), "--help"]),
-                                capture_output=True, text=True, check=False)
-        if result.returncode != 0 or "cannot be preloaded" in result.stderr:
-            raise Skip("what is built here does not run there: " + result.stderr.strip())
+        for program in (self.client(), self.tool()):
+            result = subprocess.run(self.command(["env", *self.settings(), preload, program, "--help"]),
+                                    capture_output=True, text=True, check=False)
+            if result.returncode != 0 or "cannot be preloaded" in result.stderr:
+                raise Skip("what is built here does not run there: " + result.stderr.strip())
 
     def device(self, name):
         return next(device for device in self.devices if device.name == name)

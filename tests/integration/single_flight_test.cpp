@@ -7,8 +7,8 @@
 
 #include <set>
 
+#include <dlfcn.h>
 #include <sched.h>
-#include <sys/syscall.h>
 
 namespace {
 
@@ -24,12 +24,15 @@ std::atomic<unsigned> asked_for_age{0};
 extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t clock,
                                                                     timespec *time) noexcept
 {
-    const long result = syscall(SYS_clock_gettime, clock, time);
+    // That of libc: in a sandbox that kills, no system call is made for it.
+    static const auto next =
+        reinterpret_cast<int (*)(clockid_t, timespec *)>(dlsym(RTLD_NEXT, "clock_gettime"));
+    const int result = next(clock, time);
     if (result == 0 && clock == CLOCK_MONOTONIC_COARSE && claims_stay_young) {
         time->tv_sec += 3600;
         ++asked_for_age;
     }
-    return static_cast<int>(result);
+    return result;
 }
 
 namespace {
