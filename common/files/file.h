@@ -127,6 +127,10 @@ struct file_owned {
 bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
                        struct file_owned *ret_file);
 
+/* A number as one that is created in the folder now has, for a file that is put there whole: with
+ * another it would count as one that may be owned elsewhere. Thread-safe. */
+uint64_t file_draw_number(int directory_fd);
+
 /* Opens a file for reading whose owner is dead, and keeps a shared lock on it until the descriptor
  * is closed, so that several readers do not take each other for the owner. -1 with errno
  * EWOULDBLOCK: the owner lives, or may, or the file system cannot tell; ENOENT: the owner has

@@ -33,16 +33,20 @@ static uint32_t file_owned_domain(dev_t device)
                                                    : (uint32_t)digest_of(parts, sizeof parts).low;
 }
 
-/* The number is random but for its upper half. */
-static bool file_owned_draw_name(const char *prefix, const char *suffix, dev_t device,
+uint64_t file_draw_number(int directory_fd)
+{
+    struct stat folder;
+    const uint64_t domain =
+        fstat(directory_fd, &folder) == 0 ? file_owned_domain(folder.st_dev) : 0;
+    const uint64_t number = unique_draw();
+    return domain != 0 ? domain << 32 | (uint32_t)number : number;
+}
+
+static bool file_owned_draw_name(const char *prefix, const char *suffix, int directory_fd,
                                  struct file_owned *file)
 {
     char digits[UNIQUE_HEX_SIZE];
-    const uint64_t domain = file_owned_domain(device);
-    file->number = unique_draw();
-    if (domain != 0) {
-        file->number = domain << 32 | (uint32_t)file->number;
-    }
+    file->number = file_draw_number(directory_fd);
     unique_format(file->number, digits);
     int length = snprintf(file->name, sizeof file->name, "%s%s%s%s", prefix ? prefix : "",
                           prefix ? "." : "", digits, suffix);
@@ -69,11 +73,9 @@ static bool file_owned_become_owner(int directory_fd, struct file_owned *file)
 bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
                        struct file_owned *ret_file)
 {
-    struct stat folder;
-    const dev_t device = fstat(directory_fd, &folder) == 0 ? folder.st_dev : 0;
     for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         struct file_owned file;
-        if (!file_owned_draw_name(prefix, suffix, device, &file)) {
+        if (!file_owned_draw_name(prefix, suffix, directory_fd, &file)) {
             errno = ENAMETOOLONG;
             return false;
         }
@@ -97,16 +99,19 @@ bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
     return false;
 }
 
-/* Whether the name has the number that an owner whose locks are seen here has drawn. */
+/* Whether the name has the number that an owner whose locks are seen here has drawn: the last, for
+ * before it there may be that of a part. */
 static bool file_owned_is_of_domain(const char *name, uint32_t domain)
 {
     const size_t digits = UNIQUE_HEX_SIZE - 1;
-    const char *part = name;
-    while (part && !(names_is_hex(part, digits) && (part[digits] == '.' || !part[digits]))) {
-        part = strchr(part, '.');
-        part += part != NULL;
+    uint64_t number = 0;
+    for (const char *part = name; part; part = strchr(part, '.')) {
+        part += *part == '.';
+        if (names_is_hex(part, digits) && (part[digits] == '.' || !part[digits])) {
+            number = text_parse_hex(part);
+        }
     }
-    return part && domain != 0 && text_parse_hex(part) >> 32 == domain;
+    return domain != 0 && number >> 32 == domain;
 }
 
 bool file_may_be_owned_elsewhere(const char *name, int fd)

@@ -444,4 +444,25 @@ TEST(FileSweep, LeavesThoseOfAnotherMachineFiveMinutes)
     }
 }
 
+// Whatever it was to become: the name of a part has a number of its own.
+TEST(FileSweep, RemovesThoseOfThisOneAtOnceOnFuseToo)
+{
+    Scratch scratch;
+    const bool has_run =
+        run_on_two_machines(scratch.path("disk"), [](const auto &one, const auto &) {
+            Fd folder;
+            folder.fd = open(one.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            for (const char *of : {"program.json", "identity.0123456789abcdef.part"}) {
+                file_owned file = {};
+                ASSERT_TRUE(file_create_owned(folder.fd, of, TEMPORARY_SUFFIX, &file));
+                close(file.fd);
+                file_sweep_temporary(folder.fd, file.name);
+                EXPECT_TRUE(names_in(one, TEMPORARY_SUFFIX).empty()) << of;
+            }
+        });
+    if (!has_run) {
+        GTEST_SKIP() << "may not mount here, or has no bindfs";
+    }
+}
+
 } // namespace
