@@ -221,13 +221,18 @@ static void pipeline_take_feedback(const struct pipeline_call *call,
 }
 
 /* Whether every element asks to fail rather than compile: one that may compile takes its time
- * anyway, and its call with it. */
+ * anyway, and its call with it. But one that fails may end the call before the next. */
 static bool pipeline_asks_not_to_wait(const struct pipeline_call *call,
                                       const struct pipeline_element *elements)
 {
     for (uint32_t i = 0; i < call->count; i++) {
-        if (pipeline_needs_driver(&elements[i]) && !elements[i].rules.fail_on_compile_required) {
-            return false;
+        if (pipeline_needs_driver(&elements[i])) {
+            if (!elements[i].rules.fail_on_compile_required) {
+                return false;
+            }
+            if (elements[i].rules.early_return) {
+                return true;
+            }
         }
     }
     return true;

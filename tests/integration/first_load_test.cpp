@@ -120,6 +120,22 @@ TEST_F(FirstLoadTest, ACallOfWhichOneMayCompileWaitsForIt)
     EXPECT_EQ(outcome.hits(), 2u);
 }
 
+// Unless that one fails and ends the call, as it asks for.
+TEST_F(FirstLoadTest, ACallThatEndsRatherThanCompileDoesNotWaitForIt)
+{
+    fill(3);
+    const Outcome outcome = run([this] {
+        const DuringCalls during = load_until_asked();
+        Program program;
+        Batch batch(program, Kind::compute, {1, 2});
+        batch.set_flags(0, VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT |
+                               VK_PIPELINE_CREATE_EARLY_RETURN_ON_FAILURE_BIT);
+        EXPECT_EQ(batch.create(), VK_PIPELINE_COMPILE_REQUIRED);
+        asked.raise();
+    });
+    EXPECT_EQ(outcome.pipelines().front()["cache"], "0");
+}
+
 TEST_F(FirstLoadTest, AServedCacheChangesNothingOfThat)
 {
     fill(2);
