@@ -171,7 +171,7 @@ static enum status compact_write_segment(int folder_fd, const struct recipe_merg
 {
     char digits[UNIQUE_HEX_SIZE];
     char name[UNIQUE_HEX_SIZE + sizeof RECIPE_SUFFIX];
-    unique_format(file_draw_number(folder_fd), digits); /* it has no owner: nobody waits */
+    unique_format(file_draw_number(folder_fd), digits);
     snprintf(name, sizeof name, "%s%s", digits, RECIPE_SUFFIX);
     return file_replace(folder_fd, name, merge->parts, (int)merge->part_count);
 }

@@ -226,13 +226,10 @@ static bool pipeline_asks_not_to_wait(const struct pipeline_call *call,
                                       const struct pipeline_element *elements)
 {
     for (uint32_t i = 0; i < call->count; i++) {
-        if (pipeline_needs_driver(&elements[i])) {
-            if (!elements[i].rules.fail_on_compile_required) {
-                return false;
-            }
-            if (elements[i].rules.early_return) {
-                return true;
-            }
+        const struct pipeline_rules *rules = &elements[i].rules;
+        if (pipeline_needs_driver(&elements[i]) &&
+            (!rules->fail_on_compile_required || rules->early_return)) {
+            return rules->fail_on_compile_required;
         }
     }
     return true;

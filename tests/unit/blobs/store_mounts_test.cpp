@@ -290,50 +290,42 @@ TEST_F(StoreElsewhere, ACopyKeepsTheCountOfDeaths)
 TEST_F(StoreElsewhere, WhoLivesOnAnotherMachineIsNotTakenForDead)
 {
     std::filesystem::create_directory(root());
-    const bool has_run =
-        run_on_two_machines(root(), [&](const std::string &one, const std::string &two) {
-            replace_memory();
-            ASSERT_EQ(Store(one).commit("words"), STATUS_ok);
-            Store first(one);
-            EXPECT_EQ(first.load(), "words");
-            EXPECT_TRUE(store_has_record(first.get()));
-            replace_memory();
-            const std::string folder = two + "/app/" + names_in(two + "/app", ".loading").at(0);
-            for (int i = 0; i < 3; i++) {
-                EXPECT_EQ(Store(two).load(), "words");
-                EXPECT_EQ(names_in(folder).size(), 1U) << "that of the first stays";
-            }
-            // Of one that died: nothing that is of no use is done to it for five minutes.
-            const std::string marker = folder + "/" + names_in(folder).at(0);
-            const timespec long_ago[] = {{time(nullptr) - 301, 0}, {time(nullptr) - 301, 0}};
-            ASSERT_EQ(utimensat(AT_FDCWD, marker.c_str(), long_ago, 0), 0);
-            EXPECT_EQ(Store(two).load(), "<suspect>");
-        });
-    if (!has_run) {
-        GTEST_SKIP() << "may not mount here, or has no bindfs";
-    }
+    on_two_machines(root(), [&](const std::string &one, const std::string &two) {
+        replace_memory();
+        ASSERT_EQ(Store(one).commit("words"), STATUS_ok);
+        Store first(one);
+        EXPECT_EQ(first.load(), "words");
+        EXPECT_TRUE(store_has_record(first.get()));
+        replace_memory();
+        const std::string folder = two + "/app/" + names_in(two + "/app", ".loading").at(0);
+        for (int i = 0; i < 3; i++) {
+            EXPECT_EQ(Store(two).load(), "words");
+            EXPECT_EQ(names_in(folder).size(), 1U) << "that of the first stays";
+        }
+        // Of one that died: nothing that is of no use is done to it for five minutes.
+        const std::string marker = folder + "/" + names_in(folder).at(0);
+        const timespec long_ago[] = {{time(nullptr) - 301, 0}, {time(nullptr) - 301, 0}};
+        ASSERT_EQ(utimensat(AT_FDCWD, marker.c_str(), long_ago, 0), 0);
+        EXPECT_EQ(Store(two).load(), "<suspect>");
+    });
 }
 
 // The page tells that it is of this machine, whose locks tell that it is dead.
 TEST_F(StoreElsewhere, WhoDiedOnThisMachineIsKnownAtOnce)
 {
     std::filesystem::create_directory(root());
-    const bool has_run =
-        run_on_two_machines(root(), [&](const std::string &one, const std::string &) {
-            replace_memory();
-            ASSERT_EQ(Store(one).commit("words"), STATUS_ok);
-            for (const char *verdict : {"<suspect>", "<quarantined>"}) {
-                Holder([&] {
-                    auto *store = new Store(one);
-                    EXPECT_EQ(store->load(), "words");
-                    store->begin_call(4711);
-                }).end();
-                EXPECT_EQ(Store(one).load(), verdict);
-            }
-        });
-    if (!has_run) {
-        GTEST_SKIP() << "may not mount here, or has no bindfs";
-    }
+    on_two_machines(root(), [&](const std::string &one, const std::string &) {
+        replace_memory();
+        ASSERT_EQ(Store(one).commit("words"), STATUS_ok);
+        for (const char *verdict : {"<suspect>", "<quarantined>"}) {
+            Holder([&] {
+                auto *store = new Store(one);
+                EXPECT_EQ(store->load(), "words");
+                store->begin_call(4711);
+            }).end();
+            EXPECT_EQ(Store(one).load(), verdict);
+        }
+    });
 }
 
 TEST_F(StoreElsewhere, AProcessThatLivesKeepsItsPage)
