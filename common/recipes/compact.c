@@ -20,8 +20,9 @@
 #define MANY_SEGMENTS 4
 #define LOCK_WAIT_MS  200
 
-/* One step in a program's process takes few descriptors, not too much memory and little time, for
- * the process may end. Pruning reads all in any case. A dry run, in the tool, may take more. */
+/* One step in a program's process takes few descriptors (twice as many: one for each that stays),
+ * not too much memory and little time, for the process may end. Pruning reads all in any case. A
+ * dry run, in the tool, may take more. */
 static const struct recipe_sources_limits step_limits = {32, (uint64_t)32 << 20};
 static const struct recipe_sources_limits prune_limits = {32, UINT64_MAX};
 static const struct recipe_sources_limits dry_run_limits = {512, UINT64_MAX};
@@ -84,43 +85,68 @@ static int compact_hold_source(const struct recipe_sources *sources, int folder_
     return -1;
 }
 
-/* Opens a listed segment, and adds it behind those that are open. */
-static enum status compact_open_source(struct recipe_sources *sources, int folder_fd,
-                                       const struct recipe_sources_limits *limits,
-                                       struct recipe_source source)
+static void compact_add_source(struct recipe_sources *sources, const struct recipe_source *source)
 {
+    sources->held += source->fd >= 0;
+    *(source->fd >= 0 ? &sources->bytes_held : &sources->bytes_beside) += source->size;
+    sources->sources[sources->count++] = *source;
+}
+
+/* Lists the segments, and locks what the limits allow of those of dead processes; opens none. */
+static enum status compact_hold_sources(int folder_fd, const struct recipe_sources_limits *limits,
+                                        struct recipe_sources *sources)
+{
+    size_t count;
     bool is_gone;
-    source.fd = compact_hold_source(sources, folder_fd, limits, &source, &is_gone);
-    const enum status status =
-        is_gone ? STATUS_no_file
-                : recipe_segment_open(folder_fd, source.name, RECIPES_READ, &source.segment);
-    if (status != STATUS_ok) {
-        io_close(source.fd);
-        return status;
+    *sources = (struct recipe_sources){.lock_fd = -1};
+    if (!compact_list_sources(folder_fd, sources, &count)) {
+        return STATUS_out_of_memory;
     }
-    recipe_segment_close_fd(&source.segment);
-    source.size = source.segment.size;
-    sources->held += source.fd >= 0;
-    *(source.fd >= 0 ? &sources->bytes_held : &sources->bytes_beside) += source.size;
-    sources->inputs[sources->count] = (struct recipe_merge_input){
-        .segment = &sources->sources[sources->count].segment, .stays = source.fd < 0};
-    sources->sources[sources->count++] = source;
+    for (size_t i = 0; i < count; i++) {
+        struct recipe_source source = sources->sources[i];
+        source.fd = compact_hold_source(sources, folder_fd, limits, &source, &is_gone);
+        if (!is_gone) {
+            compact_add_source(sources, &source);
+        }
+    }
     return STATUS_ok;
+}
+
+/* Opens them, and lets go of those that cannot be. Of what is held most is read, so all at once. */
+static enum status compact_open_sources(int folder_fd, const struct recipe_sources_limits *limits,
+                                        struct recipe_sources *sources)
+{
+    const size_t count = sources->count;
+    enum status status = STATUS_ok;
+    sources->count = sources->held = 0;
+    sources->bytes_held = sources->bytes_beside = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct recipe_source source = sources->sources[i];
+        const enum recipes_access access = source.fd >= 0 ? RECIPES_WHOLE : RECIPES_READ;
+        if (status != STATUS_out_of_memory) {
+            status = recipe_segment_open(folder_fd, source.name, access, &source.segment);
+        }
+        if (status != STATUS_ok) {
+            sources->unopened += recipe_segment_is_damage(status);
+            io_close(source.fd);
+            continue;
+        }
+        if (sources->count - sources->held >= limits->segments) {
+            recipe_segment_close_fd(&source.segment);
+        }
+        source.size = source.segment.size;
+        sources->inputs[sources->count] = (struct recipe_merge_input){
+            .segment = &sources->sources[sources->count].segment, .stays = source.fd < 0};
+        compact_add_source(sources, &source);
+    }
+    return status == STATUS_out_of_memory ? status : STATUS_ok;
 }
 
 enum status recipe_sources_open(int folder_fd, const struct recipe_sources_limits *limits,
                                 struct recipe_sources *ret_sources)
 {
-    struct recipe_sources *sources = ret_sources;
-    *sources = (struct recipe_sources){.lock_fd = -1};
-    size_t count;
-    enum status status =
-        compact_list_sources(folder_fd, sources, &count) ? STATUS_ok : STATUS_out_of_memory;
-    for (size_t i = 0; i < count && status != STATUS_out_of_memory; i++) {
-        status = compact_open_source(sources, folder_fd, limits, sources->sources[i]);
-        sources->unopened += recipe_segment_is_damage(status);
-    }
-    return status == STATUS_out_of_memory ? status : STATUS_ok;
+    const enum status status = compact_hold_sources(folder_fd, limits, ret_sources);
+    return status == STATUS_ok ? compact_open_sources(folder_fd, limits, ret_sources) : status;
 }
 
 void recipe_sources_close(struct recipe_sources *sources)
@@ -151,7 +177,6 @@ static void compact_leave_largest(struct recipe_sources *sources)
     struct recipe_source *largest = &sources->sources[--place];
     close(largest->fd);
     largest->fd = -1;
-    sources->inputs[place].stays = true;
     sources->held--;
     sources->bytes_held -= largest->size;
     sources->bytes_beside += largest->size;
@@ -214,20 +239,19 @@ static enum status compact_merge_step(int folder_fd, const struct recipe_sources
                                       size_t *count, struct recipe_compaction *compaction)
 {
     struct recipe_sources sources;
-    enum status status = recipe_sources_open(folder_fd, hold, &sources);
+    enum status status = compact_hold_sources(folder_fd, hold, &sources);
     const bool is_due = !count || (sources.count < *count && sources.held > MANY_SEGMENTS);
     if (count) {
         *count = is_due ? sources.count : 0;
+        compact_leave_largest(&sources);
     }
     if (status == STATUS_ok && is_due) {
         const uint64_t saved = compaction->bytes_before - compaction->bytes_after;
-        if (count) {
-            compact_leave_largest(&sources);
-        }
+        status = compact_open_sources(folder_fd, hold, &sources);
         compaction->bytes_before = sources.bytes_held + saved;
         compaction->bytes_after = sources.bytes_held;
         compaction->bytes_beside = sources.bytes_beside;
-        if (sources.held > 0) {
+        if (status == STATUS_ok && sources.held > 0) {
             status = compact_rewrite_sources(folder_fd, &sources, limits, dry_run, compaction);
         }
     }

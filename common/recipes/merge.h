@@ -137,7 +137,7 @@ void recipe_graph_undo(struct recipe_graph *graph, size_t kept);
 
 /* How much of the folder is held at most; the rest stays. */
 struct recipe_sources_limits {
-    size_t segments; /* each takes a descriptor */
+    size_t segments; /* each takes a descriptor; as many of those that stay take one too */
     uint64_t bytes;
 };
 

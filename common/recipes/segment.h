@@ -181,10 +181,11 @@ struct segment_copy;
 /* Bytes; a file from elsewhere that is larger is not read (too_large). */
 #define RECIPES_MAX_FILE ((uint64_t)1 << 30)
 
-/* How files are read. READ reads the records that are asked for. MAP maps the files, so that the
- * child processes of `warmpipe warm` share their pages; in a mapping, a file that somebody cuts
- * short and a disk that fails are SIGBUS, so the layer never maps. */
-enum recipes_access { RECIPES_MAP, RECIPES_READ };
+/* How files are read. READ reads the records that are asked for, WHOLE all at once, for who asks
+ * for most of them. MAP maps the files, so that the child processes of `warmpipe warm` share their
+ * pages; in a mapping, a file that somebody cuts short and a disk that fails are SIGBUS, so the
+ * layer never maps. */
+enum recipes_access { RECIPES_MAP, RECIPES_READ, RECIPES_WHOLE };
 
 struct recipe_segment {
     const uint8_t *data; /* all of it; NULL: records are read from the file */

@@ -120,15 +120,14 @@ static enum status segment_index_file(struct recipe_segment *segment)
     return status == STATUS_ok ? segment_make_checks(segment) : status;
 }
 
-/* A small file is read whole. */
-static enum status segment_read(int fd, int folder_fd, const char *name,
+static enum status segment_read(int fd, int folder_fd, const char *name, bool is_whole,
                                 struct recipe_segment *segment)
 {
     segment->file = segment_file_new(fd, segment->size, folder_fd, name);
     if (!segment->file) {
         return STATUS_out_of_memory;
     }
-    if (segment->size > RECIPE_SEGMENT_WHOLE) {
+    if (!is_whole) {
         return segment_index_file(segment);
     }
     segment->data = segment_file_read_new(segment->file, 0, segment->size);
@@ -151,8 +150,9 @@ enum status recipe_segment_open(int folder_fd, const char *name, enum recipes_ac
         return size == 0 ? STATUS_truncated : STATUS_too_large;
     }
     struct recipe_segment segment = {.size = (size_t)size};
+    const bool is_whole = access == RECIPES_WHOLE || size <= RECIPE_SEGMENT_WHOLE;
     status = access == RECIPES_MAP ? segment_map(fd, &segment)
-                                   : segment_read(fd, folder_fd, name, &segment);
+                                   : segment_read(fd, folder_fd, name, is_whole, &segment);
     if (status == STATUS_ok) {
         *ret_segment = segment;
     } else {
