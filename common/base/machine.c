@@ -215,10 +215,13 @@ static void apply_group_limit(struct memory *memory, const char *folder, const c
     apply_memory_limit(memory, limit, used);
 }
 
+/* Beyond memory.high nobody is killed, but each thread of the group is made to sleep as it takes more,
+ * up to two seconds at a time. */
 static void visit_memory_2(const char *folder, void *user)
 {
     static const char *const cached_names[] = {"inactive_file", "active_file"};
     apply_group_limit(user, folder, "memory.max", "memory.current", cached_names);
+    apply_group_limit(user, folder, "memory.high", "memory.current", cached_names);
 }
 
 static void visit_memory_1(const char *folder, void *user)

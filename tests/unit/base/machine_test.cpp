@@ -127,6 +127,22 @@ TEST_F(Machine, OrOfTheGroupThatHasLeast)
     EXPECT_EQ(available(), 900u * 1024);
 }
 
+// A group is slowed down to a standstill beyond it.
+TEST_F(Machine, WhatSlowsAGroupDownIsALimitToo)
+{
+    write("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 600 kB\n");
+    write("proc/self/cgroup", "0::/program\n");
+    write("sys/fs/cgroup/program/memory.max", "100000\n");
+    write("sys/fs/cgroup/program/memory.current", "50000\n");
+    write("sys/fs/cgroup/program/memory.high", "max\n");
+    EXPECT_EQ(available(), 50000u);
+    write("sys/fs/cgroup/program/memory.high", "70000\n");
+    EXPECT_EQ(available(), 20000u);
+    EXPECT_EQ(total_, 70000u);
+    write("sys/fs/cgroup/program/memory.high", "0\n");
+    EXPECT_EQ(available(), 0u);
+}
+
 TEST_F(Machine, OrOfAGroupOfVersion1)
 {
     write("proc/self/cgroup", "7:memory:/program\n");
