@@ -86,8 +86,10 @@ static struct cache_snapshot *cache_snapshot_take(const struct driver_caches *dr
         return NULL;
     }
     struct cache_snapshot *snapshot = &counted->snapshot;
-    if (!driver_cache_read(driver, cache, &snapshot->data, &snapshot->size) &&
-        !driver_cache_read(driver, cache, &snapshot->data, &snapshot->size)) {
+    if ((!driver_cache_read(driver, cache, &snapshot->data, &snapshot->size) &&
+         !driver_cache_read(driver, cache, &snapshot->data, &snapshot->size)) ||
+        snapshot->size == 0) {
+        large_free(snapshot->data);
         free(counted);
         return NULL;
     }

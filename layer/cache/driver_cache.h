@@ -55,9 +55,9 @@ bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache dest
 bool driver_cache_query_size(const struct driver_caches *caches, VkPipelineCache cache,
                              size_t *ret_size);
 
-/* The cache's data, for large_free, with the size that the driver reports as written. The cache may
- * grow meanwhile. False: the driver gives none, returns VK_INCOMPLETE every time, or memory is out.
- */
+/* The cache's data, for large_free, with the size that the driver reports as written; 0 where that
+ * is less than a header (Mesa 26's lavapipe reports 20 bytes). The cache may grow meanwhile. False:
+ * the driver gives none, returns VK_INCOMPLETE every time, or memory is out. */
 bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache,
                        uint8_t **ret_data, size_t *ret_size);
 

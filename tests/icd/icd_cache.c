@@ -261,8 +261,6 @@ static bool write_wrongly(const struct icd_device *device, size_t *size, uint8_t
         whole = 0;
         break;
     case ICD_DATA_SHORT:
-        whole = 20;
-        break;
     case ICD_DATA_HEADER:
     case ICD_DATA_FOREIGN:
         whole = ICD_BLOB_HEADER_SIZE;
@@ -279,6 +277,7 @@ static bool write_wrongly(const struct icd_device *device, size_t *size, uint8_t
     }
     if (data != NULL) {
         memcpy(data, header, *size);
+        *size = device->settings->data == ICD_DATA_SHORT ? 20 : *size;
     }
     return true;
 }

@@ -69,7 +69,7 @@
  *                                    growing     more data at each call
  *                                    header      nothing but the header
  *                                    zero        no bytes, VK_SUCCESS
- *                                    short       a header of 20 bytes
+ *                                    short       a header, of which it reports 20 bytes
  *                                    foreign     a header of another device
  *                                    stale_size  *pDataSize stays as the caller set it
  *                                    overreport  the size query tells more than is then written

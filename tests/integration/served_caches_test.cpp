@@ -116,6 +116,26 @@ TEST_F(ServedCachesTest, ThatAreNeverUsedReadBackEmpty)
     EXPECT_EQ(holds(read_bytes(file("data")), 0, 1), 0u);
 }
 
+// Mesa 26's lavapipe reports 20 bytes for the header of 32 that it writes.
+TEST_F(ServedCachesTest, AnswerAndMergeNoPartOfAHeader)
+{
+    environment["WPTEST_ICD_DATA"] = "short";
+    run([] {
+        Program program;
+        const VkPipelineCache served = program.create_cache();
+        std::vector<uint8_t> header(32);
+        size_t size = header.size();
+        EXPECT_EQ(vkGetPipelineCacheData(program.device, served, &size, header.data()), VK_SUCCESS);
+        const VkPipelineCache own = program.create_cache(header);
+        program.create_compute(0, 2, served);
+        EXPECT_EQ(vkGetPipelineCacheData(program.device, served, &size, nullptr), VK_SUCCESS);
+        EXPECT_EQ(size, header.size());
+        EXPECT_EQ(vkMergePipelineCaches(program.device, own, 1, &served), VK_SUCCESS);
+        program.destroy_cache(served);
+        program.destroy_cache(own);
+    });
+}
+
 // A call with a structure that nobody knows uses the very cache that it names.
 TEST_F(ServedCachesTest, AreAnsweredWithWhatAnUntouchedCreationMade)
 {
