@@ -108,7 +108,8 @@ void io_close(int fd)
     }
 }
 
-static int io_write_once(int fd, const void *data, size_t size)
+/* *ret_part: bytes of a part that was written; else untouched. */
+static int io_write_once(int fd, const void *data, size_t size, off_t *ret_part)
 {
     ssize_t written;
     do {
@@ -117,10 +118,14 @@ static int io_write_once(int fd, const void *data, size_t size)
     if (written < 0) {
         return errno;
     }
-    return (size_t)written == size ? 0 : EIO;
+    if ((size_t)written < size) {
+        *ret_part = written;
+        return EIO;
+    }
+    return 0;
 }
 
-int io_write_line(int fd, const void *data, size_t size)
+static int io_write_held(int fd, const void *data, size_t size, off_t *ret_part)
 {
     /* SIGPIPE: the pipe has no reader. SIGXFSZ: the file is at the limit of RLIMIT_FSIZE. */
     sigset_t held;
@@ -132,7 +137,7 @@ int io_write_line(int fd, const void *data, size_t size)
     sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &held, &before);
 
-    const int error = io_write_once(fd, data, size);
+    const int error = io_write_once(fd, data, size, ret_part);
 
     /* Consume the signal of our own write before the program can see it. */
     const int raised = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
@@ -146,6 +151,24 @@ int io_write_line(int fd, const void *data, size_t size)
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
+}
+
+int io_write_line(int fd, const void *data, size_t size)
+{
+    off_t part;
+    return io_write_held(fd, data, size, &part);
+}
+
+/* Takes back the part of a line for which the disk, or the limit of RLIMIT_FSIZE, had room: the
+ * next line, perhaps of another process, would go on behind it. Not where one has done so. */
+static void io_take_back(int fd, off_t part)
+{
+    const off_t end = lseek(fd, 0, SEEK_CUR);
+    struct stat status;
+    if (part > 0 && fstat(fd, &status) == 0 && status.st_size == end &&
+        ftruncate(fd, end - part) < 0) {
+        return; /* a pipe or a terminal */
+    }
 }
 
 /* Links made by the system to the descriptors of this process. */
@@ -164,7 +187,9 @@ int io_append(const char *path, const void *data, size_t size)
     if (fd < 0) {
         return errno;
     }
-    int error = size ? io_write_line(fd, data, size) : 0;
+    off_t part = 0;
+    int error = size ? io_write_held(fd, data, size, &part) : 0;
+    io_take_back(fd, part);
     close(fd);
     return error;
 }

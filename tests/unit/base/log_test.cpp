@@ -315,6 +315,19 @@ TEST(Log, AFileSizeLimitDoesNotKillTheProgram)
     EXPECT_EQ(scratch.read("errors"), "");
 }
 
+TEST(Log, ALineThatDoesNotFitIsTakenBack)
+{
+    Scratch scratch;
+    run_in_child([&] {
+        log_configure(LOG_LEVEL_WARN, scratch.path("log").c_str());
+        log_error("fits");
+        const struct rlimit limit = {50, RLIM_INFINITY};
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        log_error("half of this lies beyond the limit");
+    });
+    EXPECT_EQ(scratch.read("log"), "warmpipe: error: fits\n");
+}
+
 TEST(Log, ASignalThatWasPendingBeforeStaysPending)
 {
     run_in_child([] {
