@@ -181,6 +181,7 @@ static struct app_cache_plan app_caches_plan(struct app_caches *caches,
                !(create_info->flags & ~known)) {
         plan = app_caches_plan_empty(caches, are_guarded);
         app_cache_history_made(caches->history);
+        device_cache_expected(caches->device_cache);
     }
     return plan;
 }

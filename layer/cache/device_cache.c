@@ -393,6 +393,11 @@ struct digest device_cache_identity(const struct device_cache *device_cache)
     return identity_digest(&device_cache->identity);
 }
 
+void device_cache_expected(const struct device_cache *device_cache)
+{
+    device_report_expected(&device_cache->report);
+}
+
 const struct policy *device_cache_policy(const struct device_cache *device_cache)
 {
     return &device_cache->policy;

@@ -144,6 +144,9 @@ uint64_t device_cache_read_ns(struct device_cache *device_cache);
 const struct policy *device_cache_policy(const struct device_cache *device_cache);
 const struct driver_caches *device_cache_caches(const struct device_cache *device_cache);
 
+/* The program has made a cache of its own for what it compiles: one line if nothing is kept. */
+void device_cache_expected(const struct device_cache *device_cache);
+
 /* Sets who is told of saves. Before anything is created on the device. */
 void device_cache_set_listener(struct device_cache *device_cache,
                                const struct cache_listener *listener);

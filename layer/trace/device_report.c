@@ -53,12 +53,17 @@ void device_report_rejected(struct device_report *report, enum status reason, co
     log_warn("cold start (%s): %s: %s", status_id(reason), status_text(reason), path);
 }
 
-void device_report_load_ended(struct device_report *report, uint64_t start_ns)
+void device_report_expected(const struct device_report *report)
 {
     if (!report->config->root && !sandbox_is_closed() && log_once(STATUS_no_directory)) {
         log_warn("nothing is kept (%s): %s", status_id(STATUS_no_directory),
                  status_text(STATUS_no_directory));
     }
+}
+
+void device_report_load_ended(struct device_report *report, uint64_t start_ns)
+{
+    device_report_expected(report);
     if (report->trace) {
         pthread_mutex_lock(&report->lock);
         const struct trace_event event = {

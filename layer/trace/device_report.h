@@ -55,8 +55,11 @@ void device_report_loaded(struct device_report *report, size_t bytes, const char
  * no file. */
 void device_report_rejected(struct device_report *report, enum status reason, const char *path);
 
-/* The first creation: the load as a span of the trace, and a line where nothing can be kept; not in
- * a sandbox, which may forbid what is needed to say it. */
+/* The program creates something that would be kept: one line where nothing can be; not in a
+ * sandbox, which may forbid what is needed to say it. */
+void device_report_expected(const struct device_report *report);
+
+/* The first creation: the same, and the load as a span of the trace. */
 void device_report_load_ended(struct device_report *report, uint64_t start_ns);
 
 /* A snapshot or a commit has failed, for this reason. */

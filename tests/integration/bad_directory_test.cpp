@@ -167,4 +167,21 @@ TEST_F(BadDirectoryTest, IsNowhere)
     EXPECT_NE(outcome.log()[0].find("(no_directory)"), std::string::npos) << outcome.log()[0];
 }
 
+TEST_F(BadDirectoryTest, IsNowhereForCachesOfTheProgramToo)
+{
+    for (const char *name : {"WARMPIPE_DIR", "XDG_CACHE_HOME", "HOME"}) {
+        environment.erase(name);
+    }
+    const Outcome outcome = run([] {
+        Program owner;
+        for (unsigned i = 0; i < 2; ++i) {
+            const VkPipelineCache cache = owner.create_cache();
+            owner.create_compute(0, 4, cache);
+            owner.destroy_cache(cache);
+        }
+    });
+    ASSERT_EQ(outcome.log().size(), 1u) << outcome.errors;
+    EXPECT_NE(outcome.log()[0].find("(no_directory)"), std::string::npos) << outcome.log()[0];
+}
+
 } // namespace
