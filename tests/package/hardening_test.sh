@@ -11,6 +11,8 @@ failures=0
 case $("${CC:-cc}" --version) in
 *"Free Software Foundation"*) export CFLAGS=-flto=auto CXXFLAGS=-flto=auto ;;
 esac
+# Arch and Fedora; linkers that do not know it leave it out with a warning.
+export LDFLAGS="${LDFLAGS:-} -Wl,-z,pack-relative-relocs"
 "$cmake" -S "$source" --preset package -B "$work" -DWARMPIPE_WERROR=ON >/dev/null
 "$cmake" --build "$work" --target warmpipe_layer warmpipe_tool >"$work/log" || { cat "$work/log" >&2; exit 1; }
 library=$work/layer/libVkLayer_warmpipe.so
@@ -19,6 +21,8 @@ has() { # WHAT PATTERN: in the text on standard input
     grep -qE "$2" || { echo "the library of the package has no $1" >&2; failures=$((failures + 1)); }
 }
 
+abilities=$(readelf --wide --version-info "$library" | grep -o 'GLIBC_ABI_[A-Z0-9_]*' | sort -u) || true
+[ -z "$abilities" ] || { echo "the library needs what older C libraries lack: $abilities" >&2; failures=1; }
 symbols=$(readelf --wide --dyn-syms "$library")
 dynamic=$(readelf --wide --dynamic "$library")
 has "protected stacks" ' __stack_chk_fail(@|$)' <<<"$symbols"

@@ -32,6 +32,9 @@ newest=$(tail -n 1 <<<"$versions")
 allowed=$(printf '2.34\n%s\n' "$(head -n 1 <<<"$versions")" | sort -V | tail -n 1)
 expect "no symbols newer than glibc $allowed" "$allowed" \
     "$(printf '%s\n' "$allowed" "$newest" | sort -V | tail -n 1)"
+# Nor what glibc must be able to do, which is no symbol: GLIBC_ABI_DT_RELR, packed relocations, came with 2.36.
+expect "no abilities of a newer glibc" "" \
+    "$(readelf --wide --version-info "$library" | grep -o 'GLIBC_ABI_[A-Z0-9_]*' | sort -u | paste -sd ' ')"
 expect "flag" NODELETE "$(grep -o NODELETE <<<"$dynamic" || true)"
 expect "flag" NOW "$(grep FLAGS_1 <<<"$dynamic" | grep -ow NOW || true)"
 expect "stack" RW "$(readelf --wide --program-headers "$library" | awk '/GNU_STACK/ {print $7}')"
