@@ -15,6 +15,8 @@ static const char usage[] =
     "--messages: tells of items that validation complains of. --strict: no pointer is wild, not\n"
     "even one that Vulkan ignores. --statistics: looks at what was compiled, too.\n";
 
+#define THREADS_MAX 64
+
 static struct device device;
 static uint64_t seed;
 static uint32_t item_count = 40;
@@ -151,7 +153,7 @@ static void *work(void *argument)
 
 static void run_threads(uint32_t count)
 {
-    pthread_t threads[64];
+    pthread_t threads[THREADS_MAX];
     for (uint32_t i = 0; i < count; i++) {
         struct item *item = calloc(1, sizeof *item);
         must(item ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY, "calloc");
@@ -222,7 +224,7 @@ int main(int argc, char **argv)
             item_count = number + 1;
             break;
         case 't':
-            threads = number % 64;
+            threads = number < THREADS_MAX ? number : THREADS_MAX;
             break;
         case 'c':
             cache_path = optarg;
