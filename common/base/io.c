@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -11,6 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "common/base/text.h"
 
 /* A program gets the lowest free numbers. Up to 64 descriptors the kernel needs no larger table
  * (decision 0310). */
@@ -163,33 +166,52 @@ int io_write_line(int fd, const void *data, size_t size)
  * next line, perhaps of another process, would go on behind it. Not where one has done so. */
 static void io_take_back(int fd, off_t part)
 {
-    const off_t end = lseek(fd, 0, SEEK_CUR);
     struct stat status;
-    if (part > 0 && fstat(fd, &status) == 0 && status.st_size == end &&
-        ftruncate(fd, end - part) < 0) {
-        return; /* a pipe or a terminal */
+    const off_t end = part > 0 ? lseek(fd, 0, SEEK_CUR) : -1;
+    if (end >= part && fstat(fd, &status) == 0 && status.st_size == end &&
+        ftruncate(fd, end - part) == 0) {
+        lseek(fd, end - part, SEEK_SET);
     }
 }
 
-/* Links made by the system to the descriptors of this process. */
-static bool io_is_own_descriptor(const char *path)
+/* The descriptor of this process that a link made by the system stands for; -1: it is no such link.
+ */
+static int io_own_descriptor(const char *path)
 {
-    return strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
-           strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0;
+    const size_t length = strlen("/dev/fd/");
+    const char *digits = path + length;
+    uint64_t number;
+    if (strcmp(path, "/dev/stdout") == 0) {
+        return STDOUT_FILENO;
+    }
+    if (strcmp(path, "/dev/stderr") == 0) {
+        return STDERR_FILENO;
+    }
+    return strncmp(path, "/dev/fd/", length) == 0 && text_parse_digits(&digits, INT_MAX, &number)
+               ? (int)number
+               : -1;
 }
 
 int io_append(const char *path, const void *data, size_t size)
 {
-    const int follow = io_is_own_descriptor(path) ? 0 : O_NOFOLLOW;
+    const int own = io_own_descriptor(path);
+    struct stat status;
+    /* Opened anew, a file would have another offset: the program, which need not append, would
+     * overwrite what stands behind its own. */
+    const bool is_file = own >= 0 && fstat(own, &status) == 0 && S_ISREG(status.st_mode);
     /* O_NONBLOCK: a FIFO without a reader fails instead of blocking the program. */
-    const int fd =
-        io_open(AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | follow);
+    const int fd = is_file ? own
+                           : io_open(AT_FDCWD, path,
+                                     O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK |
+                                         (own >= 0 ? 0 : O_NOFOLLOW));
     if (fd < 0) {
         return errno;
     }
     off_t part = 0;
-    int error = size ? io_write_held(fd, data, size, &part) : 0;
+    const int error = size ? io_write_held(fd, data, size, &part) : 0;
     io_take_back(fd, part);
-    close(fd);
+    if (!is_file) {
+        close(fd);
+    }
     return error;
 }

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
@@ -268,6 +269,31 @@ TEST(StatsAppend, APipeWithoutAReaderStopsNobody)
         stats_append(scratch.path("stats").c_str(), &stats, &line);
     });
     EXPECT_EQ(result.lines().size(), 1u);
+}
+
+// `PROGRAM >file`: the shell does not open it to append.
+TEST(StatsAppend, TheProgramDoesNotWriteOverThemInItsOwnOutput)
+{
+    Scratch scratch;
+    const ChildResult result = run_in_child([&] {
+        const int fd = open(scratch.path("out").c_str(), O_WRONLY | O_CREAT, 0600);
+        const struct stats stats = {};
+        const struct stats_line line = example();
+        ASSERT_EQ(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
+        for (const std::string &path :
+             {std::string("/dev/stdout"), "/dev/fd/" + std::to_string(fd)}) {
+            ASSERT_EQ(write(STDOUT_FILENO, "mine\n", 5), 5);
+            stats_append(path.c_str(), &stats, &line);
+        }
+        ASSERT_EQ(write(STDOUT_FILENO, "mine\n", 5), 5);
+    });
+    EXPECT_EQ(result.standard_error, "");
+    std::string starts;
+    std::ifstream file(scratch.path("out"));
+    for (std::string text; std::getline(file, text);) {
+        starts += text[0];
+    }
+    EXPECT_EQ(starts, "m{m{m");
 }
 
 TEST(StatsAppend, ALinkIsNotFollowed)
