@@ -213,7 +213,9 @@ static enum status recipes_open_listed(struct recipes *recipes, enum recipes_acc
         }
     }
     listing_close(listing);
-    return status == STATUS_out_of_memory ? status : recipes->count ? STATUS_ok : STATUS_no_file;
+    return status == STATUS_out_of_memory        ? status
+           : recipes->count || recipes->unopened ? STATUS_ok
+                                                 : STATUS_no_file;
 }
 
 /* Whether there may be more than was opened. Of a segment that was gone, compacted meanwhile, the

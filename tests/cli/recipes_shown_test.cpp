@@ -38,6 +38,30 @@ TEST_F(RecipeFiles, InspectCountsAndLists)
     EXPECT_EQ(report({"inspect", file + ".wprecipes"}, 1)["verdict"], "damaged");
 }
 
+// Zeros would say that there are none.
+TEST_F(RecipeFiles, ListAndStatsTellOfRecipesThatCannotBeRead)
+{
+    write(a);
+    write_file(root + "/app/program.json", R"({"format":1,"since":1700000000,"requests":1})");
+    chmod((root + "/app/program.json").c_str(), 0600);
+    const std::string segment = segments().at(0);
+    const std::vector<std::tuple<std::string, unsigned, std::string>> cases = {
+        {segment, 0666, "file_mode"}, {root + "/app/recipes", 0777, "directory_mode"}};
+    for (const auto &[path, mode, reason] : cases) {
+        const std::filesystem::perms before = std::filesystem::status(path).permissions();
+        chmod(path.c_str(), mode);
+        for (const char *verb : {"list", "stats"}) {
+            const ToolResult result = tool({verb});
+            EXPECT_EQ(result.exit_status, 1) << verb;
+            EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+            EXPECT_TRUE(contains(result.err, "recipes of 'app'")) << result.err;
+            EXPECT_TRUE(contains(result.err, "(" + reason + ")")) << result.err;
+        }
+        std::filesystem::permissions(path, before);
+    }
+    EXPECT_EQ(report({"list"})["programs"][0]["pipelines"], 1);
+}
+
 TEST_F(RecipeFiles, InspectShowsAPipelineAndItsCode)
 {
     write(a);

@@ -31,9 +31,22 @@ static const struct option_spec stats_options[] = {
 struct list {
     struct output output;
     struct recipes *counts; /* of the current program */
+    enum status told;       /* of it, as damage */
     bool verbose;
     bool found; /* something is damaged */
 };
+
+/* The recipes of a program; NULL: there are none that can be read. *ret_reason: why some cannot be.
+ */
+static struct recipes *list_open_recipes(const char *root, const char *app, enum status *ret_reason)
+{
+    struct recipes *recipes = NULL;
+    *ret_reason = recipes_open(root, app, RECIPES_READ, &recipes);
+    if (recipes) {
+        *ret_reason = recipes_damage(recipes).reason;
+    }
+    return recipes;
+}
 
 static void list_show_item(const struct inventory_item *item, void *user)
 {
@@ -64,6 +77,7 @@ static void list_show_item(const struct inventory_item *item, void *user)
     output_close(output);
     if (inventory_is_damage(item->reason)) {
         output_reason(item->reason, "list: '%s'", item->app);
+        list->told = item->reason;
         list->found = true;
     }
 }
@@ -76,9 +90,15 @@ static int list_programs(const struct arguments *arguments, const char *root,
     output_begin(&list.output, arguments->values[OPTION_JSON]);
     output_open(&list.output, "programs", OUTPUT_TABLE);
     for (size_t i = 0; i < apps->count; i++) {
-        list.counts = recipe_tool_open(root, apps->names[i]);
+        enum status reason;
+        list.told = STATUS_ok;
+        list.counts = list_open_recipes(root, apps->names[i], &reason);
         any |= inventory_visit(root, apps->names[i], list_show_item, &list);
         recipes_close(list.counts);
+        if (inventory_is_damage(reason) && reason != list.told) {
+            output_reason(reason, "list: recipes of '%s'", apps->names[i]);
+            list.found = true;
+        }
     }
     output_close(&list.output);
     const int status = list.found ? EXIT_FINDING : EXIT_CLEAN;
@@ -123,10 +143,14 @@ static void stats_read_program(struct stats *stats, const char *root, const char
         output_reason(reason, "stats: '%s'", app);
         stats->found = true;
     } else if (program->facts.since != 0) {
-        struct recipes *counts = recipe_tool_open(root, app);
+        struct recipes *counts = list_open_recipes(root, app, &reason);
         program->saved_ns =
             stats_estimate_saved_ns(&program->facts.counters, recipe_tool_compile_ns(counts));
         recipes_close(counts);
+        if (inventory_is_damage(reason)) {
+            output_reason(reason, "stats: recipes of '%s'", app);
+            stats->found = true;
+        }
         stats->count++;
     }
 }

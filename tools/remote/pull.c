@@ -282,8 +282,9 @@ static bool pull_has_recipes(struct session *session, const char *app, const str
     if (recipes_open(session->root, app, RECIPES_READ, &recipes) != STATUS_ok) {
         return false;
     }
+    const bool has_some = recipes_size(recipes) > 0;
     recipes_close(recipes);
-    return true;
+    return has_some;
 }
 
 bool pull_recipes(struct session *session, const char *app)

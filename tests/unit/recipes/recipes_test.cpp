@@ -279,7 +279,7 @@ TEST_P(Recipe, ForeignAndNewerFilesAreLeftAlone)
         EXPECT_EQ(read(segments().at(0)), newer);
     }
     write_file(segments().at(0), std::string(1000, 'x'));
-    open(STATUS_no_file);
+    EXPECT_EQ(recipes_damage(open().get()).reason, STATUS_bad_magic);
     open_file(segments().at(0), STATUS_bad_magic);
     write_file(segments().at(0), "");
     open_file(segments().at(0), STATUS_truncated);
@@ -289,12 +289,12 @@ TEST_P(Recipe, FilesOfOthersAreNotMapped)
 {
     write_all(true);
     chmod(segments().at(0).c_str(), 0620);
-    open(STATUS_no_file);
+    EXPECT_EQ(recipes_damage(open().get()).reason, STATUS_file_mode);
     chmod(segments().at(0).c_str(), 0600);
     const std::string elsewhere = scratch.path("elsewhere");
     std::filesystem::rename(segments().at(0), elsewhere);
     std::filesystem::create_symlink(elsewhere, folder + "/0123456789abcdef.wprecipes");
-    open(STATUS_no_file);
+    EXPECT_EQ(recipes_damage(open().get()).reason, STATUS_symlink);
     expect_all(open_file(elsewhere));
 
     std::filesystem::rename(folder, scratch.path("folder"));
