@@ -73,7 +73,8 @@ struct recipe_damage {
 
 /* Opens all segments of a program. With RECIPES_READ at most 32 descriptors stay open. no_file:
  * there are none; directory_*: as file_open_directory. Where none can be read it is ok, and
- * recipes_damage says why. Segments of a newer or foreign format are ignored and stay. *ret_recipes is closed by the caller. */
+ * recipes_damage says why. Segments of a newer or foreign format are ignored and stay. *ret_recipes
+ * is closed by the caller. */
 enum status recipes_open(const char *root, const char *app, enum recipes_access access,
                          struct recipes **ret_recipes);
 
