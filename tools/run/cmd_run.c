@@ -52,7 +52,7 @@ static const struct option_spec options[] = {
     [OPTION_STATE] = {"state", 0, "DIR", "keep notes here: what killed a program, heads seen"},
     [OPTION_MIN_SERIAL] = {"min-serial", 0, "N", "refuse heads with a lower serial"},
     [OPTION_MAX_AGE] = {"max-age", 0, "TIME", "refuse heads made longer ago"},
-    [OPTION_QUIET] = {"quiet", 'q', NULL, "do not print a summary line at the end"},
+    [OPTION_QUIET] = {"quiet", 'q', NULL, "no summary line at the end (JSON: WARMPIPE_STATS=FILE)"},
     [OPTION_VERBOSE] = {"verbose", 'v', NULL, "show the variables that are set; more messages"},
     {NULL, 0, NULL, NULL},
 };
