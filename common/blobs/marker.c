@@ -264,8 +264,8 @@ static const struct marker_record *marker_find_blocking(const struct marker_fold
     const bool is_on_trial = marker_folder_tries(folder, generation);
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
-        if (marker_is_about(dead, generation) && dead->failure == first->id && dead->finding.died &&
-            marker_is_blocking(first, dead, is_on_trial)) {
+        if (marker_is_about(folder, dead, generation) && dead->failure == first->id &&
+            dead->finding.died && marker_is_blocking(first, dead, is_on_trial)) {
             return dead;
         }
     }
@@ -298,7 +298,7 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
     const bool is_on_trial = marker_folder_tries(folder, generation);
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
-        if (!marker_is_about(dead, generation)) {
+        if (!marker_is_about(folder, dead, generation)) {
             continue;
         }
         const bool knew = failure != 0 && stands == failure && dead->failure == failure;

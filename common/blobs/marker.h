@@ -195,8 +195,10 @@ void marker_folder_make_failure(const struct marker_folder *folder,
 void marker_folder_remove(const struct marker_folder *folder, const struct marker_record *record);
 void marker_folder_remove_failure(const struct marker_folder *folder, uint64_t generation);
 
-/* Whether the process of the record used a blob of this generation. */
-bool marker_is_about(const struct marker_record *record, uint64_t generation);
+/* Whether the process of the record, of a dead one in the folder, used a blob of this generation,
+ * or a dead one, be it by another of its devices, has saved that with what both had loaded. */
+bool marker_is_about(const struct marker_folder *folder, const struct marker_record *record,
+                     uint64_t generation);
 
 /* Notes in the strike, and for a day, that a process was killed without the blob; `without` is an
  * enum crash_without. Whether there was one within a day. */

@@ -296,11 +296,16 @@ void marker_folder_remove_failure(const struct marker_folder *folder, uint64_t g
     unlinkat(folder->fd, name, 0);
 }
 
-bool marker_is_about(const struct marker_record *record, uint64_t generation)
+bool marker_is_about(const struct marker_folder *folder, const struct marker_record *record,
+                     uint64_t generation)
 {
-    const struct crash_finding *finding = &record->finding;
-    return record->generation == generation || finding->saved == generation ||
-           finding->saving == generation;
+    bool is_about = record->generation == generation;
+    for (size_t i = 0; i < folder->dead_count && !is_about; i++) {
+        const struct marker_record *dead = &folder->dead[i];
+        is_about = dead->generation == record->generation &&
+                   (dead->finding.saved == generation || dead->finding.saving == generation);
+    }
+    return is_about;
 }
 
 void marker_folder_make_failure(const struct marker_folder *folder,
@@ -353,7 +358,7 @@ void marker_folder_note_without(const struct marker_folder *folder, uint64_t gen
 void marker_forget(const struct marker_folder *folder, uint64_t generation)
 {
     for (size_t i = 0; i < folder->dead_count; i++) {
-        if (marker_is_about(&folder->dead[i], generation)) {
+        if (marker_is_about(folder, &folder->dead[i], generation)) {
             marker_folder_remove(folder, &folder->dead[i]);
         }
     }
@@ -365,9 +370,11 @@ void marker_sweep(const struct marker_folder *folder, const uint64_t *generation
 {
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
-        if (!marker_folder_contains_generation(generations, count, dead->generation) &&
-            !marker_folder_contains_generation(generations, count, dead->finding.saved) &&
-            !marker_folder_contains_generation(generations, count, dead->finding.saving)) {
+        bool is_needed = false;
+        for (size_t j = 0; j < count; j++) {
+            is_needed |= marker_is_about(folder, dead, generations[j]);
+        }
+        if (!is_needed) {
             marker_folder_remove(folder, dead);
         }
     }

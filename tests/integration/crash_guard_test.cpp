@@ -113,6 +113,14 @@ class CrashGuardTest : public LayerTest {
         close_sandbox_at_rest({calls_of_files_and_threads(), SECCOMP_RET_KILL_PROCESS});
     }
 
+    // A save that has left the file alone.
+    static bool has_part(const std::filesystem::path &folder)
+    {
+        const std::filesystem::directory_iterator entries(folder);
+        return std::any_of(begin(entries), end(entries),
+                           [](const auto &entry) { return entry.path().extension() == ".part"; });
+    }
+
     std::string state_of_a_start()
     {
         return run(program).stats_of()["cache"]["state"];
@@ -181,6 +189,36 @@ TEST_F(CrashGuardTest, ASecondDeviceDoesNotLoadWhatTheFirstHasSkipped)
                           Program first;
                           first.create(Kind::compute, 100);
                           program();
+                      },
+                      {Layer::any, true, 0, true});
+                  return outcome.status == 0;
+              }),
+              2u);
+    EXPECT_TRUE(is_put_away());
+}
+
+// What the blob holds is in the file of another generation by then, which this device has not
+// loaded.
+TEST_F(CrashGuardTest, ABlobThatAnotherDeviceHasSavedAgainBeforeItKillsIsPutAwayAsWell)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    make_good_blob();
+    damage_record(5);
+    const auto file = cache_file();
+    unsigned number = 1000;
+    EXPECT_EQ(count_lost([&] {
+                  ++number;
+                  const Outcome outcome = run(
+                      [&] {
+                          Program first, second;
+                          first.create(Kind::compute, 0);
+                          second.create(Kind::compute, 0);
+                          const std::vector<uint8_t> before = read_bytes(file);
+                          first.create(Kind::compute, number);
+                          wait_while([&] {
+                              return read_bytes(file) == before && !has_part(file.parent_path());
+                          });
+                          second.create_compute(1, pipelines);
                       },
                       {Layer::any, true, 0, true});
                   return outcome.status == 0;
