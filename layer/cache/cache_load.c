@@ -95,9 +95,9 @@ void cache_load_work_watch(struct cache_load *load)
 
 static void cache_load_reject(struct cache_load *load, enum status reason)
 {
-    load->lacks_memory = reason == STATUS_out_of_memory;
-    if (load->tell_unusable && reason != STATUS_suspect && reason != STATUS_quarantined &&
-        reason != STATUS_out_of_memory) {
+    load->is_withheld =
+        reason == STATUS_suspect || reason == STATUS_quarantined || reason == STATUS_out_of_memory;
+    if (load->tell_unusable && !load->is_withheld) {
         load->tell_unusable(load->unusable_user);
     }
     device_report_rejected(load->writer->report, reason, store_path(load->writer->store));

@@ -69,7 +69,7 @@ struct cache_load {
     atomic_bool is_in_driver;
     atomic_bool loaded;    /* cache is set and stays */
     VkPipelineCache cache; /* VK_NULL_HANDLE: the driver is given none */
-    bool lacks_memory;     /* for the file: the cache is empty, and is not saved */
+    bool is_withheld;      /* the file may be good, but has killed, or there is no memory for it */
 
     atomic_bool is_planned; /* the first cache_load_expect has the worker load */
     _Atomic enum cache_load_ahead ahead;

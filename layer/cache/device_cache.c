@@ -356,9 +356,9 @@ void device_cache_set_unusable(struct device_cache *device_cache, void (*tell)(v
     device_cache->load.unusable_user = user;
 }
 
-bool device_cache_lacks_memory(const struct device_cache *device_cache)
+bool device_cache_is_withheld(const struct device_cache *device_cache)
 {
-    return cache_load_is_done(&device_cache->load) && device_cache->load.lacks_memory;
+    return cache_load_is_done(&device_cache->load) && device_cache->load.is_withheld;
 }
 
 bool device_cache_has_file(const struct device_cache *device_cache)

@@ -119,8 +119,9 @@ void device_cache_prewarmed(struct device_cache *device_cache, bool compiled, ui
 bool device_cache_is_unfinished(const struct device_cache *device_cache);
 void device_cache_set_unfinished(const struct device_cache *device_cache, bool is_unfinished);
 
-/* Whether it was loaded, and memory lacked for the file: what is compiled cannot be saved. */
-bool device_cache_lacks_memory(const struct device_cache *device_cache);
+/* Whether it was loaded without its file, for which memory lacked, so that what is compiled cannot
+ * be saved, or which has killed. */
+bool device_cache_is_withheld(const struct device_cache *device_cache);
 
 /* Whether there is a file for this driver and device, whole or not. One system call. */
 bool device_cache_has_file(const struct device_cache *device_cache);

@@ -71,8 +71,9 @@ static bool prewarm_open(struct prewarm *prewarm, unsigned threads)
 }
 
 /* Waits until the worker, or a thread of the program, has loaded the device cache: the disk may
- * keep them. False: it is to end, the driver gives no cache, or memory lacks for the file, also
- * where it is unfinished: what would be compiled in each start could not be saved. */
+ * keep them. False: it is to end, the driver gives no cache, or the file is withheld, also where it
+ * is unfinished. For want of memory: what would be compiled in each start could not be saved. After
+ * a crash: such a start does nothing that the program would not do. */
 static bool prewarm_take_cache(struct prewarm *prewarm)
 {
     struct device_cache *device_cache = prewarm->setup.device_cache;
@@ -87,7 +88,7 @@ static bool prewarm_take_cache(struct prewarm *prewarm)
     pthread_mutex_unlock(&prewarm->lock);
     prewarm->cache = device_cache_loaded_cache(device_cache);
     return prewarm->cache != VK_NULL_HANDLE && !atomic_load(&prewarm->stop) &&
-           !device_cache_lacks_memory(device_cache);
+           !device_cache_is_withheld(device_cache);
 }
 
 /* Loading the blob first may show that it is of no use: then the list is of all recipes. */

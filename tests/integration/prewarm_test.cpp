@@ -138,6 +138,30 @@ TEST_F(PrewarmTest, NotWhereAProcessDiedOfTheBlob)
     EXPECT_EQ(outcome.errors.find("prewarm"), std::string::npos) << outcome.errors;
 }
 
+// Nor where recipes were imported beside it, or an earlier start did not come to their end.
+TEST_F(PrewarmTest, NotWhereAProcessDiedOfABlobThatIsUnfinished)
+{
+    slow_start(5);
+    run(
+        [] {
+            test_icd_on_compile([](void *) { raise(SIGKILL); }, nullptr);
+            Program().create_compute(10, 11);
+        },
+        {Layer::any, true, -SIGKILL});
+    const std::string text = "unfinished\n";
+    for (std::filesystem::path note : cache_files()) { // that of the old driver, too
+        note.replace_extension(".wanted");
+        write_bytes(note, std::vector<uint8_t>(text.begin(), text.end()));
+    }
+    const Outcome outcome = run([] {
+        Program waits;
+        waits.create_compute(0, 1);
+        usleep(300000); // longer than it takes to compile the others
+    });
+    EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "suspect");
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["prewarmed"], 0);
+}
+
 TEST_F(PrewarmTest, OnAlsoWhereThereIsABlob)
 {
     environment["WARMPIPE_PREWARM"] = "off";
