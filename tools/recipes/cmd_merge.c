@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe merge: one recipe file of several. */
-#include <stdlib.h>
-
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/recipes/recipe_tool.h"
@@ -13,32 +11,24 @@ static const struct option_spec merge_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-struct merge_files {
-    struct recipe_segment *segments;
-    struct recipe_merge_input *inputs;
-    size_t count;
-};
-
-static bool merge_read_files(char **paths, size_t count, struct merge_files *files)
+static bool merge_read_files(char **paths, size_t count, struct recipe_sources *ret_files)
 {
-    files->segments = calloc(count, sizeof *files->segments);
-    files->inputs = calloc(count, sizeof *files->inputs);
-    if (!files->segments || !files->inputs) {
+    if (!recipe_tool_sources(count, ret_files)) {
         output_message("merge: out of memory");
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!recipe_tool_read("merge", paths[i], &files->segments[i])) {
+        struct recipe_segment segment;
+        if (!recipe_tool_read("merge", paths[i], &segment)) {
             return false;
         }
-        files->inputs[i].segment = &files->segments[i];
-        files->count++;
+        recipe_tool_add(ret_files, &segment);
     }
     return true;
 }
 
 /* Tells which files are damaged. Each is merged alone, which is slow. */
-static void merge_name_damage(char **paths, const struct merge_files *files)
+static void merge_name_damage(char **paths, const struct recipe_sources *files)
 {
     const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
     for (size_t i = 0; i < files->count; i++) {
@@ -64,7 +54,7 @@ static int merge_show(const char *path, const struct recipe_merged *merged, bool
     return output_end(&output, status);
 }
 
-static int merge_write(char **paths, const struct merge_files *files, bool json)
+static int merge_write(char **paths, const struct recipe_sources *files, bool json)
 {
     const struct recipe_merge_limits limits = {.max_size = RECIPES_MAX_FILE, .foreign = true};
     AUTO(recipe_merge_free) struct recipe_merged merged = {0};
@@ -88,18 +78,11 @@ static int merge_write(char **paths, const struct merge_files *files, bool json)
 
 static int merge_run(const struct arguments *arguments)
 {
-    struct merge_files files = {0};
+    AUTO(recipe_sources_close) struct recipe_sources files = {.lock_fd = -1};
     const size_t count = (size_t)arguments->operand_count - 1;
-    int status = EXIT_USAGE;
-    if (merge_read_files(arguments->operands + 1, count, &files)) {
-        status = merge_write(arguments->operands, &files, arguments->values[MERGE_JSON]);
-    }
-    for (size_t i = 0; i < files.count; i++) {
-        recipe_segment_close(&files.segments[i]);
-    }
-    free(files.segments);
-    free(files.inputs);
-    return status;
+    return merge_read_files(arguments->operands + 1, count, &files)
+               ? merge_write(arguments->operands, &files, arguments->values[MERGE_JSON])
+               : EXIT_USAGE;
 }
 
 const struct verb verb_merge = {

@@ -142,6 +142,23 @@ enum status recipe_tool_open_all(const char *root, const char *app, int *ret_fol
     return status;
 }
 
+bool recipe_tool_sources(size_t count, struct recipe_sources *ret_sources)
+{
+    *ret_sources = (struct recipe_sources){
+        .sources = calloc(count + 1, sizeof *ret_sources->sources),
+        .inputs = calloc(count + 1, sizeof *ret_sources->inputs),
+        .lock_fd = -1,
+    };
+    return ret_sources->sources && ret_sources->inputs;
+}
+
+void recipe_tool_add(struct recipe_sources *sources, const struct recipe_segment *segment)
+{
+    struct recipe_source *source = &sources->sources[sources->count];
+    *source = (struct recipe_source){.segment = *segment, .fd = -1};
+    sources->inputs[sources->count++].segment = &source->segment;
+}
+
 void recipe_tool_remove_empty(const char *root, const char *app)
 {
     char folder[PATH_MAX];

@@ -35,6 +35,13 @@ bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment 
 enum status recipe_tool_open_all(const char *root, const char *app, int *ret_folder_fd,
                                  struct recipe_sources *ret_sources);
 
+/* Room for `count` segments from elsewhere, to be merged. False: out of memory. Closed with
+ * recipe_sources_close in any case. */
+bool recipe_tool_sources(size_t count, struct recipe_sources *ret_sources);
+
+/* Adds one of them, and takes it over. */
+void recipe_tool_add(struct recipe_sources *sources, const struct recipe_segment *segment);
+
 /* Removes the program's folder of recipes if no recipe is in it, and the program's folder if it
  * then is empty. */
 void recipe_tool_remove_empty(const char *root, const char *app);

@@ -54,8 +54,8 @@ bool local_on_trial(const char *root, const char *app, const char *identity_hex,
 enum status local_take(const char *root, const char *app, const char *identity_hex,
                        const char *payload, const uint8_t *data, size_t size);
 
-/* Identities that a pull asks for. */
-#define LOCAL_IDENTITIES 64
+/* Identities of one program that a pull asks for, or a push sends. */
+#define LOCAL_IDENTITIES 256
 
 struct local_identities {
     size_t count;

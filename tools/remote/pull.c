@@ -158,49 +158,47 @@ static void pull_read_bad(struct pull *blob)
     }
 }
 
-/* Of several that will be asked for. */
-static struct fetch *pull_fetch_ahead(struct pull *blob, const struct head *head)
+/* The parts that are wanted here, the largest first: it becomes the file, and the next save merges
+ * the others into it. Gives how many. */
+static size_t pull_choose(struct pull *blob, struct head *head,
+                          const struct head_part *ret_parts[HEAD_PARTS])
 {
-    struct fetch_list list = {.count = 0};
-    const size_t blocked = blob->blocked;
-    if (head->part_count < 2) {
-        return NULL;
-    }
-    for (size_t i = 0; i < head->part_count && list.count < PULL_PARTS; i++) {
-        if (!state_has(&blob->taken, head->parts[i].payload)) {
+    size_t count = 0;
+    qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
+    for (size_t i = 0; i < head->part_count; i++) {
+        const struct head_part *part = &head->parts[i];
+        /* The list of what was taken may say enough. */
+        if (!state_has(&blob->taken, part->payload)) {
             pull_read_local(blob);
         }
-        if (pull_is_wanted(blob, head, &head->parts[i])) {
-            object_list_add(&list, head, &head->parts[i]);
+        if (pull_is_wanted(blob, head, part)) {
+            ret_parts[count++] = part;
         }
     }
-    blob->blocked = blocked;
-    return fetch_begin(blob->session->remote.engine, &list);
+    return count;
 }
 
-/* The largest first: it becomes the file, and the next save merges the others into it. */
 static void pull_parts(struct pull *blob, struct head *head)
 {
     struct remote *remote = &blob->session->remote;
+    const struct head_part *parts[HEAD_PARTS];
+    struct fetch_list list = {.count = 0};
     blob->has_file = local_exists(blob->session->root, blob->app, blob->identity_hex);
     if (blob->has_file) {
         state_taken(&remote->state, blob->path, &blob->taken);
     }
     blob->has_read = !blob->has_file;
     pull_read_bad(blob);
-    qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
-    remote->ahead = pull_fetch_ahead(blob, head);
-    for (size_t i = 0; i < head->part_count && blob->count < PULL_PARTS && !remote->gone; i++) {
-        /* The list of what was taken may say enough. */
-        if (!state_has(&blob->taken, head->parts[i].payload)) {
-            pull_read_local(blob);
-        }
-        if (pull_is_wanted(blob, head, &head->parts[i])) {
-            const enum status reason = pull_part(blob, head, &head->parts[i]);
-            if (reason != STATUS_ok) {
-                remote_complain(remote, blob->path, reason);
-                blob->failed = true;
-            }
+    const size_t count = pull_choose(blob, head, parts);
+    for (size_t i = 0; i < count; i++) {
+        object_list_add(&list, head, parts[i]);
+    }
+    remote->ahead = fetch_begin(remote->engine, &list);
+    for (size_t i = 0; i < count && blob->count < PULL_PARTS && !remote->gone; i++) {
+        const enum status reason = pull_part(blob, head, parts[i]);
+        if (reason != STATUS_ok) {
+            remote_complain(remote, blob->path, reason);
+            blob->failed = true;
         }
     }
     fetch_end(remote->ahead);
@@ -219,17 +217,16 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
     struct pull blob = {.session = session, .app = app, .identity_hex = identity_hex};
     struct remote *remote = &session->remote;
     struct head head;
-    struct engine_value value;
-    head_path(app, blob.identity_hex, blob.path);
-    enum status reason = remote_get_head(remote, app, blob.identity_hex, &head, &value);
+    AUTO(engine_value_free) struct engine_value value = {0};
+    head_path(app, identity_hex, blob.path);
+    const enum status reason = remote_get_head(remote, app, identity_hex, &head, &value);
     if (reason == STATUS_ok) {
-        engine_value_free(&value);
         pull_parts(&blob, &head);
         const char *result = blob.count > 0                       ? "pulled"
                              : blob.failed                        ? "failed"
                              : blob.blocked > 0 && !blob.has_file ? "blocked"
                                                                   : "unchanged";
-        session_tell(session, app, &head, blob.identity_hex, result, blob.bytes);
+        session_tell(session, app, &head, identity_hex, result, blob.bytes);
         bytes_free(&blob.taken);
         bytes_free(&blob.bad);
         bytes_free(&blob.quarantined);
@@ -239,28 +236,31 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
     }
     if (reason != STATUS_no_file) {
         remote_complain(remote, blob.path, reason);
-        session_tell(session, app, NULL, blob.identity_hex, "failed", 0);
+        session_tell(session, app, NULL, identity_hex, "failed", 0);
     }
-    return local_exists(session->root, app, blob.identity_hex);
+    return local_exists(session->root, app, identity_hex);
 }
 
 /* Recipes. */
 
-static enum status pull_add_recipes(struct session *session, const char *app,
-                                    struct session_recipes *recipes)
+static enum status pull_take_recipes(struct session *session, const char *app,
+                                     const struct head *head)
 {
-    struct recipe_merge_limits limits = recipe_judge_limits(&recipes->judge, RECIPES_MAX_FILE);
+    AUTO(session_recipes_free) struct session_recipes recipes;
     AUTO(recipe_merge_free) struct recipe_merged merged = {0};
-    limits.foreign = true;
-    enum status reason = recipe_merge(recipes->inputs, recipes->count, &limits, &merged);
+    enum status reason = session_recipes_get(&session->remote, head, &recipes);
+    if (reason == STATUS_ok) {
+        struct recipe_merge_limits limits = recipe_judge_limits(&recipes.judge, RECIPES_MAX_FILE);
+        limits.foreign = true;
+        reason = recipe_merge(recipes.sources.inputs, recipes.sources.count, &limits, &merged);
+    }
     if (reason != STATUS_ok) {
         return reason;
     }
     if (merged.counts.refused > 0 || merged.counts.damaged > 0) {
-        reason = merged.counts.damaged > 0 ? STATUS_bad_record : STATUS_refused_record;
-        output_reason(reason, "%s: recipes of '%s'", session->remote.options.verb, app);
+        output_reason(merged.counts.damaged > 0 ? STATUS_bad_record : STATUS_refused_record,
+                      "%s: recipes of '%s'", session->remote.options.verb, app);
         session->remote.failed = true;
-        reason = STATUS_ok;
     }
     if (merged.size > 0) {
         reason = recipe_add(session->root, app, &merged);
@@ -273,16 +273,13 @@ static enum status pull_add_recipes(struct session *session, const char *app,
 static bool pull_has_recipes(struct session *session, const char *app, const struct head *head,
                              const struct bytes *taken)
 {
-    struct recipes *recipes;
     for (size_t i = 0; i < head->part_count; i++) {
         if (!state_has(taken, head->parts[i].object)) {
             return false;
         }
     }
-    if (recipes_open(session->root, app, RECIPES_READ, &recipes) != STATUS_ok) {
-        return false;
-    }
-    const bool has_some = recipes_size(recipes) > 0;
+    struct recipes *recipes = recipe_tool_open(session->root, app);
+    const bool has_some = recipes && recipes_size(recipes) > 0;
     recipes_close(recipes);
     return has_some;
 }
@@ -291,30 +288,21 @@ bool pull_recipes(struct session *session, const char *app)
 {
     struct remote *remote = &session->remote;
     struct head head;
-    struct engine_value value;
-    struct session_recipes recipes;
+    AUTO(engine_value_free) struct engine_value value = {0};
     AUTO(bytes_free) struct bytes taken = {0};
     char path[HEAD_PATH_SIZE];
     uint64_t bytes = 0;
+    bool known = false;
     head_path(app, NULL, path);
     enum status reason = remote_get_head(remote, app, NULL, &head, &value);
+    const bool has_head = reason == STATUS_ok;
     if (reason == STATUS_no_file) {
         return false;
     }
-    if (reason != STATUS_ok) {
-        remote_complain(remote, path, reason);
-        session_tell(session, app, NULL, "", "failed", 0);
-        return false;
-    }
-    engine_value_free(&value);
-    state_taken(&remote->state, path, &taken);
-    const bool known = pull_has_recipes(session, app, &head, &taken);
-    if (!known) {
-        reason = session_recipes_get(remote, &head, &recipes);
-        if (reason == STATUS_ok) {
-            reason = pull_add_recipes(session, app, &recipes);
-            session_recipes_free(&recipes);
-        }
+    if (has_head) {
+        state_taken(&remote->state, path, &taken);
+        known = pull_has_recipes(session, app, &head, &taken);
+        reason = known ? STATUS_ok : pull_take_recipes(session, app, &head);
     }
     if (reason != STATUS_ok) {
         remote_complain(remote, path, reason);
@@ -328,7 +316,7 @@ bool pull_recipes(struct session *session, const char *app)
             warm_coverage_ask(session->coverage, session->root, app, &session->devices);
         }
     }
-    session_tell(session, app, &head, "",
+    session_tell(session, app, has_head ? &head : NULL, "",
                  reason != STATUS_ok ? "failed"
                  : known             ? "unchanged"
                                      : "pulled",

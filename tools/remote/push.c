@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How a head changes. States of one push, and the function for each arrow:
+/* How a head changes, of a blob or of recipes. States of one push, and the function for each arrow:
  *
- *     1 read      the head as it is now, or a new one           push_try
- *     2 changed   our part added, parts that ours holds dropped push_choose_base, push_change,
- *                                                               push_add_part
- *     3 swapped   the head is replaced if nobody else did       remote_put_head
- *     4 settled   the head still names our part                 remote_settle
- *     5 kept      the object is still there                     object_keep
+ *     1 read      the head as it is now, or a new one             push_read
+ *     2 changed   our part added, parts that ours holds dropped   push_try_blob, push_try_recipes
+ *     3 swapped   the head is replaced if nobody else did         push_swap
+ *     4 settled   the head still names our part                   push_swap
+ *     5 kept      the object is still there                       push_head
  *
  *     3 → 1, 4 → 1   another machine was first: again, in turn with the others that push there,
  *                    after a random pause                                     lease_wait_for_try
  *
- * A part is dropped only where the file here is known to hold it: it was pulled to here or pushed
- * from here, no part lies beside the file unmerged, and the file is no smaller. */
+ * A part of a blob is dropped only where the file here is known to hold it: it was pulled to here
+ * or pushed from here, no part lies beside the file unmerged, and the file is no smaller. Recipes
+ * unite without a driver: those of the remote and those here, in one object. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/io.h"
 #include "tools/cli/inventory.h"
 #include "tools/remote/remote.h"
 #include "tools/remote/session.h"
@@ -24,24 +26,113 @@
 struct push {
     struct session *session;
     const char *app;
-    char identity_hex[DIGEST_HEX_SIZE]; /* "": recipes */
+    const char *identity_hex; /* "": recipes */
     char path[HEAD_PATH_SIZE];
+    struct head head;
+    bool changed;         /* the head was replaced */
+    struct object object; /* what is sent; bytes 0: nothing was packed yet */
+    bool is_inline;       /* it stands in the head */
+
+    /* Of a blob. */
     struct local_blob local;            /* size 0: there is none to send */
     char bad_payload[OBJECT_NAME_SIZE]; /* that has killed a program here, or "" */
     struct bytes taken;
     uint64_t compile_ms;   /* of what is in it, about; 0: not known */
-    struct object object;  /* what is sent */
-    struct head_part base; /* that it was packed for; bytes 0: for none */
-    bool is_inline;        /* it stands in the head */
+    struct head_part base; /* that the object was packed for; bytes 0: for none */
+
+    struct recipe_sources sources; /* of recipes: those here */
 };
+
+/* One try at the head that was read, which replaces `old`. */
+typedef enum status push_try(struct push *push, const struct engine_value *old);
+
+static enum status push_read(struct push *push, struct engine_value *ret_old)
+{
+    struct head *head = &push->head;
+    enum status reason =
+        remote_get_head(&push->session->remote, push->app, push->identity_hex, head, ret_old);
+    if (reason == STATUS_no_file) {
+        memset(head, 0, sizeof *head);
+        snprintf(head->program, sizeof head->program, "%s", push->app);
+        snprintf(head->identity_hex, sizeof head->identity_hex, "%s", push->identity_hex);
+        head->is_recipes = !push->identity_hex[0];
+        head->identity = push->local.envelope.identity;
+        reason = head->is_recipes || push->local.size > 0 ? STATUS_ok : STATUS_no_file;
+    }
+    return reason;
+}
+
+/* Names the object in the head; sends it, once, if it is too large to stand there. `base` is the
+ * one that it may have. */
+static enum status push_add_part(struct push *push, const struct head_part *base)
+{
+    struct object *object = &push->object;
+    if (!head_add(&push->head, &object->part, object->part.base[0] ? base : NULL,
+                  object->frame.data, &push->is_inline)) {
+        return STATUS_remote_head_full;
+    }
+    return push->is_inline ? STATUS_ok : object_put(&push->session->remote, object);
+}
+
+static enum status push_swap(struct push *push, const struct engine_value *old)
+{
+    struct remote *remote = &push->session->remote;
+    const char *payload = push->object.part.payload;
+    const enum status reason = remote_put_head(remote, &push->head, old);
+    push->changed = push->changed || reason == STATUS_ok;
+    return reason == STATUS_ok && head_find_payload(&push->head, payload)
+               ? remote_settle(remote, &push->head, payload)
+               : reason;
+}
+
+static enum status push_head(struct push *push, push_try *try)
+{
+    struct remote *remote = &push->session->remote;
+    struct lease_queue queue = {.is_ours = false};
+    enum status reason;
+    unsigned tries = 0;
+    do {
+        AUTO(engine_value_free) struct engine_value old = {0};
+        reason = push_read(push, &old);
+        if (reason == STATUS_ok) {
+            reason = try(push, &old);
+        }
+    } while (reason == STATUS_remote_conflict &&
+             lease_wait_for_try(remote, &queue, push->path, tries++));
+    lease_leave(remote, &queue, push->path);
+    if (push->changed && push->object.is_there && !push->is_inline) {
+        const enum status kept = object_keep(remote, &push->object);
+        reason = reason == STATUS_ok ? kept : reason;
+    }
+    return reason;
+}
+
+/* no_file: there was nothing to send. */
+static void push_tell(struct push *push, enum status reason)
+{
+    if (reason == STATUS_no_file) {
+        return;
+    }
+    if (reason != STATUS_ok) {
+        remote_complain(&push->session->remote, push->path, reason);
+    }
+    session_tell(push->session, push->app, &push->head, push->identity_hex,
+                 reason != STATUS_ok ? "failed"
+                 : push->changed     ? "pushed"
+                                     : "unchanged",
+                 push->changed ? push->object.part.bytes : 0);
+}
+
+/* Blobs. */
 
 /* Bytes of a cache file below which growth is not worth a base. */
 #define PUSH_BASE_LEAST 65536
 
 /* The object of the head that ours may refer to: one that has been a base, else the largest that
  * stands alone. */
-static struct head_part push_choose_base(const struct push *push, const struct head *head)
+static struct head_part push_choose_base(const struct push *push)
 {
+    const struct head *head = &push->head;
     struct head_part base = {.bytes = 0};
     if (push->local.size < PUSH_BASE_LEAST) {
         return base;
@@ -57,38 +148,34 @@ static struct head_part push_choose_base(const struct push *push, const struct h
 }
 
 /* Packs the file here, if that was not done for this base. A base that cannot be had is none. */
-static enum status push_pack(struct push *push, const struct head *head,
-                             const struct head_part *base)
+static enum status push_pack(struct push *push, const struct head_part *base)
 {
-    struct local_blob prefix = {.size = 0};
-    if (push->object.part.bytes > 0 && strcmp(push->base.object, base->object) == 0) {
+    struct object *object = &push->object;
+    AUTO(local_blob_free) struct local_blob prefix = {.size = 0};
+    if (object->part.bytes > 0 && strcmp(push->base.object, base->object) == 0) {
         return STATUS_ok;
     }
-    const bool has_base = base->bytes > 0 &&
-                          object_get_base(&push->session->remote, head, base, &prefix) == STATUS_ok;
+    const bool has_base = base->bytes > 0 && object_get_base(&push->session->remote, &push->head,
+                                                             base, &prefix) == STATUS_ok;
     const enum status reason = object_pack(push->local.memory, push->local.size,
-                                           has_base ? base : NULL, &prefix.envelope, &push->object);
-    memcpy(push->object.part.payload, push->local.payload, sizeof push->object.part.payload);
-    local_blob_free(&prefix);
+                                           has_base ? base : NULL, &prefix.envelope, object);
+    memcpy(object->part.payload, push->local.payload, sizeof object->part.payload);
     push->base = *base;
     return reason;
 }
 
-/* Changes the head to what it should be, but for our part. False: it is that already. */
-static bool push_change(struct push *push, struct head *head, enum status *reason)
+/* Whether our part is to be added to the head, in which there is room for it then. Else *ret_reason
+ * says why not; ok: it is there. */
+static bool push_make_room(struct push *push, enum status *ret_reason)
 {
-    bool changed = false;
-    *reason = STATUS_ok;
-    if (push->bad_payload[0] && !head_blocks(head, push->bad_payload)) {
-        head_block(head, push->bad_payload);
-        changed = true;
-    }
+    struct head *head = &push->head;
+    *ret_reason = STATUS_ok;
     if (push->local.size == 0 || head_find_payload(head, push->local.payload)) {
-        return changed;
+        return false;
     }
     if (head_blocks(head, push->local.payload)) {
-        *reason = STATUS_remote_blocked;
-        return changed;
+        *ret_reason = STATUS_remote_blocked;
+        return false;
     }
     if (!local_has_parts(push->session->root, push->app, push->identity_hex)) {
         size_t kept = 0;
@@ -102,84 +189,28 @@ static bool push_change(struct push *push, struct head *head, enum status *reaso
         }
         head->part_count = kept;
     }
-    if (!head_has_room(head, push->local.size)) {
-        *reason = STATUS_remote_head_full;
-        return changed;
-    }
-    return true;
+    *ret_reason = head_has_room(head, push->local.size) ? STATUS_ok : STATUS_remote_head_full;
+    return *ret_reason == STATUS_ok;
 }
 
-/* Names the object in the head; sends it, once, if it is too large to stand there. */
-static enum status push_add_part(struct push *push, struct head *head, const struct head_part *base)
+static enum status push_try_blob(struct push *push, const struct engine_value *old)
 {
-    if (push->local.size == 0 || head_find_payload(head, push->local.payload) ||
-        head_blocks(head, push->local.payload) || !head_has_room(head, push->local.size)) {
-        return STATUS_ok;
-    }
-    enum status reason = push_pack(push, head, base);
-    if (reason != STATUS_ok) {
-        return reason;
-    }
-    struct object *object = &push->object;
-    object->part.compile_ms = push->compile_ms;
-    if (!head_add(head, &object->part, object->part.base[0] ? base : NULL, object->frame.data,
-                  &push->is_inline)) {
-        return STATUS_remote_head_full;
-    }
-    return push->is_inline ? STATUS_ok : object_put(&push->session->remote, &push->object);
-}
-
-/* One try; remote_conflict: another machine was first. *ret_changed: the head was replaced. */
-static enum status push_try(struct push *push, struct head *head, bool *ret_changed)
-{
-    struct remote *remote = &push->session->remote;
-    AUTO(engine_value_free) struct engine_value value = {0};
+    const struct head_part base = push_choose_base(push);
+    const bool blocks = push->bad_payload[0] && !head_blocks(&push->head, push->bad_payload);
     enum status result;
-    *ret_changed = false;
-    enum status reason = remote_get_head(remote, push->app, push->identity_hex, head, &value);
-    if (reason == STATUS_no_file) {
-        memset(head, 0, sizeof *head);
-        snprintf(head->program, sizeof head->program, "%s", push->app);
-        memcpy(head->identity_hex, push->identity_hex, sizeof head->identity_hex);
-        head->identity = push->local.envelope.identity;
-        reason = push->local.size > 0 ? STATUS_ok : STATUS_no_file;
+    if (blocks) {
+        head_block(&push->head, push->bad_payload);
     }
-    if (reason != STATUS_ok) {
-        return reason;
+    const bool adds = push_make_room(push, &result);
+    enum status reason = adds ? push_pack(push, &base) : STATUS_ok;
+    if (adds && reason == STATUS_ok) {
+        push->object.part.compile_ms = push->compile_ms;
+        reason = push_add_part(push, &base);
     }
-    const struct head_part base = push_choose_base(push, head);
-    if (!push_change(push, head, &result)) {
-        return result;
-    }
-    reason = push_add_part(push, head, &base);
-    if (reason == STATUS_ok) {
-        reason = remote_put_head(remote, head, &value);
-        *ret_changed = reason == STATUS_ok;
+    if (reason == STATUS_ok && (adds || blocks)) {
+        reason = push_swap(push, old);
     }
     return reason == STATUS_ok ? result : reason;
-}
-
-static enum status push_head(struct push *push, struct head *head, bool *ret_changed)
-{
-    struct remote *remote = &push->session->remote;
-    struct lease_queue queue = {.is_ours = false};
-    enum status reason;
-    unsigned try = 0;
-    bool changed = false;
-    do {
-        reason = push_try(push, head, &changed);
-        *ret_changed = *ret_changed || changed;
-        if (reason == STATUS_ok && changed && push->object.part.bytes > 0) {
-            reason = remote_settle(remote, head, push->object.part.payload);
-        }
-    } while (reason == STATUS_remote_conflict &&
-             lease_wait_for_try(remote, &queue, push->path, try++));
-    lease_leave(remote, &queue, push->path);
-    if (*ret_changed && push->object.is_there && !push->is_inline) {
-        const enum status kept = object_keep(remote, &push->object);
-        reason = reason == STATUS_ok ? kept : reason;
-    }
-    return reason;
 }
 
 /* What the program's pipelines take to compile, as far as the recipes here tell: those that were
@@ -216,14 +247,11 @@ static bool push_is_on_trial(const struct push *push)
     return is_on_trial && !is_as_pulled;
 }
 
-/* An identity of the root, whose state is `state`: ok, or quarantined. */
+/* An identity of the root: its file, and what is in quarantine. */
 static void push_identity(struct session *session, const char *app, const char *identity_hex)
 {
-    struct remote *remote = &session->remote;
-    struct push push = {.session = session, .app = app};
-    struct head head = {.part_count = 0};
-    bool changed = false;
-    snprintf(push.identity_hex, sizeof push.identity_hex, "%s", identity_hex);
+    struct push push = {.session = session, .app = app, .identity_hex = identity_hex};
+    struct state *state = &session->remote.state;
     head_path(app, identity_hex, push.path);
     push_find_bad(&push);
     enum status reason = local_read(session->root, app, identity_hex, &push.local);
@@ -238,34 +266,101 @@ static void push_identity(struct session *session, const char *app, const char *
         }
         return;
     }
-    state_taken(&remote->state, push.path, &push.taken);
+    state_taken(state, push.path, &push.taken);
     push.compile_ms = push_estimate_ms(session->root, app);
-    reason = reason == STATUS_ok || reason == STATUS_no_file ? push_head(&push, &head, &changed)
-                                                             : reason;
+    if (reason == STATUS_ok || reason == STATUS_no_file) {
+        reason = push_head(&push, push_try_blob);
+    }
     if (reason == STATUS_ok && push.local.size > 0) {
         state_add(&push.taken, push.local.payload);
-        state_set_taken(&remote->state, push.path, &push.taken);
+        state_set_taken(state, push.path, &push.taken);
     }
-    if (reason != STATUS_ok && reason != STATUS_no_file) {
-        remote_complain(remote, push.path, reason);
-    }
-    if (reason != STATUS_no_file) {
-        session_tell(session, app, &head, identity_hex,
-                     reason != STATUS_ok ? "failed"
-                     : changed           ? "pushed"
-                                         : "unchanged",
-                     changed ? push.object.part.bytes : 0);
-    }
+    push_tell(&push, reason);
     bytes_free(&push.taken);
     object_free(&push.object);
     local_blob_free(&push.local);
 }
 
+/* Recipes. */
+
+static uint64_t push_count(const struct recipe_merged *merged)
+{
+    return merged->counts.pipelines + merged->counts.modules;
+}
+
+/* The remote's recipes and those here, in one. *ret_there: pipelines and modules of the remote's
+ * alone. */
+static enum status push_unite(const struct recipe_sources *here, struct session_recipes *remote,
+                              struct recipe_merged *ret_merged, uint64_t *ret_there)
+{
+    const struct recipe_merge_limits limits = recipe_judge_limits(&remote->judge, RECIPES_MAX_FILE);
+    const struct recipe_sources *there = &remote->sources;
+    const size_t count = there->count + here->count;
+    AUTO_FREE struct recipe_merge_input *inputs = calloc(count + 1, sizeof *inputs);
+    struct recipe_merged merged;
+    enum status reason =
+        inputs ? recipe_merge(there->inputs, there->count, &limits, &merged) : STATUS_out_of_memory;
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    *ret_there = push_count(&merged);
+    recipe_merge_free(&merged);
+    memcpy(inputs, there->inputs, there->count * sizeof *inputs);
+    memcpy(inputs + there->count, here->inputs, here->count * sizeof *inputs);
+    return recipe_merge(inputs, count, &limits, ret_merged);
+}
+
+static enum status push_pack_recipes(struct push *push, const struct recipe_merged *merged)
+{
+    AUTO_FREE uint8_t *data = recipe_tool_join(merged);
+    struct object *object = &push->object;
+    const enum status reason =
+        data ? object_pack(data, (size_t)merged->size, NULL, NULL, object) : STATUS_out_of_memory;
+    memcpy(object->part.payload, object->part.object, sizeof object->part.payload);
+    return reason;
+}
+
+static enum status push_try_recipes(struct push *push, const struct engine_value *old)
+{
+    AUTO(session_recipes_free) struct session_recipes there;
+    AUTO(recipe_merge_free) struct recipe_merged merged = {0};
+    uint64_t count = 0;
+    enum status reason = session_recipes_get(&push->session->remote, &push->head, &there);
+    if (reason == STATUS_ok) {
+        reason = push_unite(&push->sources, &there, &merged, &count);
+    }
+    const bool is_new = push->head.part_count != 1 || push_count(&merged) != count;
+    if (reason != STATUS_ok || merged.size == 0 || !is_new) {
+        return reason;
+    }
+    push->head.part_count = 0;
+    reason = push_pack_recipes(push, &merged);
+    if (reason == STATUS_ok) {
+        reason = push_add_part(push, NULL);
+    }
+    return reason == STATUS_ok ? push_swap(push, old) : reason;
+}
+
+/* Unites the program's recipes with those of the remote, and sends them if that adds any. */
+static void push_recipes(struct session *session, const char *app)
+{
+    struct push push = {.session = session, .app = app, .identity_hex = ""};
+    AUTO_CLOSE int folder_fd = -1;
+    head_path(app, NULL, push.path);
+    const enum status reason = recipe_tool_open_all(session->root, app, &folder_fd, &push.sources);
+    if (reason == STATUS_ok && push.sources.count > 0) {
+        push_tell(&push, push_head(&push, push_try_recipes));
+    } else if (reason != STATUS_ok && reason != STATUS_no_file) {
+        remote_complain(&session->remote, push.path, reason);
+    }
+    recipe_sources_close(&push.sources);
+    object_free(&push.object);
+}
+
 /* The identities of a program that may be sent: no process has died with their blobs. */
 struct push_list {
     struct session *session;
-    size_t count;
-    char identities[256][DIGEST_HEX_SIZE];
+    struct local_identities identities;
 };
 
 static void push_note(const struct inventory_item *item, void *user)
@@ -281,14 +376,7 @@ static void push_note(const struct inventory_item *item, void *user)
         remote->failed = remote->failed || inventory_is_damage(item->reason);
         return;
     }
-    for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->identities[i], item->digest) == 0) {
-            return;
-        }
-    }
-    if (list->count < sizeof list->identities / sizeof list->identities[0]) {
-        memcpy(list->identities[list->count++], item->digest, DIGEST_HEX_SIZE);
-    }
+    local_identities_add(&list->identities, item->digest);
 }
 
 void push_all(struct session *session, bool with_recipes)
@@ -300,8 +388,8 @@ void push_all(struct session *session, bool with_recipes)
         const char *app = session->apps[i];
         struct push_list list = {.session = session};
         inventory_visit(session->root, app, push_note, &list);
-        for (size_t k = 0; k < list.count && !session->remote.gone; k++) {
-            push_identity(session, app, list.identities[k]);
+        for (size_t k = 0; k < list.identities.count && !session->remote.gone; k++) {
+            push_identity(session, app, list.identities.hex[k]);
         }
         if (with_recipes && !session->remote.gone) {
             push_recipes(session, app);

@@ -178,23 +178,21 @@ void session_show_traffic(struct session *session, struct output *output)
 
 void session_recipes_free(struct session_recipes *recipes)
 {
-    for (size_t i = 0; i < recipes->count; i++) {
-        recipe_segment_close(&recipes->segments[i]);
-    }
-    free(recipes->segments);
-    free(recipes->inputs);
     recipe_judge_free(&recipes->judge);
-    *recipes = (struct session_recipes){0};
+    recipe_sources_close(&recipes->sources);
 }
 
 static enum status session_get_segment(struct remote *remote, const struct head *head,
-                                       const struct head_part *part,
-                                       struct recipe_segment *ret_segment)
+                                       const struct head_part *part, struct recipe_sources *sources)
 {
+    struct recipe_segment segment;
     uint8_t *data = NULL;
     enum status reason = object_get(remote, head, part, NULL, &data);
     if (reason == STATUS_ok) {
-        reason = recipe_segment_take(data, (size_t)part->unpacked, ret_segment);
+        reason = recipe_segment_take(data, (size_t)part->unpacked, &segment);
+    }
+    if (reason == STATUS_ok) {
+        recipe_tool_add(sources, &segment);
     }
     return reason == STATUS_no_file ? STATUS_remote_object_missing : reason;
 }
@@ -202,12 +200,10 @@ static enum status session_get_segment(struct remote *remote, const struct head 
 enum status session_recipes_get(struct remote *remote, const struct head *head,
                                 struct session_recipes *ret_recipes)
 {
-    struct session_recipes recipes = {0};
-    recipes.segments = calloc(head->part_count + 1, sizeof *recipes.segments);
-    recipes.inputs = calloc(head->part_count + 1, sizeof *recipes.inputs);
-    enum status reason = recipe_judge_init(&recipes.judge) && recipes.segments && recipes.inputs
-                             ? STATUS_ok
-                             : STATUS_out_of_memory;
+    struct recipe_sources *sources = &ret_recipes->sources;
+    const bool has_room = recipe_tool_sources(head->part_count, sources);
+    enum status reason =
+        recipe_judge_init(&ret_recipes->judge) && has_room ? STATUS_ok : STATUS_out_of_memory;
     struct fetch_list list = {.count = 0};
     for (size_t i = 0; i < head->part_count; i++) {
         object_list_add(&list, head, &head->parts[i]);
@@ -218,20 +214,11 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
         unpacked += head->parts[i].unpacked;
         reason = unpacked > RECIPES_MAX_FILE
                      ? STATUS_remote_bad_object
-                     : session_get_segment(remote, head, &head->parts[i], &recipes.segments[i]);
-        if (reason == STATUS_ok) {
-            recipes.inputs[i].segment = &recipes.segments[i];
-            recipes.count++;
-        }
+                     : session_get_segment(remote, head, &head->parts[i], sources);
     }
     fetch_end(remote->ahead);
     remote->ahead = NULL;
-    if (reason != STATUS_ok) {
-        session_recipes_free(&recipes);
-        return reason;
-    }
-    *ret_recipes = recipes;
-    return STATUS_ok;
+    return reason;
 }
 
 /* Heads. */

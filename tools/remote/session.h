@@ -47,16 +47,13 @@ void session_tell(struct session *session, const char *app, const struct head *h
 /* Fields after a table: what was moved. */
 void session_show_traffic(struct session *session, struct output *output);
 
-/* The parts of a recipes' head, each fetched, judged record by record and merged into one. Freed
- * with session_recipes_free. */
+/* The parts of a recipes' head, to be merged, and their judge. */
 struct session_recipes {
     struct recipe_judge judge;
-    struct recipe_segment *segments;
-    struct recipe_merge_input *inputs;
-    size_t count;
+    struct recipe_sources sources;
 };
 
-/* Fetches them. The first that fails is the result, and nothing is to be freed. */
+/* Fetches them. The first that fails is the result. Freed with session_recipes_free in any case. */
 enum status session_recipes_get(struct remote *remote, const struct head *head,
                                 struct session_recipes *ret_recipes);
 void session_recipes_free(struct session_recipes *recipes);
@@ -90,10 +87,6 @@ bool pull_recipes(struct session *session, const char *app);
 /* All programs of the session: each one's blobs that the remote lacks, of every driver that the
  * root has, and its recipes. */
 void push_all(struct session *session, bool with_recipes);
-
-/* Unites the program's recipes with those of the remote, and sends them if that adds any
- * (push_recipes.c). */
-void push_recipes(struct session *session, const char *app);
 
 /* Removes objects that no head names and that a run at least grace_ms ago has noted as such;
  * dry_run: counts them, and changes nothing. Shows how many there were. Gives the exit status. */
