@@ -271,19 +271,19 @@ enum status recipes_open(const char *root, const char *app, enum recipes_access 
     return status;
 }
 
-enum status recipes_open_file(const char *path, struct recipes **ret_recipes)
+enum status recipes_open_file(const char *path, struct recipes **recipes)
 {
-    struct recipes *recipes = recipes_new();
-    struct recipe_segment *segment = recipes ? recipes_reserve_segment(recipes) : NULL;
+    struct recipes *opened = *recipes ? *recipes : recipes_new();
+    struct recipe_segment *segment = opened ? recipes_reserve_segment(opened) : NULL;
     const enum status status =
         segment ? recipe_segment_read_any(path, segment) : STATUS_out_of_memory;
-    if (status != STATUS_ok) {
-        recipes_close(recipes);
-        return status;
+    if (status == STATUS_ok) {
+        opened->count++;
+        *recipes = opened;
+    } else if (!*recipes) {
+        recipes_close(opened);
     }
-    recipes->count = 1;
-    *ret_recipes = recipes;
-    return STATUS_ok;
+    return status;
 }
 
 bool recipes_have(const struct recipes *recipes, enum recipe_kind kind, struct digest digest)

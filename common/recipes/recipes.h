@@ -78,8 +78,9 @@ struct recipe_damage {
 enum status recipes_open(const char *root, const char *app, enum recipes_access access,
                          struct recipes **ret_recipes);
 
-/* Opens one file, such as an exported one: recipe_segment_read_any. */
-enum status recipes_open_file(const char *path, struct recipes **ret_recipes);
+/* Opens one file, such as an exported one: recipe_segment_read_any. Where *recipes is not NULL,
+ * adds it to these, which nobody has asked yet. */
+enum status recipes_open_file(const char *path, struct recipes **recipes);
 
 /* Reads the uses, closes the files and frees what it can: recipes_have and the uses still answer,
  * recipes_find does not. Call it before other threads ask. */

@@ -193,8 +193,7 @@ struct warm_item {
 };
 
 struct warm_recipes {
-    struct recipes **files;
-    size_t file_count;
+    struct recipes *files;             /* all as one; NULL: there are none */
     struct spirv_validator *validator; /* NULL: code is trusted */
     struct environment *
         *environments;       /* each once; those that differ in the device alone are one */

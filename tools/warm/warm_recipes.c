@@ -19,28 +19,17 @@ static bool warm_recipes_no_memory(void)
     return false;
 }
 
-static bool warm_recipes_add(struct warm_recipes *recipes, struct recipes *file)
-{
-    if (!array_reserve(&recipes->files, recipes->file_count, sizeof *recipes->files)) {
-        recipes_close(file);
-        return warm_recipes_no_memory();
-    }
-    recipes->files[recipes->file_count++] = file;
-    return true;
-}
-
 /* Files in a folder that are not recipes are skipped. */
 static bool warm_recipes_open_file(struct warm_recipes *recipes, const char *path, bool in_folder)
 {
-    struct recipes *file;
-    enum status reason = recipes_open_file(path, &file);
+    const enum status reason = recipes_open_file(path, &recipes->files);
     if (in_folder && (reason == STATUS_bad_magic || reason == STATUS_truncated)) {
         return true;
     }
     if (reason != STATUS_ok) {
         output_reason(reason, "warm: '%s'", path);
     }
-    return reason == STATUS_ok && warm_recipes_add(recipes, file);
+    return reason == STATUS_ok;
 }
 
 static bool warm_recipes_open_path(struct warm_recipes *recipes, const char *path)
@@ -64,24 +53,15 @@ static bool warm_recipes_open_path(struct warm_recipes *recipes, const char *pat
     return fine;
 }
 
-static bool warm_recipes_open_app(struct warm_recipes *recipes, const char *root, const char *app)
-{
-    struct recipes *file;
-    enum status reason = recipes_open(root, app, RECIPES_MAP, &file);
-    if (reason == STATUS_no_file) {
-        return true;
-    }
-    if (reason != STATUS_ok) {
-        output_reason(reason, "warm: '%s'", app);
-    }
-    return reason == STATUS_ok && warm_recipes_add(recipes, file);
-}
-
 static bool warm_recipes_open_all(struct warm_recipes *recipes, const char *root, const char *app,
                                   char **paths)
 {
     if (!paths || !*paths) {
-        return warm_recipes_open_app(recipes, root, app);
+        const enum status reason = recipes_open(root, app, RECIPES_MAP, &recipes->files);
+        if (reason != STATUS_ok && reason != STATUS_no_file) {
+            output_reason(reason, "warm: '%s'", app);
+        }
+        return reason == STATUS_ok || reason == STATUS_no_file;
     }
     recipes->validator = spirv_validator_new();
     if (!recipes->validator) {
@@ -93,17 +73,6 @@ static bool warm_recipes_open_all(struct warm_recipes *recipes, const char *root
         }
     }
     return true;
-}
-
-static bool warm_recipes_find(const struct warm_recipes *recipes, enum recipe_kind kind,
-                              struct digest content, const void **ret_data, size_t *ret_size)
-{
-    for (size_t i = 0; i < recipes->file_count; i++) {
-        if (recipes_find(recipes->files[i], kind, content, ret_data, ret_size)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Environments. A file from elsewhere may have very many, so they are sorted and searched. */
@@ -129,7 +98,7 @@ static void warm_recipes_decode(const struct warm_recipes *recipes,
 {
     const void *data;
     size_t size;
-    if (warm_recipes_find(recipes, RECIPE_ENVIRONMENT, environment->digest, &data, &size)) {
+    if (recipes_find(recipes->files, RECIPE_ENVIRONMENT, environment->digest, &data, &size)) {
         environment->decoded = environment_decode(data, size);
     }
     if (environment->decoded) {
@@ -167,14 +136,28 @@ static size_t warm_recipes_unite(struct warm_recipes *recipes, struct warm_envir
 
 /* Items. */
 
-static void warm_recipes_take_uses(struct warm_recipes *recipes, const struct recipes *file,
-                                   const struct warm_environment *list, size_t list_count)
+/* False: out of memory. */
+static bool warm_recipes_take_all(struct warm_recipes *recipes)
 {
     const struct recipe_use *uses;
-    const size_t count = recipes_uses(file, &uses);
+    const size_t count = recipes->files ? recipes_uses(recipes->files, &uses) : 0;
+    size_t named = 0;
+    AUTO_FREE struct warm_environment *list = calloc(count + 1, sizeof *list);
+    recipes->environments = calloc(count + 1, sizeof(*recipes->environments));
+    recipes->meanings = calloc(count + 1, sizeof *recipes->meanings);
+    recipes->items = calloc(count + 1, sizeof *recipes->items);
+    if (!list || !recipes->environments || !recipes->meanings || !recipes->items) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || !digest_equal(uses[i - 1].environment, uses[i].environment)) {
+            list[named++].digest = uses[i].environment;
+        }
+    }
+    named = warm_recipes_unite(recipes, list, named);
     for (size_t i = 0; i < count; i++) {
         const struct warm_environment *found =
-            bsearch(&uses[i].environment, list, list_count, sizeof *list, digest_order);
+            bsearch(&uses[i].environment, list, named, sizeof *list, digest_order);
         if (!found || found->index == SIZE_MAX) {
             recipes->unusable++;
             continue;
@@ -185,37 +168,7 @@ static void warm_recipes_take_uses(struct warm_recipes *recipes, const struct re
             .environment = (uint32_t)found->index,
         };
     }
-}
-
-/* False: out of memory. */
-static bool warm_recipes_take_all(struct warm_recipes *recipes)
-{
-    const struct recipe_use *uses;
-    size_t use_count = 0;
-    size_t named = 0;
-    for (size_t i = 0; i < recipes->file_count; i++) {
-        use_count += recipes_uses(recipes->files[i], &uses);
-    }
-    AUTO_FREE struct warm_environment *list = calloc(use_count + 1, sizeof *list);
-    recipes->environments = calloc(use_count + 1, sizeof(*recipes->environments));
-    recipes->meanings = calloc(use_count + 1, sizeof *recipes->meanings);
-    recipes->items = calloc(use_count + 1, sizeof *recipes->items);
-    const bool enough_memory = list && recipes->environments && recipes->meanings && recipes->items;
-    for (size_t i = 0; enough_memory && i < recipes->file_count; i++) {
-        const size_t count = recipes_uses(recipes->files[i], &uses);
-        for (size_t j = 0; j < count; j++) {
-            if (j == 0 || !digest_equal(uses[j - 1].environment, uses[j].environment)) {
-                list[named++].digest = uses[j].environment;
-            }
-        }
-    }
-    if (enough_memory) {
-        named = warm_recipes_unite(recipes, list, named);
-    }
-    for (size_t i = 0; enough_memory && i < recipes->file_count; i++) {
-        warm_recipes_take_uses(recipes, recipes->files[i], list, named);
-    }
-    return enough_memory;
+    return true;
 }
 
 static int warm_compare_items(const void *left, const void *right)
@@ -246,7 +199,7 @@ bool warm_recipes_open(const char *root, const char *app, char **paths,
         warm_recipes_close(&recipes);
         return false;
     }
-    /* Several files may have the same pipeline. */
+    /* Environments that are one here may have the same pipeline. */
     const size_t size = sizeof *recipes.items;
     array_sort(recipes.items, recipes.item_count, size, warm_compare_items);
     recipes.item_count = array_unique(recipes.items, recipes.item_count, size, warm_compare_items);
@@ -260,14 +213,11 @@ void warm_recipes_close(struct warm_recipes *recipes)
     for (size_t i = 0; i < recipes->environment_count; i++) {
         environment_free(recipes->environments[i]);
     }
-    for (size_t i = 0; i < recipes->file_count; i++) {
-        recipes_close(recipes->files[i]);
-    }
+    recipes_close(recipes->files);
     spirv_validator_delete(recipes->validator);
     free(recipes->environments);
     free(recipes->items);
     free(recipes->meanings);
-    free(recipes->files);
     *recipes = (struct warm_recipes){0};
 }
 
@@ -276,7 +226,7 @@ static bool warm_recipes_find_record(void *user, bool is_code, struct digest con
 {
     const struct warm_recipes *recipes = user;
     const enum recipe_kind kind = is_code ? RECIPE_CODE : RECIPE_FORM;
-    if (!warm_recipes_find(recipes, kind, content, ret_data, ret_size)) {
+    if (!recipes_find(recipes->files, kind, content, ret_data, ret_size)) {
         return false;
     }
     /* Code that is not valid is given as empty: its digest is not the one that the form names. */
