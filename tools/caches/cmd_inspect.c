@@ -12,14 +12,11 @@
 
 #define FILE_LIMIT (UINT64_C(4) << 30)
 
-enum { OPTION_JSON, OPTION_VERBOSE, OPTION_SPIRV, OPTION_PIPELINE };
-
 static const struct option_spec options[] = {
-    [OPTION_JSON] = VERB_JSON_OPTION,
-    [OPTION_VERBOSE] = {"verbose", 'v', NULL,
-                        "also the driver's own header, or modules and pipelines"},
-    [OPTION_SPIRV] = {"spirv", 0, "DIGEST", "disassemble this module of a recipe file"},
-    [OPTION_PIPELINE] = {"pipeline", 0, "DIGEST", "show what this pipeline was created with"},
+    VERB_JSON_OPTION,
+    {"verbose", 'v', NULL, "also the driver's own header, or modules and pipelines"},
+    {"spirv", 0, "DIGEST", "disassemble this module of a recipe file"},
+    {"pipeline", 0, "DIGEST", "show what this pipeline was created with"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -147,10 +144,10 @@ static int inspect_run(const struct arguments *arguments)
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     const struct inspect_recipes_choice choice = {
-        .spirv = arguments->values[OPTION_SPIRV],
-        .pipeline = arguments->values[OPTION_PIPELINE],
-        .verbose = arguments->values[OPTION_VERBOSE],
-        .json = arguments->values[OPTION_JSON],
+        .spirv = options_value(arguments, "spirv"),
+        .pipeline = options_value(arguments, "pipeline"),
+        .verbose = options_value(arguments, "verbose"),
+        .json = arguments->json,
     };
     struct inspect_file file;
     if (choice.spirv && choice.pipeline) {

@@ -10,21 +10,17 @@
 #include "tools/cli/verb.h"
 #include "tools/recipes/recipe_tool.h"
 
-enum { OPTION_JSON = VERB_DIR + 1, OPTION_VERBOSE, OPTION_ZERO = OPTION_VERBOSE };
-
 static const struct option_spec list_options[] = {
-    [VERB_APP] = VERB_APP_OPTION,
-    [VERB_DIR] = VERB_DIR_OPTION,
-    [OPTION_JSON] = VERB_JSON_OPTION,
-    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also the digest that names the files"},
+    VERB_PROGRAM_OPTIONS,
+    VERB_JSON_OPTION,
+    {"verbose", 'v', NULL, "also the digest that names the files"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct option_spec stats_options[] = {
-    [VERB_APP] = VERB_APP_OPTION,
-    [VERB_DIR] = VERB_DIR_OPTION,
-    [OPTION_JSON] = VERB_JSON_OPTION,
-    [OPTION_ZERO] = {"zero", 'z', NULL, "reset the counters"},
+    VERB_PROGRAM_OPTIONS,
+    VERB_JSON_OPTION,
+    {"zero", 'z', NULL, "reset the counters"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -85,9 +81,9 @@ static void list_show_item(const struct inventory_item *item, void *user)
 static int list_programs(const struct arguments *arguments, const char *root,
                          const struct inventory_apps *apps)
 {
-    struct list list = {.verbose = arguments->values[OPTION_VERBOSE]};
+    struct list list = {.verbose = options_value(arguments, "verbose")};
     bool any = false;
-    output_begin(&list.output, arguments->values[OPTION_JSON]);
+    output_begin(&list.output, arguments->json);
     output_open(&list.output, "programs", OUTPUT_TABLE);
     for (size_t i = 0; i < apps->count; i++) {
         enum status reason;
@@ -204,12 +200,12 @@ static int stats_programs(const struct arguments *arguments, const char *root,
 {
     struct stats stats = {.programs = calloc(apps->count + 1, sizeof *stats.programs)};
     for (size_t i = 0; stats.programs && i < apps->count; i++) {
-        stats_read_program(&stats, root, apps->names[i], arguments->values[OPTION_ZERO]);
+        stats_read_program(&stats, root, apps->names[i], options_value(arguments, "zero"));
     }
     struct output output;
-    output_begin(&output, arguments->values[OPTION_JSON]);
-    if (stats.count > 0 || arguments->values[OPTION_JSON]) {
-        stats_show(&output, &stats, arguments->values[OPTION_JSON]);
+    output_begin(&output, arguments->json);
+    if (stats.count > 0 || arguments->json) {
+        stats_show(&output, &stats, arguments->json);
     } else {
         output_message("stats: nothing counted yet in '%s'", root);
     }

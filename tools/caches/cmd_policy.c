@@ -13,11 +13,9 @@
 #include "tools/cli/verb.h"
 #include "tools/vulkan/vulkan_loader.h"
 
-enum { OPTION_JSON, OPTION_VERBOSE };
-
 static const struct option_spec options[] = {
-    [OPTION_JSON] = VERB_JSON_OPTION,
-    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also the ids, names and versions that rules match"},
+    VERB_JSON_OPTION,
+    {"verbose", 'v', NULL, "also the ids, names and versions that rules match"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -166,12 +164,12 @@ static int policy_show_devices(const struct vulkan_devices *devices, const struc
     const char *selection = arguments->operands[0];
     uint32_t selected = 0;
     struct output output;
-    output_begin(&output, arguments->values[OPTION_JSON]);
+    output_begin(&output, arguments->json);
     output_open(&output, "devices", OUTPUT_LIST);
     for (uint32_t i = 0; i < devices->count; i++) {
         if (policy_is_selected(selection, &devices->identities[i], i)) {
             policy_show_device(&output, &devices->identities[i], i, rules,
-                               arguments->values[OPTION_VERBOSE]);
+                               options_value(arguments, "verbose"));
             selected++;
         }
     }

@@ -22,25 +22,17 @@
 
 #define DAY_S 86400
 
-enum { OPTION_DRY_RUN = VERB_DIR + 1, OPTION_JSON, OPTION_OLDER, OPTION_SIZE };
-#define OPTION_YES OPTION_OLDER
-
 static const struct option_spec prune_options[] = {
-    [VERB_APP] = VERB_APP_OPTION,
-    [VERB_DIR] = VERB_DIR_OPTION,
-    [OPTION_DRY_RUN] = VERB_DRY_RUN_OPTION,
-    [OPTION_JSON] = VERB_JSON_OPTION,
-    [OPTION_OLDER] = {"older-than", 0, "DAYS", "remove what was not used for so long (90d, 12w)"},
-    [OPTION_SIZE] = {"max-size", 0, "SIZE", "keep so much of each program (200M), the most used"},
+    VERB_PROGRAM_OPTIONS,
+    VERB_DRY_RUN_OPTION,
+    VERB_JSON_OPTION,
+    {"older-than", 0, "DAYS", "remove what was not used for so long (90d, 12w)"},
+    {"max-size", 0, "SIZE", "keep so much of each program (200M), the most used"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct option_spec clear_options[] = {
-    [VERB_APP] = VERB_APP_OPTION,
-    [VERB_DIR] = VERB_DIR_OPTION,
-    [OPTION_DRY_RUN] = VERB_DRY_RUN_OPTION,
-    [OPTION_JSON] = VERB_JSON_OPTION,
-    [OPTION_YES] = {"yes", 'y', NULL, "do not ask"},
+    VERB_PROGRAM_OPTIONS,  VERB_DRY_RUN_OPTION, VERB_JSON_OPTION, {"yes", 'y', NULL, "do not ask"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -63,8 +55,8 @@ static bool prune_parse_days(const char *text, uint32_t *ret_days)
 static bool prune_parse_limits(const struct arguments *arguments,
                                struct recipe_merge_limits *ret_limits)
 {
-    const char *older = arguments->values[OPTION_OLDER];
-    const char *size = arguments->values[OPTION_SIZE];
+    const char *older = options_value(arguments, "older-than");
+    const char *size = options_value(arguments, "max-size");
     struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
     uint32_t days = 0;
     if (older && !prune_parse_days(older, &days)) {
@@ -152,11 +144,11 @@ static void prune_app(struct pruning *pruning, const char *app)
 static int prune_programs(const struct arguments *arguments, const char *root,
                           const struct inventory_apps *apps)
 {
-    struct pruning pruning = {.root = root, .dry_run = arguments->values[OPTION_DRY_RUN]};
+    struct pruning pruning = {.root = root, .dry_run = options_value(arguments, "dry-run")};
     if (!prune_parse_limits(arguments, &pruning.limits)) {
         return EXIT_USAGE;
     }
-    output_begin(&pruning.output, arguments->values[OPTION_JSON]);
+    output_begin(&pruning.output, arguments->json);
     output_open(&pruning.output, "programs", OUTPUT_TABLE);
     for (size_t i = 0; i < apps->count; i++) {
         prune_app(&pruning, apps->names[i]);
@@ -265,30 +257,30 @@ static bool clear_confirm(const char *root, const struct inventory_apps *apps)
 static int clear_programs(const struct arguments *arguments, const char *root,
                           const struct inventory_apps *apps)
 {
-    if (!arguments->values[OPTION_YES] && !arguments->values[OPTION_DRY_RUN] && apps->count > 0 &&
-        !clear_confirm(root, apps)) {
+    if (!options_value(arguments, "yes") && !options_value(arguments, "dry-run") &&
+        apps->count > 0 && !clear_confirm(root, apps)) {
         return EXIT_USAGE;
     }
     struct clearing clearing = {
         .root = root,
         .root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-        .dry_run = arguments->values[OPTION_DRY_RUN],
+        .dry_run = options_value(arguments, "dry-run"),
     };
     progress_begin("clear", "removing"); /* not before the question */
-    output_begin(&clearing.output, arguments->values[OPTION_JSON]);
+    output_begin(&clearing.output, arguments->json);
     output_open(&clearing.output, "programs", OUTPUT_TABLE);
     for (size_t i = 0; i < apps->count; i++) {
         clear_app(&clearing, apps->names[i]);
     }
     output_close(&clearing.output);
     if (clearing.root_fd >= 0) {
-        if (!clearing.dry_run && !arguments->values[VERB_APP] && !clearing.found) {
+        if (!clearing.dry_run && !options_value(arguments, "app") && !clearing.found) {
             /* What this user's processes remember of the total size is out of date. */
             char name[32];
             snprintf(name, sizeof name, ".limits.%" PRIu32, (uint32_t)geteuid());
             unlinkat(clearing.root_fd, name, 0);
             /* The default folder was made by the layer; one that was named may be a volume. */
-            if (!arguments->values[VERB_DIR] && !getenv("WARMPIPE_DIR")) {
+            if (!options_value(arguments, "dir") && !getenv("WARMPIPE_DIR")) {
                 rmdir(root);
             }
         }

@@ -20,11 +20,9 @@
 #include "tools/cli/verb.h"
 #include "tools/recipes/recipe_tool.h"
 
-enum { OPTION_JSON, OPTION_VERBOSE };
-
 static const struct option_spec options[] = {
-    [OPTION_JSON] = VERB_JSON_OPTION,
-    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "also show device, driver, size and time"},
+    VERB_JSON_OPTION,
+    {"verbose", 'v', NULL, "also show device, driver, size and time"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -262,8 +260,8 @@ static void verify_operand(struct verification *verification, const char *path)
 
 static int verify_run(const struct arguments *arguments)
 {
-    struct verification verification = {.verbose = arguments->values[OPTION_VERBOSE]};
-    output_begin(&verification.output, arguments->values[OPTION_JSON]);
+    struct verification verification = {.verbose = options_value(arguments, "verbose")};
+    output_begin(&verification.output, arguments->json);
     output_open(&verification.output, "files", OUTPUT_LIST);
     for (int i = 0; i < arguments->operand_count; i++) {
         verify_operand(&verification, arguments->operands[i]);

@@ -125,10 +125,10 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
 
 int inventory_run(const char *verb, const struct arguments *arguments, verb_work *work)
 {
-    const char *app = arguments->values[VERB_APP];
+    const char *app = options_value(arguments, "app");
     int status = EXIT_USAGE;
     AUTO(inventory_apps_free) struct inventory_apps apps = {0};
-    AUTO_FREE char *root = inventory_root(verb, arguments->values[VERB_DIR]);
+    AUTO_FREE char *root = inventory_root(verb, options_value(arguments, "dir"));
     if (root && inventory_apps(verb, root, app, &apps)) {
         if (app && apps.count == 0) {
             output_message("%s: no program '%s' in '%s'", verb, app, root);

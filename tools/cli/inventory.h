@@ -56,8 +56,8 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
                     struct inventory_apps *ret_apps);
 void inventory_apps_free(struct inventory_apps *apps);
 
-/* Calls the work for a root (--dir) and the programs in it (--app), of a verb that begins with
- * these two options. Gives its exit status, or EXIT_USAGE after a message. */
+/* Calls the work for a root (--dir) and the programs in it (--app). Gives its exit status, or
+ * EXIT_USAGE after a message. */
 int inventory_run(const char *verb, const struct arguments *arguments, verb_work *work);
 
 /* Calls `visit` for each item of a program, the latest used first. Headers are checked, cache data

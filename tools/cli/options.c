@@ -136,7 +136,7 @@ static bool options_parse_one(const struct verb *verb, char ***word, struct argu
         return true;
     }
     arguments->values[found] = option->argument ? value : "";
-    if (verb->repeated > 0 && found == verb->repeated) {
+    if (verb->repeated && strcmp(option->name, verb->repeated) == 0) {
         if (arguments->repeated_count == VERB_REPEAT_LIMIT) {
             output_message("%s: option '--%s' is given more than %d times", verb->name,
                            option->name, VERB_REPEAT_LIMIT);
@@ -147,10 +147,21 @@ static bool options_parse_one(const struct verb *verb, char ***word, struct argu
     return true;
 }
 
+const char *options_value(const struct arguments *arguments, const char *name)
+{
+    const struct option_spec *options = arguments->verb->options;
+    for (size_t i = 0; options[i].name; i++) {
+        if (strcmp(options[i].name, name) == 0) {
+            return arguments->values[i];
+        }
+    }
+    return NULL;
+}
+
 bool options_parse(const struct verb *verb, char **words, struct arguments *ret_arguments,
                    bool *ret_help)
 {
-    struct arguments arguments = {.operands = words};
+    struct arguments arguments = {.verb = verb, .operands = words};
     bool help = false;
     bool options_over = false;
     char **word = words;
@@ -184,6 +195,7 @@ bool options_parse(const struct verb *verb, char **words, struct arguments *ret_
                        verb->operands ? " " : "", verb->operands ? verb->operands : "");
         return false;
     }
+    arguments.json = options_value(&arguments, "json");
     *ret_arguments = arguments;
     *ret_help = false;
     return true;

@@ -26,22 +26,25 @@ struct option_spec {
     const char *meaning;  /* one line */
 };
 
-/* Options that mean the same in every verb that has them. The first two have these places. */
-enum { VERB_APP, VERB_DIR };
+/* Options that mean the same in every verb that has them. */
 /* clang-format off */
-#define VERB_APP_OPTION     {"app", 0, "NAME", "only this program"}
-#define VERB_DIR_OPTION     {"dir", 0, "DIR", "use the caches in DIR instead of WARMPIPE_DIR"}
-#define VERB_JSON_OPTION    {"json", 0, NULL, "print the results as a JSON document"}
-#define VERB_DRY_RUN_OPTION {"dry-run", 'n', NULL, "show what would be removed; remove nothing"}
+#define VERB_APP_OPTION      {"app", 0, "NAME", "only this program"}
+#define VERB_DIR_OPTION      {"dir", 0, "DIR", "use the caches in DIR instead of WARMPIPE_DIR"}
+#define VERB_PROGRAM_OPTIONS VERB_APP_OPTION, VERB_DIR_OPTION
+#define VERB_JSON_OPTION     {"json", 0, NULL, "print the results as a JSON document"}
+#define VERB_DRY_RUN_OPTION  {"dry-run", 'n', NULL, "show what would be removed; remove nothing"}
 /* clang-format on */
 
 /* How often the option that repeats may be given. */
 #define VERB_REPEAT_LIMIT 64
 
+struct verb;
+
 /* What was given on the command line. */
 struct arguments {
-    const char *values[VERB_OPTION_LIMIT];   /* by the option's index in its verb's list; NULL: not
-                                                given; a flag: "" */
+    const struct verb *verb;
+    const char *values[VERB_OPTION_LIMIT];   /* in the order of the verb's options: options_value */
+    bool json;                               /* --json */
     const char *repeated[VERB_REPEAT_LIMIT]; /* each value of the option that repeats */
     int repeated_count;
     char **operands; /* ends with NULL */
@@ -62,11 +65,11 @@ struct verb {
     const char *description; /* for --help; the whole page fits 80 columns by 24 lines */
     const struct option_spec *options; /* ends with a NULL name; --help and -v are added to them */
     int min_operands;
-    int max_operands;  /* INT_MAX: any number */
-    int repeated;      /* index of the option that may be repeated; 0: none */
-    bool runs_program; /* the operands are a command line, so the first one ends the options */
+    int max_operands;     /* INT_MAX: any number */
+    const char *repeated; /* name of the option that may be repeated; NULL: none */
+    bool runs_program;    /* the operands are a command line, so the first one ends the options */
     int (*run)(const struct arguments *arguments); /* gives the exit status; NULL: */
-    verb_work *programs; /* the options begin with --app and --dir, and this gets what they name */
+    verb_work *programs;                           /* this gets what --app and --dir name */
 };
 
 /* All verbs, in the order of `warmpipe --help`. */
@@ -86,6 +89,10 @@ VERBS(VERB_DECLARATION)
  * --help is given: then nothing else is checked. False after a message. */
 bool options_parse(const struct verb *verb, char **words, struct arguments *ret_arguments,
                    bool *ret_help);
+
+/* The value of the option of this name, a flag's is "". NULL: it was not given, or the verb has
+ * none of the name. */
+const char *options_value(const struct arguments *arguments, const char *name);
 
 /* The page of `warmpipe VERB --help`, on standard output. */
 void options_print_help(const struct verb *verb);

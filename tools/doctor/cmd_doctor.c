@@ -17,10 +17,8 @@
 #include "tools/remote/remote.h"
 #endif
 
-enum { OPTION_JSON };
-
 static const struct option_spec options[] = {
-    [OPTION_JSON] = VERB_JSON_OPTION,
+    VERB_JSON_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -173,7 +171,7 @@ static int doctor_run(const struct arguments *arguments)
     struct config config;
     config_read(config_environment, &config);
     struct doctor doctor = {.config = &config};
-    output_begin(&doctor.output, arguments->values[OPTION_JSON]);
+    output_begin(&doctor.output, arguments->json);
     output_open(&doctor.output, "findings", OUTPUT_LIST);
     const bool has_loader = doctor_check_loader(&doctor);
     doctor_check_manifests(&doctor);
@@ -188,7 +186,7 @@ static int doctor_run(const struct arguments *arguments)
     doctor_check_processes(&doctor);
     output_close(&doctor.output);
     config_free(&config);
-    doctor_sum_up(&doctor, arguments->values[OPTION_JSON]);
+    doctor_sum_up(&doctor, arguments->json);
     return output_end(&doctor.output, doctor.told[VERDICT_PROBLEM] ? EXIT_FINDING : EXIT_CLEAN);
 }
 

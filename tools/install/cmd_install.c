@@ -22,17 +22,17 @@
 
 #define FILE_LIMIT ((size_t)64 << 20)
 
-enum { OPTION_USER, OPTION_SYSTEM, OPTION_PREFIX, OPTION_JSON, OPTION_ALWAYS };
-
-#define PLACE_OPTIONS                                                                              \
-    [OPTION_USER] = {"user", 0, NULL, "for this user (default unless root)"},                      \
-    [OPTION_SYSTEM] = {"system", 0, NULL, "for all users, below /usr/local (default for root)"},   \
-    [OPTION_PREFIX] = {"prefix", 0, "DIR", "with --system: below DIR"},                            \
-    [OPTION_JSON] = VERB_JSON_OPTION
+/* clang-format off */
+#define PLACE_OPTIONS \
+    {"user", 0, NULL, "for this user (default unless root)"}, \
+    {"system", 0, NULL, "for all users, below /usr/local (default for root)"}, \
+    {"prefix", 0, "DIR", "with --system: below DIR"}, \
+    VERB_JSON_OPTION
+/* clang-format on */
 
 static const struct option_spec install_options[] = {
     PLACE_OPTIONS,
-    [OPTION_ALWAYS] = {"always", 0, NULL, "for every program, not only with WARMPIPE_ENABLE=1"},
+    {"always", 0, NULL, "for every program, not only with WARMPIPE_ENABLE=1"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -58,9 +58,9 @@ struct install {
 static bool install_choose(struct install *install, const struct arguments *arguments)
 {
     const char *verb = install->verb;
-    const bool user = arguments->values[OPTION_USER];
-    const bool system = arguments->values[OPTION_SYSTEM];
-    const char *prefix = arguments->values[OPTION_PREFIX];
+    const bool user = options_value(arguments, "user");
+    const bool system = options_value(arguments, "system");
+    const char *prefix = options_value(arguments, "prefix");
     const char *data = getenv("XDG_DATA_HOME");
     const char *home = getenv("HOME");
     if (user && (system || prefix)) {
@@ -330,10 +330,10 @@ static int install_run_verb(const char *verb, const struct arguments *arguments,
     struct install install = {.verb = verb};
     int status = EXIT_USAGE;
     if (install_choose(&install, arguments)) {
-        output_begin(&install.output, arguments->values[OPTION_JSON]);
+        output_begin(&install.output, arguments->json);
         output_open(&install.output, "files", OUTPUT_LIST);
         const bool done = removes ? install_remove_all(&install)
-                                  : install_all(&install, arguments->values[OPTION_ALWAYS]);
+                                  : install_all(&install, options_value(arguments, "always"));
         output_close(&install.output);
         status = output_end(&install.output, done ? EXIT_CLEAN : EXIT_USAGE);
     }

@@ -4,10 +4,8 @@
 #include "tools/cli/verb.h"
 #include "tools/recipes/recipe_tool.h"
 
-enum { MERGE_JSON };
-
 static const struct option_spec merge_options[] = {
-    [MERGE_JSON] = VERB_JSON_OPTION,
+    VERB_JSON_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -81,7 +79,7 @@ static int merge_run(const struct arguments *arguments)
     AUTO(recipe_sources_close) struct recipe_sources files = {.lock_fd = -1};
     const size_t count = (size_t)arguments->operand_count - 1;
     return merge_read_files(arguments->operands + 1, count, &files)
-               ? merge_write(arguments->operands, &files, arguments->values[MERGE_JSON])
+               ? merge_write(arguments->operands, &files, arguments->json)
                : EXIT_USAGE;
 }
 

@@ -14,12 +14,10 @@
 #include "tools/cli/verb.h"
 #include "tools/recipes/recipe_tool.h"
 
-enum { EXPORT_JSON = VERB_DIR + 1, IMPORT_DRY_RUN = EXPORT_JSON, IMPORT_JSON };
-
 static const struct option_spec export_options[] = {
-    [VERB_APP] = {"app", 0, "NAME", "of this program; needed if there are several"},
-    [VERB_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
-    [EXPORT_JSON] = {"json", 0, NULL, "results as a JSON document"},
+    {"app", 0, "NAME", "of this program; needed if there are several"},
+    {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
+    {"json", 0, NULL, "results as a JSON document"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -54,7 +52,7 @@ static int show_export(const struct arguments *arguments, const char *app,
     if (output_file_is_standard(arguments->operands[0])) {
         return status;
     }
-    output_begin(&output, arguments->values[EXPORT_JSON]);
+    output_begin(&output, arguments->json);
     output_text(&output, "name", app);
     output_text(&output, "path", arguments->operands[0]);
     recipe_tool_show(&output, merged);
@@ -81,7 +79,7 @@ static int export_app(const struct arguments *arguments, const char *root, const
 
 static int export_run(const struct arguments *arguments)
 {
-    char *root = inventory_root("export", arguments->values[VERB_DIR]);
+    char *root = inventory_root("export", options_value(arguments, "dir"));
     return recipe_tool_run("export", arguments, root, export_app);
 }
 
@@ -104,10 +102,10 @@ const struct verb verb_export = {
 };
 
 static const struct option_spec import_options[] = {
-    [VERB_APP] = {"app", 0, "NAME", "for this program; needed unless there is just one"},
-    [VERB_DIR] = {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
-    [IMPORT_DRY_RUN] = {"dry-run", 'n', NULL, "check FILE, and take nothing"},
-    [IMPORT_JSON] = {"json", 0, NULL, "results as a JSON document"},
+    {"app", 0, "NAME", "for this program; needed unless there is just one"},
+    {"dir", 0, "DIR", "the caches in DIR, not those that the settings name"},
+    {"dry-run", 'n', NULL, "check FILE, and take nothing"},
+    {"json", 0, NULL, "results as a JSON document"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -269,10 +267,10 @@ static int import_segment(const struct arguments *arguments, const char *root, c
     }
     int status = EXIT_USAGE;
     const struct import_news news = import_compare(root, app, &merged);
-    if (arguments->values[IMPORT_DRY_RUN] || !news.any ||
+    if (options_value(arguments, "dry-run") || !news.any ||
         store_import(root, app, max_size, &merged)) {
         struct output output;
-        if (!arguments->values[IMPORT_DRY_RUN] && news.pipelines > 0) {
+        if (!options_value(arguments, "dry-run") && news.pipelines > 0) {
             import_note_unfinished(root, app);
         }
         recipe_tool_name_damage("import", arguments->operands[0], &merged.counts);
@@ -282,7 +280,7 @@ static int import_segment(const struct arguments *arguments, const char *root, c
             output_message("import: nothing is new: '%s' has all that '%s' holds", app,
                            arguments->operands[0]);
         }
-        output_begin(&output, arguments->values[IMPORT_JSON]);
+        output_begin(&output, arguments->json);
         output_text(&output, "name", app);
         output_text(&output, "path", arguments->operands[0]);
         recipe_tool_show(&output, &merged);
@@ -314,10 +312,10 @@ static int import_file(const struct arguments *arguments, const char *root, cons
 
 static int import_run(const struct arguments *arguments)
 {
-    if (!arguments->values[IMPORT_DRY_RUN] && inventory_is_read_only("import")) {
+    if (!options_value(arguments, "dry-run") && inventory_is_read_only("import")) {
         return EXIT_USAGE;
     }
-    char *root = inventory_new_root("import", arguments->values[VERB_DIR]);
+    char *root = inventory_new_root("import", options_value(arguments, "dir"));
     return recipe_tool_run("import", arguments, root, import_file);
 }
 

@@ -62,7 +62,7 @@ static char *recipe_tool_find_only_app(const char *verb, const char *root)
 int recipe_tool_run(const char *verb, const struct arguments *arguments, char *owned_root,
                     recipe_tool_work *work)
 {
-    const char *option = arguments->values[VERB_APP];
+    const char *option = options_value(arguments, "app");
     AUTO_FREE char *root = owned_root;
     AUTO_FREE char *meant = NULL;
     if (root && option) {

@@ -10,7 +10,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
-#include "tools/cli/verb.h"
 #ifdef WARMPIPE_HAVE_CURL
 #include "tools/remote/engines/curl_library.h"
 #endif
@@ -20,18 +19,33 @@
 
 /* Options. */
 
-bool remote_options_add_age(struct remote_options *options, const char *serial, const char *age)
+bool remote_options_read(const struct arguments *arguments, struct remote_options *ret_options)
 {
+    const char *verb = arguments->verb->name;
+    const char *serial = options_value(arguments, "min-serial");
+    const char *age = options_value(arguments, "max-age");
+    struct remote_options options = {
+        .verb = verb,
+        .url = options_value(arguments, "remote"),
+        .public_key = options_value(arguments, "public-key"),
+        .secret_key = options_value(arguments, "secret-key"),
+        .insecure = options_value(arguments, "insecure"),
+        .single_writer = options_value(arguments, "single-writer"),
+        .forget = options_value(arguments, "forget"),
+        .replace = options_value(arguments, "replace"),
+        .state = options_value(arguments, "state"),
+    };
     uint64_t age_ms = 0;
     const char *end = serial;
-    if (serial && (!text_parse_digits(&end, UINT64_MAX, &options->min_serial) || *end)) {
-        output_message("%s: --min-serial: '%s' is not a number", options->verb, serial);
+    if (serial && (!text_parse_digits(&end, UINT64_MAX, &options.min_serial) || *end)) {
+        output_message("%s: --min-serial: '%s' is not a number", verb, serial);
         return false;
     }
-    if (age && !options_duration(options->verb, age, &age_ms)) {
+    if (age && !options_duration(verb, age, &age_ms)) {
         return false;
     }
-    options->max_age_s = age_ms / 1000 + (age_ms % 1000 > 0);
+    options.max_age_s = age_ms / 1000 + (age_ms % 1000 > 0);
+    *ret_options = options;
     return true;
 }
 

@@ -14,6 +14,7 @@
 #include "common/base/status.h"
 #include "common/files/names.h"
 #include "tools/cli/output.h"
+#include "tools/cli/verb.h"
 #include "tools/remote/engines/engine.h"
 #include "tools/remote/heads/head.h"
 #include "tools/remote/local.h"
@@ -33,8 +34,9 @@ struct remote_options {
     uint64_t max_age_s;     /* heads made longer ago are refused; 0: none is */
 };
 
-/* What --min-serial and --max-age say; NULL: not given. False after a message. */
-bool remote_options_add_age(struct remote_options *options, const char *serial, const char *age);
+/* What the command line of a verb says of its remote, by the names of its options; texts are
+ * borrowed. False after a message. */
+bool remote_options_read(const struct arguments *arguments, struct remote_options *ret_options);
 
 struct remote {
     struct remote_options options;

@@ -13,13 +13,10 @@
 #include "tools/recipes/recipe_tool.h"
 #include "tools/report/report.h"
 
-enum { OPTION_HTML = VERB_DIR + 1, OPTION_JSON };
-
 static const struct option_spec options[] = {
-    [VERB_APP] = VERB_APP_OPTION,
-    [VERB_DIR] = VERB_DIR_OPTION,
-    [OPTION_HTML] = {"html", 0, "FILE", "write a page with timelines; -: to standard output"},
-    [OPTION_JSON] = VERB_JSON_OPTION,
+    VERB_PROGRAM_OPTIONS,
+    {"html", 0, "FILE", "write a page with timelines; -: to standard output"},
+    VERB_JSON_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -145,7 +142,7 @@ struct report_sources {
 static int report_tell(const struct arguments *arguments, const struct report *report,
                        const struct report_sources *sources)
 {
-    const char *html = arguments->values[OPTION_HTML];
+    const char *html = options_value(arguments, "html");
     int status = sources->misused ? EXIT_USAGE : sources->found ? EXIT_FINDING : EXIT_CLEAN;
     if (report->failed || sources->runs.failed) {
         output_message("report: out of memory");
@@ -157,9 +154,9 @@ static int report_tell(const struct arguments *arguments, const struct report *r
     if (html && !report_write_page(report, &sources->runs, html)) {
         return EXIT_USAGE;
     }
-    if (!html || arguments->values[OPTION_JSON]) {
+    if (!html || arguments->json) {
         struct output output;
-        output_begin(&output, arguments->values[OPTION_JSON]);
+        output_begin(&output, arguments->json);
         report_show(&output, report);
         status = output_end(&output, status);
     }
@@ -193,7 +190,7 @@ static int report_traces(const struct arguments *arguments, char *const *paths)
     }
     trace_runs_finish(&sources.runs);
     int status = EXIT_USAGE;
-    const char *app = arguments->values[VERB_APP];
+    const char *app = options_value(arguments, "app");
     if (!sources.runs.failed) {
         report_of_runs(&sources.runs, app, &report);
     }
@@ -290,9 +287,9 @@ static int report_inventory(const struct arguments *arguments, const char *root,
 
 static int report_run(const struct arguments *arguments)
 {
-    const char *html = arguments->values[OPTION_HTML];
+    const char *html = options_value(arguments, "html");
     char *from_environment[] = {getenv("WARMPIPE_TRACE"), NULL};
-    if (html && strcmp(html, "-") == 0 && arguments->values[OPTION_JSON]) {
+    if (html && strcmp(html, "-") == 0 && arguments->json) {
         output_message("report: the page and the JSON document cannot both go to standard output");
         return EXIT_USAGE;
     }

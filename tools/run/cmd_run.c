@@ -24,36 +24,20 @@
 #define STATUS_NOT_EXECUTABLE 126
 #define STATUS_NOT_FOUND      127
 
-enum {
-    OPTION_DIR,
-    OPTION_APP,
-    OPTION_REMOTE,
-    OPTION_PUBLIC_KEY,
-    OPTION_SECRET_KEY,
-    OPTION_SINGLE_WRITER,
-    OPTION_REMOTE_WAIT,
-    OPTION_LEASE_WAIT,
-    OPTION_STATE,
-    OPTION_MIN_SERIAL,
-    OPTION_MAX_AGE,
-    OPTION_QUIET,
-    OPTION_VERBOSE
-};
-
 static const struct option_spec options[] = {
-    [OPTION_DIR] = {"dir", 0, "DIR", "keep all caches here; the driver's own in DIR/driver"},
-    [OPTION_APP] = {"app", 0, "NAME", "name of the program's folder there"},
-    [OPTION_REMOTE] = {"remote", 0, "URL", "pull from there (default WARMPIPE_REMOTE)"},
-    [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust only this key"},
-    [OPTION_SECRET_KEY] = {"secret-key", 0, "FILE", "push at the end, signed with this key"},
-    [OPTION_SINGLE_WRITER] = {"single-writer", 0, NULL, "no other machine writes there"},
-    [OPTION_REMOTE_WAIT] = {"remote-wait", 0, "TIME", "longest wait for a pull (default 2s)"},
-    [OPTION_LEASE_WAIT] = {"lease-wait", 0, "TIME", "let one machine compile for all (default 0s)"},
-    [OPTION_STATE] = {"state", 0, "DIR", "keep notes here: what killed a program, heads seen"},
-    [OPTION_MIN_SERIAL] = {"min-serial", 0, "N", "refuse heads with a lower serial"},
-    [OPTION_MAX_AGE] = {"max-age", 0, "TIME", "refuse heads made longer ago"},
-    [OPTION_QUIET] = {"quiet", 'q', NULL, "no summary line at the end (JSON: WARMPIPE_STATS=FILE)"},
-    [OPTION_VERBOSE] = {"verbose", 'v', NULL, "show the variables that are set; more messages"},
+    {"dir", 0, "DIR", "keep all caches here; the driver's own in DIR/driver"},
+    {"app", 0, "NAME", "name of the program's folder there"},
+    {"remote", 0, "URL", "pull from there (default WARMPIPE_REMOTE)"},
+    {"public-key", 0, "FILE", "trust only this key"},
+    {"secret-key", 0, "FILE", "push at the end, signed with this key"},
+    {"single-writer", 0, NULL, "no other machine writes there"},
+    {"remote-wait", 0, "TIME", "longest wait for a pull (default 2s)"},
+    {"lease-wait", 0, "TIME", "let one machine compile for all (default 0s)"},
+    {"state", 0, "DIR", "keep notes here: what killed a program, heads seen"},
+    {"min-serial", 0, "N", "refuse heads with a lower serial"},
+    {"max-age", 0, "TIME", "refuse heads made longer ago"},
+    {"quiet", 'q', NULL, "no summary line at the end (JSON: WARMPIPE_STATS=FILE)"},
+    {"verbose", 'v', NULL, "show the variables that are set; more messages"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -125,18 +109,11 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
     char app[NAMES_APP_SIZE];
     struct config config;
     struct run_remote remote = {
-        .remote = {.verb = "run",
-                   .url = arguments->values[OPTION_REMOTE],
-                   .public_key = arguments->values[OPTION_PUBLIC_KEY],
-                   .secret_key = arguments->values[OPTION_SECRET_KEY],
-                   .single_writer = arguments->values[OPTION_SINGLE_WRITER],
-                   .state = arguments->values[OPTION_STATE]},
         .app = app,
         .wait_ms = wait_ms,
         .lease_wait_ms = lease_wait_ms,
     };
-    if (!remote_options_add_age(&remote.remote, arguments->values[OPTION_MIN_SERIAL],
-                                arguments->values[OPTION_MAX_AGE])) {
+    if (!remote_options_read(arguments, &remote.remote)) {
         return EXIT_USAGE;
     }
     const bool known = run_find_app(app);
@@ -156,11 +133,11 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
 static int run_program(const struct arguments *arguments, uint64_t wait_ms, uint64_t lease_wait_ms)
 {
     const char *variable = getenv("WARMPIPE_REMOTE");
-    run_executor *execute = arguments->values[OPTION_QUIET] || getenv("WARMPIPE_DISABLE")
+    run_executor *execute = options_value(arguments, "quiet") || getenv("WARMPIPE_DISABLE")
                                 ? run_execute
                                 : run_execute_watched;
-    if (!arguments->values[OPTION_REMOTE] && (!variable || !*variable)) {
-        if (arguments->values[OPTION_SECRET_KEY]) {
+    if (!options_value(arguments, "remote") && (!variable || !*variable)) {
+        if (options_value(arguments, "secret-key")) {
             output_message("run: nothing is pushed: give --remote URL or set WARMPIPE_REMOTE");
         }
         return execute(arguments->operands);
@@ -177,23 +154,23 @@ static int run_program(const struct arguments *arguments, uint64_t wait_ms, uint
 
 static int run_command(const struct arguments *arguments)
 {
-    const char *wait = arguments->values[OPTION_REMOTE_WAIT];
-    const char *lease_wait = arguments->values[OPTION_LEASE_WAIT];
+    const char *wait = options_value(arguments, "remote-wait");
+    const char *lease_wait = options_value(arguments, "lease-wait");
     uint64_t wait_ms = 2000;
     uint64_t lease_wait_ms = 0;
     if ((wait && !options_duration("run", wait, &wait_ms)) ||
         (lease_wait && !options_duration("run", lease_wait, &lease_wait_ms))) {
         return EXIT_USAGE;
     }
-    bool verbose = arguments->values[OPTION_VERBOSE];
-    const char *directory = arguments->values[OPTION_DIR];
-    const char *app = arguments->values[OPTION_APP];
+    bool verbose = options_value(arguments, "verbose");
+    const char *directory = options_value(arguments, "dir");
+    const char *app = options_value(arguments, "app");
     if (getenv("WARMPIPE_DISABLE")) {
         output_message("run: WARMPIPE_DISABLE is set: the program runs without the layer");
     }
     if (!layer_variables_set("run", verbose) ||
         (directory && !run_set_directory(directory, verbose)) ||
-        (!arguments->values[OPTION_QUIET] &&
+        (!options_value(arguments, "quiet") &&
          !variable_set_if_unset("run", "WARMPIPE_SUMMARY", "1", verbose)) ||
         (app && !variable_set("run", "WARMPIPE_APP", app, verbose)) ||
         (verbose && !variable_set_if_unset("run", "WARMPIPE_LOG", "info", verbose))) {

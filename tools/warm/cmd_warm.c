@@ -24,27 +24,15 @@
 #define DEFAULT_TIMEOUT_S 300
 #define MAX_TIMEOUT_S     86400
 
-enum {
-    OPTION_APP,
-    OPTION_DEVICE,
-    OPTION_JOBS,
-    OPTION_FORCE,
-    OPTION_TIMEOUT,
-    OPTION_DIR,
-    OPTION_DRY_RUN,
-    OPTION_JSON
-};
-
 static const struct option_spec options[] = {
-    [OPTION_APP] = VERB_APP_OPTION,
-    [OPTION_DEVICE] = {"device", 0, "N", "for this device only, by its index"},
-    [OPTION_JOBS] = {"jobs", 'j', "N", "threads (default: half of the cores)"},
-    [OPTION_FORCE] = {"force", 'f', NULL,
-                      "also where there is a cache, or the driver's key differs"},
-    [OPTION_TIMEOUT] = {"timeout", 0, "S", "seconds a driver may take at a time (default 300)"},
-    [OPTION_DIR] = VERB_DIR_OPTION,
-    [OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "show what would be replayed, and replay nothing"},
-    [OPTION_JSON] = VERB_JSON_OPTION,
+    VERB_APP_OPTION,
+    {"device", 0, "N", "for this device only, by its index"},
+    {"jobs", 'j', "N", "threads (default: half of the cores)"},
+    {"force", 'f', NULL, "also where there is a cache, or the driver's key differs"},
+    {"timeout", 0, "S", "seconds a driver may take at a time (default 300)"},
+    VERB_DIR_OPTION,
+    {"dry-run", 'n', NULL, "show what would be replayed, and replay nothing"},
+    VERB_JSON_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -93,9 +81,9 @@ static bool warm_parse(const struct arguments *arguments, struct warming *warmin
     const unsigned half = machine_cores("") / 2;
     uint64_t jobs = half < 1 ? 1 : half > WARM_MAX_JOBS ? WARM_MAX_JOBS : half;
     uint64_t timeout = DEFAULT_TIMEOUT_S;
-    if (!warm_parse_number("device", arguments->values[OPTION_DEVICE], 0, 255, &device) ||
-        !warm_parse_number("jobs", arguments->values[OPTION_JOBS], 1, WARM_MAX_JOBS, &jobs) ||
-        !warm_parse_number("timeout", arguments->values[OPTION_TIMEOUT], 1, MAX_TIMEOUT_S,
+    if (!warm_parse_number("device", options_value(arguments, "device"), 0, 255, &device) ||
+        !warm_parse_number("jobs", options_value(arguments, "jobs"), 1, WARM_MAX_JOBS, &jobs) ||
+        !warm_parse_number("timeout", options_value(arguments, "timeout"), 1, MAX_TIMEOUT_S,
                            &timeout)) {
         return false;
     }
@@ -136,7 +124,7 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
         report->state = WARM_STATE_DENIED;
         return;
     }
-    if (!warming->arguments->values[OPTION_FORCE] && warm_is_ready(target)) {
+    if (!options_value(warming->arguments, "force") && warm_is_ready(target)) {
         report->state = WARM_STATE_READY;
         return;
     }
@@ -169,8 +157,8 @@ static void warm_identity(struct warming *warming, const char *app,
         .device = device,
         .jobs = warming->jobs,
         .timeout_ns = warming->timeout_ns,
-        .any_key = warming->arguments->values[OPTION_FORCE],
-        .offer_only = warming->arguments->values[OPTION_DRY_RUN],
+        .any_key = options_value(warming->arguments, "force"),
+        .offer_only = options_value(warming->arguments, "dry-run"),
     };
     policy_of_settings(&warming->config, identity, &target.policy);
     target.max_blob = target.policy.max_blob < warming->config.max_size ? target.policy.max_blob
@@ -183,7 +171,7 @@ static void warm_identity(struct warming *warming, const char *app,
     };
     if (report.total > 0) {
         warm_one(warming, &target, &report);
-        warm_report_show(&report, &warming->output, warming->arguments->values[OPTION_JSON]);
+        warm_report_show(&report, &warming->output, warming->arguments->json);
         warming->found |= warm_report_is_finding(&report);
     }
 }
@@ -211,7 +199,7 @@ static bool warm_begin(struct warming *warming, const char *app)
     if (!warming->begun) {
         warming->begun = true;
         const bool has_settings = warming->alone && app &&
-                                  !warming->arguments->values[OPTION_FORCE] &&
+                                  !options_value(warming->arguments, "force") &&
                                   program_load(warming->root, app, &warming->facts) == STATUS_ok;
         warming->able = warm_probe_start(&warming->probe, warming->shared,
                                          has_settings ? warming->facts.driver_settings : "",
@@ -222,7 +210,7 @@ static bool warm_begin(struct warming *warming, const char *app)
             warming->able = false;
         }
         if (warming->able) {
-            output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
+            output_begin(&warming->output, warming->arguments->json);
             output_open(&warming->output, "caches", OUTPUT_TABLE);
         }
     }
@@ -292,7 +280,7 @@ static bool warm_folder(struct warming *warming, const char *path)
 /* Programs' folders, one program, or all. */
 static bool warm_all(struct warming *warming)
 {
-    const char *app = warming->arguments->values[OPTION_APP];
+    const char *app = options_value(warming->arguments, "app");
     AUTO(inventory_apps_free) struct inventory_apps apps = {0};
     bool fine = true;
     warming->alone = app || warming->arguments->operand_count == 1;
@@ -321,7 +309,7 @@ static bool warm_all(struct warming *warming)
 /* Neither in the files that were named, nor for the programs. */
 static void warm_tell_nothing(const struct warming *warming)
 {
-    const char *app = warming->arguments->values[OPTION_APP];
+    const char *app = options_value(warming->arguments, "app");
     const char *path = warming->arguments->operands[0];
     if (path) {
         output_message("warm: nothing to do: no pipelines in '%s'%s", path,
@@ -342,7 +330,7 @@ static int warm_run(struct warming *warming)
         warm_tell_nothing(warming);
     }
     if (!warming->begun && fine) { /* no recipes: no driver need be asked for anything */
-        output_begin(&warming->output, warming->arguments->values[OPTION_JSON]);
+        output_begin(&warming->output, warming->arguments->json);
         output_open(&warming->output, "caches", OUTPUT_TABLE);
         output_close(&warming->output);
         warm_coverage_show(&warming->coverage, &warming->output, false);
@@ -372,13 +360,13 @@ static int warm_main(const struct arguments *arguments)
         return status;
     }
     /* Nothing may be there yet: an empty volume, or recipes from elsewhere that make the folder. */
-    char *root = inventory_new_root("warm", arguments->values[OPTION_DIR]);
+    char *root = inventory_new_root("warm", options_value(arguments, "dir"));
     if (!root) {
         return status;
     }
     config_read(config_environment, &warming.config);
     warming.root = root;
-    if (warming.config.read_only && !arguments->values[OPTION_DRY_RUN]) {
+    if (warming.config.read_only && !options_value(arguments, "dry-run")) {
         output_reason(STATUS_read_only, "warm");
     } else {
         status = warm_run(&warming);

@@ -14,26 +14,15 @@
 #include "tools/cli/verb.h"
 #include "tools/remote/session.h"
 
-enum {
-    OPTION_REMOTE,
-    OPTION_PUBLIC_KEY,
-    OPTION_SECRET_KEY,
-    OPTION_APP,
-    OPTION_GRACE,
-    OPTION_DRY_RUN,
-    OPTION_OUT,
-    OPTION_JSON
-};
-
 static const struct option_spec options[] = {
-    [OPTION_REMOTE] = {"remote", 0, "URL", "which; default: WARMPIPE_REMOTE"},
-    [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust this key, and no other"},
-    [OPTION_SECRET_KEY] = {"secret-key", 0, "FILE", "check: also try to write"},
-    [OPTION_APP] = {"app", 0, "NAME", "of this program; may be given again"},
-    [OPTION_GRACE] = {"grace", 0, "TIME", "gc: only what was unused for so long (default 24h)"},
-    [OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "rm, gc: show what would be removed; remove nothing"},
-    [OPTION_OUT] = {"out", 0, "DIR", "keygen: where the two keys go"},
-    [OPTION_JSON] = VERB_JSON_OPTION,
+    {"remote", 0, "URL", "which; default: WARMPIPE_REMOTE"},
+    {"public-key", 0, "FILE", "trust this key, and no other"},
+    {"secret-key", 0, "FILE", "check: also try to write"},
+    {"app", 0, "NAME", "of this program; may be given again"},
+    {"grace", 0, "TIME", "gc: only what was unused for so long (default 24h)"},
+    {"dry-run", 'n', NULL, "rm, gc: show what would be removed; remove nothing"},
+    {"out", 0, "DIR", "keygen: where the two keys go"},
+    VERB_JSON_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -331,27 +320,23 @@ static int remote_keygen(const char *folder, bool json)
 
 static int remote_act(const struct arguments *arguments, remote_action *action)
 {
-    const struct remote_options options_of_remote = {
-        .verb = "remote",
-        .url = arguments->values[OPTION_REMOTE],
-        .public_key = arguments->values[OPTION_PUBLIC_KEY],
-        .secret_key = arguments->values[OPTION_SECRET_KEY],
-    };
+    struct remote_options options_of_remote;
     struct remote_request request = {
         .apps = arguments->repeated,
         .app_count = arguments->repeated_count,
-        .dry_run = arguments->values[OPTION_DRY_RUN],
+        .dry_run = options_value(arguments, "dry-run"),
         .in_full = strcmp(arguments->operands[0], "show") == 0,
         .grace_ms = UINT64_C(24) * 3600 * 1000,
     };
-    const char *grace = arguments->values[OPTION_GRACE];
+    const char *grace = options_value(arguments, "grace");
     struct session session;
     if ((grace && !options_duration("remote", grace, &request.grace_ms)) ||
+        !remote_options_read(arguments, &options_of_remote) ||
         !session_open(&options_of_remote, strdup(""), &session)) {
         return EXIT_USAGE;
     }
     struct output output;
-    output_begin(&output, arguments->values[OPTION_JSON]);
+    output_begin(&output, arguments->json);
     int status = action(&session, &request, &output);
     remote_tell_unmade(&session.remote);
     status =
@@ -372,9 +357,9 @@ static int remote_main(const struct arguments *arguments)
     const char *word = arguments->operands[0];
     for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(word, actions[i].name) == 0) {
-            return actions[i].action ? remote_act(arguments, actions[i].action)
-                                     : remote_keygen(arguments->values[OPTION_OUT],
-                                                     arguments->values[OPTION_JSON]);
+            return actions[i].action
+                       ? remote_act(arguments, actions[i].action)
+                       : remote_keygen(options_value(arguments, "out"), arguments->json);
         }
     }
     output_message("remote: unknown action '%s': check, ls, show, rm, gc or keygen", word);
@@ -393,7 +378,7 @@ const struct verb verb_remote = {
         "keygen: makes DIR/warmpipe.key, the secret key, and DIR/warmpipe.pub.\n\n"
         "Exit status: 0 clean, 1 a finding, 2 wrong usage.",
     .options = options,
-    .repeated = OPTION_APP,
+    .repeated = "app",
     .min_operands = 1,
     .max_operands = 1,
     .run = remote_main,

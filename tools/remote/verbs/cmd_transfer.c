@@ -12,65 +12,42 @@
 #include "tools/remote/remote.h"
 #include "tools/remote/session.h"
 
-/* What all three verbs take; each one's own options follow. */
-enum { OPTION_REMOTE, OPTION_PUBLIC_KEY, OPTION_APP, OPTION_DIR, OPTION_JSON, OPTION_OWN };
-
-#define COMMON_OPTIONS                                                                             \
-    [OPTION_REMOTE] = {"remote", 0, "URL", "which remote; default: WARMPIPE_REMOTE"},              \
-    [OPTION_PUBLIC_KEY] = {"public-key", 0, "FILE", "trust this key, and no other"},               \
-    [OPTION_APP] = {"app", 0, "NAME", "this program; may be given again"},                         \
-    [OPTION_DIR] = VERB_DIR_OPTION, [OPTION_JSON] = VERB_JSON_OPTION
-
-/* What push and sync take. */
-#define WRITER_OPTIONS                                                                             \
-    [WRITER_SECRET_KEY] = {"secret-key", 0, "FILE", "push, and sign with this key"},               \
-    [WRITER_SINGLE] = {"single-writer", 0, NULL, "no other machine writes there"},                 \
-    [WRITER_RECIPES] = {"recipes", 0, NULL, "push also what the programs asked for"}
-
-/* What pull and sync take, from the place `first` on. */
-#define READER_OPTIONS(first)                                                                      \
-    [(first) + READER_MIN_SERIAL] = {"min-serial", 0, "N", "refuse heads with a lower serial"},    \
-               [(first) + READER_MAX_AGE] = {"max-age", 0, "TIME", "refuse heads made longer ago"}
-
-enum { READER_MIN_SERIAL, READER_MAX_AGE, READER_COUNT };
-enum { WRITER_SECRET_KEY = OPTION_OWN, WRITER_SINGLE, WRITER_RECIPES, WRITER_END };
-
-enum {
-    PULL_READER = OPTION_OWN,
-    PULL_INSECURE = PULL_READER + READER_COUNT,
-    PULL_FORGET,
-    PULL_STATE
-};
-enum { PUSH_REPLACE = WRITER_END };
+/* What all three verbs take, what push and sync take, and what pull and sync do. */
+/* clang-format off */
+#define COMMON_OPTIONS \
+    {"remote", 0, "URL", "which remote; default: WARMPIPE_REMOTE"}, \
+    {"public-key", 0, "FILE", "trust this key, and no other"}, \
+    {"app", 0, "NAME", "this program; may be given again"}, \
+    VERB_DIR_OPTION, VERB_JSON_OPTION
+#define WRITER_OPTIONS \
+    {"secret-key", 0, "FILE", "push, and sign with this key"}, \
+    {"single-writer", 0, NULL, "no other machine writes there"}, \
+    {"recipes", 0, NULL, "push also what the programs asked for"}
+#define READER_OPTIONS \
+    {"min-serial", 0, "N", "refuse heads with a lower serial"}, \
+    {"max-age", 0, "TIME", "refuse heads made longer ago"}
+/* clang-format on */
 
 static const struct option_spec pull_options[] = {
     COMMON_OPTIONS,
-    READER_OPTIONS(PULL_READER),
-    [PULL_INSECURE] = {"insecure", 0, NULL, "do not check who has signed"},
-    [PULL_FORGET] = {"forget", 0, NULL, "forget that pulled caches have killed programs here"},
-    [PULL_STATE] = {"state", 0, "DIR", "notes of what killed a program are here, as of 'run'"},
+    READER_OPTIONS,
+    {"insecure", 0, NULL, "do not check who has signed"},
+    {"forget", 0, NULL, "forget that pulled caches have killed programs here"},
+    {"state", 0, "DIR", "notes of what killed a program are here, as of 'run'"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct option_spec push_options[] = {
     COMMON_OPTIONS,
     WRITER_OPTIONS,
-    [PUSH_REPLACE] = {"replace", 0, NULL, "overwrite heads that no trusted key has signed"},
+    {"replace", 0, NULL, "overwrite heads that no trusted key has signed"},
     {NULL, 0, NULL, NULL},
 };
-
-/* What COMMON_OPTIONS say. */
-static struct remote_options transfer_options(const char *verb, const struct arguments *arguments)
-{
-    return (struct remote_options){.verb = verb,
-                                   .url = arguments->values[OPTION_REMOTE],
-                                   .public_key = arguments->values[OPTION_PUBLIC_KEY]};
-}
 
 static void transfer_begin(struct session *session, const struct arguments *arguments,
                            struct output *output)
 {
-    output_begin(output, arguments->values[OPTION_JSON]);
+    output_begin(output, arguments->json);
     session->output = output;
     output_open(output, "results", OUTPUT_TABLE);
 }
@@ -93,17 +70,12 @@ static int transfer_end(struct session *session, bool known)
 
 static int pull_main(const struct arguments *arguments)
 {
-    struct remote_options options = transfer_options("pull", arguments);
+    struct remote_options options;
     struct warm_coverage coverage = {.count = 0};
     struct session session;
     struct output output;
-    options.insecure = arguments->values[PULL_INSECURE];
-    options.forget = arguments->values[PULL_FORGET];
-    options.state = arguments->values[PULL_STATE];
-    if (!remote_options_add_age(&options, arguments->values[PULL_READER + READER_MIN_SERIAL],
-                                arguments->values[PULL_READER + READER_MAX_AGE]) ||
-        inventory_is_read_only("pull") ||
-        !session_open(&options, inventory_new_root("pull", arguments->values[OPTION_DIR]),
+    if (!remote_options_read(arguments, &options) || inventory_is_read_only("pull") ||
+        !session_open(&options, inventory_new_root("pull", options_value(arguments, "dir")),
                       &session)) {
         return EXIT_USAGE;
     }
@@ -123,17 +95,18 @@ static int pull_main(const struct arguments *arguments)
 
 static int push_main(const struct arguments *arguments)
 {
-    struct remote_options options = transfer_options("push", arguments);
+    struct remote_options options;
     struct session session;
     struct output output;
-    options.secret_key = arguments->values[WRITER_SECRET_KEY];
-    options.single_writer = arguments->values[WRITER_SINGLE];
-    options.replace = arguments->values[PUSH_REPLACE];
+    if (!remote_options_read(arguments, &options)) {
+        return EXIT_USAGE;
+    }
     if (!options.secret_key) {
         output_message("push: give --secret-key FILE ('warmpipe remote keygen' makes one)");
         return EXIT_USAGE;
     }
-    if (!session_open(&options, inventory_root("push", arguments->values[OPTION_DIR]), &session)) {
+    if (!session_open(&options, inventory_root("push", options_value(arguments, "dir")),
+                      &session)) {
         return EXIT_USAGE;
     }
     if (!session_apps_here(&session, arguments->repeated, arguments->repeated_count)) {
@@ -141,7 +114,7 @@ static int push_main(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     transfer_begin(&session, arguments, &output);
-    push_all(&session, arguments->values[WRITER_RECIPES]);
+    push_all(&session, options_value(arguments, "recipes"));
     if (session.told == 0 && !session.remote.failed) {
         const char *only = session.app_count == 1 ? session.apps[0] : NULL;
         output_message("push: nothing to do: no cache%s%s in '%s'", only ? " of " : "",
@@ -164,7 +137,7 @@ const struct verb verb_pull = {
         "deaths of pulled caches bar those of a device, until --forget.\n\n"
         "Exit status: 0 done or nothing to do, 1 refused or not to be had, 2 wrong usage.",
     .options = pull_options,
-    .repeated = OPTION_APP,
+    .repeated = "app",
     .run = pull_main,
 };
 
@@ -182,20 +155,16 @@ const struct verb verb_push = {
         "Exit status: 0 done or nothing to do, 1 something was refused or could not be\n"
         "sent, 2 wrong usage.",
     .options = push_options,
-    .repeated = OPTION_APP,
+    .repeated = "app",
     .run = push_main,
 };
 
 /* Poll interval of the folder, milliseconds. */
 #define SYNC_POLL_MS 1000
 
-enum { SYNC_READER = WRITER_END, SYNC_INTERVAL = SYNC_READER + READER_COUNT };
-
 static const struct option_spec sync_options[] = {
-    COMMON_OPTIONS,
-    WRITER_OPTIONS,
-    READER_OPTIONS(SYNC_READER),
-    [SYNC_INTERVAL] = {"interval", 0, "TIME", "time between two pulls; default: 60s"},
+    COMMON_OPTIONS,        WRITER_OPTIONS,
+    READER_OPTIONS,        {"interval", 0, "TIME", "time between two pulls; default: 60s"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -296,7 +265,7 @@ static void sync_pull(struct sync *sync)
 static void sync_push(struct sync *sync, uint64_t stamp)
 {
     sync_begin_round(sync);
-    push_all(&sync->session, sync->arguments->values[WRITER_RECIPES]);
+    push_all(&sync->session, options_value(sync->arguments, "recipes"));
     lease_give_back(&sync->session.remote, &sync->leases, sync->session.root);
     sync->failed = sync->unsent = sync->session.remote.failed;
     sync->pushed = stamp;
@@ -347,23 +316,20 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
 
 static int sync_main(const struct arguments *arguments)
 {
-    struct remote_options options = transfer_options("sync", arguments);
-    const char *interval = arguments->values[SYNC_INTERVAL];
+    struct remote_options options;
+    const char *interval = options_value(arguments, "interval");
     struct sync sync = {.arguments = arguments};
     struct output output;
     uint64_t interval_ms = 60000;
-    options.secret_key = arguments->values[WRITER_SECRET_KEY];
-    options.single_writer = arguments->values[WRITER_SINGLE];
     signal(SIGPIPE, SIG_IGN); /* a remote that goes away is an error, not the end */
     sigemptyset(&sync.signals);
     sigaddset(&sync.signals, SIGTERM);
     sigaddset(&sync.signals, SIGINT);
     sigprocmask(SIG_BLOCK, &sync.signals, NULL);
-    if (!remote_options_add_age(&options, arguments->values[SYNC_READER + READER_MIN_SERIAL],
-                                arguments->values[SYNC_READER + READER_MAX_AGE]) ||
+    if (!remote_options_read(arguments, &options) ||
         (interval && !options_duration("sync", interval, &interval_ms)) ||
         inventory_is_read_only("sync") ||
-        !session_open(&options, inventory_new_root("sync", arguments->values[OPTION_DIR]),
+        !session_open(&options, inventory_new_root("sync", options_value(arguments, "dir")),
                       &sync.session)) {
         return EXIT_USAGE;
     }
@@ -375,7 +341,7 @@ static int sync_main(const struct arguments *arguments)
     vulkan_devices_list("sync", &sync.session.devices);
     leases_init(&sync.leases);
     sync_loop(&sync, interval_ms);
-    output_begin(&output, arguments->values[OPTION_JSON]);
+    output_begin(&output, arguments->json);
     output_number(&output, "pulls", sync.pulls);
     output_number(&output, "pushes", sync.pushes);
     session_show_traffic(&sync.session, &output);
@@ -393,6 +359,6 @@ const struct verb verb_sync = {
                    "SIGINT end it after the push under way, and after what was not yet pushed.\n\n"
                    "Exit status: 0 the latest pull or push went well, 1 it did not, 2 wrong usage.",
     .options = sync_options,
-    .repeated = OPTION_APP,
+    .repeated = "app",
     .run = sync_main,
 };
