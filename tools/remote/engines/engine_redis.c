@@ -28,25 +28,18 @@ static void redis_key(const char *path, char ret_key[ENGINE_REDIS_KEY_SIZE])
 static enum status engine_redis_find_node(struct engine *engine)
 {
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    struct redis_words words = {0};
-    redis_add_texts(&words, "EXISTS", ENGINE_REDIS_PREFIX, (char *)NULL);
-    return redis_send(engine, &words, 0, &reply);
+    return redis_send(engine, 0, &reply, "EXISTS %s", ENGINE_REDIS_PREFIX);
 }
 
 static enum status engine_redis_get(struct engine *engine, const char *path, uint64_t limit,
                                     struct engine_value *ret_value)
 {
     char key[ENGINE_REDIS_KEY_SIZE];
-    char last[24];
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    struct redis_words words = {0};
     redis_key(path, key);
-    snprintf(last, sizeof last, "%llu", (unsigned long long)limit);
-    redis_add_texts(&words, limit ? "GETRANGE" : "EXISTS", key, (char *)NULL);
-    if (limit) {
-        redis_add_texts(&words, "0", last, (char *)NULL);
-    }
-    enum status reason = redis_send(engine, &words, limit, &reply);
+    enum status reason = limit ? redis_send(engine, limit, &reply, "GETRANGE %s 0 %llu", key,
+                                            (unsigned long long)limit)
+                               : redis_send(engine, 0, &reply, "EXISTS %s", key);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -76,11 +69,8 @@ static enum status engine_redis_put(struct engine *engine, const char *path, con
 {
     char key[ENGINE_REDIS_KEY_SIZE];
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    struct redis_words words = {0};
     redis_key(path, key);
-    redis_add_texts(&words, "SET", key, (char *)NULL);
-    redis_add(&words, data, size);
-    const enum status reason = redis_send(engine, &words, 0, &reply);
+    const enum status reason = redis_send(engine, 0, &reply, "SET %s %b", key, data, size);
     if (reason == STATUS_ok) {
         engine->traffic.sent += size;
     }
@@ -96,17 +86,12 @@ static enum status engine_redis_swap(struct engine *engine, const char *path,
                                  "if ARGV[4] == '0' then redis.call('SET', KEYS[1], ARGV[3]) "
                                  "else redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4]) end "
                                  "return 1";
-    char lifetime[16];
     char key[ENGINE_REDIS_KEY_SIZE];
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    struct redis_words words = {0};
     redis_key(path, key);
-    redis_add_texts(&words, "EVAL", script, "1", key, old ? "same" : "none", (char *)NULL);
-    redis_add(&words, old ? (const char *)old->data : "", old ? old->size : 0);
-    redis_add(&words, data, size);
-    snprintf(lifetime, sizeof lifetime, "%u", engine->lifetime_ms);
-    redis_add_texts(&words, lifetime, (char *)NULL);
-    enum status reason = redis_send(engine, &words, 0, &reply);
+    enum status reason = redis_send(engine, 0, &reply, "EVAL %s 1 %s %s %b %b %u", script, key,
+                                    old ? "same" : "none", old ? (const void *)old->data : "",
+                                    old ? old->size : (size_t)0, data, size, engine->lifetime_ms);
     if (reason == STATUS_ok) {
         const bool swapped = reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
         engine->traffic.sent += swapped ? size : 0;
@@ -153,9 +138,8 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
     }
     for (unsigned step = 1; more; step++) {
         AUTO(redis_free_reply) redisReply *reply = NULL;
-        struct redis_words words = {0};
-        redis_add_texts(&words, "SCAN", cursor, "MATCH", pattern, "COUNT", "1000", (char *)NULL);
-        const enum status reason = redis_send(engine, &words, ENGINE_REDIS_LISTING_LIMIT, &reply);
+        const enum status reason = redis_send(engine, ENGINE_REDIS_LISTING_LIMIT, &reply,
+                                              "SCAN %s MATCH %s COUNT 1000", cursor, pattern);
         if (reason != STATUS_ok) {
             return reason;
         }
@@ -177,10 +161,8 @@ static enum status engine_redis_remove(struct engine *engine, const char *path)
 {
     char key[ENGINE_REDIS_KEY_SIZE];
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    struct redis_words words = {0};
     redis_key(path, key);
-    redis_add_texts(&words, "DEL", key, (char *)NULL);
-    enum status reason = redis_send(engine, &words, 0, &reply);
+    enum status reason = redis_send(engine, 0, &reply, "DEL %s", key);
     if (reason == STATUS_ok) {
         reason =
             reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? STATUS_ok : STATUS_no_file;
@@ -200,11 +182,9 @@ static const char *engine_redis_info(const redisReply *reply, const char *name)
 static enum status engine_redis_check(struct engine *engine, char *ret_text, size_t capacity)
 {
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    struct redis_words words = {0};
-    redis_add_texts(&words, "INFO", (char *)NULL);
     enum status reason = engine_redis_find_node(engine);
     if (reason == STATUS_ok) {
-        reason = redis_send(engine, &words, 0, &reply);
+        reason = redis_send(engine, 0, &reply, "INFO");
     }
     if (reason != STATUS_ok) {
         return reason;

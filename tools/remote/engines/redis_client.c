@@ -45,20 +45,22 @@ struct redis_client {
     int port;
 };
 
-void redis_add(struct redis_words *words, const void *word, size_t size)
+struct redis_command {
+    char *text; /* as it is sent */
+    size_t size;
+};
+
+static void redis_free_command(struct redis_command *command)
 {
-    words->words[words->count] = word;
-    words->sizes[words->count++] = size;
+    redisFreeCommand(command->text);
 }
 
-void redis_add_texts(struct redis_words *words, ...)
+static enum status redis_format(const char *format, va_list arguments,
+                                struct redis_command *ret_command)
 {
-    va_list list;
-    va_start(list, words);
-    for (const char *text; (text = va_arg(list, const char *));) {
-        redis_add(words, text, strlen(text));
-    }
-    va_end(list);
+    const int size = redisvFormatCommand(&ret_command->text, format, arguments);
+    ret_command->size = (size_t)size;
+    return size > 0 ? STATUS_ok : STATUS_out_of_memory;
 }
 
 static const char *redis_password(void)
@@ -176,7 +178,7 @@ static enum status redis_late(struct engine *engine)
 }
 
 /* Sends a command over an open connection. */
-static enum status redis_exchange(struct engine *engine, const struct redis_words *words,
+static enum status redis_exchange(struct engine *engine, const struct redis_command *command,
                                   uint64_t limit, redisReply **ret_reply)
 {
     struct redis_client *client = redis_client_of(engine);
@@ -188,8 +190,7 @@ static enum status redis_exchange(struct engine *engine, const struct redis_word
     void *reply = NULL;
     engine->traffic.requests++;
     client->elements = 0;
-    if (redisAppendCommandArgv(context, words->count, (const char **)(uintptr_t)words->words,
-                               words->sizes) != REDIS_OK) {
+    if (redisAppendFormattedCommand(context, command->text, command->size) != REDIS_OK) {
         return redis_broken(engine);
     }
     while (!done) {
@@ -228,15 +229,18 @@ static enum status redis_exchange(struct engine *engine, const struct redis_word
 }
 
 /* A command that answers nothing that matters. */
-static enum status redis_run(struct engine *engine, const struct redis_words *words)
+static enum status redis_run(struct engine *engine, const char *format, ...)
 {
-    redisReply *reply;
-    enum status reason = redis_exchange(engine, words, 0, &reply);
+    AUTO(redis_free_command) struct redis_command command = {0};
+    AUTO(redis_free_reply) redisReply *reply = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    enum status reason = redis_format(format, arguments, &command);
+    va_end(arguments);
     if (reason == STATUS_ok) {
-        reason = redis_judge(engine, reply);
-        freeReplyObject(reply);
+        reason = redis_exchange(engine, &command, 0, &reply);
     }
-    return reason;
+    return reason == STATUS_ok ? redis_judge(engine, reply) : reason;
 }
 
 static enum status redis_log_in(struct engine *engine)
@@ -246,20 +250,11 @@ static enum status redis_log_in(struct engine *engine)
     const char *database = client->url.scheme == URL_UNIX ? "" : client->url.path;
     enum status reason = STATUS_ok;
     if (password) {
-        struct redis_words words = {0};
-        redis_add_texts(&words, "AUTH", (char *)NULL);
-        if (client->url.user[0]) {
-            redis_add_texts(&words, client->url.user, (char *)NULL);
-        }
-        redis_add_texts(&words, password, (char *)NULL);
-        reason = redis_run(engine, &words);
+        reason = client->url.user[0] ? redis_run(engine, "AUTH %s %s", client->url.user, password)
+                                     : redis_run(engine, "AUTH %s", password);
     }
-    if (reason == STATUS_ok && database[0]) {
-        struct redis_words words = {0};
-        redis_add_texts(&words, "SELECT", database + 1, (char *)NULL);
-        reason = redis_run(engine, &words);
-    }
-    return reason;
+    return reason == STATUS_ok && database[0] ? redis_run(engine, "SELECT %s", database + 1)
+                                              : reason;
 }
 
 static void *redis_create_array(const redisReadTask *task, redis_count count)
@@ -316,17 +311,17 @@ enum status redis_connect(struct engine *engine)
 }
 
 /* Connects if need be; a connection that has gone while it was not used is made anew, once. */
-static enum status redis_ask(struct engine *engine, const struct redis_words *words, uint64_t limit,
-                             redisReply **ret_reply)
+static enum status redis_ask(struct engine *engine, const struct redis_command *command,
+                             uint64_t limit, redisReply **ret_reply)
 {
     const bool is_old = redis_client_of(engine)->context;
     enum status reason = redis_connect(engine);
     if (reason == STATUS_ok) {
-        reason = redis_exchange(engine, words, limit, ret_reply);
+        reason = redis_exchange(engine, command, limit, ret_reply);
     }
     if (reason == STATUS_remote_unreachable && is_old) {
         reason = redis_connect(engine);
-        reason = reason == STATUS_ok ? redis_exchange(engine, words, limit, ret_reply) : reason;
+        reason = reason == STATUS_ok ? redis_exchange(engine, command, limit, ret_reply) : reason;
     }
     return reason;
 }
@@ -373,25 +368,23 @@ static enum status redis_follow(struct engine *engine, const struct redis_move *
 
 /* Sends a command to the node that an ASK has named, this once. */
 static enum status redis_ask_other(struct engine *engine, const struct redis_move *move,
-                                   const struct redis_words *words, uint64_t limit,
+                                   const struct redis_command *command, uint64_t limit,
                                    redisReply **ret_reply)
 {
     struct redis_client *client = redis_client_of(engine);
     const int port = client->port;
     char host[sizeof client->host];
-    struct redis_words asking = {0};
     memcpy(host, client->host, sizeof host);
-    redis_add_texts(&asking, "ASKING", (char *)NULL);
     enum status reason = redis_follow(engine, move);
     if (reason != STATUS_ok) {
         return reason;
     }
     reason = redis_connect(engine);
     if (reason == STATUS_ok) {
-        reason = redis_run(engine, &asking);
+        reason = redis_run(engine, "ASKING");
     }
     if (reason == STATUS_ok) {
-        reason = redis_exchange(engine, words, limit, ret_reply);
+        reason = redis_exchange(engine, command, limit, ret_reply);
     }
     redis_disconnect(engine);
     memcpy(client->host, host, sizeof host);
@@ -399,10 +392,17 @@ static enum status redis_ask_other(struct engine *engine, const struct redis_mov
     return reason;
 }
 
-enum status redis_send(struct engine *engine, const struct redis_words *words, uint64_t limit,
-                       redisReply **ret_reply)
+enum status redis_send(struct engine *engine, uint64_t limit, redisReply **ret_reply,
+                       const char *format, ...)
 {
-    enum status reason = redis_ask(engine, words, limit, ret_reply);
+    AUTO(redis_free_command) struct redis_command command = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    enum status reason = redis_format(format, arguments, &command);
+    va_end(arguments);
+    if (reason == STATUS_ok) {
+        reason = redis_ask(engine, &command, limit, ret_reply);
+    }
     for (int moves = 0; reason == STATUS_ok; moves++) {
         struct redis_move move;
         redisReply *reply = *ret_reply;
@@ -414,12 +414,12 @@ enum status redis_send(struct engine *engine, const struct redis_words *words, u
             return engine_fail(engine, STATUS_remote_bad_answer, "moved again and again");
         }
         if (move.is_ask) {
-            reason = redis_ask_other(engine, &move, words, limit, ret_reply);
+            reason = redis_ask_other(engine, &move, &command, limit, ret_reply);
             continue;
         }
         reason = redis_follow(engine, &move);
         if (reason == STATUS_ok) {
-            reason = redis_ask(engine, words, limit, ret_reply);
+            reason = redis_ask(engine, &command, limit, ret_reply);
         }
     }
     if (reason == STATUS_ok) {

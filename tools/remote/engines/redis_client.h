@@ -29,18 +29,6 @@ enum status redis_connect(struct engine *engine);
 /* operations->rest: until the next command or redis_connect. */
 void redis_disconnect(struct engine *engine);
 
-/* The words of a command, borrowed. */
-struct redis_words {
-    int count;
-    const char *words[8];
-    size_t sizes[8];
-};
-
-void redis_add(struct redis_words *words, const void *word, size_t size);
-
-/* Adds text; NULL ends it. */
-void redis_add_texts(struct redis_words *words, ...) __attribute__((sentinel));
-
 /* Frees a reply, and sets it to NULL; of NULL a no-op. */
 static inline void redis_free_reply(redisReply **reply)
 {
@@ -50,12 +38,12 @@ static inline void redis_free_reply(redisReply **reply)
     }
 }
 
-/* Sends a command. `limit` bounds the answer, 64 KiB beside, while it is read. STATUS_ok: it is no
- * error, and freed by redis_free_reply. remote_forbidden, remote_full, remote_busy, remote_error as
- * the server says; remote_unreachable, remote_timeout, remote_bad_answer: then there is no reply.
- */
-enum status redis_send(struct engine *engine, const struct redis_words *words, uint64_t limit,
-                       redisReply **ret_reply);
+/* Sends a command in the form of redisCommand: "%s" is a word, "%b" one of data and size. `limit`
+ * bounds the answer, 64 KiB beside, while it is read. STATUS_ok: it is no error, and freed by
+ * redis_free_reply. remote_forbidden, remote_full, remote_busy, remote_error as the server says;
+ * remote_unreachable, remote_timeout, remote_bad_answer, out_of_memory: then there is no reply. */
+enum status redis_send(struct engine *engine, uint64_t limit, redisReply **ret_reply,
+                       const char *format, ...);
 
 /* Who waits looks at the time as often, milliseconds: a signal may have cut it. */
 #define REDIS_LOOK_MS 1000
