@@ -75,41 +75,29 @@ static bool session_add_named(struct session *session, const char *const *names,
 #define SESSION_LISTED_MAX 10000
 #define SESSION_HEADS_MAX  100000
 
-struct session_programs {
-    struct session *session;
-    bool refused;
-};
-
-static bool session_add_listed(const char *path, void *user)
-{
-    struct session_programs *programs = user;
-    char program[NAMES_APP_SIZE];
-    char identity[DIGEST_HEX_SIZE];
-    programs->refused = head_split_path(path, program, identity) &&
-                        (!session_add_app(programs->session, program) ||
-                         programs->session->app_count > SESSION_LISTED_MAX);
-    return !programs->refused;
-}
-
 bool session_apps_there(struct session *session, const char *const *names, int count)
 {
     struct remote *remote = &session->remote;
+    AUTO(session_heads_free) struct session_heads heads = {0};
     if (count > 0) {
         return session_add_named(session, names, count);
     }
-    struct session_programs programs = {.session = session};
-    enum status reason =
-        engine_list(remote->engine, HEAD_FOLDER, SESSION_HEADS_MAX, session_add_listed, &programs);
-    if (programs.refused) {
-        reason = engine_fail(remote->engine, STATUS_remote_bad_answer, "too many programs");
+    const enum status reason = session_find_heads(session, NULL, 0, &heads);
+    if (reason == STATUS_remote_unsupported) {
+        output_message("%s: say which program with --app NAME", remote->options.verb);
     }
-    if (reason != STATUS_ok) {
-        remote_complain(remote, HEAD_FOLDER, reason);
-        if (reason == STATUS_remote_unsupported) {
-            output_message("%s: say which program with --app NAME", remote->options.verb);
-        }
+    bool fits = true;
+    for (size_t i = 0; fits && i < heads.count; i++) {
+        char program[NAMES_APP_SIZE];
+        char identity[DIGEST_HEX_SIZE];
+        head_split_path(heads.paths[i], program, identity);
+        fits = session_add_app(session, program) && session->app_count <= SESSION_LISTED_MAX;
     }
-    return reason == STATUS_ok;
+    if (!fits) {
+        remote_complain(remote, HEAD_FOLDER,
+                        engine_fail(remote->engine, STATUS_remote_bad_answer, "too many programs"));
+    }
+    return reason == STATUS_ok && fits;
 }
 
 /* A folder that is named after an executable ends in the digest of its path: who has it elsewhere
@@ -273,8 +261,8 @@ static void session_guess_heads(struct session *session, const char *const *apps
     }
 }
 
-bool session_find_heads(struct session *session, const char *const *apps, int app_count,
-                        struct session_heads *ret_heads)
+enum status session_find_heads(struct session *session, const char *const *apps, int app_count,
+                               struct session_heads *ret_heads)
 {
     struct remote *remote = &session->remote;
     struct session_listing listing = {ret_heads, apps, app_count, false};
@@ -288,15 +276,15 @@ bool session_find_heads(struct session *session, const char *const *apps, int ap
                        "looked for",
                        remote->options.verb, remote->name);
         session_guess_heads(session, apps, app_count, ret_heads);
-        return true;
+        return STATUS_ok;
     }
     if (reason != STATUS_ok) {
         remote_complain(remote, HEAD_FOLDER, reason);
         session_heads_free(ret_heads);
-        return false;
+        return reason;
     }
     array_sort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_texts);
-    return true;
+    return STATUS_ok;
 }
 
 void session_heads_free(struct session_heads *heads)

@@ -65,10 +65,10 @@ struct session_heads {
 };
 
 /* The heads of the named programs, or of all. Where the engine cannot list, those of this machine's
- * devices and the recipes' are tried, of programs that were named. False after a message. Freed
+ * devices and the recipes' are tried, of programs that were named. Not ok: after a message. Freed
  * with session_heads_free. */
-bool session_find_heads(struct session *session, const char *const *apps, int app_count,
-                        struct session_heads *ret_heads);
+enum status session_find_heads(struct session *session, const char *const *apps, int app_count,
+                               struct session_heads *ret_heads);
 void session_heads_free(struct session_heads *heads);
 
 /* What a program takes from a remote, and what it gives to one: pull.c, push.c; and what nobody

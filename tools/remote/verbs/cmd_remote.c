@@ -182,7 +182,7 @@ static int remote_show_heads(struct session *session, const struct remote_reques
                              struct output *output)
 {
     AUTO(session_heads_free) struct session_heads heads = {0};
-    if (!session_find_heads(session, request->apps, request->app_count, &heads)) {
+    if (session_find_heads(session, request->apps, request->app_count, &heads) != STATUS_ok) {
         return EXIT_FINDING;
     }
     output_open(output, "heads", request->in_full ? OUTPUT_LIST : OUTPUT_TABLE);
@@ -223,7 +223,7 @@ static int remote_remove(struct session *session, const struct remote_request *r
         output_message("remote: rm needs --app NAME");
         return EXIT_USAGE;
     }
-    if (!session_find_heads(session, request->apps, request->app_count, &heads)) {
+    if (session_find_heads(session, request->apps, request->app_count, &heads) != STATUS_ok) {
         return EXIT_FINDING;
     }
     output_open(output, "removed", OUTPUT_TABLE);

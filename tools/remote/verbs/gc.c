@@ -132,7 +132,7 @@ static enum status gc_read_head(struct remote *remote, const char *path, struct 
 static bool gc_read_heads(struct session *session, struct gc_objects *named)
 {
     AUTO(session_heads_free) struct session_heads heads = {0};
-    bool read = session_find_heads(session, NULL, 0, &heads);
+    bool read = session_find_heads(session, NULL, 0, &heads) == STATUS_ok;
     for (size_t i = 0; read && i < heads.count; i++) {
         const enum status reason = gc_read_head(&session->remote, heads.paths[i], named);
         if (reason != STATUS_ok) {
