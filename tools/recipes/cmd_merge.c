@@ -25,19 +25,6 @@ static bool merge_read_files(char **paths, size_t count, struct recipe_sources *
     return true;
 }
 
-/* Tells which files are damaged. Each is merged alone, which is slow. */
-static void merge_name_damage(char **paths, const struct recipe_sources *files)
-{
-    const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
-    for (size_t i = 0; i < files->count; i++) {
-        struct recipe_merged merged;
-        if (recipe_merge(&files->inputs[i], 1, &limits, &merged) == STATUS_ok) {
-            recipe_tool_name_damage("merge", paths[i], &merged.counts);
-            recipe_merge_free(&merged);
-        }
-    }
-}
-
 /* Gives the exit status. */
 static int merge_show(const char *path, const struct recipe_merged *merged, bool json)
 {
@@ -63,8 +50,9 @@ static int merge_write(char **paths, const struct recipe_sources *files, bool js
     }
     int status = EXIT_USAGE;
     const char *path = paths[0];
-    if (merged.counts.damaged > 0) {
-        merge_name_damage(paths + 1, files);
+    for (size_t i = 0; i < files->count; i++) {
+        recipe_tool_name_damage("merge", paths[i + 1],
+                                recipe_segment_damaged(files->inputs[i].segment));
     }
     if (merged.size == 0) {
         output_message("merge: no pipelines in these files; '%s' is not written", path);

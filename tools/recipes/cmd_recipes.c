@@ -69,7 +69,7 @@ static int export_app(const struct arguments *arguments, const char *root, const
     if (merge_program(root, app, &folder_fd, &sources, &merged)) {
         if (output_file_write("export", arguments->operands[0], merged.parts,
                               (int)merged.part_count)) {
-            recipe_tool_name_damage("export", app, &merged.counts);
+            recipe_tool_name_damage("export", app, merged.counts.damaged);
             status = show_export(arguments, app, &sources, &merged);
         }
         recipe_merge_free(&merged);
@@ -273,7 +273,7 @@ static int import_segment(const struct arguments *arguments, const char *root, c
         if (!options_value(arguments, "dry-run") && news.pipelines > 0) {
             import_note_unfinished(root, app);
         }
-        recipe_tool_name_damage("import", arguments->operands[0], &merged.counts);
+        recipe_tool_name_damage("import", arguments->operands[0], merged.counts.damaged);
         if (merged.counts.pipelines == 0) {
             output_message("import: no pipelines in '%s'", arguments->operands[0]);
         } else if (!news.any) {

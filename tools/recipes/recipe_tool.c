@@ -181,10 +181,9 @@ uint8_t *recipe_tool_join(const struct recipe_merged *merged)
     return data;
 }
 
-void recipe_tool_name_damage(const char *verb, const char *path,
-                             const struct recipe_merge_counts *counts)
+void recipe_tool_name_damage(const char *verb, const char *path, uint64_t records)
 {
-    if (counts->damaged > 0) {
+    if (records > 0) {
         output_reason(STATUS_bad_record, "%s: '%s'", verb, path);
     }
 }

@@ -49,9 +49,8 @@ void recipe_tool_remove_empty(const char *root, const char *app);
 /* The merged->size bytes of a merge in one piece, to be freed. NULL: out of memory. */
 uint8_t *recipe_tool_join(const struct recipe_merged *merged);
 
-/* Prints a message if records of this file or folder are damaged. */
-void recipe_tool_name_damage(const char *verb, const char *path,
-                             const struct recipe_merge_counts *counts);
+/* Prints a message if so many records of this file or folder are damaged; none if 0. */
+void recipe_tool_name_damage(const char *verb, const char *path, uint64_t records);
 
 /* Shows what was taken, and what was not, as fields of the open item. */
 void recipe_tool_show(struct output *output, const struct recipe_merged *merged);

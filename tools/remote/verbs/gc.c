@@ -144,7 +144,7 @@ static bool gc_read_heads(struct session *session, struct gc_objects *named)
     return read && !named->failed;
 }
 
-/* Lines of a time and a name. */
+/* Lines of a time and a name; one that is not ends them. */
 static bool gc_read_notes(struct remote *remote, struct gc_objects *notes)
 {
     struct engine_value value = {0};
@@ -154,23 +154,14 @@ static bool gc_read_notes(struct remote *remote, struct gc_objects *notes)
         remote_complain(remote, GC_NOTES, reason);
         return false;
     }
-    const char *next = (const char *)value.data;
-    size_t left = value.size;
-    while (left > 0) {
-        const char *end = memchr(next, '\n', left);
-        const size_t size = end ? (size_t)(end - next) : left;
-        char line[128];
-        char name[HEAD_FILE_SIZE];
-        uint64_t since;
-        if (size < sizeof line) {
-            memcpy(line, next, size);
-            line[size] = '\0';
-            if (sscanf(line, "%" SCNu64 " %81s", &since, name) == 2 && since <= INT64_MAX) {
-                gc_add(notes, name, since);
-            }
-        }
-        left -= end ? size + 1 : size;
-        next += end ? size + 1 : size;
+    char name[HEAD_FILE_SIZE];
+    uint64_t since;
+    FILE *lines = value.size > 0 ? fmemopen(value.data, value.size, "r") : NULL;
+    while (lines && fscanf(lines, "%" SCNu64 " %81s", &since, name) == 2) {
+        gc_add(notes, name, since);
+    }
+    if (lines) {
+        fclose(lines);
     }
     engine_value_free(&value);
     gc_sort(notes);
