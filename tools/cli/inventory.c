@@ -67,21 +67,30 @@ bool inventory_is_read_only(const char *verb)
     return read_only;
 }
 
-static int inventory_compare_names(const void *left, const void *right)
+bool inventory_apps_add(struct inventory_apps *apps, const char *name)
 {
-    return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
-static bool inventory_add_name(struct inventory_apps *apps, const char *name)
-{
-    char *copy = strdup(name);
-    const bool added = copy && array_reserve(&apps->names, apps->count, sizeof *apps->names);
-    if (added) {
-        apps->names[apps->count++] = copy;
-    } else {
-        free(copy);
+    size_t at = 0;
+    for (size_t end = apps->count; at < end;) {
+        const size_t middle = (at + end) / 2;
+        const int order = strcmp(name, apps->names[middle]);
+        if (order == 0) {
+            return true;
+        }
+        if (order < 0) {
+            end = middle;
+        } else {
+            at = middle + 1;
+        }
     }
-    return added;
+    char *copy = strdup(name);
+    if (!copy || !array_reserve(&apps->names, apps->count, sizeof *apps->names)) {
+        free(copy);
+        return false;
+    }
+    memmove(&apps->names[at + 1], &apps->names[at], (apps->count - at) * sizeof *apps->names);
+    apps->names[at] = copy;
+    apps->count++;
+    return true;
 }
 
 static bool inventory_is_folder(int fd, const char *name)
@@ -109,7 +118,7 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
     while (enough_memory && (name = listing_next(listing))) {
         if (names_is_app(name) && (!app || strcmp(name, only) == 0) &&
             inventory_is_folder(fd, name)) {
-            enough_memory = inventory_add_name(&apps, name);
+            enough_memory = inventory_apps_add(&apps, name);
         }
     }
     listing_close(listing);
@@ -118,7 +127,6 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
         inventory_apps_free(&apps);
         return false;
     }
-    array_sort(apps.names, apps.count, sizeof *apps.names, inventory_compare_names);
     *ret_apps = apps;
     return true;
 }

@@ -56,6 +56,9 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
                     struct inventory_apps *ret_apps);
 void inventory_apps_free(struct inventory_apps *apps);
 
+/* Adds a name in its place, if it is not there. False: out of memory. */
+bool inventory_apps_add(struct inventory_apps *apps, const char *name);
+
 /* Calls the work for a root (--dir) and the programs in it (--app). Gives its exit status, or
  * EXIT_USAGE after a message. */
 int inventory_run(const char *verb, const struct arguments *arguments, verb_work *work);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/session.h"
 
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "common/files/names.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/segment.h"
-#include "tools/cli/inventory.h"
 #include "tools/remote/remote.h"
 
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session)
@@ -28,32 +26,11 @@ bool session_open(const struct remote_options *options, char *root, struct sessi
 
 void session_close(struct session *session)
 {
-    tdestroy(session->app_tree, free);
-    free(session->apps);
+    inventory_apps_free(&session->apps);
     vulkan_devices_free(&session->devices);
     remote_close(&session->remote);
     free(session->root);
     *session = (struct session){0};
-}
-
-static int session_compare_texts(const void *left, const void *right)
-{
-    return strcmp(left, right);
-}
-
-bool session_add_app(struct session *session, const char *app)
-{
-    if (tfind(app, &session->app_tree, session_compare_texts)) {
-        return true;
-    }
-    char *copy = strdup(app);
-    if (!copy || !array_reserve(&session->apps, session->app_count, sizeof *session->apps) ||
-        !tsearch(copy, &session->app_tree, session_compare_texts)) {
-        free(copy);
-        return false;
-    }
-    session->apps[session->app_count++] = copy;
-    return true;
 }
 
 /* False after a message. */
@@ -63,7 +40,7 @@ static bool session_add_named(struct session *session, const char *const *names,
         /* A folder has the name that 'run --app' gives it. */
         char name[NAMES_APP_SIZE];
         names_app_folder(&(struct names_program){.app_setting = names[i]}, name);
-        if (!session_add_app(session, name)) {
+        if (!inventory_apps_add(&session->apps, name)) {
             output_message("%s: out of memory", session->remote.options.verb);
             return false;
         }
@@ -91,7 +68,8 @@ bool session_apps_there(struct session *session, const char *const *names, int c
         char program[NAMES_APP_SIZE];
         char identity[DIGEST_HEX_SIZE];
         head_split_path(heads.paths[i], program, identity);
-        fits = session_add_app(session, program) && session->app_count <= SESSION_LISTED_MAX;
+        fits = inventory_apps_add(&session->apps, program) &&
+               session->apps.count <= SESSION_LISTED_MAX;
     }
     if (!fits) {
         remote_complain(remote, HEAD_FOLDER,
@@ -123,9 +101,9 @@ bool session_apps_here(struct session *session, const char *const *names, int co
         return false;
     }
     for (size_t i = 0; i < apps.count; i++) {
-        const size_t before = session->app_count;
-        session_add_app(session, apps.names[i]);
-        if (session->app_count > before) {
+        const size_t before = session->apps.count;
+        inventory_apps_add(&session->apps, apps.names[i]);
+        if (session->apps.count > before) {
             session_warn_of_name(session, apps.names[i]);
         }
     }
@@ -261,6 +239,11 @@ static void session_guess_heads(struct session *session, const char *const *apps
     }
 }
 
+static int session_compare_paths(const void *left, const void *right)
+{
+    return strcmp(left, right);
+}
+
 enum status session_find_heads(struct session *session, const char *const *apps, int app_count,
                                struct session_heads *ret_heads)
 {
@@ -283,7 +266,7 @@ enum status session_find_heads(struct session *session, const char *const *apps,
         session_heads_free(ret_heads);
         return reason;
     }
-    array_sort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_texts);
+    array_sort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_paths);
     return STATUS_ok;
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/recipes/recipe_tool.h"
 #include "tools/remote/remote.h"
@@ -19,9 +20,7 @@ struct session {
     char *root;                    /* of the caches */
     struct vulkan_devices devices; /* of this machine, once they were asked for; without any, only
                                       recipes are pulled */
-    char **apps;
-    size_t app_count;
-    void *app_tree;                 /* tsearch(3), of the same texts */
+    struct inventory_apps apps;
     struct output *output;          /* gets a row for each head; NULL: nothing is shown */
     size_t told;                    /* rows */
     struct warm_coverage *coverage; /* of recipes that are pulled; NULL: it is not looked at */
@@ -31,9 +30,6 @@ struct session {
  * message; also where `root` is NULL, whose message was the caller's. */
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session);
 void session_close(struct session *session);
-
-/* Adds a program. False: out of memory. */
-bool session_add_app(struct session *session, const char *app);
 
 /* The programs are those that were named; if none, all that the remote lists, or all of the root.
  * False after a message. */

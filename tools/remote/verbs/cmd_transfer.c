@@ -116,7 +116,7 @@ static int push_main(const struct arguments *arguments)
     transfer_begin(&session, arguments, &output);
     push_all(&session, options_value(arguments, "recipes"));
     if (session.told == 0 && !session.remote.failed) {
-        const char *only = session.app_count == 1 ? session.apps[0] : NULL;
+        const char *only = session.apps.count == 1 ? session.apps.names[0] : NULL;
         output_message("push: nothing to do: no cache%s%s in '%s'", only ? " of " : "",
                        only ? only : "", session.root);
     }
@@ -199,9 +199,9 @@ static uint64_t sync_stamp(struct sync *sync)
     struct session *session = &sync->session;
     uint64_t stamp = 1;
     session_apps_here(session, sync->arguments->repeated, sync->arguments->repeated_count);
-    for (size_t i = 0; i < session->app_count; i++) {
-        stamp = sync_mix(stamp, session->root, session->apps[i], "");
-        stamp = sync_mix(stamp, session->root, session->apps[i], "/recipes");
+    for (size_t i = 0; i < session->apps.count; i++) {
+        stamp = sync_mix(stamp, session->root, session->apps.names[i], "");
+        stamp = sync_mix(stamp, session->root, session->apps.names[i], "/recipes");
     }
     return stamp;
 }
@@ -211,11 +211,12 @@ static uint64_t sync_wanted(const struct sync *sync)
 {
     const struct session *session = &sync->session;
     uint64_t stamp = 1;
-    for (size_t i = 0; i < session->app_count; i++) {
+    for (size_t i = 0; i < session->apps.count; i++) {
         struct local_identities wanted = {.count = 0};
-        local_identities_add_wanted(session->root, session->apps[i], &wanted);
+        local_identities_add_wanted(session->root, session->apps.names[i], &wanted);
         for (size_t k = 0; k < wanted.count; k++) {
-            stamp += digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^ i;
+            stamp += digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^
+                     digest_of(session->apps.names[i], strlen(session->apps.names[i])).low;
         }
     }
     return stamp;
@@ -231,12 +232,13 @@ static void sync_begin_round(struct sync *sync)
 static void sync_take_leases(struct sync *sync)
 {
     const struct session *session = &sync->session;
-    for (size_t i = 0; i < session->app_count; i++) {
+    for (size_t i = 0; i < session->apps.count; i++) {
         struct local_identities wanted = {.count = 0};
-        local_identities_add_wanted(session->root, session->apps[i], &wanted);
+        local_identities_add_wanted(session->root, session->apps.names[i], &wanted);
         for (size_t k = 0; k < wanted.count && !session->remote.gone; k++) {
-            if (!local_exists(session->root, session->apps[i], wanted.hex[k])) {
-                lease_try(&sync->session.remote, &sync->leases, session->apps[i], wanted.hex[k]);
+            if (!local_exists(session->root, session->apps.names[i], wanted.hex[k])) {
+                lease_try(&sync->session.remote, &sync->leases, session->apps.names[i],
+                          wanted.hex[k]);
             }
         }
     }
