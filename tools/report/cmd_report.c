@@ -48,10 +48,10 @@ static void report_show_run(struct output *output, const struct trace_run *run)
 static void report_show_runs(struct output *output, const struct report_program *program)
 {
     char ratio[32];
-    output_text(output, "device", program->device);
-    output_text(output, "driver", program->driver);
-    output_text(output, "driver_info", program->driver_info);
-    output_text(output, "identity", program->identity);
+    output_text(output, "device", program->runs[0]->device);
+    output_text(output, "driver", program->runs[0]->driver);
+    output_text(output, "driver_info", program->runs[0]->driver_info);
+    output_text(output, "identity", program->runs[0]->identity);
     if (report_clock_ratio(program) > 0) {
         snprintf(ratio, sizeof ratio, "%.2f", report_clock_ratio(program));
         output_text(output, "times_faster", ratio);
@@ -252,7 +252,7 @@ static void report_add_program(struct report *report, const char *root, const ch
                                bool *found)
 {
     struct report_program *program = &report->programs[report->count];
-    *program = (struct report_program){.app = app, .device = "", .driver = "", .identity = ""};
+    *program = (struct report_program){.app = app};
     struct program_facts facts = {0};
     struct recipes *recipes = NULL;
     *found |= report_is_damage(app, program_load(root, app, &facts));

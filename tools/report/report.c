@@ -11,7 +11,8 @@ static struct report_program *report_program_of(struct report *report, const str
 {
     for (size_t i = 0; i < report->count; i++) {
         struct report_program *known = &report->programs[i];
-        if (strcmp(known->app, run->app) == 0 && strcmp(known->identity, run->identity) == 0) {
+        if (strcmp(known->app, run->app) == 0 &&
+            strcmp(known->runs[0]->identity, run->identity) == 0) {
             return known;
         }
     }
@@ -22,10 +23,6 @@ static struct report_program *report_program_of(struct report *report, const str
     struct report_program *program = &report->programs[report->count];
     *program = (struct report_program){
         .app = run->app,
-        .device = run->device,
-        .driver = run->driver,
-        .driver_info = run->driver_info,
-        .identity = run->identity,
         .runs = calloc(TRACE_MAX_RUNS, sizeof *program->runs),
     };
     if (!program->runs) {

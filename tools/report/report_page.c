@@ -183,7 +183,7 @@ static void page_put_programs(struct bytes *page, const struct report *report)
         if (program->run_count > 0) {
             page_put_time(page, run ? run->sums.create_ns : 0);
             page_put_time(page, program->warm ? program->warm->sums.create_ns : 0);
-            html_put(page, "<td><bdi>%s</bdi></td>", program->device);
+            html_put(page, "<td><bdi>%s</bdi></td>", program->runs[0]->device);
         } else {
             const uint64_t answers = counters->driver_hits + counters->driver_misses;
             page_put_number(page, html_count(counters->requests).text);
@@ -370,8 +370,8 @@ static void page_put_program(struct bytes *page, const struct report_program *pr
              page_or_unknown(program->app));
     if (program->run_count > 0) {
         html_put(page, "<p class=\"device\"><bdi>%s</bdi> · <bdi>%s %s</bdi></p>",
-                 page_or_unknown(program->device), page_or_unknown(program->driver),
-                 program->driver_info);
+                 page_or_unknown(program->runs[0]->device),
+                 page_or_unknown(program->runs[0]->driver), program->runs[0]->driver_info);
         page_put_headline(page, program);
         page_put_run_cards(page, program);
         page_put_timelines(page, program, number);
