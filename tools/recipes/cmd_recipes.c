@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* warmpipe export and import: a program's recipes as one file, and back. */
+/* warmpipe export, import and merge: a program's recipes as one file, and back; one of several. */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "common/base/digest.h"
@@ -30,16 +31,13 @@ static bool merge_program(const char *root, const char *app, int *folder_fd,
         const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
         reason = recipe_merge(sources->inputs, sources->count, &limits, ret_merged);
     }
-    if (reason == STATUS_ok && ret_merged->size == 0) {
-        recipe_merge_free(ret_merged);
-        reason = STATUS_no_file;
-    }
-    if (reason == STATUS_no_file) {
+    const bool has_none = reason == STATUS_no_file || (reason == STATUS_ok && !ret_merged->size);
+    if (has_none) {
         output_message("export: there are no recipes of '%s' in '%s'", app, root);
     } else if (reason != STATUS_ok) {
         output_reason(reason, "export: '%s/%s'", root, app);
     }
-    return reason == STATUS_ok;
+    return reason == STATUS_ok && !has_none;
 }
 
 /* Gives the exit status. */
@@ -62,19 +60,16 @@ static int show_export(const struct arguments *arguments, const char *app,
 
 static int export_app(const struct arguments *arguments, const char *root, const char *app)
 {
-    int status = EXIT_USAGE;
     AUTO_CLOSE int folder_fd = -1;
     AUTO(recipe_sources_close) struct recipe_sources sources = {.lock_fd = -1};
-    struct recipe_merged merged;
-    if (merge_program(root, app, &folder_fd, &sources, &merged)) {
-        if (output_file_write("export", arguments->operands[0], merged.parts,
-                              (int)merged.part_count)) {
-            recipe_tool_name_damage("export", app, merged.counts.damaged);
-            status = show_export(arguments, app, &sources, &merged);
-        }
-        recipe_merge_free(&merged);
+    AUTO(recipe_merge_free) struct recipe_merged merged = {0};
+    if (!merge_program(root, app, &folder_fd, &sources, &merged) ||
+        !output_file_write("export", arguments->operands[0], merged.parts,
+                           (int)merged.part_count)) {
+        return EXIT_USAGE;
     }
-    return status;
+    recipe_tool_name_damage("export", app, merged.counts.damaged);
+    return show_export(arguments, app, &sources, &merged);
 }
 
 static int export_run(const struct arguments *arguments)
@@ -177,38 +172,13 @@ static bool store_import(const char *root, const char *app, uint64_t max_size,
     return true;
 }
 
-/* The merge as one segment, which is to be closed. */
-static enum status import_join(const struct recipe_merged *merged,
-                               struct recipe_segment *ret_segment)
+/* By environment and pipeline, as recipes_uses sorts them. */
+static int import_order_uses(const void *left, const void *right)
 {
-    uint8_t *data = recipe_tool_join(merged);
-    return data ? recipe_segment_take(data, (size_t)merged->size, ret_segment)
-                : STATUS_out_of_memory;
-}
-
-static uint64_t import_hash_use(uint64_t value)
-{
-    const struct recipe_use *use = (const struct recipe_use *)(uintptr_t)value;
-    return use->pipeline.low ^ use->environment.high;
-}
-
-/* Whether what is known of the use says as much. */
-static bool import_says_as_much(uint64_t value, const void *wanted)
-{
-    const struct recipe_use *known = (const struct recipe_use *)(uintptr_t)value;
-    const struct recipe_use *use = wanted;
-    return digest_equal(known->pipeline, use->pipeline) &&
-           digest_equal(known->environment, use->environment) && known->last_day >= use->last_day;
-}
-
-/* Borrows the uses. */
-static void import_add_known(const struct recipes *recipes, struct digest_set *known)
-{
-    const struct recipe_use *uses;
-    const size_t count = recipes_uses(recipes, &uses);
-    for (size_t i = 0; i < count; i++) {
-        digest_set_add(known, (uintptr_t)&uses[i]);
-    }
+    const struct recipe_use *a = left;
+    const struct recipe_use *b = right;
+    const int order = digest_compare(a->environment, b->environment);
+    return order ? order : digest_compare(a->pipeline, b->pipeline);
 }
 
 /* What of the merge the program has not got yet. */
@@ -217,32 +187,39 @@ struct import_news {
     bool any;           /* of uses, too: another device, a later day */
 };
 
+static struct import_news import_compare_uses(const struct recipes *recipes,
+                                              const struct recipe_uses *uses)
+{
+    struct import_news news = {.any = uses->failed};
+    AUTO_FREE struct digest *fresh = calloc(uses->count + 1, sizeof *fresh);
+    const struct recipe_use *known;
+    const size_t known_count = recipes_uses(recipes, &known);
+    for (size_t i = 0; fresh && i < uses->count; i++) {
+        const struct recipe_use *use = &uses->uses[i];
+        const struct recipe_use *found =
+            known_count ? bsearch(use, known, known_count, sizeof *known, import_order_uses) : NULL;
+        const bool is_there = recipes_have(recipes, RECIPE_FORM, use->pipeline);
+        news.any |= !is_there || !found || found->last_day < use->last_day;
+        if (!is_there) {
+            fresh[news.pipelines++] = use->pipeline;
+        }
+    }
+    news.any |= !fresh;
+    news.pipelines = digest_sort(fresh, news.pipelines);
+    return news;
+}
+
 static struct import_news import_compare(const char *root, const char *app,
                                          const struct recipe_merged *merged)
 {
     struct import_news news = {.pipelines = merged->counts.pipelines, .any = merged->size > 0};
     struct recipe_segment segment;
     struct recipes *recipes = recipe_tool_open(root, app);
-    if (recipes && news.any && import_join(merged, &segment) == STATUS_ok) {
-        struct digest_set known = {.hash = import_hash_use};
-        struct recipe_uses uses = {0};
-        struct digest_set fresh = {0};
-        import_add_known(recipes, &known);
+    uint8_t *data = recipes && news.any ? recipe_tool_join(merged) : NULL;
+    if (data && recipe_segment_take(data, (size_t)merged->size, &segment) == STATUS_ok) {
+        AUTO(recipe_uses_free) struct recipe_uses uses = {0};
         recipe_segment_add_uses(&segment, &uses);
-        news.any = uses.failed;
-        for (size_t i = 0; i < uses.count; i++) {
-            const struct recipe_use *use = &uses.uses[i];
-            const bool is_there = recipes_have(recipes, RECIPE_FORM, use->pipeline);
-            news.any |= !is_there || !digest_set_find(&known, import_hash_use((uintptr_t)use),
-                                                      import_says_as_much, use);
-            if (!is_there) {
-                digest_set_add(&fresh, use->pipeline.low);
-            }
-        }
-        news.pipelines = fresh.count;
-        digest_set_release(&known);
-        digest_set_release(&fresh);
-        recipe_uses_free(&uses);
+        news = import_compare_uses(recipes, &uses);
         recipe_segment_close(&segment);
     }
     recipes_close(recipes);
@@ -265,31 +242,29 @@ static int import_segment(const struct arguments *arguments, const char *root, c
         output_message("import: %s", status_text(reason));
         return EXIT_USAGE;
     }
-    int status = EXIT_USAGE;
+    const bool dry_run = options_value(arguments, "dry-run");
     const struct import_news news = import_compare(root, app, &merged);
-    if (options_value(arguments, "dry-run") || !news.any ||
-        store_import(root, app, max_size, &merged)) {
-        struct output output;
-        if (!options_value(arguments, "dry-run") && news.pipelines > 0) {
-            import_note_unfinished(root, app);
-        }
-        recipe_tool_name_damage("import", arguments->operands[0], merged.counts.damaged);
-        if (merged.counts.pipelines == 0) {
-            output_message("import: no pipelines in '%s'", arguments->operands[0]);
-        } else if (!news.any) {
-            output_message("import: nothing is new: '%s' has all that '%s' holds", app,
-                           arguments->operands[0]);
-        }
-        output_begin(&output, arguments->json);
-        output_text(&output, "name", app);
-        output_text(&output, "path", arguments->operands[0]);
-        recipe_tool_show(&output, &merged);
-        output_number(&output, "new_pipelines", news.pipelines);
-        recipe_judge_show(judge, &output);
-        status =
-            output_end(&output, recipe_tool_is_finding(&merged.counts) ? EXIT_FINDING : EXIT_CLEAN);
+    if (!dry_run && news.any && !store_import(root, app, max_size, &merged)) {
+        return EXIT_USAGE;
     }
-    return status;
+    if (!dry_run && news.pipelines > 0) {
+        import_note_unfinished(root, app);
+    }
+    recipe_tool_name_damage("import", arguments->operands[0], merged.counts.damaged);
+    if (merged.counts.pipelines == 0) {
+        output_message("import: no pipelines in '%s'", arguments->operands[0]);
+    } else if (!news.any) {
+        output_message("import: nothing is new: '%s' has all that '%s' holds", app,
+                       arguments->operands[0]);
+    }
+    struct output output;
+    output_begin(&output, arguments->json);
+    output_text(&output, "name", app);
+    output_text(&output, "path", arguments->operands[0]);
+    recipe_tool_show(&output, &merged);
+    output_number(&output, "new_pipelines", news.pipelines);
+    recipe_judge_show(judge, &output);
+    return output_end(&output, recipe_tool_is_finding(&merged.counts) ? EXIT_FINDING : EXIT_CLEAN);
 }
 
 static int import_file(const struct arguments *arguments, const char *root, const char *app)
@@ -337,4 +312,88 @@ const struct verb verb_import = {
     .min_operands = 1,
     .max_operands = 1,
     .run = import_run,
+};
+
+static const struct option_spec merge_options[] = {
+    VERB_JSON_OPTION,
+    {NULL, 0, NULL, NULL},
+};
+
+static bool merge_read_files(char **paths, size_t count, struct recipe_sources *ret_files)
+{
+    if (!recipe_tool_sources(count, ret_files)) {
+        output_message("merge: out of memory");
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct recipe_segment segment;
+        if (!recipe_tool_read("merge", paths[i], &segment)) {
+            return false;
+        }
+        recipe_tool_add(ret_files, &segment);
+    }
+    return true;
+}
+
+/* Gives the exit status. */
+static int merge_show(const char *path, const struct recipe_merged *merged, bool json)
+{
+    const int status = recipe_tool_is_finding(&merged->counts) ? EXIT_FINDING : EXIT_CLEAN;
+    struct output output;
+    if (output_file_is_standard(path)) {
+        return status;
+    }
+    output_begin(&output, json);
+    output_text(&output, "path", path);
+    recipe_tool_show(&output, merged);
+    return output_end(&output, status);
+}
+
+static int merge_write(char **paths, const struct recipe_sources *files, bool json)
+{
+    const struct recipe_merge_limits limits = {.max_size = RECIPES_MAX_FILE, .foreign = true};
+    AUTO(recipe_merge_free) struct recipe_merged merged = {0};
+    const enum status reason = recipe_merge(files->inputs, files->count, &limits, &merged);
+    if (reason != STATUS_ok) {
+        output_message("merge: %s", status_text(reason));
+        return EXIT_USAGE;
+    }
+    int status = EXIT_USAGE;
+    const char *path = paths[0];
+    for (size_t i = 0; i < files->count; i++) {
+        recipe_tool_name_damage("merge", paths[i + 1],
+                                recipe_segment_damaged(files->inputs[i].segment));
+    }
+    if (merged.size == 0) {
+        output_message("merge: no pipelines in these files; '%s' is not written", path);
+    } else if (output_file_write("merge", path, merged.parts, (int)merged.part_count)) {
+        status = merge_show(path, &merged, json);
+    }
+    return status;
+}
+
+static int merge_run(const struct arguments *arguments)
+{
+    AUTO(recipe_sources_close) struct recipe_sources files = {.lock_fd = -1};
+    const size_t count = (size_t)arguments->operand_count - 1;
+    return merge_read_files(arguments->operands + 1, count, &files)
+               ? merge_write(arguments->operands, &files, arguments->json)
+               : EXIT_USAGE;
+}
+
+const struct verb verb_merge = {
+    .name = "merge",
+    .doing = "merging the files",
+    .summary = "merge several recipe files into one",
+    .operands = "OUT IN...",
+    .description =
+        "Writes the recipes of all files IN to OUT, each record once, with the uses added\n"
+        "up, but not how long they took to compile: that is measured where they are used.\n"
+        "Damaged records, and pipelines of which a part is missing, are left out.\n"
+        "The SPIR-V is not validated here; 'warmpipe import' and 'warmpipe verify' do.\n\n"
+        "Exit status: 0 all was merged, 1 something was left out, 2 OUT is not written.",
+    .options = merge_options,
+    .min_operands = 2,
+    .max_operands = INT_MAX,
+    .run = merge_run,
 };
