@@ -143,14 +143,10 @@ static int inspect_run(const struct arguments *arguments)
     const char *path = arguments->operands[0];
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    const struct inspect_recipes_choice choice = {
-        .spirv = options_value(arguments, "spirv"),
-        .pipeline = options_value(arguments, "pipeline"),
-        .verbose = options_value(arguments, "verbose"),
-        .json = arguments->json,
-    };
+    const char *spirv = options_value(arguments, "spirv");
+    const char *pipeline = options_value(arguments, "pipeline");
     struct inspect_file file;
-    if (choice.spirv && choice.pipeline) {
+    if (spirv && pipeline) {
         output_message("inspect: --spirv and --pipeline exclude each other");
         return EXIT_USAGE;
     }
@@ -158,7 +154,7 @@ static int inspect_run(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     if (inspect_recipes_is_one(name, file.data, file.size)) {
-        return inspect_recipes(path, file.data, file.size, &choice);
+        return inspect_recipes(file.data, file.size, arguments);
     }
     AUTO_FREE uint8_t *data = file.data;
     if (!cache_file_has_our_name(name) && !cache_file_has_our_magic(data, file.size)) {
@@ -166,7 +162,7 @@ static int inspect_run(const struct arguments *arguments)
                        path, status_id(STATUS_bad_magic));
         return EXIT_USAGE;
     }
-    if (choice.spirv || choice.pipeline) {
+    if (spirv || pipeline) {
         output_message("inspect: '%s' is a cache file; --spirv and --pipeline need a recipe file",
                        path);
         return EXIT_USAGE;
@@ -174,8 +170,8 @@ static int inspect_run(const struct arguments *arguments)
     struct envelope envelope;
     enum status reason = envelope_validate(data, file.size, NULL, &envelope);
     struct output output;
-    output_begin(&output, choice.json);
-    inspect_show_file(&output, path, &file, reason, choice.verbose);
+    output_begin(&output, arguments->json);
+    inspect_show_file(&output, path, &file, reason, options_value(arguments, "verbose"));
     return output_end(&output, reason == STATUS_ok ? EXIT_CLEAN : EXIT_FINDING);
 }
 

@@ -325,15 +325,16 @@ static bool install_remove_all(struct install *install)
     return done;
 }
 
-static int install_run_verb(const char *verb, const struct arguments *arguments, bool removes)
+static int install_run(const struct arguments *arguments)
 {
-    struct install install = {.verb = verb};
+    struct install install = {.verb = arguments->verb->name};
     int status = EXIT_USAGE;
     if (install_choose(&install, arguments)) {
         output_begin(&install.output, arguments->json);
         output_open(&install.output, "files", OUTPUT_LIST);
-        const bool done = removes ? install_remove_all(&install)
-                                  : install_all(&install, options_value(arguments, "always"));
+        const bool done = arguments->verb == &verb_uninstall
+                              ? install_remove_all(&install)
+                              : install_all(&install, options_value(arguments, "always"));
         output_close(&install.output);
         status = output_end(&install.output, done ? EXIT_CLEAN : EXIT_USAGE);
     }
@@ -341,16 +342,6 @@ static int install_run_verb(const char *verb, const struct arguments *arguments,
     free(install.data);
     free(install.folder);
     return status;
-}
-
-static int install_run(const struct arguments *arguments)
-{
-    return install_run_verb("install", arguments, false);
-}
-
-static int uninstall_run(const struct arguments *arguments)
-{
-    return install_run_verb("uninstall", arguments, true);
 }
 
 const struct verb verb_install = {
@@ -375,5 +366,5 @@ const struct verb verb_uninstall = {
         "kept; 'warmpipe clear' removes them.\n\n"
         "Exit status: 0 removed, or there was nothing; 2 not removed.",
     .options = uninstall_options,
-    .run = uninstall_run,
+    .run = install_run,
 };

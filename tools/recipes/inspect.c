@@ -103,8 +103,8 @@ static void inspect_show_code(struct output *output, const struct recipe_segment
     output_close(output);
 }
 
-static int inspect_show_segment(const char *path, const struct recipe_segment *segment,
-                                const struct inspect_recipes_choice *choice)
+static int inspect_show_segment(const struct recipe_segment *segment,
+                                const struct arguments *arguments)
 {
     const struct recipe_merge_input input = {.segment = segment};
     const struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
@@ -116,8 +116,8 @@ static int inspect_show_segment(const char *path, const struct recipe_segment *s
     }
     const uint64_t damaged = merged.counts.damaged;
     const enum status reason = damaged ? STATUS_bad_record : STATUS_ok;
-    output_begin(&output, choice->json);
-    output_text(&output, "path", path);
+    output_begin(&output, arguments->json);
+    output_text(&output, "path", arguments->operands[0]);
     output_size(&output, "size", segment->size);
     output_text(&output, "verdict", damaged ? "damaged" : "ok");
     output_text(&output, "reason", damaged ? status_id(reason) : "ok");
@@ -130,7 +130,7 @@ static int inspect_show_segment(const char *path, const struct recipe_segment *s
     inspect_show_kind(&output, segment, RECIPE_CODE, "modules");
     inspect_show_kind(&output, segment, RECIPE_FORM, "forms");
     inspect_show_kind(&output, segment, RECIPE_ENVIRONMENT, "environments");
-    if (choice->verbose) {
+    if (options_value(arguments, "verbose")) {
         inspect_show_code(&output, segment);
         inspect_show_uses(&output, segment);
     }
@@ -215,21 +215,20 @@ static bool inspect_find_chosen(const struct recipe_segment *segment, unsigned k
     return found.data && search.unique;
 }
 
-static int inspect_show_spirv(const struct recipe_segment *segment,
-                              const struct inspect_recipes_choice *choice)
+static int inspect_show_spirv(const struct recipe_segment *segment, const char *spirv, bool json)
 {
     struct recipe_record code;
     struct output output;
-    if (!inspect_find_chosen(segment, RECIPE_CODE, choice->spirv, &code)) {
+    if (!inspect_find_chosen(segment, RECIPE_CODE, spirv, &code)) {
         return EXIT_USAGE;
     }
     AUTO_FREE char *text = spirv_disassemble(code.data, code.size);
     if (!text) {
-        output_message("inspect: SPIR-V %s cannot be disassembled", choice->spirv);
+        output_message("inspect: SPIR-V %s cannot be disassembled", spirv);
         return EXIT_FINDING;
     }
-    output_begin(&output, choice->json);
-    if (choice->json) {
+    output_begin(&output, json);
+    if (json) {
         output_text(&output, "spirv", text);
     } else {
         printf("%s", text);
@@ -251,24 +250,24 @@ static void inspect_show_field(void *user, const char *path, const char *value)
     output_close(output);
 }
 
-static int inspect_show_pipeline(const struct recipe_segment *segment,
-                                 const struct inspect_recipes_choice *choice)
+static int inspect_show_pipeline(const struct recipe_segment *segment, const char *pipeline,
+                                 bool json)
 {
     struct recipe_record form;
     struct output output;
-    if (!inspect_find_chosen(segment, RECIPE_FORM, choice->pipeline, &form)) {
+    if (!inspect_find_chosen(segment, RECIPE_FORM, pipeline, &form)) {
         return EXIT_USAGE;
     }
-    output_begin(&output, choice->json);
-    if (!choice->json) {
+    output_begin(&output, json);
+    if (!json) {
         output_open(&output, NULL, OUTPUT_TABLE);
     }
     const bool whole = canonical_describe(form.data, form.size, inspect_show_field, &output);
-    if (!choice->json) {
+    if (!json) {
         output_close(&output);
     }
     if (!whole) {
-        output_message("inspect: the form %s is malformed", choice->pipeline);
+        output_message("inspect: the form %s is malformed", pipeline);
     }
     return output_end(&output, whole ? EXIT_CLEAN : EXIT_FINDING);
 }
@@ -285,17 +284,19 @@ static int inspect_show_unusable(const char *path, size_t size, enum status reas
     return output_end(&output, EXIT_FINDING);
 }
 
-int inspect_recipes(const char *path, uint8_t *data, size_t size,
-                    const struct inspect_recipes_choice *choice)
+int inspect_recipes(uint8_t *data, size_t size, const struct arguments *arguments)
 {
+    const char *spirv = options_value(arguments, "spirv");
+    const char *pipeline = options_value(arguments, "pipeline");
+    const bool json = arguments->json;
     struct recipe_segment segment;
     const enum status reason = recipe_segment_take(data, size, &segment);
     if (reason != STATUS_ok) {
-        return inspect_show_unusable(path, size, reason, choice->json);
+        return inspect_show_unusable(arguments->operands[0], size, reason, json);
     }
-    const int status = choice->spirv      ? inspect_show_spirv(&segment, choice)
-                       : choice->pipeline ? inspect_show_pipeline(&segment, choice)
-                                          : inspect_show_segment(path, &segment, choice);
+    const int status = spirv      ? inspect_show_spirv(&segment, spirv, json)
+                       : pipeline ? inspect_show_pipeline(&segment, pipeline, json)
+                                  : inspect_show_segment(&segment, arguments);
     recipe_segment_close(&segment);
     return status;
 }

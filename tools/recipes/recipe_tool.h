@@ -103,16 +103,9 @@ bool inspect_recipes_is_one(const char *name, const uint8_t *data, size_t size);
 /* The kind of pipeline that a canonical form describes, in words. Thread-safe. */
 const char *inspect_recipes_kind(const void *form, size_t size);
 
-struct inspect_recipes_choice {
-    const char *spirv;    /* digest of code to disassemble, or NULL */
-    const char *pipeline; /* digest of a form to show, or NULL */
-    bool verbose;
-    bool json;
-};
-
-/* Shows the file, or what was chosen of it. Takes the malloc'ed data over. The exit status. */
-int inspect_recipes(const char *path, uint8_t *data, size_t size,
-                    const struct inspect_recipes_choice *choice);
+/* Shows the file that the operand names, or what --spirv or --pipeline chooses of it. Takes the
+ * malloc'ed data over. The exit status. */
+int inspect_recipes(uint8_t *data, size_t size, const struct arguments *arguments);
 
 /* Whether the content of a recipe may be used: SPIR-V is validated by SPIRV-Tools, forms and
  * environments are decoded, and of pipelines form, code and layouts must fit each other

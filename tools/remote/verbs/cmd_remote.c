@@ -26,16 +26,8 @@ static const struct option_spec options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-struct remote_request {
-    const char *const *apps; /* none: all */
-    int app_count;
-    bool dry_run;
-    bool in_full; /* show, not ls */
-    uint64_t grace_ms;
-};
-
 /* Gives the exit status. */
-typedef int remote_action(struct session *session, const struct remote_request *request,
+typedef int remote_action(struct session *session, const struct arguments *arguments,
                           struct output *output);
 
 /* Whether the remote works from here: asks for a value, for a listing, and with a secret key tries
@@ -81,10 +73,10 @@ static bool remote_count_head(const char *path, void *user)
     return true;
 }
 
-static int remote_check(struct session *session, const struct remote_request *request,
+static int remote_check(struct session *session, const struct arguments *arguments,
                         struct output *output)
 {
-    (void)request;
+    (void)arguments;
     struct remote *remote = &session->remote;
     struct engine *engine = remote->engine;
     char text[128];
@@ -178,14 +170,16 @@ static void remote_show_more(struct output *output, const struct head *head)
     output_close(output);
 }
 
-static int remote_show_heads(struct session *session, const struct remote_request *request,
+static int remote_show_heads(struct session *session, const struct arguments *arguments,
                              struct output *output)
 {
+    const bool in_full = strcmp(arguments->operands[0], "show") == 0;
     AUTO(session_heads_free) struct session_heads heads = {0};
-    if (session_find_heads(session, request->apps, request->app_count, &heads) != STATUS_ok) {
+    if (session_find_heads(session, arguments->repeated, arguments->repeated_count, &heads) !=
+        STATUS_ok) {
         return EXIT_FINDING;
     }
-    output_open(output, "heads", request->in_full ? OUTPUT_LIST : OUTPUT_TABLE);
+    output_open(output, "heads", in_full ? OUTPUT_LIST : OUTPUT_TABLE);
     for (size_t i = 0; i < heads.count && !session->remote.gone; i++) {
         char program[NAMES_APP_SIZE];
         char identity[DIGEST_HEX_SIZE];
@@ -202,9 +196,9 @@ static int remote_show_heads(struct session *session, const struct remote_reques
             remote_complain(&session->remote, heads.paths[i], reason);
             head = (struct head){.part_count = 0};
         }
-        output_open(output, NULL, request->in_full ? OUTPUT_ITEM : OUTPUT_ROW);
+        output_open(output, NULL, in_full ? OUTPUT_ITEM : OUTPUT_ROW);
         remote_show_names(output, heads.paths[i], &head, reason);
-        if (request->in_full) {
+        if (in_full) {
             remote_show_more(output, &head);
         }
         output_close(output);
@@ -214,23 +208,25 @@ static int remote_show_heads(struct session *session, const struct remote_reques
 }
 
 /* Removes heads; gc removes what they named. */
-static int remote_remove(struct session *session, const struct remote_request *request,
+static int remote_remove(struct session *session, const struct arguments *arguments,
                          struct output *output)
 {
     struct remote *remote = &session->remote;
+    const bool dry_run = options_value(arguments, "dry-run");
     AUTO(session_heads_free) struct session_heads heads = {0};
-    if (request->app_count == 0) {
+    if (arguments->repeated_count == 0) {
         output_message("remote: rm needs --app NAME");
         return EXIT_USAGE;
     }
-    if (session_find_heads(session, request->apps, request->app_count, &heads) != STATUS_ok) {
+    if (session_find_heads(session, arguments->repeated, arguments->repeated_count, &heads) !=
+        STATUS_ok) {
         return EXIT_FINDING;
     }
     output_open(output, "removed", OUTPUT_TABLE);
     for (size_t i = 0; i < heads.count && !remote->gone; i++) {
         const enum status reason =
-            request->dry_run ? STATUS_ok
-                             : remote->engine->operations->remove(remote->engine, heads.paths[i]);
+            dry_run ? STATUS_ok
+                    : remote->engine->operations->remove(remote->engine, heads.paths[i]);
         if (reason == STATUS_ok) {
             output_open(output, NULL, OUTPUT_ROW);
             output_text(output, "head", heads.paths[i]);
@@ -243,10 +239,14 @@ static int remote_remove(struct session *session, const struct remote_request *r
     return EXIT_CLEAN;
 }
 
-static int remote_gc(struct session *session, const struct remote_request *request,
+static int remote_gc(struct session *session, const struct arguments *arguments,
                      struct output *output)
 {
-    return gc_collect(session, request->grace_ms, request->dry_run, output);
+    const char *grace = options_value(arguments, "grace");
+    uint64_t grace_ms = UINT64_C(24) * 3600 * 1000;
+    return grace && !options_duration("remote", grace, &grace_ms)
+               ? EXIT_USAGE
+               : gc_collect(session, grace_ms, options_value(arguments, "dry-run"), output);
 }
 
 /* Keys. */
@@ -321,23 +321,14 @@ static int remote_keygen(const char *folder, bool json)
 static int remote_act(const struct arguments *arguments, remote_action *action)
 {
     struct remote_options options_of_remote;
-    struct remote_request request = {
-        .apps = arguments->repeated,
-        .app_count = arguments->repeated_count,
-        .dry_run = options_value(arguments, "dry-run"),
-        .in_full = strcmp(arguments->operands[0], "show") == 0,
-        .grace_ms = UINT64_C(24) * 3600 * 1000,
-    };
-    const char *grace = options_value(arguments, "grace");
     struct session session;
-    if ((grace && !options_duration("remote", grace, &request.grace_ms)) ||
-        !remote_options_read(arguments, &options_of_remote) ||
+    if (!remote_options_read(arguments, &options_of_remote) ||
         !session_open(&options_of_remote, strdup(""), &session)) {
         return EXIT_USAGE;
     }
     struct output output;
     output_begin(&output, arguments->json);
-    int status = action(&session, &request, &output);
+    int status = action(&session, arguments, &output);
     remote_tell_unmade(&session.remote);
     status =
         output_end(&output, status == EXIT_CLEAN && session.remote.failed ? EXIT_FINDING : status);
