@@ -153,8 +153,10 @@ TEST_F(HostileRecipesTest, TwoStartsAreLostAtMostAndNoneAfterWarm)
 TEST_F(HostileRecipesTest, AWarmStartIsNotToldThatTheyKilled)
 {
     record("fail", true);
-    start(-SIGABRT, "prewarmed ");
-    start(-SIGABRT, "prewarmed ");
+    for (int i = 0; i < 2; ++i) {
+        start(-SIGABRT, "prewarmed ");
+        remove_caches(); // where it took its time, it has saved what came before
+    }
     EXPECT_EQ(start(0, "prewarm_died").stats_of()["cache"]["state"], "cold");
     std::filesystem::remove(log);
     const Outcome warm = run([] { Program().create_compute(0, 2); });
