@@ -40,7 +40,7 @@ class CacheSnapshots : public testing::Test {
   protected:
     void SetUp() override
     {
-        content = "some pipelines";
+        content = "a header of thirty-two bytes, and some pipelines";
         told_more = 0;
         reads = failures = 0;
         table.GetPipelineCacheData = get_data;
@@ -88,7 +88,7 @@ TEST_F(CacheSnapshots, OneSnapshotAnswersAllWhileNothingChanges)
 TEST_F(CacheSnapshots, WhatWasCompiledIsInTheNextAnswer)
 {
     EXPECT_EQ(answer(), content);
-    content = "other bytes!!!"; // as many
+    content = "a header of thirty-two bytes, and other bytes!!!"; // as many
     create(true);
     EXPECT_EQ(answer(), content);
     EXPECT_EQ(reads, 2);
@@ -108,7 +108,7 @@ TEST_F(CacheSnapshots, AHitBesideACreationUnderWayCountsAsAChange)
 {
     EXPECT_EQ(answer(), content);
     cache_snapshots_begin(snapshots);
-    content = "other bytes!!!";
+    content = "a header of thirty-two bytes, and other bytes!!!";
     create(false);
     EXPECT_EQ(answer(), content);
     cache_snapshots_end(snapshots, true);
@@ -118,7 +118,7 @@ TEST_F(CacheSnapshots, AHitBesideACreationUnderWayCountsAsAChange)
 TEST_F(CacheSnapshots, IsTakenAnewWhereThatIsAsked)
 {
     EXPECT_EQ(answer(), content);
-    content = "other bytes!!!";
+    content = "a header of thirty-two bytes, and other bytes!!!";
     EXPECT_EQ(answer(true), content);
 }
 
@@ -136,6 +136,13 @@ TEST_F(CacheSnapshots, ADriverThatTellsMoreThanItWritesIsNotReadEachTime)
     EXPECT_EQ(answer(), content);
     EXPECT_EQ(answer(), content);
     EXPECT_EQ(reads, 1);
+}
+
+TEST_F(CacheSnapshots, APartOfAHeaderIsNoAnswer)
+{
+    content = "a header of twenty";
+    told_more = 12;
+    EXPECT_EQ(answer(), "");
 }
 
 TEST(SnapshotAnswers, AreReservedWithinTheBudget)

@@ -16,12 +16,18 @@ namespace {
 
 const VkPipelineCache hot = (VkPipelineCache)0x20;
 
+const std::string header(DRIVER_CACHE_HEADER_SIZE, '-');
+const std::string of_the_device = header + "of the device";
+const std::string of_programs = header + "collected";
+const std::string ours = header + "ours";
+const std::string foreign = header + "foreign";
+
 // Two caches and copies of them, of a driver that runs out of memory at the copy of one.
 class ReadBoth : public testing::Test {
   protected:
     void SetUp() override
     {
-        caches = {{hot, of_the_device}, {collected, "collected"}};
+        caches = {{hot, of_the_device}, {collected, of_programs}};
         refused = "";
         most = 0;
         table.CreatePipelineCache = [](VkDevice, const VkPipelineCacheCreateInfo *info,
@@ -83,7 +89,6 @@ class ReadBoth : public testing::Test {
 
     std::string merge_own(const std::string &own, bool may_lack = false)
     {
-        const std::string foreign = "foreign";
         store_blob blob{};
         blob.data = reinterpret_cast<const uint8_t *>(foreign.data());
         blob.size = foreign.size();
@@ -105,7 +110,6 @@ class ReadBoth : public testing::Test {
     static size_t most; // ever held at once, once a cache was made
     static uintptr_t made;
     std::string left; // of our own, where nothing was merged
-    const std::string of_the_device = std::string(DRIVER_CACHE_HEADER_SIZE, '-') + "of the device";
     device_table table{};
     driver_caches driver{VK_NULL_HANDLE, &table, nullptr, nullptr, nullptr, nullptr};
 };
@@ -118,8 +122,8 @@ uintptr_t ReadBoth::made;
 
 TEST_F(ReadBoth, IsAllOfBothOrNothing)
 {
-    EXPECT_EQ(read_both(), "collected+" + of_the_device);
-    for (const std::string &one : {of_the_device, std::string("collected")}) {
+    EXPECT_EQ(read_both(), of_programs + "+" + of_the_device);
+    for (const std::string &one : {of_the_device, of_programs}) {
         refused = one;
         EXPECT_EQ(read_both(), "") << one;
     }
@@ -128,7 +132,7 @@ TEST_F(ReadBoth, IsAllOfBothOrNothing)
 // The first run of a program with caches of its own alone: the driver holds nothing twice.
 TEST_F(ReadBoth, MakesNoCopyBesideACacheWithoutPipelines)
 {
-    caches[hot] = std::string(DRIVER_CACHE_HEADER_SIZE, '-');
+    caches[hot] = header;
     caches[collected] = std::string(100000, 'c');
     EXPECT_EQ(read_both(), caches[collected]);
     EXPECT_EQ(most, 0u);
@@ -136,14 +140,14 @@ TEST_F(ReadBoth, MakesNoCopyBesideACacheWithoutPipelines)
 
 TEST_F(ReadBoth, WhatIsOursIsInWhatIsMerged)
 {
-    EXPECT_EQ(merge_own("ours"), "foreign+ours");
-    refused = "ours";
-    EXPECT_EQ(merge_own("ours"), "");
+    EXPECT_EQ(merge_own(ours), foreign + "+" + ours);
+    refused = ours;
+    EXPECT_EQ(merge_own(ours), "");
     EXPECT_EQ(left, "");
-    refused = "foreign";
-    EXPECT_EQ(merge_own("ours"), "");
-    EXPECT_EQ(left, "ours") << "for a part, until the driver has the memory";
-    EXPECT_EQ(merge_own("ours", true), "ours") << "what the driver does not take is left out";
+    refused = foreign;
+    EXPECT_EQ(merge_own(ours), "");
+    EXPECT_EQ(left, ours) << "for a part, until the driver has the memory";
+    EXPECT_EQ(merge_own(ours, true), ours) << "what the driver does not take is left out";
 }
 
 } // namespace
