@@ -215,8 +215,8 @@ static void apply_group_limit(struct memory *memory, const char *folder, const c
     apply_memory_limit(memory, limit, used);
 }
 
-/* Beyond memory.high nobody is killed, but each thread of the group is made to sleep as it takes more,
- * up to two seconds at a time. */
+/* Beyond memory.high nobody is killed, but each thread of the group is made to sleep as it takes
+ * more, up to two seconds at a time. */
 static void visit_memory_2(const char *folder, void *user)
 {
     static const char *const cached_names[] = {"inactive_file", "active_file"};
