@@ -23,6 +23,10 @@
  * program loads its data between a cache and the first pipeline. Clocks of machines may differ. */
 #define ELSEWHERE_S 300
 
+/* Not in linux/magic.h. */
+#define VBOXSF_MAGIC 0x786f4256
+#define BEEGFS_MAGIC 0x19830326
+
 /* By whom locks on a file of this device are seen: all that this machine has mounted it for. 0: not
  * known. */
 static uint32_t file_owned_domain(dev_t device)
@@ -114,12 +118,26 @@ static bool file_owned_is_of_domain(const char *name, uint32_t domain)
     return domain != 0 && number >> 32 == domain;
 }
 
+/* Each mount of these has its locks for itself, while others write the same files: FUSE and
+ * virtiofs, 9p, VirtualBox's shared folders, User-mode Linux's, and BeeGFS unless it is told
+ * otherwise. */
+static bool file_system_locks_alone(long type)
+{
+    static const unsigned types[] = {FUSE_SUPER_MAGIC, V9FS_MAGIC, VBOXSF_MAGIC, HOSTFS_SUPER_MAGIC,
+                                     BEEGFS_MAGIC};
+    bool alone = false;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        alone |= (unsigned)type == types[i];
+    }
+    return alone;
+}
+
 bool file_may_be_owned_elsewhere(const char *name, int fd)
 {
     struct statfs system;
     struct stat status;
     if (fstatfs(fd, &system) != 0 || fstat(fd, &status) != 0 ||
-        ((long)system.f_type != FUSE_SUPER_MAGIC && (long)system.f_type != V9FS_MAGIC) ||
+        !file_system_locks_alone((long)system.f_type) ||
         file_owned_is_of_domain(name, file_owned_domain(status.st_dev))) {
         return false;
     }
