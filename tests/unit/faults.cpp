@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -104,6 +105,18 @@ int openat(int directory_fd, const char *path, int flags, ...)
     return fails("openat") ? -1
                            : static_cast<int>(syscall(SYS_openat, directory_fd, path,
                                                       flags | O_LARGEFILE, mode));
+}
+
+int fstatfs(int fd, struct statfs *system)
+{
+    // Where a long has 64 bits, both are one.
+    static const auto next =
+        reinterpret_cast<int (*)(int, struct statfs *)>(dlsym(RTLD_NEXT, "fstatfs64"));
+    const int result = next(fd, system);
+    if (faults.system != 0) {
+        system->f_type = static_cast<decltype(system->f_type)>(faults.system);
+    }
+    return result;
 }
 
 struct dirent *readdir(DIR *listing)

@@ -440,6 +440,27 @@ TEST(FileSweep, LeavesThoseOfAnotherMachineFiveMinutes)
     });
 }
 
+TEST(FileSweep, KnowsWhereTheLocksOfAnotherMachineAreNotSeen)
+{
+    constexpr auto name = "file.0123456789abcdef.tmp"; // whose upper half is no machine's
+    Folder folder;
+    // FUSE, 9p, vboxsf, hostfs, BeeGFS
+    for (const unsigned system :
+         {0x65735546u, 0x01021997u, 0x786f4256u, 0x00c0ffeeu, 0x19830326u}) {
+        std::ofstream{folder.path() + "/" + name};
+        faults.system = system;
+        file_sweep_temporary(folder.fd.fd, name);
+        EXPECT_EQ(names_in(folder.path()).size(), 1u) << system;
+    }
+    // ext4, tmpfs, NFS, SMB
+    for (const unsigned system : {0xef53u, 0x01021994u, 0x6969u, 0xfe534d42u}) {
+        std::ofstream{folder.path() + "/" + name};
+        faults.system = system;
+        file_sweep_temporary(folder.fd.fd, name);
+        EXPECT_TRUE(names_in(folder.path()).empty()) << system;
+    }
+}
+
 // Whatever it was to become: the name of a part has a number of its own.
 TEST(FileSweep, RemovesThoseOfThisOneAtOnceOnFuseToo)
 {
