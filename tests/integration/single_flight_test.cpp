@@ -270,6 +270,36 @@ TEST_F(SingleFlightTest, WhoCouldNotShareDoesNotWait)
     EXPECT_EQ(outcome.pipelines().size(), 4u);
 }
 
+// What is compiled into a cache that the program has filled would be missing where it is served
+// from.
+TEST_F(SingleFlightTest, WhoIsServedDoesNotWaitForWhatGoesElsewhere)
+{
+    environment["WARMPIPE_APP_CACHE"] = "serve";
+    environment["WARMPIPE_DISABLE"] = "1";
+    run(
+        [&] {
+            Program program;
+            const VkPipelineCache cache = program.create_cache();
+            program.create_compute(5, 6, cache);
+            write_bytes(folder() / "data", program.cache_data(cache));
+            program.destroy_cache(cache);
+        },
+        {Layer::absent});
+    environment.erase("WARMPIPE_DISABLE");
+    const Outcome outcome = run([&] {
+        Program program;
+        const VkPipelineCache filled = program.create_cache(read_bytes(folder() / "data")),
+                              served = program.create_cache();
+        Batch one(program, Kind::compute, {1}), two(program, Kind::compute, {1});
+        expect_no_wait(one, filled, two, served);
+        EXPECT_NE(one.pipelines[0], two.pipelines[0]);
+        program.destroy_cache(filled);
+        program.destroy_cache(served);
+    });
+    EXPECT_EQ(outcome.stats_of()["app_caches"]["served"], 1);
+    EXPECT_EQ(outcome.pipelines().size(), 2u);
+}
+
 // While others keep the machine busy, an idle thread may stand still with its claim.
 TEST_F(SingleFlightTest, AnIdleThreadIsNotWaitedFor)
 {
