@@ -147,6 +147,15 @@ TEST_F(KeptCachesTest, OneThatKeepsItsCacheBesideAMessengerIsServedInItsFirstRun
     EXPECT_EQ(learnt()["app_caches_kept"], 1);
 }
 
+// Where no folder is known there is no later run for which to save what it holds.
+TEST_F(KeptCachesTest, OneBesideAMessengerIsPassedOnWhereNothingIsKept)
+{
+    for (const char *name : {"WARMPIPE_DIR", "XDG_CACHE_HOME", "HOME"}) {
+        environment.erase(name);
+    }
+    EXPECT_EQ(served(run(keeper(0, 10, with_messenger()))), 0u);
+}
+
 // zink: each of its caches is its own to guard, and none of our threads may read it. It is killed.
 TEST_F(KeptCachesTest, WhatIsInGuardedCachesOfAProgramThatIsKilledIsSavedInItsFirstRun)
 {
