@@ -353,7 +353,9 @@ struct recipe_damage recipes_damage(const struct recipes *recipes)
         damage.records += recipe_segment_damaged(&recipes->segments[i]);
     }
     if (damage.segments == 0) {
-        damage.reason = damage.records > 0 ? STATUS_bad_record : STATUS_ok;
+        damage.reason = recipes->uses.failed ? STATUS_out_of_memory
+                        : damage.records > 0 ? STATUS_bad_record
+                                             : STATUS_ok;
     }
     return damage;
 }

@@ -68,7 +68,8 @@ struct recipes;
 struct recipe_damage {
     uint64_t records;   /* dropped */
     uint64_t segments;  /* files that could not be read at all */
-    enum status reason; /* of the first file; bad_record: only records; STATUS_ok: nothing */
+    enum status reason; /* of the first file; out_of_memory: uses that recipes_uses has read;
+                           bad_record: only records; STATUS_ok: nothing */
 };
 
 /* Opens all segments of a program. With RECIPES_READ at most 32 descriptors stay open. no_file:

@@ -27,21 +27,22 @@ static const struct option_spec stats_options[] = {
 struct list {
     struct output output;
     struct recipes *counts; /* of the current program */
-    enum status told;       /* of it, as damage */
+    bool told;              /* of it, that it is damaged */
     bool verbose;
     bool found; /* something is damaged */
 };
 
-/* The recipes of a program; NULL: there are none that can be read. *ret_reason: why some cannot be.
- */
-static struct recipes *list_open_recipes(const char *root, const char *app, enum status *ret_reason)
+/* Tells why recipes of a program could not be read, where that was; then true. opened: the result
+ * of opening them. To be called when they have been counted. */
+static bool list_has_unread(const char *verb, const char *app, const struct recipes *recipes,
+                            enum status opened)
 {
-    struct recipes *recipes = NULL;
-    *ret_reason = recipes_open(root, app, RECIPES_READ, &recipes);
-    if (recipes) {
-        *ret_reason = recipes_damage(recipes).reason;
+    const enum status reason = recipes ? recipes_damage(recipes).reason : opened;
+    const bool is_damage = inventory_is_damage(reason);
+    if (is_damage) {
+        output_reason(reason, "%s: recipes of '%s'", verb, app);
     }
-    return recipes;
+    return is_damage;
 }
 
 static void list_show_item(const struct inventory_item *item, void *user)
@@ -73,8 +74,7 @@ static void list_show_item(const struct inventory_item *item, void *user)
     output_close(output);
     if (inventory_is_damage(item->reason)) {
         output_reason(item->reason, "list: '%s'", item->app);
-        list->told = item->reason;
-        list->found = true;
+        list->told = true;
     }
 }
 
@@ -86,15 +86,13 @@ static int list_programs(const struct arguments *arguments, const char *root,
     output_begin(&list.output, arguments->json);
     output_open(&list.output, "programs", OUTPUT_TABLE);
     for (size_t i = 0; i < apps->count; i++) {
-        enum status reason;
-        list.told = STATUS_ok;
-        list.counts = list_open_recipes(root, apps->names[i], &reason);
+        list.told = false;
+        list.counts = NULL;
+        const enum status opened = recipes_open(root, apps->names[i], RECIPES_READ, &list.counts);
         any |= inventory_visit(root, apps->names[i], list_show_item, &list);
+        /* The first reason is told: most often it is that of the folder. */
+        list.found |= list.told || list_has_unread("list", apps->names[i], list.counts, opened);
         recipes_close(list.counts);
-        if (inventory_is_damage(reason) && reason != list.told) {
-            output_reason(reason, "list: recipes of '%s'", apps->names[i]);
-            list.found = true;
-        }
     }
     output_close(&list.output);
     const int status = list.found ? EXIT_FINDING : EXIT_CLEAN;
@@ -139,14 +137,12 @@ static void stats_read_program(struct stats *stats, const char *root, const char
         output_reason(reason, "stats: '%s'", app);
         stats->found = true;
     } else if (program->facts.since != 0) {
-        struct recipes *counts = list_open_recipes(root, app, &reason);
+        struct recipes *counts = NULL;
+        const enum status opened = recipes_open(root, app, RECIPES_READ, &counts);
         program->saved_ns =
             stats_estimate_saved_ns(&program->facts.counters, recipe_tool_compile_ns(counts));
+        stats->found |= list_has_unread("stats", app, counts, opened);
         recipes_close(counts);
-        if (inventory_is_damage(reason)) {
-            output_reason(reason, "stats: recipes of '%s'", app);
-            stats->found = true;
-        }
         stats->count++;
     }
 }

@@ -120,6 +120,24 @@ TEST_F(RecipeFaults, Reading)
     }
 }
 
+TEST_F(RecipeFaults, UsesThatLackAreTold)
+{
+    with_each_fault(
+        [&] {
+            write_pipeline(a);
+            write_pipeline(b);
+        },
+        [&] {
+            recipes *found = nullptr;
+            const recipe_use *uses;
+            if (recipes_open(root.c_str(), "app", RECIPES_READ, &found) == STATUS_ok) {
+                const size_t count = recipes_uses(found, &uses);
+                EXPECT_TRUE(count == 2 || recipes_damage(found).reason != STATUS_ok) << count;
+                recipes_close(found);
+            }
+        });
+}
+
 // A segment that is too large to be held in memory is read record by record.
 TEST_F(RecipeFaults, ReadingALargeSegment)
 {
