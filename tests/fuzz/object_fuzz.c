@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct engine_operations operations = {.get = get};
     struct engine engine = {.operations = &operations};
-    struct remote remote = {.options.verb = "fuzz", .engine = &engine};
+    struct remote remote = {.engine = &engine};
     struct leases leases;
     if (size == 0 || sodium_init() < 0) {
         return 0;

@@ -147,10 +147,10 @@ static int inspect_run(const struct arguments *arguments)
     const char *pipeline = options_value(arguments, "pipeline");
     struct inspect_file file;
     if (spirv && pipeline) {
-        output_message("inspect: --spirv and --pipeline exclude each other");
+        output_message("--spirv and --pipeline exclude each other");
         return EXIT_USAGE;
     }
-    if (!output_file_read("inspect", path, FILE_LIMIT, &file.data, &file.size)) {
+    if (!output_file_read(path, FILE_LIMIT, &file.data, &file.size)) {
         return EXIT_USAGE;
     }
     if (inspect_recipes_is_one(name, file.data, file.size)) {
@@ -158,13 +158,12 @@ static int inspect_run(const struct arguments *arguments)
     }
     AUTO_FREE uint8_t *data = file.data;
     if (!cache_file_has_our_name(name) && !cache_file_has_our_magic(data, file.size)) {
-        output_message("inspect: '%s' is neither a cache file nor a recipe file of warmpipe (%s)",
-                       path, status_id(STATUS_bad_magic));
+        output_message("'%s' is neither a cache file nor a recipe file of warmpipe (%s)", path,
+                       status_id(STATUS_bad_magic));
         return EXIT_USAGE;
     }
     if (spirv || pipeline) {
-        output_message("inspect: '%s' is a cache file; --spirv and --pipeline need a recipe file",
-                       path);
+        output_message("'%s' is a cache file; --spirv and --pipeline need a recipe file", path);
         return EXIT_USAGE;
     }
     struct envelope envelope;

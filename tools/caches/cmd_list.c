@@ -34,13 +34,12 @@ struct list {
 
 /* Tells why recipes of a program could not be read, where that was; then true. opened: the result
  * of opening them. To be called when they have been counted. */
-static bool list_has_unread(const char *verb, const char *app, const struct recipes *recipes,
-                            enum status opened)
+static bool list_has_unread(const char *app, const struct recipes *recipes, enum status opened)
 {
     const enum status reason = recipes ? recipes_damage(recipes).reason : opened;
     const bool is_damage = inventory_is_damage(reason);
     if (is_damage) {
-        output_reason(reason, "%s: recipes of '%s'", verb, app);
+        output_reason(reason, "recipes of '%s'", app);
     }
     return is_damage;
 }
@@ -73,7 +72,7 @@ static void list_show_item(const struct inventory_item *item, void *user)
     output_text(output, "state", item->reason == STATUS_ok ? "ok" : status_id(item->reason));
     output_close(output);
     if (inventory_is_damage(item->reason)) {
-        output_reason(item->reason, "list: '%s'", item->app);
+        output_reason(item->reason, "'%s'", item->app);
         list->told = true;
     }
 }
@@ -91,12 +90,12 @@ static int list_programs(const struct arguments *arguments, const char *root,
         const enum status opened = recipes_open(root, apps->names[i], RECIPES_READ, &list.counts);
         any |= inventory_visit(root, apps->names[i], list_show_item, &list);
         /* The first reason is told: most often it is that of the folder. */
-        list.found |= list.told || list_has_unread("list", apps->names[i], list.counts, opened);
+        list.found |= list.told || list_has_unread(apps->names[i], list.counts, opened);
         recipes_close(list.counts);
     }
     output_close(&list.output);
     const int status = list.found ? EXIT_FINDING : EXIT_CLEAN;
-    return output_end(&list.output, any ? status : inventory_tell_nothing("list", root, apps));
+    return output_end(&list.output, any ? status : inventory_tell_nothing(root, apps));
 }
 
 struct stats_program {
@@ -134,14 +133,14 @@ static void stats_read_program(struct stats *stats, const char *root, const char
         reason = program_load(root, app, &program->facts);
     }
     if (reason != STATUS_ok && reason != STATUS_no_file) {
-        output_reason(reason, "stats: '%s'", app);
+        output_reason(reason, "'%s'", app);
         stats->found = true;
     } else if (program->facts.since != 0) {
         struct recipes *counts = NULL;
         const enum status opened = recipes_open(root, app, RECIPES_READ, &counts);
         program->saved_ns =
             stats_estimate_saved_ns(&program->facts.counters, recipe_tool_compile_ns(counts));
-        stats->found |= list_has_unread("stats", app, counts, opened);
+        stats->found |= list_has_unread(app, counts, opened);
         recipes_close(counts);
         stats->count++;
     }
@@ -203,7 +202,7 @@ static int stats_programs(const struct arguments *arguments, const char *root,
     if (stats.count > 0 || arguments->json) {
         stats_show(&output, &stats, arguments->json);
     } else {
-        output_message("stats: nothing counted yet in '%s'", root);
+        output_message("nothing counted yet in '%s'", root);
     }
     free(stats.programs);
     return output_end(&output, stats.found ? EXIT_FINDING : EXIT_CLEAN);

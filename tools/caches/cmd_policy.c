@@ -135,7 +135,7 @@ static bool policy_is_selected(const char *selection, const struct driver_identi
         snprintf(digits, sizeof digits, "%" PRIu32, index);
         return strcmp(digits, selection) == 0;
     }
-    AUTO_FREE char *pattern = output_format("policy", "*%s*", selection);
+    AUTO_FREE char *pattern = output_format("*%s*", selection);
     return pattern && pattern_matches(pattern, identity->device_name);
 }
 
@@ -152,8 +152,7 @@ static bool policy_read_rules(const struct config *config, struct policy_file *r
         if (error.line != 0) {
             snprintf(line, sizeof line, "line %u: ", error.line);
         }
-        output_message("policy: '%s': %s%s (%s)", config->policy_path, line, error.text,
-                       status_id(reason));
+        output_message("'%s': %s%s (%s)", config->policy_path, line, error.text, status_id(reason));
     }
     return reason == STATUS_ok;
 }
@@ -175,10 +174,10 @@ static int policy_show_devices(const struct vulkan_devices *devices, const struc
     }
     output_close(&output);
     if (devices->count == 0) {
-        output_message("policy: no Vulkan device on this machine");
+        output_message("no Vulkan device on this machine");
         status = EXIT_FINDING;
     } else if (selected == 0) {
-        output_message("policy: no device '%s'; see 'warmpipe policy'", selection);
+        output_message("no device '%s'; see 'warmpipe policy'", selection);
         status = EXIT_USAGE;
     }
     return output_end(&output, status);
@@ -191,7 +190,7 @@ static int policy_run(const struct arguments *arguments)
     struct rules rules = {.use_table = !config.policy_none, .path = config.policy_path};
     int status = policy_read_rules(&config, &rules.file) ? EXIT_CLEAN : EXIT_FINDING;
     struct vulkan_devices devices;
-    if (vulkan_devices_list("policy", &devices)) {
+    if (vulkan_devices_list(&devices)) {
         status = policy_show_devices(&devices, &rules, arguments, status);
         vulkan_devices_free(&devices);
     } else {

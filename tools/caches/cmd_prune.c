@@ -60,7 +60,7 @@ static bool prune_parse_limits(const struct arguments *arguments,
     struct recipe_merge_limits limits = {.max_size = UINT64_MAX};
     uint32_t days = 0;
     if (older && !prune_parse_days(older, &days)) {
-        output_message("prune: invalid duration '%s' (for example 90d, 12w)", older);
+        output_message("invalid duration '%s' (for example 90d, 12w)", older);
         return false;
     }
     const bool is_size = !size || config_parse_size(size, &limits.max_size);
@@ -68,7 +68,7 @@ static bool prune_parse_limits(const struct arguments *arguments,
     const bool lacks_unit =
         limits.max_size > 0 && limits.max_size < 1024 && size[strspn(size, "0123456789")] == '\0';
     if (!is_size || lacks_unit) {
-        output_message("prune: invalid size '%s' (for example 200M, 2G)", size);
+        output_message("invalid size '%s' (for example 200M, 2G)", size);
         return false;
     }
     const uint32_t today = (uint32_t)(time(NULL) / DAY_S);
@@ -123,7 +123,7 @@ static void prune_app(struct pruning *pruning, const char *app)
     }
     pruning->any = true;
     if (reason != STATUS_ok) {
-        output_reason(reason, "prune: '%s'", app);
+        output_reason(reason, "'%s'", app);
         pruning->found = true;
         return;
     }
@@ -155,7 +155,7 @@ static int prune_programs(const struct arguments *arguments, const char *root,
     }
     output_close(&pruning.output);
     if (!pruning.any) {
-        output_message("prune: no recipes in '%s'", root);
+        output_message("no recipes in '%s'", root);
     }
     return output_end(&pruning.output, pruning.found ? EXIT_FINDING : EXIT_CLEAN);
 }
@@ -240,7 +240,7 @@ static void clear_app(struct clearing *clearing, const char *app)
 static bool clear_confirm(const char *root, const struct inventory_apps *apps)
 {
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        output_message("clear: not a terminal; use --yes");
+        output_message("not a terminal; use --yes");
         return false;
     }
     fprintf(stderr, "warmpipe: clear: remove the data of ");
@@ -287,8 +287,7 @@ static int clear_programs(const struct arguments *arguments, const char *root,
         close(clearing.root_fd);
     }
     const int status = clearing.found ? EXIT_FINDING : EXIT_CLEAN;
-    return output_end(&clearing.output,
-                      clearing.any ? status : inventory_tell_nothing("clear", root, apps));
+    return output_end(&clearing.output, clearing.any ? status : inventory_tell_nothing(root, apps));
 }
 
 const struct verb verb_prune = {

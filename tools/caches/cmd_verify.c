@@ -37,7 +37,7 @@ struct verification {
 static void verify_complain(struct verification *verification, const char *path,
                             const char *problem)
 {
-    output_message("verify: '%s': %s", path, problem);
+    output_message("'%s': %s", path, problem);
     verification->misused = true;
 }
 
@@ -186,7 +186,7 @@ static void verify_entry(struct verification *verification, struct verify_visit 
         return;
     }
     const char *slash = visit->directory[strlen(visit->directory) - 1] == '/' ? "" : "/";
-    AUTO_FREE char *path = output_format("verify", "%s%s%s", visit->directory, slash, name);
+    AUTO_FREE char *path = output_format("%s%s%s", visit->directory, slash, name);
     verification->misused |= !path;
     if (path && is_ours) {
         verify_our_file(verification, visit, name, path);
@@ -249,7 +249,7 @@ static void verify_operand(struct verification *verification, const char *path)
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
         verify_directory(verification, path, false);
         if (verification->files == files) {
-            output_message("verify: no cache files in '%s'", path);
+            output_message("no cache files in '%s'", path);
         }
     } else if (lstat(path, &status) != 0) {
         verify_complain(verification, path, strerror(errno));

@@ -17,12 +17,12 @@
 #include "common/settings/config.h"
 #include "tools/cli/output.h"
 
-char *inventory_root(const char *verb, const char *option)
+char *inventory_root(const char *option)
 {
     if (option) {
         char *root = realpath(option, NULL);
         if (!root) {
-            output_message("%s: cannot open '%s': %s", verb, option, strerror(errno));
+            output_message("cannot open '%s': %s", option, strerror(errno));
         }
         return root;
     }
@@ -32,37 +32,36 @@ char *inventory_root(const char *verb, const char *option)
     config.root = NULL;
     config_free(&config);
     if (!root) {
-        output_reason(STATUS_no_directory, "%s", verb);
+        output_reason(STATUS_no_directory, NULL);
     }
     return root;
 }
 
-char *inventory_absolute_path(const char *verb, const char *path)
+char *inventory_absolute_path(const char *path)
 {
     AUTO_FREE char *here = *path == '/' ? strdup("") : getcwd(NULL, 0);
     if (!here) {
-        output_message("%s: no current directory for '%s': %s", verb, path, strerror(errno));
+        output_message("no current directory for '%s': %s", path, strerror(errno));
         return NULL;
     }
-    return output_format(verb, "%s%s%s", here, *here ? "/" : "", path);
+    return output_format("%s%s%s", here, *here ? "/" : "", path);
 }
 
-char *inventory_new_root(const char *verb, const char *option)
+char *inventory_new_root(const char *option)
 {
     struct stat status;
-    return option && stat(option, &status) != 0 && errno == ENOENT
-               ? inventory_absolute_path(verb, option)
-               : inventory_root(verb, option);
+    return option && stat(option, &status) != 0 && errno == ENOENT ? inventory_absolute_path(option)
+                                                                   : inventory_root(option);
 }
 
-bool inventory_is_read_only(const char *verb)
+bool inventory_is_read_only(void)
 {
     struct config config;
     config_read(config_environment, &config);
     const bool read_only = config.read_only;
     config_free(&config);
     if (read_only) {
-        output_reason(STATUS_read_only, "%s", verb);
+        output_reason(STATUS_read_only, NULL);
     }
     return read_only;
 }
@@ -99,8 +98,7 @@ static bool inventory_is_folder(int fd, const char *name)
     return fstatat(fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
 }
 
-bool inventory_apps(const char *verb, const char *root, const char *app,
-                    struct inventory_apps *ret_apps)
+bool inventory_apps(const char *root, const char *app, struct inventory_apps *ret_apps)
 {
     struct inventory_apps apps = {0};
     char only[NAMES_APP_SIZE] = "";
@@ -110,7 +108,7 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
     int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *listing = fd < 0 ? NULL : fdopendir(fd);
     if (!listing && errno != ENOENT) {
-        output_message("%s: cannot open '%s': %s", verb, root, strerror(errno));
+        output_message("cannot open '%s': %s", root, strerror(errno));
         return false;
     }
     const char *name;
@@ -123,7 +121,7 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
     }
     listing_close(listing);
     if (!enough_memory) {
-        output_message("%s: out of memory", verb);
+        output_message("out of memory");
         inventory_apps_free(&apps);
         return false;
     }
@@ -131,15 +129,15 @@ bool inventory_apps(const char *verb, const char *root, const char *app,
     return true;
 }
 
-int inventory_run(const char *verb, const struct arguments *arguments, verb_work *work)
+int inventory_run(const struct arguments *arguments, verb_work *work)
 {
     const char *app = options_value(arguments, "app");
     int status = EXIT_USAGE;
     AUTO(inventory_apps_free) struct inventory_apps apps = {0};
-    AUTO_FREE char *root = inventory_root(verb, options_value(arguments, "dir"));
-    if (root && inventory_apps(verb, root, app, &apps)) {
+    AUTO_FREE char *root = inventory_root(options_value(arguments, "dir"));
+    if (root && inventory_apps(root, app, &apps)) {
         if (app && apps.count == 0) {
-            output_message("%s: no program '%s' in '%s'", verb, app, root);
+            output_message("no program '%s' in '%s'", app, root);
         } else {
             status = work(arguments, root, &apps);
         }
@@ -328,15 +326,14 @@ void inventory_show_counters(struct output *output, const struct program_counter
     output_duration(output, "spent", counters->create_ns);
 }
 
-int inventory_tell_nothing(const char *verb, const char *root, const struct inventory_apps *apps)
+int inventory_tell_nothing(const char *root, const struct inventory_apps *apps)
 {
     bool foreign = false;
     for (size_t i = 0; i < apps->count; i++) {
         foreign |= strcmp(apps->names[i], INVENTORY_DRIVER_FOLDER) != 0;
     }
-    output_message(foreign ? "%s: the folders in '%s' are not of warmpipe"
-                           : "%s: no warmpipe data in '%s'",
-                   verb, root);
+    output_message(foreign ? "the folders in '%s' are not of warmpipe" : "no warmpipe data in '%s'",
+                   root);
     return foreign ? EXIT_USAGE : EXIT_CLEAN;
 }
 

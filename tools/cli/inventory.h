@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is kept in the root of the caches: programs, and what each has for which device. Messages
- * begin with the verb's name. Not thread-safe. */
+/* What is kept in the root of the caches: programs, and what each has for which device. Not
+ * thread-safe. */
 #ifndef WARMPIPE_TOOLS_CLI_INVENTORY_H
 #define WARMPIPE_TOOLS_CLI_INVENTORY_H
 
@@ -32,17 +32,17 @@ struct inventory_item {
 
 /* The root of the caches: `option` (--dir, may be NULL) or what the settings say. To be freed; NULL
  * after a message. */
-char *inventory_root(const char *verb, const char *option);
+char *inventory_root(const char *option);
 
 /* The same, for a verb that creates the directory if it is not there. */
-char *inventory_new_root(const char *verb, const char *option);
+char *inventory_new_root(const char *option);
 
 /* The path, which need not be there, from the root of the file system on. To be freed; NULL after a
  * message. */
-char *inventory_absolute_path(const char *verb, const char *path);
+char *inventory_absolute_path(const char *path);
 
 /* Whether WARMPIPE_READONLY forbids to write in the root; then after a message. */
-bool inventory_is_read_only(const char *verb);
+bool inventory_is_read_only(void);
 
 /* The names of program folders in the root, sorted. A root that is not there has none. */
 struct inventory_apps {
@@ -52,8 +52,7 @@ struct inventory_apps {
 
 /* All programs, or the one that `app` names, as WARMPIPE_APP takes it: one that is not there is an
  * empty list. False after a message. Freed with inventory_apps_free. */
-bool inventory_apps(const char *verb, const char *root, const char *app,
-                    struct inventory_apps *ret_apps);
+bool inventory_apps(const char *root, const char *app, struct inventory_apps *ret_apps);
 void inventory_apps_free(struct inventory_apps *apps);
 
 /* Adds a name in its place, if it is not there. False: out of memory. */
@@ -61,7 +60,7 @@ bool inventory_apps_add(struct inventory_apps *apps, const char *name);
 
 /* Calls the work for a root (--dir) and the programs in it (--app). Gives its exit status, or
  * EXIT_USAGE after a message. */
-int inventory_run(const char *verb, const struct arguments *arguments, verb_work *work);
+int inventory_run(const struct arguments *arguments, verb_work *work);
 
 /* Calls `visit` for each item of a program, the latest used first. Headers are checked, cache data
  * is not read. The item is borrowed for the call. False, without a call: the folder holds nothing
@@ -77,7 +76,7 @@ void inventory_show_counters(struct output *output, const struct program_counter
 
 /* Says that the root holds nothing of warmpipe. Gives the exit status: EXIT_USAGE where it holds
  * folders other than run's for the drivers, so that another one was meant. */
-int inventory_tell_nothing(const char *verb, const char *root, const struct inventory_apps *apps);
+int inventory_tell_nothing(const char *root, const struct inventory_apps *apps);
 
 /* Whether this is damage, for which a verb's exit status is EXIT_FINDING. */
 bool inventory_is_damage(enum status reason);

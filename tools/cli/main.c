@@ -117,6 +117,7 @@ static int main_run_verb(const struct verb *verb, char **words)
 {
     struct arguments arguments;
     bool help = false;
+    output_begin_messages(verb->name);
     if (!options_parse(verb, words, &arguments, &help)) {
         return EXIT_USAGE;
     }
@@ -131,7 +132,7 @@ static int main_run_verb(const struct verb *verb, char **words)
         progress_begin(verb->name, verb->doing);
     }
     const int status =
-        verb->run ? verb->run(&arguments) : inventory_run(verb->name, &arguments, verb->programs);
+        verb->run ? verb->run(&arguments) : inventory_run(&arguments, verb->programs);
     progress_end();
     return status;
 }

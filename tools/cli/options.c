@@ -81,11 +81,10 @@ static void options_tell_unknown(const struct verb *verb, const char *word, size
     const char *typed = word + strspn(word, "-");
     const char *nearest = options_nearest(typed, names, count);
     if (nearest) {
-        output_message("%s: unknown option '%.*s'; did you mean '--%s'?", verb->name, (int)length,
-                       word, nearest);
+        output_message("unknown option '%.*s'; did you mean '--%s'?", (int)length, word, nearest);
     } else {
-        output_message("%s: unknown option '%.*s'; see 'warmpipe %s --help'", verb->name,
-                       (int)length, word, verb->name);
+        output_message("unknown option '%.*s'; see 'warmpipe %s --help'", (int)length, word,
+                       verb->name);
     }
 }
 
@@ -121,7 +120,7 @@ static bool options_parse_one(const struct verb *verb, char ***word, struct argu
     }
     const char *value = text[length] == '=' ? text + length + 1 : NULL;
     if (!option->argument && value) {
-        output_message("%s: option '--%s' takes no value", verb->name, option->name);
+        output_message("option '--%s' takes no value", option->name);
         return false;
     }
     if (option->argument && !value) {
@@ -129,7 +128,7 @@ static bool options_parse_one(const struct verb *verb, char ***word, struct argu
         *word += value ? 1 : 0;
     }
     if (option->argument && (!value || !*value)) {
-        output_message("%s: option '--%s' needs a value", verb->name, option->name);
+        output_message("option '--%s' needs a value", option->name);
         return false;
     }
     if (option == &verbose_option) {
@@ -138,8 +137,8 @@ static bool options_parse_one(const struct verb *verb, char ***word, struct argu
     arguments->values[found] = option->argument ? value : "";
     if (verb->repeated && strcmp(option->name, verb->repeated) == 0) {
         if (arguments->repeated_count == VERB_REPEAT_LIMIT) {
-            output_message("%s: option '--%s' is given more than %d times", verb->name,
-                           option->name, VERB_REPEAT_LIMIT);
+            output_message("option '--%s' is given more than %d times", option->name,
+                           VERB_REPEAT_LIMIT);
             return false;
         }
         arguments->repeated[arguments->repeated_count++] = value;
@@ -190,7 +189,7 @@ bool options_parse(const struct verb *verb, char **words, struct arguments *ret_
     arguments.operands[arguments.operand_count] = NULL;
     if (arguments.operand_count < verb->min_operands ||
         arguments.operand_count > verb->max_operands) {
-        output_message("%s: too %s operands; usage: warmpipe %s [OPTION...]%s%s", verb->name,
+        output_message("too %s operands; usage: warmpipe %s [OPTION...]%s%s",
                        arguments.operand_count < verb->min_operands ? "few" : "many", verb->name,
                        verb->operands ? " " : "", verb->operands ? verb->operands : "");
         return false;
@@ -239,7 +238,7 @@ const char *options_variable(const char *name, const char *otherwise)
     return value && *value ? value : otherwise;
 }
 
-bool options_duration(const char *verb, const char *text, uint64_t *ret_ms)
+bool options_duration(const char *text, uint64_t *ret_ms)
 {
     static const struct {
         const char *unit;
@@ -254,6 +253,6 @@ bool options_duration(const char *verb, const char *text, uint64_t *ret_ms)
             return true;
         }
     }
-    output_message("%s: invalid duration '%s' (for example 2s, 5m, 24h)", verb, text);
+    output_message("invalid duration '%s' (for example 2s, 5m, 24h)", text);
     return false;
 }

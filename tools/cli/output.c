@@ -23,6 +23,9 @@
 /* A terminal of fewer columns has no room for rows behind a label and a verdict. */
 #define NARROW_WIDTH 60
 
+/* Begins each message; NULL: nothing does. */
+static const char *output_verb;
+
 /* Whether there is a result, and what was said last. Of the thread that runs the verb. */
 static bool output_written;
 static char output_own_last[1024];
@@ -362,16 +365,21 @@ static char *output_fill(const char *format, va_list arguments)
     return vasprintf(&text, format, arguments) < 0 ? NULL : text;
 }
 
-char *output_format(const char *verb, const char *format, ...)
+char *output_format(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     char *text = output_fill(format, arguments);
     va_end(arguments);
     if (!text) {
-        output_message("%s: out of memory", verb);
+        output_message("out of memory");
     }
     return text;
+}
+
+void output_begin_messages(const char *verb)
+{
+    output_verb = verb;
 }
 
 void output_message(const char *format, ...)
@@ -383,17 +391,21 @@ void output_message(const char *format, ...)
     AUTO(bytes_free) struct bytes line = {0};
     output_put_readable(&line, text ? text : format);
     progress_hide();
-    fprintf(stderr, "warmpipe: %.*s\n", (int)line.size, line.data ? (const char *)line.data : "");
-    snprintf(output_last, sizeof output_own_last, "%s", text ? text : format);
+    const char *verb = output_verb ? output_verb : "";
+    const char *gap = output_verb ? ": " : "";
+    fprintf(stderr, "warmpipe: %s%s%.*s\n", verb, gap, (int)line.size,
+            line.data ? (const char *)line.data : "");
+    snprintf(output_last, sizeof output_own_last, "%s%s%s", verb, gap, text ? text : format);
 }
 
 void output_reason(enum status reason, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    AUTO_FREE char *text = output_fill(format, arguments);
+    AUTO_FREE char *text = format ? output_fill(format, arguments) : NULL;
     va_end(arguments);
-    output_message("%s: %s (%s)", text ? text : format, status_text(reason), status_id(reason));
+    output_message("%s%s%s (%s)", text ? text : "", text ? ": " : "", status_text(reason),
+                   status_id(reason));
 }
 
 void output_failure(void)

@@ -111,18 +111,21 @@ void output_failure(void);
 /* To be called once, before a fork: "error" is then also what child processes say. */
 void output_share_messages(void);
 
-/* One line on standard error, "warmpipe: …", with control characters shown as in text. */
+/* The verb's name, borrowed, begins each message from now on. */
+void output_begin_messages(const char *verb);
+
+/* One line on standard error, "warmpipe: VERB: …", with control characters shown as in text. */
 void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Such a line that ends in why: "list: 'NAME'", and ": text of the reason (its id)" behind that. */
+/* Such a line that ends in why: "'NAME'", and ": text of the reason (its id)" behind that; format
+ * NULL: the reason alone. */
 void output_reason(enum status reason, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A text in new memory, to be freed; NULL after a message that begins with the verb's name. */
-char *output_format(const char *verb, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* A text in new memory, to be freed; NULL after a message. */
+char *output_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Files that the user names; messages begin with the verb's name. */
+/* Files that the user names. */
 
 /* Whether the path is standard output: "-", or another name of it. Then nothing else may be written
  * there. */
@@ -130,18 +133,15 @@ bool output_file_is_standard(const char *path);
 
 /* Replaces a file by the concatenation of the parts, whole or not at all, and keeps its mode. A
  * link stays a link. What is not a regular file (a pipe, a terminal, standard output) is written
- * to. A reader that closes its pipe early is no error. False after a message that begins with the
- * verb's name. */
-bool output_file_write(const char *verb, const char *path, const struct iovec *parts, int count);
+ * to. A reader that closes its pipe early is no error. False after a message. */
+bool output_file_write(const char *path, const struct iovec *parts, int count);
 
 /* The same for what is no link, with this mode: programs may have the old file open. */
-bool output_file_replace(const char *verb, const char *path, mode_t mode, const struct iovec *parts,
-                         int count);
+bool output_file_replace(const char *path, mode_t mode, const struct iovec *parts, int count);
 
 /* Reads a regular file of any owner, of at most `limit` bytes, into memory that is to be freed.
  * False after a message. */
-bool output_file_read(const char *verb, const char *path, uint64_t limit, uint8_t **ret_data,
-                      size_t *ret_size);
+bool output_file_read(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size);
 
 /* Tables in text (output_table.c), for output.c: cells are collected, then laid out in columns
  * under a line of headings, numbers to the right. If the terminal is narrower than that, each row

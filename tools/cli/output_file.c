@@ -49,14 +49,13 @@ static mode_t output_file_mode_of_new_files(void)
     return 0666 & ~mask;
 }
 
-static bool output_file_fail(const char *verb, const char *path, const char *text)
+static bool output_file_fail(const char *path, const char *text)
 {
-    output_message("%s: cannot write '%s': %s", verb, path, text);
+    output_message("cannot write '%s': %s", path, text);
     return false;
 }
 
-bool output_file_replace(const char *verb, const char *path, mode_t mode, const struct iovec *parts,
-                         int count)
+bool output_file_replace(const char *path, mode_t mode, const struct iovec *parts, int count)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -64,7 +63,7 @@ bool output_file_replace(const char *verb, const char *path, mode_t mode, const 
     AUTO_CLOSE const int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     free(directory);
     if (fd < 0) {
-        return output_file_fail(verb, path, strerror(errno));
+        return output_file_fail(path, strerror(errno));
     }
     /* Who asks for the end meanwhile gets it then: else a part of the file would be left. */
     sigset_t ends;
@@ -79,39 +78,38 @@ bool output_file_replace(const char *verb, const char *path, mode_t mode, const 
     if (reason == STATUS_ok) {
         (void)!fchmodat(fd, name, mode, 0);
     } else {
-        output_reason(reason, "%s: cannot write '%s'", verb, path);
+        output_reason(reason, "cannot write '%s'", path);
     }
     return reason == STATUS_ok;
 }
 
-bool output_file_write(const char *verb, const char *path, const struct iovec *parts, int count)
+bool output_file_write(const char *path, const struct iovec *parts, int count)
 {
     struct stat named;
     struct stat link;
     int error = 0;
     if (output_file_is_standard(path)) {
         error = output_file_write_parts(STDOUT_FILENO, parts, count);
-        return error == 0 || output_file_fail(verb, "standard output", strerror(error));
+        return error == 0 || output_file_fail("standard output", strerror(error));
     }
     const bool exists = stat(path, &named) == 0;
     if (exists ? !S_ISREG(named.st_mode) : lstat(path, &link) == 0) {
         error = output_file_write_special(path, exists ? 0 : O_CREAT, parts, count);
-        return error == 0 || output_file_fail(verb, path, strerror(error));
+        return error == 0 || output_file_fail(path, strerror(error));
     }
     const mode_t mode = exists ? named.st_mode & 07777 : output_file_mode_of_new_files();
     AUTO_FREE char *target = exists ? realpath(path, NULL) : NULL;
-    return output_file_replace(verb, target ? target : path, mode, parts, count);
+    return output_file_replace(target ? target : path, mode, parts, count);
 }
 
-bool output_file_read(const char *verb, const char *path, uint64_t limit, uint8_t **ret_data,
-                      size_t *ret_size)
+bool output_file_read(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size)
 {
     const enum status reason = file_read_any(path, limit, ret_data, ret_size);
     if (reason == STATUS_too_large) {
-        output_message("%s: cannot read '%s': larger than %" PRIu64 " MiB (%s)", verb, path,
-                       limit >> 20, status_id(reason));
+        output_message("cannot read '%s': larger than %" PRIu64 " MiB (%s)", path, limit >> 20,
+                       status_id(reason));
     } else if (reason != STATUS_ok) {
-        output_message("%s: cannot read '%s': %s (%s)", verb, path,
+        output_message("cannot read '%s': %s (%s)", path,
                        reason == STATUS_no_file ? strerror(ENOENT) : status_text(reason),
                        status_id(reason));
     }

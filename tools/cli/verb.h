@@ -101,7 +101,7 @@ void options_print_help(const struct verb *verb);
 const char *options_variable(const char *name, const char *otherwise);
 
 /* "500ms", "2s", "5m", "24h", "30d", in milliseconds. False after a message. */
-bool options_duration(const char *verb, const char *text, uint64_t *ret_ms);
+bool options_duration(const char *text, uint64_t *ret_ms);
 
 /* The one of `count` names that is nearest to `word`, the first of several; NULL: none is within
  * two edits. An edit is a character more, less or changed, or two neighbours swapped; case is

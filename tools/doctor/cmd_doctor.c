@@ -37,7 +37,7 @@ static void doctor_list_devices(void *answer, const void *task)
     struct device_list *list = answer;
     struct vulkan_devices devices;
     (void)task;
-    if (!vulkan_devices_list("doctor", &devices)) {
+    if (!vulkan_devices_list(&devices)) {
         return;
     }
     for (; list->count < devices.count && list->count < MAX_DEVICES; list->count++) {
@@ -113,7 +113,7 @@ static void doctor_check_devices(struct doctor *doctor)
 static void doctor_check_remote(struct doctor *doctor)
 {
     const char *url = getenv("WARMPIPE_REMOTE");
-    const struct remote_options remote_options = {.verb = "doctor", .url = url};
+    const struct remote_options remote_options = {.url = url};
     struct remote remote;
     if (!url || !*url) {
         return;

@@ -42,7 +42,7 @@ static void loader_look_at_chain(void *answer, const void *task)
     struct chain *chain = answer;
     struct vulkan_loader loader;
     if (*(const bool *)task) {
-        layer_variables_set("doctor", false);
+        layer_variables_set(false);
     }
     if (vulkan_loader_open(&loader)) {
         return;

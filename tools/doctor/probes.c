@@ -36,7 +36,7 @@ static void probes_run(void *answer, const void *task)
         setenv("WARMPIPE_DIR", probe_task->directory, 1);
         setenv("WARMPIPE_APP", "doctor", 1);
         setenv("WARMPIPE_STATS", stats, 1);
-        layer_variables_set("doctor", false);
+        layer_variables_set(false);
     } else {
         setenv("WARMPIPE_DISABLE", "1", 1);
     }

@@ -102,7 +102,7 @@ static void storage_tell_contents(struct doctor *doctor, const char *root)
 {
     struct contents contents = {.doctor = doctor, .root = root};
     struct inventory_apps apps;
-    if (!inventory_apps("doctor", root, NULL, &apps)) {
+    if (!inventory_apps(root, NULL, &apps)) {
         return;
     }
     for (size_t i = 0; i < apps.count; i++) {

@@ -46,7 +46,7 @@ static const char *const manifest_folders[] = {LAYER_IMPLICIT_FOLDER, LAYER_EXPL
 
 /* One installation, or its removal. */
 struct install {
-    const char *verb;
+    bool removes;
     char *data;               /* the XDG data directory of the manifests */
     char *folder;             /* of the library */
     const char *library_path; /* as the manifests name the library */
@@ -57,45 +57,44 @@ struct install {
 /* Where it goes. False after a message. */
 static bool install_choose(struct install *install, const struct arguments *arguments)
 {
-    const char *verb = install->verb;
     const bool user = options_value(arguments, "user");
     const bool system = options_value(arguments, "system");
     const char *prefix = options_value(arguments, "prefix");
     const char *data = getenv("XDG_DATA_HOME");
     const char *home = getenv("HOME");
     if (user && (system || prefix)) {
-        output_message("%s: --user cannot be combined with --system or --prefix", verb);
+        output_message("--user cannot be combined with --system or --prefix");
         return false;
     }
     if (prefix && prefix[0] != '/') {
-        output_message("%s: --prefix needs an absolute path", verb);
+        output_message("--prefix needs an absolute path");
         return false;
     }
     if (system || prefix || (!user && geteuid() == 0)) {
         umask(022); /* what root keeps to itself, no user's loader finds */
         prefix = prefix ? prefix : "/usr/local";
-        install->data = output_format(verb, "%s/share", prefix);
-        install->folder = output_format(verb, "%s/lib/warmpipe", prefix);
+        install->data = output_format("%s/share", prefix);
+        install->folder = output_format("%s/lib/warmpipe", prefix);
         install->library_path = "../../../lib/warmpipe/" LAYER_LIBRARY;
         return install->data && install->folder;
     }
     if (data && data[0] == '/') {
-        install->data = output_format(verb, "%s", data);
+        install->data = output_format("%s", data);
     } else if (home && home[0] == '/') {
-        install->data = output_format(verb, "%s/.local/share", home);
+        install->data = output_format("%s/.local/share", home);
     } else {
-        output_message("%s: neither XDG_DATA_HOME nor HOME is an absolute path", verb);
+        output_message("neither XDG_DATA_HOME nor HOME is an absolute path");
         return false;
     }
-    install->folder = install->data ? output_format(verb, "%s/warmpipe", install->data) : NULL;
+    install->folder = install->data ? output_format("%s/warmpipe", install->data) : NULL;
     install->library_path = "../../warmpipe/" LAYER_LIBRARY;
     return install->folder;
 }
 
 /* False, after a message with errno. */
-static bool install_fail(const struct install *install, const char *doing, const char *path)
+static bool install_fail(const char *doing, const char *path)
 {
-    output_message("%s: cannot %s '%s': %s", install->verb, doing, path, strerror(errno));
+    output_message("cannot %s '%s': %s", doing, path, strerror(errno));
     return false;
 }
 
@@ -133,7 +132,7 @@ static bool install_make_folders(struct install *install, const char *path)
             bytes_put_text(&install->made, copy);
             bytes_put_u8(&install->made, '\n');
         } else if (errno != EEXIST) {
-            return install_fail(install, "make", copy);
+            return install_fail("make", copy);
         }
         if (!slash) {
             return true;
@@ -147,9 +146,9 @@ static bool install_put(struct install *install, const char *folder, const char 
                         const struct bytes *content, mode_t mode)
 {
     const struct iovec part = {.iov_base = content->data, .iov_len = content->size};
-    AUTO_FREE char *path = output_format(install->verb, "%s/%s", folder, name);
-    const bool done = path && install_make_folders(install, folder) &&
-                      output_file_replace(install->verb, path, mode, &part, 1);
+    AUTO_FREE char *path = output_format("%s/%s", folder, name);
+    const bool done =
+        path && install_make_folders(install, folder) && output_file_replace(path, mode, &part, 1);
     if (done) {
         install_tell(install, path, "installed");
     }
@@ -160,17 +159,14 @@ static bool install_put(struct install *install, const char *folder, const char 
 static bool install_is_ours(const struct install *install, const char *path)
 {
     if (access(path, R_OK) != 0) {
-        return errno == ENOENT || errno == ENOTDIR || install_fail(install, "read", path);
+        return errno == ENOENT || errno == ENOTDIR || install_fail("read", path);
     }
     AUTO(bytes_free) struct bytes text = install_read(path);
     const bool ours = text.data && manifest_names(&text, install->library_path);
     if (!ours) {
-        output_message("%s: '%s' belongs to a package or to 'cmake --install': remove it the "
+        output_message("'%s' belongs to a package or to 'cmake --install': remove it the "
                        "same way ('cmake --build BUILD --target uninstall')%s",
-                       install->verb, path,
-                       strcmp(install->verb, "install") == 0
-                           ? ", or set WARMPIPE_ENABLE=1 for the session"
-                           : "");
+                       path, !install->removes ? ", or set WARMPIPE_ENABLE=1 for the session" : "");
     }
     return ours;
 }
@@ -180,8 +176,8 @@ static bool install_check_owner(const struct install *install)
 {
     bool ours = true;
     for (size_t i = 0; ours && i < FOLDER_COUNT; i++) {
-        AUTO_FREE char *path = output_format(install->verb, "%s/%s/" LAYER_MANIFEST_NAME,
-                                             install->data, manifest_folders[i]);
+        AUTO_FREE char *path =
+            output_format("%s/%s/" LAYER_MANIFEST_NAME, install->data, manifest_folders[i]);
         ours = path && install_is_ours(install, path);
     }
     return ours;
@@ -191,12 +187,12 @@ static bool install_check_owner(const struct install *install)
  * leads elsewhere. False after a message. */
 static bool install_finds_library(const struct install *install, const char *folder)
 {
-    AUTO_FREE char *path = output_format(install->verb, "%s/%s", folder, install->library_path);
+    AUTO_FREE char *path = output_format("%s/%s", folder, install->library_path);
     const bool finds = path && access(path, R_OK) == 0;
     if (path && !finds) {
-        output_message("%s: '%s' is behind a link to another folder, from where the library is not "
+        output_message("'%s' is behind a link to another folder, from where the library is not "
                        "found: make it a folder, or use --prefix",
-                       install->verb, folder);
+                       folder);
     }
     return finds;
 }
@@ -205,14 +201,13 @@ static bool install_put_manifest(struct install *install, const char *source_dat
                                  const char *folder, bool always)
 {
     AUTO(bytes_free) struct bytes changed = {0};
-    AUTO_FREE char *source =
-        output_format(install->verb, "%s/%s/" LAYER_MANIFEST_NAME, source_data, folder);
-    AUTO_FREE char *directory = output_format(install->verb, "%s/%s", install->data, folder);
+    AUTO_FREE char *source = output_format("%s/%s/" LAYER_MANIFEST_NAME, source_data, folder);
+    AUTO_FREE char *directory = output_format("%s/%s", install->data, folder);
     AUTO(bytes_free) struct bytes text = source ? install_read(source) : (struct bytes){0};
     const bool changes =
         directory && text.data && manifest_change(&text, install->library_path, always, &changed);
     if (source && !changes) {
-        output_message("%s: '%s' is not a manifest of this layer", install->verb, source);
+        output_message("'%s' is not a manifest of this layer", source);
     }
     return changes && install_make_folders(install, directory) &&
            install_finds_library(install, directory) &&
@@ -223,7 +218,7 @@ static bool install_put_manifest(struct install *install, const char *source_dat
 static bool install_put_library(struct install *install, const char *source_data)
 {
     AUTO(bytes_free) struct bytes library = {0};
-    AUTO_FREE char *manifest = output_format(install->verb, "%s/" LAYER_MANIFEST, source_data);
+    AUTO_FREE char *manifest = output_format("%s/" LAYER_MANIFEST, source_data);
     AUTO(bytes_free) struct bytes text = manifest ? install_read(manifest) : (struct bytes){0};
     AUTO_FREE char *source = text.data ? manifest_library(&text, manifest) : NULL;
     if (source && !strchr(source, '/')) { /* a plain name, which the dynamic linker looks up */
@@ -231,23 +226,22 @@ static bool install_put_library(struct install *install, const char *source_data
         source = layer_installed_library();
     }
     if (!source) {
-        output_message("%s: the layer's library is not beside this program", install->verb);
+        output_message("the layer's library is not beside this program");
     }
-    return source &&
-           output_file_read(install->verb, source, FILE_LIMIT, &library.data, &library.size) &&
+    return source && output_file_read(source, FILE_LIMIT, &library.data, &library.size) &&
            install_put(install, install->folder, LAYER_LIBRARY, &library, 0755);
 }
 
 /* Adds the folders that were made to those of earlier installations, for uninstall. */
 static void install_note_folders(const struct install *install)
 {
-    AUTO_FREE char *path = output_format(install->verb, "%s/" FOLDERS_NAME, install->folder);
+    AUTO_FREE char *path = output_format("%s/" FOLDERS_NAME, install->folder);
     if (path && install->made.size > 0) {
         AUTO(bytes_free) struct bytes all = install_read(path);
         bytes_put(&all, install->made.data, install->made.size);
         const struct iovec part = {.iov_base = all.data, .iov_len = all.size};
         if (!all.failed) {
-            output_file_replace(install->verb, path, 0644, &part, 1);
+            output_file_replace(path, 0644, &part, 1);
         }
     }
 }
@@ -255,7 +249,7 @@ static void install_note_folders(const struct install *install)
 /* Those that are empty, the latest made first. */
 static void install_remove_folders(const struct install *install)
 {
-    AUTO_FREE char *path = output_format(install->verb, "%s/" FOLDERS_NAME, install->folder);
+    AUTO_FREE char *path = output_format("%s/" FOLDERS_NAME, install->folder);
     AUTO(bytes_free) struct bytes all = path ? install_read(path) : (struct bytes){0};
     if (path) {
         unlink(path);
@@ -275,7 +269,7 @@ static bool install_all(struct install *install, bool always)
 {
     AUTO_FREE char *source = layer_data_directory();
     if (!source) {
-        output_message("%s: no " LAYER_MANIFEST " beside this program", install->verb);
+        output_message("no " LAYER_MANIFEST " beside this program");
         return false;
     }
     /* The library first: the loader complains in every program about a manifest without one. */
@@ -290,11 +284,11 @@ static bool install_all(struct install *install, bool always)
 /* Removes folder/name, and the folder if it is empty then. */
 static bool install_remove(struct install *install, const char *folder, const char *name)
 {
-    AUTO_FREE char *path = folder ? output_format(install->verb, "%s/%s", folder, name) : NULL;
+    AUTO_FREE char *path = folder ? output_format("%s/%s", folder, name) : NULL;
     bool done = path;
     errno = 0;
     if (path && unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR) {
-        done = install_fail(install, "remove", path);
+        done = install_fail("remove", path);
     } else if (path) {
         install_tell(install, path, errno == 0 ? "removed" : "not there");
     }
@@ -311,11 +305,10 @@ static bool install_remove_all(struct install *install)
     }
     bool done = true;
     for (size_t i = 0; i < FOLDER_COUNT; i++) {
-        AUTO_FREE char *folder =
-            output_format(install->verb, "%s/%s", install->data, manifest_folders[i]);
+        AUTO_FREE char *folder = output_format("%s/%s", install->data, manifest_folders[i]);
         done = install_remove(install, folder, LAYER_MANIFEST_NAME) && done;
     }
-    AUTO_FREE char *vulkan = output_format(install->verb, "%s/vulkan", install->data);
+    AUTO_FREE char *vulkan = output_format("%s/vulkan", install->data);
     done = install_remove(install, install->folder, LAYER_LIBRARY) && done;
     install_remove_folders(install);
     rmdir(install->folder);
@@ -327,12 +320,12 @@ static bool install_remove_all(struct install *install)
 
 static int install_run(const struct arguments *arguments)
 {
-    struct install install = {.verb = arguments->verb->name};
+    struct install install = {.removes = arguments->verb == &verb_uninstall};
     int status = EXIT_USAGE;
     if (install_choose(&install, arguments)) {
         output_begin(&install.output, arguments->json);
         output_open(&install.output, "files", OUTPUT_LIST);
-        const bool done = arguments->verb == &verb_uninstall
+        const bool done = install.removes
                               ? install_remove_all(&install)
                               : install_all(&install, options_value(arguments, "always"));
         output_close(&install.output);

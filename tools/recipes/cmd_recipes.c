@@ -33,9 +33,9 @@ static bool merge_program(const char *root, const char *app, int *folder_fd,
     }
     const bool has_none = reason == STATUS_no_file || (reason == STATUS_ok && !ret_merged->size);
     if (has_none) {
-        output_message("export: there are no recipes of '%s' in '%s'", app, root);
+        output_message("there are no recipes of '%s' in '%s'", app, root);
     } else if (reason != STATUS_ok) {
-        output_reason(reason, "export: '%s/%s'", root, app);
+        output_reason(reason, "'%s/%s'", root, app);
     }
     return reason == STATUS_ok && !has_none;
 }
@@ -64,18 +64,17 @@ static int export_app(const struct arguments *arguments, const char *root, const
     AUTO(recipe_sources_close) struct recipe_sources sources = {.lock_fd = -1};
     AUTO(recipe_merge_free) struct recipe_merged merged = {0};
     if (!merge_program(root, app, &folder_fd, &sources, &merged) ||
-        !output_file_write("export", arguments->operands[0], merged.parts,
-                           (int)merged.part_count)) {
+        !output_file_write(arguments->operands[0], merged.parts, (int)merged.part_count)) {
         return EXIT_USAGE;
     }
-    recipe_tool_name_damage("export", app, merged.counts.damaged);
+    recipe_tool_name_damage(app, merged.counts.damaged);
     return show_export(arguments, app, &sources, &merged);
 }
 
 static int export_run(const struct arguments *arguments)
 {
-    char *root = inventory_root("export", options_value(arguments, "dir"));
-    return recipe_tool_run("export", arguments, root, export_app);
+    char *root = inventory_root(options_value(arguments, "dir"));
+    return recipe_tool_run(arguments, root, export_app);
 }
 
 const struct verb verb_export = {
@@ -164,7 +163,7 @@ static bool store_import(const char *root, const char *app, uint64_t max_size,
 {
     const enum status reason = merged->size ? recipe_add(root, app, merged) : STATUS_ok;
     if (reason != STATUS_ok) {
-        output_reason(reason, "import: cannot write '%s/%s'", root, app);
+        output_reason(reason, "cannot write '%s/%s'", root, app);
         recipe_tool_remove_empty(root, app);
         return false;
     }
@@ -239,7 +238,7 @@ static int import_segment(const struct arguments *arguments, const char *root, c
     limits.foreign = true;
     const enum status reason = recipe_merge(&input, 1, &limits, &merged);
     if (reason != STATUS_ok) {
-        output_message("import: %s", status_text(reason));
+        output_message("%s", status_text(reason));
         return EXIT_USAGE;
     }
     const bool dry_run = options_value(arguments, "dry-run");
@@ -250,12 +249,11 @@ static int import_segment(const struct arguments *arguments, const char *root, c
     if (!dry_run && news.pipelines > 0) {
         import_note_unfinished(root, app);
     }
-    recipe_tool_name_damage("import", arguments->operands[0], merged.counts.damaged);
+    recipe_tool_name_damage(arguments->operands[0], merged.counts.damaged);
     if (merged.counts.pipelines == 0) {
-        output_message("import: no pipelines in '%s'", arguments->operands[0]);
+        output_message("no pipelines in '%s'", arguments->operands[0]);
     } else if (!news.any) {
-        output_message("import: nothing is new: '%s' has all that '%s' holds", app,
-                       arguments->operands[0]);
+        output_message("nothing is new: '%s' has all that '%s' holds", app, arguments->operands[0]);
     }
     struct output output;
     output_begin(&output, arguments->json);
@@ -272,14 +270,14 @@ static int import_file(const struct arguments *arguments, const char *root, cons
     struct recipe_segment segment;
     struct recipe_judge judge;
     int status = EXIT_USAGE;
-    if (!recipe_tool_read("import", arguments->operands[0], &segment)) {
+    if (!recipe_tool_read(arguments->operands[0], &segment)) {
         return EXIT_USAGE;
     }
     if (recipe_judge_init(&judge)) {
         status = import_segment(arguments, root, app, &segment, &judge);
         recipe_judge_free(&judge);
     } else {
-        output_message("import: out of memory");
+        output_message("out of memory");
     }
     recipe_segment_close(&segment);
     return status;
@@ -287,11 +285,11 @@ static int import_file(const struct arguments *arguments, const char *root, cons
 
 static int import_run(const struct arguments *arguments)
 {
-    if (!options_value(arguments, "dry-run") && inventory_is_read_only("import")) {
+    if (!options_value(arguments, "dry-run") && inventory_is_read_only()) {
         return EXIT_USAGE;
     }
-    char *root = inventory_new_root("import", options_value(arguments, "dir"));
-    return recipe_tool_run("import", arguments, root, import_file);
+    char *root = inventory_new_root(options_value(arguments, "dir"));
+    return recipe_tool_run(arguments, root, import_file);
 }
 
 const struct verb verb_import = {
@@ -322,12 +320,12 @@ static const struct option_spec merge_options[] = {
 static bool merge_read_files(char **paths, size_t count, struct recipe_sources *ret_files)
 {
     if (!recipe_tool_sources(count, ret_files)) {
-        output_message("merge: out of memory");
+        output_message("out of memory");
         return false;
     }
     for (size_t i = 0; i < count; i++) {
         struct recipe_segment segment;
-        if (!recipe_tool_read("merge", paths[i], &segment)) {
+        if (!recipe_tool_read(paths[i], &segment)) {
             return false;
         }
         recipe_tool_add(ret_files, &segment);
@@ -355,18 +353,17 @@ static int merge_write(char **paths, const struct recipe_sources *files, bool js
     AUTO(recipe_merge_free) struct recipe_merged merged = {0};
     const enum status reason = recipe_merge(files->inputs, files->count, &limits, &merged);
     if (reason != STATUS_ok) {
-        output_message("merge: %s", status_text(reason));
+        output_message("%s", status_text(reason));
         return EXIT_USAGE;
     }
     int status = EXIT_USAGE;
     const char *path = paths[0];
     for (size_t i = 0; i < files->count; i++) {
-        recipe_tool_name_damage("merge", paths[i + 1],
-                                recipe_segment_damaged(files->inputs[i].segment));
+        recipe_tool_name_damage(paths[i + 1], recipe_segment_damaged(files->inputs[i].segment));
     }
     if (merged.size == 0) {
-        output_message("merge: no pipelines in these files; '%s' is not written", path);
-    } else if (output_file_write("merge", path, merged.parts, (int)merged.part_count)) {
+        output_message("no pipelines in these files; '%s' is not written", path);
+    } else if (output_file_write(path, merged.parts, (int)merged.part_count)) {
         status = merge_show(path, &merged, json);
     }
     return status;

@@ -111,7 +111,7 @@ static int inspect_show_segment(const struct recipe_segment *segment,
     AUTO(recipe_merge_free) struct recipe_merged merged = {0};
     struct output output;
     if (recipe_merge(&input, 1, &limits, &merged) != STATUS_ok) {
-        output_message("inspect: out of memory");
+        output_message("out of memory");
         return EXIT_USAGE;
     }
     const uint64_t damaged = merged.counts.damaged;
@@ -195,7 +195,7 @@ static bool inspect_find_chosen(const struct recipe_segment *segment, unsigned k
         .segment = segment, .kind = kind, .text = text, .found = &found, .unique = true};
     const size_t length = strspn(text, "0123456789abcdefABCDEF");
     if (length == 0 || length >= DIGEST_HEX_SIZE || text[length]) {
-        output_message("inspect: '%s' is neither a digest nor the beginning of one: up to 32 "
+        output_message("'%s' is neither a digest nor the beginning of one: up to 32 "
                        "hexadecimal digits",
                        text);
         return false;
@@ -205,10 +205,10 @@ static bool inspect_find_chosen(const struct recipe_segment *segment, unsigned k
         inspect_search_among(&search, RECIPE_CODE);
     }
     if (!found.data) {
-        output_message("inspect: no %s '%s' is in this file",
-                       kind == RECIPE_CODE ? "SPIR-V" : "object", text);
+        output_message("no %s '%s' is in this file", kind == RECIPE_CODE ? "SPIR-V" : "object",
+                       text);
     } else if (!search.unique) {
-        output_message("inspect: more than one object begins with '%s'; give more digits", text);
+        output_message("more than one object begins with '%s'; give more digits", text);
     } else {
         *ret_record = found;
     }
@@ -224,7 +224,7 @@ static int inspect_show_spirv(const struct recipe_segment *segment, const char *
     }
     AUTO_FREE char *text = spirv_disassemble(code.data, code.size);
     if (!text) {
-        output_message("inspect: SPIR-V %s cannot be disassembled", spirv);
+        output_message("SPIR-V %s cannot be disassembled", spirv);
         return EXIT_FINDING;
     }
     output_begin(&output, json);
@@ -267,7 +267,7 @@ static int inspect_show_pipeline(const struct recipe_segment *segment, const cha
         output_close(&output);
     }
     if (!whole) {
-        output_message("inspect: the form %s is malformed", pipeline);
+        output_message("the form %s is malformed", pipeline);
     }
     return output_end(&output, whole ? EXIT_CLEAN : EXIT_FINDING);
 }

@@ -29,10 +29,10 @@ static void recipe_tool_ignore_item(const struct inventory_item *item, void *use
 }
 
 /* The only program in the root; freed by the caller. NULL after a message. */
-static char *recipe_tool_find_only_app(const char *verb, const char *root)
+static char *recipe_tool_find_only_app(const struct arguments *arguments, const char *root)
 {
     struct inventory_apps apps;
-    if (!inventory_apps(verb, root, NULL, &apps)) {
+    if (!inventory_apps(root, NULL, &apps)) {
         return NULL;
     }
     /* A folder without our files belongs to no program: 'run --dir' keeps the driver's cache here.
@@ -47,11 +47,10 @@ static char *recipe_tool_find_only_app(const char *verb, const char *root)
     inventory_apps_free(&apps);
     if (count != 1) {
         if (count == 0) {
-            output_message("%s: no program in '%s' yet%s", verb, root,
-                           strcmp(verb, "import") == 0 ? ": name one with --app" : "");
+            output_message("no program in '%s' yet%s", root,
+                           arguments->verb == &verb_import ? ": name one with --app" : "");
         } else {
-            output_message("%s: there are %zu programs in '%s'; name one with --app", verb, count,
-                           root);
+            output_message("there are %zu programs in '%s'; name one with --app", count, root);
         }
         free(app);
         return NULL;
@@ -59,8 +58,7 @@ static char *recipe_tool_find_only_app(const char *verb, const char *root)
     return app;
 }
 
-int recipe_tool_run(const char *verb, const struct arguments *arguments, char *owned_root,
-                    recipe_tool_work *work)
+int recipe_tool_run(const struct arguments *arguments, char *owned_root, recipe_tool_work *work)
 {
     const char *option = options_value(arguments, "app");
     AUTO_FREE char *root = owned_root;
@@ -70,7 +68,7 @@ int recipe_tool_run(const char *verb, const struct arguments *arguments, char *o
         names_app_folder(&(struct names_program){.app_setting = option}, name);
         meant = strdup(name);
     } else if (root) {
-        meant = recipe_tool_find_only_app(verb, root);
+        meant = recipe_tool_find_only_app(arguments, root);
     }
     return meant ? work(arguments, root, meant) : EXIT_USAGE;
 }
@@ -91,11 +89,11 @@ static bool recipe_tool_is_cut(const struct recipe_segment *segment)
     return !segment->is_sealed && end < segment->size && walk.dropped == dropped;
 }
 
-bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment)
+bool recipe_tool_read(const char *path, struct recipe_segment *ret_segment)
 {
     const enum status status = recipe_segment_read_any(path, ret_segment);
     if (status == STATUS_ok && recipe_tool_is_cut(ret_segment)) {
-        output_message("%s: '%s' ends too early: it was cut or not wholly copied (%s)", verb, path,
+        output_message("'%s' ends too early: it was cut or not wholly copied (%s)", path,
                        status_id(STATUS_truncated));
         ret_segment->dropped++;
     }
@@ -103,7 +101,7 @@ bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment 
         const char *text = status == STATUS_no_file     ? strerror(ENOENT)
                            : status == STATUS_bad_magic ? "not a recipe file of warmpipe"
                                                         : status_text(status);
-        output_message("%s: '%s': %s (%s)", verb, path, text, status_id(status));
+        output_message("'%s': %s (%s)", path, text, status_id(status));
     }
     return status == STATUS_ok;
 }
@@ -181,10 +179,10 @@ uint8_t *recipe_tool_join(const struct recipe_merged *merged)
     return data;
 }
 
-void recipe_tool_name_damage(const char *verb, const char *path, uint64_t records)
+void recipe_tool_name_damage(const char *path, uint64_t records)
 {
     if (records > 0) {
-        output_reason(STATUS_bad_record, "%s: '%s'", verb, path);
+        output_reason(STATUS_bad_record, "'%s'", path);
     }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the verbs about recipes share. A failure is told by a message that begins with the verb's
- * name. Belongs to one thread. */
+/* What the verbs about recipes share. A failure is told by a message. Belongs to one thread. */
 #ifndef WARMPIPE_TOOLS_RECIPES_RECIPE_TOOL_H
 #define WARMPIPE_TOOLS_RECIPES_RECIPE_TOOL_H
 
@@ -21,12 +20,11 @@ typedef int recipe_tool_work(const struct arguments *arguments, const char *root
 
 /* Does the work in a root, for the program that --app names, or without that for the only program
  * in the root. Frees the root. The exit status; 2 after a message, or if the root is NULL. */
-int recipe_tool_run(const char *verb, const struct arguments *arguments, char *owned_root,
-                    recipe_tool_work *work);
+int recipe_tool_run(const struct arguments *arguments, char *owned_root, recipe_tool_work *work);
 
 /* Reads a recipe file into memory. False after a message. One that was cut has a damaged record,
  * and a message tells so. */
-bool recipe_tool_read(const char *verb, const char *path, struct recipe_segment *ret_segment);
+bool recipe_tool_read(const char *path, struct recipe_segment *ret_segment);
 
 /* Opens all segments of the program, also those of running processes, for a merge into something
  * new: none is marked as staying. Nobody compacts them until the sources are closed. no_file: there
@@ -50,7 +48,7 @@ void recipe_tool_remove_empty(const char *root, const char *app);
 uint8_t *recipe_tool_join(const struct recipe_merged *merged);
 
 /* Prints a message if so many records of this file or folder are damaged; none if 0. */
-void recipe_tool_name_damage(const char *verb, const char *path, uint64_t records);
+void recipe_tool_name_damage(const char *path, uint64_t records);
 
 /* Shows what was taken, and what was not, as fields of the open item. */
 void recipe_tool_show(struct output *output, const struct recipe_merged *merged);

@@ -152,9 +152,9 @@ static void pull_read_bad(struct pull *blob)
     const uint64_t deaths = state_deaths(state, blob->path);
     blob->is_barred = deaths >= PULL_DEATHS;
     if (blob->is_barred) {
-        output_message("%s: '%s' has died here of pulled caches, %" PRIu64
+        output_message("'%s' has died here of pulled caches, %" PRIu64
                        " times: none is taken for %s ('warmpipe pull --forget' does again)",
-                       blob->session->remote.options.verb, blob->app, deaths, blob->identity_hex);
+                       blob->app, deaths, blob->identity_hex);
     }
 }
 
@@ -259,7 +259,7 @@ static enum status pull_take_recipes(struct session *session, const char *app,
     }
     if (merged.counts.refused > 0 || merged.counts.damaged > 0) {
         output_reason(merged.counts.damaged > 0 ? STATUS_bad_record : STATUS_refused_record,
-                      "%s: recipes of '%s'", session->remote.options.verb, app);
+                      "recipes of '%s'", app);
         session->remote.failed = true;
     }
     if (merged.size > 0) {

@@ -371,8 +371,7 @@ static void push_note(const struct inventory_item *item, void *user)
         return;
     }
     if (item->reason == STATUS_suspect || inventory_is_damage(item->reason)) {
-        output_reason(item->reason, "%s: '%s' of '%s' is not sent", remote->options.verb,
-                      item->digest, item->app);
+        output_reason(item->reason, "'%s' of '%s' is not sent", item->digest, item->app);
         remote->failed = remote->failed || inventory_is_damage(item->reason);
         return;
     }

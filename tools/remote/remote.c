@@ -21,11 +21,9 @@
 
 bool remote_options_read(const struct arguments *arguments, struct remote_options *ret_options)
 {
-    const char *verb = arguments->verb->name;
     const char *serial = options_value(arguments, "min-serial");
     const char *age = options_value(arguments, "max-age");
     struct remote_options options = {
-        .verb = verb,
         .url = options_value(arguments, "remote"),
         .public_key = options_value(arguments, "public-key"),
         .secret_key = options_value(arguments, "secret-key"),
@@ -38,10 +36,10 @@ bool remote_options_read(const struct arguments *arguments, struct remote_option
     uint64_t age_ms = 0;
     const char *end = serial;
     if (serial && (!text_parse_digits(&end, UINT64_MAX, &options.min_serial) || *end)) {
-        output_message("%s: --min-serial: '%s' is not a number", verb, serial);
+        output_message("--min-serial: '%s' is not a number", serial);
         return false;
     }
-    if (age && !options_duration(verb, age, &age_ms)) {
+    if (age && !options_duration(age, &age_ms)) {
         return false;
     }
     options.max_age_s = age_ms / 1000 + (age_ms % 1000 > 0);
@@ -98,9 +96,8 @@ static bool remote_open_url(struct remote *remote, const char *text)
             hint = "write file:///DIR, https://HOST/PATH, s3://BUCKET or redis://HOST";
         }
         /* A URL that does not parse may hold a password: it is not shown. */
-        output_message("%s: %s%s%s (%s)%s%s", remote->options.verb, remote->name,
-                       remote->name[0] ? ": " : "", status_text(reason), status_id(reason),
-                       hint ? ": " : "", hint ? hint : "");
+        output_message("%s%s%s (%s)%s%s", remote->name, remote->name[0] ? ": " : "",
+                       status_text(reason), status_id(reason), hint ? ": " : "", hint ? hint : "");
     }
     return reason == STATUS_ok;
 }
@@ -111,15 +108,14 @@ bool remote_open(const struct remote_options *options, struct remote *ret_remote
     struct remote *remote = ret_remote;
     *remote = (struct remote){.options = *options};
     if (!url || !*url) {
-        output_message("%s: no remote: give --remote URL or set WARMPIPE_REMOTE", options->verb);
+        output_message("no remote: give --remote URL or set WARMPIPE_REMOTE");
         return false;
     }
     if (sodium_init() < 0) {
-        output_message("%s: no random numbers", options->verb);
+        output_message("no random numbers");
         return false;
     }
-    if (!minisign_read_keys(options->verb, options->public_key, options->secret_key,
-                            &remote->keys) ||
+    if (!minisign_read_keys(options->public_key, options->secret_key, &remote->keys) ||
         !remote_open_url(remote, url)) {
         remote_close(remote);
         return false;
@@ -157,8 +153,8 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
         detail = "give --single-writer if no other machine writes there";
     }
     if (reason != remote->already_told) {
-        output_message("%s: %s/%s: %s (%s)%s%s", remote->options.verb, remote->name, path,
-                       status_text(reason), status_id(reason), detail[0] ? ": " : "", detail);
+        output_message("%s/%s: %s (%s)%s%s", remote->name, path, status_text(reason),
+                       status_id(reason), detail[0] ? ": " : "", detail);
     }
     remote->failed = true;
     switch (reason) {
@@ -181,8 +177,7 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
 void remote_tell_unmade(struct remote *remote)
 {
     if (remote->engine->is_unmade && !remote->failed && !remote->is_unmade_told) {
-        output_message("%s: %s: is not there yet: the first push makes it", remote->options.verb,
-                       remote->name);
+        output_message("%s: is not there yet: the first push makes it", remote->name);
         remote->is_unmade_told = true;
     }
 }
@@ -275,7 +270,7 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
      * elsewhere. */
     if (remote->options.replace &&
         (reason == STATUS_remote_untrusted_head || reason == STATUS_remote_bad_head)) {
-        output_reason(reason, "%s: %s/%s: is replaced", remote->options.verb, remote->name, path);
+        output_reason(reason, "%s/%s: is replaced", remote->name, path);
         remote->engine->detail[0] = '\0';
         *ret_value = value;
         return STATUS_no_file;

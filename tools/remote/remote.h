@@ -20,7 +20,6 @@
 #include "tools/remote/local.h"
 
 struct remote_options {
-    const char *verb;       /* begins each message */
     const char *url;        /* NULL: WARMPIPE_REMOTE */
     const char *public_key; /* file; NULL: WARMPIPE_REMOTE_KEY, else the folder of trusted keys */
     const char *secret_key; /* file; NULL: nothing can be written */

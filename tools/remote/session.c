@@ -41,7 +41,7 @@ static bool session_add_named(struct session *session, const char *const *names,
         char name[NAMES_APP_SIZE];
         names_app_folder(&(struct names_program){.app_setting = names[i]}, name);
         if (!inventory_apps_add(&session->apps, name)) {
-            output_message("%s: out of memory", session->remote.options.verb);
+            output_message("out of memory");
             return false;
         }
     }
@@ -61,7 +61,7 @@ bool session_apps_there(struct session *session, const char *const *names, int c
     }
     const enum status reason = session_find_heads(session, NULL, 0, &heads);
     if (reason == STATUS_remote_unsupported) {
-        output_message("%s: say which program with --app NAME", remote->options.verb);
+        output_message("say which program with --app NAME");
     }
     bool fits = true;
     for (size_t i = 0; fits && i < heads.count; i++) {
@@ -85,9 +85,9 @@ static void session_warn_of_name(const struct session *session, const char *app)
     const size_t length = strlen(app);
     if (session->remote.keys.can_sign && length > 9 && app[length - 9] == '-' &&
         names_is_hex(app + length - 8, 8)) {
-        output_message("%s: '%s' is named after a path, which may differ on other machines: set "
+        output_message("'%s' is named after a path, which may differ on other machines: set "
                        "WARMPIPE_APP",
-                       session->remote.options.verb, app);
+                       app);
     }
 }
 
@@ -97,7 +97,7 @@ bool session_apps_here(struct session *session, const char *const *names, int co
     if (count > 0) {
         return session_add_named(session, names, count);
     }
-    if (!inventory_apps(session->remote.options.verb, session->root, NULL, &apps)) {
+    if (!inventory_apps(session->root, NULL, &apps)) {
         return false;
     }
     for (size_t i = 0; i < apps.count; i++) {
@@ -225,7 +225,7 @@ static bool session_visit_head(const char *path, void *user)
 static void session_guess_heads(struct session *session, const char *const *apps, int app_count,
                                 struct session_heads *heads)
 {
-    vulkan_devices_list(session->remote.options.verb, &session->devices);
+    vulkan_devices_list(&session->devices);
     for (int i = 0; i < app_count; i++) {
         char path[HEAD_PATH_SIZE];
         for (size_t device = 0; device < session->devices.count; device++) {
@@ -255,9 +255,9 @@ enum status session_find_heads(struct session *session, const char *const *apps,
     reason = listing.failed ? STATUS_out_of_memory : reason;
     if (reason == STATUS_remote_unsupported && app_count > 0) {
         remote->engine->detail[0] = '\0';
-        output_message("%s: %s: cannot list: of blobs, those of this machine's devices alone are "
+        output_message("%s: cannot list: of blobs, those of this machine's devices alone are "
                        "looked for",
-                       remote->options.verb, remote->name);
+                       remote->name);
         session_guess_heads(session, apps, app_count, ret_heads);
         return STATUS_ok;
     }

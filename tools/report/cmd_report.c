@@ -125,9 +125,9 @@ static bool report_write_page(const struct report *report, const struct trace_ru
     AUTO(bytes_free) struct bytes page = {0};
     report_page(&page, report, runs);
     const struct iovec part = {.iov_base = page.data, .iov_len = page.size};
-    const bool written = !page.failed && output_file_write("report", path, &part, 1);
+    const bool written = !page.failed && output_file_write(path, &part, 1);
     if (page.failed) {
-        output_message("report: out of memory");
+        output_message("out of memory");
     }
     return written;
 }
@@ -145,11 +145,11 @@ static int report_tell(const struct arguments *arguments, const struct report *r
     const char *html = options_value(arguments, "html");
     int status = sources->misused ? EXIT_USAGE : sources->found ? EXIT_FINDING : EXIT_CLEAN;
     if (report->failed || sources->runs.failed) {
-        output_message("report: out of memory");
+        output_message("out of memory");
         return EXIT_USAGE;
     }
     if (sources->runs.left_out > 0 || report->runs_left_out > 0) {
-        output_message("report: too many programs or runs; only the first ones are shown");
+        output_message("too many programs or runs; only the first ones are shown");
     }
     if (html && !report_write_page(report, &sources->runs, html)) {
         return EXIT_USAGE;
@@ -167,7 +167,7 @@ static void report_add_trace(struct report_sources *sources, const char *path)
 {
     uint8_t *data;
     size_t size;
-    if (!output_file_read("report", path, TRACE_MAX_FILE, &data, &size)) {
+    if (!output_file_read(path, TRACE_MAX_FILE, &data, &size)) {
         sources->misused = true;
         return;
     }
@@ -176,8 +176,7 @@ static void report_add_trace(struct report_sources *sources, const char *path)
     sources->misused |= verdict == TRACE_ALIEN;
     sources->found |= verdict == TRACE_DAMAGED;
     if (verdict != TRACE_WHOLE) {
-        output_reason(verdict == TRACE_ALIEN ? STATUS_not_a_trace : STATUS_bad_trace,
-                      "report: '%s'", path);
+        output_reason(verdict == TRACE_ALIEN ? STATUS_not_a_trace : STATUS_bad_trace, "'%s'", path);
     }
 }
 
@@ -196,11 +195,11 @@ static int report_traces(const struct arguments *arguments, char *const *paths)
     }
     if (report.count > 0 || sources.runs.failed || (!sources.misused && !app)) {
         if (report.count == 0) {
-            output_message("report: no pipelines in these traces");
+            output_message("no pipelines in these traces");
         }
         status = report_tell(arguments, &report, &sources);
     } else if (app && sources.runs.count > 0) {
-        output_message("report: no program '%s' in these traces", app);
+        output_message("no program '%s' in these traces", app);
     }
     trace_runs_free(&sources.runs);
     return status;
@@ -243,7 +242,7 @@ static bool report_is_damage(const char *app, enum status reason)
 {
     const bool is_damage = reason != STATUS_ok && reason != STATUS_no_file;
     if (is_damage) {
-        output_reason(reason, "report: '%s'", app);
+        output_reason(reason, "'%s'", app);
     }
     return is_damage;
 }
@@ -280,7 +279,7 @@ static int report_inventory(const struct arguments *arguments, const char *root,
         report_add_program(&report, root, apps->names[i], &sources.found);
     }
     const int status = report_tell(arguments, &report, &sources);
-    output_message("report: for timelines, run a program twice with WARMPIPE_TRACE=FILE, then "
+    output_message("for timelines, run a program twice with WARMPIPE_TRACE=FILE, then "
                    "'warmpipe report FILE'");
     return status;
 }
@@ -290,7 +289,7 @@ static int report_run(const struct arguments *arguments)
     const char *html = options_value(arguments, "html");
     char *from_environment[] = {getenv("WARMPIPE_TRACE"), NULL};
     if (html && strcmp(html, "-") == 0 && arguments->json) {
-        output_message("report: the page and the JSON document cannot both go to standard output");
+        output_message("the page and the JSON document cannot both go to standard output");
         return EXIT_USAGE;
     }
     if (arguments->operand_count > 0) {
@@ -299,7 +298,7 @@ static int report_run(const struct arguments *arguments)
     if (from_environment[0] && *from_environment[0]) {
         return report_traces(arguments, from_environment);
     }
-    return inventory_run("report", arguments, report_inventory);
+    return inventory_run(arguments, report_inventory);
 }
 
 const struct verb verb_report = {

@@ -43,16 +43,16 @@ static const struct option_spec options[] = {
 
 static bool run_set_driver_caches(const char *root, bool verbose)
 {
-    AUTO_FREE char *driver = output_format("run", "%s/" INVENTORY_DRIVER_FOLDER, root);
-    bool done = driver && variable_set_if_unset("run", "MESA_SHADER_CACHE_DIR", driver, verbose) &&
-                variable_set_if_unset("run", "__GL_SHADER_DISK_CACHE_PATH", driver, verbose);
+    AUTO_FREE char *driver = output_format("%s/" INVENTORY_DRIVER_FOLDER, root);
+    bool done = driver && variable_set_if_unset("MESA_SHADER_CACHE_DIR", driver, verbose) &&
+                variable_set_if_unset("__GL_SHADER_DISK_CACHE_PATH", driver, verbose);
     return done;
 }
 
 static bool run_set_directory(const char *directory, bool verbose)
 {
-    AUTO_FREE char *root = inventory_absolute_path("run", directory);
-    bool done = root && variable_set("run", "WARMPIPE_DIR", root, verbose);
+    AUTO_FREE char *root = inventory_absolute_path(directory);
+    bool done = root && variable_set("WARMPIPE_DIR", root, verbose);
     if (done) {
         /* NVIDIA's driver does not create its folder. If it cannot be made, the program runs
          * anyway: it starts cold. */
@@ -65,7 +65,7 @@ static bool run_set_directory(const char *directory, bool verbose)
             close(fd);
             done = !writable || run_set_driver_caches(root, verbose);
         } else {
-            output_reason(reason, "run: cannot use '%s/" INVENTORY_DRIVER_FOLDER "'", root);
+            output_reason(reason, "cannot use '%s/" INVENTORY_DRIVER_FOLDER "'", root);
         }
     }
     return done;
@@ -75,7 +75,7 @@ static int run_execute(char **command)
 {
     execvp(command[0], command);
     int error = errno;
-    output_message("run: cannot run '%s': %s", command[0], strerror(error));
+    output_message("cannot run '%s': %s", command[0], strerror(error));
     return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
@@ -95,7 +95,7 @@ static bool run_find_app(char ret_app[NAMES_APP_SIZE])
 {
     const char *app = getenv("WARMPIPE_APP");
     if (!app || !*app) {
-        output_message("run: a remote needs the program's name: give --app NAME");
+        output_message("a remote needs the program's name: give --app NAME");
         return false;
     }
     names_app_folder(&(struct names_program){.app_setting = app}, ret_app);
@@ -138,7 +138,7 @@ static int run_program(const struct arguments *arguments, uint64_t wait_ms, uint
                                 : run_execute_watched;
     if (!options_value(arguments, "remote") && (!variable || !*variable)) {
         if (options_value(arguments, "secret-key")) {
-            output_message("run: nothing is pushed: give --remote URL or set WARMPIPE_REMOTE");
+            output_message("nothing is pushed: give --remote URL or set WARMPIPE_REMOTE");
         }
         return execute(arguments->operands);
     }
@@ -147,7 +147,7 @@ static int run_program(const struct arguments *arguments, uint64_t wait_ms, uint
 #else
     (void)wait_ms;
     (void)lease_wait_ms;
-    output_reason(STATUS_remote_unsupported, "run");
+    output_reason(STATUS_remote_unsupported, NULL);
     return execute(arguments->operands);
 #endif
 }
@@ -158,22 +158,21 @@ static int run_command(const struct arguments *arguments)
     const char *lease_wait = options_value(arguments, "lease-wait");
     uint64_t wait_ms = 2000;
     uint64_t lease_wait_ms = 0;
-    if ((wait && !options_duration("run", wait, &wait_ms)) ||
-        (lease_wait && !options_duration("run", lease_wait, &lease_wait_ms))) {
+    if ((wait && !options_duration(wait, &wait_ms)) ||
+        (lease_wait && !options_duration(lease_wait, &lease_wait_ms))) {
         return EXIT_USAGE;
     }
     bool verbose = options_value(arguments, "verbose");
     const char *directory = options_value(arguments, "dir");
     const char *app = options_value(arguments, "app");
     if (getenv("WARMPIPE_DISABLE")) {
-        output_message("run: WARMPIPE_DISABLE is set: the program runs without the layer");
+        output_message("WARMPIPE_DISABLE is set: the program runs without the layer");
     }
-    if (!layer_variables_set("run", verbose) ||
-        (directory && !run_set_directory(directory, verbose)) ||
+    if (!layer_variables_set(verbose) || (directory && !run_set_directory(directory, verbose)) ||
         (!options_value(arguments, "quiet") &&
-         !variable_set_if_unset("run", "WARMPIPE_SUMMARY", "1", verbose)) ||
-        (app && !variable_set("run", "WARMPIPE_APP", app, verbose)) ||
-        (verbose && !variable_set_if_unset("run", "WARMPIPE_LOG", "info", verbose))) {
+         !variable_set_if_unset("WARMPIPE_SUMMARY", "1", verbose)) ||
+        (app && !variable_set("WARMPIPE_APP", app, verbose)) ||
+        (verbose && !variable_set_if_unset("WARMPIPE_LOG", "info", verbose))) {
         return EXIT_USAGE;
     }
     return run_program(arguments, wait_ms, lease_wait_ms);

@@ -18,21 +18,21 @@
 #include "tools/cli/verb.h"
 #include "tools/install/manifests.h"
 
-bool variable_set(const char *verb, const char *name, const char *value, bool verbose)
+bool variable_set(const char *name, const char *value, bool verbose)
 {
     if (setenv(name, value, 1) != 0) {
-        output_message("%s: cannot set %s: %s", verb, name, strerror(errno));
+        output_message("cannot set %s: %s", name, strerror(errno));
         return false;
     }
     if (verbose) {
-        output_message("%s=%s", name, value);
+        fprintf(stderr, "warmpipe: %s=%s\n", name, value);
     }
     return true;
 }
 
-bool variable_set_if_unset(const char *verb, const char *name, const char *value, bool verbose)
+bool variable_set_if_unset(const char *name, const char *value, bool verbose)
 {
-    return options_variable(name, NULL) || variable_set(verb, name, value, verbose);
+    return options_variable(name, NULL) || variable_set(name, value, verbose);
 }
 
 static size_t variable_trim_slashes(const char *text, size_t length)
@@ -61,8 +61,8 @@ enum list_end { LIST_FRONT, LIST_BACK };
 
 /* Adds `entry` to a variable that holds a list, or to `preset` where it is unset or empty. The
  * user's entries stay, and no entry is added twice. */
-static bool variable_add_to_list(const char *verb, const char *name, const char *preset,
-                                 const char *entry, enum list_end end, bool verbose)
+static bool variable_add_to_list(const char *name, const char *preset, const char *entry,
+                                 enum list_end end, bool verbose)
 {
     const char *list = options_variable(name, preset);
     if (variable_list_contains(list, entry)) {
@@ -70,36 +70,33 @@ static bool variable_add_to_list(const char *verb, const char *name, const char 
     }
     const char *between = *list ? ":" : "";
     const char *first = end == LIST_FRONT ? entry : list;
-    AUTO_FREE char *value =
-        output_format(verb, "%s%s%s", first, between, first == entry ? list : entry);
-    return value && variable_set(verb, name, value, verbose);
+    AUTO_FREE char *value = output_format("%s%s%s", first, between, first == entry ? list : entry);
+    return value && variable_set(name, value, verbose);
 }
 
-bool layer_variables_set(const char *verb, bool verbose)
+bool layer_variables_set(bool verbose)
 {
-    if (!variable_set(verb, "WARMPIPE_ENABLE", "1", verbose)) {
+    if (!variable_set("WARMPIPE_ENABLE", "1", verbose)) {
         return false;
     }
     AUTO_FREE char *data = layer_data_directory();
     if (!data) {
-        output_message("%s: no " LAYER_MANIFEST " beside this program: programs get the layer only "
-                       "if it is installed",
-                       verb);
+        output_message("no " LAYER_MANIFEST " beside this program: programs get the layer only "
+                       "if it is installed");
         return true;
     }
     if (strchr(data, ':')) {
-        output_message("%s: a colon in '%s' ends a folder's name for the Vulkan loader: programs "
+        output_message("a colon in '%s' ends a folder's name for the Vulkan loader: programs "
                        "get the layer only if it is installed ('warmpipe install')",
-                       verb, data);
+                       data);
         return true;
     }
-    AUTO_FREE char *folder = output_format(verb, "%s/" LAYER_IMPLICIT_FOLDER, data);
+    AUTO_FREE char *folder = output_format("%s/" LAYER_IMPLICIT_FOLDER, data);
     return folder &&
-           variable_add_to_list(verb, "XDG_DATA_DIRS", "/usr/local/share/:/usr/share/", data,
-                                LIST_BACK, verbose) &&
-           variable_add_to_list(verb, "VK_ADD_IMPLICIT_LAYER_PATH", "", folder, LIST_FRONT,
+           variable_add_to_list("XDG_DATA_DIRS", "/usr/local/share/:/usr/share/", data, LIST_BACK,
                                 verbose) &&
-           variable_add_to_list(verb, "VK_INSTANCE_LAYERS", "", LAYER_NAME, LIST_FRONT, verbose);
+           variable_add_to_list("VK_ADD_IMPLICIT_LAYER_PATH", "", folder, LIST_FRONT, verbose) &&
+           variable_add_to_list("VK_INSTANCE_LAYERS", "", LAYER_NAME, LIST_FRONT, verbose);
 }
 
 /* doctor looks twice at a process before it reports it. */
@@ -171,7 +168,7 @@ static void bypass_watch_process(pid_t process, int fd)
         }
         const bool sees = bypass_look(process, &bypass);
         if (sees && seen) {
-            output_message("run: the program has loaded %s without the layer: it bypasses the "
+            output_message("the program has loaded %s without the layer: it bypasses the "
                            "Vulkan loader, or uses OpenGL alone (PROGRAMS.md)",
                            bypass.driver);
             return;

@@ -9,12 +9,12 @@
 
 /* Sets the loader's variables in this process, so that it, or the program that it becomes, runs
  * under the layer that belongs to this tool. The user's entries in lists stay. verbose: each
- * variable is a message. False after a message that begins with the verb's name. */
-bool layer_variables_set(const char *verb, bool verbose);
+ * variable is a message. False after a message. */
+bool layer_variables_set(bool verbose);
 
 /* Sets one variable. False after a message. */
-bool variable_set(const char *verb, const char *name, const char *value, bool verbose);
-bool variable_set_if_unset(const char *verb, const char *name, const char *value, bool verbose);
+bool variable_set(const char *name, const char *value, bool verbose);
+bool variable_set_if_unset(const char *name, const char *value, bool verbose);
 
 /* Programs that bypass the loader open a driver's library themselves, so no layer reaches them.
  * ncnn does so where VK_DRIVER_FILES or VK_ICD_FILENAMES is set.

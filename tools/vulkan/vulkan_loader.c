@@ -112,15 +112,13 @@ static VkResult vulkan_loader_identify(const struct vulkan_loader *loader,
     return result;
 }
 
-bool vulkan_devices_ask(const char *verb, struct vulkan_loader *ret_loader,
-                        struct vulkan_devices *ret_devices)
+bool vulkan_devices_ask(struct vulkan_loader *ret_loader, struct vulkan_devices *ret_devices)
 {
     struct vulkan_loader loader;
     struct vulkan_devices devices = {0};
     const char *problem = vulkan_loader_open(&loader);
     if (problem) {
-        output_message("%s: cannot load the Vulkan loader, " VULKAN_LOADER_NAME ": %s", verb,
-                       problem);
+        output_message("cannot load the Vulkan loader, " VULKAN_LOADER_NAME ": %s", problem);
         return false;
     }
     /* 1.1, for vkGetPhysicalDeviceProperties2. */
@@ -133,7 +131,7 @@ bool vulkan_devices_ask(const char *verb, struct vulkan_loader *ret_loader,
         result = result == VK_ERROR_INCOMPATIBLE_DRIVER ? VK_SUCCESS : result;
     }
     if (result != VK_SUCCESS) {
-        output_message("%s: cannot ask the Vulkan loader for devices (VkResult %d)", verb, result);
+        output_message("cannot ask the Vulkan loader for devices (VkResult %d)", result);
         vulkan_devices_free(&devices);
         vulkan_loader_destroy_instance(&loader);
         return false;
@@ -143,10 +141,10 @@ bool vulkan_devices_ask(const char *verb, struct vulkan_loader *ret_loader,
     return true;
 }
 
-bool vulkan_devices_list(const char *verb, struct vulkan_devices *ret_devices)
+bool vulkan_devices_list(struct vulkan_devices *ret_devices)
 {
     struct vulkan_loader loader;
-    bool asked = vulkan_devices_ask(verb, &loader, ret_devices);
+    bool asked = vulkan_devices_ask(&loader, ret_devices);
     if (asked) {
         vulkan_loader_destroy_instance(&loader);
     }

@@ -45,13 +45,12 @@ struct vulkan_devices {
 };
 
 /* Opens the loader, creates an instance and lists the devices; the instance is destroyed again. No
- * device: true, and a count of 0. False after a message that begins with the verb's name. Freed
+ * device: true, and a count of 0. False after a message. Freed
  * with vulkan_devices_free. */
-bool vulkan_devices_list(const char *verb, struct vulkan_devices *ret_devices);
+bool vulkan_devices_list(struct vulkan_devices *ret_devices);
 
 /* The same, but the instance stays; it is NULL where there is no driver. */
-bool vulkan_devices_ask(const char *verb, struct vulkan_loader *ret_loader,
-                        struct vulkan_devices *ret_devices);
+bool vulkan_devices_ask(struct vulkan_loader *ret_loader, struct vulkan_devices *ret_devices);
 
 void vulkan_devices_free(struct vulkan_devices *devices);
 

@@ -67,7 +67,7 @@ static bool warm_parse_number(const char *name, const char *text, uint64_t least
     const char *end = text;
     uint64_t value;
     if (!text_parse_digits(&end, most, &value) || *end || value < least) {
-        output_message("warm: --%s: '%s' is not a number from %llu to %llu", name, text,
+        output_message("--%s: '%s' is not a number from %llu to %llu", name, text,
                        (unsigned long long)least, (unsigned long long)most);
         return false;
     }
@@ -206,7 +206,7 @@ static bool warm_begin(struct warming *warming, const char *app)
                                          warming->timeout_ns, &warming->devices);
         if (warming->able && warming->device != UINT32_MAX &&
             warming->device >= warming->devices.count) {
-            output_message("warm: no device '%u'; see 'warmpipe policy'", warming->device);
+            output_message("no device '%u'; see 'warmpipe policy'", warming->device);
             warming->able = false;
         }
         if (warming->able) {
@@ -231,14 +231,14 @@ static bool warm_open(struct warming *warming, const char *app, char **paths)
         return false;
     }
     if (recipes.unusable > 0) {
-        output_message("warm: '%s': %zu %s not usable: the device features are unknown", app,
+        output_message("'%s': %zu %s not usable: the device features are unknown", app,
                        recipes.unusable, text_noun(recipes.unusable, "recipe is", "recipes are"));
     }
     bool fine = false;
     warming->any |= recipes.item_count > 0 || recipes.unusable > 0;
     warming->shared = warm_shared_new(recipes.item_count);
     if (!warming->shared) {
-        output_message("warm: out of memory");
+        output_message("out of memory");
     } else if (warm_begin(warming, app)) {
         warm_app(warming, app, &recipes);
         fine = true;
@@ -269,9 +269,9 @@ static bool warm_folder(struct warming *warming, const char *path)
         warming->root = folder;
         fine = warm_open(warming, name + 1, NULL);
     } else if (!folder) {
-        output_message("warm: cannot open '%s': %s", path, strerror(errno));
+        output_message("cannot open '%s': %s", path, strerror(errno));
     } else {
-        output_message("warm: '%s' is not a program's folder: use --app to name the program", path);
+        output_message("'%s' is not a program's folder: use --app to name the program", path);
     }
     free(folder);
     return fine;
@@ -296,7 +296,7 @@ static bool warm_all(struct warming *warming)
     if (warming->arguments->operand_count > 0) {
         return fine;
     }
-    if (!inventory_apps("warm", warming->root, app, &apps)) {
+    if (!inventory_apps(warming->root, app, &apps)) {
         return false;
     }
     warming->alone = apps.count == 1;
@@ -312,10 +312,10 @@ static void warm_tell_nothing(const struct warming *warming)
     const char *app = options_value(warming->arguments, "app");
     const char *path = warming->arguments->operands[0];
     if (path) {
-        output_message("warm: nothing to do: no pipelines in '%s'%s", path,
+        output_message("nothing to do: no pipelines in '%s'%s", path,
                        warming->arguments->operand_count > 1 ? " and the others" : "");
     } else {
-        output_message("warm: nothing to do: no recipes%s%s in '%s' yet", app ? " of " : "",
+        output_message("nothing to do: no recipes%s%s in '%s' yet", app ? " of " : "",
                        app ? app : "", warming->root);
     }
 }
@@ -339,7 +339,7 @@ static int warm_run(struct warming *warming)
         output_close(&warming->output);
         warm_coverage_show(&warming->coverage, &warming->output, false);
         if (warming->devices.count == 0) {
-            output_message("warm: nothing to do: no Vulkan device on this machine");
+            output_message("nothing to do: no Vulkan device on this machine");
         }
         status = output_end(&warming->output, !fine            ? EXIT_USAGE
                                               : warming->found ? EXIT_FINDING
@@ -360,7 +360,7 @@ static int warm_main(const struct arguments *arguments)
         return status;
     }
     /* Nothing may be there yet: an empty volume, or recipes from elsewhere that make the folder. */
-    char *root = inventory_new_root("warm", options_value(arguments, "dir"));
+    char *root = inventory_new_root(options_value(arguments, "dir"));
     if (!root) {
         return status;
     }

@@ -15,7 +15,7 @@
 
 static bool warm_recipes_no_memory(void)
 {
-    output_message("warm: out of memory");
+    output_message("out of memory");
     return false;
 }
 
@@ -27,7 +27,7 @@ static bool warm_recipes_open_file(struct warm_recipes *recipes, const char *pat
         return true;
     }
     if (reason != STATUS_ok) {
-        output_reason(reason, "warm: '%s'", path);
+        output_reason(reason, "'%s'", path);
     }
     return reason == STATUS_ok;
 }
@@ -39,12 +39,12 @@ static bool warm_recipes_open_path(struct warm_recipes *recipes, const char *pat
         return warm_recipes_open_file(recipes, path, false);
     }
     if (!folder) {
-        output_message("warm: cannot open '%s': %s", path, strerror(errno));
+        output_message("cannot open '%s': %s", path, strerror(errno));
         return false;
     }
     bool fine = true;
     for (const char *name; fine && (name = listing_next(folder));) {
-        AUTO_FREE char *file = output_format("warm", "%s/%s", path, name);
+        AUTO_FREE char *file = output_format("%s/%s", path, name);
         struct stat status;
         fine = file && (stat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
                         warm_recipes_open_file(recipes, file, true));
@@ -59,7 +59,7 @@ static bool warm_recipes_open_all(struct warm_recipes *recipes, const char *root
     if (!paths || !*paths) {
         const enum status reason = recipes_open(root, app, RECIPES_MAP, &recipes->files);
         if (reason != STATUS_ok && reason != STATUS_no_file) {
-            output_reason(reason, "warm: '%s'", app);
+            output_reason(reason, "'%s'", app);
         }
         return reason == STATUS_ok || reason == STATUS_no_file;
     }

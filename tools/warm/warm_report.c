@@ -64,18 +64,18 @@ void warm_report_take(struct warm_report *report, const struct warm_shared *shar
     report->saved_bytes = shared->saved_bytes;
     report->state = report_state_of(report, shared, offer_only);
     if (report->state == WARM_STATE_FAILED) {
-        output_message("warm: '%s' on %s: %s", report->app, report->device, shared->failure);
+        output_message("'%s' on %s: %s", report->app, report->device, shared->failure);
     } else if (report->state == WARM_STATE_NOT_SAVED) {
-        output_reason(shared->save_reason, "warm: '%s' on %s", report->app, report->device);
+        output_reason(shared->save_reason, "'%s' on %s", report->app, report->device);
     }
     if (report->counts.of[WARM_OTHER_KEY] > 0) {
-        output_message("warm: '%s' on %s: %s; start the program once, or use --force", report->app,
+        output_message("'%s' on %s: %s; start the program once, or use --force", report->app,
                        report->device, status_text(STATUS_other_pipeline_key));
     }
     for (int i = REPLAY_HIT + 1; i < WARM_PENDING; i++) {
         if (report->counts.of[i] > 0) {
-            output_message("warm: '%s' on %s: %zu %s", report->app, report->device,
-                           report->counts.of[i], report_outcome_id(i));
+            output_message("'%s' on %s: %zu %s", report->app, report->device, report->counts.of[i],
+                           report_outcome_id(i));
         }
     }
 }

@@ -235,7 +235,7 @@ void warm_progress_show(struct warm_progress *progress)
         fflush(stderr);
         progress->shown = true;
     } else {
-        output_message("warm: %s on %s: %zu of %zu%s", progress->target->app,
+        output_message("%s on %s: %zu of %zu%s", progress->target->app,
                        progress->target->identity.device_name, done, progress->total, rate);
     }
     progress->next_ns = now + (progress->terminal ? PROGRESS_TERMINAL_NS : PROGRESS_LINE_NS);

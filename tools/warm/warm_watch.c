@@ -78,12 +78,12 @@ static pid_t watch_fork(int *ret_fd)
     fflush(stdout);
     fflush(stderr);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-        output_message("warm: cannot make a socket: %s", strerror(errno));
+        output_message("cannot make a socket: %s", strerror(errno));
         return -1;
     }
     const pid_t pid = fork();
     if (pid < 0) {
-        output_message("warm: cannot start a process: %s", strerror(errno));
+        output_message("cannot start a process: %s", strerror(errno));
         close(ends[0]);
         close(ends[1]);
         return -1;
@@ -131,7 +131,7 @@ static _Noreturn void warm_probe_run(int fd, struct warm_shared *shared, const c
     struct warm_target target;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     driver_settings_use(settings);
-    if (!vulkan_devices_ask("warm", &loader, &devices) ||
+    if (!vulkan_devices_ask(&loader, &devices) ||
         !watch_send(fd, &devices.count, sizeof devices.count) ||
         !watch_send(fd, devices.identities, devices.count * sizeof *devices.identities)) {
         _exit(EXIT_FAILURE);
@@ -179,11 +179,11 @@ bool warm_probe_start(struct warm_probe *ret_probe, struct warm_shared *shared,
     const int status = watch_reap(pid, fd);
     /* A process that has exited has said why itself. */
     if (warm_watch_is_stopped()) {
-        output_message("warm: interrupted");
+        output_message("interrupted");
     } else if (WIFSIGNALED(status) && timed_out) {
-        output_message("warm: a driver hangs when it is asked for its devices");
+        output_message("a driver hangs when it is asked for its devices");
     } else if (WIFSIGNALED(status)) {
-        output_message("warm: a driver crashed when it was asked for its devices (signal %d)",
+        output_message("a driver crashed when it was asked for its devices (signal %d)",
                        WTERMSIG(status));
     }
     return false;
@@ -341,7 +341,7 @@ static void watch_block(struct watch *watch, size_t item)
                                                   target->recipes->items[item].pipeline);
     atomic_store(&watch->shared->items[item].outcome, WARM_CRASHED);
     if (reason != STATUS_ok) {
-        output_reason(reason, "warm: '%s': what crashed the driver cannot be noted", target->app);
+        output_reason(reason, "'%s': what crashed the driver cannot be noted", target->app);
     }
 }
 

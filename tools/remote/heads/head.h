@@ -170,8 +170,8 @@ struct minisign_keys {
 
 /* Reads the secret key (NULL: none) and the public key: `public_path`, else WARMPIPE_REMOTE_KEY,
  * else all files *.pub in $XDG_CONFIG_HOME/warmpipe/trusted/. A secret key that others may read is
- * refused. False after a message, which begins with the verb. */
-bool minisign_read_keys(const char *verb, const char *public_path, const char *secret_path,
+ * refused. False after a message. */
+bool minisign_read_keys(const char *public_path, const char *secret_path,
                         struct minisign_keys *ret_keys);
 
 #define SHA256_SIZE 32

@@ -310,27 +310,27 @@ static enum status minisign_read_secret(const char *path, struct minisign_secret
     return reason;
 }
 
-static bool minisign_check_key(const char *verb, const char *path, enum status reason)
+static bool minisign_check_key(const char *path, enum status reason)
 {
     if (reason != STATUS_ok) {
-        output_message("%s: '%s': %s (%s)", verb, path,
+        output_message("'%s': %s (%s)", path,
                        reason == STATUS_no_file ? strerror(ENOENT) : status_text(reason),
                        status_id(reason));
     }
     return reason == STATUS_ok;
 }
 
-static bool minisign_add_key(const char *verb, const char *path, struct minisign_keys *keys)
+static bool minisign_add_key(const char *path, struct minisign_keys *keys)
 {
     const enum status reason = keys->count < MINISIGN_KEYS
                                    ? minisign_read_public(path, &keys->trusted[keys->count])
                                    : STATUS_remote_bad_key;
     keys->count += reason == STATUS_ok;
-    return minisign_check_key(verb, path, reason);
+    return minisign_check_key(path, reason);
 }
 
 /* All of $XDG_CONFIG_HOME/warmpipe/trusted/: its files that end in .pub. */
-static bool minisign_add_folder(const char *verb, struct minisign_keys *keys)
+static bool minisign_add_folder(struct minisign_keys *keys)
 {
     const char *home = getenv("XDG_CONFIG_HOME");
     const char *below = home && home[0] == '/' ? "" : "/.config";
@@ -347,26 +347,25 @@ static bool minisign_add_folder(const char *verb, struct minisign_keys *keys)
         char path[MINISIGN_FOLDER_SIZE + 256];
         if (text_ends_in(name, ".pub")) {
             snprintf(path, sizeof path, "%s/%s", folder, name);
-            added = minisign_add_key(verb, path, keys);
+            added = minisign_add_key(path, keys);
         }
     }
     listing_close(listing);
     return added;
 }
 
-bool minisign_read_keys(const char *verb, const char *public_path, const char *secret_path,
+bool minisign_read_keys(const char *public_path, const char *secret_path,
                         struct minisign_keys *ret_keys)
 {
     const char *path = public_path ? public_path : getenv("WARMPIPE_REMOTE_KEY");
     *ret_keys = (struct minisign_keys){.count = 0};
     if (secret_path) {
         const enum status reason = minisign_read_secret(secret_path, &ret_keys->secret);
-        if (!minisign_check_key(verb, secret_path, reason)) {
+        if (!minisign_check_key(secret_path, reason)) {
             return false;
         }
         ret_keys->can_sign = true;
         ret_keys->trusted[ret_keys->count++] = minisign_public_of(&ret_keys->secret);
     }
-    return path && *path ? minisign_add_key(verb, path, ret_keys)
-                         : minisign_add_folder(verb, ret_keys);
+    return path && *path ? minisign_add_key(path, ret_keys) : minisign_add_folder(ret_keys);
 }

@@ -40,20 +40,20 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
     puller_fill_streams();
     const enum status reason = file_open_directory(run->root, run->app, true, &work->folder_fd);
     if (reason != STATUS_ok) {
-        output_reason(reason, "run: nothing is pulled");
+        output_reason(reason, "nothing is pulled");
         return false;
     }
     asked_sweep(work->folder_fd);
     work->state =
         mmap(NULL, sizeof *work->state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (work->state == MAP_FAILED || !asked_serve(work->folder_fd, ret_served)) {
-        output_message("run: nothing is pulled: %s", strerror(errno));
+        output_message("nothing is pulled: %s", strerror(errno));
         close(work->folder_fd);
         return false;
     }
     unique_format(ret_served->number, work->token);
     if (pipe2(ret_ends, O_CLOEXEC) != 0) {
-        output_message("run: nothing is pulled: %s", strerror(errno));
+        output_message("nothing is pulled: %s", strerror(errno));
         unlinkat(work->folder_fd, ret_served->name, 0);
         close(ret_served->fd);
         close(work->folder_fd);
@@ -111,7 +111,7 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller)
     struct file_owned served;
     struct puller_work work = {.run = run, .changes_fd = -1};
     *ret_puller = (struct puller){.end_fd = -1};
-    if (inventory_is_read_only("run") || !puller_prepare(&work, &served, ends)) {
+    if (inventory_is_read_only() || !puller_prepare(&work, &served, ends)) {
         return;
     }
     const pid_t parent = getpid();
@@ -129,7 +129,7 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller)
     close(ends[0]);
     close(served.fd); /* the child alone holds the lock */
     if (child < 0) {
-        output_message("run: nothing is pulled: %s", strerror(errno));
+        output_message("nothing is pulled: %s", strerror(errno));
         unlinkat(work.folder_fd, served.name, 0);
         close(work.folder_fd);
         close(ends[1]);
@@ -200,7 +200,7 @@ bool puller_end(struct puller *puller, const sigset_t *stops, bool is_stopped,
         const bool is_given_up = is_stopped || *ret_stopped_ns != stopped_before_ns;
         was_asking = atomic_load(&puller->state->is_asking);
         if (was_asking && !is_given_up && !atomic_load(&puller->state->is_told)) {
-            output_reason(STATUS_remote_timeout, "run: nothing more is pulled");
+            output_reason(STATUS_remote_timeout, "nothing more is pulled");
             atomic_store(&puller->state->gone_because, STATUS_remote_timeout);
         }
     }

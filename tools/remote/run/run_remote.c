@@ -55,7 +55,7 @@ static void run_check_state(const struct run_remote *run)
         close(fd);
     }
     if (reason != STATUS_ok) {
-        output_reason(reason, "run: --state %s", run->remote.state);
+        output_reason(reason, "--state %s", run->remote.state);
     }
 }
 
@@ -247,8 +247,8 @@ static void death_judge_identity(struct session *session, const char *app, int f
                 state_add(&trial.payloads, blob.payload);
             }
             state_add_bad(&remote->state, path, &trial.payloads, 1);
-            output_reason(told, "%s: '%s' died in the driver with a cache from the remote, %s",
-                          remote->options.verb, app, identity_hex);
+            output_reason(told, "'%s' died in the driver with a cache from the remote, %s", app,
+                          identity_hex);
         }
         trial_free(&trial);
         local_blob_free(&blob);

@@ -215,7 +215,7 @@ static int remote_remove(struct session *session, const struct arguments *argume
     const bool dry_run = options_value(arguments, "dry-run");
     AUTO(session_heads_free) struct session_heads heads = {0};
     if (arguments->repeated_count == 0) {
-        output_message("remote: rm needs --app NAME");
+        output_message("rm needs --app NAME");
         return EXIT_USAGE;
     }
     if (session_find_heads(session, arguments->repeated, arguments->repeated_count, &heads) !=
@@ -244,7 +244,7 @@ static int remote_gc(struct session *session, const struct arguments *arguments,
 {
     const char *grace = options_value(arguments, "grace");
     uint64_t grace_ms = UINT64_C(24) * 3600 * 1000;
-    return grace && !options_duration("remote", grace, &grace_ms)
+    return grace && !options_duration(grace, &grace_ms)
                ? EXIT_USAGE
                : gc_collect(session, grace_ms, options_value(arguments, "dry-run"), output);
 }
@@ -258,7 +258,7 @@ static bool remote_write_key(const char *path, mode_t mode, const struct bytes *
         open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     bool written = fd >= 0 && io_write(fd, text->data, text->size, IO_HERE) && fsync(fd) == 0;
     if (!written) {
-        output_message("remote: cannot write '%s': %s", path, strerror(errno));
+        output_message("cannot write '%s': %s", path, strerror(errno));
         if (fd >= 0) {
             unlink(path);
         }
@@ -274,17 +274,17 @@ static int remote_keygen(const char *folder, bool json)
     char secret_path[URL_SIZE];
     char id[17];
     if (!folder || strlen(folder) + 16 > sizeof public_path) {
-        output_message("remote: keygen needs --out DIR");
+        output_message("keygen needs --out DIR");
         return EXIT_USAGE;
     }
     if (sodium_init() < 0) {
-        output_message("remote: no random numbers");
+        output_message("no random numbers");
         return EXIT_USAGE;
     }
     snprintf(public_path, sizeof public_path, "%s/warmpipe.pub", folder);
     snprintf(secret_path, sizeof secret_path, "%s/warmpipe.key", folder);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
-        output_message("remote: cannot make '%s': %s", folder, strerror(errno));
+        output_message("cannot make '%s': %s", folder, strerror(errno));
         return EXIT_USAGE;
     }
     struct minisign_secret_key secret;
@@ -353,7 +353,7 @@ static int remote_main(const struct arguments *arguments)
                        : remote_keygen(options_value(arguments, "out"), arguments->json);
         }
     }
-    output_message("remote: unknown action '%s': check, ls, show, rm, gc or keygen", word);
+    output_message("unknown action '%s': check, ls, show, rm, gc or keygen", word);
     return EXIT_USAGE;
 }
 

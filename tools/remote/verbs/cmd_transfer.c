@@ -74,19 +74,18 @@ static int pull_main(const struct arguments *arguments)
     struct warm_coverage coverage = {.count = 0};
     struct session session;
     struct output output;
-    if (!remote_options_read(arguments, &options) || inventory_is_read_only("pull") ||
-        !session_open(&options, inventory_new_root("pull", options_value(arguments, "dir")),
-                      &session)) {
+    if (!remote_options_read(arguments, &options) || inventory_is_read_only() ||
+        !session_open(&options, inventory_new_root(options_value(arguments, "dir")), &session)) {
         return EXIT_USAGE;
     }
     if (options.insecure) {
-        output_message("pull: signatures are not checked (--insecure)");
+        output_message("signatures are not checked (--insecure)");
     }
     transfer_begin(&session, arguments, &output);
     session.coverage = &coverage;
     const bool known = session_apps_there(&session, arguments->repeated, arguments->repeated_count);
     if (known) {
-        vulkan_devices_list("pull", &session.devices);
+        vulkan_devices_list(&session.devices);
         pull_all(&session);
     }
     remote_tell_unmade(&session.remote);
@@ -102,11 +101,10 @@ static int push_main(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     if (!options.secret_key) {
-        output_message("push: give --secret-key FILE ('warmpipe remote keygen' makes one)");
+        output_message("give --secret-key FILE ('warmpipe remote keygen' makes one)");
         return EXIT_USAGE;
     }
-    if (!session_open(&options, inventory_root("push", options_value(arguments, "dir")),
-                      &session)) {
+    if (!session_open(&options, inventory_root(options_value(arguments, "dir")), &session)) {
         return EXIT_USAGE;
     }
     if (!session_apps_here(&session, arguments->repeated, arguments->repeated_count)) {
@@ -117,8 +115,8 @@ static int push_main(const struct arguments *arguments)
     push_all(&session, options_value(arguments, "recipes"));
     if (session.told == 0 && !session.remote.failed) {
         const char *only = session.apps.count == 1 ? session.apps.names[0] : NULL;
-        output_message("push: nothing to do: no cache%s%s in '%s'", only ? " of " : "",
-                       only ? only : "", session.root);
+        output_message("nothing to do: no cache%s%s in '%s'", only ? " of " : "", only ? only : "",
+                       session.root);
     }
     return transfer_end(&session, true);
 }
@@ -184,7 +182,7 @@ struct sync {
 static uint64_t sync_mix(uint64_t stamp, const char *root, const char *app, const char *below)
 {
     struct stat status;
-    AUTO_FREE char *folder = output_format("sync", "%s/%s%s", root, app, below);
+    AUTO_FREE char *folder = output_format("%s/%s%s", root, app, below);
     if (folder && stat(folder, &status) == 0) {
         const uint64_t time =
             (uint64_t)status.st_mtim.tv_sec * CLOCK_S + (uint64_t)status.st_mtim.tv_nsec;
@@ -329,9 +327,8 @@ static int sync_main(const struct arguments *arguments)
     sigaddset(&sync.signals, SIGINT);
     sigprocmask(SIG_BLOCK, &sync.signals, NULL);
     if (!remote_options_read(arguments, &options) ||
-        (interval && !options_duration("sync", interval, &interval_ms)) ||
-        inventory_is_read_only("sync") ||
-        !session_open(&options, inventory_new_root("sync", options_value(arguments, "dir")),
+        (interval && !options_duration(interval, &interval_ms)) || inventory_is_read_only() ||
+        !session_open(&options, inventory_new_root(options_value(arguments, "dir")),
                       &sync.session)) {
         return EXIT_USAGE;
     }
@@ -340,7 +337,7 @@ static int sync_main(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     sync.session.remote.engine->stops = &sync.signals;
-    vulkan_devices_list("sync", &sync.session.devices);
+    vulkan_devices_list(&sync.session.devices);
     leases_init(&sync.leases);
     sync_loop(&sync, interval_ms);
     output_begin(&output, arguments->json);
