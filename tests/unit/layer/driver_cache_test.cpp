@@ -16,12 +16,6 @@ namespace {
 
 const VkPipelineCache hot = (VkPipelineCache)0x20;
 
-const std::string header(DRIVER_CACHE_HEADER_SIZE, '-');
-const std::string of_the_device = header + "of the device";
-const std::string of_programs = header + "collected";
-const std::string ours = header + "ours";
-const std::string foreign = header + "foreign";
-
 // Two caches and copies of them, of a driver that runs out of memory at the copy of one.
 class ReadBoth : public testing::Test {
   protected:
@@ -104,6 +98,11 @@ class ReadBoth : public testing::Test {
         return taken(done, data, size);
     }
 
+    inline static const std::string header = std::string(DRIVER_CACHE_HEADER_SIZE, '-');
+    inline static const std::string of_the_device = header + "of the device";
+    inline static const std::string of_programs = header + "collected";
+    inline static const std::string ours = header + "ours";
+    inline static const std::string foreign = header + "foreign";
     static const VkPipelineCache collected;
     static std::map<VkPipelineCache, std::string> caches;
     static std::string refused;

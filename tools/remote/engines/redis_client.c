@@ -240,7 +240,7 @@ static enum status redis_run(struct engine *engine, const char *format, ...)
     if (reason == STATUS_ok) {
         reason = redis_exchange(engine, &command, 0, &reply);
     }
-    return reason == STATUS_ok ? redis_judge(engine, reply) : reason;
+    return reply ? redis_judge(engine, reply) : reason;
 }
 
 static enum status redis_log_in(struct engine *engine)
