@@ -59,6 +59,16 @@ static bool compact_list_sources(int folder_fd, struct recipe_sources *sources, 
     return listing && enough_memory;
 }
 
+/* Whether it begins as a segment of ours. Others cannot be merged: they would take the places of
+ * those that can. */
+static bool compact_is_ours(int fd)
+{
+    uint8_t header[RECIPE_HEADER_SIZE + RECIPE_RECORD_HEADER];
+    const ssize_t size = io_read(fd, header, sizeof header, 0);
+    const enum status status = recipe_check_header(header, size > 0 ? (size_t)size : 0);
+    return status == STATUS_ok || status == STATUS_bad_header_digest;
+}
+
 /* Locks a segment of a dead process, shared. -1: it stays, as another user's does. *ret_gone: it
  * was empty and is removed. */
 static int compact_hold_source(const struct recipe_sources *sources, int folder_fd,
@@ -74,10 +84,10 @@ static int compact_hold_source(const struct recipe_sources *sources, int folder_
         return -1;
     }
     const bool is_own = fstat(fd, &status) == 0 && status.st_uid == geteuid();
-    if (is_own && status.st_size > 0) {
+    if (is_own && status.st_size > 0 && compact_is_ours(fd)) {
         return fd;
     }
-    if (is_own) {
+    if (is_own && status.st_size == 0) {
         unlinkat(folder_fd, source->name, 0);
         *ret_gone = true;
     }

@@ -374,6 +374,28 @@ TEST_F(RecipeCompact, ForeignAndNewerFilesStay)
     EXPECT_TRUE(has(open(), b));
 }
 
+// However many there are: they take no place of those that can be merged, and are not opened again.
+TEST_F(RecipeCompact, ManyForeignFilesAreNotInTheWay)
+{
+    write_pipeline(c);
+    for (char first = 'a'; first <= 'f'; first++) {
+        for (char second = 'a'; second <= 'f'; second++) {
+            const std::string name = std::string(14, '0') + first + second;
+            write_file(folder + "/" + name + ".wprecipes", std::string(40, '\0'));
+        }
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        write_pipeline(Samples::pipeline(10 + i));
+    }
+    compact();
+    EXPECT_LE(segments().size(), 36u + 2u);
+    for (uint32_t i = 0; i < 8; i++) {
+        EXPECT_TRUE(has(open(), Samples::pipeline(10 + i))) << i;
+    }
+    EXPECT_GT(prune(1).bytes_before, 0u);
+    EXPECT_TRUE(lacks(open(), c));
+}
+
 TEST_F(RecipeCompact, DamageIsDroppedAndTheRestKept)
 {
     write_pipeline(a);
