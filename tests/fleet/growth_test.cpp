@@ -178,6 +178,32 @@ TEST_F(Growth, DamagedBasesAreNotTaken)
     }
 }
 
+// What this machine has pushed goes out of the head with what holds it as well, or not at all: also
+// where a cache is to be blocked, for which the head is written anyway.
+TEST_F(Growth, WhereThereIsNoRoomForMoreNothingGoes)
+{
+    Machine others[4];
+    push(first, "to be put away");
+    Folder(first, "demo", sample_identity()).put_away();
+    std::filesystem::rename(first.root + "/demo/quarantine", first.root + "/quarantine");
+    push(first, noise(5000, 1));
+    for (uint64_t i = 0; i < 4; i++) {
+        std::filesystem::create_directories(others[i].root + "/demo");
+        std::filesystem::permissions(others[i].root + "/demo", std::filesystem::perms(0700));
+        push(others[i], noise(1'100'000, 10 + i));
+    }
+    const size_t before = show()["objects"].size();
+    std::filesystem::rename(first.root + "/quarantine", first.root + "/demo/quarantine");
+    write_file(cache(first),
+               cache_file(sample_identity(), make_blob(noise(1'200'000, 2), sample_identity())));
+    const ToolResult result = first.tool({"push", "--app", "demo", "--remote", place->url,
+                                          "--secret-key", keys.secret, "--dir", first.root});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_head_full)")) << result.err;
+    EXPECT_EQ(show()["objects"].size(), before) << show();
+    EXPECT_EQ(show()["blocked"].size(), 1u) << show();
+}
+
 TEST_F(Growth, AFrameThatWantsALargeWindowIsRefused)
 {
     std::string content;

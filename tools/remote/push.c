@@ -169,6 +169,7 @@ static enum status push_pack(struct push *push, const struct head_part *base)
 static bool push_make_room(struct push *push, enum status *ret_reason)
 {
     struct head *head = &push->head;
+    const struct head before = *head;
     *ret_reason = STATUS_ok;
     if (push->local.size == 0 || head_find_payload(head, push->local.payload)) {
         return false;
@@ -189,7 +190,10 @@ static bool push_make_room(struct push *push, enum status *ret_reason)
         }
         head->part_count = kept;
     }
-    *ret_reason = head_has_room(head, push->local.size) ? STATUS_ok : STATUS_remote_head_full;
+    if (!head_has_room(head, push->local.size)) {
+        *head = before; /* what ours holds stays where ours does not come */
+        *ret_reason = STATUS_remote_head_full;
+    }
     return *ret_reason == STATUS_ok;
 }
 
