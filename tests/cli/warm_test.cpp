@@ -416,7 +416,9 @@ TEST_F(Warm, WrongUsage)
         EXPECT_EQ(result.exit_status, 2) << arguments[0];
         EXPECT_FALSE(result.err.empty());
     }
-    EXPECT_EQ(warm({}, {{"WARMPIPE_READONLY", "1"}}).exit_status, 2);
+    const ToolResult refused = warm({}, {{"WARMPIPE_READONLY", "1"}});
+    EXPECT_EQ(refused.exit_status, 2);
+    EXPECT_EQ(refused.err.rfind("warmpipe: warm: WARMPIPE_READONLY is set", 0), 0u) << refused.err;
 }
 
 // A recipe whose code is not valid (it needs a capability), though every digest is right, and all

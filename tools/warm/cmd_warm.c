@@ -367,7 +367,7 @@ static int warm_main(const struct arguments *arguments)
     config_read(config_environment, &warming.config);
     warming.root = root;
     if (warming.config.read_only && !options_value(arguments, "dry-run")) {
-        output_reason(STATUS_read_only, "warm");
+        output_reason(STATUS_read_only, NULL);
     } else {
         status = warm_run(&warming);
     }
