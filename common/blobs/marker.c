@@ -313,7 +313,9 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
                 marker_folder_remove_failure(folder, generation);
                 stands = 0;
             }
-            if (!dead->finding.died && !dead->finding.without && dead->finding.returned) {
+            /* Who has saved this generation may have merged into it what it did not use. */
+            if (dead->generation == generation && !dead->finding.died && !dead->finding.without &&
+                dead->finding.returned) {
                 trial_end(folder->directory_fd, folder->name, generation);
             }
             marker_folder_remove(folder, dead);

@@ -331,6 +331,23 @@ TEST_F(StoreTrial, EndsWithAKillElsewhere)
     EXPECT_EQ(trials(), 0u);
 }
 
+// It had been merged into the file, but not into what the process used.
+TEST_F(StoreTrial, DoesNotEndWithAKillOfWhoHasOnlyMergedIt)
+{
+    ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+    pull("theirs");
+    die([](Store &store) {
+        store.call(7);
+        EXPECT_EQ(store.commit("more"), STATUS_ok);
+    });
+    die([](Store &) {});
+    EXPECT_EQ(trials(), 1u);
+    EXPECT_EQ(ways_back(), 1u);
+    die([](Store &store) { store.call(7); });
+    EXPECT_EQ(Store(root()).load(), "more ours theirs");
+    EXPECT_EQ(trials(), 0u);
+}
+
 TEST_F(StoreTrial, OfAFileThatKillsBringsBackTheOneFromBefore)
 {
     ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
