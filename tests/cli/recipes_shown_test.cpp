@@ -62,6 +62,21 @@ TEST_F(RecipeFiles, ListAndStatsTellOfRecipesThatCannotBeRead)
     EXPECT_EQ(report({"list"})["programs"][0]["pipelines"], 1);
 }
 
+// "No recipes yet" would be wrong, and a finding is not clean.
+TEST_F(RecipeFiles, WarmAndExportTellOfRecipesThatCannotBeRead)
+{
+    write(a);
+    chmod(segments().at(0).c_str(), 0666);
+    const ToolResult warmed = tool({"warm"});
+    EXPECT_EQ(warmed.exit_status, 1);
+    EXPECT_TRUE(contains(warmed.err, "warm: recipes of 'app': ")) << warmed.err;
+    EXPECT_TRUE(contains(warmed.err, "(file_mode)")) << warmed.err;
+    EXPECT_FALSE(contains(warmed.err, "no recipes")) << warmed.err;
+    const ToolResult exported = tool({"export", "-"});
+    EXPECT_EQ(exported.exit_status, 2);
+    EXPECT_TRUE(contains(exported.err, "no recipes of 'app' that can be read")) << exported.err;
+}
+
 TEST_F(RecipeFiles, InspectShowsAPipelineAndItsCode)
 {
     write(a);

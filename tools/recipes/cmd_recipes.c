@@ -33,7 +33,8 @@ static bool merge_program(const char *root, const char *app, int *folder_fd,
     }
     const bool has_none = reason == STATUS_no_file || (reason == STATUS_ok && !ret_merged->size);
     if (has_none) {
-        output_message("there are no recipes of '%s' in '%s'", app, root);
+        output_message("there are no recipes of '%s'%s in '%s'", app,
+                       sources->unopened > 0 ? " that can be read" : "", root);
     } else if (reason != STATUS_ok) {
         output_reason(reason, "'%s/%s'", root, app);
     }

@@ -230,6 +230,12 @@ static bool warm_open(struct warming *warming, const char *app, char **paths)
     if (!warm_recipes_open(warming->root, app, paths, &recipes)) {
         return false;
     }
+    const struct recipe_damage damage =
+        recipes.files ? recipes_damage(recipes.files) : (struct recipe_damage){.segments = 0};
+    if (recipes.item_count == 0 && damage.segments > 0) {
+        output_reason(damage.reason, "recipes of '%s'", app);
+        warming->any = warming->found = true;
+    }
     if (recipes.unusable > 0) {
         output_message("'%s': %zu %s not usable: the device features are unknown", app,
                        recipes.unusable, text_noun(recipes.unusable, "recipe is", "recipes are"));
