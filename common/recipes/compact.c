@@ -138,6 +138,7 @@ static enum status compact_open_sources(int folder_fd, const struct recipe_sourc
         }
         if (status != STATUS_ok) {
             sources->unopened += recipe_segment_is_damage(status);
+            sources->failed |= status == STATUS_io_error;
             io_close(source.fd);
             continue;
         }
@@ -192,10 +193,10 @@ static void compact_leave_largest(struct recipe_sources *sources)
     sources->bytes_beside += largest->size;
 }
 
-/* Whether a part of what is to be merged could not be read. */
+/* Whether a part of what is to be merged, or of what that refers to, could not be read. */
 static bool compact_read_failed(const struct recipe_sources *sources)
 {
-    bool failed = false;
+    bool failed = sources->failed;
     for (size_t i = 0; i < sources->count; i++) {
         failed |= recipe_segment_failed(&sources->sources[i].segment);
     }

@@ -98,6 +98,29 @@ TEST_F(RecipeFaults, Pruning)
                     });
 }
 
+// One process has recorded the objects, others find them recorded and have only used them.
+TEST_F(RecipeFaults, WhatOthersReferTo)
+{
+    with_each_fault(
+        [&] {
+            Batch objects;
+            put_objects(objects, a);
+            put_objects(objects, b);
+            write(objects);
+            for (uint32_t day = 20000; day < 20006; day++) {
+                Batch use;
+                use.use(a.form, sample_environment, day);
+                use.use(b.form, sample_environment, day);
+                write(use);
+            }
+        },
+        [&] {
+            recipe_merge_limits limits = {};
+            limits.max_size = UINT64_MAX;
+            recipe_prune(root.c_str(), "app", &limits, false, nullptr);
+        });
+}
+
 TEST_F(RecipeFaults, Reading)
 {
     for (recipes_access way : {RECIPES_READ, RECIPES_MAP}) {
