@@ -115,6 +115,7 @@ void store_merged(struct store *store);
 struct store_foreign {
     struct store_blob *blobs; /* each validated; count may be 0 */
     size_t count;
+    bool is_file; /* it is the file alone: no part is there, to be taken up or removed */
 };
 
 /* Begins a commit: makes the directory if needed, takes the lock within a bounded time, and returns

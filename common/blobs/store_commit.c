@@ -190,6 +190,7 @@ enum status store_begin(struct store *store, struct store_foreign *ret_foreign)
     *ret_foreign = (struct store_foreign){
         .blobs = store->foreign,
         .count = store->foreign_count,
+        .is_file = store->foreign_count == 1 && store->taken.count == 0,
     };
     return STATUS_ok;
 }

@@ -57,6 +57,20 @@ static enum status cache_writer_commit_unmerged(struct cache_writer *writer)
                                  atomic_load(&writer->schedule.pending_size));
 }
 
+/* How many bytes are not zero. Drivers write the entries of their hash tables in an order that
+ * changes from process to process (all of Mesa's, once graphics pipeline libraries are used), pad
+ * between them with zeros, and write a few bytes of each entry as they found them on their stack
+ * (RADV). A cache only gains entries, and each brings its key and its code along: so blobs of
+ * nearly the same size and of the same weight hold the same entries. */
+static size_t cache_writer_weight(const uint8_t *data, size_t size)
+{
+    size_t weight = 0;
+    for (size_t i = 0; i < size; i++) {
+        weight += data[i] != 0;
+    }
+    return weight;
+}
+
 static bool cache_writer_fits_merged(const struct cache_writer *writer)
 {
     size_t size = atomic_load(&writer->schedule.pending_size);
@@ -92,13 +106,20 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
     if (is_worker && !worker_enter_driver()) {
         return COMMIT_PART_INSTEAD;
     }
+    const struct store_foreign *foreign = &writer->commit.foreign;
+    const size_t file_size = foreign->is_file ? foreign->blobs->size : 0;
+    const size_t file_weight = cache_writer_weight(foreign->blobs->data, file_size);
     call_costs_begin(costs, SLOW_MERGE);
     store_merging(writer->store);
-    const bool merged = cache_writer_merge(writer, &writer->commit.foreign);
+    const bool merged = cache_writer_merge(writer, foreign);
     store_merged(writer->store);
     call_costs_end(costs, SLOW_MERGE);
     if (is_worker) {
         worker_leave_driver();
+    }
+    if (merged && atomic_load(&writer->schedule.pending_size) == file_size &&
+        cache_writer_weight(writer->snapshot, file_size) == file_weight) {
+        return COMMIT_SAME;
     }
     return merged ? COMMIT_WHOLE : writer->snapshot ? COMMIT_PART_INSTEAD : COMMIT_NOTHING;
 }
@@ -119,6 +140,9 @@ static void cache_writer_write_commit(void *user)
     switch (writer->commit.way) {
     case COMMIT_WHOLE:
         *reason = store_commit(writer->store, writer->snapshot, size);
+        break;
+    case COMMIT_SAME:
+        store_abort(writer->store);
         break;
     case COMMIT_PART_INSTEAD:
         store_abort(writer->store);
@@ -173,20 +197,6 @@ static void cache_writer_commit_behind(struct cache_writer *writer)
 }
 
 /* What was read of the driver, held against the file. */
-
-/* How many bytes are not zero. Drivers write the entries of their hash tables in an order that
- * changes from process to process (all of Mesa's, once graphics pipeline libraries are used), pad
- * between them with zeros, and write a few bytes of each entry as they found them on their stack
- * (RADV). A cache only gains entries, and each brings its key and its code along: so blobs of
- * nearly the same size and of the same weight hold the same entries. */
-static size_t cache_writer_weight(const uint8_t *data, size_t size)
-{
-    size_t weight = 0;
-    for (size_t i = 0; i < size; i++) {
-        weight += data[i] != 0;
-    }
-    return weight;
-}
 
 /* Whether the file, read again, holds the same data already, in another order. Bytes of a stack may
  * be zero in one process and not in the next: unless the driver says that it compiled, a small
@@ -317,6 +327,7 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
 {
     enum status reason = STATUS_ok;
     size_t saved = 0;
+    size_t written = 0;
     pthread_mutex_lock(&writer->lock);
     const uint64_t start_ns = clock_now_ns();
     const uint64_t ran_ns = clock_thread_ran_ns();
@@ -330,16 +341,17 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
             return false;
         }
         saved = cache_writer_end_commit(writer, reason);
+        written = writer->commit.way == COMMIT_SAME ? 0 : saved;
         cache_schedule_committed(&writer->schedule, start_ns, busy_ns,
                                  by == COMMIT_BY_WORKER ? clock_thread_ran_ns() - ran_ns : 0);
     }
     pthread_mutex_unlock(&writer->lock);
-    cache_writer_report_commit(writer, start_ns, reason, saved);
-    if (saved > 0) {
+    cache_writer_report_commit(writer, start_ns, reason, written);
+    if (written > 0) {
         /* A file that replaces another takes as many bytes more as it is larger. */
         const size_t before = writer->last_saved;
-        writer->last_saved = saved;
-        maintenance_wrote(writer->setup->maintenance, saved > before ? saved - before : 0);
+        writer->last_saved = written;
+        maintenance_wrote(writer->setup->maintenance, written > before ? written - before : 0);
     }
     *ret_reason = reason;
     *ret_saved = saved;

@@ -192,6 +192,7 @@ bool cache_schedule_note_empty(struct cache_schedule *schedule, bool at_end);
 /* What becomes of a snapshot. */
 enum cache_commit_way {
     COMMIT_WHOLE,        /* it replaces the file */
+    COMMIT_SAME,         /* the file, which another process wrote, holds all of it */
     COMMIT_PART,         /* beside the file, for the next save to take up: the file is not ours */
     COMMIT_PART_INSTEAD, /* likewise, though it is ours: the driver cannot be called now */
     COMMIT_NOTHING       /* the driver has refused */
@@ -350,9 +351,9 @@ void cache_writer_drop_handed(struct cache_writer *writer);
  */
 
 /* Takes the lock. Brings what is pending to disk, together with what other processes have saved
- * meanwhile; the worker only with the gate's leave to call the driver. *ret_saved: bytes written;
- * 0: nothing was pending. On failure the snapshot is dropped, and the next one tried. False, with
- * the lock held for good: the disk has not answered, and is_abandoned is set. */
+ * meanwhile; the worker only with the gate's leave to call the driver. *ret_saved: bytes that are
+ * in it now; 0: nothing was pending. On failure the snapshot is dropped, and the next one tried.
+ * False, with the lock held for good: the disk has not answered, and is_abandoned is set. */
 bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
                          enum status *ret_reason, size_t *ret_saved);
 

@@ -475,4 +475,38 @@ TEST_F(KeptCachesTest, WhatIsReadForASaveMayBeDestroyedAndMergedInto)
     EXPECT_EQ(warm(0, 60), 60u);
 }
 
+// What it compiles into an empty one is in the file, which a program without threads has not
+// loaded.
+TEST_F(KeptCachesTest, WhatIsCompiledBesideAKeptOneInEachStartIsWrittenOnce)
+{
+    json last;
+    const auto start = [&] {
+        const Outcome outcome = run([&] {
+            Program program;
+            // All shader modules come before the first thread of ours, which would load the blob.
+            Batch of_kept(program, Kind::compute, {0, 1, 2, 3, 4});
+            Batch of_empty(program, Kind::compute, {100, 101, 102});
+            VkPipelineCache kept = program.create_cache(read_bytes(file("own")));
+            EXPECT_EQ(of_kept.create(kept), VK_SUCCESS);
+            VkPipelineCache empty = program.create_cache();
+            EXPECT_EQ(of_empty.create(empty), VK_SUCCESS);
+            write_bytes(file("own"), program.cache_data(kept));
+            program.destroy_cache(empty);
+            program.destroy_cache(kept);
+        });
+        EXPECT_TRUE(outcome.violations().empty());
+        last = outcome.stats_of()["cache"];
+        return read_bytes(cache_file());
+    };
+    start();
+    const std::vector<uint8_t> second = start();
+    for (int i = 0; i < 3; i++) {
+        EXPECT_TRUE(start() == second); // each save draws a generation
+        EXPECT_EQ(last["loaded_bytes"], 0);
+        EXPECT_EQ(last["saved_bytes"], 0);
+    }
+    EXPECT_EQ(warm(0, 5), 5u);
+    EXPECT_EQ(warm(100, 103), 3u);
+}
+
 } // namespace
