@@ -59,13 +59,17 @@ static bool compact_list_sources(int folder_fd, struct recipe_sources *sources, 
     return listing && enough_memory;
 }
 
-/* Whether it begins as a segment of ours. Others cannot be merged: they would take the places of
- * those that can. */
-static bool compact_is_ours(int fd)
+/* Whether it can be opened as a segment of ours. Others cannot be merged: they would take the
+ * places of those that can. */
+static bool compact_is_ours(int folder_fd, const char *name)
 {
     uint8_t header[RECIPE_HEADER_SIZE + RECIPE_RECORD_HEADER];
-    const ssize_t size = io_read(fd, header, sizeof header, 0);
-    const enum status status = recipe_check_header(header, size > 0 ? (size_t)size : 0);
+    size_t read;
+    uint64_t size;
+    enum status status = file_read_head(folder_fd, name, header, sizeof header, &read, &size);
+    if (status == STATUS_ok) {
+        status = recipe_check_header(header, read);
+    }
     return status == STATUS_ok || status == STATUS_bad_header_digest;
 }
 
@@ -84,7 +88,7 @@ static int compact_hold_source(const struct recipe_sources *sources, int folder_
         return -1;
     }
     const bool is_own = fstat(fd, &status) == 0 && status.st_uid == geteuid();
-    if (is_own && status.st_size > 0 && compact_is_ours(fd)) {
+    if (is_own && status.st_size > 0 && compact_is_ours(folder_fd, source->name)) {
         return fd;
     }
     if (is_own && status.st_size == 0) {

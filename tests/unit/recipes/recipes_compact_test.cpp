@@ -374,14 +374,17 @@ TEST_F(RecipeCompact, ForeignAndNewerFilesStay)
     EXPECT_TRUE(has(open(), b));
 }
 
-// However many there are: they take no place of those that can be merged, and are not opened again.
-TEST_F(RecipeCompact, ManyForeignFilesAreNotInTheWay)
+// However many there are, foreign ones and those that others may write.
+TEST_F(RecipeCompact, FilesThatCannotBeMergedTakeNoPlaces)
 {
     write_pipeline(c);
+    const std::string segment = read(segments().at(0));
     for (char first = 'a'; first <= 'f'; first++) {
         for (char second = 'a'; second <= 'f'; second++) {
-            const std::string name = std::string(14, '0') + first + second;
-            write_file(folder + "/" + name + ".wprecipes", std::string(40, '\0'));
+            const std::string path =
+                folder + "/" + std::string(14, '0') + first + second + ".wprecipes";
+            write_file(path, second < 'c' ? std::string(40, '\0') : segment);
+            chmod(path.c_str(), second < 'c' ? 0600 : 0666);
         }
     }
     for (uint32_t i = 0; i < 8; i++) {
