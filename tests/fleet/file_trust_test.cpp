@@ -298,6 +298,67 @@ TEST_F(FileRemote, DamagedObjectsAreNotTaken)
     expect_refused("remote_object_missing");
 }
 
+// A head that minisign signs with the right key: of this serial, and made then.
+class SignedHead : public FileRemote {
+  protected:
+    void put(uint64_t serial, uint64_t made)
+    {
+        const std::vector<std::string> lines = lines_of(read_file(head_file()));
+        const json head = json::parse(lines[4]);
+        std::string text = lines[4];
+        const auto say = [&](const char *key, uint64_t value) {
+            const std::string truth = "\"" + std::string(key) + "\":" + head[key].dump();
+            text.replace(text.find(truth), truth.size(),
+                         "\"" + std::string(key) + "\":" + std::to_string(value));
+        };
+        say("serial", serial);
+        say("made", made);
+        const std::string message = first.folder.path + "/head";
+        write_file(message, text + "\n");
+        const std::string comment = lines[2].substr(strlen("trusted comment: "));
+        const ToolResult result =
+            run_program({minisign, "-S", "-W", "-s", keys.secret, "-m", message, "-t",
+                         comment.substr(0, comment.rfind(' ') + 1) + std::to_string(serial), "-x",
+                         message + ".minisig"});
+        ASSERT_EQ(result.exit_status, 0) << result.err;
+        write_file(head_file(), read_file(message + ".minisig") + read_file(message));
+    }
+};
+
+TEST_F(SignedHead, NoneFollowsTheLastSerial)
+{
+    if (!is_installed(minisign)) {
+        GTEST_SKIP() << "no minisign";
+    }
+    share(4);
+    for (const uint64_t serial : {UINT64_MAX, uint64_t(INT64_MAX) + 1, uint64_t(INT64_MAX)}) {
+        put(serial, time(nullptr));
+        const std::string before = read_file(head_file());
+        Machine other;
+        other.run(6);
+        const ToolResult result = push(other);
+        EXPECT_EQ(result.exit_status, 1) << serial;
+        EXPECT_TRUE(contains(result.err, "(remote_bad_head)")) << result.err;
+        EXPECT_EQ(read_file(head_file()), before);
+    }
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+}
+
+// A machine whose clock was wrong has made it: it would never be too old.
+TEST_F(SignedHead, OfAYearToComeIsNotYoung)
+{
+    if (!is_installed(minisign)) {
+        GTEST_SKIP() << "no minisign";
+    }
+    share(4);
+    put(1, time(nullptr) + 86400);
+    const ToolResult result = pull(second, {"--max-age", "1h", "--app", "demo"});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): made 8")) << result.err;
+    EXPECT_TRUE(contains(result.err, "s ahead of the clock here")) << result.err;
+    EXPECT_EQ(pull(second, {"--max-age", "2d", "--app", "demo"}).exit_status, 0);
+}
+
 // A writer with the right key that sends what belongs to no device here.
 TEST_F(FileRemote, WhatIsSignedIsStillChecked)
 {

@@ -217,7 +217,8 @@ static enum status remote_check_age(const struct remote *remote, const char *pat
                                     const struct head *head)
 {
     const uint64_t now = (uint64_t)time(NULL);
-    const uint64_t age = now > head->made ? now - head->made : 0;
+    const bool is_ahead = head->made > now; /* whose clock was wrong cannot be told */
+    const uint64_t age = is_ahead ? head->made - now : now - head->made;
     if (head->serial < remote->options.min_serial) {
         return engine_fail(remote->engine, STATUS_remote_rolled_back,
                            "serial %" PRIu64 ", at least %" PRIu64 " is asked for", head->serial,
@@ -225,8 +226,8 @@ static enum status remote_check_age(const struct remote *remote, const char *pat
     }
     if (remote->options.max_age_s > 0 && age > remote->options.max_age_s) {
         return engine_fail(remote->engine, STATUS_remote_rolled_back,
-                           "made %" PRIu64 " s ago, at most %" PRIu64 " s are asked for", age,
-                           remote->options.max_age_s);
+                           "made %" PRIu64 " s %s, at most %" PRIu64 " s are asked for", age,
+                           is_ahead ? "ahead of the clock here" : "ago", remote->options.max_age_s);
     }
     return head->serial < state_serial(&remote->state, path) ? STATUS_remote_rolled_back
                                                              : STATUS_ok;
@@ -314,6 +315,8 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     }
     if (message.failed || text.failed) {
         reason = STATUS_out_of_memory;
+    } else if (head->serial - 1 >= HEAD_SERIAL_LAST) {
+        reason = STATUS_remote_bad_head; /* nobody would read it */
     } else if (text.size > HEAD_LIMIT) {
         reason = STATUS_remote_head_full;
     } else {

@@ -50,6 +50,9 @@ static inline uint64_t object_frame_limit(uint64_t unpacked)
 /* Payloads that crashed a driver, the latest ones. */
 #define HEAD_BLOCKED 64
 
+/* A head of more says what no sequence of changes leads to, and nothing could follow it. */
+#define HEAD_SERIAL_LAST ((uint64_t)INT64_MAX)
+
 #define HEAD_PATH_SIZE (NAMES_APP_SIZE + DIGEST_HEX_SIZE + 16)
 
 #define HEAD_FOLDER "v1/head/"
@@ -72,7 +75,7 @@ struct head {
     bool is_recipes;
     char identity_hex[DIGEST_HEX_SIZE]; /* "": recipes */
     struct driver_identity identity;    /* for people; what is believed is the one in the file */
-    uint64_t serial;                    /* one more with each change, from 1 */
+    uint64_t serial;                    /* one more with each change, from 1 to HEAD_SERIAL_LAST */
     uint64_t made;                      /* seconds since the epoch */
     size_t part_count;
     struct head_part parts[HEAD_PARTS];

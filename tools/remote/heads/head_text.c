@@ -330,7 +330,7 @@ enum status head_parse(const void *text, size_t size, struct head *ret_head)
         (ret_head->is_recipes || (strlen(ret_head->identity_hex) == DIGEST_HEX_SIZE - 1 &&
                                   names_is_hex(ret_head->identity_hex, DIGEST_HEX_SIZE - 1)));
     return !reader.failed && has_names && head_has_bases(ret_head) && ret_head->serial > 0 &&
-                   head_is_canonical(ret_head, text, size)
+                   ret_head->serial <= HEAD_SERIAL_LAST && head_is_canonical(ret_head, text, size)
                ? STATUS_ok
                : STATUS_remote_bad_head;
 }
