@@ -290,8 +290,8 @@ bool file_fits_memory(uint64_t size)
 }
 
 /* FILE_LARGE: into memory of large_new. */
-static enum status file_read_named(int directory_fd, const char *name, uint64_t limit, unsigned how,
-                                   uint8_t **ret_data, size_t *ret_size)
+static enum status file_read_once(int directory_fd, const char *name, uint64_t limit, unsigned how,
+                                  uint8_t **ret_data, size_t *ret_size)
 {
     const bool is_large = how & FILE_LARGE;
     uint8_t *data = NULL;
@@ -320,6 +320,18 @@ static enum status file_read_named(int directory_fd, const char *name, uint64_t 
         large_free(data);
     } else {
         free(data);
+    }
+    return reason;
+}
+
+/* ESTALE (NFS): another machine has replaced the file since it was opened. The one that is there
+ * now can be read. */
+static enum status file_read_named(int directory_fd, const char *name, uint64_t limit, unsigned how,
+                                   uint8_t **ret_data, size_t *ret_size)
+{
+    enum status reason = file_read_once(directory_fd, name, limit, how, ret_data, ret_size);
+    if (reason == STATUS_io_error && errno == ESTALE) {
+        reason = file_read_once(directory_fd, name, limit, how, ret_data, ret_size);
     }
     return reason;
 }

@@ -461,6 +461,26 @@ TEST(FileSweep, KnowsWhereTheLocksOfAnotherMachineAreNotSeen)
     }
 }
 
+// NFS: another machine has replaced the one that was opened (ESTALE).
+TEST(FileRead, ReadsTheOneThatIsThereNow)
+{
+    Folder folder;
+    ASSERT_EQ(folder.replace("file", {"new"}), STATUS_ok);
+    uint8_t *data = nullptr;
+    size_t size = 0;
+    {
+        Arm arm(0, ESTALE, false, "read");
+        ASSERT_EQ(file_read(folder.fd.fd, "file", 100, &data, &size), STATUS_ok);
+        EXPECT_EQ(std::string(reinterpret_cast<char *>(data), size), "new");
+        free(data);
+    }
+    for (const int error : {ESTALE, EIO}) {
+        Arm arm(0, error, true, "read");
+        EXPECT_EQ(file_read(folder.fd.fd, "file", 100, &data, &size), STATUS_io_error);
+        EXPECT_EQ(faults.calls, error == ESTALE ? 2 : 1);
+    }
+}
+
 // Whatever it was to become: the name of a part has a number of its own.
 TEST(FileSweep, RemovesThoseOfThisOneAtOnceOnFuseToo)
 {
