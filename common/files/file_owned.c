@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -132,17 +134,44 @@ static bool file_system_locks_alone(long type)
     return alone;
 }
 
+/* So does a mount of NFS (nolock, local_lock), SMB (nobrl), Lustre, GFS2 or OCFS2 (localflock) that
+ * was told so: its options say it. */
+static bool file_mount_locks_alone(dev_t device)
+{
+    static const char *const options[] = {"local_lock=all", "local_lock=flock", "nobrl",
+                                          "localflock"};
+    char number[32];
+    char *line = NULL;
+    size_t capacity = 0;
+    bool alone = false;
+    const int fd = io_open(AT_FDCWD, "/proc/self/mountinfo", O_RDONLY);
+    FILE *mounts = fd < 0 ? NULL : fdopen(fd, "r");
+    snprintf(number, sizeof number, " %u:%u ", major(device), minor(device));
+    while (mounts && !alone && getline(&line, &capacity, mounts) > 0) {
+        for (size_t i = 0; strstr(line, number) && i < sizeof options / sizeof options[0]; i++) {
+            alone |= strstr(line, options[i]) != NULL;
+        }
+    }
+    free(line);
+    if (mounts) {
+        fclose(mounts);
+    } else {
+        io_close(fd);
+    }
+    return alone;
+}
+
 bool file_may_be_owned_elsewhere(const char *name, int fd)
 {
     struct statfs system;
     struct stat status;
-    if (fstatfs(fd, &system) != 0 || fstat(fd, &status) != 0 ||
-        !file_system_locks_alone((long)system.f_type) ||
+    if (fstat(fd, &status) != 0 ||
         file_owned_is_of_domain(name, file_owned_domain(status.st_dev))) {
         return false;
     }
     const int64_t age_s = (int64_t)time(NULL) - (int64_t)status.st_mtime;
-    return age_s < ELSEWHERE_S && age_s > -ELSEWHERE_S;
+    return age_s < ELSEWHERE_S && age_s > -ELSEWHERE_S && fstatfs(fd, &system) == 0 &&
+           (file_system_locks_alone((long)system.f_type) || file_mount_locks_alone(status.st_dev));
 }
 
 int file_open_abandoned(int directory_fd, const char *name)

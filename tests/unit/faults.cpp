@@ -102,6 +102,9 @@ int openat(int directory_fd, const char *path, int flags, ...)
     if (!faults.meminfo.empty() && std::strcmp(path, "/proc/meminfo") == 0) {
         path = faults.meminfo.c_str();
     }
+    if (!faults.mounts.empty() && std::strcmp(path, "/proc/self/mountinfo") == 0) {
+        path = faults.mounts.c_str();
+    }
     return fails("openat") ? -1
                            : static_cast<int>(syscall(SYS_openat, directory_fd, path,
                                                       flags | O_LARGEFILE, mode));

@@ -22,6 +22,7 @@ struct Faults {
     std::string gone;                  // is listed, and openat does not find it
     int gone_calls = 0;                // how often it was asked for
     std::string meminfo;               // of this file, as /proc/meminfo, if it has a name
+    std::string mounts;                // of this file, as /proc/self/mountinfo, if it has a name
     unsigned system = 0;               // the kind of every file system (statfs), unless 0
     std::string unlisted;              // the first listing that would have it has not
     time_t listing_s = 0;              // how long that one takes

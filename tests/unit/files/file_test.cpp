@@ -5,6 +5,7 @@
 
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 
 #include "child.h"
@@ -458,6 +459,37 @@ TEST(FileSweep, KnowsWhereTheLocksOfAnotherMachineAreNotSeen)
         faults.system = system;
         file_sweep_temporary(folder.fd.fd, name);
         EXPECT_TRUE(names_in(folder.path()).empty()) << system;
+    }
+}
+
+// By the options of the mount: NFS, SMB, Lustre.
+TEST(FileSweep, KnowsMountsThatWereToldToLockAlone)
+{
+    constexpr auto name = "file.0123456789abcdef.tmp"; // whose upper half is no machine's
+    Folder folder;
+    Scratch scratch;
+    struct stat status;
+    ASSERT_EQ(fstat(folder.fd.fd, &status), 0);
+    const std::string number =
+        std::to_string(major(status.st_dev)) + ":" + std::to_string(minor(status.st_dev));
+    const auto is_left = [&](const std::string &device, const std::string &options) {
+        write_file(scratch.path("mounts"),
+                   "22 1 0:5 / /proc rw - proc proc rw,nobrl\n" + std::string("23 1 ") + device +
+                       " / /disk rw,relatime shared:1 - kind host:/disk " + options + "\n");
+        faults.mounts = scratch.path("mounts");
+        std::ofstream{folder.path() + "/" + name};
+        file_sweep_temporary(folder.fd.fd, name);
+        return !names_in(folder.path()).empty();
+    };
+    for (const char *alone :
+         {"rw,vers=3,nolock,local_lock=all,addr=::1", "rw,vers=3,local_lock=flock",
+          "rw,vers=3.1.1,mapposix,nobrl,soft", "rw,localflock,lruresize"}) {
+        EXPECT_TRUE(is_left(number, alone)) << alone;
+        EXPECT_FALSE(is_left("0:4095", alone)) << alone;
+    }
+    for (const char *common : {"rw,vers=4.2,local_lock=none", "rw,vers=3,local_lock=posix",
+                               "rw,vers=3.1.1,mapposix,soft", "rw,flock"}) {
+        EXPECT_FALSE(is_left(number, common)) << common;
     }
 }
 
