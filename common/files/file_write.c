@@ -23,13 +23,19 @@
 
 #define MAX_LOCK_ATTEMPTS 16
 
+/* EACCES: on SMB. */
+static bool file_is_locked_by_other(int error)
+{
+    return error == EWOULDBLOCK || error == EACCES;
+}
+
 void file_sweep_temporary(int directory_fd, const char *name)
 {
     const int fd = file_open_abandoned(directory_fd, name);
     if (fd < 0) {
         return;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || !file_is_locked_by_other(errno)) {
         unlinkat(directory_fd, name, 0);
     }
     close(fd);
@@ -166,7 +172,7 @@ static enum status lock_poll(int fd, uint64_t deadline)
         if (errno == EINTR) {
             continue;
         }
-        if (errno != EWOULDBLOCK || clock_now_ns() >= deadline) {
+        if (!file_is_locked_by_other(errno) || clock_now_ns() >= deadline) {
             return STATUS_locked;
         }
         clock_pause(pause_ns);

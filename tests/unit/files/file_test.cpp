@@ -493,6 +493,19 @@ TEST(FileSweep, KnowsMountsThatWereToldToLockAlone)
     }
 }
 
+// On SMB flock(2) says of a lock that another holds: EACCES.
+TEST(FileLock, IsWaitedForOnSmbToo)
+{
+    Folder folder;
+    int fd = -1;
+    for (const int error : {EWOULDBLOCK, EACCES}) {
+        Arm arm(0, error, false, "flock");
+        ASSERT_EQ(file_lock(folder.fd.fd, "lock", 10000, &fd), STATUS_ok);
+        EXPECT_EQ(faults.calls, 2);
+        close(fd);
+    }
+}
+
 // NFS: another machine has replaced the one that was opened (ESTALE).
 TEST(FileRead, ReadsTheOneThatIsThereNow)
 {
