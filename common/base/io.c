@@ -187,7 +187,8 @@ static int io_own_descriptor(const char *path)
     if (strcmp(path, "/dev/stderr") == 0) {
         return STDERR_FILENO;
     }
-    return strncmp(path, "/dev/fd/", length) == 0 && text_parse_digits(&digits, INT_MAX, &number)
+    return strncmp(path, "/dev/fd/", length) == 0 && text_parse_digits(&digits, INT_MAX, &number) &&
+                   !*digits
                ? (int)number
                : -1;
 }

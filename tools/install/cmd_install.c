@@ -166,7 +166,7 @@ static bool install_is_ours(const struct install *install, const char *path)
     if (!ours) {
         output_message("'%s' belongs to a package or to 'cmake --install': remove it the "
                        "same way ('cmake --build BUILD --target uninstall')%s",
-                       path, !install->removes ? ", or set WARMPIPE_ENABLE=1 for the session" : "");
+                       path, install->removes ? "" : ", or set WARMPIPE_ENABLE=1 for the session");
     }
     return ours;
 }

@@ -190,7 +190,7 @@ static void pull_parts(struct pull *blob, struct head *head)
     blob->has_read = !blob->has_file;
     pull_read_bad(blob);
     const size_t count = pull_choose(blob, head, parts);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && list.count < PULL_PARTS; i++) {
         object_list_add(&list, head, parts[i]);
     }
     remote->ahead = fetch_begin(remote->engine, &list);

@@ -48,6 +48,27 @@ TEST(Io, AtAnOffset)
     close(fd);
 }
 
+// A program's own file, which it need not have opened to append: it goes on where its own bytes
+// end.
+TEST(Io, APartOfALineIsTakenBackWhereTheProgramWrites)
+{
+    Scratch scratch;
+    const int fd = open(scratch.path("file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const std::string path = "/dev/fd/" + std::to_string(fd);
+    const std::string line(50, 'x');
+    rlimit before = {};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit small = {20, before.rlim_max};
+    ASSERT_TRUE(io_write(fd, "mine\n", 5, IO_HERE));
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    EXPECT_EQ(io_append(path.c_str(), line.data(), line.size()), EIO);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_TRUE(io_write(fd, "mine\n", 5, IO_HERE));
+    EXPECT_NE(io_append((path + "x").c_str(), line.data(), line.size()), 0) << "another name";
+    EXPECT_EQ(scratch.read("file"), "mine\nmine\n");
+    close(fd);
+}
+
 // A program that closes all it does not know gives the low ones to files of its own.
 TEST(Io, OpensHighNumbersWhereItMay)
 {
