@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* When the caches are looked at, and when a snapshot goes to disk. */
 #include "common/base/clock.h"
+#include "common/base/machine.h"
 #include "layer/cache/cache_writer.h"
 
 /* Quiet time before a look, and least time between two steps that wait for quiet. */
@@ -18,9 +19,10 @@
 /* Two writes are as far apart as this part of WARMPIPE_FLUSH_IDLE_MS. */
 #define STEADY_PART 4
 
-/* A step is not repeated before so many times its own length has passed, or was spent in the
- * program's creations. */
-#define REST_FACTOR 50
+/* A step that waits for quiet is not repeated before so many times its own length has passed; one
+ * under steady compiling, before so many times its cost was spent in the program's creations. */
+#define REST_FACTOR   50
+#define STEADY_FACTOR 100
 
 /* What a byte costs on its way to disk (200 MB/s), and a save at least. */
 #define BYTE_COST_NS   5
@@ -55,15 +57,31 @@ void cache_schedule_set_loaded(struct cache_schedule *schedule, size_t size)
     schedule->look_cost_ns = later(CACHE_LOOK_LEAST_NS, size); /* 1 GB/s */
 }
 
+void cache_schedule_know_cores(struct cache_schedule *schedule)
+{
+    if (atomic_load_explicit(&schedule->cores, memory_order_relaxed) == 0) {
+        atomic_store_explicit(&schedule->cores, machine_cores(""), memory_order_relaxed);
+    }
+}
+
 void cache_schedule_begin(struct cache_schedule *schedule)
 {
     atomic_fetch_add_explicit(&schedule->running, 1, memory_order_relaxed);
 }
 
+/* What one of more creations than there are cores has had of them. */
+static uint64_t cache_schedule_share(const struct cache_schedule *schedule, uint64_t took_ns)
+{
+    const unsigned cores = atomic_load_explicit(&schedule->cores, memory_order_relaxed);
+    const unsigned running = atomic_load_explicit(&schedule->running, memory_order_relaxed);
+    return cores > 0 && running > cores ? took_ns / running * cores : took_ns;
+}
+
 void cache_schedule_note(struct cache_schedule *schedule, enum device_cache_change change,
                          uint32_t compiled, uint64_t took_ns)
 {
-    atomic_fetch_add_explicit(&schedule->busy_ns, took_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&schedule->busy_ns, cache_schedule_share(schedule, took_ns),
+                              memory_order_relaxed);
     if (compiled > 0) {
         atomic_fetch_add_explicit(&schedule->compiled, compiled, memory_order_relaxed);
     }
@@ -106,7 +124,7 @@ static uint64_t cache_schedule_earned_at(const struct cache_schedule *schedule, 
                                          uint64_t since_busy_ns, uint64_t cost_ns)
 {
     const uint64_t earned_ns = atomic_load(&schedule->busy_ns) - since_busy_ns;
-    const uint64_t needed_ns = cost_ns * REST_FACTOR;
+    const uint64_t needed_ns = cost_ns * STEADY_FACTOR;
     if (earned_ns >= needed_ns) {
         return 0;
     }

@@ -108,7 +108,10 @@ struct cache_schedule {
     _Atomic uint64_t last_hint_ns;  /* monotonic, as all times here */
     _Atomic uint64_t first_hint_ns; /* since the last look */
     _Atomic uint64_t begun_ns;      /* the first one of all; 0: there was none */
-    _Atomic uint64_t busy_ns;       /* spent in creations, of all threads together */
+    _Atomic uint64_t busy_ns;       /* spent in creations, of all threads together, but of no more
+                                     * at once than there are cores */
+
+    atomic_uint cores; /* 0: not asked yet; written by the worker */
 
     /* written under the cache writer's lock; read without by cache_schedule_due */
     _Atomic uint64_t looked;        /* `touched` at the last look */
@@ -143,6 +146,9 @@ void cache_schedule_init(struct cache_schedule *schedule, uint32_t flush_idle_ms
 
 /* A blob of so many bytes was loaded: its size is what is known of the cost of a look. */
 void cache_schedule_set_loaded(struct cache_schedule *schedule, size_t size);
+
+/* Before the first look or save, by the worker: how many cores there are (files are read once). */
+void cache_schedule_know_cores(struct cache_schedule *schedule);
 
 /* A creation of the program begins, and has returned. */
 void cache_schedule_begin(struct cache_schedule *schedule);

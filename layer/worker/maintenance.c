@@ -20,6 +20,9 @@
 
 #define STACK_BYTES ((size_t)256 << 10)
 
+/* From a save to the work: another save, or the end of the device, may follow soon. */
+#define REST_NS CLOCK_S
+
 struct maintenance {
     atomic_uint users; /* the device, and the thread */
     pid_t process;
@@ -105,18 +108,33 @@ static void maintenance_run_due(struct maintenance *maintenance)
     }
 }
 
+/* Under the lock. */
+static void maintenance_rest(struct maintenance *maintenance)
+{
+    const uint64_t end_ns = clock_now_ns() + REST_NS;
+    for (uint64_t now_ns = clock_now_ns(); !maintenance->is_ending && now_ns < end_ns;
+         now_ns = clock_now_ns()) {
+        timed_wait(&maintenance->changed, &maintenance->lock, end_ns - now_ns);
+    }
+}
+
+/* Gives way to the program as long as nobody waits for it: a device that ends before does. */
 static void *maintenance_thread(void *argument)
 {
     struct maintenance *maintenance = argument;
     pthread_mutex_lock(&maintenance->lock);
-    if (!maintenance->is_ending) {
-        own_thread_give_way();
+    while (!maintenance->is_ending) {
+        if (!maintenance->is_due) {
+            pthread_cond_wait(&maintenance->changed, &maintenance->lock);
+            continue;
+        }
+        maintenance_rest(maintenance);
+        if (!maintenance->is_ending) {
+            own_thread_give_way();
+            maintenance_run_due(maintenance);
+        }
     }
     maintenance_run_due(maintenance);
-    while (!maintenance->is_ending) {
-        pthread_cond_wait(&maintenance->changed, &maintenance->lock);
-        maintenance_run_due(maintenance);
-    }
     maintenance->has_thread = false;
     pthread_cond_broadcast(&maintenance->changed);
     pthread_mutex_unlock(&maintenance->lock);

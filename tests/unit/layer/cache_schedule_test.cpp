@@ -33,4 +33,15 @@ TEST(CacheSchedule, ASizeSaysNothingOfAReadsCost)
     EXPECT_GT(cost_after({read, size, read}), 30 * CLOCK_MS);
 }
 
+// Sixteen threads that compile on two cores for a second have compiled for two.
+TEST(CacheSchedule, CountsNoMoreCreationsThanThereAreCores)
+{
+    unsigned cores = 0;
+    EXPECT_EQ(schedule_busy_after(1, CLOCK_S, &cores), CLOCK_S);
+    ASSERT_GT(cores, 0u);
+    EXPECT_EQ(schedule_busy_after(cores, CLOCK_S, &cores), cores * CLOCK_S);
+    EXPECT_NEAR(static_cast<double>(schedule_busy_after(8 * cores, CLOCK_S, &cores)),
+                static_cast<double>(cores * CLOCK_S), 1000.0 * cores);
+}
+
 } // namespace

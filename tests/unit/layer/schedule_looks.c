@@ -18,3 +18,18 @@ uint64_t schedule_cost_after(const struct schedule_look *looks, size_t count)
     }
     return atomic_load(&schedule.look_cost_ns);
 }
+
+uint64_t schedule_busy_after(unsigned creations, uint64_t took_ns, unsigned *ret_cores)
+{
+    struct cache_schedule schedule;
+    cache_schedule_init(&schedule, 100);
+    cache_schedule_know_cores(&schedule);
+    for (unsigned i = 0; i < creations; i++) {
+        cache_schedule_begin(&schedule);
+    }
+    for (unsigned i = 0; i < creations; i++) {
+        cache_schedule_note(&schedule, DEVICE_CACHE_COMPILED, 1, took_ns);
+    }
+    *ret_cores = atomic_load(&schedule.cores);
+    return atomic_load(&schedule.busy_ns);
+}

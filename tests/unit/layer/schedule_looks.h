@@ -16,4 +16,8 @@ struct schedule_look {
  * its size (i386). */
 uint64_t schedule_cost_after(const struct schedule_look *looks, size_t count);
 
+/* What counts as spent in creations when so many, which have run beside each other for took_ns,
+ * have returned. *ret_cores: how many cores the schedule knows of. */
+uint64_t schedule_busy_after(unsigned creations, uint64_t took_ns, unsigned *ret_cores);
+
 #endif
