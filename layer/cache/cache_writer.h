@@ -20,7 +20,7 @@
  *
  * When a look is due (cache_schedule.c) depends on what creations cost and what the driver says of
  * them: after 50 ms without a compile (200 ms where one goes on), and under steady compiling as
- * often as a look takes no more than a fiftieth of the time that the program spends in creations.
+ * often as a look takes no more than a hundredth of the time that the program spends in creations.
  * Likewise the way to disk, by the bytes to be written: WARMPIPE_FLUSH_IDLE_MS after the last
  * compile, or a fourth of that after the last write; and, however little was compiled, so long
  * after the first compile, and then at twice the age of the last write.
