@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layer/cache/cache_load.h"
+/* How the blob is loaded and watched: device_cache_state.h has the states. */
+#include "layer/cache/device_cache_state.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -8,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/files/patience.h"
 #include "layer/worker/driver_gate.h"
+#include "layer/worker/own_thread.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
 
@@ -40,11 +44,35 @@ void cache_load_release(struct cache_load *load)
 
 /* The watch. */
 
-void cache_load_begin_watch(struct cache_load *load)
+/* A call that may take long is about to be made with what was loaded. Cheap where the worker
+ * watches already, and where there is nothing to guard. */
+static void cache_load_watch(struct cache_load *load)
 {
-    atomic_store(&load->watch_due_ns, clock_now_ns());
-    atomic_store(&load->watching, true);
-    worker_wake_now(load->client);
+    const struct crash_guard *guard = load->writer->caches->guard;
+    if (guard && atomic_load_explicit(&guard->page, memory_order_relaxed) &&
+        !atomic_load_explicit(&load->watching, memory_order_relaxed)) {
+        atomic_store(&load->watch_due_ns, clock_now_ns());
+        atomic_store(&load->watching, true);
+        worker_wake_now(load->client);
+    }
+}
+
+void device_cache_watch_begin(struct device_cache *device_cache, enum crash_state state)
+{
+    struct cache_load *load = &device_cache->load;
+    if (state == CRASH_INSIDE_OTHER ||
+        (state == CRASH_INSIDE &&
+         atomic_load_explicit(&load->stored_is_slow, memory_order_relaxed))) {
+        cache_load_watch(load);
+    }
+}
+
+void device_cache_watch_end(struct device_cache *device_cache, enum crash_state state,
+                            uint64_t took_ns)
+{
+    if (state == CRASH_INSIDE && took_ns >= CRASH_COMPILE_NS) {
+        atomic_store_explicit(&device_cache->load.stored_is_slow, true, memory_order_relaxed);
+    }
 }
 
 /* A start without a suspect blob shows whether the program lives. */
@@ -92,6 +120,28 @@ void cache_load_work_watch(struct cache_load *load)
 }
 
 /* Loading. */
+
+bool device_cache_is_loaded(const struct device_cache *device_cache)
+{
+    return atomic_load_explicit(&device_cache->load.loaded, memory_order_acquire);
+}
+
+VkPipelineCache device_cache_loaded_cache(const struct device_cache *device_cache)
+{
+    return cache_load_loaded(&device_cache->load);
+}
+
+bool device_cache_is_withheld(const struct device_cache *device_cache)
+{
+    return device_cache_is_loaded(device_cache) && device_cache->load.is_withheld;
+}
+
+void device_cache_set_unusable(struct device_cache *device_cache, void (*tell)(void *user),
+                               void *user)
+{
+    device_cache->load.tell_unusable = tell;
+    device_cache->load.unusable_user = user;
+}
 
 static void cache_load_reject(struct cache_load *load, enum status reason)
 {
@@ -226,7 +276,7 @@ static void cache_load_once(struct cache_load *load, bool is_worker)
 {
     pthread_mutex_lock(&load->lock);
     cache_load_wait(load);
-    const bool is_ours = !load->loading && !cache_load_is_done(load);
+    const bool is_ours = !load->loading && !atomic_load(&load->loaded);
     if (is_ours) {
         load->loading = true;
         load->loader = gettid();
@@ -255,41 +305,55 @@ static bool cache_load_is_for_nobody(const struct cache_load *load)
            driver_permit_is_withdrawn(load->writer->setup->permit);
 }
 
-VkPipelineCache cache_load_get(struct cache_load *load)
+VkPipelineCache device_cache_cache(struct device_cache *device_cache)
 {
+    struct cache_load *load = &device_cache->load;
     if (cache_load_is_for_nobody(load)) {
         return VK_NULL_HANDLE;
     }
-    if (!cache_load_is_done(load)) {
+    if (!atomic_load(&load->loaded)) {
         cache_load_once(load, false);
     }
     return cache_load_loaded(load);
 }
 
-void cache_load_soon(struct cache_load *load)
+void device_cache_load_soon(struct device_cache *device_cache)
 {
     enum cache_load_ahead unasked = LOAD_UNASKED;
-    if (!cache_load_is_done(load) &&
-        atomic_compare_exchange_strong(&load->ahead, &unasked, LOAD_WANTED)) {
-        worker_wake_now(load->client);
+    if (!device_cache_is_loaded(device_cache) &&
+        atomic_compare_exchange_strong(&device_cache->load.ahead, &unasked, LOAD_WANTED)) {
+        worker_wake_now(&device_cache->client);
     }
 }
 
-void cache_load_plan(struct cache_load *load, size_t blob_bytes)
+size_t device_cache_blob_bytes(const struct device_cache *device_cache)
 {
+    const struct store *store = device_cache->writer.store;
+    struct stat status;
+    const bool found = store && fstatat(AT_FDCWD, store_path(store), &status, 0) == 0;
+    return found && status.st_size > 0 ? (size_t)status.st_size : 0;
+}
+
+void device_cache_plan_load(struct device_cache *device_cache)
+{
+    const size_t blob_bytes =
+        device_cache->policy.inject ? device_cache_blob_bytes(device_cache) : 0;
     if (blob_bytes >= DRIVER_CACHE_LARGE_SIZE) {
-        cache_load_soon(load);
+        device_cache_load_soon(device_cache);
     } else if (blob_bytes > 0) {
-        atomic_store(&load->is_planned, true);
+        atomic_store(&device_cache->load.is_planned, true);
     }
 }
 
-/* Where the worker must not call the driver, it does not read the file in vain. */
-void cache_load_begin_planned(struct cache_load *load)
+/* Not by a thread of ours that would be the program's second one; and where the worker must not
+ * call the driver, it does not read the file in vain. */
+void device_cache_expect_pipelines(struct device_cache *device_cache)
 {
-    if (atomic_exchange(&load->is_planned, false) &&
-        !driver_permit_is_withdrawn(load->writer->setup->permit)) {
-        cache_load_soon(load);
+    atomic_bool *is_planned = &device_cache->load.is_planned;
+    if (atomic_load_explicit(is_planned, memory_order_relaxed) && own_thread_is_one_of_many() &&
+        atomic_exchange(is_planned, false) &&
+        !driver_permit_is_withdrawn(device_cache->setup.permit)) {
+        device_cache_load_soon(device_cache);
     }
 }
 
@@ -324,11 +388,11 @@ void cache_load_run_ahead(struct cache_load *load)
         !loads) {
         return;
     }
-    if (!cache_load_is_done(load)) {
+    if (!atomic_load(&load->loaded)) {
         cache_load_once(load, true);
     }
     pthread_mutex_lock(&load->lock);
-    atomic_store(&load->ahead, cache_load_is_done(load) ? LOAD_ENDED : LOAD_BARRED);
+    atomic_store(&load->ahead, atomic_load(&load->loaded) ? LOAD_ENDED : LOAD_BARRED);
     pthread_cond_broadcast(&load->ended);
     pthread_mutex_unlock(&load->lock);
 }
@@ -350,8 +414,9 @@ static bool cache_load_wait_for_ahead(struct cache_load *load)
     return answered;
 }
 
-bool cache_load_settle(struct cache_load *load)
+bool device_cache_settle_load(struct device_cache *device_cache)
 {
+    struct cache_load *load = &device_cache->load;
     enum cache_load_ahead before = atomic_load(&load->ahead);
     while ((before == LOAD_UNASKED || before == LOAD_WANTED) &&
            !atomic_compare_exchange_weak(&load->ahead, &before, LOAD_BARRED)) {

@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layer/cache/device_cache.h"
+#include "layer/cache/device_cache_state.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/driver/policy.h"
 #include "common/driver/vulkan_names.h"
-#include "layer/cache/cache_load.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/worker.h"
-
-struct device_cache {
-    struct cache_setup setup;
-    struct driver_identity identity;
-    struct policy policy;
-    struct driver_caches caches;
-    pthread_mutex_t serialize; /* held across calls down, for drivers that ask for it */
-    struct device_report report;
-    struct cache_writer writer;
-    struct cache_load load;
-    struct worker_client client;
-    bool worker_is_named;        /* in the trace */
-    atomic_bool is_behind_exits; /* the gate's handler is registered behind the driver's own */
-    atomic_bool has_deferred;
-};
 
 /* The policy as this device, these settings and this process narrow it. */
 static void device_cache_narrow_policy(struct device_cache *device_cache)
@@ -290,75 +273,15 @@ void device_cache_prewarmed(struct device_cache *device_cache, bool compiled, ui
 
 /* What others ask. */
 
-bool device_cache_is_loaded(const struct device_cache *device_cache)
-{
-    return cache_load_is_done(&device_cache->load);
-}
-
-VkPipelineCache device_cache_loaded_cache(const struct device_cache *device_cache)
-{
-    return cache_load_loaded(&device_cache->load);
-}
-
-VkPipelineCache device_cache_cache(struct device_cache *device_cache)
-{
-    return cache_load_get(&device_cache->load);
-}
-
 void device_cache_recall(struct device_cache *device_cache)
 {
     call_costs_recall(&device_cache->writer.costs);
-}
-
-void device_cache_load_soon(struct device_cache *device_cache)
-{
-    cache_load_soon(&device_cache->load);
-}
-
-void device_cache_plan_load(struct device_cache *device_cache)
-{
-    if (device_cache->policy.inject) {
-        cache_load_plan(&device_cache->load, device_cache_blob_bytes(device_cache));
-    }
-}
-
-void device_cache_expect_pipelines(struct device_cache *device_cache)
-{
-    cache_load_expect(&device_cache->load);
-}
-
-bool device_cache_settle_load(struct device_cache *device_cache)
-{
-    return cache_load_settle(&device_cache->load);
-}
-
-void device_cache_watch_begin(struct device_cache *device_cache, enum crash_state state)
-{
-    cache_load_watch_begin(&device_cache->load, state);
-}
-
-void device_cache_watch_end(struct device_cache *device_cache, enum crash_state state,
-                            uint64_t took_ns)
-{
-    cache_load_watch_end(&device_cache->load, state, took_ns);
 }
 
 void device_cache_set_listener(struct device_cache *device_cache,
                                const struct cache_listener *listener)
 {
     device_cache->writer.listener = *listener;
-}
-
-void device_cache_set_unusable(struct device_cache *device_cache, void (*tell)(void *user),
-                               void *user)
-{
-    device_cache->load.tell_unusable = tell;
-    device_cache->load.unusable_user = user;
-}
-
-bool device_cache_is_withheld(const struct device_cache *device_cache)
-{
-    return cache_load_is_done(&device_cache->load) && device_cache->load.is_withheld;
 }
 
 bool device_cache_has_file(const struct device_cache *device_cache)
@@ -378,14 +301,6 @@ void device_cache_set_unfinished(const struct device_cache *device_cache, bool i
     if (device_cache->writer.saves) {
         store_set_unfinished(device_cache->writer.store, is_unfinished);
     }
-}
-
-size_t device_cache_blob_bytes(const struct device_cache *device_cache)
-{
-    const struct store *store = device_cache->writer.store;
-    struct stat status;
-    const bool found = store && fstatat(AT_FDCWD, store_path(store), &status, 0) == 0;
-    return found && status.st_size > 0 ? (size_t)status.st_size : 0;
 }
 
 struct digest device_cache_identity(const struct device_cache *device_cache)

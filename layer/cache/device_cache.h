@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The device cache of one device: loaded from disk at the first pipeline creation, given to every
  * creation that has no cache of its own, saved in the background and when the device goes. How the
- * blob is loaded and watched, cache_load.h tells; how what is new is saved, cache_writer.h.
+ * blob is loaded and watched, device_cache_state.h tells; how what is new is saved, cache_writer.h.
  *
  *     device_cache_new → [device_cache_cache → device_cache_creating → create pipelines →
  *     device_cache_created → device_cache_called]… → device_cache_finish → device_cache_delete
@@ -40,7 +40,8 @@ void device_cache_bid_farewell(void *device_cache);
 
 /* The device cache, or VK_NULL_HANDLE where the driver may be given none. The first call loads the
  * blob; threads that come meanwhile wait for it, without a lock. Where the driver may call the
- * program back they do not wait: VK_NULL_HANDLE. */
+ * program back they wait 20 ms, and not for long where its end may come late or never: then
+ * VK_NULL_HANDLE. */
 VkPipelineCache device_cache_cache(struct device_cache *device_cache);
 
 /* Reads what earlier processes have learnt of this driver, before the cache is loaded; else the
@@ -55,11 +56,12 @@ bool device_cache_is_loaded(const struct device_cache *device_cache);
 void device_cache_load_soon(struct device_cache *device_cache);
 
 /* Once, when all is set up: the worker is to load the file that is there, at once where that takes
- * long. A system call. */
+ * long, else from the first device_cache_expect_pipelines on. A system call. */
 void device_cache_plan_load(struct device_cache *device_cache);
 
 /* The program makes what pipelines are made of: the worker begins a load that is planned, and is
- * ready sooner than the first creation would be. Cheap. */
+ * ready sooner than the first creation would be, unless a thread of ours would be the program's
+ * second one. Cheap. */
 void device_cache_expect_pipelines(struct device_cache *device_cache);
 
 /* From here on the worker loads no more; waits for a load that it has begun, for the driver however
