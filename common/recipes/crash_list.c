@@ -229,8 +229,7 @@ enum status crash_list_read(int folder_fd, const char *identity, bool read_only,
     return read ? STATUS_ok : STATUS_out_of_memory;
 }
 
-enum status crash_list_change(int folder_fd, const char *identity, const struct digest *pipeline,
-                              bool forgive)
+enum status crash_list_change(int folder_fd, const char *identity, const struct digest *pipeline)
 {
     char name[NAME_SIZE];
     int lock_fd;
@@ -243,8 +242,8 @@ enum status crash_list_change(int folder_fd, const char *identity, const struct 
     if (!crash_list_read_places(folder_fd, name, &list) ||
         (pipeline && !list_add(&list, pipeline, 1))) {
         status = STATUS_out_of_memory;
-    } else if (pipeline || (forgive && list.deaths > 0)) {
-        list.deaths = forgive ? 0 : list.deaths;
+    } else if (pipeline || list.deaths > 0) {
+        list.deaths = pipeline ? list.deaths : 0;
         status = crash_list_write(folder_fd, name, &list);
     }
     file_unlock(lock_fd);

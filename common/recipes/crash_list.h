@@ -42,9 +42,8 @@ void crash_list_put_place(struct bytes *out, struct digest digest);
 enum status crash_list_read(int folder_fd, const char *identity, bool read_only,
                             struct crash_list *list);
 
-/* Adds the pipeline, unless it is NULL, to the list as it is on disk now, and forgets the deaths,
- * if `forgive`. Waits at most 10 s for the folder's lock (`locked`). */
-enum status crash_list_change(int folder_fd, const char *identity, const struct digest *pipeline,
-                              bool forgive);
+/* Adds the pipeline to the list as it is on disk now; NULL: forgets the deaths. Waits at most 10 s
+ * for the folder's lock (`locked`). */
+enum status crash_list_change(int folder_fd, const char *identity, const struct digest *pipeline);
 
 #endif

@@ -23,8 +23,7 @@ struct recipe_crashes {
     pid_t process;
     struct file_kept file;
     char name[NAME_MAX + 1]; /* of the file */
-    unsigned threads;
-    bool unmarked; /* nothing is written */
+    unsigned threads;        /* 0: nothing is written */
 };
 
 /* What is open in this process, for crashes_close_in_child. Without a free place it is not noted: a
@@ -92,10 +91,11 @@ static enum status crashes_open_files(struct recipe_crashes *crashes)
 {
     int folder_fd;
     enum status status =
-        recipe_folder_open(crashes->root, crashes->app, !crashes->unmarked, &folder_fd);
+        recipe_folder_open(crashes->root, crashes->app, crashes->threads > 0, &folder_fd);
     if (status == STATUS_ok) {
-        status = crash_list_read(folder_fd, crashes->identity, crashes->unmarked, &crashes->listed);
-        if (status == STATUS_ok && !crashes->unmarked) {
+        status =
+            crash_list_read(folder_fd, crashes->identity, crashes->threads == 0, &crashes->listed);
+        if (status == STATUS_ok && crashes->threads > 0) {
             status = crashes_make_process_file(crashes, folder_fd);
         }
         close(folder_fd);
@@ -103,9 +103,8 @@ static enum status crashes_open_files(struct recipe_crashes *crashes)
     return status;
 }
 
-static enum status crashes_open_of(const char *root, const char *app, struct digest identity,
-                                   unsigned threads, bool unmarked,
-                                   struct recipe_crashes **ret_crashes)
+enum status recipe_crashes_open(const char *root, const char *app, struct digest identity,
+                                unsigned threads, struct recipe_crashes **ret_crashes)
 {
     struct recipe_crashes *crashes = calloc(1, sizeof *crashes);
     if (!crashes) {
@@ -115,7 +114,6 @@ static enum status crashes_open_of(const char *root, const char *app, struct dig
     crashes->root = strdup(root);
     crashes->app = strdup(app);
     crashes->threads = threads < RECIPE_CRASHES_THREADS ? threads : RECIPE_CRASHES_THREADS;
-    crashes->unmarked = unmarked;
     crashes->process = getpid();
     crashes->file.fd = -1;
     const enum status status =
@@ -129,18 +127,6 @@ static enum status crashes_open_of(const char *root, const char *app, struct dig
         recipe_crashes_close(crashes);
     }
     return status;
-}
-
-enum status recipe_crashes_open(const char *root, const char *app, struct digest identity,
-                                unsigned threads, struct recipe_crashes **ret_crashes)
-{
-    return crashes_open_of(root, app, identity, threads, false, ret_crashes);
-}
-
-enum status recipe_crashes_open_unmarked(const char *root, const char *app, struct digest identity,
-                                         struct recipe_crashes **ret_crashes)
-{
-    return crashes_open_of(root, app, identity, 0, true, ret_crashes);
 }
 
 /* Opens the folder again: a kept descriptor could be the program's by now. */
@@ -180,30 +166,18 @@ bool recipe_crashes_have_any(const struct recipe_crashes *crashes)
     return crashes->listed.count > 0 || crashes->listed.deaths > 0;
 }
 
-/* A change of the list alone. */
-static enum status crashes_change_list(const char *root, const char *app, struct digest identity,
-                                       const struct digest *pipeline, bool forgive)
+enum status recipe_crashes_change(const char *root, const char *app, struct digest identity,
+                                  const struct digest *pipeline)
 {
     char digits[DIGEST_HEX_SIZE];
     int folder_fd;
     enum status status = recipe_folder_open(root, app, true, &folder_fd);
     if (status == STATUS_ok) {
         digest_format(identity, digits);
-        status = crash_list_change(folder_fd, digits, pipeline, forgive);
+        status = crash_list_change(folder_fd, digits, pipeline);
         close(folder_fd);
     }
     return status;
-}
-
-enum status recipe_crashes_add(const char *root, const char *app, struct digest identity,
-                               struct digest pipeline)
-{
-    return crashes_change_list(root, app, identity, &pipeline, false);
-}
-
-enum status recipe_crashes_forgive(const char *root, const char *app, struct digest identity)
-{
-    return crashes_change_list(root, app, identity, NULL, true);
 }
 
 bool recipe_crashes_are_many_of(const char *root, const char *app, struct digest identity)
@@ -240,7 +214,7 @@ bool recipe_crashes_begin(struct recipe_crashes *crashes, unsigned thread, struc
     uint8_t memory[CRASH_PLACE_SIZE];
     struct bytes place = {.data = memory, .capacity = sizeof memory};
     crash_list_put_place(&place, pipeline);
-    return crashes->unmarked || crashes_write_place(crashes, thread, memory);
+    return crashes->threads == 0 || crashes_write_place(crashes, thread, memory);
 }
 
 void recipe_crashes_late(struct recipe_crashes *crashes, unsigned thread)

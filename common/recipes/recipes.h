@@ -161,12 +161,12 @@ bool recipe_writer_discard(struct recipe_writer *writer);
  *     2 → 3  the process dies: its lock is gone
  *     3 → 4  recipe_crashes_open of the next process: crash_list_read, which writes the list first
  *            and then removes the file
- *     1 → 4  recipe_crashes_add: a child of `warmpipe warm` died at it
+ *     1 → 4  recipe_crashes_change: a child of `warmpipe warm` died at it
  *
  * The list also counts the processes that died so. A file from elsewhere may hold any number of
  * pipelines that kill: after the second death nothing is compiled ahead in a program any more
  * (recipe_crashes_are_many), until `warmpipe warm` has been through all of it in child processes
- * (recipe_crashes_forgive). */
+ * (recipe_crashes_change). */
 
 struct recipe_crashes;
 
@@ -175,15 +175,13 @@ struct recipe_crashes;
 /* Reads the list, adds what dead processes left, and makes the file of this process, with a place
  * for each of `threads` threads (at most RECIPE_CRASHES_THREADS). On failure nothing may be
  * replayed in a process that must not crash: read_only_disk, disk_full and so on; io_error where
- * the file system has no locks. *ret_crashes is closed by the caller. */
+ * the file system has no locks. *ret_crashes is closed by the caller.
+ *
+ * threads 0: reads what is known, and writes nothing: for a folder that this process may not write.
+ * What is begun then is not noted, as with blobs that are read only. The result is that of opening
+ * the folder, or out_of_memory. */
 enum status recipe_crashes_open(const char *root, const char *app, struct digest identity,
                                 unsigned threads, struct recipe_crashes **ret_crashes);
-
-/* Reads what is known, and writes nothing: for a folder that this process may not write. What is
- * begun then is not noted, as with blobs that are read only. The result is that of opening the
- * folder, or out_of_memory. */
-enum status recipe_crashes_open_unmarked(const char *root, const char *app, struct digest identity,
-                                         struct recipe_crashes **ret_crashes);
 
 /* Removes the file of this process; NULL is a no-op. */
 void recipe_crashes_close(struct recipe_crashes *crashes);
@@ -204,14 +202,11 @@ bool recipe_crashes_are_many(const struct recipe_crashes *crashes);
 /* The same for who replays nothing. Writes down what dead processes left. */
 bool recipe_crashes_are_many_of(const char *root, const char *app, struct digest identity);
 
-/* Adds a pipeline to the list: it has crashed the driver in a child process. Waits at most 10 s for
- * the lock. */
-enum status recipe_crashes_add(const char *root, const char *app, struct digest identity,
-                               struct digest pipeline);
-
-/* Each recipe of the program was replayed on this driver in a child process: the deaths count no
- * more, and what has crashed stays in the list. Waits as recipe_crashes_add. */
-enum status recipe_crashes_forgive(const char *root, const char *app, struct digest identity);
+/* Adds a pipeline to the list: it has crashed the driver in a child process. NULL: each recipe of
+ * the program was replayed so on this driver: the deaths count no more, and what has crashed stays
+ * in the list. Waits at most 10 s for the lock. */
+enum status recipe_crashes_change(const char *root, const char *app, struct digest identity,
+                                  const struct digest *pipeline);
 
 /* The thread begins to replay the pipeline, and has survived it. A few system calls each, no more.
  * False: it could not be noted; do not replay. `thread` counts from 0. Thread-safe for different

@@ -35,8 +35,8 @@ static enum status prewarm_open_crashes(struct prewarm *prewarm, struct digest i
     }
     if (reason == STATUS_read_only || reason == STATUS_read_only_disk ||
         reason == STATUS_unreadable) {
-        reason = recipe_crashes_open_unmarked(config->root, prewarm->setup.app, identity,
-                                              &prewarm->crashes);
+        reason =
+            recipe_crashes_open(config->root, prewarm->setup.app, identity, 0, &prewarm->crashes);
     }
     return reason;
 }

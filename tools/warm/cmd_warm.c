@@ -140,7 +140,7 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
     }
     warm_coverage_add(&warming->coverage, report, warming->shared);
     if (warming->own && !target->offer_only && warming->shared->end == WARM_END_DONE) {
-        recipe_crashes_forgive(target->root, target->app, target->digest);
+        recipe_crashes_change(target->root, target->app, target->digest, NULL);
     }
 }
 

@@ -346,7 +346,7 @@ static void replay_skip_crashed(struct warm_replay *process)
         recipe_crashes_open(target->root, target->app, target->digest, 1, &crashes);
     if (reason == STATUS_io_error) {
         /* A file system without locks: what died before is known, and who dies here is watched. */
-        reason = recipe_crashes_open_unmarked(target->root, target->app, target->digest, &crashes);
+        reason = recipe_crashes_open(target->root, target->app, target->digest, 0, &crashes);
     }
     if (reason != STATUS_ok) {
         replay_fail(process, status_text(reason));

@@ -128,7 +128,7 @@ TEST_F(PrewarmListOfRecipes, LinksOfLinksOfLinksAreNotAllWalkedOver)
     write(batch);
     const Recipes recipes = open();
     recipe_crashes *crashes = nullptr;
-    ASSERT_EQ(recipe_crashes_open_unmarked(root.c_str(), "app", {1, 1}, &crashes), STATUS_ok);
+    ASSERT_EQ(recipe_crashes_open(root.c_str(), "app", {1, 1}, 0, &crashes), STATUS_ok);
     prewarm_list list = {};
     prewarm_list_make(recipes.get(), crashes, sample_environment.data(), sample_environment.size(),
                       true, &list);

@@ -136,7 +136,7 @@ TEST_F(RecipeCrashes, TheSecondDeathIsOneTooMany)
         EXPECT_TRUE(recipe_crashes_are_many(open().get()));
         EXPECT_TRUE(recipe_crashes_are_many_of(root.c_str(), "app", identity));
     }
-    EXPECT_EQ(recipe_crashes_forgive(root.c_str(), "app", identity), STATUS_ok);
+    EXPECT_EQ(recipe_crashes_change(root.c_str(), "app", identity, nullptr), STATUS_ok);
     Crashes crashes = open();
     EXPECT_FALSE(recipe_crashes_are_many(crashes.get()));
     EXPECT_EQ(count(crashes), 2u) << "what crashed is remembered";
@@ -181,7 +181,7 @@ TEST_F(RecipeCrashes, DeathsThatCannotBeWrittenDownCount)
 TEST_F(RecipeCrashes, WhatIsAddedIsNoDeath)
 {
     for (const digest &each : {first, second, first}) {
-        EXPECT_EQ(recipe_crashes_add(root.c_str(), "app", identity, each), STATUS_ok);
+        EXPECT_EQ(recipe_crashes_change(root.c_str(), "app", identity, &each), STATUS_ok);
     }
     Crashes crashes = open();
     EXPECT_EQ(count(crashes), 2u);
@@ -259,15 +259,14 @@ TEST_F(RecipeCrashes, WithoutMarksTheKnownOnesAreSkippedAndNothingIsWritten)
     crash(first, second);
     const auto before = replaying();
     recipe_crashes *opened = nullptr;
-    ASSERT_EQ(recipe_crashes_open_unmarked(root.c_str(), "app", identity, &opened), STATUS_ok);
+    ASSERT_EQ(recipe_crashes_open(root.c_str(), "app", identity, 0, &opened), STATUS_ok);
     const Crashes crashes(opened);
     EXPECT_TRUE(recipe_crashes_have(crashes.get(), first));
     EXPECT_FALSE(recipe_crashes_have(crashes.get(), second));
     EXPECT_TRUE(recipe_crashes_begin(crashes.get(), 0, second));
     recipe_crashes_end(crashes.get(), 0);
     EXPECT_EQ(replaying(), before);
-    EXPECT_EQ(recipe_crashes_open_unmarked(root.c_str(), "other", identity, &opened),
-              STATUS_no_file);
+    EXPECT_EQ(recipe_crashes_open(root.c_str(), "other", identity, 0, &opened), STATUS_no_file);
 }
 
 // Its lock belongs to a description that both have.
