@@ -273,7 +273,7 @@ static enum status identity_files_move_to_quarantine(const struct identity_files
     struct bytes note = {0};
     struct trial trial;
     quarantine_note(&files->identity, envelope, history, &note);
-    if (trial_read(directory_fd, files->loading_name, envelope->generation, &trial)) {
+    if (trial_find(directory_fd, files->loading_name, envelope->generation, &trial) == STATUS_ok) {
         trial_put_note(&trial, &note);
         trial_free(&trial);
     }
@@ -286,7 +286,7 @@ static enum status identity_files_move_to_quarantine(const struct identity_files
         return STATUS_suspect;
     }
     if (strcmp(name, files->file_name) == 0) {
-        trial_restore(directory_fd, files->loading_name, envelope->generation, name);
+        trial_end(directory_fd, files->loading_name, envelope->generation, name);
     }
     marker_forget(folder, envelope->generation);
     return STATUS_quarantined;

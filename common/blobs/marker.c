@@ -316,7 +316,7 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
             /* Who has saved this generation may have merged into it what it did not use. */
             if (dead->generation == generation && !dead->finding.died && !dead->finding.without &&
                 dead->finding.returned) {
-                trial_end(folder->directory_fd, folder->name, generation);
+                trial_end(folder->directory_fd, folder->name, generation, NULL);
             }
             marker_folder_remove(folder, dead);
         }

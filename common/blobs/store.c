@@ -69,9 +69,9 @@ static void store_prove(struct store *store)
     if (store->trying == 0 || store_open_folder(store, false, &directory_fd) != STATUS_ok) {
         return;
     }
-    trial_end(directory_fd, store->files.loading_name, store->trying);
+    trial_end(directory_fd, store->files.loading_name, store->trying, NULL);
     if (store->has_part) {
-        trial_end(directory_fd, store->files.loading_name, store->part);
+        trial_end(directory_fd, store->files.loading_name, store->part, NULL);
     }
     store->trying = 0;
     close(directory_fd);

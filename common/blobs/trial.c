@@ -138,11 +138,6 @@ enum status trial_find(int directory_fd, const char *name, uint64_t generation,
     return reason;
 }
 
-bool trial_read(int directory_fd, const char *name, uint64_t generation, struct trial *ret_trial)
-{
-    return trial_find(directory_fd, name, generation, ret_trial) == STATUS_ok;
-}
-
 void trial_forget(int folder_fd, uint64_t generation)
 {
     char name[TRIAL_NAME_SIZE];
@@ -168,26 +163,15 @@ void trial_remove(int directory_fd, const char *name, uint64_t generation)
     }
 }
 
-void trial_end(int directory_fd, const char *name, uint64_t generation)
+void trial_end(int directory_fd, const char *name, uint64_t generation, const char *gone)
 {
     struct trial trial;
-    if (!trial_read(directory_fd, name, generation, &trial)) {
+    if (trial_find(directory_fd, name, generation, &trial) != STATUS_ok) {
         return;
     }
-    if (trial.kept[0]) {
+    if (trial.kept[0] && !gone) {
         unlinkat(directory_fd, trial.kept, 0);
-    }
-    trial_remove(directory_fd, name, generation);
-    trial_free(&trial);
-}
-
-void trial_restore(int directory_fd, const char *name, uint64_t generation, const char *file_name)
-{
-    struct trial trial;
-    if (!trial_read(directory_fd, name, generation, &trial)) {
-        return;
-    }
-    if (trial.kept[0] && renameat(directory_fd, trial.kept, directory_fd, file_name) != 0) {
+    } else if (trial.kept[0] && renameat(directory_fd, trial.kept, directory_fd, gone) != 0) {
         /* It stays a part, which the next save takes up. */
     }
     trial_remove(directory_fd, name, generation);

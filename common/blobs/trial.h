@@ -12,7 +12,7 @@
  *     merged, saved → 1      what held one on trial holds it still: store_write_noted
  *     1 → 2                  a process that has used it ends: store_prove; or was killed, but not
  *                            by it: marker_judge
- *     1 → put away           it has killed: trial_restore, which brings back the file from before
+ *     1 → put away           it has killed: trial_end, which brings back the file from before
  *
  * Failures are left, but for trial_begin's: what cannot be marked must not be written. */
 #ifndef WARMPIPE_BLOBS_TRIAL_H
@@ -52,14 +52,10 @@ bool trial_begin(int directory_fd, const char *name, uint64_t generation,
 enum status trial_find(int directory_fd, const char *name, uint64_t generation,
                        struct trial *ret_trial);
 
-/* Whether trial_find finds it. */
-bool trial_read(int directory_fd, const char *name, uint64_t generation, struct trial *ret_trial);
-
-/* It has been proven: removes the mark and the file from before. */
-void trial_end(int directory_fd, const char *name, uint64_t generation);
-
-/* The cache file of this generation was put away: the one from before takes its place. */
-void trial_restore(int directory_fd, const char *name, uint64_t generation, const char *file_name);
+/* Removes the mark. gone NULL: it has been proven, and the file from before goes. Else the cache
+ * file of this generation, of the name `gone`, was put away: the one from before takes its place.
+ */
+void trial_end(int directory_fd, const char *name, uint64_t generation, const char *gone);
 
 /* The file of this generation is gone: removes the mark alone. folder_fd: of the markers. */
 void trial_remove(int directory_fd, const char *name, uint64_t generation);

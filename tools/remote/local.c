@@ -132,7 +132,7 @@ bool local_on_trial(const char *root, const char *app, const char *identity_hex,
     *ret_trial = (struct trial){.kept = ""};
     snprintf(name, sizeof name, "%s" LOADING_SUFFIX, identity_hex);
     return file_open_directory(root, app, false, &folder_fd) == STATUS_ok &&
-           trial_read(folder_fd, name, generation, ret_trial);
+           trial_find(folder_fd, name, generation, ret_trial) == STATUS_ok;
 }
 
 /* Whether the file of that name is whole and holds the same driver data. */
@@ -224,7 +224,7 @@ enum status local_put_away(const char *root, const char *app, const struct local
             reason = quarantine_move(folder_fd, blob->name, files.file_name, note);
         }
         if (reason == STATUS_ok && strcmp(blob->name, files.file_name) == 0) {
-            trial_restore(folder_fd, files.loading_name, now.generation, files.file_name);
+            trial_end(folder_fd, files.loading_name, now.generation, files.file_name);
         }
         file_unlock(lock_fd);
     }

@@ -51,7 +51,7 @@ class Trial : public testing::Test {
     {
         struct trial trial;
         std::string text = "-";
-        if (trial_read(fd, "x.loading", generation, &trial)) {
+        if (trial_find(fd, "x.loading", generation, &trial) == STATUS_ok) {
             text = std::string(reinterpret_cast<char *>(trial.payloads.data), trial.payloads.size) +
                    trial.kept;
             trial_free(&trial);
@@ -70,7 +70,7 @@ TEST_F(Trial, IsReadAsItWasWritten)
     EXPECT_EQ(read(1), line('0') + line('1') + part);
     EXPECT_EQ(read(2), "-");
     write_file(folder.path(part), "before");
-    trial_end(fd, "x.loading", 1);
+    trial_end(fd, "x.loading", 1, nullptr);
     EXPECT_EQ(read(1), "-");
     EXPECT_FALSE(std::filesystem::exists(folder.path(part)));
 }
@@ -80,7 +80,7 @@ TEST_F(Trial, BringsBackTheFileFromBefore)
     begin(1, line('0'), part);
     write_file(folder.path(part), "before");
     write_file(folder.path("file"), "after");
-    trial_restore(fd, "x.loading", 1, "file");
+    trial_end(fd, "x.loading", 1, "file");
     EXPECT_EQ(folder.read("file"), "before");
     EXPECT_EQ(read(1), "-");
 }
@@ -100,7 +100,7 @@ TEST_F(Trial, WhatIsNoMarkIsNotBelieved)
         EXPECT_EQ(read(1), "") << text;
     }
     write_file(mark, "kept ../victim\nkept victim\n");
-    trial_end(fd, "x.loading", 1);
+    trial_end(fd, "x.loading", 1, nullptr);
     EXPECT_TRUE(std::filesystem::exists(victim));
 }
 

@@ -233,8 +233,9 @@ static void death_judge_identity(struct session *session, const char *app, int f
             i < files.count ? local_read_part(folder_fd, identity_hex, files.names[i], &blob)
                             : local_read(session->root, app, identity_hex, &blob);
         struct trial trial = {.kept = ""};
-        const bool on_trial = read == STATUS_ok &&
-                              trial_read(folder_fd, folder->name, blob.envelope.generation, &trial);
+        const bool on_trial =
+            read == STATUS_ok &&
+            trial_find(folder_fd, folder->name, blob.envelope.generation, &trial) == STATUS_ok;
         const bool is_theirs = on_trial || (read == STATUS_ok && state_has(&taken, blob.payload));
         /* What one on trial holds nobody here knows: another machine has compiled it. */
         const bool any_call = search->crashed && on_trial;
