@@ -322,8 +322,8 @@ static enum status identity_files_judge_blob(const struct identity_files *files,
     }
     switch (marker_judge(judge->folder, envelope->generation, &history)) {
     case MARKER_FAILED_ONCE:
-        if (judge->is_load && marker_take_without(judge->folder, envelope->generation, &history,
-                                                  &markers->markers[markers->count])) {
+        if (judge->is_load && marker_take(judge->folder, envelope->generation, &history, true,
+                                          &markers->markers[markers->count])) {
             markers->count++;
         }
         return STATUS_suspect;
@@ -336,7 +336,7 @@ static enum status identity_files_judge_blob(const struct identity_files *files,
     if (failed_once && judge->failed_once) {
         return STATUS_suspect;
     }
-    if (marker_take(judge->folder, envelope->generation, &history,
+    if (marker_take(judge->folder, envelope->generation, &history, false,
                     &markers->markers[markers->count])) {
         markers->count++;
     }

@@ -53,9 +53,8 @@ static bool marker_fill(int fd, struct marker_record *record, const struct crash
     return has_page || has_record;
 }
 
-static bool marker_make(struct marker_folder *folder, uint64_t generation,
-                        const struct marker_history *history, bool only_page,
-                        struct marker *ret_marker)
+bool marker_take(struct marker_folder *folder, uint64_t generation,
+                 const struct marker_history *history, bool without, struct marker *ret_marker)
 {
     static const struct crash_keys none;
     const uint64_t failure = history->failure;
@@ -71,29 +70,16 @@ static bool marker_make(struct marker_folder *folder, uint64_t generation,
     ret_marker->failure = failure;
     ret_marker->has_record = false;
     /* Without locks others would take the marker for a dead process's. */
-    if (!file.locked || !marker_fill(file.fd, &record, first ? &first->finding.keys : &none,
-                                     only_page, ret_marker)) {
+    if (!file.locked ||
+        !marker_fill(file.fd, &record, first ? &first->finding.keys : &none, without, ret_marker)) {
         unlinkat(folder->fd, file.name, 0);
         close(file.fd);
         *ret_marker = (struct marker){.generation = 0};
         return false;
     }
-    return true;
-}
-
-bool marker_take(struct marker_folder *folder, uint64_t generation,
-                 const struct marker_history *history, struct marker *ret_marker)
-{
-    return marker_make(folder, generation, history, false, ret_marker);
-}
-
-bool marker_take_without(struct marker_folder *folder, uint64_t generation,
-                         const struct marker_history *history, struct marker *ret_marker)
-{
-    if (!marker_make(folder, generation, history, true, ret_marker)) {
-        return false;
+    if (without) {
+        crash_guard_go_without(&ret_marker->guard);
     }
-    crash_guard_go_without(&ret_marker->guard);
     return true;
 }
 

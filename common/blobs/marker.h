@@ -145,16 +145,12 @@ struct marker {
 };
 
 /* Sets a marker, for a blob that was judged `clear`. Call it before the driver sees a byte of it.
- * False: no marker could be set (a read-only disk, no space, no locks); the blob may be loaded
+ * without: that of a process that goes without the blob, since history->failure was found against
+ * it: whether that lives tells what the other has died of. False: no marker could be set (a
+ * read-only disk, no space, no locks; without: or no page can be mapped); the blob may be loaded
  * without one. */
 bool marker_take(struct marker_folder *folder, uint64_t generation,
-                 const struct marker_history *history, struct marker *ret_marker);
-
-/* Sets the marker of a process that goes without the blob, since history->failure was found against
- * it: whether that lives tells what the other has died of. False: there is none, as above, or no
- * page can be mapped. */
-bool marker_take_without(struct marker_folder *folder, uint64_t generation,
-                         const struct marker_history *history, struct marker *ret_marker);
+                 const struct marker_history *history, bool without, struct marker *ret_marker);
 
 /* Whether it has no page: it is to be dropped when the first creation has returned. */
 bool marker_is_plain(const struct marker *marker);
@@ -171,9 +167,9 @@ void marker_drop(struct marker *marker, const char *folder_path, bool survived);
  * memory. Nothing where the process ends inside a call (crash_guard_end_all). */
 void marker_leave(struct marker *marker, const char *folder_path);
 
-/* Single files of a folder of markers, for those who judge by them; the rest is in marker.h. Each
- * opens the file by its name, through the folder's descriptor, and follows no link. Failures are
- * left: what could not be noted or removed is found again by the next process. */
+/* Single files of a folder of markers, for marker_judge. Each opens the file by its name, through
+ * the folder's descriptor, and follows no link. Failures are left: what could not be noted or
+ * removed is found again by the next process. */
 
 /* Whether the generation is on trial (trial.h). */
 bool marker_folder_tries(const struct marker_folder *folder, uint64_t generation);

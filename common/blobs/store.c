@@ -221,12 +221,6 @@ enum status store_open_folder(const struct store *store, bool create, int *ret_f
     return file_open_directory(store->files.root, store->files.app, create, ret_fd);
 }
 
-enum status store_read_header(const struct store *store, int directory_fd, const char *name,
-                              struct envelope *ret_envelope)
-{
-    return identity_files_read_header(&store->files, directory_fd, name, ret_envelope);
-}
-
 enum status store_read_blob(const struct store *store, struct marker_folder *folder,
                             int directory_fd, const char *name, struct loading_markers *markers,
                             struct found_blob *ret_found)
@@ -296,7 +290,8 @@ static bool store_find_part(const struct store *store, int directory_fd,
     }
     for (size_t i = 0; i < parts.count; i++) {
         struct envelope header;
-        if (store_read_header(store, directory_fd, parts.names[i], &header) == STATUS_ok &&
+        if (identity_files_read_header(&store->files, directory_fd, parts.names[i], &header) ==
+                STATUS_ok &&
             header.blob_size > largest &&
             !store_may_be_on_trial(store, directory_fd, header.generation)) {
             largest = header.blob_size;
@@ -339,7 +334,8 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
     struct envelope header;
     store->lacks_memory =
         reason == STATUS_out_of_memory && /* or descriptors lack, perhaps for that moment alone */
-        store_read_header(store, directory_fd, store->files.file_name, &header) == STATUS_ok &&
+        identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header) ==
+            STATUS_ok &&
         !store_can_hold(header.blob_size);
     close(directory_fd);
     if (reason == STATUS_ok) {
@@ -397,7 +393,8 @@ enum status store_load_again(struct store *store, struct store_blob *ret_blob)
     }
     struct envelope header;
     struct found_blob found = {0};
-    reason = store_read_header(store, directory_fd, store->files.file_name, &header);
+    reason =
+        identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header);
     if (reason == STATUS_ok && (store->known == 0 || header.generation != store->known)) {
         reason = STATUS_no_file;
     }

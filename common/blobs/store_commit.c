@@ -16,7 +16,8 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
     *ret_generation = 0;
     store->is_file_on_trial = false;
     store->takes_file_trial = false;
-    enum status reason = store_read_header(store, store->directory_fd, name, &header);
+    enum status reason =
+        identity_files_read_header(&store->files, store->directory_fd, name, &header);
     if (reason != STATUS_ok) {
         /* There is no file, or nothing in it can be used; or nobody can tell now. */
         return reason == STATUS_out_of_memory ? STATUS_suspect : STATUS_ok;
@@ -135,7 +136,7 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
     for (size_t i = 0; i < parts.count; i++) {
         struct envelope header;
         const enum status reason =
-            store_read_header(store, store->directory_fd, parts.names[i], &header);
+            identity_files_read_header(&store->files, store->directory_fd, parts.names[i], &header);
         if (reason == STATUS_ok) {
             generations[generation_count++] = header.generation;
             store_collect_part(store, folder, parts.names[i], &header);
@@ -212,7 +213,8 @@ static bool store_remove_part(const struct store *store, int directory_fd, const
                               uint64_t generation)
 {
     struct envelope header;
-    const enum status reason = store_read_header(store, directory_fd, name, &header);
+    const enum status reason =
+        identity_files_read_header(&store->files, directory_fd, name, &header);
     if (store_may_read_later(reason)) {
         return false;
     }
@@ -372,7 +374,7 @@ static bool store_is_file_known(const struct store *store, int directory_fd)
 {
     struct envelope header;
     const enum status found =
-        store_read_header(store, directory_fd, store->files.file_name, &header);
+        identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header);
     return found == STATUS_ok ? header.generation == store->known : found != STATUS_out_of_memory;
 }
 

@@ -49,10 +49,8 @@ bool store_is_ours(const struct store *store);
 /* The program's folder. *ret_fd: to be closed. */
 enum status store_open_folder(const struct store *store, bool create, int *ret_fd);
 
-/* The head of a file of this identity, checked, its data not; and the whole of one, judged by what
- * is known of deaths and marked in `markers` if a folder of markers is given. */
-enum status store_read_header(const struct store *store, int directory_fd, const char *name,
-                              struct envelope *ret_envelope);
+/* The whole of a file of this identity, judged by what is known of deaths and marked in `markers`
+ * if a folder of markers is given. */
 enum status store_read_blob(const struct store *store, struct marker_folder *folder,
                             int directory_fd, const char *name, struct loading_markers *markers,
                             struct found_blob *ret_found);

@@ -57,7 +57,7 @@ class Markers : public testing::Test {
         std::unique_ptr<marker> take(uint64_t of = generation)
         {
             auto taken = std::make_unique<marker>();
-            EXPECT_TRUE(marker_take(&folder, of, &history, taken.get()));
+            EXPECT_TRUE(marker_take(&folder, of, &history, false, taken.get()));
             return taken;
         }
 
@@ -174,7 +174,7 @@ class Markers : public testing::Test {
         verdict = found.judge(of);
         Holder([&] {
             auto *taken = new marker();
-            EXPECT_TRUE(marker_take_without(&found.folder, of, &found.history, taken));
+            EXPECT_TRUE(marker_take(&found.folder, of, &found.history, true, taken));
             if (how == Without::passes) {
                 call(*taken, pipeline);
             } else if (how == Without::lives) {

@@ -119,7 +119,7 @@ TEST_F(Markers, OfASecondDeathWaitForTheProcessThatGoesWithoutTheBlob)
     Holder without([&] {
         Found found(*this);
         EXPECT_EQ(found.judge(), MARKER_FAILED_ONCE);
-        EXPECT_TRUE(marker_take_without(&found.folder, generation, &found.history, new marker()));
+        EXPECT_TRUE(marker_take(&found.folder, generation, &found.history, true, new marker()));
     });
     EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
     EXPECT_EQ(judge(), MARKER_FAILED_ONCE);
@@ -145,7 +145,7 @@ TEST_F(Markers, OfAProcessWithoutTheBlobTellOfTheDeathThatItNames)
     auto early = std::make_unique<Holder>([&] {
         Found found(*this);
         EXPECT_EQ(found.judge(), MARKER_FAILED_ONCE);
-        EXPECT_TRUE(marker_take_without(&found.folder, generation, &found.history, new marker()));
+        EXPECT_TRUE(marker_take(&found.folder, generation, &found.history, true, new marker()));
     });
     EXPECT_EQ(live({{}, {pipeline}}), MARKER_CLEAR);
     EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);

@@ -214,7 +214,7 @@ TEST_F(Markers, CannotBeSetInWhatIsNoFolder)
     Found found(*this);
     EXPECT_EQ(found.judge(), MARKER_CLEAR);
     marker marker = {};
-    EXPECT_FALSE(marker_take(&found.folder, generation, &found.history, &marker));
+    EXPECT_FALSE(marker_take(&found.folder, generation, &found.history, false, &marker));
 }
 
 TEST_F(Markers, CloseNoDescriptorThatIsAnotherFilesByNow)
@@ -280,7 +280,7 @@ TEST_F(Markers, AreNotSetWhereNothingMayBeWritten)
         ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
         Found found(*this);
         marker marker = {};
-        EXPECT_FALSE(marker_take(&found.folder, generation, &found.history, &marker));
+        EXPECT_FALSE(marker_take(&found.folder, generation, &found.history, false, &marker));
     });
     EXPECT_TRUE(names().empty());
 }
