@@ -47,14 +47,10 @@ struct app_cache_history {
 
     pthread_mutex_t lock; /* over all below; never held over I/O but that of the first question */
     bool loaded;
-    struct program_facts facts; /* of earlier runs */
-    bool kept;                  /* this run: as struct program_learnt */
-    bool reads;
+    struct program_facts facts;    /* of earlier runs */
+    struct program_app_caches own; /* of this run: kept, made, read, and the answers */
+    bool reads;                    /* this run: as struct program_learnt */
     bool read_run_is_counted;
-    uint64_t made;
-    uint64_t read;
-    struct program_answer answers[PROGRAM_ANSWERS_MAX]; /* of this process; the latest */
-    size_t answer_count;
     bool changed;              /* something of this is not written */
     bool is_client;            /* the worker knows of it: there was something to write */
     bool recorded;             /* this run has written */
@@ -96,29 +92,29 @@ static void history_load(struct app_cache_history *history)
 static bool history_counts_readers(const struct app_cache_history *history)
 {
     const struct program_app_caches *known = &history->facts.app_caches;
-    return !history->kept && !known->kept &&
+    return !history->own.kept && !known->kept &&
            (known->read_runs < SETTLED_RUNS ||
             (known->read_days < SETTLED_DAYS && known->last_day != history_today()));
 }
 
-/* Under the lock: what this run has to add. *ret_answers is scratch that it refers to. */
+/* Under the lock: what this run has to add. *ret_own is scratch that it refers to. */
 static struct program_learnt history_learnt(const struct app_cache_history *history,
-                                            struct program_answer *ret_answers)
+                                            struct program_app_caches *ret_own)
 {
-    memcpy(ret_answers, history->answers, history->answer_count * sizeof *ret_answers);
+    *ret_own = history->own;
     struct program_learnt learnt = {
-        .kept = history->kept,
+        .kept = ret_own->kept,
         .count_read_run =
             history->reads && !history->read_run_is_counted && history_counts_readers(history),
         .day = history_today(),
-        .made = history->made,
-        .read = history->read,
-        .answers = ret_answers,
-        .answer_count = history->answer_count,
+        .made = ret_own->made,
+        .read = ret_own->read,
+        .answers = ret_own->answers,
+        .answer_count = ret_own->answer_count,
     };
     if (history->reads) {
         learnt.caches = PROGRAM_CACHES_READ_BACK;
-    } else if (history->made > 0) {
+    } else if (history->own.made > 0) {
         learnt.caches = PROGRAM_CACHES_NOT_READ;
     }
     return learnt;
@@ -126,7 +122,7 @@ static struct program_learnt history_learnt(const struct app_cache_history *hist
 
 static bool history_is_known_to_keep(const struct app_cache_history *history)
 {
-    return history->kept || history->facts.app_caches.kept;
+    return history->own.kept || history->facts.app_caches.kept;
 }
 
 static void history_enter(struct app_cache_history *history)
@@ -172,19 +168,19 @@ static void history_leave(struct app_cache_history *history)
 static void history_write(struct app_cache_history *history, uint64_t write_wait_ns,
                           uint64_t wait_ns)
 {
-    struct program_answer answers[PROGRAM_ANSWERS_MAX];
+    struct program_app_caches own;
     if (sandbox_is_closed() || !timed_lock(&history->write_lock, write_wait_ns)) {
         return;
     }
     if (timed_lock(&history->lock, wait_ns)) {
         atomic_store(&history->write_ns, NO_WRITE_NS);
         const bool writes = history->changed && !history->read_only && history->process == getpid();
-        const struct program_learnt learnt = history_learnt(history, answers);
+        const struct program_learnt learnt = history_learnt(history, &own);
         if (writes) {
             history->changed = false;
             history->recorded = true;
             history->recorded_reads |=
-                !history->writes_made && (history->reads || history->answer_count > 0);
+                !history->writes_made && (history->reads || history->own.answer_count > 0);
             history->writes_made = false;
             history->read_run_is_counted |= learnt.count_read_run;
         }
@@ -318,7 +314,7 @@ struct app_cache_habits app_cache_history_habits(struct app_cache_history *histo
         habits.habit = history_habit(history);
         habits.rarely_reads = known->made >= MANY_CACHES &&
                               history_is_rare(known->made, known->read) &&
-                              history_is_rare(history->made, history->read);
+                              history_is_rare(history->own.made, history->own.read);
         habits.makes_few = known->made <= FEW_CACHES;
         history_leave(history);
     }
@@ -329,7 +325,7 @@ void app_cache_history_made(struct app_cache_history *history)
 {
     if (history) {
         history_enter(history);
-        history->made++;
+        history->own.made++;
         const bool is_new = history->facts.caches == PROGRAM_CACHES_UNKNOWN && !history->recorded;
         history->writes_made |= is_new;
         history_changed(history, is_new ? MADE_WRITE_NS : NO_WRITE_NS);
@@ -343,40 +339,19 @@ void app_cache_history_read(struct app_cache_history *history)
         history_enter(history);
         const bool is_first = !history->reads;
         history->reads = true;
-        history->read++;
+        history->own.read++;
         const bool urgent = is_first && history_counts_readers(history);
         history_changed(history, history_reads_after(history, urgent));
         history_leave(history);
     }
 }
 
-/* Under the lock. The oldest gives way. */
-static void history_add_answer(struct app_cache_history *history, struct program_answer answer)
-{
-    if (history->answer_count == PROGRAM_ANSWERS_MAX) {
-        history->answer_count--;
-        memmove(history->answers, history->answers + 1,
-                history->answer_count * sizeof *history->answers);
-    }
-    history->answers[history->answer_count++] = answer;
-}
-
-static bool history_was_answered_here(const struct app_cache_history *history, struct digest digest)
-{
-    for (size_t i = 0; i < history->answer_count; i++) {
-        if (digest_equal(history->answers[i].digest, digest)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void app_cache_history_answered(struct app_cache_history *history, struct digest digest, bool empty)
 {
     if (history) {
         history_enter(history);
-        if (!history_is_known_to_keep(history) && !history_was_answered_here(history, digest)) {
-            history_add_answer(history, (struct program_answer){digest, empty});
+        if (!history_is_known_to_keep(history) && !program_find_answer(&history->own, digest)) {
+            program_add_answer(&history->own, (struct program_answer){digest, empty});
             const bool urgent = !program_find_answer(&history->facts.app_caches, digest);
             history_changed(history, history_reads_after(history, urgent));
         }
@@ -395,10 +370,10 @@ bool app_cache_history_loads(struct app_cache_history *history, const void *data
         const struct digest digest = digest_of(data, size);
         const struct program_answer *answer =
             program_find_answer(&history->facts.app_caches, digest);
-        if (answer && !history_was_answered_here(history, digest)) {
+        if (answer && !program_find_answer(&history->own, digest)) {
             is_empty = answer->empty;
             if (!history_is_known_to_keep(history)) {
-                history->kept = true;
+                history->own.kept = true;
                 history_changed(history, history_reads_after(history, true));
             }
         }
