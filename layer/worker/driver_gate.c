@@ -73,22 +73,16 @@ void driver_gate_register_behind(uint64_t driver)
     }
 }
 
-void driver_gate_prepare(void)
+void driver_gate_prepare(void (*last)(void))
 {
     pthread_mutex_lock(&gate.lock);
+    gate.last = last;
     if (!gate.prepared) {
         clock_condition_init(&gate.left);
         pthread_atfork(NULL, NULL, driver_gate_after_fork_in_child);
         driver_gate_register();
         gate.prepared = true;
     }
-    pthread_mutex_unlock(&gate.lock);
-}
-
-void driver_gate_set_last(void (*last)(void))
-{
-    pthread_mutex_lock(&gate.lock);
-    gate.last = last;
     pthread_mutex_unlock(&gate.lock);
 }
 

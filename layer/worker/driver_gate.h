@@ -2,7 +2,7 @@
 /* The gate that threads of our own go through to the driver.
  *
  *     1 OPEN     our threads may call the driver
- *     2 LAST     the process ends: what driver_gate_set_last was given runs, the gate still open
+ *     2 LAST     the process ends: what driver_gate_prepare was given runs, the gate still open
  *     3 CLOSED   no thread of ours enters again; those inside are waited for, as long as the
  *                thread that ends the process has patience (files/patience.h)
  *
@@ -39,16 +39,14 @@ static inline bool driver_permit_is_withdrawn(const struct driver_permit *permit
     return atomic_load(&permit->withdrawn);
 }
 
-/* Registers the handlers; idempotent. */
-void driver_gate_prepare(void);
+/* Registers the handlers, the first time, and sets what the thread that ends the process calls
+ * once, just before the gate closes. */
+void driver_gate_prepare(void (*last)(void));
 
 /* Registers the handler once more, a thousand times at most, unless it was last registered behind
  * those of this driver. 0: an instance has gone, and drivers with it, which register theirs anew
  * where they are loaded again. */
 void driver_gate_register_behind(uint64_t driver);
-
-/* Sets what the thread that ends the process calls once, just before the gate closes. */
-void driver_gate_set_last(void (*last)(void));
 
 /* Brackets driver calls. False: call neither the driver nor driver_gate_leave, since the process
  * ends or the permit is withdrawn. */

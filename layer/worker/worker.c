@@ -86,24 +86,19 @@ static void worker_init_conditions(void)
     clock_condition_init(&worker.rested);
 }
 
+/* Of the parent's state only what it has prepared is the child's, too. */
 static void worker_after_fork_in_child(void)
 {
     own_wait_after_fork_in_child();
-    pthread_mutex_init(&worker.lock, NULL);
+    worker = (struct worker_state){
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .generation = worker.generation + 1,
+        .prepared = true,
+        .run = worker_run,
+        .is_dismissed = worker.is_dismissed,
+        .blocked = worker.blocked,
+    };
     worker_init_conditions();
-    worker.clients = NULL;
-    worker.busy = NULL;
-    worker.ending = NULL;
-    worker.exiting = false;
-    worker.is_in_handler = false;
-    worker.started = false;
-    worker.in_driver = false;
-    worker.orphaned = false;
-    worker.jobs = NULL;
-    worker.jobs_under_way = 0;
-    worker.jobs_behind = 0;
-    worker.has_helper = false;
-    worker.generation++;
 }
 
 void worker_add(struct worker_client *client)
@@ -113,8 +108,7 @@ void worker_add(struct worker_client *client)
         worker_init_conditions();
         pthread_atfork(NULL, NULL, worker_after_fork_in_child);
         at_quick_exit(worker_write_last_snapshots); /* runs no destructors; the gate's runs first */
-        driver_gate_prepare();
-        driver_gate_set_last(worker_close_clients);
+        driver_gate_prepare(worker_close_clients);
         pthread_sigmask(SIG_BLOCK, NULL, &worker.blocked);
         worker.run = worker_run;
         worker.prepared = true;
