@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,14 +134,224 @@ static enum status object_unpack(const void *frame, size_t size, const struct he
     return STATUS_ok;
 }
 
-/* At the remote. */
-
 static void object_path(const struct head_part *part, char ret_path[ENGINE_PATH_SIZE])
 {
     char name[HEAD_FILE_SIZE];
     head_file_name(part, name);
     snprintf(ret_path, ENGINE_PATH_SIZE, HEAD_OBJECT_FOLDER "%s", name);
 }
+
+/* Fetching side by side: threads with connections of their own are a few objects ahead of the
+ * caller. */
+
+/* Connections, the caller's own included; as many objects are held in memory at most. */
+#define FETCH_SIDE 4
+
+/* Objects ahead; further ones are fetched when they are asked for. */
+#define FETCH_ITEMS 16
+
+enum fetch_state { FETCH_WAITS, FETCH_BEGUN, FETCH_DONE, FETCH_GIVEN };
+
+struct fetch_item {
+    char path[ENGINE_PATH_SIZE];
+    uint64_t limit; /* bytes */
+    enum fetch_state state;
+    enum status reason;
+    struct engine_value value;
+    char detail[sizeof(((struct engine *)NULL)->detail)];
+};
+
+struct fetch_thread {
+    struct fetch *fetch;
+    struct engine *engine;
+    pthread_t thread;
+};
+
+struct fetch {
+    struct fetch_thread threads[FETCH_SIDE - 1];
+    size_t thread_count;
+    bool begun;
+    pthread_mutex_t lock; /* of what follows, once it has begun */
+    pthread_cond_t changed;
+    struct fetch_item items[FETCH_ITEMS];
+    size_t count;
+    size_t held; /* begun by threads, and not yet given to the caller */
+    bool stops;
+};
+
+/* The next that nobody has begun; NULL: there is none. The first is the caller's, who asks for it
+ * at once, and would wait for it while its own connection is idle. Under the lock. */
+static struct fetch_item *fetch_next(struct fetch *fetch)
+{
+    for (size_t i = 1; i < fetch->count && !fetch->stops; i++) {
+        if (fetch->items[i].state == FETCH_WAITS) {
+            return &fetch->items[i];
+        }
+    }
+    return NULL;
+}
+
+static void *fetch_run(void *user)
+{
+    struct fetch_thread *self = user;
+    struct fetch *fetch = self->fetch;
+    struct fetch_item *item;
+    pthread_mutex_lock(&fetch->lock);
+    while ((item = fetch_next(fetch))) {
+        if (fetch->held >= FETCH_SIDE - 1) {
+            pthread_cond_wait(&fetch->changed, &fetch->lock);
+            continue;
+        }
+        struct engine_value value = {0};
+        item->state = FETCH_BEGUN;
+        fetch->held++;
+        pthread_mutex_unlock(&fetch->lock);
+        const enum status reason =
+            self->engine->operations->get(self->engine, item->path, item->limit, &value);
+        pthread_mutex_lock(&fetch->lock);
+        item->reason = reason;
+        item->value = value;
+        memcpy(item->detail, self->engine->detail, sizeof item->detail);
+        self->engine->detail[0] = '\0';
+        item->state = FETCH_DONE;
+        pthread_cond_broadcast(&fetch->changed);
+    }
+    pthread_mutex_unlock(&fetch->lock);
+    return NULL;
+}
+
+/* Another connection with the times of the first. */
+static struct engine *fetch_open(struct engine *engine)
+{
+    struct engine *other = engine->operations->another(engine);
+    if (other) {
+        other->deadline_ns = engine->deadline_ns;
+        other->silent_ms = engine->silent_ms;
+        other->silent_ns = engine->silent_ns;
+        other->stops = engine->stops;
+        other->stop_ns = engine->stop_ns;
+    }
+    return other;
+}
+
+/* Where there can be no threads, the caller fetches all. */
+static void fetch_begin(struct fetch *fetch, struct engine *engine)
+{
+    const size_t most = fetch->count < FETCH_SIDE ? fetch->count : FETCH_SIDE;
+    fetch->begun = true;
+    while (fetch->thread_count < most - 1) { /* the caller fetches as well */
+        struct fetch_thread *thread = &fetch->threads[fetch->thread_count];
+        thread->fetch = fetch;
+        thread->engine = fetch_open(engine);
+        if (!thread->engine) {
+            break;
+        }
+        if (pthread_create(&thread->thread, NULL, fetch_run, thread) != 0) {
+            thread->engine->operations->close(thread->engine);
+            break;
+        }
+        fetch->thread_count++;
+    }
+}
+
+static struct fetch_item *fetch_find(struct fetch *fetch, const char *path)
+{
+    for (size_t i = 0; i < fetch->count; i++) {
+        if (fetch->items[i].state != FETCH_GIVEN && strcmp(fetch->items[i].path, path) == 0) {
+            return &fetch->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* A server may have enough of connections, and none of requests. Who says nothing is not asked
+ * again: it would say nothing for as long. */
+static bool fetch_may_be_the_connection(enum status reason)
+{
+    return reason == STATUS_remote_unreachable || reason == STATUS_remote_error ||
+           reason == STATUS_remote_busy;
+}
+
+/* The engine's `get`, waiting for a thread that has begun it. */
+static enum status fetch_get(struct remote *remote, const char *path, uint64_t limit,
+                             struct engine_value *ret_value)
+{
+    struct engine *engine = remote->engine;
+    struct fetch *fetch = remote->ahead;
+    bool is_ours = true;
+    enum status reason = STATUS_ok;
+    if (fetch) {
+        if (!fetch->begun) {
+            fetch_begin(fetch, engine);
+        }
+        pthread_mutex_lock(&fetch->lock);
+        struct fetch_item *item = fetch_find(fetch, path);
+        is_ours = !item || item->state == FETCH_WAITS;
+        while (item && item->state == FETCH_BEGUN) {
+            pthread_cond_wait(&fetch->changed, &fetch->lock);
+        }
+        if (!is_ours) {
+            reason = item->reason;
+            *ret_value = item->value;
+            memcpy(engine->detail, item->detail, sizeof engine->detail);
+            fetch->held--;
+            fetch->stops |= reason != STATUS_ok && reason != STATUS_no_file;
+            is_ours = fetch_may_be_the_connection(reason);
+            pthread_cond_broadcast(&fetch->changed);
+        }
+        if (item) {
+            item->value = (struct engine_value){0};
+            item->state = FETCH_GIVEN;
+        }
+        pthread_mutex_unlock(&fetch->lock);
+    }
+    return is_ours ? engine->operations->get(engine, path, limit, ret_value) : reason;
+}
+
+void object_ahead(struct remote *remote, const struct head *head, const struct head_part *part)
+{
+    if (head_frame(head, part) || !remote->engine->operations->another) {
+        return;
+    }
+    if (!remote->ahead && (remote->ahead = calloc(1, sizeof *remote->ahead))) {
+        pthread_mutex_init(&remote->ahead->lock, NULL);
+        pthread_cond_init(&remote->ahead->changed, NULL);
+    }
+    if (remote->ahead && remote->ahead->count < FETCH_ITEMS) {
+        struct fetch_item *item = &remote->ahead->items[remote->ahead->count++];
+        object_path(part, item->path);
+        item->limit = part->bytes;
+    }
+}
+
+void object_ahead_end(struct remote *remote)
+{
+    struct fetch *fetch = remote->ahead;
+    if (!fetch) {
+        return;
+    }
+    pthread_mutex_lock(&fetch->lock);
+    fetch->stops = true;
+    pthread_cond_broadcast(&fetch->changed);
+    pthread_mutex_unlock(&fetch->lock);
+    for (size_t i = 0; i < fetch->thread_count; i++) {
+        struct engine *engine = fetch->threads[i].engine;
+        pthread_join(fetch->threads[i].thread, NULL);
+        remote->engine->traffic.requests += engine->traffic.requests;
+        remote->engine->traffic.answers += engine->traffic.answers;
+        remote->engine->traffic.received += engine->traffic.received;
+        engine->operations->close(engine);
+    }
+    for (size_t i = 0; i < fetch->count; i++) {
+        engine_value_free(&fetch->items[i].value);
+    }
+    pthread_cond_destroy(&fetch->changed);
+    pthread_mutex_destroy(&fetch->lock);
+    free(fetch);
+    remote->ahead = NULL;
+}
+
+/* At the remote. */
 
 static enum status object_write(struct remote *remote, const struct object *object)
 {
@@ -168,15 +379,6 @@ enum status object_keep(struct remote *remote, struct object *object)
     return reason == STATUS_no_file ? object_write(remote, object) : reason;
 }
 
-void object_list_add(struct fetch_list *list, const struct head *head, const struct head_part *part)
-{
-    char path[ENGINE_PATH_SIZE];
-    if (!head_frame(head, part)) {
-        object_path(part, path);
-        fetch_list_add(list, path, part->bytes);
-    }
-}
-
 enum status object_get(struct remote *remote, const struct head *head, const struct head_part *part,
                        const struct envelope *prefix, uint8_t **ret_data)
 {
@@ -187,7 +389,7 @@ enum status object_get(struct remote *remote, const struct head *head, const str
         return object_unpack(frame, (size_t)part->bytes, part, prefix, ret_data);
     }
     object_path(part, path);
-    const enum status reason = fetch_get(remote->ahead, remote->engine, path, part->bytes, &value);
+    const enum status reason = fetch_get(remote, path, part->bytes, &value);
     progress_add("object");
     return reason == STATUS_ok ? object_unpack(value.data, value.size, part, prefix, ret_data)
                                : reason;

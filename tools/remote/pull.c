@@ -182,7 +182,6 @@ static void pull_parts(struct pull *blob, struct head *head)
 {
     struct remote *remote = &blob->session->remote;
     const struct head_part *parts[HEAD_PARTS];
-    struct fetch_list list = {.count = 0};
     blob->has_file = local_exists(blob->session->root, blob->app, blob->identity_hex);
     if (blob->has_file) {
         state_taken(&remote->state, blob->path, &blob->taken);
@@ -190,10 +189,9 @@ static void pull_parts(struct pull *blob, struct head *head)
     blob->has_read = !blob->has_file;
     pull_read_bad(blob);
     const size_t count = pull_choose(blob, head, parts);
-    for (size_t i = 0; i < count && list.count < PULL_PARTS; i++) {
-        object_list_add(&list, head, parts[i]);
+    for (size_t i = 0; i < count; i++) {
+        object_ahead(remote, head, parts[i]);
     }
-    remote->ahead = fetch_begin(remote->engine, &list);
     for (size_t i = 0; i < count && blob->count < PULL_PARTS && !remote->gone; i++) {
         const enum status reason = pull_part(blob, head, parts[i]);
         if (reason != STATUS_ok) {
@@ -201,8 +199,7 @@ static void pull_parts(struct pull *blob, struct head *head)
             blob->failed = true;
         }
     }
-    fetch_end(remote->ahead);
-    remote->ahead = NULL;
+    object_ahead_end(remote);
     if (blob->count > 0) {
         const struct program_counters counters = {.pulled = blob->count,
                                                   .pulled_bytes = blob->bytes,

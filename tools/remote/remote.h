@@ -41,7 +41,7 @@ struct remote {
     struct remote_options options;
     char name[URL_SIZE * 2]; /* the URL without secrets */
     struct engine *engine;
-    struct fetch *ahead;   /* fetches objects that object_get will ask for; NULL: none */
+    struct fetch *ahead;   /* of object_ahead; NULL: nothing is fetched ahead */
     bool conditions_known; /* they were tried, and work */
     struct minisign_keys keys;
     struct state state;
@@ -91,40 +91,7 @@ enum status remote_try_conditions(struct remote *remote);
 
 /* Objects: what a head names, each one zstd frame. An object may be packed with the driver data of
  * another one as prefix, its base (zstd's refPrefix): what has grown then is as large as its
- * growth. A base has none itself. Belongs to the thread of its remote.
- *
- * And values that are fetched side by side (fetch.c): the caller asks for them in turn, and threads
- * with connections of their own are a few ahead of it. No request is made that the caller would not
- * have made, unless it stops early. Where the engine has but one connection, there are no threads.
- */
-
-/* Connections, the caller's own included; as many values are held in memory at most. */
-#define FETCH_SIDE 4
-
-#define FETCH_ITEMS 16
-
-struct fetch;
-
-struct fetch_list {
-    size_t count;
-    char paths[FETCH_ITEMS][ENGINE_PATH_SIZE];
-    uint64_t limits[FETCH_ITEMS]; /* bytes */
-};
-
-/* Adds a value; where there is no room, it is fetched when it is asked for. */
-void fetch_list_add(struct fetch_list *list, const char *path, uint64_t limit);
-
-/* Begins. NULL: they are few, or threads cannot be had: fetch_get asks the engine. */
-struct fetch *fetch_begin(struct engine *engine, const struct fetch_list *list);
-
-/* The engine's `get`, waiting for a thread that has begun it; `fetch` may be NULL. By the thread
- * that owns the engine. */
-enum status fetch_get(struct fetch *fetch, struct engine *engine, const char *path, uint64_t limit,
-                      struct engine_value *ret_value);
-
-/* Begins nothing more, waits for what is under way, and adds what was moved to the engine's
- * traffic. NULL is allowed. */
-void fetch_end(struct fetch *fetch);
+ * growth. A base has none itself. Belongs to the thread of its remote. */
 
 /* An object to be sent. */
 struct object {
@@ -145,9 +112,14 @@ enum status object_put(struct remote *remote, struct object *object);
 /* Whether it is still there; writes it again if it is not. */
 enum status object_keep(struct remote *remote, struct object *object);
 
-/* Adds the object of a part to what is fetched, unless it stands in the head. */
-void object_list_add(struct fetch_list *list, const struct head *head,
-                     const struct head_part *part);
+/* The object of this part will be asked for after those that were named before: from the first
+ * object_get to object_ahead_end, threads fetch a few ahead. No request is made that the caller
+ * would not have made, unless it stops early. */
+void object_ahead(struct remote *remote, const struct head *head, const struct head_part *part);
+
+/* Begins nothing more, waits for what is under way, and adds what was moved to the engine's
+ * traffic. */
+void object_ahead_end(struct remote *remote);
 
 /* Fetches and unpacks the object of a part, or takes it from the head. `prefix`: the driver data of
  * its base; NULL where it has none. *ret_data: part->unpacked bytes, freed by the caller. no_file,

@@ -170,11 +170,9 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
     const bool has_room = recipe_tool_sources(head->part_count, sources);
     enum status reason =
         recipe_judge_init(&ret_recipes->judge) && has_room ? STATUS_ok : STATUS_out_of_memory;
-    struct fetch_list list = {.count = 0};
     for (size_t i = 0; i < head->part_count; i++) {
-        object_list_add(&list, head, &head->parts[i]);
+        object_ahead(remote, head, &head->parts[i]);
     }
-    remote->ahead = reason == STATUS_ok ? fetch_begin(remote->engine, &list) : NULL;
     uint64_t unpacked = 0; /* of all parts: more than a file of recipes may hold is nobody's */
     for (size_t i = 0; reason == STATUS_ok && i < head->part_count; i++) {
         unpacked += head->parts[i].unpacked;
@@ -182,8 +180,7 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
                      ? STATUS_remote_bad_object
                      : session_get_segment(remote, head, &head->parts[i], sources);
     }
-    fetch_end(remote->ahead);
-    remote->ahead = NULL;
+    object_ahead_end(remote);
     return reason;
 }
 
