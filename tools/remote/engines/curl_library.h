@@ -9,6 +9,7 @@
 #define CURL_LIBRARY_FUNCTIONS(X)                                                                  \
     X(easy_cleanup)                                                                                \
     X(easy_getinfo)                                                                                \
+    X(easy_header)                                                                                 \
     X(easy_init)                                                                                   \
     X(easy_reset)                                                                                  \
     X(easy_setopt)                                                                                 \

@@ -28,13 +28,9 @@
 
 /* What callbacks fill. */
 struct http_transfer {
-    struct engine *engine;
     struct bytes body;
     uint64_t limit;
     bool is_too_large;
-    char tag[ENGINE_VERSION_SIZE];
-    time_t now; /* by the server's clock, -1: unknown */
-    time_t written;
 };
 
 void *http_engine_new(const struct engine_operations *operations, size_t size)
@@ -87,47 +83,21 @@ static size_t http_take_body(char *data, size_t one, size_t size, void *user)
     return transfer->body.failed ? 0 : size * one;
 }
 
-/* The value of a header line if it has this name, which ends with a colon; cut to `capacity`. */
-static bool http_header(const char *line, size_t size, const char *name, char *ret_value,
-                        size_t capacity)
+/* Each answer of a chain of redirections has its headers. */
+static size_t http_count_answer(char *data, size_t one, size_t size, void *user)
 {
-    const size_t length = strlen(name);
-    if (size < length || strncasecmp(line, name, length) != 0) {
-        return false;
-    }
-    const char *value = line + length;
-    size_t left = size - length;
-    for (; left > 0 && (*value == ' ' || *value == '\t'); left--) {
-        value++;
-    }
-    while (left > 0 && (unsigned char)value[left - 1] <= ' ') {
-        left--;
-    }
-    if (left >= capacity) {
-        return false;
-    }
-    memcpy(ret_value, value, left);
-    ret_value[left] = '\0';
-    return true;
+    struct engine *engine = user;
+    engine->traffic.answers += size > 5 && strncasecmp(data, "HTTP/", 5) == 0;
+    return size * one;
 }
 
-/* Each answer of a chain of redirections has its headers; the last ones count. */
-static size_t http_take_header(char *data, size_t one, size_t size, void *user)
+/* The value of a header of the last answer; "": it has none of this name. Borrowed. */
+static const char *http_header(const struct http_engine *http, const char *name)
 {
-    struct http_transfer *transfer = user;
-    char date[64];
-    if (size > 5 && strncasecmp(data, "HTTP/", 5) == 0) {
-        transfer->engine->traffic.answers++;
-        transfer->tag[0] = '\0';
-        transfer->now = transfer->written = -1;
-    }
-    http_header(data, size, "etag:", transfer->tag, sizeof transfer->tag);
-    if (http_header(data, size, "date:", date, sizeof date)) {
-        transfer->now = curl.getdate(date, NULL);
-    } else if (http_header(data, size, "last-modified:", date, sizeof date)) {
-        transfer->written = curl.getdate(date, NULL);
-    }
-    return size * one;
+    struct curl_header *header;
+    return curl.easy_header(http->handle, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK
+               ? header->value
+               : "";
 }
 
 static enum status http_judge_code(struct http_engine *http, CURLcode code)
@@ -191,8 +161,8 @@ static void http_prepare(struct http_engine *http, const struct http_request *re
     curl.easy_setopt(handle, CURLOPT_USERAGENT, "warmpipe/" WARMPIPE_VERSION);
     curl.easy_setopt(handle, CURLOPT_WRITEFUNCTION, http_take_body);
     curl.easy_setopt(handle, CURLOPT_WRITEDATA, transfer);
-    curl.easy_setopt(handle, CURLOPT_HEADERFUNCTION, http_take_header);
-    curl.easy_setopt(handle, CURLOPT_HEADERDATA, transfer);
+    curl.easy_setopt(handle, CURLOPT_HEADERFUNCTION, http_count_answer);
+    curl.easy_setopt(handle, CURLOPT_HEADERDATA, engine);
     curl.easy_setopt(handle, CURLOPT_MAXFILESIZE_LARGE,
                      (curl_off_t)(request->limit ? request->limit : INT64_MAX));
     curl.easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -289,7 +259,7 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
                                   struct http_answer *ret_answer, curl_off_t *ret_retry_after)
 {
     struct http_engine *http = (struct http_engine *)engine;
-    struct http_transfer transfer = {.engine = engine, .limit = request->limit};
+    struct http_transfer transfer = {.limit = request->limit};
     struct curl_slist *headers = http_headers(request);
     const char *type = NULL;
     *ret_answer = (struct http_answer){0};
@@ -323,9 +293,15 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
         if (!ret_answer->body.data && ret_answer->body.size > 0) {
             return STATUS_out_of_memory;
         }
-        memcpy(ret_answer->body.version, transfer.tag, sizeof transfer.tag);
-        if (transfer.written >= 0 && transfer.now >= 0) {
-            ret_answer->body.age_s = engine_age(transfer.now, transfer.written);
+        const char *tag = http_header(http, "etag");
+        if (strlen(tag) < sizeof ret_answer->body.version) {
+            memcpy(ret_answer->body.version, tag, strlen(tag) + 1);
+        }
+        /* By the server's clock; -1: unknown. */
+        const time_t now = curl.getdate(http_header(http, "date"), NULL);
+        const time_t written = curl.getdate(http_header(http, "last-modified"), NULL);
+        if (written >= 0 && now >= 0) {
+            ret_answer->body.age_s = engine_age(now, written);
         }
         engine->traffic.received += ret_answer->body.size;
         engine->traffic.sent += request->body_size;
