@@ -238,6 +238,17 @@ const char *options_variable(const char *name, const char *otherwise)
     return value && *value ? value : otherwise;
 }
 
+char *options_base(const char *variable, const char *in_home)
+{
+    const char *base = getenv(variable);
+    const char *home = getenv("HOME");
+    char *path = NULL;
+    if (base && base[0] == '/') {
+        return strdup(base);
+    }
+    return home && home[0] == '/' && asprintf(&path, "%s/%s", home, in_home) >= 0 ? path : NULL;
+}
+
 bool options_duration(const char *text, uint64_t *ret_ms)
 {
     static const struct {

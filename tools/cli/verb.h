@@ -100,6 +100,10 @@ void options_print_help(const struct verb *verb);
 /* The value of an environment variable; `otherwise` if it is unset or empty. Borrowed. */
 const char *options_variable(const char *name, const char *otherwise);
 
+/* A base directory of the XDG specification: what the variable says, if that is an absolute path,
+ * else `in_home` below HOME. To be freed; NULL: there is none. */
+char *options_base(const char *variable, const char *in_home);
+
 /* "500ms", "2s", "5m", "24h", "30d", in milliseconds. False after a message. */
 bool options_duration(const char *text, uint64_t *ret_ms);
 

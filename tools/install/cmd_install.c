@@ -60,8 +60,6 @@ static bool install_choose(struct install *install, const struct arguments *argu
     const bool user = options_value(arguments, "user");
     const bool system = options_value(arguments, "system");
     const char *prefix = options_value(arguments, "prefix");
-    const char *data = getenv("XDG_DATA_HOME");
-    const char *home = getenv("HOME");
     if (user && (system || prefix)) {
         output_message("--user cannot be combined with --system or --prefix");
         return false;
@@ -78,15 +76,12 @@ static bool install_choose(struct install *install, const struct arguments *argu
         install->library_path = "../../../lib/warmpipe/" LAYER_LIBRARY;
         return install->data && install->folder;
     }
-    if (data && data[0] == '/') {
-        install->data = output_format("%s", data);
-    } else if (home && home[0] == '/') {
-        install->data = output_format("%s/.local/share", home);
-    } else {
+    install->data = options_base("XDG_DATA_HOME", ".local/share");
+    if (!install->data) {
         output_message("neither XDG_DATA_HOME nor HOME is an absolute path");
         return false;
     }
-    install->folder = install->data ? output_format("%s/warmpipe", install->data) : NULL;
+    install->folder = output_format("%s/warmpipe", install->data);
     install->library_path = "../../warmpipe/" LAYER_LIBRARY;
     return install->folder;
 }

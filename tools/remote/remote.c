@@ -104,10 +104,10 @@ static bool remote_open_url(struct remote *remote, const char *text)
 
 bool remote_open(const struct remote_options *options, struct remote *ret_remote)
 {
-    const char *url = options->url ? options->url : getenv("WARMPIPE_REMOTE");
+    const char *url = options->url ? options->url : options_variable("WARMPIPE_REMOTE", NULL);
     struct remote *remote = ret_remote;
     *remote = (struct remote){.options = *options};
-    if (!url || !*url) {
+    if (!url) {
         output_message("no remote: give --remote URL or set WARMPIPE_REMOTE");
         return false;
     }

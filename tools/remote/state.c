@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
+#include "tools/cli/verb.h"
 #include "tools/remote/heads/head.h"
 
 #ifndef STATX_BTIME /* musl before 1.2.5 */
@@ -34,30 +35,16 @@ static void state_digest(const char *text, char ret_hex[17])
     ret_hex[16] = '\0';
 }
 
-/* To be freed; NULL: there is none. */
-static char *state_base(const char *folder)
-{
-    const char *home = folder ? folder : getenv("XDG_STATE_HOME");
-    const char *below = folder ? "" : "/warmpipe";
-    char *base = NULL;
-    if (folder && folder[0] != '/') {
-        AUTO_FREE char *here = getcwd(NULL, 0);
-        return here && asprintf(&base, "%s/%s", here, folder) >= 0 ? base : NULL;
-    }
-    if (!home || home[0] != '/') {
-        home = getenv("HOME");
-        below = "/.local/state/warmpipe";
-    }
-    return home && home[0] == '/' && asprintf(&base, "%s%s", home, below) >= 0 ? base : NULL;
-}
-
 void state_open(const char *url, const char *root, const char *folder, struct state *ret_state)
 {
-    AUTO_FREE char *base = state_base(folder);
+    AUTO_FREE char *base =
+        folder ? getcwd(NULL, 0) : options_base("XDG_STATE_HOME", ".local/state");
+    const bool is_whole = folder && folder[0] == '/';
     *ret_state = (struct state){.root = root ? strdup(root) : NULL};
     state_digest(url, ret_state->url_hex);
     state_digest(root ? root : "", ret_state->root_hex);
-    if (base && asprintf(&ret_state->folder, "%s/remote", base) < 0) {
+    if ((base || is_whole) && asprintf(&ret_state->folder, "%s%s%s/remote", is_whole ? "" : base,
+                                       is_whole ? "" : "/", folder ? folder : "warmpipe") < 0) {
         ret_state->folder = NULL;
     }
 }

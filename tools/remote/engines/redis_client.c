@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 
 #define REDIS_PORT    6379
 #define REDIS_WAIT_MS 10000
@@ -65,8 +66,7 @@ static enum status redis_format(const char *format, va_list arguments,
 
 static const char *redis_password(void)
 {
-    const char *password = getenv("REDISCLI_AUTH");
-    return password && *password ? password : NULL;
+    return text_or_null(getenv("REDISCLI_AUTH"));
 }
 
 static struct redis_client *redis_client_of(struct engine *engine)

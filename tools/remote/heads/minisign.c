@@ -11,6 +11,7 @@
 #include "common/base/text.h"
 #include "common/files/file.h"
 #include "tools/cli/output.h"
+#include "tools/cli/verb.h"
 
 #define MINISIGN_UNTRUSTED "untrusted comment: "
 #define MINISIGN_TRUSTED   "trusted comment: "
@@ -25,9 +26,6 @@
 
 /* Bytes of a key file at most. */
 #define MINISIGN_FILE_LIMIT 4096
-
-/* Bytes of the path of the folder of trusted keys at most. */
-#define MINISIGN_FOLDER_SIZE 1024
 
 void minisign_generate(struct minisign_secret_key *ret_secret)
 {
@@ -332,23 +330,13 @@ static bool minisign_add_key(const char *path, struct minisign_keys *keys)
 /* All of $XDG_CONFIG_HOME/warmpipe/trusted/: its files that end in .pub. */
 static bool minisign_add_folder(struct minisign_keys *keys)
 {
-    const char *home = getenv("XDG_CONFIG_HOME");
-    const char *below = home && home[0] == '/' ? "" : "/.config";
-    char folder[MINISIGN_FOLDER_SIZE];
-    home = below[0] ? getenv("HOME") : home;
-    if (!home || home[0] != '/' ||
-        snprintf(folder, sizeof folder, "%s%s/warmpipe/trusted", home, below) >=
-            (int)sizeof folder) {
-        return true;
-    }
-    DIR *listing = opendir(folder);
+    AUTO_FREE char *base = options_base("XDG_CONFIG_HOME", ".config");
+    AUTO_FREE char *folder = base ? output_format("%s/warmpipe/trusted", base) : NULL;
+    DIR *listing = folder ? opendir(folder) : NULL;
     bool added = true;
     for (const char *name; added && (name = listing_next(listing));) {
-        char path[MINISIGN_FOLDER_SIZE + 256];
-        if (text_ends_in(name, ".pub")) {
-            snprintf(path, sizeof path, "%s/%s", folder, name);
-            added = minisign_add_key(path, keys);
-        }
+        AUTO_FREE char *path = output_format("%s/%s", folder, name);
+        added = path && (!text_ends_in(name, ".pub") || minisign_add_key(path, keys));
     }
     listing_close(listing);
     return added;
@@ -357,7 +345,7 @@ static bool minisign_add_folder(struct minisign_keys *keys)
 bool minisign_read_keys(const char *public_path, const char *secret_path,
                         struct minisign_keys *ret_keys)
 {
-    const char *path = public_path ? public_path : getenv("WARMPIPE_REMOTE_KEY");
+    const char *path = public_path ? public_path : options_variable("WARMPIPE_REMOTE_KEY", NULL);
     *ret_keys = (struct minisign_keys){.count = 0};
     if (secret_path) {
         const enum status reason = minisign_read_secret(secret_path, &ret_keys->secret);
@@ -367,5 +355,5 @@ bool minisign_read_keys(const char *public_path, const char *secret_path,
         ret_keys->can_sign = true;
         ret_keys->trusted[ret_keys->count++] = minisign_public_of(&ret_keys->secret);
     }
-    return path && *path ? minisign_add_key(path, ret_keys) : minisign_add_folder(ret_keys);
+    return path ? minisign_add_key(path, ret_keys) : minisign_add_folder(ret_keys);
 }
