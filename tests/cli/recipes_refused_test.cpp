@@ -4,17 +4,6 @@
 
 namespace {
 
-// Behind a change of its code.
-void encode_again(SamplePipeline &pipeline)
-{
-    VkShaderModuleCreateInfo module = {};
-    module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    module.codeSize = pipeline.code.size();
-    module.pCode = reinterpret_cast<const uint32_t *>(pipeline.code.data());
-    pipeline.module = Samples::encode(&module, {});
-    pipeline.form = Samples::compute(pipeline);
-}
-
 // An entry point renamed, and every digest made right again.
 TEST_F(RecipeFiles, WhatNoDriverMaySeeIsLeftOut)
 {
@@ -42,7 +31,7 @@ TEST_F(RecipeFiles, InvalidSpirvIsRefusedCountedAndNamed)
 {
     SamplePipeline wrong = Samples::pipeline(3);
     wrong.code[4 * 21] ^= 0x40; // another opcode
-    encode_again(wrong);
+    Samples::encode_again(wrong);
     Batch batch;
     put_pipeline(batch, wrong);
     put_pipeline(batch, a);
@@ -66,7 +55,7 @@ TEST_F(RecipeFiles, SpirvThatIsTooNewIsNotCalledInvalid)
     SamplePipeline newer = Samples::pipeline(3);
     const uint32_t declaration[] = {2u << 16 | 17, 60000}; // OpCapability
     newer.code.insert(5 * 4, reinterpret_cast<const char *>(declaration), sizeof declaration);
-    encode_again(newer);
+    Samples::encode_again(newer);
     Batch batch;
     put_pipeline(batch, newer);
     ship(batch);

@@ -12,13 +12,7 @@
 #include <sys/syscall.h>
 
 #include "child.h"
-#include "recipe_book.h"
 #include "warm_fixture.h"
-
-extern "C" {
-#include "common/driver/environment.h"
-#include "common/recipes/recipes.h"
-}
 
 namespace {
 
@@ -106,24 +100,6 @@ TEST_F(Warm, WhereThereIsACacheNothingIsDone)
     json forced = caches({"--force"}).at(0);
     EXPECT_EQ(forced["state"], "warmed");
     EXPECT_EQ(forced["hit"], PIPELINES);
-}
-
-// Of an earlier version of the program, say.
-TEST_F(Warm, WhatWasImportedBesideACacheIsCompiled)
-{
-    record();
-    const std::string recipes = folder.path + "/recipes.wprecipes";
-    EXPECT_EQ(run_tool({"export", recipes}, environment()).exit_status, 0);
-    std::filesystem::remove_all(root);
-    run_client({}, {"--compute", "2", "--graphics", "0"});
-    EXPECT_EQ(run_tool({"import", "--dry-run", recipes}, environment()).exit_status, 0);
-    EXPECT_EQ(caches({}).at(0)["state"], "ready") << "nothing was taken in";
-    EXPECT_EQ(run_tool({"import", recipes}, environment()).exit_status, 0);
-    EXPECT_EQ(caches({}).at(0)["state"], "warmed");
-    EXPECT_EQ(caches({}).at(0)["state"], "ready");
-    EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
-    EXPECT_EQ(run_tool({"import", recipes}, environment()).exit_status, 0);
-    EXPECT_EQ(caches({}).at(0)["state"], "ready") << "nothing was new";
 }
 
 // An init container with little memory must not keep the pod from starting: nothing could be saved.
@@ -246,17 +222,6 @@ TEST_F(Warm, TellsHowManyPipelinesTheDeviceCovers)
     EXPECT_EQ(document({})["coverage"], json::array());
 }
 
-TEST_F(Warm, ADamagedRecipeIsAFinding)
-{
-    record();
-    const std::string recipes = root + "/program/recipes/";
-    const std::string segment = recipes + names_in(recipes, ".wprecipes").at(0);
-    write_file(segment, flipped(read_file(segment), 32 + 32 + 8)); // the SPIR-V of the first one
-    json cache = caches({}, {}, 1).at(0);
-    EXPECT_EQ(cache["missing"], 1);
-    EXPECT_EQ(cache["compiled"], PIPELINES - 1);
-}
-
 // What a process of its own has said stands in the document too.
 TEST_F(Warm, WhyThereAreNoDevicesIsJsonToo)
 {
@@ -291,38 +256,6 @@ TEST_F(Warm, TheLayerIsNotInTheToolItself)
                   .at(0)["compiled"],
               PIPELINES);
     EXPECT_FALSE(std::filesystem::exists(stats));
-}
-
-TEST_F(Warm, RecipesFromElsewhere)
-{
-    record();
-    std::filesystem::create_directory(folder.path + "/given");
-    for (const auto &entry : std::filesystem::directory_iterator(root + "/program/recipes")) {
-        std::filesystem::copy(entry.path(), folder.path + "/given");
-    }
-    json cache = caches({"--app", "guest", folder.path + "/given"}).at(0);
-    EXPECT_EQ(cache["name"], "guest");
-    EXPECT_EQ(cache["state"], "warmed");
-    EXPECT_EQ(cache["compiled"], PIPELINES);
-    const std::string image = folder.path + "/image/cache";
-    caches({"--app", "guest", "--dir", image, folder.path + "/given"});
-    EXPECT_EQ(names_in(image + "/guest", ".wpcache").size(), 1u);
-    EXPECT_EQ(warm({folder.path + "/given"}).exit_status, 2) << "whose are they?";
-    EXPECT_EQ(warm({"--app", "guest", folder.path + "/nowhere"}).exit_status, 2);
-}
-
-TEST_F(Warm, AProgramsFolderWhereverItIs)
-{
-    record();
-    const std::string elsewhere = folder.path + "/elsewhere";
-    std::filesystem::rename(root, elsewhere);
-    json cache = caches({elsewhere + "/program/"}).at(0);
-    EXPECT_EQ(cache["name"], "program");
-    EXPECT_EQ(cache["state"], "warmed");
-    EXPECT_EQ(cache["compiled"], PIPELINES);
-    EXPECT_EQ(caches({elsewhere + "/program/recipes"}).at(0)["state"], "ready");
-    EXPECT_FALSE(std::filesystem::exists(root));
-    EXPECT_EQ(warm({elsewhere}).exit_status, 2);
 }
 
 // An init container on a volume that is still empty, or on a node without a device: the pod starts.
@@ -380,29 +313,6 @@ TEST_F(Warm, AFileSystemWithoutLocks)
     EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
 }
 
-// A file of which the end is missing, a folder without any, a program whose recipes are gone.
-TEST_F(Warm, SaysThatThereAreNoRecipes)
-{
-    record();
-    const std::string recipes = root + "/program/recipes";
-    const std::string cut = folder.path + "/cut";
-    const std::string empty = folder.path + "/empty";
-    write_file(cut,
-               read_file(recipes + "/" + names_in(recipes, ".wprecipes").at(0)).substr(0, 2000));
-    std::filesystem::create_directory(empty);
-    for (const std::string &path : {cut, empty}) {
-        ToolResult result = warm({"--app", "guest", path});
-        EXPECT_EQ(result.exit_status, 0) << result.err;
-        EXPECT_EQ(result.err, "warmpipe: warm: nothing to do: no pipelines in '" + path + "'\n");
-    }
-    std::filesystem::remove_all(recipes);
-    EXPECT_EQ(warm({}).err, "warmpipe: warm: nothing to do: no recipes in '" + root + "' yet\n");
-    EXPECT_EQ(run_tool({"prune"}, environment()).err,
-              "warmpipe: prune: no recipes in '" + root + "'\n");
-    EXPECT_EQ(warm({"/nowhere"}).err,
-              "warmpipe: warm: cannot open '/nowhere': No such file or directory\n");
-}
-
 TEST_F(Warm, WrongUsage)
 {
     record();
@@ -419,74 +329,6 @@ TEST_F(Warm, WrongUsage)
     const ToolResult refused = warm({}, {{"WARMPIPE_READONLY", "1"}});
     EXPECT_EQ(refused.exit_status, 2);
     EXPECT_EQ(refused.err.rfind("warmpipe: warm: WARMPIPE_READONLY is set", 0), 0u) << refused.err;
-}
-
-// A recipe whose code is not valid (it needs a capability), though every digest is right, and all
-// that the layer itself can see.
-class WarmForeign : public Warm {
-  protected:
-    RecipeBook book;
-
-    void write_book(const std::string &app)
-    {
-        const uint32_t code[] = {
-            0x07230203, 0x00010000, 0, 10,         0, 0x0003000e, 0,         1, 0x0005000f, 5,
-            4,          0x6e69616d, 0, 0x00020013, 2, 0x00030021, 3,         2, 0x00050036, 2,
-            4,          0,          3, 0x000200f8, 5, 0x000100fd, 0x00010038};
-        VkShaderModuleCreateInfo module = {};
-        module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-        module.codeSize = sizeof(code);
-        module.pCode = code;
-        VkPipelineLayoutCreateInfo layout = {};
-        layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
-        VkComputePipelineCreateInfo info = {};
-        info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
-        info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
-        info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-        info.stage.module = book.make<VkShaderModule>(&module);
-        info.stage.pName = "main";
-        info.layout = book.make<VkPipelineLayout>(&layout);
-        write_records(app, book.write(&info));
-    }
-
-  private:
-    void write_records(const std::string &app, digest pipeline)
-    {
-        struct bytes batch = {};
-        struct bytes environment = {};
-        const struct environment_device device = {1,       2,      VK_API_VERSION_1_3, true, 0, 0,
-                                                  nullptr, nullptr};
-        VkDeviceCreateInfo enabled = {};
-        enabled.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-        environment_encode(&device, &enabled, &environment);
-        const recipe_use use = {
-            pipeline, digest_of(environment.data, environment.size), 1, 1, 5, false, false};
-        auto put = [&batch](recipe_kind kind, const auto &shelf) {
-            for (const auto &[key, data] : shelf) {
-                recipe_put_record(&batch, kind, {key.first, key.second}, data.data(), data.size());
-            }
-        };
-        put(RECIPE_CODE, book.codes);
-        put(RECIPE_FORM, book.forms);
-        recipe_put_record(&batch, RECIPE_ENVIRONMENT, use.environment, environment.data,
-                          environment.size);
-        recipe_put_use(&batch, &use);
-        recipe_writer *writer = recipe_writer_new(root.c_str(), app.c_str(), 1 << 20, 0);
-        EXPECT_EQ(recipe_writer_append(writer, &batch), STATUS_ok);
-        recipe_writer_close(writer, true);
-        bytes_free(&batch);
-        bytes_free(&environment);
-    }
-};
-
-TEST_F(WarmForeign, CodeOfOthersIsValidated)
-{
-    write_book("own");
-    EXPECT_EQ(caches({"--app", "own"}).at(0)["compiled"], 1) << "what was recorded here is trusted";
-    json cache = caches({"--app", "guest", root + "/own/recipes"}).at(0);
-    EXPECT_EQ(cache["compiled"], 0);
-    EXPECT_EQ(cache["invalid"], 1);
-    EXPECT_EQ(cache["state"], "nothing");
 }
 
 } // namespace

@@ -33,12 +33,6 @@ class Samples {
         const std::vector<uint32_t> code = spirv(number, words);
         sample.code.assign(reinterpret_cast<const char *>(code.data()), code.size() * 4);
 
-        VkShaderModuleCreateInfo module = {};
-        module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-        module.codeSize = code.size() * 4;
-        module.pCode = code.data();
-        sample.module = encode(&module, {});
-
         VkDescriptorSetLayoutBinding binding = {};
         binding.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
         binding.descriptorCount = bindings;
@@ -56,7 +50,7 @@ class Samples {
         layout.pSetLayouts = sets;
         sample.layout = encode(&layout, {digest_of(sample.set_layout)});
 
-        sample.form = compute(sample);
+        encode_again(sample);
         return sample;
     }
 
@@ -71,6 +65,17 @@ class Samples {
         compute.stage.pName = "main";
         compute.layout = (VkPipelineLayout)2;
         return encode(&compute, {digest_of(sample.module), digest_of(sample.layout)});
+    }
+
+    // After a change of its code: every digest is right again.
+    static void encode_again(SamplePipeline &pipeline)
+    {
+        VkShaderModuleCreateInfo module = {};
+        module.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+        module.codeSize = pipeline.code.size();
+        module.pCode = reinterpret_cast<const uint32_t *>(pipeline.code.data());
+        pipeline.module = encode(&module, {});
+        pipeline.form = compute(pipeline);
     }
 
     static std::vector<uint32_t> spirv(uint32_t number, uint32_t words)
