@@ -220,12 +220,29 @@ TEST_F(Verify, GoesOnAfterAPathThatIsMissingOrNotOurs)
     std::vector<std::string> messages = lines_of(result.err);
     ASSERT_EQ(messages.size(), 2u);
     EXPECT_TRUE(contains(messages[0], "/missing'"));
+    EXPECT_TRUE(contains(messages[0], "(no_file)"));
     EXPECT_TRUE(contains(messages[1], text + "': not a warmpipe file"));
+    EXPECT_TRUE(contains(messages[1], "(bad_magic)"));
 
     put(name + ".wpcache", "damaged");
     EXPECT_EQ(run_tool({"verify", path, folder.path + "/missing"}).exit_status, 2);
     EXPECT_EQ(run_tool({"verify", folder.path + "/missing", path}).out,
               "bad_magic             " + path + "\n");
+}
+
+// Also of what is not ours, the reason is named, as by the other verbs.
+TEST_F(Verify, NamesTheReasonOfWhatCannotBeRead)
+{
+    const std::map<std::string, std::string> paths = {
+        {"/dev/zero", "(not_a_file)"},
+        {put("empty", ""), "(bad_magic)"},
+        {app + "/../missing", "(no_file)"},
+    };
+    for (const auto &[path, reason] : paths) {
+        ToolResult result = run_tool({"verify", path});
+        EXPECT_EQ(result.exit_status, 2) << path;
+        EXPECT_TRUE(contains(result.err, reason)) << result.err;
+    }
 }
 
 TEST_F(Verify, ACacheUnderAForeignNameIsRenamed)

@@ -34,11 +34,17 @@ struct verification {
     size_t files;
 };
 
-static void verify_complain(struct verification *verification, const char *path,
+static void verify_complain(struct verification *verification, const char *path, enum status reason,
                             const char *problem)
 {
-    output_message("'%s': %s", path, problem);
+    output_message("'%s': %s (%s)", path, problem, status_id(reason));
     verification->misused = true;
+}
+
+static void verify_complain_of_errno(struct verification *verification, const char *path)
+{
+    const int error = errno;
+    verify_complain(verification, path, status_from_errno(error), strerror(error));
 }
 
 /* Opens the line of a file, or of a folder that is not trusted. */
@@ -74,7 +80,7 @@ static void verify_folder(struct verification *verification, const char *directo
     AUTO_FREE char *path = realpath(directory, NULL);
     AUTO_CLOSE int fd = -1;
     if (!path) {
-        verify_complain(verification, directory, strerror(errno));
+        verify_complain_of_errno(verification, directory);
         return;
     }
     char *slash = strrchr(path, '/');
@@ -130,8 +136,8 @@ static void verify_cache_file(struct verification *verification, int directory_f
     enum status reason = cache_file_check(directory_fd, name, &file);
     if (!file.ours) {
         /* If it could be read, its first bytes are not ours. */
-        bool was_read = reason == STATUS_bad_magic || reason == STATUS_truncated;
-        verify_complain(verification, path, status_text(was_read ? STATUS_bad_magic : reason));
+        reason = reason == STATUS_truncated ? STATUS_bad_magic : reason;
+        verify_complain(verification, path, reason, status_text(reason));
     } else {
         verify_report(verification, path, reason, file.known ? &file.envelope : NULL);
         verification->files++;
@@ -206,7 +212,7 @@ static void verify_directory(struct verification *verification, const char *dire
     struct dirent **entries = NULL;
     int count = visit.fd < 0 ? -1 : scandir(directory, &entries, NULL, alphasort);
     if (count < 0) {
-        verify_complain(verification, directory, strerror(errno));
+        verify_complain_of_errno(verification, directory);
     }
     for (int i = 0; i < count; i++) {
         verify_entry(verification, &visit, entries[i]->d_name);
@@ -227,7 +233,7 @@ static void verify_named_file(struct verification *verification, const char *pat
                                                 : strndup(path, (size_t)(slash - path));
     AUTO_CLOSE int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd < 0) {
-        verify_complain(verification, path, strerror(errno));
+        verify_complain_of_errno(verification, path);
         return;
     }
     if (verify_has_our_name(name)) {
@@ -252,7 +258,7 @@ static void verify_operand(struct verification *verification, const char *path)
             output_message("no cache files in '%s'", path);
         }
     } else if (lstat(path, &status) != 0) {
-        verify_complain(verification, path, strerror(errno));
+        verify_complain_of_errno(verification, path);
     } else {
         verify_named_file(verification, path);
     }
