@@ -240,6 +240,25 @@ TEST(Run, TheProgramsOwnOptionsAreItsOwn)
     EXPECT_EQ(run_tool({"run", "--app", "a", "--", "echo", "--", "x"}).out, "-- x\n");
 }
 
+// The loader opens the drivers when a program asks for their extensions, as GLFW and SDL do at the
+// start, and keeps them open until there is an instance: with it comes the layer.
+TEST(Run, DoesNotTellOfAProgramThatHasTheLoaderAndNoInstanceYet)
+{
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "a plain program cannot load a library that needs a sanitizer's runtime";
+#endif
+    TemporaryFolder folder;
+    const std::string driver = folder.path + "/libvulkan_test.so";
+    const std::string loader = folder.path + "/libvulkan.so.1";
+    std::filesystem::copy_file(TEST_ICD_LIBRARY, driver);
+    std::filesystem::copy_file(TEST_ICD_LIBRARY, loader); // its name is looked at alone
+    const ToolResult result =
+        run_shell("$tool run -- env 'LD_PRELOAD=" + driver + ":" + loader + "' sleep 5",
+                  folder.path); // looked at after 1, 2 and 4 seconds
+    EXPECT_EQ(result.exit_status, 0);
+    EXPECT_EQ(result.err, "");
+}
+
 // The program has a driver's library, and ends once it has been told of; the watcher is not its
 // child.
 TEST(Run, TellsOfAProgramThatBypassesTheLoader)

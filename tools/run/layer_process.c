@@ -157,6 +157,8 @@ static bool bypass_look(pid_t process, struct bypass *ret_bypass)
     return has_driver && !has_layer;
 }
 
+/* Where the loader is mapped as well, it may have opened the driver to tell of its extensions: the
+ * layer comes with the instance, if the program ever makes one. */
 static void bypass_watch_process(pid_t process, int fd)
 {
     struct pollfd ended = {.fd = fd, .events = POLLIN};
@@ -166,7 +168,7 @@ static void bypass_watch_process(pid_t process, int fd)
         if (poll(&ended, 1, watch_pauses[i]) != 0) {
             return;
         }
-        const bool sees = bypass_look(process, &bypass);
+        const bool sees = bypass_look(process, &bypass) && !bypass.has_loader;
         if (sees && seen) {
             output_message("the program has loaded %s without the layer: it bypasses the "
                            "Vulkan loader, or uses OpenGL alone (PROGRAMS.md)",
