@@ -168,6 +168,15 @@ void device_cache_bid_farewell(void *device_cache)
     cache_writer_bid_farewell(&((struct device_cache *)device_cache)->writer);
 }
 
+/* Of a cache that is never freed. By a thread that nobody waits for: the log may be a file on the
+ * disk that has not answered. */
+static void device_cache_tell_given_up(void *argument)
+{
+    struct device_cache *device_cache = argument;
+    device_report_not_saved(&device_cache->report, STATUS_locked,
+                            store_path(device_cache->writer.store));
+}
+
 bool device_cache_finish(struct device_cache *device_cache)
 {
     const bool removed = worker_remove(&device_cache->client);
@@ -181,6 +190,8 @@ bool device_cache_finish(struct device_cache *device_cache)
     driver_cache_destroy(&device_cache->caches, device_cache->load.cache);
     if (finished) {
         cache_writer_end(&device_cache->writer);
+    } else if (device_cache->writer.saves) {
+        worker_do_behind(device_cache_tell_given_up, device_cache);
     }
     return finished;
 }

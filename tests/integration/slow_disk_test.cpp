@@ -91,6 +91,22 @@ TEST_F(SlowDiskTest, AWriteKeepsNobody)
     });
 }
 
+// Each start is cold then, or knows less than it could: nobody would find out why.
+TEST_F(SlowDiskTest, ASaveThatIsNotWaitedForIsTold)
+{
+    const Outcome outcome = run(
+        [] {
+            leak_from_here_on();
+            Program program;
+            program.create_compute(0, 2);
+            disk_hangs("fsync");
+            expect_destroyed(program);
+        },
+        {Layer::any});
+    ASSERT_EQ(outcome.log().size(), 1u) << outcome.errors;
+    EXPECT_NE(outcome.log()[0].find("not saved (locked)"), std::string::npos) << outcome.errors;
+}
+
 // A daemon closes every descriptor that it does not know, and opens files of its own, while a save
 // waits for the disk.
 TEST_F(SlowDiskTest, ASaveTouchesNoFileOfAProgramThatClosesItsDescriptors)
