@@ -20,7 +20,9 @@
 
 #define STACK_BYTES ((size_t)256 << 10)
 
-/* From a save to the work: another save, or the end of the device, may follow soon. */
+/* From a save to the work, but for the first: another save, or the end of the device, may follow
+ * soon. The first is not put off, for there are programs that end within a second, and never
+ * destroy their devices. */
 #define REST_NS CLOCK_S
 
 struct maintenance {
@@ -118,19 +120,19 @@ static void maintenance_rest(struct maintenance *maintenance)
     }
 }
 
-/* Gives way to the program as long as nobody waits for it: a device that ends before does. */
 static void *maintenance_thread(void *argument)
 {
     struct maintenance *maintenance = argument;
     pthread_mutex_lock(&maintenance->lock);
+    if (!maintenance->is_ending) {
+        own_thread_give_way();
+    }
+    maintenance_run_due(maintenance);
     while (!maintenance->is_ending) {
         if (!maintenance->is_due) {
             pthread_cond_wait(&maintenance->changed, &maintenance->lock);
-            continue;
-        }
-        maintenance_rest(maintenance);
-        if (!maintenance->is_ending) {
-            own_thread_give_way();
+        } else {
+            maintenance_rest(maintenance);
             maintenance_run_due(maintenance);
         }
     }
