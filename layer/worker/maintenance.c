@@ -100,7 +100,7 @@ static void maintenance_run(const struct maintenance *maintenance, uint64_t writ
 /* Under the lock, which is released while it works. */
 static void maintenance_run_due(struct maintenance *maintenance)
 {
-    while (maintenance->is_due) {
+    if (maintenance->is_due) {
         const uint64_t written = maintenance->written;
         maintenance->is_due = false;
         maintenance->written = 0;
