@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is remembered of a remote, by programs that start at once.
-#include <cstdarg>
-#include <cstdio>
 #include <thread>
 #include <vector>
 
@@ -9,21 +7,6 @@
 
 extern "C" {
 #include "tools/remote/local.h"
-}
-
-// What the parts that are linked here say, and form.
-extern "C" void output_message(const char *, ...)
-{
-}
-
-extern "C" char *output_format(const char *format, ...)
-{
-    va_list arguments;
-    char *text = nullptr;
-    va_start(arguments, format);
-    const bool formed = vasprintf(&text, format, arguments) >= 0;
-    va_end(arguments);
-    return formed ? text : nullptr;
 }
 
 namespace {
