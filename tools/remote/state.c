@@ -35,18 +35,27 @@ static void state_digest(const char *text, char ret_hex[17])
     ret_hex[16] = '\0';
 }
 
-void state_open(const char *url, const char *root, const char *folder, struct state *ret_state)
+/* To be freed; NULL: there is none. */
+static char *state_folder(const char *folder)
 {
+    char *path = NULL;
+    if (folder && folder[0] == '/') {
+        return asprintf(&path, "%s/remote", folder) < 0 ? NULL : path;
+    }
     AUTO_FREE char *base =
         folder ? getcwd(NULL, 0) : options_base("XDG_STATE_HOME", ".local/state");
-    const bool is_whole = folder && folder[0] == '/';
-    *ret_state = (struct state){.root = root ? strdup(root) : NULL};
+    folder = folder ? folder : "warmpipe";
+    return base && asprintf(&path, "%s/%s/remote", base, folder) >= 0 ? path : NULL;
+}
+
+void state_open(const char *url, const char *root, const char *folder, struct state *ret_state)
+{
+    *ret_state = (struct state){
+        .root = root ? strdup(root) : NULL,
+        .folder = state_folder(folder),
+    };
     state_digest(url, ret_state->url_hex);
     state_digest(root ? root : "", ret_state->root_hex);
-    if ((base || is_whole) && asprintf(&ret_state->folder, "%s%s%s/remote", is_whole ? "" : base,
-                                       is_whole ? "" : "/", folder ? folder : "warmpipe") < 0) {
-        ret_state->folder = NULL;
-    }
 }
 
 void state_free(struct state *state)

@@ -28,7 +28,8 @@ void bypass_watch(void);
 /* What a process has loaded. */
 struct bypass {
     char driver[64]; /* its library's name */
-    bool has_loader; /* which has left the layer out, or is not what opened the driver */
+    bool has_loader; /* which has left the layer out, is not what opened the driver, or has no
+                        instance yet */
 };
 
 /* Calls `tell` for every process of this user whose variables ask for the layer, but which has
