@@ -110,7 +110,7 @@ static void maintenance_run_due(struct maintenance *maintenance)
     }
 }
 
-/* Under the lock. */
+/* Under the lock. At the end of the device there is no rest. */
 static void maintenance_rest(struct maintenance *maintenance)
 {
     const uint64_t end_ns = clock_now_ns() + REST_NS;
@@ -128,15 +128,14 @@ static void *maintenance_thread(void *argument)
         own_thread_give_way();
     }
     maintenance_run_due(maintenance);
-    while (!maintenance->is_ending) {
-        if (!maintenance->is_due) {
-            pthread_cond_wait(&maintenance->changed, &maintenance->lock);
-        } else {
+    while (maintenance->is_due || !maintenance->is_ending) {
+        if (maintenance->is_due) {
             maintenance_rest(maintenance);
             maintenance_run_due(maintenance);
+        } else {
+            pthread_cond_wait(&maintenance->changed, &maintenance->lock);
         }
     }
-    maintenance_run_due(maintenance);
     maintenance->has_thread = false;
     pthread_cond_broadcast(&maintenance->changed);
     pthread_mutex_unlock(&maintenance->lock);
