@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <memory>
+#include <numeric>
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -30,23 +31,25 @@ class CallbackSavesTest : public LayerTest {
 
     void expect_last_saved(bool is_busy)
     {
-        environment["WPTEST_ICD_COMPILE_US"] = "50000";
+        environment["WPTEST_ICD_COMPILE_US"] = "100000";
         environment["WPTEST_ICD_DATA_US"] = "1500"; // for the size, and for the data
         environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
         run([&] {
             auto *program = new Program(with_messenger());
             auto *messages = new Messages(*program);
+            std::vector<unsigned> earlier(20);
+            std::iota(earlier.begin(), earlier.end(), 0);
             std::atomic<bool> busy{is_busy};
             std::thread hog = is_busy ? starve(busy) : std::thread([] {});
-            Batch first(*program, Kind::compute, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+            Batch first(*program, Kind::compute, earlier);
             EXPECT_EQ(first.create(), VK_SUCCESS);
-            program->create_compute(10, 11);
+            program->create_compute(20, 21);
             busy = false;
             hog.join();
             EXPECT_FALSE(messages->was_called_by_others());
             leak_from_here_on();
         });
-        EXPECT_EQ(run([] { Program().create_compute(0, 11); }).hits(), 11u);
+        EXPECT_EQ(run([] { Program().create_compute(0, 21); }).hits(), 21u);
     }
 };
 

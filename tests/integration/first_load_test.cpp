@@ -248,10 +248,10 @@ TEST_F(FirstLoadTest, NorIsALargeBlobBesideADebugMessenger)
 // A load that does not end before it is told to, or does something else in its first call down.
 class LoadThatStaysTest : public FirstLoadTest {
   protected:
-    static void become_idle()
+    static void make_idle(pid_t thread)
     {
         const sched_param none{};
-        EXPECT_EQ(sched_setscheduler(0, SCHED_IDLE, &none), 0);
+        EXPECT_EQ(sched_setscheduler(thread, SCHED_IDLE, &none), 0);
     }
 
     Signal begun, created;
@@ -262,22 +262,18 @@ TEST_F(LoadThatStaysTest, OfAThreadOfLowerPriorityIsNotWaitedForLong)
 {
     fill(3);
     run([this] {
+        std::atomic<pid_t> loader{0};
         const DuringCalls during = in_first_load([&] {
+            loader = gettid();
             begun.raise();
             created.wait();
         });
-        std::unique_ptr<Program> program;
-        Signal made;
-        std::thread thread([&] {
-            become_idle(); // so is the worker, if there is one
-            program = std::make_unique<Program>();
-            Batch batch(*program, Kind::compute, {0});
-            made.raise();
-            batch.create();
-        });
-        made.wait();
+        Program program;
+        Batch batch(program, Kind::compute, {0});
+        std::thread thread([&] { batch.create(); });
         begun.wait();
-        program->create(Kind::compute, 1);
+        make_idle(loader);
+        program.create(Kind::compute, 1);
         created.raise();
         thread.join();
     });
@@ -292,7 +288,7 @@ TEST_F(LoadThatStaysTest, IsNotBegunByAWorkerOfLowerPriority)
     const Outcome outcome = run([&] {
         std::unique_ptr<Program> program;
         std::thread([&] {
-            become_idle();
+            make_idle(gettid());
             program = std::make_unique<Program>(); // makes a pipeline layout
         }).join();
         wait_until([&] { return read_text(log).find("not loaded ahead") != std::string::npos; });

