@@ -184,7 +184,7 @@ static enum status lock_until(int fd, uint64_t deadline)
 {
     const uint64_t start_ns = clock_now_ns();
     const enum status reason = lock_poll(fd, deadline);
-    patience_spend(start_ns, 0);
+    patience_spend(clock_now_ns() - start_ns, 0);
     return reason;
 }
 

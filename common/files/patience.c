@@ -26,13 +26,12 @@ bool patience_is_limited(void)
     return patience.is_limited;
 }
 
-uint64_t patience_spend(uint64_t since_ns, uint64_t starved_ns)
+uint64_t patience_spend(uint64_t waited_ns, uint64_t starved_ns)
 {
-    uint64_t spent_ns = clock_now_ns() - since_ns;
     uint64_t free_ns = PATIENCE_STARVED - patience.starved_ns;
     free_ns = starved_ns < free_ns ? starved_ns : free_ns;
-    free_ns = spent_ns < free_ns ? spent_ns : free_ns;
-    spent_ns -= free_ns;
+    free_ns = waited_ns < free_ns ? waited_ns : free_ns;
+    const uint64_t spent_ns = waited_ns - free_ns;
     patience.starved_ns += free_ns;
     patience.left_ns -= spent_ns < patience.left_ns ? spent_ns : patience.left_ns;
     return spent_ns;

@@ -28,8 +28,8 @@ uint64_t patience_limit(uint64_t wait_ns);
 /* Whether there is a limit. */
 bool patience_is_limited(void);
 
-/* This thread has waited since then (clock_now_ns), and for starved_ns of that time neither for a
- * disk nor for a lock: there was no core. Returns how much of it counts. */
-uint64_t patience_spend(uint64_t since_ns, uint64_t starved_ns);
+/* This thread has waited so long, and for starved_ns of that time neither for a disk nor for a
+ * lock: there was no core. Returns how much of it counts. */
+uint64_t patience_spend(uint64_t waited_ns, uint64_t starved_ns);
 
 #endif

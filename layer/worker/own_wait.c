@@ -133,7 +133,8 @@ uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer)
 
 struct own_wait {
     uint64_t start_ns;
-    uint64_t slice_ns;
+    uint64_t end_ns;
+    bool looks;
     struct own_wait_look before[THREAD_LIMIT + 1]; /* ours, and the one that waits */
 };
 
@@ -143,11 +144,13 @@ static pid_t own_wait_thread(unsigned place)
                                 : (pid_t)syscall(SYS_gettid);
 }
 
-static void own_wait_begin(struct own_wait *wait, bool is_first)
+static void own_wait_begin(struct own_wait *wait, bool is_first, uint64_t left_ns)
 {
+    const uint64_t slice_ns = is_first ? SHORT_NS : SLICE_NS;
     wait->start_ns = clock_now_ns();
-    wait->slice_ns = is_first ? SHORT_NS : SLICE_NS;
-    for (unsigned i = 0; i <= THREAD_LIMIT && !is_first && patience_is_limited(); i++) {
+    wait->end_ns = wait->start_ns + (left_ns < slice_ns ? left_ns : slice_ns);
+    wait->looks = !is_first && patience_is_limited();
+    for (unsigned i = 0; i <= THREAD_LIMIT && wait->looks; i++) {
         wait->before[i] = own_wait_look_at(own_wait_thread(i));
     }
 }
@@ -168,56 +171,61 @@ static uint64_t own_wait_starved_ns(const struct own_wait_look *before, bool is_
 }
 
 /* Of whom is waited for nothing is known but that it may be one of ours. Returns what is left of
- * left_ns. */
+ * left_ns. By how much this thread came late does not count: it lacked a core itself, or the
+ * process was stopped, or the whole machine. */
 static uint64_t own_wait_end(const struct own_wait *wait, uint64_t left_ns)
 {
-    const uint64_t elapsed_ns = clock_now_ns() - wait->start_ns;
+    const uint64_t now_ns = clock_now_ns();
+    const uint64_t elapsed_ns = now_ns - wait->start_ns;
     uint64_t starved_ns = 0;
-    const bool is_long = wait->slice_ns == SLICE_NS && elapsed_ns >= SHORT_NS;
-    for (unsigned i = 0; i <= THREAD_LIMIT && patience_is_limited() && is_long; i++) {
+    for (unsigned i = 0; i <= THREAD_LIMIT && wait->looks && elapsed_ns >= SHORT_NS; i++) {
         starved_ns += own_wait_starved_ns(&wait->before[i], i < THREAD_LIMIT, elapsed_ns);
     }
-    const uint64_t spent_ns = patience_spend(wait->start_ns, starved_ns);
+    const uint64_t waited_ns = (now_ns < wait->end_ns ? now_ns : wait->end_ns) - wait->start_ns;
+    const uint64_t spent_ns = patience_spend(waited_ns, starved_ns);
     return spent_ns < left_ns ? left_ns - spent_ns : 0;
 }
 
-static uint64_t own_wait_slice_end(const struct own_wait *wait, uint64_t left_ns)
+/* Until then, for the condition or, where that is NULL, for the lock itself. Who is woken late may
+ * have missed the signal, and takes it as given. */
+static bool own_wait_slice(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t end_ns)
 {
-    return wait->start_ns + (left_ns < wait->slice_ns ? left_ns : wait->slice_ns);
+    bool in_time;
+    if (condition) {
+        const struct timespec until = clock_timespec(end_ns);
+        return pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT ||
+               clock_now_ns() >= end_ns + SHORT_NS;
+    }
+    do {
+        clock_pause(CLOCK_MS);
+        in_time = pthread_mutex_trylock(lock) == 0;
+    } while (!in_time && clock_now_ns() < end_ns);
+    return in_time;
+}
+
+static bool own_wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t left_ns)
+{
+    bool in_time = false;
+    for (bool is_first = true; !in_time && left_ns > 0; is_first = false) {
+        struct own_wait wait;
+        own_wait_begin(&wait, is_first, left_ns);
+        in_time = own_wait_slice(condition, lock, wait.end_ns);
+        left_ns = own_wait_end(&wait, left_ns);
+    }
+    return in_time;
 }
 
 bool timed_lock(pthread_mutex_t *lock, uint64_t wait_ns)
 {
-    uint64_t left_ns = patience_limit(wait_ns);
-    if (left_ns == WAIT_FOREVER) {
-        return pthread_mutex_lock(lock) == 0;
-    }
-    bool taken = pthread_mutex_trylock(lock) == 0;
-    for (bool is_first = true; !taken && left_ns > 0; is_first = false) {
-        struct own_wait wait;
-        own_wait_begin(&wait, is_first);
-        do {
-            clock_pause(CLOCK_MS);
-            taken = pthread_mutex_trylock(lock) == 0;
-        } while (!taken && clock_now_ns() < own_wait_slice_end(&wait, left_ns));
-        left_ns = own_wait_end(&wait, left_ns);
-    }
-    return taken;
+    const uint64_t left_ns = patience_limit(wait_ns);
+    return left_ns == WAIT_FOREVER
+               ? pthread_mutex_lock(lock) == 0
+               : pthread_mutex_trylock(lock) == 0 || own_wait_for(NULL, lock, left_ns);
 }
 
 bool timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t wait_ns)
 {
-    uint64_t left_ns = patience_limit(wait_ns);
-    if (left_ns == WAIT_FOREVER) {
-        return pthread_cond_wait(condition, lock) == 0;
-    }
-    bool in_time = false;
-    for (bool is_first = true; !in_time && left_ns > 0; is_first = false) {
-        struct own_wait wait;
-        own_wait_begin(&wait, is_first);
-        const struct timespec until = clock_timespec(own_wait_slice_end(&wait, left_ns));
-        in_time = pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT;
-        left_ns = own_wait_end(&wait, left_ns);
-    }
-    return in_time;
+    const uint64_t left_ns = patience_limit(wait_ns);
+    return left_ns == WAIT_FOREVER ? pthread_cond_wait(condition, lock) == 0
+                                   : own_wait_for(condition, lock, left_ns);
 }
