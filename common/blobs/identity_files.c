@@ -126,8 +126,8 @@ static enum status identity_files_write_envelope(const struct identity_files *fi
         {.iov_base = (void *)(uintptr_t)data, .iov_len = size},
     };
     const bool is_synced = !files->is_pulled || strcmp(name, files->file_name) != 0;
-    const enum status reason = is_synced ? file_replace(directory_fd, name, parts, 2)
-                                         : file_replace_unsynced(directory_fd, name, parts, 2);
+    const enum status reason =
+        (is_synced ? file_replace : file_replace_unsynced)(directory_fd, name, parts, 2);
     if (reason == STATUS_ok) {
         in_use_add(files->path);
     }

@@ -71,7 +71,9 @@ enum status file_read_head(int directory_fd, const char *name, void *buffer, siz
                            size_t *ret_read, uint64_t *ret_size);
 
 /* Replaces `name` by the concatenation of the parts: temporary file in the same directory (0600),
- * write, fsync, rename, fsync of the directory. On failure the old file is unchanged and no
+ * write, fsync, rename, fsync of the directory. Where there is no such file, the new one takes the
+ * name before the fsync: it is there for the next start however this process ends, and after a
+ * power cut it may be cut short. On failure the old file is unchanged, or there is none, and no
  * temporary file is left (a killed process leaves one: file_sweep_temporary). not_a_file: `name` is
  * a directory. */
 enum status file_replace(int directory_fd, const char *name, const struct iovec *parts, int count);

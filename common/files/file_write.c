@@ -96,6 +96,13 @@ static enum status write_failure(int error)
     }
 }
 
+static bool file_is_missing(int directory_fd, const char *name)
+{
+    return faccessat(directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+}
+
+/* The first file has its name before it is on disk, where nothing can be lost that way: the process
+ * may end while a slow disk is waited for, and would have saved nothing. */
 static enum status file_replace_with(int directory_fd, const char *name, const struct iovec *parts,
                                      int count, bool sync)
 {
@@ -108,10 +115,15 @@ static enum status file_replace_with(int directory_fd, const char *name, const s
         return write_failure(errno);
     }
     enum status reason = STATUS_ok;
-    if (!write_all_parts(temporary.fd, parts, count) || (sync && !file_sync_fully(temporary.fd)) ||
-        renameat(directory_fd, temporary.name, directory_fd, name) != 0) {
+    const bool is_first = sync && file_is_missing(directory_fd, name);
+    bool done = write_all_parts(temporary.fd, parts, count) &&
+                (!sync || is_first || file_sync_fully(temporary.fd)) &&
+                renameat(directory_fd, temporary.name, directory_fd, name) == 0;
+    const char *named = done ? name : temporary.name;
+    done = done && (!is_first || file_sync_fully(temporary.fd));
+    if (!done) {
         reason = write_failure(errno);
-        unlinkat(directory_fd, temporary.name, 0);
+        unlinkat(directory_fd, named, 0);
     } else if (sync) {
         /* The new file is in place. If this fails, a power cut may bring back the old one, which is
          * complete too. */

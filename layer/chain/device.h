@@ -28,6 +28,7 @@ struct device {
     PFN_vkGetDeviceProcAddr lower_next; /* of this library's lower copy in the chain, if any */
     struct device_services *services;   /* set between link and publish; NULL: pass everything
                                          * through */
+    struct device *next_kept;           /* of those that have ended and are never freed */
 };
 
 /* vkCreateDevice, passed down. *ret_link: the new link, to be published; NULL on failure, and where

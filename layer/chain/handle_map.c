@@ -56,7 +56,7 @@ void handle_map_init(struct handle_map *map)
     pthread_mutex_init(&map->write_lock, NULL);
 }
 
-void handle_map_release(struct handle_map *map)
+__attribute__((cold)) void handle_map_release(struct handle_map *map)
 {
     struct handle_map_table *table = map_current_table(map);
     while (table) {
@@ -135,7 +135,7 @@ static void map_insert(struct handle_map_table *table, uint64_t key, void *value
 
 /* Publishes a table of twice the size. The old one stays, since readers hold no lock; doubling
  * bounds what is kept. */
-static bool map_grow(struct handle_map *map, struct handle_map_table *old)
+static __attribute__((cold)) bool map_grow(struct handle_map *map, struct handle_map_table *old)
 {
     size_t capacity = old ? (old->mask + 1) * 2 : CAPACITY_MIN;
     struct handle_map_table *table =
@@ -184,7 +184,7 @@ static void map_close_hole(struct handle_map_table *table, size_t hole)
     map_set(table, hole, 0, NULL);
 }
 
-void handle_map_rename(struct handle_map *map, uint64_t key, uint64_t new_key)
+__attribute__((cold)) void handle_map_rename(struct handle_map *map, uint64_t key, uint64_t new_key)
 {
     map_write_begin(map);
     struct handle_map_table *table = map_current_table(map);
@@ -211,8 +211,9 @@ void *handle_map_remove(struct handle_map *map, uint64_t key)
     return value;
 }
 
-void *handle_map_remove_if(struct handle_map *map,
-                           bool (*matches)(const void *value, const void *user), const void *user)
+__attribute__((cold)) void *
+handle_map_remove_if(struct handle_map *map, bool (*matches)(const void *value, const void *user),
+                     const void *user)
 {
     void *found = NULL;
     map_write_begin(map);
@@ -228,7 +229,8 @@ void *handle_map_remove_if(struct handle_map *map,
     return found;
 }
 
-void handle_map_each(struct handle_map *map, void (*visit)(void *value, void *user), void *user)
+__attribute__((cold)) void handle_map_each(struct handle_map *map,
+                                           void (*visit)(void *value, void *user), void *user)
 {
     struct handle_map_table *table = map_current_table(map);
     for (size_t i = 0; table && i <= table->mask; i++) {

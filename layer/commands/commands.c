@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <vulkan/vk_layer.h>
@@ -54,11 +55,15 @@ static void free_device(void *ended)
     device_free(device);
 }
 
-/* What is left for the disk is done by the worker while the driver destroys the device, or the
- * instance: worker_await_behind waits for it. */
-static void release_device(struct device *device)
+/* Ends our work for a device. What is left for the disk is done by the worker while the driver
+ * destroys the device, or the instance: worker_await_behind waits for it. A device that a thread
+ * may still be using, since the disk has not answered, stays, and in a list: it is no leak. */
+static void finish_device(struct device *device)
 {
-    if (device_services_has_farewell(device->services)) {
+    static struct device *_Atomic kept_devices;
+    if (!device_services_finish(device->services)) {
+        device->next_kept = atomic_exchange(&kept_devices, device);
+    } else if (device_services_has_farewell(device->services)) {
         worker_do_behind(free_device, device);
     } else {
         free_device(device);
@@ -73,9 +78,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle,
         const int cancel = own_thread_bar_cancel();
         const PFN_vkDestroyDevice next = device->table.DestroyDevice;
         const uint64_t before_ns = patience_set(PATIENCE_AT_END);
-        if (device_services_finish(device->services)) {
-            release_device(device);
-        }
+        finish_device(device);
         next(handle, allocator);
         worker_await_behind();
         patience_set(before_ns);
@@ -93,9 +96,7 @@ static VKAPI_ATTR void VKAPI_CALL destroy_instance(VkInstance handle,
     struct device *device = instance ? device_withdraw_leaked(instance) : NULL;
     const uint64_t before_ns = patience_set(PATIENCE_AT_END);
     while (device) {
-        if (device_services_finish(device->services)) {
-            release_device(device);
-        }
+        finish_device(device);
         device = device_withdraw_leaked(instance);
     }
     instance_destroy(handle, allocator);

@@ -185,7 +185,7 @@ __attribute__((cold)) struct dedup *dedup_new(const struct dedup_setup *setup)
     return dedup;
 }
 
-static void workspace_delete(struct workspace *workspace)
+static __attribute__((cold)) void workspace_delete(struct workspace *workspace)
 {
     if (workspace) {
         canonical_free(&workspace->form);

@@ -151,7 +151,7 @@ void shard_remove_handle(struct object_shard *shard, const struct object *object
 
 /* The lock is held for nanoseconds: a thread that finds it taken spins before it sleeps, where the
  * library offers that. */
-static void shard_init_lock(pthread_mutex_t *lock)
+static __attribute__((cold)) void shard_init_lock(pthread_mutex_t *lock)
 {
 #ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
     pthread_mutexattr_t attributes;
@@ -164,7 +164,7 @@ static void shard_init_lock(pthread_mutex_t *lock)
 #endif
 }
 
-void shards_init(struct object_shard *shards, bool by_handle)
+__attribute__((cold)) void shards_init(struct object_shard *shards, bool by_handle)
 {
     for (unsigned i = 0; i < SHARD_COUNT; i++) {
         shard_init_lock(&shards[i].lock);
@@ -172,7 +172,7 @@ void shards_init(struct object_shard *shards, bool by_handle)
     }
 }
 
-void shards_release(struct object_shard *shards)
+__attribute__((cold)) void shards_release(struct object_shard *shards)
 {
     for (struct object_shard *shard = shards; shard < shards + SHARD_COUNT; shard++) {
         for (size_t i = 0; shard->by_handle && shard->slots && i <= shard->mask; i++) {
