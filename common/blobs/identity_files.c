@@ -109,7 +109,8 @@ enum status identity_files_read_header(const struct identity_files *files, int d
 
 static enum status identity_files_write_envelope(const struct identity_files *files,
                                                  int directory_fd, const char *name,
-                                                 const void *data, size_t size, uint64_t generation)
+                                                 const void *data, size_t size, uint64_t generation,
+                                                 bool is_alone)
 {
     const struct envelope envelope = {
         .identity = files->identity,
@@ -126,8 +127,10 @@ static enum status identity_files_write_envelope(const struct identity_files *fi
         {.iov_base = (void *)(uintptr_t)data, .iov_len = size},
     };
     const bool is_synced = !files->is_pulled || strcmp(name, files->file_name) != 0;
-    const enum status reason =
-        (is_synced ? file_replace : file_replace_unsynced)(directory_fd, name, parts, 2);
+    const enum status reason = file_replace_as(directory_fd, name, parts, 2,
+                                               !is_synced ? FILE_UNSYNCED
+                                               : is_alone ? FILE_NAMED_FIRST
+                                                          : FILE_SYNCED);
     if (reason == STATUS_ok) {
         in_use_add(files->path);
     }
@@ -147,13 +150,14 @@ static enum status identity_files_move_directory_away(const struct identity_file
 
 enum status identity_files_write(const struct identity_files *files, int directory_fd,
                                  const char *name, const void *data, size_t size,
-                                 uint64_t generation)
+                                 uint64_t generation, bool is_alone)
 {
     enum status reason =
-        identity_files_write_envelope(files, directory_fd, name, data, size, generation);
+        identity_files_write_envelope(files, directory_fd, name, data, size, generation, is_alone);
     if (reason == STATUS_not_a_file && strcmp(name, files->file_name) == 0 &&
         identity_files_move_directory_away(files, directory_fd) == STATUS_ok) {
-        reason = identity_files_write_envelope(files, directory_fd, name, data, size, generation);
+        reason = identity_files_write_envelope(files, directory_fd, name, data, size, generation,
+                                               is_alone);
     }
     return reason;
 }

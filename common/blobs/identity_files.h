@@ -56,10 +56,11 @@ enum status identity_files_read_header(const struct identity_files *files, int d
                                        const char *name, struct envelope *ret_envelope);
 
 /* Replaces the cache file or a part by an envelope around `data`, with this generation, which is
- * new (unique_draw). A directory in place of the cache file is moved to quarantine/ first. */
+ * new (unique_draw). A directory in place of the cache file is moved to quarantine/ first.
+ * is_alone: no part holds what a first file might lose in a power cut (FILE_NAMED_FIRST). */
 enum status identity_files_write(const struct identity_files *files, int directory_fd,
                                  const char *name, const void *data, size_t size,
-                                 uint64_t generation);
+                                 uint64_t generation, bool is_alone);
 
 /* Markers that are set at the same time: those of one load, or of one merge. At most 16 blobs are
  * loaded at a time. */

@@ -290,8 +290,9 @@ static enum status store_write_noted(struct store *store, int directory_fd, cons
         return STATUS_io_error;
     }
     store_note_generation(store, false, generation);
+    const bool is_alone = store->taken.count == 0 && !store->has_part && !store->loaded_part[0];
     const enum status reason =
-        identity_files_write(&store->files, directory_fd, name, data, size, generation);
+        identity_files_write(&store->files, directory_fd, name, data, size, generation, is_alone);
     if (reason == STATUS_ok) {
         store_note_generation(store, true, generation);
     }

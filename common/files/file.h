@@ -71,16 +71,20 @@ enum status file_read_head(int directory_fd, const char *name, void *buffer, siz
                            size_t *ret_read, uint64_t *ret_size);
 
 /* Replaces `name` by the concatenation of the parts: temporary file in the same directory (0600),
- * write, fsync, rename, fsync of the directory. Where there is no such file, the new one takes the
- * name before the fsync: it is there for the next start however this process ends, and after a
- * power cut it may be cut short. On failure the old file is unchanged, or there is none, and no
+ * write, fsync, rename, fsync of the directory. On failure the old file is unchanged and no
  * temporary file is left (a killed process leaves one: file_sweep_temporary). not_a_file: `name` is
  * a directory. */
 enum status file_replace(int directory_fd, const char *name, const struct iovec *parts, int count);
 
-/* The same without fsync: after a power cut the file may be the old one, or empty. */
-enum status file_replace_unsynced(int directory_fd, const char *name, const struct iovec *parts,
-                                  int count);
+enum file_replacing {
+    FILE_UNSYNCED,   /* no fsync: after a power cut the file may be the old one, or empty */
+    FILE_SYNCED,     /* file_replace */
+    FILE_NAMED_FIRST /* that; but where there is no file, rename before fsync: it is there for the
+                        next process however this one ends, and after a power cut it may be cut
+                        short. A failure removes it. */
+};
+enum status file_replace_as(int directory_fd, const char *name, const struct iovec *parts,
+                            int count, enum file_replacing how);
 
 /* Gives a file of at most `limit` bytes a second name, which is free: a hard link, or a copy where
  * none can be made (FAT has none, and Linux gives nobody links to files that are not his). */

@@ -101,10 +101,8 @@ static bool file_is_missing(int directory_fd, const char *name)
     return faccessat(directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
 }
 
-/* The first file has its name before it is on disk, where nothing can be lost that way: the process
- * may end while a slow disk is waited for, and would have saved nothing. */
-static enum status file_replace_with(int directory_fd, const char *name, const struct iovec *parts,
-                                     int count, bool sync)
+enum status file_replace_as(int directory_fd, const char *name, const struct iovec *parts,
+                            int count, enum file_replacing how)
 {
     if (!file_size_allowed(file_total_size(parts, count))) {
         return STATUS_disk_full;
@@ -115,16 +113,18 @@ static enum status file_replace_with(int directory_fd, const char *name, const s
         return write_failure(errno);
     }
     enum status reason = STATUS_ok;
-    const bool is_first = sync && file_is_missing(directory_fd, name);
-    bool done = write_all_parts(temporary.fd, parts, count) &&
-                (!sync || is_first || file_sync_fully(temporary.fd)) &&
-                renameat(directory_fd, temporary.name, directory_fd, name) == 0;
-    const char *named = done ? name : temporary.name;
-    done = done && (!is_first || file_sync_fully(temporary.fd));
-    if (!done) {
+    const bool is_written = write_all_parts(temporary.fd, parts, count);
+    const bool is_first =
+        is_written && how == FILE_NAMED_FIRST && file_is_missing(directory_fd, name);
+    const bool is_named = is_written &&
+                          (how == FILE_UNSYNCED || is_first || file_sync_fully(temporary.fd)) &&
+                          renameat(directory_fd, temporary.name, directory_fd, name) == 0;
+    if (!is_named || (is_first && !file_sync_fully(temporary.fd))) {
         reason = write_failure(errno);
-        unlinkat(directory_fd, named, 0);
-    } else if (sync) {
+        if (!is_named || file_is_still_named(directory_fd, name, temporary.fd)) {
+            unlinkat(directory_fd, is_named ? name : temporary.name, 0);
+        }
+    } else if (how != FILE_UNSYNCED) {
         /* The new file is in place. If this fails, a power cut may bring back the old one, which is
          * complete too. */
         file_sync_fully(directory_fd);
@@ -135,13 +135,7 @@ static enum status file_replace_with(int directory_fd, const char *name, const s
 
 enum status file_replace(int directory_fd, const char *name, const struct iovec *parts, int count)
 {
-    return file_replace_with(directory_fd, name, parts, count, true);
-}
-
-enum status file_replace_unsynced(int directory_fd, const char *name, const struct iovec *parts,
-                                  int count)
-{
-    return file_replace_with(directory_fd, name, parts, count, false);
+    return file_replace_as(directory_fd, name, parts, count, FILE_SYNCED);
 }
 
 enum status file_link(int directory_fd, const char *name, const char *as, uint64_t limit)

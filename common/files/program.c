@@ -150,7 +150,7 @@ static enum status program_rewrite(int directory, const struct program_change *c
         reason = file_overwrite(directory, PROGRAM_FILE_NAME, text.data, text.size);
     } else if (!old || old_size != text.size || memcmp(old, text.data, text.size) != 0) {
         const struct iovec part = {.iov_base = text.data, .iov_len = text.size};
-        reason = file_replace_unsynced(directory, PROGRAM_FILE_NAME, &part, 1);
+        reason = file_replace_as(directory, PROGRAM_FILE_NAME, &part, 1, FILE_UNSYNCED);
     }
     bytes_free(&text);
     free(old);

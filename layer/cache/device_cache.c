@@ -170,17 +170,17 @@ void device_cache_bid_farewell(void *device_cache)
 
 /* Of a cache that is never freed: what is not on disk, as far as is known while the worker is still
  * at it. By a thread that nobody waits for, since the log may be a file on the disk that has not
- * answered. What would be the first file is there all the same (file_replace). */
+ * answered. What is written as the first file is there all the same (FILE_NAMED_FIRST). */
 static void device_cache_tell_given_up(void *argument)
 {
     struct device_cache *device_cache = argument;
-    const struct cache_writer *writer = &device_cache->writer;
-    const bool is_unsaved = atomic_load(&writer->schedule.pending) ||
-                            cache_schedule_is_touched(&writer->schedule);
-    const bool is_first = device_cache->report.state != CACHE_STATE_LOADED &&
-                          atomic_load(&writer->schedule.last_commit_ns) == 0;
-    if (writer->saves && is_unsaved && !(is_first && device_cache_has_file(device_cache))) {
-        device_report_not_saved(&device_cache->report, STATUS_locked, store_path(writer->store));
+    const struct cache_schedule *schedule = &device_cache->writer.schedule;
+    const bool is_first =
+        atomic_load(&schedule->last_commit_ns) == 0 && device_report_is_cold(&device_cache->report);
+    if (cache_schedule_is_touched(schedule) ||
+        (atomic_load(&schedule->pending) && !(is_first && device_cache_has_file(device_cache)))) {
+        device_report_not_saved(&device_cache->report, STATUS_locked,
+                                store_path(device_cache->writer.store));
     }
 }
 
@@ -197,7 +197,7 @@ bool device_cache_finish(struct device_cache *device_cache)
     driver_cache_destroy(&device_cache->caches, device_cache->load.cache);
     if (finished) {
         cache_writer_end(&device_cache->writer);
-    } else {
+    } else if (device_cache->writer.saves) {
         worker_do_behind(device_cache_tell_given_up, device_cache);
     }
     return finished;

@@ -30,6 +30,14 @@ void device_report_state(struct device_report *report, enum cache_state state, e
     trace_state(report->trace, state);
 }
 
+bool device_report_is_cold(struct device_report *report)
+{
+    pthread_mutex_lock(&report->lock);
+    const bool is_cold = report->state == CACHE_STATE_COLD;
+    pthread_mutex_unlock(&report->lock);
+    return is_cold;
+}
+
 void device_report_loaded(struct device_report *report, size_t bytes, const char *path)
 {
     pthread_mutex_lock(&report->lock);

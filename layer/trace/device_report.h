@@ -48,6 +48,9 @@ void device_report_release(struct device_report *report);
 
 void device_report_state(struct device_report *report, enum cache_state state, enum status reason);
 
+/* Whether nothing was there to be loaded. */
+bool device_report_is_cold(struct device_report *report);
+
 /* So many bytes of `path` were given to the driver. */
 void device_report_loaded(struct device_report *report, size_t bytes, const char *path);
 

@@ -171,30 +171,30 @@ static uint64_t own_wait_starved_ns(const struct own_wait_look *before, bool is_
 }
 
 /* Of whom is waited for nothing is known but that it may be one of ours. Returns what is left of
- * left_ns. By how much this thread came late does not count: it lacked a core itself, or the
- * process was stopped, or the whole machine. */
+ * left_ns. By how much this thread came late counts no more than another slice: it lacked a core
+ * itself, or the process was stopped, or the whole machine. */
 static uint64_t own_wait_end(const struct own_wait *wait, uint64_t left_ns)
 {
-    const uint64_t now_ns = clock_now_ns();
-    const uint64_t elapsed_ns = now_ns - wait->start_ns;
+    const uint64_t elapsed_ns = clock_now_ns() - wait->start_ns;
+    const uint64_t most_ns = wait->end_ns - wait->start_ns + SLICE_NS;
     uint64_t starved_ns = 0;
     for (unsigned i = 0; i <= THREAD_LIMIT && wait->looks && elapsed_ns >= SHORT_NS; i++) {
         starved_ns += own_wait_starved_ns(&wait->before[i], i < THREAD_LIMIT, elapsed_ns);
     }
-    const uint64_t waited_ns = (now_ns < wait->end_ns ? now_ns : wait->end_ns) - wait->start_ns;
-    const uint64_t spent_ns = patience_spend(waited_ns, starved_ns);
+    const uint64_t spent_ns =
+        patience_spend(elapsed_ns < most_ns ? elapsed_ns : most_ns, starved_ns);
     return spent_ns < left_ns ? left_ns - spent_ns : 0;
 }
 
-/* Until then, for the condition or, where that is NULL, for the lock itself. Who is woken late may
- * have missed the signal, and takes it as given. */
+/* Until then, for the condition or, where that is NULL, for the lock itself. Who is woken so late
+ * may have missed the signal, and takes it as given. */
 static bool own_wait_slice(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t end_ns)
 {
     bool in_time;
     if (condition) {
         const struct timespec until = clock_timespec(end_ns);
         return pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT ||
-               clock_now_ns() >= end_ns + SHORT_NS;
+               clock_now_ns() >= end_ns + SLICE_NS;
     }
     do {
         clock_pause(CLOCK_MS);

@@ -333,7 +333,7 @@ TEST_F(SlowDiskTest, WhatIsLearntWhileTheDriverIsWaitedForKeepsNobody)
 TEST_F(SlowDiskTest, TheCountOfAWarmStartKeepsNoDevice)
 {
     run([] { Program().create_compute(0, 2); });
-    run_at_hanging_disk([this] {
+    const Outcome outcome = run_at_hanging_disk([this] {
         {
             Program program;
             program.create_compute(0, 2);
@@ -346,6 +346,7 @@ TEST_F(SlowDiskTest, TheCountOfAWarmStartKeepsNoDevice)
         }
         EXPECT_EQ(starts(), 2);
     });
+    EXPECT_EQ(outcome.log().size(), 0u) << "all of it is saved: " << outcome.errors;
 }
 
 // The recorder has not been answered, so that the device's memory is never freed.

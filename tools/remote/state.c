@@ -124,7 +124,7 @@ static void state_write(const struct state *state, const char *path, const char 
     const struct iovec part = {(void *)(uintptr_t)data, size};
     state_name(path, suffix, name);
     if (folder_fd >= 0) {
-        file_replace_unsynced(folder_fd, name, &part, 1);
+        file_replace_as(folder_fd, name, &part, 1, FILE_UNSYNCED);
     }
 }
 

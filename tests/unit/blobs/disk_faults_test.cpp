@@ -101,6 +101,24 @@ TEST(DiskFaults, TheFileIsSyncedThenNamedThenTheFolderIsSyncedButTheFirstIsNamed
               (std::vector<std::string>{"fsync file", "renameat", "fsync folder"}));
 }
 
+// A start that finds a file cut short looks for no part.
+TEST(DiskFaults, AFirstFileBesideAPartIsSyncedThenNamed)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    ASSERT_EQ(Store(root).commit("old"), STATUS_ok);
+    Store beside(root);
+    ASSERT_EQ(Store(root).commit("file"), STATUS_ok); // which `beside` has not seen
+    ASSERT_EQ(beside.commit_unmerged("part"), STATUS_ok);
+    const std::string folder = root + "/app/";
+    ASSERT_TRUE(std::filesystem::remove(folder + names_in(root + "/app", ".wpcache").at(0)));
+    Store store(root);
+    ASSERT_EQ(store.load(), "part");
+    Arm arm(-1, 0);
+    ASSERT_EQ(store.commit("part and more"), STATUS_ok);
+    EXPECT_EQ(faults.done.at(0), "fsync file");
+}
+
 // What was read of parts is in no file yet.
 TEST(DiskFaults, PartsStayWhereTheWriteFails)
 {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -310,6 +311,23 @@ TEST(Worker, IsWaitedForWhereTheProcessIsStopped)
     };
     const Patience some(250 * CLOCK_MS);
     EXPECT_TRUE(worker_do(stop_this_process, nullptr, nullptr));
+}
+
+// A thread that is woken late each time has no more patience for that.
+TEST(Worker, IsNotWaitedForByAThreadThatIsAlwaysLate)
+{
+    start_worker();
+    Job job;
+    ASSERT_EQ(prctl(PR_SET_TIMERSLACK, 50 * CLOCK_MS), 0);
+    const uint64_t start_ns = clock_now_ns();
+    {
+        const Patience some(250 * CLOCK_MS);
+        EXPECT_FALSE(worker_do(Job::run, Job::carry_on, &job));
+    }
+    EXPECT_LT(clock_now_ns() - start_ns, 6 * CLOCK_S) << "a slice for each time";
+    ASSERT_EQ(prctl(PR_SET_TIMERSLACK, 0), 0);
+    job.go_on.open();
+    job.carried_on.wait();
 }
 
 // Those who end an instance or the process wait for it, and only as long as they have patience.
