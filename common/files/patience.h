@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How long a thread may still wait for disks and for locks that others hold. A thread of the
  * program that ends a device or the process has so much for all its waits together; what it does
- * meanwhile, and calls of drivers, do not count; nor does, for a second in all, what there was no
- * core for. Threads without a limit wait as long as each wait says. State of the calling thread;
- * nothing to free. */
+ * meanwhile, and calls of drivers, do not count; nor does, for a second in all, what our other
+ * threads compute meanwhile, or lack a core for. Threads without a limit wait as long as each wait
+ * says. State of the calling thread; nothing to free. */
 #ifndef WARMPIPE_FILES_PATIENCE_H
 #define WARMPIPE_FILES_PATIENCE_H
 
@@ -15,7 +15,7 @@
 /* What the end of a device or a process has. */
 #define PATIENCE_AT_END (250 * CLOCK_MS)
 
-/* How much longer it takes at most where a machine is busy. */
+/* How much longer it takes at most where a machine is busy, or slow. */
 #define PATIENCE_STARVED CLOCK_S
 
 /* Sets what is left, in nanoseconds; UINT64_MAX: no limit. Returns what was left before. From one
@@ -28,8 +28,8 @@ uint64_t patience_limit(uint64_t wait_ns);
 /* Whether there is a limit. */
 bool patience_is_limited(void);
 
-/* This thread has waited so long, and for starved_ns of that time neither for a disk nor for a
- * lock: there was no core. Returns how much of it counts. */
-uint64_t patience_spend(uint64_t waited_ns, uint64_t starved_ns);
+/* This thread has waited so long, and for busy_ns of that time neither for a disk nor for a lock:
+ * who it waits for has computed, or there was no core. Returns how much of it counts. */
+uint64_t patience_spend(uint64_t waited_ns, uint64_t busy_ns);
 
 #endif

@@ -155,19 +155,19 @@ static void own_wait_begin(struct own_wait *wait, bool is_first, uint64_t left_n
     }
 }
 
-/* For how much of that time a thread lacked a core. */
-static uint64_t own_wait_starved_ns(const struct own_wait_look *before, bool is_other,
-                                    uint64_t elapsed_ns)
+/* For how much of that time a thread had a core, if it is another one, or lacked one: it was at no
+ * disk. */
+static uint64_t own_wait_busy_ns(const struct own_wait_look *before, bool is_other,
+                                 uint64_t elapsed_ns)
 {
     const struct own_wait_look now = own_wait_look_at(before->thread);
     if (now.ran_ns == 0) {
         return 0; /* there is none, or it is gone */
     }
-    const uint64_t ran_ns = now.ran_ns - before->ran_ns;
     if (is_other && own_wait_is_runnable(before->thread)) {
-        return elapsed_ns > ran_ns ? elapsed_ns - ran_ns : 0;
+        return elapsed_ns;
     }
-    return now.waited_ns - before->waited_ns;
+    return now.waited_ns - before->waited_ns + (is_other ? now.ran_ns - before->ran_ns : 0);
 }
 
 /* Of whom is waited for nothing is known but that it may be one of ours. Returns what is left of
@@ -177,12 +177,11 @@ static uint64_t own_wait_end(const struct own_wait *wait, uint64_t left_ns)
 {
     const uint64_t elapsed_ns = clock_now_ns() - wait->start_ns;
     const uint64_t most_ns = wait->end_ns - wait->start_ns + SLICE_NS;
-    uint64_t starved_ns = 0;
+    uint64_t busy_ns = 0;
     for (unsigned i = 0; i <= THREAD_LIMIT && wait->looks && elapsed_ns >= SHORT_NS; i++) {
-        starved_ns += own_wait_starved_ns(&wait->before[i], i < THREAD_LIMIT, elapsed_ns);
+        busy_ns += own_wait_busy_ns(&wait->before[i], i < THREAD_LIMIT, elapsed_ns);
     }
-    const uint64_t spent_ns =
-        patience_spend(elapsed_ns < most_ns ? elapsed_ns : most_ns, starved_ns);
+    const uint64_t spent_ns = patience_spend(elapsed_ns < most_ns ? elapsed_ns : most_ns, busy_ns);
     return spent_ns < left_ns ? left_ns - spent_ns : 0;
 }
 

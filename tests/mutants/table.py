@@ -205,6 +205,7 @@ MUTANTS = [
      r"unit\.Worker"),
     ("a first file beside its parts", "store->taken.count == 0 && !store->has_part && !store->loaded_part[0];",
      "true;", r"unit\.DiskFaults"),
+    ("what is computed is no wait", "(is_other ? now.ran_ns - before->ran_ns : 0)", "0 * (int)is_other", r"unit\.Worker"),
     ("a step behind an occupied worker", "(worker.is_in_handler || !worker_call_helper())", "(worker.is_in_handler || (0 && !worker_call_helper()))",
      r"unit\.Worker"),
     ("a replay takes all samplers", "return limits_is_within(samplers + 1, limits->max_samplers) &&",

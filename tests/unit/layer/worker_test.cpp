@@ -294,6 +294,21 @@ TEST(Worker, IsWaitedForWhereItLacksACore)
     EXPECT_TRUE(is_done);
 }
 
+// A slow machine: what it saves is hashed and copied. That is no disk either.
+TEST(Worker, IsWaitedForWhileItComputes)
+{
+    if (!std::ifstream("/proc/thread-self/schedstat")) {
+        GTEST_SKIP() << "this kernel does not tell who computes";
+    }
+    start_worker();
+    const auto compute = [](void *) {
+        while (clock_thread_ran_ns() < 200 * CLOCK_MS) {
+        }
+    };
+    const Patience little(50 * CLOCK_MS);
+    EXPECT_TRUE(worker_do(compute, nullptr, nullptr));
+}
+
 // Ctrl-Z, or `docker pause`: neither the disk nor the worker is slow for that.
 TEST(Worker, IsWaitedForWhereTheProcessIsStopped)
 {
