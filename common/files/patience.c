@@ -3,6 +3,7 @@
 
 static _Thread_local struct {
     bool is_limited;
+    uint64_t given_ns;
     uint64_t left_ns;
     uint64_t busy_ns; /* that does not count */
 } patience;
@@ -12,7 +13,7 @@ uint64_t patience_set(uint64_t ns)
     const uint64_t before_ns = patience.is_limited ? patience.left_ns : UINT64_MAX;
     patience.busy_ns = patience.is_limited ? patience.busy_ns : 0;
     patience.is_limited = ns != UINT64_MAX;
-    patience.left_ns = ns;
+    patience.given_ns = patience.left_ns = ns;
     return before_ns;
 }
 
@@ -24,6 +25,11 @@ uint64_t patience_limit(uint64_t wait_ns)
 bool patience_is_limited(void)
 {
     return patience.is_limited;
+}
+
+uint64_t patience_spent(void)
+{
+    return patience.is_limited ? patience.given_ns - patience.left_ns : 0;
 }
 
 uint64_t patience_spend(uint64_t waited_ns, uint64_t busy_ns)

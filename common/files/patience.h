@@ -28,6 +28,9 @@ uint64_t patience_limit(uint64_t wait_ns);
 /* Whether there is a limit. */
 bool patience_is_limited(void);
 
+/* How much of what was set last is gone; 0 without a limit. */
+uint64_t patience_spent(void);
+
 /* This thread has waited so long, and for busy_ns of that time neither for a disk nor for a lock:
  * who it waits for has computed, or there was no core. Returns how much of it counts. */
 uint64_t patience_spend(uint64_t waited_ns, uint64_t busy_ns);

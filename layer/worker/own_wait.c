@@ -128,8 +128,10 @@ uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer)
     return elapsed_ns - (waited_ns < idle_ns ? waited_ns : idle_ns);
 }
 
-/* Waits: in slices, so that what a thread is seen doing at the end of one is what it did in it.
- * Most waits are over within the first, a short one, for which nobody is looked at. */
+/* Waits: in slices, so that what a thread is seen doing at the end of one is what it did in it, and
+ * so that who waits looks for what it waits for between them: a signal that comes when a slice is
+ * over and the thread has no core yet wakes nobody. Most waits are over within the first, a short
+ * one, for which nobody is looked at. */
 
 struct own_wait {
     uint64_t start_ns;
@@ -144,12 +146,13 @@ static pid_t own_wait_thread(unsigned place)
                                 : (pid_t)syscall(SYS_gettid);
 }
 
-static void own_wait_begin(struct own_wait *wait, bool is_first, uint64_t left_ns)
+static void own_wait_begin(struct own_wait *wait, uint64_t left_ns)
 {
-    const uint64_t slice_ns = is_first ? SHORT_NS : SLICE_NS;
+    const uint64_t slice_ns = patience_spent() < SHORT_NS ? SHORT_NS : SLICE_NS;
+    const bool is_whole = left_ns < slice_ns || !patience_is_limited();
     wait->start_ns = clock_now_ns();
-    wait->end_ns = wait->start_ns + (left_ns < slice_ns ? left_ns : slice_ns);
-    wait->looks = !is_first && patience_is_limited();
+    wait->end_ns = wait->start_ns + (is_whole ? left_ns : slice_ns);
+    wait->looks = slice_ns == SLICE_NS;
     for (unsigned i = 0; i <= THREAD_LIMIT && wait->looks; i++) {
         wait->before[i] = own_wait_look_at(own_wait_thread(i));
     }
@@ -170,10 +173,10 @@ static uint64_t own_wait_busy_ns(const struct own_wait_look *before, bool is_oth
     return now.waited_ns - before->waited_ns + (is_other ? now.ran_ns - before->ran_ns : 0);
 }
 
-/* Of whom is waited for nothing is known but that it may be one of ours. Returns what is left of
- * left_ns. By how much this thread came late counts no more than another slice: it lacked a core
- * itself, or the process was stopped, or the whole machine. */
-static uint64_t own_wait_end(const struct own_wait *wait, uint64_t left_ns)
+/* Of whom is waited for nothing is known but that it may be one of ours. Returns what counts. By
+ * how much this thread came late counts no more than another slice: it lacked a core itself, or the
+ * process was stopped, or the whole machine. */
+static uint64_t own_wait_end(const struct own_wait *wait)
 {
     const uint64_t elapsed_ns = clock_now_ns() - wait->start_ns;
     const uint64_t most_ns = wait->end_ns - wait->start_ns + SLICE_NS;
@@ -181,50 +184,39 @@ static uint64_t own_wait_end(const struct own_wait *wait, uint64_t left_ns)
     for (unsigned i = 0; i <= THREAD_LIMIT && wait->looks && elapsed_ns >= SHORT_NS; i++) {
         busy_ns += own_wait_busy_ns(&wait->before[i], i < THREAD_LIMIT, elapsed_ns);
     }
-    const uint64_t spent_ns = patience_spend(elapsed_ns < most_ns ? elapsed_ns : most_ns, busy_ns);
-    return spent_ns < left_ns ? left_ns - spent_ns : 0;
-}
-
-/* Until then, for the condition or, where that is NULL, for the lock itself. Who is woken so late
- * may have missed the signal, and takes it as given. */
-static bool own_wait_slice(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t end_ns)
-{
-    bool in_time;
-    if (condition) {
-        const struct timespec until = clock_timespec(end_ns);
-        return pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT ||
-               clock_now_ns() >= end_ns + SLICE_NS;
-    }
-    do {
-        clock_pause(CLOCK_MS);
-        in_time = pthread_mutex_trylock(lock) == 0;
-    } while (!in_time && clock_now_ns() < end_ns);
-    return in_time;
-}
-
-static bool own_wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t left_ns)
-{
-    bool in_time = false;
-    for (bool is_first = true; !in_time && left_ns > 0; is_first = false) {
-        struct own_wait wait;
-        own_wait_begin(&wait, is_first, left_ns);
-        in_time = own_wait_slice(condition, lock, wait.end_ns);
-        left_ns = own_wait_end(&wait, left_ns);
-    }
-    return in_time;
+    return patience_spend(elapsed_ns < most_ns ? elapsed_ns : most_ns, busy_ns);
 }
 
 bool timed_lock(pthread_mutex_t *lock, uint64_t wait_ns)
 {
-    const uint64_t left_ns = patience_limit(wait_ns);
-    return left_ns == WAIT_FOREVER
-               ? pthread_mutex_lock(lock) == 0
-               : pthread_mutex_trylock(lock) == 0 || own_wait_for(NULL, lock, left_ns);
+    uint64_t left_ns = patience_limit(wait_ns);
+    if (left_ns == WAIT_FOREVER) {
+        return pthread_mutex_lock(lock) == 0;
+    }
+    bool taken = pthread_mutex_trylock(lock) == 0;
+    while (!taken && left_ns > 0) {
+        struct own_wait wait;
+        own_wait_begin(&wait, left_ns);
+        do {
+            clock_pause(CLOCK_MS);
+            taken = pthread_mutex_trylock(lock) == 0;
+        } while (!taken && clock_now_ns() < wait.end_ns);
+        const uint64_t spent_ns = own_wait_end(&wait);
+        left_ns -= spent_ns < left_ns ? spent_ns : left_ns;
+    }
+    return taken;
 }
 
 bool timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t wait_ns)
 {
     const uint64_t left_ns = patience_limit(wait_ns);
-    return left_ns == WAIT_FOREVER ? pthread_cond_wait(condition, lock) == 0
-                                   : own_wait_for(condition, lock, left_ns);
+    if (left_ns == WAIT_FOREVER) {
+        return pthread_cond_wait(condition, lock) == 0;
+    }
+    struct own_wait wait;
+    own_wait_begin(&wait, left_ns);
+    const struct timespec until = clock_timespec(wait.end_ns);
+    pthread_cond_timedwait(condition, lock, &until);
+    own_wait_end(&wait);
+    return patience_limit(1) > 0;
 }

@@ -40,9 +40,9 @@ uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer);
  * libraries.) */
 bool timed_lock(pthread_mutex_t *lock, uint64_t wait_ns);
 
-/* Waits for a condition by the monotonic clock, as long as this thread has patience, and no longer
- * than wait_ns. False: that time has passed. True also now and then without a signal: the caller
- * looks whether what it waits for has come. */
+/* Waits for a condition by the monotonic clock, no longer than wait_ns, and for a thread whose
+ * patience is limited no longer than some milliseconds: the caller looks whether what it waits for
+ * has come, and calls again. False: this thread has no patience left. */
 bool timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t wait_ns);
 
 /* The calling thread is one of ours, and may be waited for from now on, until _leave with what this

@@ -201,8 +201,6 @@ MUTANTS = [
     ("a driver whose device is gone", "worker.orphaned |= worker.busy == client;",
      "worker.orphaned = worker.busy == client;", r"unit\.Worker"),
     ("what a stopped process waited", "elapsed_ns < most_ns ? elapsed_ns : most_ns", "elapsed_ns", r"unit\.Worker"),
-    ("who is always late waits for ever", "clock_now_ns() >= end_ns + SLICE_NS;", "clock_now_ns() >= end_ns;",
-     r"unit\.Worker"),
     ("a first file beside its parts", "store->taken.count == 0 && !store->has_part && !store->loaded_part[0];",
      "true;", r"unit\.DiskFaults"),
     ("what is computed is no wait", "(is_other ? now.ran_ns - before->ran_ns : 0)", "0 * (int)is_other", r"unit\.Worker"),
