@@ -303,11 +303,17 @@ TEST(Worker, IsWaitedForWhileItComputes)
     }
     start_worker();
     const auto compute = [](void *) {
-        while (clock_thread_ran_ns() < 200 * CLOCK_MS) {
+        const uint64_t before_ns = clock_thread_ran_ns();
+        while (clock_thread_ran_ns() - before_ns < 60 * CLOCK_MS) {
         }
     };
-    const Patience little(50 * CLOCK_MS);
-    EXPECT_TRUE(worker_do(compute, nullptr, nullptr));
+    const uint64_t start_ns = clock_now_ns();
+    const Patience little(20 * CLOCK_MS);
+    const bool is_done = worker_do(compute, nullptr, nullptr);
+    if (!is_done && clock_now_ns() - start_ns >= PATIENCE_STARVED) {
+        GTEST_SKIP() << "the machine is so busy that this took longer than is left out";
+    }
+    EXPECT_TRUE(is_done);
 }
 
 // Ctrl-Z, or `docker pause`: neither the disk nor the worker is slow for that.
