@@ -11,29 +11,26 @@
 #define CLOCK_MS UINT64_C(1000000)
 #define CLOCK_S  UINT64_C(1000000000)
 
+/* What a clock says, in nanoseconds; 0: there is no such clock. */
+uint64_t clock_read_ns(clockid_t clock);
+
 /* Now, in nanoseconds. Takes a few tens of nanoseconds, no system call. */
 static inline uint64_t clock_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * CLOCK_S + (uint64_t)now.tv_nsec;
+    return clock_read_ns(CLOCK_MONOTONIC);
 }
 
 /* The same as of the last tick of the kernel's clock, some milliseconds ago at most. Takes a
  * quarter of the time. */
 static inline uint64_t clock_coarse_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * CLOCK_S + (uint64_t)now.tv_nsec;
+    return clock_read_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 /* For how long the calling thread has run, in nanoseconds. A system call. */
 static inline uint64_t clock_thread_ran_ns(void)
 {
-    struct timespec ran = {0, 0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
-    return (uint64_t)ran.tv_sec * CLOCK_S + (uint64_t)ran.tv_nsec;
+    return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* The same instant or duration in the form that pthread_cond_timedwait and nanosleep take. */

@@ -13,8 +13,7 @@
 void cache_collection_init(struct cache_collection *collection, const struct driver_caches *driver,
                            struct stats *stats, bool enabled)
 {
-    *collection = (struct cache_collection){
-        .driver = driver, .stats = stats, .enabled = enabled, .slow_size = SIZE_MAX};
+    *collection = (struct cache_collection){.driver = driver, .stats = stats, .enabled = enabled};
     pthread_mutex_init(&collection->lock, NULL);
     pthread_cond_init(&collection->read_done, NULL);
     pthread_mutex_init(&collection->collect_lock, NULL);

@@ -90,8 +90,10 @@ struct cache_collection {
     size_t bytes;                 /* of the data that went into it: no less than it holds */
     bool grown;                   /* since a look has last taken it */
     bool has_unread;              /* the last look could not read everything */
+    bool has_put_off;             /* likewise, but a look in a few seconds can */
     size_t quick_size;            /* the largest read that took hardly any time; 0: none */
-    size_t slow_size;             /* one of a target so large took too long */
+    size_t slow_size;             /* a target so large took too long, ... */
+    uint64_t slow_until_ns;       /* ... and none as large is read before this time */
 };
 
 /* `driver` and `stats` are borrowed. enabled false: nothing is ever collected. */
@@ -158,7 +160,7 @@ void cache_collection_collect(struct cache_collection *collection);
  * tells whether it was taken. Calls down. */
 enum collection_rest {
     REST_NONE,
-    REST_NEXT,  /* a merge has come in between: the next look will have it */
+    REST_NEXT,  /* a merge has come in between, or a read is put off: a next look will have it */
     REST_HIDDEN /* something cannot be read now */
 };
 VkPipelineCache cache_collection_pin(struct cache_collection *collection,

@@ -18,6 +18,13 @@
 #define QUICK_NS        (MERGE_WAIT_NS / QUICK_FACTOR)
 #define SMALL_READ_SIZE ((size_t)64 << 10)
 
+#define TRIED_READS 3
+
+/* One that took longer is paid for before one as large begins again: a merge would wait for no more
+ * than one part in so many of the time. Within PUT_OFF_NS a look follows by itself. */
+#define SLOW_FACTOR 250
+#define PUT_OFF_NS  (5 * CLOCK_S)
+
 static void cache_collection_drop(struct cache_collection *collection)
 {
     driver_cache_destroy(collection->driver, collection->cache);
@@ -170,9 +177,16 @@ static bool cache_collection_is_quick(struct cache_collection *collection,
                                       const struct passed_cache *cache)
 {
     size_t size = 0;
-    return collection->quick_size > 0 &&
-           driver_cache_query_size(collection->driver, cache->handle, &size) &&
-           size <= collection->quick_size * QUICK_FACTOR && size < collection->slow_size;
+    if (collection->quick_size == 0 ||
+        !driver_cache_query_size(collection->driver, cache->handle, &size) ||
+        size > collection->quick_size * QUICK_FACTOR) {
+        return false;
+    }
+    const uint64_t now_ns = clock_now_ns();
+    const bool is_paid = size < collection->slow_size || now_ns >= collection->slow_until_ns;
+    collection->has_put_off |= !is_paid && collection->slow_size > 0 &&
+                               collection->slow_until_ns < now_ns + PUT_OFF_NS;
+    return is_paid;
 }
 
 /* Of a cache that the program merges into. False: the driver has refused, or it would take long. */
@@ -183,9 +197,10 @@ static bool cache_collection_fetch_destination(struct cache_collection *collecti
     const struct own_wait_timer timer = own_wait_timer_start();
     const bool is_read = cache_collection_is_quick(collection, cache) &&
                          cache_collection_fetch(collection, cache->handle, ret_data, ret_size);
-    if (own_wait_timer_elapsed(&timer) > MERGE_WAIT_NS) {
-        const size_t size = is_read ? *ret_size : 0;
-        collection->slow_size = size < collection->slow_size ? size : collection->slow_size;
+    const uint64_t took_ns = own_wait_timer_elapsed(&timer);
+    if (took_ns > MERGE_WAIT_NS) {
+        collection->slow_size = is_read ? *ret_size : 0;
+        collection->slow_until_ns = clock_now_ns() + took_ns * SLOW_FACTOR;
     }
     return is_read;
 }
@@ -228,11 +243,28 @@ static void cache_collection_read_once(struct cache_collection *collection,
     }
 }
 
+/* A process's first reads take longer than what follows: where none was quick yet, those of our own
+ * copy, for which no merge waits, tell what the driver takes. */
+static void cache_collection_try_reads(struct cache_collection *collection,
+                                       struct passed_cache *cache)
+{
+    pthread_mutex_lock(&collection->lock);
+    const bool asks = cache->destination && collection->cache != VK_NULL_HANDLE;
+    pthread_mutex_unlock(&collection->lock);
+    for (int i = 0; i < TRIED_READS && asks && collection->quick_size == 0; i++) {
+        uint8_t *data = NULL;
+        size_t size = 0;
+        cache_collection_fetch(collection, collection->cache, &data, &size);
+        large_free(data);
+    }
+}
+
 /* Under collect_lock. A cache that the program has destroyed meanwhile is ours now, merged into or
  * not; what was compiled into it behind the read is read then. */
 static void cache_collection_read_pinned(struct cache_collection *collection,
                                          struct passed_cache *cache)
 {
+    cache_collection_try_reads(collection, cache);
     cache_collection_read_once(collection, cache);
     pthread_mutex_lock(&collection->lock);
     const bool gone = cache->gone;
@@ -270,10 +302,10 @@ VkPipelineCache cache_collection_pin(struct cache_collection *collection,
     if (!collection->enabled || pthread_mutex_trylock(&collection->collect_lock) != 0) {
         return VK_NULL_HANDLE;
     }
-    collection->has_unread = false;
+    collection->has_unread = collection->has_put_off = false;
     if (!may_read) {
         cache_collection_empty_queue(collection, true);
-    } else if (!cache_collection_read_living(collection)) {
+    } else if (!cache_collection_read_living(collection) || collection->has_put_off) {
         *ret_rest = REST_NEXT;
     } else if (!collection->has_unread) {
         *ret_rest = REST_NONE;

@@ -51,8 +51,7 @@ void own_wait_after_fork_in_child(void)
     }
 }
 
-/* What the kernel says of a thread: Linux, Documentation/scheduler/sched-stats.rst and
- * filesystems/proc.rst. All zero: not known. */
+/* What the kernel says of a thread. All zero: not known. */
 struct own_wait_look {
     pid_t thread;
     uint64_t ran_ns;
@@ -74,13 +73,20 @@ static bool own_wait_read(pid_t thread, const char *name, char *ret_text, size_t
     return length > 0;
 }
 
+/* The clock that pthread_getcpuclockid gives for a thread: what it has run until now, where
+ * schedstat (Linux, Documentation/scheduler/sched-stats.rst) has the last tick, which may be 10 ms
+ * ago. */
+#define THREAD_CLOCK(thread) ((clockid_t)(~(unsigned)(thread) << 3 | 6))
+
 static struct own_wait_look own_wait_look_at(pid_t thread)
 {
     struct own_wait_look look = {.thread = thread};
+    uint64_t until_tick_ns;
     char text[128];
     if (thread != 0 && !sandbox_is_closed() &&
-        own_wait_read(thread, "schedstat", text, sizeof text)) {
-        text_parse_two(text, &look.ran_ns, &look.waited_ns);
+        own_wait_read(thread, "schedstat", text, sizeof text) &&
+        text_parse_two(text, &until_tick_ns, &look.waited_ns)) {
+        look.ran_ns = clock_read_ns(THREAD_CLOCK(thread));
     }
     return look;
 }

@@ -165,6 +165,54 @@ TEST_F(MergingProgramTest, ATargetIsNotReadWhereTheDriverIsSlow)
     EXPECT_EQ(outcome.hits(), 2u) << "what was compiled into the target is lost";
 }
 
+// A process's first read takes longer than what follows, and says nothing of the driver.
+TEST_F(MergingProgramTest, WhatIsInItsTargetIsSavedThoughTheFirstReadTookLong)
+{
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            std::atomic<unsigned> calls{0};
+            const DuringCalls first_is_slow([&](const char *command) {
+                if (std::string(command) == "vkGetPipelineCacheData" && calls++ < 2) {
+                    usleep(5000);
+                }
+            });
+            compile_and_merge(*owner, 0, target);
+            wait_until_saved(1);
+            EXPECT_GT(calls, 2u);
+            die_when_told();
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 1), 1u);
+}
+
+// So does one that a busy machine holds up: the target is read again by itself.
+TEST_F(MergingProgramTest, ATargetWhoseReadTookLongOnceIsReadAgain)
+{
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            compile_and_merge(*owner, 0, target);
+            compile_until_saved(*owner, 10, 2); // what a read takes is known from here on
+            {
+                const DuringCalls read_is_slow([&](const char *command) {
+                    if (std::string(command) == "vkGetPipelineCacheData") {
+                        usleep(2000); // the questions for its size and for its data
+                    }
+                });
+                owner->create_compute(1, 2, target);
+                wait_until_saved(3);
+            }
+            owner->create_compute(2, 3, target);
+            wait_until_saved(4);
+            die_when_told();
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 3), 3u);
+}
+
 // The program goes on merging while a look is under way: another look follows by itself.
 TEST_F(MergingProgramTest, WhatIsMergedDuringALookIsReadByTheNext)
 {

@@ -17,10 +17,11 @@
 
 extern "C" {
 #include "common/base/clock.h"
-#include "common/files/patience.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/worker.h"
 }
+
+#include "layer/patience.hpp"
 
 namespace {
 
@@ -87,21 +88,6 @@ struct Client {
         worker_wake(&client);
         began.wait();
     }
-};
-
-// The patience of this thread to the end of the block.
-class Patience {
-  public:
-    explicit Patience(uint64_t ns) : before_(patience_set(ns))
-    {
-    }
-    ~Patience()
-    {
-        patience_set(before_);
-    }
-
-  private:
-    uint64_t before_;
 };
 
 // For the client: the other's work is done.
@@ -333,35 +319,6 @@ TEST(Worker, IsWaitedForWhereTheProcessIsStopped)
     };
     const Patience some(250 * CLOCK_MS);
     EXPECT_TRUE(worker_do(stop_this_process, nullptr, nullptr));
-}
-
-// The signal comes while the thread that waits has had enough of a slice, and not yet the lock.
-TEST(TimedWait, MissesNoSignalBetweenTwoSlices)
-{
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_cond_t condition;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&condition, &attributes);
-    bool done = false;
-    pthread_mutex_lock(&lock);
-    std::thread other([&] {
-        pthread_mutex_lock(&lock); // from here on the thread waits
-        usleep(10000);             // longer than the first slice
-        done = true;
-        pthread_cond_broadcast(&condition);
-        pthread_mutex_unlock(&lock);
-    });
-    const Patience some(20 * CLOCK_S);
-    while (!done && timed_wait(&condition, &lock, WAIT_FOREVER)) {
-    }
-    EXPECT_TRUE(done);
-    EXPECT_GT(patience_limit(20 * CLOCK_S), 0u) << "it has waited for what had come";
-    pthread_mutex_unlock(&lock);
-    other.join();
-    pthread_cond_destroy(&condition);
-    pthread_condattr_destroy(&attributes);
 }
 
 // A thread that is woken late each time has no more patience for that.
