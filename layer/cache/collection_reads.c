@@ -184,8 +184,8 @@ static bool cache_collection_is_quick(struct cache_collection *collection,
     }
     const uint64_t now_ns = clock_now_ns();
     const bool is_paid = size < collection->slow_size || now_ns >= collection->slow_until_ns;
-    collection->has_put_off |= !is_paid && collection->slow_size > 0 &&
-                               collection->slow_until_ns < now_ns + PUT_OFF_NS;
+    collection->has_put_off |=
+        !is_paid && collection->slow_size > 0 && collection->slow_until_ns < now_ns + PUT_OFF_NS;
     return is_paid;
 }
 
