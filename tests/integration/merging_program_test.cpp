@@ -187,6 +187,22 @@ TEST_F(MergingProgramTest, WhatIsInItsTargetIsSavedThoughTheFirstReadTookLong)
     EXPECT_EQ(hits(0, 1), 1u);
 }
 
+// Each question for the size or the data of a cache takes so long until the end of the block.
+class SlowReads {
+  public:
+    explicit SlowReads(unsigned us)
+        : hook_([us](const char *command) {
+              if (std::string(command) == "vkGetPipelineCacheData") {
+                  usleep(us);
+              }
+          })
+    {
+    }
+
+  private:
+    DuringCalls hook_;
+};
+
 // So does one that a busy machine holds up: the target is read again by itself.
 TEST_F(MergingProgramTest, ATargetWhoseReadTookLongOnceIsReadAgain)
 {
@@ -197,11 +213,7 @@ TEST_F(MergingProgramTest, ATargetWhoseReadTookLongOnceIsReadAgain)
             compile_and_merge(*owner, 0, target);
             compile_until_saved(*owner, 10, 2); // what a read takes is known from here on
             {
-                const DuringCalls read_is_slow([&](const char *command) {
-                    if (std::string(command) == "vkGetPipelineCacheData") {
-                        usleep(2000); // the questions for its size and for its data
-                    }
-                });
+                const SlowReads slow(2000);
                 owner->create_compute(1, 2, target);
                 wait_until_saved(3);
             }
@@ -211,6 +223,30 @@ TEST_F(MergingProgramTest, ATargetWhoseReadTookLongOnceIsReadAgain)
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 3), 3u);
+}
+
+// A merge would have waited too long for it: there is none before that is paid for, in half a
+// minute.
+TEST_F(MergingProgramTest, ATargetWhoseReadTookVeryLongIsLeftAlone)
+{
+    run(
+        [&] {
+            auto *owner = new Program;
+            const VkPipelineCache target = owner->create_cache();
+            compile_and_merge(*owner, 0, target);
+            compile_until_saved(*owner, 10, 2); // what a read takes is known from here on
+            {
+                const SlowReads slow(50000);
+                owner->create_compute(1, 2, target);
+                wait_until_saved(3);
+            }
+            owner->create_compute(2, 3, target);
+            compile_until_saved(*owner, 11, 4);
+            die_when_told();
+        },
+        {Layer::works, true, -SIGKILL});
+    EXPECT_EQ(hits(2, 3), 0u);
+    EXPECT_EQ(hits(10, 12), 2u);
 }
 
 // The program goes on merging while a look is under way: another look follows by itself.
