@@ -376,11 +376,12 @@ void settings_file_each(const char *text, size_t size, const char *prefix,
         const char *comment = memchr(text, '#', (size_t)(line_end - text));
         const char *end = comment ? comment : line_end;
         const char *equals = memchr(text, '=', (size_t)(end - text));
+        const char *key_end = equals ? equals : end;
         char key[SETTINGS_KEY_SIZE];
         char value[SETTINGS_VALUE_SIZE];
-        if (equals && settings_file_copy_trimmed(text, equals, key, sizeof key) &&
+        if (settings_file_copy_trimmed(text, key_end, key, sizeof key) &&
             strncmp(key, prefix, prefix_length) == 0 &&
-            settings_file_copy_trimmed(equals + 1, end, value, sizeof value)) {
+            settings_file_copy_trimmed(key_end + !!equals, end, value, sizeof value)) {
             visit(key + prefix_length, value, line, user);
         }
         text = newline ? newline + 1 : text_end;

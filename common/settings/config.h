@@ -125,8 +125,8 @@ extern const struct setting config_table[SETTING_COUNT];
  *     $VK_LAYER_SETTINGS_PATH                                  the file, or the folder it lies in
  *     vk_layer_settings.txt                                    in the working directory
  *
- * Lines of "key = value"; a '#' starts a comment, other lines are ignored, the last line of a key
- * counts. Thread-safe. */
+ * Lines of "key = value"; a '#' starts a comment, the last line of a key counts; a line without
+ * '=' has no value. Thread-safe. */
 
 /* Longer files, keys and values are ignored. */
 #define SETTINGS_FILE_LIMIT (1u << 20)

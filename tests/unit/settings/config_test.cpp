@@ -513,15 +513,19 @@ TEST(Config, AFileOfAUserWithoutANumberIsNotRead)
 TEST(Config, WhatIsWrongInAFileIsNamedOnce)
 {
     const auto said = read_file_with("warmpipe_pipeline_cache.dedupe = all\n"
-                                     "warmpipe_pipeline_cache.prewarm = maybe\n",
+                                     "warmpipe_pipeline_cache.prewarm = maybe\n"
+                                     "warmpipe_pipeline_cache.dedup none # no '='\n",
                                      {}, expect_defaults);
-    ASSERT_EQ(said.size(), 2u);
+    ASSERT_EQ(said.size(), 3u);
     EXPECT_NE(said[0].find("no setting warmpipe_pipeline_cache.dedupe (bad_setting)"),
               std::string::npos);
     EXPECT_NE(said[0].find("' line 1: "), std::string::npos) << said[0];
-    EXPECT_NE(said[1].find("' line 2: warmpipe_pipeline_cache.prewarm='maybe': expected "),
+    EXPECT_NE(said[1].find("' line 3: no setting warmpipe_pipeline_cache.dedup none (bad_setting)"),
               std::string::npos)
         << said[1];
+    EXPECT_NE(said[2].find("' line 2: warmpipe_pipeline_cache.prewarm='maybe': expected "),
+              std::string::npos)
+        << said[2];
 }
 
 TEST(Config, LogIsConfiguredBeforeAnythingIsSaid)

@@ -48,7 +48,12 @@ TEST(SettingsFile, ReadsWhatIsMeantForTheLayer)
                        "#layer.five = 5\n"
                        "layer.six = a = b\n"
                        "layer.one = 3"),
-              (Lines{{"one", "1"}, {"two", "a,b"}, {"three", ""}, {"six", "a = b"}, {"one", "3"}}));
+              (Lines{{"one", "1"},
+                     {"two", "a,b"},
+                     {"three", ""},
+                     {"four", ""},
+                     {"six", "a = b"},
+                     {"one", "3"}}));
     EXPECT_EQ(lines_of(""), Lines{});
     EXPECT_EQ(lines_of("="), Lines{});
     EXPECT_EQ(lines_of("layer. = x"), (Lines{{"", "x"}}));
