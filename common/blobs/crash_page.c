@@ -100,7 +100,8 @@ static void crash_prepare(void)
 }
 
 /* The index of a place that was of `before` and is of `now`; CRASH_PLACES: there is none. */
-static size_t crash_replace_guard(struct crash_guard *before, struct crash_guard *now)
+static __attribute__((cold)) size_t crash_replace_guard(struct crash_guard *before,
+                                                        struct crash_guard *now)
 {
     for (size_t i = 0; i < CRASH_PLACES; i++) {
         struct crash_guard *expected = before;
@@ -142,8 +143,8 @@ static bool crash_may_map(int fd)
  * would be a SIGBUS. (posix_fallocate would as well, but it takes blocks at once, and to give them
  * back when the file goes takes ext4 milliseconds: docs/decisions/0140.) `memory` of an earlier
  * page is used again; NULL: there is none. */
-static struct crash_page *crash_map(int fd, const struct crash_page *content,
-                                    struct crash_page *memory)
+static __attribute__((cold)) struct crash_page *crash_map(int fd, const struct crash_page *content,
+                                                          struct crash_page *memory)
 {
     if (!crash_may_map(fd) || !file_size_allowed(sizeof *content) ||
         pwrite(fd, content, sizeof *content, 0) != (ssize_t)sizeof *content) {
@@ -165,21 +166,22 @@ static void crash_name_elsewhere(uint64_t number, char ret_path[ELSEWHERE_SIZE])
     unique_format(number, ret_path + sizeof ELSEWHERE - 1);
 }
 
-static int crash_open_elsewhere(uint64_t number, int flags)
+static __attribute__((cold)) int crash_open_elsewhere(uint64_t number, int flags)
 {
     char path[ELSEWHERE_SIZE];
     crash_name_elsewhere(number, path);
     return io_open(AT_FDCWD, path, flags | O_NOFOLLOW | O_NONBLOCK);
 }
 
-void crash_page_remove_elsewhere(uint64_t number)
+__attribute__((cold)) void crash_page_remove_elsewhere(uint64_t number)
 {
     char path[ELSEWHERE_SIZE];
     crash_name_elsewhere(number, path);
     unlinkat(AT_FDCWD, path, 0);
 }
 
-bool crash_page_read_elsewhere(uint64_t number, uint8_t ret_page[sizeof(struct crash_page)])
+__attribute__((cold)) bool crash_page_read_elsewhere(uint64_t number,
+                                                     uint8_t ret_page[sizeof(struct crash_page)])
 {
     const ssize_t size = sizeof(struct crash_page);
     const int fd = crash_open_elsewhere(number, O_RDONLY);
@@ -191,8 +193,8 @@ bool crash_page_read_elsewhere(uint64_t number, uint8_t ret_page[sizeof(struct c
     return is_read;
 }
 
-static struct crash_page *crash_map_elsewhere(uint64_t number, const struct crash_page *content,
-                                              struct crash_page *memory)
+static __attribute__((cold)) struct crash_page *
+crash_map_elsewhere(uint64_t number, const struct crash_page *content, struct crash_page *memory)
 {
     const int fd = crash_open_elsewhere(number, O_RDWR | O_CREAT | O_EXCL);
     if (fd < 0) {
@@ -255,7 +257,7 @@ __attribute__((cold)) void crash_guard_close(struct crash_guard *guard)
     }
 }
 
-void crash_guard_go_without(struct crash_guard *guard)
+__attribute__((cold)) void crash_guard_go_without(struct crash_guard *guard)
 {
     guard->without = true;
     atomic_load(&guard->page)->without = CRASH_WITHOUT;
@@ -327,7 +329,7 @@ void crash_guard_lower(struct crash_guard *guard, const struct crash_call *call)
     }
 }
 
-void crash_guard_end(struct crash_guard *guard)
+__attribute__((cold)) void crash_guard_end(struct crash_guard *guard)
 {
     struct crash_page *page = atomic_load(&guard->page);
     if (page) {
@@ -342,7 +344,7 @@ bool crash_guard_has_passed(const struct crash_guard *guard)
 }
 
 /* Another thread may close a guard meanwhile, so that only the memory of the pages is looked at. */
-void crash_guard_end_all(void)
+__attribute__((cold)) void crash_guard_end_all(void)
 {
     for (size_t i = 0; i < CRASH_PLACES; i++) {
         const bool is_open = atomic_load(&crash_places[i].guard) != NULL;
@@ -379,7 +381,8 @@ __attribute__((cold)) bool crash_guard_watch(struct crash_guard *guard, struct c
 
 /* Pages of the dead. */
 
-bool crash_keys_share(const struct crash_keys *one, const struct crash_keys *other)
+__attribute__((cold)) bool crash_keys_share(const struct crash_keys *one,
+                                            const struct crash_keys *other)
 {
     for (uint32_t i = 0; i < one->count; i++) {
         for (uint32_t j = 0; j < other->count; j++) {

@@ -92,8 +92,10 @@ struct cache_collection {
     bool has_unread;              /* the last look could not read everything */
     bool has_put_off;             /* likewise, but a look in a few seconds can */
     size_t quick_size;            /* the largest read that took hardly any time; 0: none */
+    unsigned tried_reads;         /* to know what is quick */
     size_t slow_size;             /* a target so large took too long, ... */
     uint64_t slow_until_ns;       /* ... and none as large is read before this time */
+    unsigned followed;            /* looks that came by themselves, since a read was put off */
 };
 
 /* `driver` and `stats` are borrowed. enabled false: nothing is ever collected. */

@@ -20,10 +20,14 @@
 
 #define TRIED_READS 3
 
-/* One that took longer is paid for before one as large begins again: a merge would wait for no more
- * than one part in so many of the time. Within PUT_OFF_NS a look follows by itself. */
+/* One that took longer is paid for before one as large begins again, in a minute at most: a merge
+ * would wait for no more than one part in so many of the time. */
 #define SLOW_FACTOR 250
-#define PUT_OFF_NS  (5 * CLOCK_S)
+#define SLOW_MAX_NS (60 * CLOCK_S)
+
+/* Where that is so short, a look follows by itself, a few times in the life of a device. */
+#define PUT_OFF_NS   (5 * CLOCK_S)
+#define FOLLOWED_MAX 16
 
 static void cache_collection_drop(struct cache_collection *collection)
 {
@@ -172,21 +176,39 @@ static struct passed_cache **cache_collection_pin_living(struct cache_collection
     return pinned;
 }
 
-/* Whether the next merge into it would hardly wait for a read. */
+/* Whether a target so large is to be read later. */
+static bool cache_collection_puts_off(struct cache_collection *collection, size_t size)
+{
+    const uint64_t now_ns = clock_now_ns();
+    const bool puts_off = size >= collection->slow_size && now_ns < collection->slow_until_ns;
+    collection->has_put_off |= puts_off && collection->slow_until_ns < now_ns + PUT_OFF_NS;
+    return puts_off;
+}
+
+/* Whether the next merge into it would hardly wait for a read. Already the question for its size
+ * may take long. */
 static bool cache_collection_is_quick(struct cache_collection *collection,
                                       const struct passed_cache *cache)
 {
     size_t size = 0;
-    if (collection->quick_size == 0 ||
-        !driver_cache_query_size(collection->driver, cache->handle, &size) ||
-        size > collection->quick_size * QUICK_FACTOR) {
-        return false;
+    return collection->quick_size > 0 && !cache_collection_puts_off(collection, 0) &&
+           driver_cache_query_size(collection->driver, cache->handle, &size) &&
+           size <= collection->quick_size * QUICK_FACTOR &&
+           !cache_collection_puts_off(collection, size);
+}
+
+/* The read of a target, or the question for its size (0), took too long. While others are put off
+ * it is smaller than they are. */
+static void cache_collection_put_off(struct cache_collection *collection, size_t size,
+                                     uint64_t took_ns)
+{
+    const uint64_t most_ns = SLOW_MAX_NS / SLOW_FACTOR;
+    const uint64_t until_ns =
+        clock_now_ns() + (took_ns < most_ns ? took_ns : most_ns) * SLOW_FACTOR;
+    collection->slow_size = size;
+    if (until_ns > collection->slow_until_ns) {
+        collection->slow_until_ns = until_ns;
     }
-    const uint64_t now_ns = clock_now_ns();
-    const bool is_paid = size < collection->slow_size || now_ns >= collection->slow_until_ns;
-    collection->has_put_off |=
-        !is_paid && collection->slow_size > 0 && collection->slow_until_ns < now_ns + PUT_OFF_NS;
-    return is_paid;
 }
 
 /* Of a cache that the program merges into. False: the driver has refused, or it would take long. */
@@ -199,8 +221,7 @@ static bool cache_collection_fetch_destination(struct cache_collection *collecti
                          cache_collection_fetch(collection, cache->handle, ret_data, ret_size);
     const uint64_t took_ns = own_wait_timer_elapsed(&timer);
     if (took_ns > MERGE_WAIT_NS) {
-        collection->slow_size = is_read ? *ret_size : 0;
-        collection->slow_until_ns = clock_now_ns() + took_ns * SLOW_FACTOR;
+        cache_collection_put_off(collection, is_read ? *ret_size : 0, took_ns);
     }
     return is_read;
 }
@@ -249,9 +270,11 @@ static void cache_collection_try_reads(struct cache_collection *collection,
                                        struct passed_cache *cache)
 {
     pthread_mutex_lock(&collection->lock);
-    const bool asks = cache->destination && collection->cache != VK_NULL_HANDLE;
+    const bool asks = cache->destination && !cache->gone && collection->cache != VK_NULL_HANDLE &&
+                      !atomic_load(&collection->finishing);
     pthread_mutex_unlock(&collection->lock);
-    for (int i = 0; i < TRIED_READS && asks && collection->quick_size == 0; i++) {
+    while (asks && collection->quick_size == 0 && collection->tried_reads < TRIED_READS) {
+        collection->tried_reads++;
         uint8_t *data = NULL;
         size_t size = 0;
         cache_collection_fetch(collection, collection->cache, &data, &size);
@@ -305,7 +328,8 @@ VkPipelineCache cache_collection_pin(struct cache_collection *collection,
     collection->has_unread = collection->has_put_off = false;
     if (!may_read) {
         cache_collection_empty_queue(collection, true);
-    } else if (!cache_collection_read_living(collection) || collection->has_put_off) {
+    } else if (!cache_collection_read_living(collection) ||
+               (collection->has_put_off && collection->followed++ < FOLLOWED_MAX)) {
         *ret_rest = REST_NEXT;
     } else if (!collection->has_unread) {
         *ret_rest = REST_NONE;

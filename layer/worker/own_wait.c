@@ -78,6 +78,7 @@ static bool own_wait_read(pid_t thread, const char *name, char *ret_text, size_t
  * ago. */
 #define THREAD_CLOCK(thread) ((clockid_t)(~(unsigned)(thread) << 3 | 6))
 
+/* Last of all the clock: a sandbox that forbids it forbids the file, too. */
 static struct own_wait_look own_wait_look_at(pid_t thread)
 {
     struct own_wait_look look = {.thread = thread};
@@ -136,8 +137,8 @@ uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer)
 
 /* Waits: in slices, so that what a thread is seen doing at the end of one is what it did in it, and
  * so that who waits looks for what it waits for between them: a signal that comes when a slice is
- * over and the thread has no core yet wakes nobody. Most waits are over within the first, a short
- * one, for which nobody is looked at. */
+ * over and the thread has no core yet wakes nobody. The first millisecond of a thread's patience is
+ * a slice of its own, for which nobody is looked at. */
 
 struct own_wait {
     uint64_t start_ns;
@@ -218,6 +219,9 @@ bool timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t wait_
     const uint64_t left_ns = patience_limit(wait_ns);
     if (left_ns == WAIT_FOREVER) {
         return pthread_cond_wait(condition, lock) == 0;
+    }
+    if (left_ns == 0) {
+        return false;
     }
     struct own_wait wait;
     own_wait_begin(&wait, left_ns);

@@ -213,7 +213,7 @@ TEST_F(MergingProgramTest, ATargetWhoseReadTookLongOnceIsReadAgain)
             compile_and_merge(*owner, 0, target);
             compile_until_saved(*owner, 10, 2); // what a read takes is known from here on
             {
-                const SlowReads slow(2000);
+                const SlowReads slow(1600);
                 owner->create_compute(1, 2, target);
                 wait_until_saved(3);
             }
@@ -241,12 +241,13 @@ TEST_F(MergingProgramTest, ATargetWhoseReadTookVeryLongIsLeftAlone)
                 wait_until_saved(3);
             }
             owner->create_compute(2, 3, target);
-            compile_until_saved(*owner, 11, 4);
+            owner->create_compute(12, 16); // the next look is to be paid for
+            compile_until_saved(*owner, 11, 8);
             die_when_told();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(2, 3), 0u);
-    EXPECT_EQ(hits(10, 12), 2u);
+    EXPECT_EQ(hits(10, 16), 6u);
 }
 
 // The program goes on merging while a look is under way: another look follows by itself.
