@@ -112,9 +112,10 @@ MUTANTS = [
     ("externally synchronized caches read beside the program",
      "return cache && !cache->externally_synchronized;", "return cache;",
      r"integration\.(DeletedRules|.*ExternallySynchronized)"),
-    ("a merge waits for a slow driver", "return collection->quick_size > 0 && "
+    ("a merge waits for a slow driver",
+     "return collection->quick_size > 0 && !cache_collection_puts_off(collection, 0) && "
      "driver_cache_query_size(collection->driver, cache->handle, &size) && "
-     "size <= collection->quick_size * QUICK_FACTOR && size < collection->slow_size;",
+     "size <= collection->quick_size * QUICK_FACTOR && !cache_collection_puts_off(collection, size);",
      "return driver_cache_query_size(collection->driver, cache->handle, &size);",
      r"integration\.MergingProgram"),
     ("what is not read is known as saved",
