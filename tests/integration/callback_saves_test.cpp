@@ -228,13 +228,13 @@ TEST_F(CallbackSavesTest, WhatTheProgramReadsBackIsSaved)
     EXPECT_EQ(run([] { Program().create_compute(0, 3); }).hits(), 3u);
 }
 
-// A look at 4 MiB would cost the program's thread more than it has spent in creations.
+// A look at 16 MiB would cost the program's thread more than it has spent in creations.
 TEST_F(CallbackSavesTest, ALargeCacheIsNotLookedAtBesideTheFirstCompile)
 {
 #ifdef WARMPIPE_SANITIZED
     GTEST_SKIP() << "on a busy machine a sanitizer's creations cost as much as the look";
 #endif
-    environment["WPTEST_ICD_RECORD_BYTES"] = "16384";
+    environment["WPTEST_ICD_RECORD_BYTES"] = "65536";
     run([] { Program().create_compute(0, 256); }, {Layer::any});
     environment["WPTEST_ICD_COMPILE_US"] = "2000";
     run(
