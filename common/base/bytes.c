@@ -184,7 +184,7 @@ static size_t large_whole(size_t size)
     return size <= SIZE_MAX / 2 ? size + sizeof(struct large_head) : SIZE_MAX;
 }
 
-void *large_new(size_t size)
+__attribute__((cold)) void *large_new(size_t size)
 {
     const size_t whole = large_whole(size);
     const size_t unit = sizeof(struct large_head);
@@ -205,7 +205,7 @@ void *large_new(size_t size)
     return head + 1;
 }
 
-void large_free(void *memory)
+__attribute__((cold)) void large_free(void *memory)
 {
     struct large_head *head = memory ? (struct large_head *)memory - 1 : NULL;
     if (head && head->size >= LARGE_MAPPED_FROM) {

@@ -27,10 +27,15 @@ static inline uint64_t clock_coarse_ns(void)
     return clock_read_ns(CLOCK_MONOTONIC_COARSE);
 }
 
-/* For how long the calling thread has run, in nanoseconds. A system call. */
+/* For how long the calling thread, or all of the process, has run, in nanoseconds. System calls. */
 static inline uint64_t clock_thread_ran_ns(void)
 {
     return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static inline uint64_t clock_process_ran_ns(void)
+{
+    return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* The same instant or duration in the form that pthread_cond_timedwait and nanosleep take. */
@@ -41,20 +46,9 @@ static inline struct timespec clock_timespec(uint64_t ns)
 }
 
 /* Sleeps for so long; a handler of a signal may cut it short. */
-static inline void clock_pause(uint64_t ns)
-{
-    const struct timespec pause = clock_timespec(ns);
-    nanosleep(&pause, NULL);
-}
+void clock_pause(uint64_t ns);
 
 /* Initializes a condition variable whose timed waits use this clock. */
-static inline void clock_condition_init(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
+void clock_condition_init(pthread_cond_t *condition);
 
 #endif

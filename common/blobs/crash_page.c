@@ -36,7 +36,7 @@ static pthread_key_t crash_thread_key;     /* its destructor gives the slot back
 static bool crash_has_thread_key;
 static _Thread_local unsigned crash_own_slot; /* from 1; 0: not taken yet */
 
-static void crash_give_slot_back(void *own)
+static __attribute__((cold)) void crash_give_slot_back(void *own)
 {
     const unsigned slot = (unsigned)(uintptr_t)own - 1;
     crash_own_slot = NO_SLOT + 1; /* what other destructors do is not guarded */
@@ -79,7 +79,7 @@ static void crash_forget_memory(struct crash_page *page)
 
 /* The child's thread is a copy of the one that forked, and keeps its slot. It may be inside a call
  * of its parent's, and come out of it in the child: so the memory stays, and is nobody's. */
-static void crash_after_fork_in_child(void)
+static __attribute__((cold)) void crash_after_fork_in_child(void)
 {
     const unsigned own = crash_own_slot;
     atomic_store(&crash_taken_slots, own > 0 && own <= CRASH_SLOTS ? UINT64_C(1) << (own - 1) : 0);
@@ -93,7 +93,7 @@ static void crash_after_fork_in_child(void)
     }
 }
 
-static void crash_prepare(void)
+static __attribute__((cold)) void crash_prepare(void)
 {
     crash_has_thread_key = pthread_key_create(&crash_thread_key, crash_give_slot_back) == 0;
     pthread_atfork(NULL, NULL, crash_after_fork_in_child);

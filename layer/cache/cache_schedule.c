@@ -24,6 +24,15 @@
 #define REST_FACTOR   50
 #define STEADY_FACTOR 100
 
+/* A write for who may be killed (cache_schedule_soon) is not made before so many times what the
+ * last one cost, with what others had saved, was spent in creations. */
+#define SOON_FACTOR 40
+
+/* How crowded the cores are is told by at least so much time in creations. A driver that compiles
+ * elsewhere looks like a crowd: no more than this is believed. */
+#define CROWD_WINDOW_NS (20 * CLOCK_MS)
+#define CROWD_MAX       4
+
 /* What a byte costs on its way to disk (200 MB/s), and a save at least. */
 #define BYTE_COST_NS   5
 #define COMMIT_COST_NS (CLOCK_MS / 2)
@@ -49,6 +58,8 @@ void cache_schedule_init(struct cache_schedule *schedule, uint32_t flush_idle_ms
     *schedule = (struct cache_schedule){
         .flush_idle_ns = flush_idle_ms * CLOCK_MS,
         .look_cost_ns = CACHE_LOOK_LEAST_NS,
+        .crowd = 1,
+        .crowd_last = 1,
     };
 }
 
@@ -61,6 +72,19 @@ void cache_schedule_know_cores(struct cache_schedule *schedule)
 {
     if (atomic_load_explicit(&schedule->cores, memory_order_relaxed) == 0) {
         atomic_store_explicit(&schedule->cores, machine_cores(""), memory_order_relaxed);
+    }
+    const uint64_t busy_ns = atomic_load(&schedule->busy_ns);
+    const uint64_t spent_ns = busy_ns - schedule->crowd_busy_ns;
+    if (spent_ns >= CROWD_WINDOW_NS) {
+        const uint64_t now_ns = clock_process_ran_ns();
+        const uint64_t ran_ns = now_ns - schedule->crowd_ran_ns;
+        /* The smaller one of two: a long creation counts when it returns, and has run before. */
+        const uint64_t crowd = earlier(spent_ns / (ran_ns | 1), CROWD_MAX);
+        atomic_store_explicit(&schedule->crowd, later(earlier(crowd, schedule->crowd_last), 1),
+                              memory_order_relaxed);
+        schedule->crowd_last = crowd;
+        schedule->crowd_busy_ns = busy_ns;
+        schedule->crowd_ran_ns = now_ns;
     }
 }
 
@@ -117,14 +141,15 @@ bool cache_schedule_is_hinted(const struct cache_schedule *schedule)
     return atomic_load(&schedule->hinted) != atomic_load(&schedule->looked_hinted);
 }
 
-/* When the program will have spent so much time in creations that `cost_ns` is a small part of it:
- * 0 where it has, CACHE_SCHEDULE_NEVER where it creates nothing, else a guess, since several
- * threads may be creating. */
-static uint64_t cache_schedule_earned_at(const struct cache_schedule *schedule, uint64_t now_ns,
-                                         uint64_t since_busy_ns, uint64_t cost_ns)
+/* When the program will have spent in creations `factor` times what a step costs, or more where its
+ * creations wait for cores: 0 where it has, CACHE_SCHEDULE_NEVER where it creates nothing, else a
+ * guess, since several threads may be creating. */
+static __attribute__((noinline)) uint64_t
+cache_schedule_earned_at(const struct cache_schedule *schedule, uint64_t now_ns,
+                         uint64_t since_busy_ns, uint64_t cost_ns, unsigned factor)
 {
     const uint64_t earned_ns = atomic_load(&schedule->busy_ns) - since_busy_ns;
-    const uint64_t needed_ns = cost_ns * STEADY_FACTOR;
+    const uint64_t needed_ns = cost_ns * factor * atomic_load(&schedule->crowd);
     if (earned_ns >= needed_ns) {
         return 0;
     }
@@ -158,7 +183,7 @@ static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedul
               cache_schedule_rested_at(schedule));
     const uint64_t earned =
         cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->looked_busy_ns),
-                                 atomic_load(&schedule->look_cost_ns));
+                                 atomic_load(&schedule->look_cost_ns), STEADY_FACTOR);
     const uint64_t steady =
         failures > 0 ? CACHE_SCHEDULE_NEVER
                      : later(earned, atomic_load(&schedule->last_step_ns) + STEADY_SPACING_NS);
@@ -166,13 +191,19 @@ static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedul
 }
 
 /* For who never is quiet for long, and may be killed: the first write as soon as the first compile
- * is so old, each later one when twice the time has passed that the one before had. */
-static uint64_t cache_schedule_soon(const struct cache_schedule *schedule)
+ * is so old, each later one when twice the time has passed that the one before had; unless a save
+ * is dear, as where it is merged with those of many processes. */
+static uint64_t cache_schedule_soon(const struct cache_schedule *schedule, uint64_t now_ns)
 {
     const uint64_t begun = atomic_load(&schedule->begun_ns);
     const uint64_t last = atomic_load(&schedule->last_commit_ns);
     const uint64_t first = atomic_load(&schedule->first_pending_ns);
-    return later(first + schedule->flush_idle_ns, last > begun ? last + (last - begun) : 0);
+    const uint64_t soon =
+        later(first + schedule->flush_idle_ns, last > begun ? 2 * last - begun : 0);
+    const uint64_t earned =
+        cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->committed_busy_ns),
+                                 atomic_load(&schedule->commit_cost_ns), SOON_FACTOR);
+    return later(soon, earned);
 }
 
 /* Under steady compiling, the wait begins with the last write, or before the first write with the
@@ -188,11 +219,11 @@ static uint64_t cache_schedule_commit_due(const struct cache_schedule *schedule,
         later(COMMIT_COST_NS + atomic_load(&schedule->pending_size) * BYTE_COST_NS,
               atomic_load(&schedule->commit_cost_ns));
     const uint64_t quiet = atomic_load(&schedule->last_hint_ns) + schedule->flush_idle_ns;
-    const uint64_t earned =
-        cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->committed_busy_ns), cost);
+    const uint64_t earned = cache_schedule_earned_at(
+        schedule, now_ns, atomic_load(&schedule->committed_busy_ns), cost, STEADY_FACTOR);
     const uint64_t steady =
         later(earned, (last ? last : first) + schedule->flush_idle_ns / STEADY_PART);
-    return earlier(earlier(quiet, cache_schedule_soon(schedule)),
+    return earlier(earlier(quiet, cache_schedule_soon(schedule, now_ns)),
                    earlier(steady, first + later(STEADY_NS, schedule->flush_idle_ns)));
 }
 

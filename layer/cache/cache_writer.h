@@ -23,7 +23,9 @@
  * often as a look takes no more than a hundredth of the time that the program spends in creations.
  * Likewise the way to disk, by the bytes to be written: WARMPIPE_FLUSH_IDLE_MS after the last
  * compile, or a fourth of that after the last write; and, however little was compiled, so long
- * after the first compile, and then at twice the age of the last write.
+ * after the first compile, and then at twice the age of the last write, unless creations have taken
+ * less than forty times what that cost. Where they take longer than the process runs, since others
+ * want the cores, all that is up to four times as much.
  *
  * What is saved is decided by the caches alone (cache_writer_look): creation feedback and time only
  * bring a look forward. A cache of the same size as at the last look has not changed, unless the
@@ -111,7 +113,12 @@ struct cache_schedule {
     _Atomic uint64_t busy_ns;       /* spent in creations, of all threads together, but of no more
                                      * at once than there are cores */
 
-    atomic_uint cores; /* 0: not asked yet; written by the worker */
+    /* written by the worker */
+    atomic_uint cores;      /* 0: not asked yet */
+    _Atomic uint64_t crowd; /* how much longer creations take than the process runs: 1 to 4 */
+    uint64_t crowd_last;    /* of the worker alone: the last measurement, 0 to 4, … */
+    uint64_t crowd_busy_ns; /* … and what it was made by */
+    uint64_t crowd_ran_ns;
 
     /* written under the cache writer's lock; read without by cache_schedule_due */
     _Atomic uint64_t looked;        /* `touched` at the last look */
@@ -147,7 +154,8 @@ void cache_schedule_init(struct cache_schedule *schedule, uint32_t flush_idle_ms
 /* A blob of so many bytes was loaded: its size is what is known of the cost of a look. */
 void cache_schedule_set_loaded(struct cache_schedule *schedule, size_t size);
 
-/* Before the first look or save, by the worker: how many cores there are (files are read once). */
+/* Before each look or save, by the worker: how many cores there are (files are read once), and how
+ * crowded they are. */
 void cache_schedule_know_cores(struct cache_schedule *schedule);
 
 /* A creation of the program begins, and has returned. */

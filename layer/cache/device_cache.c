@@ -74,12 +74,11 @@ static void device_cache_work(struct worker_client *client)
         trace_thread(device_cache->setup.trace, "warmpipe worker");
     }
     cache_load_run_ahead(&device_cache->load);
-    cache_load_work_watch(&device_cache->load);
     cache_writer_work(&device_cache->writer, cache_load_loaded(&device_cache->load));
 }
 
 /* Programs in sandboxes are ended like others: their pages have to be right. */
-static uint64_t device_cache_shut_in(struct worker_client *client)
+static uint64_t device_cache_in_memory(struct worker_client *client)
 {
     struct cache_load *load = &WORKER_OWNER(client, struct device_cache, client)->load;
     cache_load_work_watch(load);
@@ -136,8 +135,8 @@ struct device_cache *device_cache_new(const struct cache_setup *setup,
     }
     device_cache->client = (struct worker_client){
         .due = device_cache_due,
+        .in_memory = device_cache_in_memory,
         .work = device_cache_work,
-        .shut_in = device_cache_shut_in,
         .closing = device_cache_closing,
         .last = device_cache_last,
         .overdue = device_cache_overdue,

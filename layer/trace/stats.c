@@ -29,6 +29,20 @@ unsigned stats_thread_number(void)
     return own;
 }
 
+void stats_add(struct stats *stats, enum stats_field field, uint64_t amount)
+{
+    stats_stripe_add(stats_stripe_of(stats), field, amount);
+}
+
+uint64_t stats_get(const struct stats *stats, enum stats_field field)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < STATS_STRIPES; i++) {
+        sum += __atomic_load_n(&stats->values[i][field], __ATOMIC_RELAXED);
+    }
+    return sum;
+}
+
 const char *cache_state_name(enum cache_state state)
 {
     static const char *const names[] = {

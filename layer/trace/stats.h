@@ -58,19 +58,8 @@ static inline void stats_stripe_add(struct stats_stripe stripe, enum stats_field
     }
 }
 
-static inline void stats_add(struct stats *stats, enum stats_field field, uint64_t amount)
-{
-    stats_stripe_add(stats_stripe_of(stats), field, amount);
-}
-
-static inline uint64_t stats_get(const struct stats *stats, enum stats_field field)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < STATS_STRIPES; i++) {
-        sum += __atomic_load_n(&stats->values[i][field], __ATOMIC_RELAXED);
-    }
-    return sum;
-}
+void stats_add(struct stats *stats, enum stats_field field, uint64_t amount);
+uint64_t stats_get(const struct stats *stats, enum stats_field field);
 
 /* The value of "cache":{"state":…}. */
 enum cache_state {

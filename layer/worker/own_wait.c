@@ -78,7 +78,7 @@ static bool own_wait_read(pid_t thread, const char *name, char *ret_text, size_t
  * ago. */
 #define THREAD_CLOCK(thread) ((clockid_t)(~(unsigned)(thread) << 3 | 6))
 
-/* Last of all the clock: a sandbox that forbids it forbids the file, too. */
+/* The clock, for which a sandbox may end the process, is asked behind sandbox_is_closed alone. */
 static struct own_wait_look own_wait_look_at(pid_t thread)
 {
     struct own_wait_look look = {.thread = thread};

@@ -40,12 +40,12 @@ static struct worker_client *worker_next_client(uint64_t *ret_due)
     return next;
 }
 
-/* Under the lock: what is done in a sandbox, and when it is to be done next. */
-static uint64_t worker_shut_in(void)
+/* Under the lock: what a sandbox allows, and when it is to be done next. */
+static uint64_t worker_look_in_memory(void)
 {
     uint64_t next = UINT64_MAX;
     for (struct worker_client *client = worker.clients; client; client = client->next) {
-        const uint64_t due = client->shut_in ? client->shut_in(client) : UINT64_MAX;
+        const uint64_t due = client->in_memory ? client->in_memory(client) : UINT64_MAX;
         next = due < next ? due : next;
     }
     return next;
@@ -65,12 +65,19 @@ static void *worker_run(void *argument)
         }
         uint64_t due = 0;
         struct worker_client *client = worker_next_client(&due);
-        if (!client || due > clock_now_ns()) {
+        const uint64_t now_ns = clock_now_ns();
+        if (!client || due > now_ns) {
             worker_wait_until(&worker.changed, due);
             continue;
         }
+        if (client->in_memory) {
+            client->in_memory(client);
+            if (client->due(client, now_ns) > now_ns) {
+                continue;
+            }
+        }
         if (sandbox_is_closed()) {
-            worker_wait_until(&worker.changed, worker_shut_in());
+            worker_wait_until(&worker.changed, worker_look_in_memory());
             continue;
         }
         worker_call(client, client->work);

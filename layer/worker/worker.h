@@ -50,11 +50,12 @@ struct worker_client {
     struct worker_client *next;
     /* When the worker is needed next, monotonic ns; UINT64_MAX: not at all. Does not wait. */
     uint64_t (*due)(struct worker_client *client, uint64_t now_ns);
-    /* Does what is due; may call the driver between worker_enter_driver and _leave_driver. */
-    void (*work)(struct worker_client *client);
-    /* Instead of it where the program has shut itself in: needs memory alone, and is called under
+    /* Does of what is due all that needs memory alone: makes no system call, and is called under
      * the worker's lock. When it is to be called next, as `due`; may be NULL. */
-    uint64_t (*shut_in)(struct worker_client *client);
+    uint64_t (*in_memory)(struct worker_client *client);
+    /* Does the rest, unless the program has shut itself into a sandbox; may call the driver between
+     * worker_enter_driver and _leave_driver. */
+    void (*work)(struct worker_client *client);
     /* The process ends, and drivers can still be called, between worker_enter_driver and _leave;
      * may be NULL. Other threads of the program may be running, in the driver as well. */
     void (*closing)(struct worker_client *client);

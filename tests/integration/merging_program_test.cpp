@@ -165,6 +165,29 @@ TEST_F(MergingProgramTest, ATargetIsNotReadWhereTheDriverIsSlow)
     EXPECT_EQ(outcome.hits(), 2u) << "what was compiled into the target is lost";
 }
 
+// Questions for the size or the data of a cache take so long until the end of the block, the first
+// ones or all.
+class SlowReads {
+  public:
+    explicit SlowReads(unsigned us, unsigned first = ~0u)
+        : hook_([this, us, first](const char *command) {
+              if (std::string(command) == "vkGetPipelineCacheData" && count_++ < first) {
+                  usleep(us);
+              }
+          })
+    {
+    }
+
+    unsigned count() const
+    {
+        return count_;
+    }
+
+  private:
+    std::atomic<unsigned> count_{0};
+    DuringCalls hook_;
+};
+
 // A process's first read takes longer than what follows, and says nothing of the driver.
 TEST_F(MergingProgramTest, WhatIsInItsTargetIsSavedThoughTheFirstReadTookLong)
 {
@@ -172,36 +195,15 @@ TEST_F(MergingProgramTest, WhatIsInItsTargetIsSavedThoughTheFirstReadTookLong)
         [&] {
             auto *owner = new Program;
             const VkPipelineCache target = owner->create_cache();
-            std::atomic<unsigned> calls{0};
-            const DuringCalls first_is_slow([&](const char *command) {
-                if (std::string(command) == "vkGetPipelineCacheData" && calls++ < 2) {
-                    usleep(5000);
-                }
-            });
+            const SlowReads slow(5000, 2);
             compile_and_merge(*owner, 0, target);
             wait_until_saved(1);
-            EXPECT_GT(calls, 2u);
+            EXPECT_GT(slow.count(), 2u);
             die_when_told();
         },
         {Layer::works, true, -SIGKILL});
     EXPECT_EQ(hits(0, 1), 1u);
 }
-
-// Each question for the size or the data of a cache takes so long until the end of the block.
-class SlowReads {
-  public:
-    explicit SlowReads(unsigned us)
-        : hook_([us](const char *command) {
-              if (std::string(command) == "vkGetPipelineCacheData") {
-                  usleep(us);
-              }
-          })
-    {
-    }
-
-  private:
-    DuringCalls hook_;
-};
 
 // So does one that a busy machine holds up: the target is read again by itself.
 TEST_F(MergingProgramTest, ATargetWhoseReadTookLongOnceIsReadAgain)

@@ -231,7 +231,7 @@ MUTANTS = [
      "if (identity_files_skips(envelope->generation)) {", "if (identity_files_skips(envelope->generation) && 0) {",
      r"integration\.CrashGuardTest\.ASecondDevice"),
     ("what lives in a sandbox",
-     "const uint64_t due = client->shut_in ? client->shut_in(client) : UINT64_MAX;",
+     "const uint64_t due = client->in_memory ? client->in_memory(client) : UINT64_MAX;",
      "const uint64_t due = UINT64_MAX;", r"integration\.CrashGuardTest\..*Sandbox"),
 
     # Which objects may be shared.

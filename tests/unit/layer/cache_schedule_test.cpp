@@ -44,4 +44,55 @@ TEST(CacheSchedule, CountsNoMoreCreationsThanThereAreCores)
                 static_cast<double>(cores * CLOCK_S), 1000.0 * cores);
 }
 
+// Of 100 ms in creations the process has run for 30, and a busy machine may have let it run longer.
+TEST(CacheSchedule, KnowsHowCrowdedTheMachineIs)
+{
+    EXPECT_EQ(schedule_crowd_after(30 * CLOCK_MS, 40 * CLOCK_MS, 2), 1u);
+    const uint64_t third = schedule_crowd_after(100 * CLOCK_MS, 30 * CLOCK_MS, 2);
+    EXPECT_TRUE(third == 2 || third == 3) << third;
+    EXPECT_EQ(schedule_crowd_after(3600 * CLOCK_S, 1, 2), 4u);
+}
+
+// A long creation counts when it returns, and has run all the time before.
+TEST(CacheSchedule, BelievesNoCrowdThatIsSeenOnce)
+{
+    EXPECT_EQ(schedule_crowd_after(3600 * CLOCK_S, 1, 1), 1u);
+    EXPECT_EQ(schedule_crowd_after(CLOCK_MS, 1, 2), 1u) << "told by too little";
+}
+
+TEST(CacheSchedule, LooksLessOftenInACrowd)
+{
+    EXPECT_FALSE(schedule_looks_after(19 * CLOCK_MS, 1));
+    EXPECT_TRUE(schedule_looks_after(21 * CLOCK_MS, 1));
+    EXPECT_FALSE(schedule_looks_after(79 * CLOCK_MS, 4));
+    EXPECT_TRUE(schedule_looks_after(81 * CLOCK_MS, 4));
+}
+
+// Who may be killed loses no more than forty times what the last save cost, or half a minute.
+TEST(CacheSchedule, SavesWhatIsNewOnceItIsWorthASave)
+{
+    schedule_saved program = {CLOCK_MS, 20 * CLOCK_S, 0, 1};
+    EXPECT_TRUE(schedule_saves(&program)) << "a save costs nothing";
+    program.cost_ns = 10 * CLOCK_MS;
+    program.spent_ns = 390 * CLOCK_MS;
+    EXPECT_FALSE(schedule_saves(&program));
+    program.first_ns = 31 * CLOCK_S;
+    EXPECT_TRUE(schedule_saves(&program)) << "it has waited for long";
+    program.first_ns = 20 * CLOCK_S;
+    program.spent_ns = 410 * CLOCK_MS;
+    EXPECT_TRUE(schedule_saves(&program));
+}
+
+// The same time in creations is a quarter of the work where each has a quarter of a core.
+TEST(CacheSchedule, SavesLessOftenInACrowd)
+{
+    schedule_saved program = {1590 * CLOCK_MS, 20 * CLOCK_S, 10 * CLOCK_MS, 4};
+    EXPECT_FALSE(schedule_saves(&program));
+    program.first_ns = 31 * CLOCK_S;
+    EXPECT_TRUE(schedule_saves(&program)) << "it has waited for long";
+    program.first_ns = 20 * CLOCK_S;
+    program.spent_ns = 1610 * CLOCK_MS;
+    EXPECT_TRUE(schedule_saves(&program));
+}
+
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule_looks.h"
 
+#include "common/base/clock.h"
 #include "layer/cache/cache_writer.h"
 
 uint64_t schedule_cost_after(const struct schedule_look *looks, size_t count)
@@ -32,4 +33,59 @@ uint64_t schedule_busy_after(unsigned creations, uint64_t took_ns, unsigned *ret
     }
     *ret_cores = atomic_load(&schedule.cores);
     return atomic_load(&schedule.busy_ns);
+}
+
+static void schedule_note(struct cache_schedule *schedule, uint64_t took_ns)
+{
+    cache_schedule_begin(schedule);
+    cache_schedule_note(schedule, DEVICE_CACHE_COMPILED, 1, took_ns);
+    cache_schedule_end(schedule);
+}
+
+uint64_t schedule_crowd_after(uint64_t took_ns, uint64_t ran_ns, unsigned times)
+{
+    struct cache_schedule schedule;
+    cache_schedule_init(&schedule, 100);
+    schedule_note(&schedule, CLOCK_S);
+    cache_schedule_know_cores(&schedule);
+    schedule.crowd_last = 1; /* whatever this process had run before */
+    for (unsigned i = 0; i < times; i++) {
+        const uint64_t until_ns = clock_process_ran_ns() + ran_ns;
+        while (clock_process_ran_ns() < until_ns) {
+        }
+        schedule_note(&schedule, took_ns);
+        cache_schedule_know_cores(&schedule);
+    }
+    return atomic_load(&schedule.crowd);
+}
+
+bool schedule_saves(const struct schedule_saved *program)
+{
+    const uint64_t now_ns = clock_now_ns() + 60 * CLOCK_S;
+    struct cache_schedule schedule;
+    cache_schedule_init(&schedule, 100);
+    schedule_note(&schedule, CLOCK_S);
+    atomic_store(&schedule.begun_ns, now_ns - 60 * CLOCK_S);
+    cache_schedule_committed(&schedule, now_ns, CLOCK_S, program->cost_ns);
+    atomic_store(&schedule.last_commit_ns, now_ns - 59 * CLOCK_S);
+    schedule_note(&schedule, program->spent_ns);
+    atomic_store(&schedule.last_hint_ns, now_ns);
+    atomic_store(&schedule.first_pending_ns, now_ns - program->first_ns);
+    atomic_store(&schedule.pending, true);
+    atomic_store(&schedule.crowd, program->crowd);
+    enum cache_schedule_step step;
+    return cache_schedule_due(&schedule, now_ns, false, &step) <= now_ns &&
+           step == CACHE_SCHEDULE_COMMIT;
+}
+
+bool schedule_looks_after(uint64_t spent_ns, uint64_t crowd)
+{
+    struct cache_schedule schedule;
+    cache_schedule_init(&schedule, 100);
+    schedule_note(&schedule, spent_ns);
+    atomic_store(&schedule.crowd, crowd);
+    enum cache_schedule_step step;
+    const uint64_t now_ns = atomic_load(&schedule.last_hint_ns);
+    return cache_schedule_due(&schedule, now_ns, true, &step) <= now_ns &&
+           step == CACHE_SCHEDULE_SNAPSHOT;
 }

@@ -20,4 +20,23 @@ uint64_t schedule_cost_after(const struct schedule_look *looks, size_t count);
  * have returned. *ret_cores: how many cores the schedule knows of. */
 uint64_t schedule_busy_after(unsigned creations, uint64_t took_ns, unsigned *ret_cores);
 
+/* How crowded the machine seems to a process that has spent so long in creations, for ran_ns of
+ * which it has run, and that as many times. */
+uint64_t schedule_crowd_after(uint64_t took_ns, uint64_t ran_ns, unsigned times);
+
+/* A program that has compiled for a minute, and saved after the first second. */
+struct schedule_saved {
+    uint64_t spent_ns; /* in creations since */
+    uint64_t first_ns; /* so long ago was the first of them */
+    uint64_t cost_ns;  /* of that save */
+    uint64_t crowd;
+};
+
+/* Whether it saves again now. */
+bool schedule_saves(const struct schedule_saved *program);
+
+/* Whether a look is due once so much was spent in creations since the last, which took a fifth of a
+ * millisecond. */
+bool schedule_looks_after(uint64_t spent_ns, uint64_t crowd);
+
 #endif

@@ -127,6 +127,25 @@ TEST(Worker, ComesToWhatIsNewBeforeWhatIsFarAway)
     EXPECT_TRUE(worker_remove(&other.client));
 }
 
+// Then there is no work, before which it asks the kernel for a sandbox.
+TEST(Worker, DoesInMemoryWhatNeedsNoMore)
+{
+    Client client;
+    client.client.in_memory = [](worker_client *of) {
+        Client::self(of)->due_ns = UINT64_MAX;
+        Client::self(of)->began.open();
+        return UINT64_MAX;
+    };
+    client.begin();
+    Client other; // whose turn comes behind the first one's
+    other.begin();
+    other.go_on.open();
+    other.ended.wait();
+    EXPECT_TRUE(worker_remove(&client.client));
+    EXPECT_TRUE(worker_remove(&other.client));
+    EXPECT_FALSE(client.entered) << "its work was done, too";
+}
+
 // The device of a client that was left at a disk is gone, whoever else leaves meanwhile.
 TEST(Worker, EntersNoDriverForAClientThatWasLeft)
 {
