@@ -59,7 +59,8 @@ static void log_write_line(const char *line, size_t size)
             return;
         }
         if (atomic_exchange(&use_file, false)) {
-            log_error("cannot write log file '%s': %s", file_path, strerror(error));
+            log_error("cannot write log file '%s': %s (%s)", file_path, strerror(error),
+                      status_id(status_from_errno(error)));
         }
     }
     io_write_line(STDERR_FILENO, line, size);

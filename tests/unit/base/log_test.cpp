@@ -119,7 +119,7 @@ TEST(Log, FileThatCannotBeOpenedIsToldOnce)
         log_at_every_level();
     });
     EXPECT_EQ(result.lines(), (Lines{"warmpipe: error: cannot write log file '" + log +
-                                         "': No such file or directory",
+                                         "': No such file or directory (no_file)",
                                      "warmpipe: error: e 1", "warmpipe: warn: w 2"}));
 }
 
@@ -144,7 +144,7 @@ TEST(Log, FileThatGoesAwayLaterIsToldOnce)
         log_error("third");
     });
     EXPECT_EQ(result.lines(), (Lines{"warmpipe: error: cannot write log file '" + directory +
-                                         "/log': No such file or directory",
+                                         "/log': No such file or directory (no_file)",
                                      "warmpipe: error: second", "warmpipe: error: third"}));
 }
 
