@@ -68,7 +68,7 @@ void cache_schedule_set_loaded(struct cache_schedule *schedule, size_t size)
     schedule->look_cost_ns = later(CACHE_LOOK_LEAST_NS, size); /* 1 GB/s */
 }
 
-void cache_schedule_know_cores(struct cache_schedule *schedule)
+void cache_schedule_know_machine(struct cache_schedule *schedule)
 {
     if (atomic_load_explicit(&schedule->cores, memory_order_relaxed) == 0) {
         atomic_store_explicit(&schedule->cores, machine_cores(""), memory_order_relaxed);

@@ -169,7 +169,7 @@ void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache
     if (save > now_ns) {
         return;
     }
-    cache_schedule_know_cores(&writer->schedule);
+    cache_schedule_know_machine(&writer->schedule);
     if (step == CACHE_SCHEDULE_COMMIT) {
         cache_writer_work_commit(writer);
     } else if (worker_enter_driver()) {

@@ -156,7 +156,7 @@ void cache_schedule_set_loaded(struct cache_schedule *schedule, size_t size);
 
 /* Before each look or save, by the worker: how many cores there are (files are read once), and how
  * crowded they are. */
-void cache_schedule_know_cores(struct cache_schedule *schedule);
+void cache_schedule_know_machine(struct cache_schedule *schedule);
 
 /* A creation of the program begins, and has returned. */
 void cache_schedule_begin(struct cache_schedule *schedule);

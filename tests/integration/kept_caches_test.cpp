@@ -314,17 +314,16 @@ TEST_F(KeptCachesTest, OneThatKeepsOneOfManyIsServedAllOthers)
 TEST_F(KeptCachesTest, BeyondTheBudgetTheyArePassedOnUntilTheProgramIsKnown)
 {
     environment["WPTEST_ICD_RECORD_BYTES"] = "65536";
+    set_policy("[busy]\ncount-costs = no\n"); // a slow machine is no slow driver
     const auto program = [&] {
         Program owner;
         const auto data = use_caches(owner, 20, 4, 20);
         write_bytes(file("last"), data.back());
     };
-    Outcome warm = run(program);
-    for (int i = 0; i < 10 && warm.stats_of()["cache"]["loaded_bytes"] < 80 * 65536; i++) {
-        warm = run(program); // a busy worker leaves some caches to the next start
-    }
-    EXPECT_GT(served(warm), 0u);
-    EXPECT_LT(served(warm), 20u);
+    run(program);
+    const Outcome second = run(program);
+    EXPECT_GT(served(second), 0u);
+    EXPECT_LT(served(second), 20u);
     EXPECT_EQ(holds(read_bytes(file("last")), 76, 80), 4u);
 
     // Three runs on two days.
@@ -335,7 +334,7 @@ TEST_F(KeptCachesTest, BeyondTheBudgetTheyArePassedOnUntilTheProgramIsKnown)
     write_bytes(program_file(), {text.begin(), text.end()});
     const Outcome known_run = run(program);
     EXPECT_EQ(served(known_run), 20u);
-    EXPECT_GT(known_run.hits(), 20u); // 80, unless a busy machine loads it late
+    EXPECT_EQ(known_run.hits(), 80u);
     EXPECT_EQ(holds(read_bytes(file("last")), 76, 80), 0u) << "the empty cache that it really is";
 
     // It keeps it after all: it gets what it had, at once, and is known for good.

@@ -68,31 +68,22 @@ TEST(CacheSchedule, LooksLessOftenInACrowd)
     EXPECT_TRUE(schedule_looks_after(81 * CLOCK_MS, 4));
 }
 
-// Who may be killed loses no more than forty times what the last save cost, or half a minute.
-TEST(CacheSchedule, SavesWhatIsNewOnceItIsWorthASave)
-{
-    schedule_saved program = {CLOCK_MS, 20 * CLOCK_S, 0, 1};
-    EXPECT_TRUE(schedule_saves(&program)) << "a save costs nothing";
-    program.cost_ns = 10 * CLOCK_MS;
-    program.spent_ns = 390 * CLOCK_MS;
-    EXPECT_FALSE(schedule_saves(&program));
-    program.first_ns = 31 * CLOCK_S;
-    EXPECT_TRUE(schedule_saves(&program)) << "it has waited for long";
-    program.first_ns = 20 * CLOCK_S;
-    program.spent_ns = 410 * CLOCK_MS;
-    EXPECT_TRUE(schedule_saves(&program));
-}
+// How many processes share the cores: the time in creations is so many times the work.
+class EachCrowd : public ::testing::TestWithParam<uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Of, EachCrowd, ::testing::Values(1, 4));
 
-// The same time in creations is a quarter of the work where each has a quarter of a core.
-TEST(CacheSchedule, SavesLessOftenInACrowd)
+// Who may be killed loses no more than forty times what the last save cost, or half a minute.
+TEST_P(EachCrowd, SavesWhatIsNewOnceItIsWorthASave)
 {
-    schedule_saved program = {1590 * CLOCK_MS, 20 * CLOCK_S, 10 * CLOCK_MS, 4};
-    EXPECT_FALSE(schedule_saves(&program));
-    program.first_ns = 31 * CLOCK_S;
-    EXPECT_TRUE(schedule_saves(&program)) << "it has waited for long";
-    program.first_ns = 20 * CLOCK_S;
-    program.spent_ns = 1610 * CLOCK_MS;
-    EXPECT_TRUE(schedule_saves(&program));
+    const uint64_t crowd = GetParam(), first_ns = 20 * CLOCK_S, cost_ns = 10 * CLOCK_MS;
+    const auto saves = [=](uint64_t spent_ns, uint64_t at_ns, uint64_t save_ns) {
+        const schedule_saved program = {crowd * spent_ns, at_ns, save_ns, crowd};
+        return schedule_saves(&program);
+    };
+    EXPECT_TRUE(saves(CLOCK_MS, first_ns, 0)) << "a save costs nothing";
+    EXPECT_FALSE(saves(399 * CLOCK_MS, first_ns, cost_ns));
+    EXPECT_TRUE(saves(401 * CLOCK_MS, first_ns, cost_ns));
+    EXPECT_TRUE(saves(399 * CLOCK_MS, 31 * CLOCK_S, cost_ns)) << "it has waited for long";
 }
 
 } // namespace

@@ -24,7 +24,7 @@ uint64_t schedule_busy_after(unsigned creations, uint64_t took_ns, unsigned *ret
 {
     struct cache_schedule schedule;
     cache_schedule_init(&schedule, 100);
-    cache_schedule_know_cores(&schedule);
+    cache_schedule_know_machine(&schedule);
     for (unsigned i = 0; i < creations; i++) {
         cache_schedule_begin(&schedule);
     }
@@ -47,14 +47,14 @@ uint64_t schedule_crowd_after(uint64_t took_ns, uint64_t ran_ns, unsigned times)
     struct cache_schedule schedule;
     cache_schedule_init(&schedule, 100);
     schedule_note(&schedule, CLOCK_S);
-    cache_schedule_know_cores(&schedule);
+    cache_schedule_know_machine(&schedule);
     schedule.crowd_last = 1; /* whatever this process had run before */
     for (unsigned i = 0; i < times; i++) {
         const uint64_t until_ns = clock_process_ran_ns() + ran_ns;
         while (clock_process_ran_ns() < until_ns) {
         }
         schedule_note(&schedule, took_ns);
-        cache_schedule_know_cores(&schedule);
+        cache_schedule_know_machine(&schedule);
     }
     return atomic_load(&schedule.crowd);
 }
