@@ -128,8 +128,14 @@ LOG_FUNCTION(log_info, LOG_LEVEL_INFO, LOG_LEVEL_INFO)
 LOG_FUNCTION(log_debug, LOG_LEVEL_DEBUG, LOG_LEVEL_DEBUG)
 LOG_FUNCTION(log_tell, LOG_LEVEL_ERROR, LOG_LEVEL_OFF)
 
+static atomic_bool log_told[STATUS_COUNT];
+
 bool log_once(enum status status)
 {
-    static atomic_bool logged[STATUS_COUNT];
-    return !atomic_exchange(&logged[status], true);
+    return !atomic_exchange(&log_told[status], true);
+}
+
+bool log_has_told(enum status status)
+{
+    return atomic_load(&log_told[status]);
 }

@@ -38,4 +38,7 @@ void log_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * or a full disk stays so, and one line about it is enough. */
 bool log_once(enum status status);
 
+/* Whether log_once was asked for it. Thread-safe. */
+bool log_has_told(enum status status);
+
 #endif

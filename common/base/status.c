@@ -40,24 +40,21 @@ const char *status_text(enum status reason)
 
 enum status status_from_errno(int error)
 {
-    switch (error) {
-    case ENOENT:
-        return STATUS_no_file;
-    case ENOSPC:
-    case EDQUOT:
-        return STATUS_disk_full;
-    case EROFS:
-        return STATUS_read_only_disk;
-    case EACCES:
-    case EPERM:
-        return STATUS_unreadable;
-    case ELOOP:
-        return STATUS_symlink;
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-        return STATUS_out_of_memory;
-    default:
-        return STATUS_io_error;
+    static const struct {
+        uint16_t error, reason;
+    } reasons[] = {
+        {ENOENT, STATUS_no_file},       {ENOSPC, STATUS_disk_full},
+        {EDQUOT, STATUS_disk_full},     {EROFS, STATUS_read_only_disk},
+        {EACCES, STATUS_unreadable},    {EPERM, STATUS_unreadable},
+        {ELOOP, STATUS_symlink},        {EISDIR, STATUS_not_a_file},
+        {ENXIO, STATUS_not_a_file}, /* a pipe that nobody reads */
+        {ENOMEM, STATUS_out_of_memory}, {EMFILE, STATUS_out_of_memory},
+        {ENFILE, STATUS_out_of_memory},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        if (reasons[i].error == error) {
+            return (enum status)reasons[i].reason;
+        }
     }
+    return STATUS_io_error;
 }

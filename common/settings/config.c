@@ -368,8 +368,12 @@ static bool settings_file_copy_trimmed(const char *start, const char *end, char 
 void settings_file_each(const char *text, size_t size, const char *prefix,
                         settings_file_visit_fn visit, void *user)
 {
+    static const char byte_order_mark[] = "\xEF\xBB\xBF";
     const size_t prefix_length = strlen(prefix);
     const char *const text_end = text + size;
+    if (size >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
+        text += 3;
+    }
     for (unsigned line = 1; text < text_end; line++) {
         const char *newline = memchr(text, '\n', (size_t)(text_end - text));
         const char *line_end = newline ? newline : text_end;

@@ -2,6 +2,7 @@
 #include "layer/chain/host.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,11 @@
 /* Executables that replay what other programs recorded. */
 static const char *const host_replayers[] = {"fossilize-replay", "fossilize_replay"};
 
-/* False, and an empty path, where it is unknown. */
-static bool host_find_executable(char *path, size_t size)
+/* An empty path where it is unknown. */
+static void host_find_executable(char *path, size_t size)
 {
     ssize_t length = readlink("/proc/self/exe", path, size - 1);
     path[length > 0 ? length : 0] = '\0';
-    return length > 0;
 }
 
 void host_executable_name(char ret_name[NAME_MAX + 1])
@@ -62,11 +62,14 @@ void host_app_name(const char *app_setting, const VkApplicationInfo *application
                    char ret_name[NAMES_APP_SIZE])
 {
     char executable[4096];
-    bool known = host_find_executable(executable, sizeof executable);
+    host_find_executable(executable, sizeof executable);
+    /* The executable's path goes through no link, as a folder for temporary files may. */
+    const char *appdir = secure_getenv("APPDIR");
+    char mount[PATH_MAX];
     struct names_program program = {
         .app_setting = app_setting,
-        .executable = known ? executable : NULL,
-        .appdir = secure_getenv("APPDIR"),
+        .executable = executable,
+        .appdir = appdir ? realpath(appdir, mount) : NULL,
         .snap = secure_getenv("SNAP"),
         .application_name = application ? application->pApplicationName : NULL,
         .engine_name = application ? application->pEngineName : NULL,

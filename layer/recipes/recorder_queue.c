@@ -62,10 +62,13 @@ static uint64_t recorder_queue_due(struct worker_client *client, uint64_t now_ns
     return quiet < first + STEADY_NS ? quiet : first + STEADY_NS;
 }
 
-/* Nothing more is recorded; told once. */
+/* Nothing more is recorded; told once, unless it is known already that nothing can be kept. A save
+ * that fails for the same reason is worth another line. */
 static void recorder_queue_break(struct recorder_queue *queue, enum status reason)
 {
-    if (!atomic_exchange(&queue->is_broken, true) && log_once(reason)) {
+    static atomic_flag is_told = ATOMIC_FLAG_INIT;
+    if (!atomic_exchange(&queue->is_broken, true) && !log_has_told(reason) &&
+        !atomic_flag_test_and_set(&is_told)) {
         log_warn("not recorded (%s): %s: %s/%s", status_id(reason), status_text(reason),
                  queue->root, queue->app);
     }

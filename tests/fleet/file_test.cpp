@@ -15,6 +15,21 @@ TEST_F(FileRemote, WhatIsNotThereIsNothingToDo)
     EXPECT_EQ(pull(second, {"--app", "demo"}).exit_status, 0);
 }
 
+TEST_F(FileRemote, AFolderIsWrittenAsInAnyUrl)
+{
+    const std::string folder = place->data + "/with space";
+    std::filesystem::create_directories(folder);
+    first.run(2);
+    place->url = "file://" + place->data + "/with%20space";
+    EXPECT_EQ(push(first).exit_status, 0);
+    EXPECT_TRUE(std::filesystem::exists(folder + "/v1"));
+    EXPECT_FALSE(std::filesystem::exists(place->data + "/with%20space"));
+    EXPECT_EQ(pull(second, {"--app", "demo"}).exit_status, 0);
+    EXPECT_TRUE(contains(second.run(2), " 2 hits, 0 misses"));
+    place->url = "file://" + place->data + "/100%";
+    EXPECT_TRUE(contains(pull(second).err, "(remote_bad_url)"));
+}
+
 // A name that was misspelt, or another folder than the program's.
 TEST_F(FileRemote, APushOfNothingSaysSo)
 {

@@ -194,6 +194,22 @@ TEST_F(SettingsTest, FolderOfTheProgram)
     EXPECT_EQ(cache_files().size(), 4u);
 }
 
+// Whose $APPDIR is below a link, as a folder for temporary files may be.
+TEST_F(SettingsTest, AnAppImageIsNamedByWhatItsMountPointIs)
+{
+    const fs::path self = fs::read_symlink("/proc/self/exe").parent_path();
+    fs::create_directory_symlink(self.parent_path(), folder() / "temporary");
+    environment.erase("WARMPIPE_APP");
+    const std::string unmounted = run(program).stats_of()["app"];
+    environment["APPDIR"] = self;
+    const std::string mounted = run(program).stats_of()["app"];
+    EXPECT_NE(mounted, unmounted);
+    environment["APPDIR"] = folder() / "temporary" / self.filename();
+    EXPECT_EQ(run(program).stats_of()["app"], mounted);
+    environment["APPDIR"] = folder() / "nothing";
+    EXPECT_EQ(run(program).stats_of()["app"], unmounted);
+}
+
 TEST_F(SettingsTest, RootOfTheCaches)
 {
     environment.erase("WARMPIPE_DIR");

@@ -20,6 +20,7 @@ class SmallDiskTest : public LayerTest {
     static constexpr unsigned disk_bytes = 600 << 10;
     static constexpr unsigned few = 600;
     static constexpr unsigned many = 1600; // two thirds of the disk
+    static constexpr size_t npos = std::string::npos;
 
     void SetUp() override
     {
@@ -104,6 +105,20 @@ TEST_F(SmallDiskTest, RecipesGiveWayToTheCache)
     EXPECT_EQ(first.log().size(), 1u) << first.errors;
     EXPECT_EQ(recipe_bytes(), 0u);
     EXPECT_EQ(hits(many), many);
+}
+
+// Neither has room: that what was compiled is lost is not told by a line about recipes.
+TEST_F(SmallDiskTest, BothAreTold)
+{
+    const std::string log = (folder() / "log").string();
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "100000"; // saved at the end alone
+    environment["WARMPIPE_LOG"] = "warn:" + log;
+    run([&] {
+        Program program;
+        program.create_compute(0, disk_bytes / record_bytes + few);
+        wait_until([&] { return read_text(log).find("not recorded (disk_full)") != npos; });
+    });
+    EXPECT_NE(read_text(log).find("not saved (disk_full)"), npos) << read_text(log);
 }
 
 // A disk that does not answer to that keeps no device.

@@ -55,7 +55,8 @@ TEST(Reason, FromErrno)
     EXPECT_EQ(status_from_errno(EMFILE), STATUS_out_of_memory);
     EXPECT_EQ(status_from_errno(ENFILE), STATUS_out_of_memory);
     EXPECT_EQ(status_from_errno(EIO), STATUS_io_error);
-    EXPECT_EQ(status_from_errno(EISDIR), STATUS_io_error);
+    EXPECT_EQ(status_from_errno(EISDIR), STATUS_not_a_file);
+    EXPECT_EQ(status_from_errno(ENXIO), STATUS_not_a_file);
 }
 
 } // namespace

@@ -54,6 +54,8 @@ TEST(SettingsFile, ReadsWhatIsMeantForTheLayer)
                      {"four", ""},
                      {"six", "a = b"},
                      {"one", "3"}}));
+    EXPECT_EQ(lines_of("\xEF\xBB\xBFlayer.one = 1"), (Lines{{"one", "1"}})) << "Notepad's first";
+    EXPECT_EQ(lines_of("\xEF\xBB\xBF"), Lines{});
     EXPECT_EQ(lines_of(""), Lines{});
     EXPECT_EQ(lines_of("="), Lines{});
     EXPECT_EQ(lines_of("layer. = x"), (Lines{{"", "x"}}));

@@ -179,6 +179,12 @@ static enum status url_parse_authority(const char *text, size_t size, struct url
     return fits ? STATUS_ok : STATUS_remote_bad_url;
 }
 
+bool url_folder(const struct url *url, char *ret_folder)
+{
+    memcpy(ret_folder, url->path, URL_SIZE);
+    return listing_decode_url(ret_folder);
+}
+
 enum status url_parse(const char *text, struct url *ret_url)
 {
     struct url url = {.scheme = URL_FILE};
@@ -207,6 +213,10 @@ enum status url_parse(const char *text, struct url *ret_url)
     if (!url_copy(url.path, sizeof url.path, rest, path) ||
         !url_copy(url.query, sizeof url.query, query, strlen(query)) ||
         (is_local ? rest[0] != '/' || url.host[0] : !url.host[0])) {
+        return STATUS_remote_bad_url;
+    }
+    char folder[URL_SIZE];
+    if (url.scheme == URL_FILE && !url_folder(&url, folder)) {
         return STATUS_remote_bad_url;
     }
     *ret_url = url;

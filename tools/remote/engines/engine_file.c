@@ -341,6 +341,6 @@ struct engine *engine_file_open(const struct url *url)
         return NULL;
     }
     file->engine.operations = &operations;
-    memcpy(file->root, url->path, sizeof file->root);
+    url_folder(url, file->root);
     return &file->engine;
 }
