@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When what a program's own caches have shown is written.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "child.h"
 #include "scratch.h"
