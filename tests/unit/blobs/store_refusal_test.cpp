@@ -158,13 +158,13 @@ TEST_F(StoreTest, DoesNotReadWhatMemoryCannotHold)
     write_file(faults.meminfo, "MemTotal: 65536 kB\nMemAvailable: 16384 kB\n");
     for (int start = 0; start < 2; start++) {
         Store store(root(), options);
-        EXPECT_EQ(store.load(), "<out_of_memory>");
+        EXPECT_TRUE(store.load() == "<out_of_memory>"); // 32 MiB, which nobody reads
         EXPECT_EQ(store.commit("one"), STATUS_out_of_memory);
         EXPECT_EQ(store.commit_unmerged("two"), STATUS_out_of_memory);
     }
     EXPECT_EQ(names_in(folder()), files) << "no part for each start";
     write_file(faults.meminfo, "MemTotal: 65536 kB\nMemAvailable: 17000 kB\n");
-    EXPECT_EQ(Store(root(), options).load(), words);
+    EXPECT_TRUE(Store(root(), options).load() == words);
 }
 
 rlim_t data_bytes()
@@ -196,13 +196,13 @@ TEST_F(StoreTest, SavesNoPartBesideWhatTheProcessMayNotHold)
     }
     {
         Store store(root(), options);
-        EXPECT_EQ(store.load(), "<out_of_memory>");
+        EXPECT_TRUE(store.load() == "<out_of_memory>"); // 32 MiB, which nobody reads
         EXPECT_EQ(store.commit("one"), STATUS_out_of_memory);
         EXPECT_EQ(store.commit_unmerged("two"), STATUS_out_of_memory);
     }
     ASSERT_EQ(setrlimit(RLIMIT_DATA, &before), 0);
     EXPECT_EQ(names_in(folder()), files);
-    EXPECT_EQ(Store(root(), options).load(), words);
+    EXPECT_TRUE(Store(root(), options).load() == words);
 }
 
 } // namespace
