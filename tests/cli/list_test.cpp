@@ -209,6 +209,14 @@ TEST_F(List, APlaceThatIsNotOursIsMisuse)
     EXPECT_EQ(names_in(folder.path + "/home/music"), std::vector<std::string>{"song"});
 }
 
+TEST_F(List, AnEmptyCacheFileIsTruncated)
+{
+    put("app", cache, "");
+    put("other", name + ".wanted", "");
+    EXPECT_EQ(states(1),
+              (std::map<std::string, std::string>{{"app", "truncated"}, {"other", "no_file"}}));
+}
+
 TEST_F(List, ANarrowTerminalGetsBlocks)
 {
     put("alpha", cache, cache_file());

@@ -227,12 +227,12 @@ static void inventory_visit_identities(int folder_fd, struct usage *usage,
                inventory_compare_last_use);
     for (size_t i = 0; i < usage->count; i++) {
         const struct usage_identity *identity = &usage->identities[i];
-        if (identity->bytes > 0) {
-            struct inventory_item item = visitor->common;
-            item.bytes = identity->bytes;
-            item.last_use = identity->last_use;
-            memcpy(item.digest, identity->identity, sizeof item.digest);
-            inventory_identify(folder_fd, &item);
+        struct inventory_item item = visitor->common;
+        item.bytes = identity->bytes;
+        item.last_use = identity->last_use;
+        memcpy(item.digest, identity->identity, sizeof item.digest);
+        inventory_identify(folder_fd, &item);
+        if (item.bytes > 0 || item.reason != STATUS_no_file) { /* also an empty file is truncated */
             inventory_tell(visitor, &item);
         }
     }
