@@ -30,11 +30,20 @@ TEST_F(RecipeFiles, PruneByAgeAndSize)
 
 TEST_F(RecipeFiles, PruneTakesTimesAndSizesAsTheyAreWritten)
 {
-    for (const char *words : {"90", "d", "-1d", "90days", "99999999999999999999d", "1y", ""}) {
+    for (const char *words :
+         {"d", "-1d", "90dd", "-1", "90days", "99999999999999999999d", "1y", ""}) {
         EXPECT_EQ(tool({"prune", "--older-than=" + std::string(words)}).exit_status, 2) << words;
     }
+    write(a, "app", 100);
+    for (const auto &[words, old] : std::map<std::string, int>{
+             {"99", 1}, {"99d", 1}, {"14w", 1}, {"101", 0}, {"101d", 0}, {"15w", 0}}) {
+        EXPECT_EQ(report({"prune", "--dry-run", "--older-than", words})["programs"][0]["old"], old)
+            << words;
+    }
     EXPECT_EQ(tool({"prune", "--max-size", "much"}).exit_status, 2);
-    EXPECT_EQ(tool({"prune", "--max-size", "200"}).exit_status, 2) << "without its M";
+    const ToolResult bytes = tool({"prune", "--max-size", "200"});
+    EXPECT_EQ(bytes.exit_status, 2) << "without its M";
+    EXPECT_TRUE(contains(bytes.err, "invalid size '200' (for example 200M, 2G; 1K or more"));
     EXPECT_EQ(tool({"prune", "--max-size", "0", "--app", "none"}).err,
               "warmpipe: prune: no program 'none' in '" + root + "'\n");
     EXPECT_EQ(tool({"prune", "--older-than", "4000000000d"}).exit_status, 0);

@@ -26,7 +26,7 @@ static const struct option_spec prune_options[] = {
     VERB_PROGRAM_OPTIONS,
     VERB_DRY_RUN_OPTION,
     VERB_JSON_OPTION,
-    {"older-than", 0, "DAYS", "remove what was not used for so long (90d, 12w)"},
+    {"older-than", 0, "DAYS", "remove what was not used for so long (90, 90d, 12w)"},
     {"max-size", 0, "SIZE", "keep so much of each program (200M), the most used"},
     {NULL, 0, NULL, NULL},
 };
@@ -36,7 +36,7 @@ static const struct option_spec clear_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* "90d", "12w". */
+/* "90d", "90", "12w". */
 static bool prune_parse_days(const char *text, uint32_t *ret_days)
 {
     uint64_t days;
@@ -44,7 +44,8 @@ static bool prune_parse_days(const char *text, uint32_t *ret_days)
         return false;
     }
     days *= *text == 'w' ? 7 : 1;
-    if ((*text != 'd' && *text != 'w') || text[1] || days > UINT32_MAX) {
+    text += *text == 'w' || *text == 'd';
+    if (*text || days > UINT32_MAX) {
         return false;
     }
     *ret_days = (uint32_t)days;
@@ -68,7 +69,7 @@ static bool prune_parse_limits(const struct arguments *arguments,
     const bool lacks_unit =
         limits.max_size > 0 && limits.max_size < 1024 && size[strspn(size, "0123456789")] == '\0';
     if (!is_size || lacks_unit) {
-        output_message("invalid size '%s' (for example 200M, 2G)", size);
+        output_message("invalid size '%s' (for example 200M, 2G; 1K or more, or 0)", size);
         return false;
     }
     const uint32_t today = (uint32_t)(time(NULL) / DAY_S);
@@ -298,7 +299,8 @@ const struct verb verb_prune = {
         "Removes recipes by age and size, with the SPIR-V and the objects that no other\n"
         "recipe needs, and what is damaged. With --max-size, recipes that were used on\n"
         "the fewest days are removed first. Prints one line for each program. Recipes\n"
-        "that running programs are writing stay, and so do the drivers' caches.\n\n"
+        "that running programs are writing stay, and so do the drivers' caches. Where\n"
+        "nothing is removed a folder may grow a little: by the index of what is merged.\n\n"
         "Exit status: 0 done, 1 a program could not be pruned, 2 wrong usage.",
     .options = prune_options,
     .programs = prune_programs,
