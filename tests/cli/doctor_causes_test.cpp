@@ -291,6 +291,22 @@ const Breakage breakages[] = {
      "cache",
      "'@/root/app' is neither read nor written",
      [](DoctorNames &test) { test.put_program(0777); }},
+    {"program_is_a_link",
+     {},
+     "cache",
+     "'@/root/link' is neither read nor written: it is no folder (symlink)",
+     [](DoctorNames &test) {
+         test.put_program(0700);
+         std::filesystem::create_directory_symlink("app", test.folder.path + "/root/link");
+     }},
+    {"program_is_a_file",
+     {},
+     "cache",
+     "'@/root/app' is neither read nor written: it is no folder (directory_unusable)",
+     [](DoctorNames &test) {
+         std::filesystem::create_directory(test.folder.path + "/root");
+         write_file(test.folder.path + "/root/app", "");
+     }},
     {"recipes_open_to_all",
      {},
      "cache",

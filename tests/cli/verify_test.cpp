@@ -271,6 +271,23 @@ TEST_F(Verify, FollowsNoLinkBelowIt)
     EXPECT_EQ(result.out, "ok                    " + path + "\n");
 }
 
+TEST_F(Verify, NamesWhatStandsInAProgramsPlace)
+{
+    put(name + ".wpcache");
+    const std::string link = folder.path + "/link";
+    std::filesystem::create_symlink("app", link);
+    write_file(folder.path + "/notes.txt", "text");
+    write_file(folder.path + "/.limits.0", "1 1");
+    std::filesystem::create_symlink("..", app + "/loop");
+    expect_finding(link, "symlink");
+    EXPECT_EQ(reasons(run_tool({"verify", "--json", folder.path})).size(), 2u);
+    EXPECT_EQ(run_tool({"verify", app}).exit_status, 0) << "this is no root";
+    // Where no program is left, the settings tell.
+    std::filesystem::remove_all(app);
+    EXPECT_EQ(run_tool({"verify", folder.path}).exit_status, 0);
+    EXPECT_EQ(run_tool({"verify", folder.path}, {{"WARMPIPE_DIR", folder.path}}).exit_status, 1);
+}
+
 TEST_F(Verify, ANameCannotBreakALine)
 {
     put("a\nok b\x1b[2J.wpcache", "damaged");

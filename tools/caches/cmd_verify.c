@@ -15,7 +15,10 @@
 #include "common/blobs/identity_files.h"
 #include "common/driver/vulkan_names.h"
 #include "common/files/file.h"
+#include "common/files/names.h"
+#include "common/settings/config.h"
 #include "tools/caches/cache_file.h"
+#include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/recipes/recipe_tool.h"
@@ -178,6 +181,13 @@ static void verify_our_file(struct verification *verification, struct verify_vis
 static void verify_directory(struct verification *verification, const char *directory,
                              bool is_quarantine);
 
+/* A folder of others (lost+found, the drivers') that cannot be listed, and need not be. */
+static bool verify_is_foreign(int directory_fd, const char *name)
+{
+    return (!names_is_app(name) || strcmp(name, INVENTORY_DRIVER_FOLDER) == 0) &&
+           faccessat(directory_fd, name, R_OK | X_OK, AT_EACCESS) != 0 && errno == EACCES;
+}
+
 static void verify_entry(struct verification *verification, struct verify_visit *visit,
                          const char *name)
 {
@@ -186,8 +196,8 @@ static void verify_entry(struct verification *verification, struct verify_visit 
         fstatat(visit->fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
     const bool is_ours =
         visit->is_quarantine ? cache_file_has_our_name(name) : verify_has_our_name(name);
-    const bool descends =
-        is_folder && !visit->is_quarantine && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    const bool descends = is_folder && !visit->is_quarantine && strcmp(name, ".") != 0 &&
+                          strcmp(name, "..") != 0 && !verify_is_foreign(visit->fd, name);
     if (!is_ours && !descends) {
         return;
     }
@@ -248,12 +258,48 @@ static void verify_named_file(struct verification *verification, const char *pat
     }
 }
 
+/* Whether programs keep their folders here, as far as the settings or what lies here tell. */
+static bool verify_is_root(const char *path, const struct inventory_apps *apps)
+{
+    struct config config;
+    struct stat root;
+    struct stat status;
+    config_read(config_environment, &config);
+    bool is_root = config.root && stat(config.root, &root) == 0 && stat(path, &status) == 0 &&
+                   root.st_dev == status.st_dev && root.st_ino == status.st_ino;
+    config_free(&config);
+    for (size_t i = 0; i < apps->count && !is_root; i++) {
+        is_root = inventory_kind(path, apps->names[i]) == INVENTORY_PROGRAM;
+    }
+    return is_root;
+}
+
+/* Tells of what stands where programs' folders belong. */
+static void verify_obstacles(struct verification *verification, const char *root)
+{
+    AUTO(inventory_apps_free) struct inventory_apps apps = {0};
+    if (access(root, R_OK) != 0 || !inventory_apps(root, NULL, INVENTORY_OBSTACLE, &apps) ||
+        !verify_is_root(root, &apps)) {
+        return;
+    }
+    for (size_t i = 0; i < apps.count; i++) {
+        AUTO_CLOSE int fd = -1;
+        AUTO_FREE char *path = output_format("%s/%s", root, apps.names[i]);
+        if (path && inventory_kind(root, apps.names[i]) == INVENTORY_OBSTACLE) {
+            verify_report(verification, path, file_open_directory(root, apps.names[i], false, &fd),
+                          NULL);
+            verification->files++;
+        }
+    }
+}
+
 static void verify_operand(struct verification *verification, const char *path)
 {
     struct stat status;
     size_t files = verification->files;
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
         verify_directory(verification, path, false);
+        verify_obstacles(verification, path);
         if (verification->files == files) {
             output_message("no cache files in '%s'", path);
         }
@@ -286,10 +332,10 @@ const struct verb verb_verify = {
         "Checks each cache file at PATH, or below it if it is a directory: every digest\n"
         "and field, that the file is named after its driver and device, and that the\n"
         "layer would trust the owner and mode of the file and its folder. Other files are\n"
-        "skipped. Prints one line a file: 'ok', or the id of the reason why the layer\n"
-        "would not use it. In recipe files it checks every record, every reference (also\n"
-        "to files beside it), and every SPIR-V module with SPIRV-Tools, unless it is too\n"
-        "new for them.\n\n"
+        "skipped, unless one is in the way of a program's folder. Prints one line a file:\n"
+        "'ok', or the id of the reason why the layer would not use it. In recipe files it\n"
+        "checks every record, every reference (also to files beside it), and every SPIR-V\n"
+        "module with SPIRV-Tools, unless it is too new for them.\n\n"
         "Files in a folder 'quarantine' are listed but not judged: they were put away\n"
         "because programs died with them, and nothing loads them.\n\n"
         "Exit status: 0 fine, 1 a file is damaged, 2 a PATH is missing or not ours.",

@@ -14,6 +14,7 @@
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
+#include "common/recipes/recipes.h"
 #include "common/settings/config.h"
 #include "tools/cli/output.h"
 
@@ -92,32 +93,101 @@ bool inventory_apps_add(struct inventory_apps *apps, const char *name)
     return true;
 }
 
-static bool inventory_is_folder(int fd, const char *name)
+/* Whether a file or folder of ours has such a name, of whatever format version. */
+static bool inventory_is_our_name(const char *name)
 {
-    struct stat status;
-    return fstatat(fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+    char identity[DIGEST_HEX_SIZE];
+    const size_t length = strlen(name);
+    const size_t suffix = strlen(CACHE_SUFFIX);
+    return names_classify(name, identity) != NAME_FOREIGN ||
+           (length > suffix && strcmp(name + length - suffix, CACHE_SUFFIX) == 0) ||
+           strcmp(name, RECIPE_FOLDER) == 0 ||
+           strncmp(name, RECIPE_FOLDER ".v", strlen(RECIPE_FOLDER ".v")) == 0 ||
+           strcmp(name, QUARANTINE_FOLDER) == 0 || strcmp(name, PROGRAM_FILE_NAME) == 0;
 }
 
-bool inventory_apps(const char *root, const char *app, struct inventory_apps *ret_apps)
+/* What a folder is by the names in it. */
+static enum inventory_kind inventory_kind_of_folder(int root_fd, const char *name, DIR *listing)
+{
+    AUTO_CLOSE int fd = -1;
+    const char *entry = listing_next(listing);
+    const bool is_empty = !entry;
+    while (entry && !inventory_is_our_name(entry)) {
+        entry = listing_next(listing);
+    }
+    return entry ? INVENTORY_PROGRAM
+           : is_empty && file_open_subdirectory(root_fd, name, false, &fd) != STATUS_ok
+               ? INVENTORY_REFUSED
+               : INVENTORY_FOREIGN;
+}
+
+static enum inventory_kind inventory_kind_at(int root_fd, const char *name)
+{
+    struct stat status;
+    DIR *listing = listing_open(root_fd, name);
+    const bool is_folder = listing || fstatat(root_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+                           S_ISDIR(status.st_mode);
+    const enum inventory_kind kind = listing     ? inventory_kind_of_folder(root_fd, name, listing)
+                                     : is_folder ? INVENTORY_CLOSED
+                                                 : INVENTORY_OBSTACLE;
+    listing_close(listing);
+    /* The drivers' folder may be closed: it is another user's then. */
+    return kind != INVENTORY_PROGRAM && strcmp(name, INVENTORY_DRIVER_FOLDER) == 0
+               ? INVENTORY_FOREIGN
+               : kind;
+}
+
+enum inventory_kind inventory_kind(const char *root, const char *name)
+{
+    AUTO_CLOSE int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return inventory_kind_at(root_fd, name);
+}
+
+/* Adds what the listing of a root has, obstacles apart. False: out of memory. *ret_is_root: an
+ * obstacle is in the way there; files are at home in a program's folder, and among others'. */
+static bool inventory_list(DIR *listing, const char *only, enum inventory_kind least,
+                           struct inventory_apps *apps, struct inventory_apps *obstacles,
+                           bool *ret_is_root)
+{
+    bool enough_memory = true;
+    bool has_ours = false;
+    bool has_program = false;
+    const char *name;
+    while (enough_memory && (name = listing_next(listing))) {
+        has_ours |= inventory_is_our_name(name);
+        if (!names_is_app(name) || (*only && strcmp(name, only) != 0)) {
+            continue;
+        }
+        const enum inventory_kind kind = inventory_kind_at(dirfd(listing), name);
+        apps->foreign |= kind == INVENTORY_FOREIGN && strcmp(name, INVENTORY_DRIVER_FOLDER) != 0;
+        has_program |= kind == INVENTORY_PROGRAM;
+        if (kind != INVENTORY_FOREIGN && kind >= least) {
+            enough_memory = inventory_apps_add(kind == INVENTORY_OBSTACLE ? obstacles : apps, name);
+        }
+    }
+    *ret_is_root = has_program || (!has_ours && !apps->foreign);
+    return enough_memory;
+}
+
+bool inventory_apps(const char *root, const char *app, enum inventory_kind least,
+                    struct inventory_apps *ret_apps)
 {
     struct inventory_apps apps = {0};
+    AUTO(inventory_apps_free) struct inventory_apps obstacles = {0};
     char only[NAMES_APP_SIZE] = "";
     if (app) {
         names_app_folder(&(struct names_program){.app_setting = app}, only);
     }
-    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+    DIR *listing = opendir(root);
     if (!listing && errno != ENOENT) {
         output_message("cannot open '%s': %s", root, strerror(errno));
         return false;
     }
-    const char *name;
-    bool enough_memory = true;
-    while (enough_memory && (name = listing_next(listing))) {
-        if (names_is_app(name) && (!app || strcmp(name, only) == 0) &&
-            inventory_is_folder(fd, name)) {
-            enough_memory = inventory_apps_add(&apps, name);
-        }
+    bool is_root;
+    bool enough_memory = inventory_list(listing, only, app ? INVENTORY_OBSTACLE : least, &apps,
+                                        &obstacles, &is_root);
+    for (size_t i = 0; enough_memory && is_root && i < obstacles.count; i++) {
+        enough_memory = inventory_apps_add(&apps, obstacles.names[i]);
     }
     listing_close(listing);
     if (!enough_memory) {
@@ -135,7 +205,9 @@ int inventory_run(const struct arguments *arguments, verb_work *work)
     int status = EXIT_USAGE;
     AUTO(inventory_apps_free) struct inventory_apps apps = {0};
     AUTO_FREE char *root = inventory_root(options_value(arguments, "dir"));
-    if (root && inventory_apps(root, app, &apps)) {
+    if (root && inventory_apps(
+                    root, app,
+                    arguments->verb == &verb_list ? INVENTORY_OBSTACLE : INVENTORY_CLOSED, &apps)) {
         if (app && apps.count == 0) {
             output_message("no program '%s' in '%s'", app, root);
         } else {
@@ -328,7 +400,7 @@ void inventory_show_counters(struct output *output, const struct program_counter
 
 int inventory_tell_nothing(const char *root, const struct inventory_apps *apps)
 {
-    bool foreign = false;
+    bool foreign = apps->foreign;
     for (size_t i = 0; i < apps->count; i++) {
         foreign |= strcmp(apps->names[i], INVENTORY_DRIVER_FOLDER) != 0;
     }

@@ -44,15 +44,30 @@ char *inventory_absolute_path(const char *path);
 /* Whether WARMPIPE_READONLY forbids to write in the root; then after a message. */
 bool inventory_is_read_only(void);
 
-/* The names of program folders in the root, sorted. A root that is not there has none. */
+/* What stands in the root under a name that a program's folder can have, by the names in it. No
+ * link is followed. */
+enum inventory_kind {
+    INVENTORY_FOREIGN,  /* a folder of others' files alone; an empty one; the drivers' */
+    INVENTORY_OBSTACLE, /* a link or a file: a program of this name cannot have its folder */
+    INVENTORY_REFUSED,  /* an empty folder that is not trusted: it stays empty */
+    INVENTORY_CLOSED,   /* a folder that cannot be listed */
+    INVENTORY_PROGRAM
+};
+enum inventory_kind inventory_kind(const char *root, const char *name);
+
+/* The names in the root that programs have, sorted. A root that is not there has none. */
 struct inventory_apps {
     char **names;
     size_t count;
+    bool foreign; /* there are folders that hold nothing of ours, besides run's for the drivers */
 };
 
-/* All programs, or the one that `app` names, as WARMPIPE_APP takes it: one that is not there is an
- * empty list. False after a message. Freed with inventory_apps_free. */
-bool inventory_apps(const char *root, const char *app, struct inventory_apps *ret_apps);
+/* All of a kind from `least` on, or the one that `app` names, as WARMPIPE_APP takes it, of any kind
+ * but a foreign folder: one that is not there is an empty list. Obstacles are such only beside
+ * programs, or where no folder is foreign. False after a message. Freed with inventory_apps_free.
+ */
+bool inventory_apps(const char *root, const char *app, enum inventory_kind least,
+                    struct inventory_apps *ret_apps);
 void inventory_apps_free(struct inventory_apps *apps);
 
 /* Adds a name in its place, if it is not there. False: out of memory. */

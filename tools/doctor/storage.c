@@ -85,7 +85,13 @@ static void storage_add_item(const struct inventory_item *item, void *user)
     contents->bytes += item->bytes;
     contents->caches += reason == STATUS_ok;
     contents->quarantined += reason == STATUS_quarantined;
-    if (reason == STATUS_unreadable || reason == STATUS_directory_unusable) {
+    if (!item->digest[0] && inventory_kind(contents->root, item->app) == INVENTORY_OBSTACLE) {
+        doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache",
+                    "remove it, so that the program can have a folder there; what a link leads to "
+                    "may be moved or mounted there",
+                    "'%s/%s' is neither read nor written: it is no folder (%s)", contents->root,
+                    item->app, status_id(reason));
+    } else if (reason == STATUS_unreadable || reason == STATUS_directory_unusable) {
         doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache", STORAGE_READ_HINT,
                     "'%s/%s' cannot be read: %s (%s)", contents->root, item->app,
                     status_text(reason), status_id(reason));
@@ -102,7 +108,7 @@ static void storage_tell_contents(struct doctor *doctor, const char *root)
 {
     struct contents contents = {.doctor = doctor, .root = root};
     struct inventory_apps apps;
-    if (!inventory_apps(root, NULL, &apps)) {
+    if (!inventory_apps(root, NULL, INVENTORY_OBSTACLE, &apps)) {
         return;
     }
     for (size_t i = 0; i < apps.count; i++) {

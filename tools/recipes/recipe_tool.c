@@ -32,7 +32,7 @@ static void recipe_tool_ignore_item(const struct inventory_item *item, void *use
 static char *recipe_tool_find_only_app(const struct arguments *arguments, const char *root)
 {
     struct inventory_apps apps;
-    if (!inventory_apps(root, NULL, &apps)) {
+    if (!inventory_apps(root, NULL, INVENTORY_CLOSED, &apps)) {
         return NULL;
     }
     /* A folder without our files belongs to no program: 'run --dir' keeps the driver's cache here.

@@ -97,7 +97,7 @@ bool session_apps_here(struct session *session, const char *const *names, int co
     if (count > 0) {
         return session_add_named(session, names, count);
     }
-    if (!inventory_apps(session->root, NULL, &apps)) {
+    if (!inventory_apps(session->root, NULL, INVENTORY_CLOSED, &apps)) {
         return false;
     }
     for (size_t i = 0; i < apps.count; i++) {

@@ -302,12 +302,14 @@ static bool warm_all(struct warming *warming)
     if (warming->arguments->operand_count > 0) {
         return fine;
     }
-    if (!inventory_apps(warming->root, app, &apps)) {
+    if (!inventory_apps(warming->root, app, INVENTORY_CLOSED, &apps)) {
         return false;
     }
     warming->alone = apps.count == 1;
     for (size_t i = 0; i < apps.count && warm_goes_on(warming); i++) {
-        fine &= warm_open(warming, apps.names[i], NULL);
+        /* What may be of no program fails nothing. */
+        fine &= warm_open(warming, apps.names[i], NULL) ||
+                (!app && inventory_kind(warming->root, apps.names[i]) != INVENTORY_PROGRAM);
     }
     return fine;
 }
