@@ -286,6 +286,11 @@ enum status recipes_open_file(const char *path, struct recipes **recipes)
     return status;
 }
 
+const struct recipe_segment *recipes_last(const struct recipes *recipes)
+{
+    return &recipes->segments[recipes->count - 1];
+}
+
 bool recipes_have(const struct recipes *recipes, enum recipe_kind kind, struct digest digest)
 {
     for (size_t i = 0; i < recipes->count; i++) {

@@ -83,6 +83,9 @@ enum status recipes_open(const char *root, const char *app, enum recipes_access 
  * adds it to these, which nobody has asked yet. */
 enum status recipes_open_file(const char *path, struct recipes **recipes);
 
+/* The segment that was opened last, borrowed until one more is opened; there must be one. */
+const struct recipe_segment *recipes_last(const struct recipes *recipes);
+
 /* Reads the uses, closes the files and frees what it can: recipes_have and the uses still answer,
  * recipes_find does not. Call it before other threads ask. */
 void recipes_detach(struct recipes *recipes);

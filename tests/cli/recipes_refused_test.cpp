@@ -153,12 +153,26 @@ TEST_F(RecipeFiles, AFileThatWasCutIsToldAsSuch)
             EXPECT_TRUE(contains(told, "'" + file + "' ends too early")) << told;
             EXPECT_TRUE(contains(told, "(truncated)")) << told;
         }
+        EXPECT_EQ(report({"verify", file}, 1)["files"][0]["reason"], "truncated");
+        EXPECT_EQ(report({"inspect", file}, 1)["reason"], "truncated");
     }
     EXPECT_TRUE(has(a, "other")) << "only the end was missing";
     write_file(file, whole.substr(0, whole.size() / 3));
     const ToolResult nothing = tool({"import", "--app", "none", file});
     EXPECT_TRUE(contains(nothing.err, "no pipelines in '" + file + "'")) << nothing.err;
     EXPECT_FALSE(contains(nothing.err, "nothing is new")) << nothing.err;
+}
+
+// Its process was killed while it wrote.
+TEST_F(RecipeFiles, AProgramsOwnSegmentMayEndInATornWrite)
+{
+    write(a);
+    const std::string segment = segments().at(0);
+    const std::string whole = read_file(segment);
+    write_file(segment, whole.substr(0, whole.size() - 8));
+    EXPECT_EQ(report({"verify", segment})["files"][0]["reason"], "ok");
+    EXPECT_EQ(report({"verify", root})["files"][0]["reason"], "ok");
+    EXPECT_EQ(report({"inspect", segment})["verdict"], "ok");
 }
 
 TEST_F(RecipeFiles, WhatIsNoRecipeFileIsNotTaken)

@@ -67,27 +67,48 @@ TEST_F(Warm, AProgramsFolderWhereverItIs)
     EXPECT_EQ(warm({elsewhere}).exit_status, 2);
 }
 
-// A file of which the end is missing, a folder without any, a program whose recipes are gone.
+// A folder without any, a program whose recipes are gone.
 TEST_F(Warm, SaysThatThereAreNoRecipes)
 {
     record();
     const std::string recipes = root + "/program/recipes";
-    const std::string cut = folder.path + "/cut";
     const std::string empty = folder.path + "/empty";
-    write_file(cut,
-               read_file(recipes + "/" + names_in(recipes, ".wprecipes").at(0)).substr(0, 2000));
     std::filesystem::create_directory(empty);
-    for (const std::string &path : {cut, empty}) {
-        ToolResult result = warm({"--app", "guest", path});
-        EXPECT_EQ(result.exit_status, 0) << result.err;
-        EXPECT_EQ(result.err, "warmpipe: warm: nothing to do: no pipelines in '" + path + "'\n");
-    }
+    const ToolResult result = warm({"--app", "guest", empty});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(result.err, "warmpipe: warm: nothing to do: no pipelines in '" + empty + "'\n");
     std::filesystem::remove_all(recipes);
     EXPECT_EQ(warm({}).err, "warmpipe: warm: nothing to do: no recipes in '" + root + "' yet\n");
     EXPECT_EQ(run_tool({"prune"}, environment()).err,
               "warmpipe: prune: no recipes in '" + root + "'\n");
     EXPECT_EQ(warm({"/nowhere"}).err,
               "warmpipe: warm: cannot open '/nowhere': No such file or directory\n");
+}
+
+// The uses stand last: mostly nothing is left. A segment of a killed program may rightly end so.
+TEST_F(Warm, AFileThatWasCutIsToldAsSuch)
+{
+    record();
+    const std::string recipes = root + "/program/recipes";
+    const std::string whole = folder.path + "/whole";
+    const std::string cut = folder.path + "/cut";
+    ASSERT_EQ(run_tool({"export", whole}, environment()).exit_status, 0);
+    const std::string told = "warmpipe: warm: '" + cut +
+                             "' ends too early: it was cut or not wholly copied (truncated)\n";
+    write_file(cut, read_file(whole).substr(0, 2000));
+    const ToolResult nothing = warm({"--app", "guest", cut});
+    EXPECT_EQ(nothing.exit_status, 2) << nothing.out;
+    EXPECT_EQ(nothing.err, told);
+    EXPECT_EQ(warm({"--app", "guest", whole, cut, "-n"}).exit_status, 1) << "the rest is replayed";
+    write_file(cut, read_file(whole).substr(0, read_file(whole).size() - 8));
+    const ToolResult end = warm({"--app", "guest", cut});
+    EXPECT_EQ(end.exit_status, 1) << "only the index is missing";
+    EXPECT_TRUE(contains(end.err, told)) << end.err;
+    const std::string torn = folder.path + "/torn";
+    std::filesystem::copy(recipes, torn);
+    const std::string segment = torn + "/" + names_in(torn, ".wprecipes").at(0);
+    write_file(segment, read_file(segment) + std::string(16, '\0'));
+    EXPECT_EQ(warm({"--app", "other", torn}).exit_status, 0);
 }
 
 // Its code is not valid (it needs another capability), though every digest is right, and all that

@@ -115,12 +115,13 @@ static int inspect_show_segment(const struct recipe_segment *segment,
         return EXIT_USAGE;
     }
     const uint64_t damaged = merged.counts.damaged;
-    const enum status reason = damaged ? STATUS_bad_record : STATUS_ok;
+    const bool is_cut = recipe_tool_is_cut(arguments->operands[0], segment);
+    const enum status reason = is_cut ? STATUS_truncated : damaged ? STATUS_bad_record : STATUS_ok;
     output_begin(&output, arguments->json);
     output_text(&output, "path", arguments->operands[0]);
     output_size(&output, "size", segment->size);
-    output_text(&output, "verdict", damaged ? "damaged" : "ok");
-    output_text(&output, "reason", damaged ? status_id(reason) : "ok");
+    output_text(&output, "verdict", reason == STATUS_ok ? "ok" : "damaged");
+    output_text(&output, "reason", reason == STATUS_ok ? "ok" : status_id(reason));
     output_number(&output, "format_version", RECIPE_FORMAT_VERSION);
     output_number(&output, "canonical_version", CANONICAL_VERSION);
     output_flag(&output, "sealed", segment->is_sealed);
@@ -134,7 +135,7 @@ static int inspect_show_segment(const struct recipe_segment *segment,
         inspect_show_code(&output, segment);
         inspect_show_uses(&output, segment);
     }
-    return output_end(&output, damaged ? EXIT_FINDING : EXIT_CLEAN);
+    return output_end(&output, reason == STATUS_ok ? EXIT_CLEAN : EXIT_FINDING);
 }
 
 static bool inspect_note_code(void *user, VkObjectType type, struct digest content)

@@ -75,7 +75,7 @@ int recipe_tool_run(const struct arguments *arguments, char *owned_root, recipe_
 
 /* Whether the file ends within a record. In a program's folder that is a write that was cut short;
  * of what was handed on it is a copy that lacks the rest, and the uses stand last. */
-static bool recipe_tool_is_cut(const struct recipe_segment *segment)
+static bool recipe_tool_ends_too_early(const struct recipe_segment *segment)
 {
     struct recipe_walk walk = {
         .data = segment->data, .size = segment->size, .next = RECIPE_HEADER_SIZE};
@@ -89,12 +89,24 @@ static bool recipe_tool_is_cut(const struct recipe_segment *segment)
     return !segment->is_sealed && end < segment->size && walk.dropped == dropped;
 }
 
+bool recipe_tool_is_cut(const char *path, const struct recipe_segment *segment)
+{
+    const char *slash = strrchr(path, '/');
+    return recipe_folder_classify(slash ? slash + 1 : path, NULL) != RECIPE_NAME_SEGMENT &&
+           recipe_tool_ends_too_early(segment);
+}
+
+void recipe_tool_tell_cut(const char *path)
+{
+    output_message("'%s' ends too early: it was cut or not wholly copied (%s)", path,
+                   status_id(STATUS_truncated));
+}
+
 bool recipe_tool_read(const char *path, struct recipe_segment *ret_segment)
 {
     const enum status status = recipe_segment_read_any(path, ret_segment);
-    if (status == STATUS_ok && recipe_tool_is_cut(ret_segment)) {
-        output_message("'%s' ends too early: it was cut or not wholly copied (%s)", path,
-                       status_id(STATUS_truncated));
+    if (status == STATUS_ok && recipe_tool_ends_too_early(ret_segment)) {
+        recipe_tool_tell_cut(path);
         ret_segment->dropped++;
     }
     if (status != STATUS_ok) {

@@ -26,6 +26,14 @@ int recipe_tool_run(const struct arguments *arguments, char *owned_root, recipe_
  * and a message tells so. */
 bool recipe_tool_read(const char *path, struct recipe_segment *ret_segment);
 
+/* Whether a file that was handed on lacks its end: it ends within a record. False for a name that a
+ * program's own segment has, whose last write may rightly be cut short. All of the segment's data
+ * is in memory. */
+bool recipe_tool_is_cut(const char *path, const struct recipe_segment *segment);
+
+/* Prints the message that a file is cut. */
+void recipe_tool_tell_cut(const char *path);
+
 /* Opens all segments of the program, also those of running processes, for a merge into something
  * new: none is marked as staying. Nobody compacts them until the sources are closed. no_file: there
  * are no recipes; locked: a compaction took more than ten seconds. The caller closes the folder
@@ -88,8 +96,8 @@ void verify_recipes_close(struct verify_recipes *recipes);
 
 /* Checks a file that is to be judged: owner, mode and header; every record; every SPIR-V module,
  * form and environment; that its pipelines are complete, with what lies beside it, and sound. The
- * worst finding: bad_record, refused_record, incomplete_recipe, or why the file cannot be read at
- * all. */
+ * worst finding: truncated (recipe_tool_is_cut), bad_record, refused_record, incomplete_recipe, or
+ * why the file cannot be read at all. */
 enum status verify_recipes_judge(struct verify_recipes *recipes, const char *name,
                                  struct recipe_merge_counts *ret_counts);
 

@@ -176,9 +176,10 @@ static void verify_count_pipelines(struct verify_recipes *recipes, struct recipe
     }
 }
 
-static enum status verify_worst_of(const struct recipe_merge_counts *counts)
+static enum status verify_worst_of(const struct recipe_merge_counts *counts, bool is_cut)
 {
-    return counts->damaged      ? STATUS_bad_record
+    return is_cut               ? STATUS_truncated
+           : counts->damaged    ? STATUS_bad_record
            : counts->refused    ? STATUS_refused_record
            : counts->incomplete ? STATUS_incomplete_recipe
                                 : STATUS_ok;
@@ -196,7 +197,8 @@ static enum status verify_file(struct verify_recipes *recipes, const struct veri
     const bool failed = uses.failed;
     recipe_uses_free(&uses);
     *ret_counts = counts;
-    return failed ? STATUS_out_of_memory : verify_worst_of(&counts);
+    return failed ? STATUS_out_of_memory
+                  : verify_worst_of(&counts, recipe_tool_is_cut(file->name, segment));
 }
 
 enum status verify_recipes_judge(struct verify_recipes *recipes, const char *name,

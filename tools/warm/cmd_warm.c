@@ -230,6 +230,11 @@ static bool warm_open(struct warming *warming, const char *app, char **paths)
     if (!warm_recipes_open(warming->root, app, paths, &recipes)) {
         return false;
     }
+    warming->found |= recipes.is_cut;
+    if (recipes.is_cut && recipes.item_count == 0) { /* the uses stand last */
+        warm_recipes_close(&recipes);
+        return false;
+    }
     const struct recipe_damage damage =
         recipes.files ? recipes_damage(recipes.files) : (struct recipe_damage){.segments = 0};
     if (recipes.item_count == 0 && damage.segments > 0) {

@@ -201,6 +201,7 @@ struct warm_recipes {
     size_t environment_count;
     struct warm_item *items; /* by environment, then the slowest first */
     size_t item_count;
+    bool is_cut;     /* a file from elsewhere lacks its end */
     size_t unusable; /* uses whose environment is missing or does not decode */
 };
 

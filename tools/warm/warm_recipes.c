@@ -28,6 +28,9 @@ static bool warm_recipes_open_file(struct warm_recipes *recipes, const char *pat
     }
     if (reason != STATUS_ok) {
         output_reason(reason, "'%s'", path);
+    } else if (recipe_tool_is_cut(path, recipes_last(recipes->files))) {
+        recipe_tool_tell_cut(path);
+        recipes->is_cut = true;
     }
     return reason == STATUS_ok;
 }
