@@ -49,6 +49,30 @@ class Install : public ::testing::Test {
         return found;
     }
 
+    // The tool, the layer and its manifests, as a package puts them; gives the tool.
+    std::string put_package() const
+    {
+        const fs::path bin = folder.path + "/package/bin";
+        const fs::path share = (bin / WARMPIPE_DATADIR_FROM_BINDIR).lexically_normal();
+        const fs::path lib = (bin / WARMPIPE_LAYER_FROM_BINDIR).lexically_normal();
+        fs::create_directories(bin);
+        fs::create_directories(lib);
+        fs::create_directories(share);
+        fs::copy(WARMPIPE_TOOL, bin / "warmpipe");
+        fs::copy(WARMPIPE_LIBRARY, lib / "libVkLayer_warmpipe.so");
+        fs::copy(std::string(WARMPIPE_BUILD_DIR) + "/share", share, fs::copy_options::recursive);
+        for (const char *kind : {"implicit", "explicit"}) {
+            const fs::path manifest =
+                share / "vulkan" / (std::string(kind) + "_layer.d") / "VkLayer_warmpipe.json";
+            std::string text = read_file(manifest);
+            const std::string path = json::parse(text)["layer"]["library_path"];
+            text.replace(text.find(path), path.size(), lib / "libVkLayer_warmpipe.so");
+            fs::remove(manifest);
+            write_file(manifest, text);
+        }
+        return bin / "warmpipe";
+    }
+
     TemporaryFolder folder;
     const std::string home = folder.path + "/home";
     const std::string data = home + "/.local/share";
@@ -154,6 +178,48 @@ TEST_F(Install, WhatAPackageHasPutIsLeftAlone)
     }
     EXPECT_EQ(tree(), before);
     EXPECT_EQ(read_file(implicit), theirs);
+}
+
+// A copy would hide the package's next version.
+TEST_F(Install, WhatAPackageHasInstalledIsNotCopied)
+{
+    fs::create_directories(home);
+    const std::string warmpipe = put_package();
+    const std::string share = folder.path + "/package/share";
+    const Environment environment = {{"HOME", home}, {"XDG_DATA_DIRS", share}};
+    const auto install = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {warmpipe, "install"});
+        return run_program(words, environment);
+    };
+    const std::string told = "the layer is installed already, by '" + share +
+                             "/vulkan/implicit_layer.d/VkLayer_warmpipe.json'";
+    const std::vector<std::string> before = tree();
+    ToolResult result = install({"--user"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_TRUE(contains(result.err, told + ": start programs with WARMPIPE_ENABLE=1"))
+        << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(tree(), before);
+
+    // What was asked for by name is done, and what follows of that is said.
+    result = install({"--user", "--always"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_TRUE(contains(result.err, told + ", which this copy hides")) << result.err;
+    EXPECT_TRUE(in_chain({}));
+    const std::string doctor = run_program({warmpipe, "doctor"}, environment).out;
+    const size_t at = doctor.find("two copies of the layer");
+    EXPECT_NE(at, std::string::npos) << doctor;
+    EXPECT_EQ(doctor.find("two copies of the layer", at + 1), std::string::npos) << doctor;
+    result = install({"--user"});
+    EXPECT_TRUE(contains(result.err, "run 'warmpipe uninstall'")) << result.err;
+    EXPECT_FALSE(in_chain({})) << "it is renewed";
+    EXPECT_EQ(run_program({warmpipe, "uninstall", "--user"}, environment).exit_status, 0);
+    EXPECT_EQ(install({"--prefix", folder.path + "/prefix"}).err, "");
+    EXPECT_TRUE(fs::exists(folder.path + "/prefix/lib/warmpipe/libVkLayer_warmpipe.so"));
+
+    // Where the loader does not find the package, a copy is what was asked for.
+    EXPECT_EQ(run_program({warmpipe, "install", "--user"}, {{"HOME", home}}).err, "");
+    EXPECT_TRUE(fs::exists(implicit));
 }
 
 TEST_F(Install, AHomeOfAnotherUserBelongsToNoPackage)

@@ -216,9 +216,10 @@ static char *libraries_find_file(const struct manifest *manifest)
     return libraries_try(manifest->library, &library) ? realpath(library.path, NULL) : NULL;
 }
 
-/* Two manifests of one kind with different libraries: the loader takes the first. */
+/* Two manifests of one kind with different libraries: the loader takes the first. *told is what was
+ * told last, to be freed: both kinds mostly say the same. */
 static void libraries_tell_shadowed(struct doctor *doctor, const struct manifests *manifests,
-                                    bool implicit)
+                                    bool implicit, char **told)
 {
     const struct manifest *first = NULL;
     char *first_path = NULL;
@@ -234,9 +235,15 @@ static void libraries_tell_shadowed(struct doctor *doctor, const struct manifest
             continue;
         }
         if (first_path && path && strcmp(first_path, path) != 0) {
-            doctor_tell(doctor, VERDICT_PROBLEM, "manifest",
-                        "remove one of them ('warmpipe uninstall', or the package)",
-                        "two copies of the layer: %s is used, %s is not", first_path, path);
+            char *finding =
+                output_format("two copies of the layer: %s is used, %s is not", first_path, path);
+            if (finding && (!*told || strcmp(finding, *told) != 0)) {
+                doctor_tell(doctor, VERDICT_PROBLEM, "manifest",
+                            "remove one of them ('warmpipe uninstall', or the package)", "%s",
+                            finding);
+            }
+            free(*told);
+            *told = finding;
         }
         free(path);
     }
@@ -254,8 +261,9 @@ void doctor_check_manifests(struct doctor *doctor)
     for (size_t i = 0; i < manifests.count; i++) {
         libraries_tell(doctor, &manifests.manifests[i], usable);
     }
-    libraries_tell_shadowed(doctor, &manifests, true);
-    libraries_tell_shadowed(doctor, &manifests, false);
+    AUTO_FREE char *told = NULL;
+    libraries_tell_shadowed(doctor, &manifests, true, &told);
+    libraries_tell_shadowed(doctor, &manifests, false, &told);
     if (manifests.count == 0) {
         doctor_tell(
             doctor, VERDICT_NOTE, "manifest",

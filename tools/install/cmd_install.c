@@ -258,17 +258,58 @@ static void install_remove_folders(const struct install *install)
     }
 }
 
+static bool install_is_one_file(const char *a, const char *b)
+{
+    struct stat of_a;
+    struct stat of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+/* Whether a package or `cmake --install` has put this program where the loader finds the layer by
+ * the manifest `own`. */
+static bool install_is_installed(const char *own)
+{
+    AUTO_FREE char *library = layer_installed_library();
+    AUTO(manifests_free) struct manifests manifests;
+    bool found = false;
+    manifests_find(&manifests);
+    for (size_t i = 0; library && i < manifests.count; i++) {
+        const struct manifest *manifest = &manifests.manifests[i];
+        found |= manifest->implicit && install_is_one_file(manifest->path, own);
+    }
+    return found;
+}
+
 /* Puts the files from beside this program, in place of those of an earlier installation. False
- * after a message; what was put by then stays. */
-static bool install_all(struct install *install, bool always)
+ * after a message; what was put by then stays. copies: also where the layer is installed already.
+ */
+static bool install_all(struct install *install, bool always, bool copies)
 {
     AUTO_FREE char *source = layer_data_directory();
     if (!source) {
         output_message("no " LAYER_MANIFEST " beside this program");
         return false;
     }
+    AUTO_FREE char *own = output_format("%s/" LAYER_MANIFEST, source);
+    AUTO_FREE char *copy = output_format("%s/" LAYER_MANIFEST, install->data);
+    const bool installed = own && copy && !copies && install_is_installed(own);
+    const bool renews = installed && access(copy, F_OK) == 0 && !install_is_one_file(copy, own);
+    if (installed && !always && !renews) {
+        output_message("the layer is installed already, by '%s': start programs with "
+                       "WARMPIPE_ENABLE=1",
+                       own);
+        return true;
+    }
+    bool done = install_check_owner(install);
+    if (done && installed) {
+        output_message("the layer is installed already, by '%s', which this copy hides: repeat "
+                       "this after each update, or run 'warmpipe uninstall' and set "
+                       "WARMPIPE_ENABLE=1 for the session",
+                       own);
+    }
     /* The library first: the loader complains in every program about a manifest without one. */
-    bool done = install_check_owner(install) && install_put_library(install, source);
+    done = done && install_put_library(install, source);
     for (size_t i = 0; done && i < FOLDER_COUNT; i++) {
         done = install_put_manifest(install, source, manifest_folders[i], always && i == 0);
     }
@@ -322,7 +363,8 @@ static int install_run(const struct arguments *arguments)
         output_open(&install.output, "files", OUTPUT_LIST);
         const bool done = install.removes
                               ? install_remove_all(&install)
-                              : install_all(&install, options_value(arguments, "always"));
+                              : install_all(&install, options_value(arguments, "always"),
+                                            options_value(arguments, "prefix"));
         output_close(&install.output);
         status = output_end(&install.output, done ? EXIT_CLEAN : EXIT_USAGE);
     }
@@ -339,7 +381,8 @@ const struct verb verb_install = {
         "Copies the layer's library and manifests to where the Vulkan loader finds them.\n"
         "Every program that has WARMPIPE_ENABLE=1 in its environment then gets the\n"
         "layer; with --always every program gets it, unless WARMPIPE_DISABLE=1 is set.\n"
-        "Files of a package are left alone.\n\n"
+        "Files of a package are left alone. Where a package has installed the layer, that\n"
+        "is said, and nothing is copied but with --always or --prefix.\n\n"
         "Exit status: 0 installed, 2 not installed.",
     .options = install_options,
     .run = install_run,
