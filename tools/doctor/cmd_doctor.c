@@ -64,6 +64,7 @@ static void doctor_tell_device(struct doctor *doctor, uint32_t index,
         doctor_check_layer_starts(doctor, index);
     }
     doctor_check_driver_cache(doctor, identity);
+    doctor_check_deaths(doctor, identity);
 }
 
 /* Drivers leave out a GPU whose file this user may not open, as in a container whose user is not

@@ -118,6 +118,10 @@ void doctor_check_driver_cache(struct doctor *doctor, const struct driver_identi
 /* Checks the directory of the caches: permissions, space, contents. */
 void doctor_check_storage(struct doctor *doctor);
 
+/* Tells of each program of which nothing is compiled ahead on this driver any more, for processes
+ * died of that. */
+void doctor_check_deaths(struct doctor *doctor, const struct driver_identity *identity);
+
 /* `path` shortened to its nearest parent that exists, or as it is. To be freed; NULL: no memory. */
 char *doctor_nearest_folder(const char *path);
 

@@ -18,6 +18,7 @@
 #include "tools/caches/cache_file.h"
 #include "tools/cli/inventory.h"
 #include "tools/doctor/doctor.h"
+#include "tools/warm/warm.h"
 
 /* Less free space than this is soon used up: one program's pipelines can be tens of megabytes. */
 #define LOW_SPACE ((uint64_t)64 << 20)
@@ -213,6 +214,39 @@ bool doctor_dies_with_container(const char *path)
                        (stat(nearest, &status) == 0 && stat("/", &root) == 0 &&
                         status.st_dev == root.st_dev) ||
                        storage_is_on_nameless(nearest));
+}
+
+/* Whether nothing is compiled ahead in a program on this driver any more. Writes nothing. */
+static bool storage_prewarm_died(const char *root, const char *app,
+                                 const struct driver_identity *identity)
+{
+    struct recipe_crashes *crashes = NULL;
+    recipe_crashes_open(root, app, identity_digest(identity), 0, &crashes);
+    const bool died = crashes && recipe_crashes_are_many(crashes);
+    recipe_crashes_close(crashes);
+    return died;
+}
+
+void doctor_check_deaths(struct doctor *doctor, const struct driver_identity *identity)
+{
+    const struct driver_identity basic = warm_basic_identity(identity);
+    const char *root = doctor->config->root;
+    struct inventory_apps apps;
+    if (!root || access(root, R_OK | X_OK) != 0 ||
+        !inventory_apps(root, NULL, INVENTORY_CLOSED, &apps)) {
+        return;
+    }
+    for (size_t i = 0; i < apps.count; i++) {
+        const char *app = apps.names[i];
+        if (storage_prewarm_died(root, app, identity) || storage_prewarm_died(root, app, &basic)) {
+            AUTO_FREE char *advice = output_format(
+                "'warmpipe warm --app %s' goes through them in processes of its own, and lifts it",
+                app);
+            doctor_tell(doctor, VERDICT_NOTE, "cache", advice, "'%s': %s (%s)", app,
+                        status_text(STATUS_prewarm_died), status_id(STATUS_prewarm_died));
+        }
+    }
+    inventory_apps_free(&apps);
 }
 
 void doctor_check_storage(struct doctor *doctor)

@@ -133,7 +133,7 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
     uint64_t begin = clock_now_ns();
     warm_watch_run(target, warming->shared, &warming->probe);
     report->time_ns = clock_now_ns() - begin;
-    warm_report_take(report, warming->shared, target->offer_only);
+    warm_report_take(report, target, warming->shared);
     if (!target->offer_only && warming->shared->end == WARM_END_DONE &&
         report->state != WARM_STATE_NOT_SAVED) {
         warm_unfinished_end(target, made);

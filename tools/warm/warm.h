@@ -358,8 +358,8 @@ struct warm_report {
 };
 
 /* Fills in the result of a run that has ended; messages for what needs words. */
-void warm_report_take(struct warm_report *report, const struct warm_shared *shared,
-                      bool offer_only);
+void warm_report_take(struct warm_report *report, const struct warm_target *target,
+                      const struct warm_shared *shared);
 
 /* `detailed`: skipped recipes by their reasons. */
 void warm_report_show(const struct warm_report *report, struct output *output, bool detailed);

@@ -58,11 +58,24 @@ static enum warm_state report_state_of(const struct warm_report *report,
     return shared->save_reason == STATUS_ok ? WARM_STATE_WARMED : WARM_STATE_NOT_SAVED;
 }
 
-void warm_report_take(struct warm_report *report, const struct warm_shared *shared, bool offer_only)
+/* Those that crashed are in a list, where nothing but its removal ends their being passed over. */
+static void report_tell_crashed(const struct warm_report *report, const struct warm_target *target)
+{
+    char identity[DIGEST_HEX_SIZE];
+    digest_format(target->digest, identity);
+    output_message(
+        "'%s' on %s: %zu %s: what a process died of is passed over from then on; to have "
+        "it tried again, remove '%s/%s/" RECIPE_FOLDER "/%s" RECIPE_CRASHED_SUFFIX "'",
+        report->app, report->device, report->counts.of[WARM_CRASHED],
+        report_outcome_id(WARM_CRASHED), target->root, target->app, identity);
+}
+
+void warm_report_take(struct warm_report *report, const struct warm_target *target,
+                      const struct warm_shared *shared)
 {
     report->counts = warm_shared_count(shared);
     report->saved_bytes = shared->saved_bytes;
-    report->state = report_state_of(report, shared, offer_only);
+    report->state = report_state_of(report, shared, target->offer_only);
     if (report->state == WARM_STATE_FAILED) {
         output_message("'%s' on %s: %s", report->app, report->device, shared->failure);
     } else if (report->state == WARM_STATE_NOT_SAVED) {
@@ -73,7 +86,9 @@ void warm_report_take(struct warm_report *report, const struct warm_shared *shar
                        report->device, status_text(STATUS_other_pipeline_key));
     }
     for (int i = REPLAY_HIT + 1; i < WARM_PENDING; i++) {
-        if (report->counts.of[i] > 0) {
+        if (i == WARM_CRASHED && report->counts.of[i] > 0) {
+            report_tell_crashed(report, target);
+        } else if (report->counts.of[i] > 0) {
             output_message("'%s' on %s: %zu %s", report->app, report->device, report->counts.of[i],
                            report_outcome_id(i));
         }
@@ -171,7 +186,7 @@ static void coverage_ask(const struct warm_target *target, struct warm_shared *s
     if (report.total > 0) {
         warm_shared_reset(shared);
         warm_watch_run(target, shared, &none);
-        warm_report_take(&report, shared, true);
+        warm_report_take(&report, target, shared);
         warm_coverage_add(coverage, &report, shared);
     }
 }
