@@ -210,6 +210,22 @@ TEST(Run, SaysThatTheLayerIsSwitchedOff)
     EXPECT_EQ(run_tool({"run", "true"}).err, "");
 }
 
+// By the loader: `~implicit~` leaves a layer in that is asked for by name, as run does.
+TEST(Run, SaysThatTheLoaderLeavesTheLayerOut)
+{
+    for (const std::string value : {"~all~", "other,*warmpipe*"}) {
+        Environment disabled = {{"VK_LOADER_LAYERS_DISABLE", value}};
+        EXPECT_EQ(run_tool({"run", "true"}, disabled).err,
+                  "warmpipe: run: VK_LOADER_LAYERS_DISABLE=" + value +
+                      " is set: the program runs without the layer\n");
+        disabled["VK_LOADER_LAYERS_ENABLE"] = "*warmpipe*";
+        EXPECT_EQ(run_tool({"run", "true"}, disabled).err, "");
+    }
+    for (const char *value : {"", "~implicit~", "~explicit~", "other"}) {
+        EXPECT_EQ(run_tool({"run", "true"}, {{"VK_LOADER_LAYERS_DISABLE", value}}).err, "");
+    }
+}
+
 TEST(Run, EndsAsTheProgramDoes)
 {
     EXPECT_EQ(run_tool({"run", "--", "sh", "-c", "exit 7"}).exit_status, 7);
@@ -346,6 +362,9 @@ TEST_F(RunInstalled, AColonInItsPathIsTold)
     EXPECT_TRUE(contains(result.err, "a colon in '")) << result.err;
     EXPECT_TRUE(contains(result.out, "WARMPIPE_ENABLE=1\n"));
     EXPECT_FALSE(contains(result.out, "12:30/"));
+    const ToolResult doctor =
+        run_program({place + "/bin/warmpipe", "doctor"}, {{"VK_DRIVER_FILES", TEST_ICD_MANIFEST}});
+    EXPECT_TRUE(contains(doctor.out, "even under 'warmpipe run': a colon in '")) << doctor.out;
 }
 
 TEST_F(RunInstalled, WithoutAManifestLeavesTheSearchToTheLoader)

@@ -92,9 +92,14 @@ static void loader_tell_chain(struct doctor *doctor, const struct chain *plain,
         doctor_tell(doctor, VERDICT_OK, "run", NULL, "programs under 'warmpipe run' get %s",
                     under->library);
     } else if (under->result == VK_SUCCESS) {
-        doctor_tell(doctor, VERDICT_PROBLEM, "run",
-                    "see what VK_LOADER_DEBUG=all warmpipe run -- vulkaninfo says about the layer",
-                    "the loader does not load the layer even under 'warmpipe run'");
+        AUTO_FREE char *reason = layer_unreachable();
+        doctor_tell(
+            doctor, VERDICT_PROBLEM, "run",
+            reason ? "use the tool where it was built or installed, below a folder without "
+                     "a colon in its name"
+                   : "see what VK_LOADER_DEBUG=all warmpipe run -- vulkaninfo says about the layer",
+            "the loader does not load the layer even under 'warmpipe run'%s%s", reason ? ": " : "",
+            reason ? reason : "");
     }
 }
 

@@ -9,6 +9,7 @@
 #include "tools/cli/verb.h"
 #include "tools/doctor/doctor.h"
 #include "tools/install/manifests.h"
+#include "tools/run/layer_process.h"
 
 /* Every variable of ours. */
 static const char *const our_variables[] = {
@@ -165,20 +166,6 @@ static void variables_tell_entry(struct doctor *doctor, const char *entry)
     variables_tell_unknown(doctor, name);
 }
 
-/* LoaderLayerInterface.md, "Layer Disabling": names or patterns separated by commas, and words for
- * all layers of a kind. */
-static bool variables_disables_us(const char *patterns)
-{
-    bool found = false;
-    AUTO_FREE char *copy = strdup(patterns);
-    char *rest = copy;
-    for (char *part; copy && (part = strsep(&rest, ","));) {
-        found |= strcmp(part, "~all~") == 0 || strcmp(part, "~implicit~") == 0 ||
-                 (*part != '~' && pattern_matches(part, LAYER_NAME));
-    }
-    return found;
-}
-
 /* The loader takes exact names alone. */
 static bool variables_is_misspelt_layer(const char *name)
 {
@@ -224,7 +211,8 @@ static void variables_tell_loader(struct doctor *doctor, const char *name, enum 
                     "%s names '%s', which does not exist, and the loader ignores the usual folders "
                     "while it is set",
                     name, wrong);
-    } else if (kind == LOADER_DISABLE && variables_disables_us(value)) {
+    } else if (kind == LOADER_DISABLE &&
+               (layer_is_in_patterns(value) || strstr(value, "~implicit~"))) {
         doctor_tell(doctor, VERDICT_PROBLEM, "variable",
                     "unset it, or (loader 1.3.262 or later) set VK_LOADER_LAYERS_ALLOW=" LAYER_NAME,
                     "%s=%s: the loader does not load the layer", name, value);

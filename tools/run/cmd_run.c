@@ -168,6 +168,12 @@ static int run_command(const struct arguments *arguments)
     if (getenv("WARMPIPE_DISABLE")) {
         output_message("WARMPIPE_DISABLE is set: the program runs without the layer");
     }
+    const char *off = getenv("VK_LOADER_LAYERS_DISABLE");
+    if (layer_is_in_patterns(off) && !layer_is_in_patterns(getenv("VK_LOADER_LAYERS_ENABLE")) &&
+        !layer_is_in_patterns(getenv("VK_LOADER_LAYERS_ALLOW"))) {
+        output_message("VK_LOADER_LAYERS_DISABLE=%s is set: the program runs without the layer",
+                       off);
+    }
     if (!layer_variables_set(verbose) || (directory && !run_set_directory(directory, verbose)) ||
         (!options_value(arguments, "quiet") &&
          !variable_set_if_unset("WARMPIPE_SUMMARY", "1", verbose)) ||

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/files/file.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
@@ -74,24 +75,44 @@ static bool variable_add_to_list(const char *name, const char *preset, const cha
     return value && variable_set(name, value, verbose);
 }
 
+char *layer_unreachable(void)
+{
+    AUTO_FREE char *data = layer_data_directory();
+    if (!data) {
+        return strdup("no " LAYER_MANIFEST " beside this program: programs get the layer only if "
+                      "it is installed");
+    }
+    return !strchr(data, ':')
+               ? NULL
+               : output_format("a colon in '%s' ends a folder's name for the Vulkan loader: "
+                               "programs get the layer only if it is installed ('warmpipe "
+                               "install')",
+                               data);
+}
+
+bool layer_is_in_patterns(const char *patterns)
+{
+    bool found = false;
+    AUTO_FREE char *copy = patterns ? strdup(patterns) : NULL;
+    char *rest = copy;
+    for (char *part; copy && (part = strsep(&rest, ","));) {
+        found |= strcmp(part, "~all~") == 0 || (*part != '~' && pattern_matches(part, LAYER_NAME));
+    }
+    return found;
+}
+
 bool layer_variables_set(bool verbose)
 {
     if (!variable_set("WARMPIPE_ENABLE", "1", verbose)) {
         return false;
     }
+    AUTO_FREE char *reason = layer_unreachable();
     AUTO_FREE char *data = layer_data_directory();
-    if (!data) {
-        output_message("no " LAYER_MANIFEST " beside this program: programs get the layer only "
-                       "if it is installed");
+    if (reason) {
+        output_message("%s", reason);
         return true;
     }
-    if (strchr(data, ':')) {
-        output_message("a colon in '%s' ends a folder's name for the Vulkan loader: programs "
-                       "get the layer only if it is installed ('warmpipe install')",
-                       data);
-        return true;
-    }
-    AUTO_FREE char *folder = output_format("%s/" LAYER_IMPLICIT_FOLDER, data);
+    AUTO_FREE char *folder = data ? output_format("%s/" LAYER_IMPLICIT_FOLDER, data) : NULL;
     return folder &&
            variable_add_to_list("XDG_DATA_DIRS", "/usr/local/share/:/usr/share/", data, LIST_BACK,
                                 verbose) &&

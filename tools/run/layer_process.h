@@ -12,6 +12,14 @@
  * variable is a message. False after a message. */
 bool layer_variables_set(bool verbose);
 
+/* Why the loader cannot be led to the layer that belongs to this tool. To be freed; NULL: it can be
+ * (or no memory). */
+char *layer_unreachable(void);
+
+/* Whether one of the loader's lists of patterns (LoaderLayerInterface.md, "Layer Disabling") names
+ * the layer: a list of its name or patterns separated by commas, or "~all~". NULL: no. */
+bool layer_is_in_patterns(const char *patterns);
+
 /* Sets one variable. False after a message. */
 bool variable_set(const char *name, const char *value, bool verbose);
 bool variable_set_if_unset(const char *name, const char *value, bool verbose);
