@@ -266,6 +266,16 @@ const Breakage breakages[] = {
      "manifest",
      "@/.local/share/vulkan/implicit_layer.d/VkLayer_warmpipe.json (implicit) is for ",
      [](DoctorNames &test) { test.put_layer(test.other_width()); }},
+    {"settings_file_open_to_all",
+     {},
+     "variable",
+     "'@/.local/share/vulkan/settings.d/vk_layer_settings.txt' is not read: ",
+     [](DoctorNames &test) {
+         const std::string below = test.folder.path + "/.local/share/vulkan/settings.d";
+         std::filesystem::create_directories(below);
+         write_file(below + "/vk_layer_settings.txt", "");
+         chmod((below + "/vk_layer_settings.txt").c_str(), 0666);
+     }},
     {"two_copies",
      {},
      "manifest",

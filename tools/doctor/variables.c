@@ -237,8 +237,25 @@ static void variables_check_bases(struct doctor *doctor)
     }
 }
 
+/* The file whose settings the variables precede: one that others may write is not read. */
+static void variables_check_settings_file(struct doctor *doctor)
+{
+    struct settings_file file;
+    if (!settings_file_read(config_environment, &file)) {
+        return;
+    }
+    if (file.reason != STATUS_ok) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "variable",
+                    "chown it to the user who runs the programs, and chmod go-w, or remove it",
+                    "'%s' is not read: %s (%s)", file.path, status_text(file.reason),
+                    status_id(file.reason));
+    }
+    settings_file_free(&file);
+}
+
 void doctor_check_variables(struct doctor *doctor)
 {
+    variables_check_settings_file(doctor);
     variables_check_bases(doctor);
     for (char **entry = environ; *entry; entry++) {
         if (strncmp(*entry, "WARMPIPE_", strlen("WARMPIPE_")) == 0 &&
