@@ -47,7 +47,7 @@ enum status status_from_errno(int error)
         {EDQUOT, STATUS_disk_full},     {EROFS, STATUS_read_only_disk},
         {EACCES, STATUS_unreadable},    {EPERM, STATUS_unreadable},
         {ELOOP, STATUS_symlink},        {EISDIR, STATUS_not_a_file},
-        {ENXIO, STATUS_not_a_file}, /* a pipe that nobody reads */
+        {ENXIO, STATUS_not_a_file}, /* a socket; a pipe that nobody reads */
         {ENOMEM, STATUS_out_of_memory}, {EMFILE, STATUS_out_of_memory},
         {ENFILE, STATUS_out_of_memory},
     };

@@ -252,7 +252,7 @@ enum status quarantine_move(int directory_fd, const char *name, const char *as,
     }
     enum status reason = STATUS_ok;
     if (renameat(directory_fd, name, folder_fd, as) != 0) {
-        reason = errno == EISDIR || errno == ENOTDIR ? STATUS_not_a_file : status_from_errno(errno);
+        reason = errno == ENOTDIR ? STATUS_not_a_file : status_from_errno(errno);
     } else if (note) {
         identity_files_write_quarantine_note(folder_fd, as, note);
     }

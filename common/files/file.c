@@ -204,8 +204,7 @@ static enum status file_open_checked(int directory_fd, const char *name, int acc
     const int links = how & FILE_ANYONES ? 0 : O_NOFOLLOW;
     const int fd = file_open_retrying(directory_fd, name, access | links);
     if (fd < 0) {
-        /* ENXIO: a socket, or a device without a driver. */
-        return errno == ENXIO ? STATUS_not_a_file : status_from_errno(errno);
+        return status_from_errno(errno);
     }
     struct stat status;
     const enum status reason =

@@ -85,8 +85,6 @@ static bool file_sync_fully(int fd)
 static enum status write_failure(int error)
 {
     switch (error) {
-    case EISDIR:
-        return STATUS_not_a_file;
     case EFBIG:
         return STATUS_disk_full;
     case ENOENT: /* the directory was removed meanwhile */

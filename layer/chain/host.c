@@ -58,19 +58,26 @@ bool host_is_off_limits(void)
     return false;
 }
 
+/* The executable's path goes through no link, and a folder for temporary files, or /snap, may be
+ * one. NULL: no such mount point. */
+static const char *host_mount_point(const char *variable, char resolved[PATH_MAX])
+{
+    const char *path = secure_getenv(variable);
+    return path ? realpath(path, resolved) : NULL;
+}
+
 void host_app_name(const char *app_setting, const VkApplicationInfo *application,
                    char ret_name[NAMES_APP_SIZE])
 {
     char executable[4096];
     host_find_executable(executable, sizeof executable);
-    /* The executable's path goes through no link, as a folder for temporary files may. */
-    const char *appdir = secure_getenv("APPDIR");
-    char mount[PATH_MAX];
+    char appdir[PATH_MAX];
+    char snap[PATH_MAX];
     struct names_program program = {
         .app_setting = app_setting,
         .executable = executable,
-        .appdir = appdir ? realpath(appdir, mount) : NULL,
-        .snap = secure_getenv("SNAP"),
+        .appdir = host_mount_point("APPDIR", appdir),
+        .snap = host_mount_point("SNAP", snap),
         .application_name = application ? application->pApplicationName : NULL,
         .engine_name = application ? application->pEngineName : NULL,
     };

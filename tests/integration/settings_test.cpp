@@ -194,20 +194,23 @@ TEST_F(SettingsTest, FolderOfTheProgram)
     EXPECT_EQ(cache_files().size(), 4u);
 }
 
-// Whose $APPDIR is below a link, as a folder for temporary files may be.
-TEST_F(SettingsTest, AnAppImageIsNamedByWhatItsMountPointIs)
+// Whose mount point is below a link, as a folder for temporary files, or /snap, may be.
+TEST_F(SettingsTest, AnAppImageOrASnapIsNamedByWhatItsMountPointIs)
 {
     const fs::path self = fs::read_symlink("/proc/self/exe").parent_path();
     fs::create_directory_symlink(self.parent_path(), folder() / "temporary");
     environment.erase("WARMPIPE_APP");
     const std::string unmounted = run(program).stats_of()["app"];
-    environment["APPDIR"] = self;
-    const std::string mounted = run(program).stats_of()["app"];
-    EXPECT_NE(mounted, unmounted);
-    environment["APPDIR"] = folder() / "temporary" / self.filename();
-    EXPECT_EQ(run(program).stats_of()["app"], mounted);
-    environment["APPDIR"] = folder() / "nothing";
-    EXPECT_EQ(run(program).stats_of()["app"], unmounted);
+    for (const char *variable : {"APPDIR", "SNAP"}) {
+        environment[variable] = self;
+        const std::string mounted = run(program).stats_of()["app"];
+        EXPECT_NE(mounted, unmounted) << variable;
+        environment[variable] = folder() / "temporary" / self.filename();
+        EXPECT_EQ(run(program).stats_of()["app"], mounted) << variable;
+        environment[variable] = folder() / "nothing";
+        EXPECT_EQ(run(program).stats_of()["app"], unmounted) << variable;
+        environment.erase(variable);
+    }
 }
 
 TEST_F(SettingsTest, RootOfTheCaches)

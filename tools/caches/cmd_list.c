@@ -87,10 +87,11 @@ static int list_programs(const struct arguments *arguments, const char *root,
     for (size_t i = 0; i < apps->count; i++) {
         list.told = false;
         list.counts = NULL;
-        const enum status opened = recipes_open(root, apps->names[i], RECIPES_READ, &list.counts);
-        any |= inventory_visit(root, apps->names[i], list_show_item, &list);
+        const enum status opened =
+            recipes_open(root, apps->list[i].name, RECIPES_READ, &list.counts);
+        any |= inventory_visit(root, apps->list[i].name, list_show_item, &list);
         /* The first reason is told: most often it is that of the folder. */
-        list.found |= list.told || list_has_unread(apps->names[i], list.counts, opened);
+        list.found |= list.told || list_has_unread(apps->list[i].name, list.counts, opened);
         recipes_close(list.counts);
     }
     output_close(&list.output);
@@ -195,7 +196,7 @@ static int stats_programs(const struct arguments *arguments, const char *root,
 {
     struct stats stats = {.programs = calloc(apps->count + 1, sizeof *stats.programs)};
     for (size_t i = 0; stats.programs && i < apps->count; i++) {
-        stats_read_program(&stats, root, apps->names[i], options_value(arguments, "zero"));
+        stats_read_program(&stats, root, apps->list[i].name, options_value(arguments, "zero"));
     }
     struct output output;
     output_begin(&output, arguments->json);
@@ -224,6 +225,7 @@ const struct verb verb_list = {
         "Exit status: 0 fine, 1 something is damaged, 2 no such program or directory.",
     .options = list_options,
     .programs = list_programs,
+    .tells_obstacles = true,
 };
 
 const struct verb verb_stats = {

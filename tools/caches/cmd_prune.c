@@ -152,7 +152,7 @@ static int prune_programs(const struct arguments *arguments, const char *root,
     output_begin(&pruning.output, arguments->json);
     output_open(&pruning.output, "programs", OUTPUT_TABLE);
     for (size_t i = 0; i < apps->count; i++) {
-        prune_app(&pruning, apps->names[i]);
+        prune_app(&pruning, apps->list[i].name);
     }
     output_close(&pruning.output);
     if (!pruning.any) {
@@ -246,7 +246,7 @@ static bool clear_confirm(const char *root, const struct inventory_apps *apps)
     }
     fprintf(stderr, "warmpipe: clear: remove the data of ");
     if (apps->count == 1) {
-        fprintf(stderr, "'%s'", apps->names[0]);
+        fprintf(stderr, "'%s'", apps->list[0].name);
     } else {
         fprintf(stderr, "%zu programs", apps->count);
     }
@@ -271,7 +271,7 @@ static int clear_programs(const struct arguments *arguments, const char *root,
     output_begin(&clearing.output, arguments->json);
     output_open(&clearing.output, "programs", OUTPUT_TABLE);
     for (size_t i = 0; i < apps->count; i++) {
-        clear_app(&clearing, apps->names[i]);
+        clear_app(&clearing, apps->list[i].name);
     }
     output_close(&clearing.output);
     if (clearing.root_fd >= 0) {

@@ -262,14 +262,11 @@ static void verify_named_file(struct verification *verification, const char *pat
 static bool verify_is_root(const char *path, const struct inventory_apps *apps)
 {
     struct config config;
-    struct stat root;
-    struct stat status;
     config_read(config_environment, &config);
-    bool is_root = config.root && stat(config.root, &root) == 0 && stat(path, &status) == 0 &&
-                   root.st_dev == status.st_dev && root.st_ino == status.st_ino;
+    bool is_root = config.root && output_is_one_file(config.root, path);
     config_free(&config);
     for (size_t i = 0; i < apps->count && !is_root; i++) {
-        is_root = inventory_kind(path, apps->names[i]) == INVENTORY_PROGRAM;
+        is_root = apps->list[i].kind == INVENTORY_PROGRAM;
     }
     return is_root;
 }
@@ -284,10 +281,10 @@ static void verify_obstacles(struct verification *verification, const char *root
     }
     for (size_t i = 0; i < apps.count; i++) {
         AUTO_CLOSE int fd = -1;
-        AUTO_FREE char *path = output_format("%s/%s", root, apps.names[i]);
-        if (path && inventory_kind(root, apps.names[i]) == INVENTORY_OBSTACLE) {
-            verify_report(verification, path, file_open_directory(root, apps.names[i], false, &fd),
-                          NULL);
+        const char *name = apps.list[i].name;
+        AUTO_FREE char *path = output_format("%s/%s", root, name);
+        if (path && apps.list[i].kind == INVENTORY_OBSTACLE) {
+            verify_report(verification, path, file_open_directory(root, name, false, &fd), NULL);
             verification->files++;
         }
     }

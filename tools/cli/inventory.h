@@ -53,11 +53,14 @@ enum inventory_kind {
     INVENTORY_CLOSED,   /* a folder that cannot be listed */
     INVENTORY_PROGRAM
 };
-enum inventory_kind inventory_kind(const char *root, const char *name);
 
 /* The names in the root that programs have, sorted. A root that is not there has none. */
+struct inventory_app {
+    char *name;
+    enum inventory_kind kind;
+};
 struct inventory_apps {
-    char **names;
+    struct inventory_app *list;
     size_t count;
     bool foreign; /* there are folders that hold nothing of ours, besides run's for the drivers */
 };
@@ -71,7 +74,7 @@ bool inventory_apps(const char *root, const char *app, enum inventory_kind least
 void inventory_apps_free(struct inventory_apps *apps);
 
 /* Adds a name in its place, if it is not there. False: out of memory. */
-bool inventory_apps_add(struct inventory_apps *apps, const char *name);
+bool inventory_apps_add(struct inventory_apps *apps, const char *name, enum inventory_kind kind);
 
 /* Calls the work for a root (--dir) and the programs in it (--app). Gives its exit status, or
  * EXIT_USAGE after a message. */

@@ -131,6 +131,9 @@ char *output_format(const char *format, ...) __attribute__((format(printf, 1, 2)
  * there. */
 bool output_file_is_standard(const char *path);
 
+/* Whether two paths lead to one file or folder. */
+bool output_is_one_file(const char *a, const char *b);
+
 /* Replaces a file by the concatenation of the parts, whole or not at all, and keeps its mode. A
  * link stays a link. What is not a regular file (a pipe, a terminal, standard output) is written
  * to. A reader that closes its pipe early is no error. False after a message. */

@@ -21,6 +21,14 @@ bool output_file_is_standard(const char *path)
             named.st_dev == standard.st_dev && named.st_ino == standard.st_ino);
 }
 
+bool output_is_one_file(const char *a, const char *b)
+{
+    struct stat of_a;
+    struct stat of_b;
+    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
 /* 0, or errno. */
 static int output_file_write_parts(int fd, const struct iovec *parts, int count)
 {

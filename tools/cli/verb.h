@@ -70,6 +70,7 @@ struct verb {
     bool runs_program;    /* the operands are a command line, so the first one ends the options */
     int (*run)(const struct arguments *arguments); /* gives the exit status; NULL: */
     verb_work *programs;                           /* this gets what --app and --dir name */
+    bool tells_obstacles; /* and what stands in the place of a program's folder (inventory.h) */
 };
 
 /* All verbs, in the order of `warmpipe --help`. */

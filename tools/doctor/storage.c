@@ -34,6 +34,7 @@
 struct contents {
     struct doctor *doctor;
     const char *root;
+    enum inventory_kind kind; /* of the program that is looked at */
     uint64_t caches;
     uint64_t bytes;
     uint64_t quarantined;
@@ -86,7 +87,7 @@ static void storage_add_item(const struct inventory_item *item, void *user)
     contents->bytes += item->bytes;
     contents->caches += reason == STATUS_ok;
     contents->quarantined += reason == STATUS_quarantined;
-    if (!item->digest[0] && inventory_kind(contents->root, item->app) == INVENTORY_OBSTACLE) {
+    if (contents->kind == INVENTORY_OBSTACLE) {
         doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache",
                     "remove it, so that the program can have a folder there; what a link leads to "
                     "may be moved or mounted there",
@@ -113,8 +114,9 @@ static void storage_tell_contents(struct doctor *doctor, const char *root)
         return;
     }
     for (size_t i = 0; i < apps.count; i++) {
-        inventory_visit(root, apps.names[i], storage_add_item, &contents);
-        storage_check_recipes(doctor, root, apps.names[i]);
+        contents.kind = apps.list[i].kind;
+        inventory_visit(root, apps.list[i].name, storage_add_item, &contents);
+        storage_check_recipes(doctor, root, apps.list[i].name);
     }
     inventory_apps_free(&apps);
     char size[TEXT_BYTES_SIZE];
@@ -237,7 +239,7 @@ void doctor_check_deaths(struct doctor *doctor, const struct driver_identity *id
         return;
     }
     for (size_t i = 0; i < apps.count; i++) {
-        const char *app = apps.names[i];
+        const char *app = apps.list[i].name;
         if (storage_prewarm_died(root, app, identity) || storage_prewarm_died(root, app, &basic)) {
             AUTO_FREE char *advice = output_format(
                 "'warmpipe warm --app %s' goes through them in processes of its own, and lifts it",

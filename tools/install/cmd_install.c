@@ -258,14 +258,6 @@ static void install_remove_folders(const struct install *install)
     }
 }
 
-static bool install_is_one_file(const char *a, const char *b)
-{
-    struct stat of_a;
-    struct stat of_b;
-    return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-           of_a.st_ino == of_b.st_ino;
-}
-
 /* Whether a package or `cmake --install` has put this program where the loader finds the layer by
  * the manifest `own`. */
 static bool install_is_installed(const char *own)
@@ -276,7 +268,7 @@ static bool install_is_installed(const char *own)
     manifests_find(&manifests);
     for (size_t i = 0; library && i < manifests.count; i++) {
         const struct manifest *manifest = &manifests.manifests[i];
-        found |= manifest->implicit && install_is_one_file(manifest->path, own);
+        found |= manifest->implicit && output_is_one_file(manifest->path, own);
     }
     return found;
 }
@@ -294,7 +286,7 @@ static bool install_all(struct install *install, bool always, bool copies)
     AUTO_FREE char *own = output_format("%s/" LAYER_MANIFEST, source);
     AUTO_FREE char *copy = output_format("%s/" LAYER_MANIFEST, install->data);
     const bool installed = own && copy && !copies && install_is_installed(own);
-    const bool renews = installed && access(copy, F_OK) == 0 && !install_is_one_file(copy, own);
+    const bool renews = installed && access(copy, F_OK) == 0 && !output_is_one_file(copy, own);
     if (installed && !always && !renews) {
         output_message("the layer is installed already, by '%s': start programs with "
                        "WARMPIPE_ENABLE=1",

@@ -40,8 +40,9 @@ static char *recipe_tool_find_only_app(const struct arguments *arguments, const 
     char *app = NULL;
     size_t count = 0;
     for (size_t i = 0; i < apps.count; i++) {
-        if (inventory_visit(root, apps.names[i], recipe_tool_ignore_item, NULL) && count++ == 0) {
-            app = strdup(apps.names[i]);
+        if (inventory_visit(root, apps.list[i].name, recipe_tool_ignore_item, NULL) &&
+            count++ == 0) {
+            app = strdup(apps.list[i].name);
         }
     }
     inventory_apps_free(&apps);

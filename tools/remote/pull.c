@@ -342,6 +342,6 @@ static void pull_program(struct session *session, const char *app)
 void pull_all(struct session *session)
 {
     for (size_t i = 0; i < session->apps.count && !session->remote.gone; i++) {
-        pull_program(session, session->apps.names[i]);
+        pull_program(session, session->apps.list[i].name);
     }
 }

@@ -388,7 +388,7 @@ void push_all(struct session *session, bool with_recipes)
     const struct remote_options before = *options;
     options->min_serial = options->max_age_s = 0; /* a push renews an old head */
     for (size_t i = 0; i < session->apps.count && !session->remote.gone; i++) {
-        const char *app = session->apps.names[i];
+        const char *app = session->apps.list[i].name;
         struct push_list list = {.session = session};
         inventory_visit(session->root, app, push_note, &list);
         for (size_t k = 0; k < list.identities.count && !session->remote.gone; k++) {

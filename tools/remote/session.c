@@ -40,7 +40,7 @@ static bool session_add_named(struct session *session, const char *const *names,
         /* A folder has the name that 'run --app' gives it. */
         char name[NAMES_APP_SIZE];
         names_app_folder(&(struct names_program){.app_setting = names[i]}, name);
-        if (!inventory_apps_add(&session->apps, name)) {
+        if (!inventory_apps_add(&session->apps, name, INVENTORY_PROGRAM)) {
             output_message("out of memory");
             return false;
         }
@@ -68,7 +68,7 @@ bool session_apps_there(struct session *session, const char *const *names, int c
         char program[NAMES_APP_SIZE];
         char identity[DIGEST_HEX_SIZE];
         head_split_path(heads.paths[i], program, identity);
-        fits = inventory_apps_add(&session->apps, program) &&
+        fits = inventory_apps_add(&session->apps, program, INVENTORY_PROGRAM) &&
                session->apps.count <= SESSION_LISTED_MAX;
     }
     if (!fits) {
@@ -102,9 +102,9 @@ bool session_apps_here(struct session *session, const char *const *names, int co
     }
     for (size_t i = 0; i < apps.count; i++) {
         const size_t before = session->apps.count;
-        inventory_apps_add(&session->apps, apps.names[i]);
+        inventory_apps_add(&session->apps, apps.list[i].name, apps.list[i].kind);
         if (session->apps.count > before) {
-            session_warn_of_name(session, apps.names[i]);
+            session_warn_of_name(session, apps.list[i].name);
         }
     }
     return true;

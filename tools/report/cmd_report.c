@@ -276,7 +276,7 @@ static int report_inventory(const struct arguments *arguments, const char *root,
     struct report report = {.programs = calloc(apps->count + 1, sizeof *report.programs)};
     report.failed = !report.programs;
     for (size_t i = 0; i < apps->count && !report.failed; i++) {
-        report_add_program(&report, root, apps->names[i], &sources.found);
+        report_add_program(&report, root, apps->list[i].name, &sources.found);
     }
     const int status = report_tell(arguments, &report, &sources);
     output_message("for timelines, run a program twice with WARMPIPE_TRACE=FILE, then "

@@ -313,8 +313,8 @@ static bool warm_all(struct warming *warming)
     warming->alone = apps.count == 1;
     for (size_t i = 0; i < apps.count && warm_goes_on(warming); i++) {
         /* What may be of no program fails nothing. */
-        fine &= warm_open(warming, apps.names[i], NULL) ||
-                (!app && inventory_kind(warming->root, apps.names[i]) != INVENTORY_PROGRAM);
+        fine &= warm_open(warming, apps.list[i].name, NULL) ||
+                (!app && apps.list[i].kind != INVENTORY_PROGRAM);
     }
     return fine;
 }

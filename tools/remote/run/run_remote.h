@@ -35,7 +35,7 @@ struct run_remote {
 static inline bool run_session_open(const struct run_remote *run, struct session *ret_session)
 {
     return session_open(&run->remote, strdup(run->root), ret_session) &&
-           inventory_apps_add(&ret_session->apps, run->app);
+           inventory_apps_add(&ret_session->apps, run->app, INVENTORY_PROGRAM);
 }
 
 /* Runs the command as a child by `execute`, which gives an exit status where it cannot, and passes

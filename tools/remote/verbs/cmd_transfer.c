@@ -114,7 +114,7 @@ static int push_main(const struct arguments *arguments)
     transfer_begin(&session, arguments, &output);
     push_all(&session, options_value(arguments, "recipes"));
     if (session.told == 0 && !session.remote.failed) {
-        const char *only = session.apps.count == 1 ? session.apps.names[0] : NULL;
+        const char *only = session.apps.count == 1 ? session.apps.list[0].name : NULL;
         output_message("nothing to do: no cache%s%s in '%s'", only ? " of " : "", only ? only : "",
                        session.root);
     }
@@ -198,8 +198,8 @@ static uint64_t sync_stamp(struct sync *sync)
     uint64_t stamp = 1;
     session_apps_here(session, sync->arguments->repeated, sync->arguments->repeated_count);
     for (size_t i = 0; i < session->apps.count; i++) {
-        stamp = sync_mix(stamp, session->root, session->apps.names[i], "");
-        stamp = sync_mix(stamp, session->root, session->apps.names[i], "/recipes");
+        stamp = sync_mix(stamp, session->root, session->apps.list[i].name, "");
+        stamp = sync_mix(stamp, session->root, session->apps.list[i].name, "/recipes");
     }
     return stamp;
 }
@@ -211,10 +211,10 @@ static uint64_t sync_wanted(const struct sync *sync)
     uint64_t stamp = 1;
     for (size_t i = 0; i < session->apps.count; i++) {
         struct local_identities wanted = {.count = 0};
-        local_identities_add_wanted(session->root, session->apps.names[i], &wanted);
+        local_identities_add_wanted(session->root, session->apps.list[i].name, &wanted);
         for (size_t k = 0; k < wanted.count; k++) {
             stamp += digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^
-                     digest_of(session->apps.names[i], strlen(session->apps.names[i])).low;
+                     digest_of(session->apps.list[i].name, strlen(session->apps.list[i].name)).low;
         }
     }
     return stamp;
@@ -232,10 +232,10 @@ static void sync_take_leases(struct sync *sync)
     const struct session *session = &sync->session;
     for (size_t i = 0; i < session->apps.count; i++) {
         struct local_identities wanted = {.count = 0};
-        local_identities_add_wanted(session->root, session->apps.names[i], &wanted);
+        local_identities_add_wanted(session->root, session->apps.list[i].name, &wanted);
         for (size_t k = 0; k < wanted.count && !session->remote.gone; k++) {
-            if (!local_exists(session->root, session->apps.names[i], wanted.hex[k])) {
-                lease_try(&sync->session.remote, &sync->leases, session->apps.names[i],
+            if (!local_exists(session->root, session->apps.list[i].name, wanted.hex[k])) {
+                lease_try(&sync->session.remote, &sync->leases, session->apps.list[i].name,
                           wanted.hex[k]);
             }
         }
