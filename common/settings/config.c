@@ -260,8 +260,11 @@ void config_free(struct config *config)
 #define NAME "vk_layer_settings.txt"
 
 /* The file may be in whatever directory a program runs in, so its owner must be trusted. */
-static enum status settings_file_judge_owner(int fd, const struct stat *status)
+static enum status settings_file_judge(int fd, const struct stat *status)
 {
+    if (status->st_size > SETTINGS_FILE_LIMIT) {
+        return STATUS_too_large;
+    }
     if (!io_is_trusted_owner(fd, status)) {
         return STATUS_file_owner;
     }
@@ -269,37 +272,30 @@ static enum status settings_file_judge_owner(int fd, const struct stat *status)
 }
 
 /* False: no such regular file. */
-static bool settings_file_read_path(const char *path, struct settings_file *file)
+static bool settings_file_read_path(struct settings_file *file)
 {
     struct stat status;
     ssize_t size = -1;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        status.st_size <= SETTINGS_FILE_LIMIT) {
-        file->reason = settings_file_judge_owner(fd, &status);
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+        file->reason = settings_file_judge(fd, &status);
         file->text = file->reason == STATUS_ok ? malloc((size_t)status.st_size + 1) : NULL;
         size = file->text ? read(fd, file->text, (size_t)status.st_size) : -1;
     }
     io_close(fd);
-    if (size < 0) {
-        free(file->text);
-        file->text = NULL;
-        return file->reason != STATUS_ok;
-    }
     file->size = (size_t)size;
-    return true;
+    return size >= 0 || file->reason != STATUS_ok;
 }
 
 /* Takes over `path`, which may be NULL. */
 static bool settings_file_try(char *path, struct settings_file *ret_file)
 {
-    struct settings_file file = {.path = path};
-    if (!path || !settings_file_read_path(path, &file)) {
-        free(path);
-        return false;
+    *ret_file = (struct settings_file){.path = path};
+    if (path && settings_file_read_path(ret_file)) {
+        return true;
     }
-    *ret_file = file;
-    return true;
+    settings_file_free(ret_file);
+    return false;
 }
 
 static char *settings_file_concatenate(const char *first, const char *second)

@@ -137,13 +137,13 @@ struct settings_file {
     char *path;
     char *text; /* NULL: the file is refused */
     size_t size;
-    enum status reason; /* why it is refused: file_owner or file_mode */
+    enum status reason; /* why it is refused: file_owner, file_mode or too_large */
 };
 
 /* Finds and reads the file; `lookup` gives the value of a variable, or NULL. A file that belongs
- * neither to the effective user nor to root, or that group or others may write, is refused, and no
- * other is searched. False: there is none, or it is not a readable regular file of at most
- * SETTINGS_FILE_LIMIT bytes. Free with settings_file_free. */
+ * neither to the effective user nor to root, that group or others may write, or that has more than
+ * SETTINGS_FILE_LIMIT bytes, is refused, and no other is searched. False: there is none, or it is
+ * not a readable regular file. Free with settings_file_free. */
 bool settings_file_read(const char *(*lookup)(const char *name), struct settings_file *ret_file);
 void settings_file_free(struct settings_file *file);
 

@@ -276,6 +276,13 @@ const Breakage breakages[] = {
          write_file(below + "/vk_layer_settings.txt", "");
          chmod((below + "/vk_layer_settings.txt").c_str(), 0666);
      }},
+    {"settings_file_too_large",
+     {{"VK_LAYER_SETTINGS_PATH", "@/settings.txt"}},
+     "variable",
+     "'@/settings.txt' is not read: larger than the limit (too_large)",
+     [](DoctorNames &test) {
+         write_file(test.folder.path + "/settings.txt", std::string((1 << 20) + 1, '#'));
+     }},
     {"two_copies",
      {},
      "manifest",

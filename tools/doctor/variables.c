@@ -237,7 +237,8 @@ static void variables_check_bases(struct doctor *doctor)
     }
 }
 
-/* The file whose settings the variables precede: one that others may write is not read. */
+/* The file whose settings the variables precede: one that others may write, or that is too large,
+ * is not read. */
 static void variables_check_settings_file(struct doctor *doctor)
 {
     struct settings_file file;
@@ -245,10 +246,13 @@ static void variables_check_settings_file(struct doctor *doctor)
         return;
     }
     if (file.reason != STATUS_ok) {
-        doctor_tell(doctor, VERDICT_PROBLEM, "variable",
-                    "chown it to the user who runs the programs, and chmod go-w, or remove it",
-                    "'%s' is not read: %s (%s)", file.path, status_text(file.reason),
-                    status_id(file.reason));
+        doctor_tell(
+            doctor, VERDICT_PROBLEM, "variable",
+            file.reason == STATUS_too_large
+                ? "keep the lines that it needs: 1 MiB is read"
+                : "chown it to the user who runs the programs, and chmod go-w, or remove it",
+            "'%s' is not read: %s (%s)", file.path, status_text(file.reason),
+            status_id(file.reason));
     }
     settings_file_free(&file);
 }

@@ -96,7 +96,8 @@ class SettingsFileSearch : public ::testing::Test {
         if (!settings_file_read(value_of, &file)) {
             return "(none)";
         }
-        std::string text(file.text, file.size);
+        const std::string text =
+            file.text ? std::string(file.text, file.size) : status_id(file.reason);
         settings_file_free(&file);
         return text;
     }
@@ -138,7 +139,7 @@ TEST_F(SettingsFileSearch, OnlyARegularFileOfABoundedSize)
     put("/here/vk_layer_settings.txt", std::string(SETTINGS_FILE_LIMIT, 'x'));
     EXPECT_EQ(found().size(), SETTINGS_FILE_LIMIT);
     put("/here/vk_layer_settings.txt", std::string(SETTINGS_FILE_LIMIT + 1, 'x'));
-    EXPECT_EQ(found(), "(none)");
+    EXPECT_EQ(found(), "too_large");
 }
 
 } // namespace
