@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// warmpipe clear: what it removes, and what it leaves.
+#include <sys/file.h>
+
+#include "root_fixture.h"
+
+namespace {
+
+using json = nlohmann::json;
+
+class Clear : public RootTest {};
+
+TEST_F(Clear, RemovesAllThatIsOurs)
+{
+    put("app", cache, cache_file());
+    put("app", name + ".0123456789abcdef.part", cache_file());
+    put("app", name + ".lock", "");
+    put("app", name + ".loading/0123456789abcdef.strike", "");
+    put("app", "quarantine/" + cache, "x");
+    put("app", "quarantine/" + cache + ".txt", "x");
+    put("app", "program.json", "{\"format\":1}\n");
+    put("app", "recipes/lock", ""); // all that a limit has left of them
+    put("kept", cache, cache_file());
+    write_file(root + "/.limits." + std::to_string(geteuid()), "1 1\n");
+
+    ToolResult result = tool({"clear", "--dry-run", "--app", "app"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(names_in(root).size(), 3u);
+    result = tool({"clear", "--app", "app"});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "not a terminal; use --yes")) << result.err;
+    EXPECT_EQ(names_in(root).size(), 3u);
+
+    result = tool({"clear", "--yes", "--app", "app"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(names_in(root + "/app").size(), 0u);
+    EXPECT_EQ(names_in(root).size(), 2u);
+    EXPECT_EQ(tool({"clear", "-y"}).exit_status, 0);
+    EXPECT_EQ(names_in(root).size(), 0u);
+}
+
+// A folder that the user has named may be a volume; the usual one the layer has made.
+TEST_F(Clear, RemovesTheUsualFolderToo)
+{
+    put("warmpipe/app", cache, cache_file());
+    const auto clear = [&] { return run_tool({"clear", "-y"}, {{"XDG_CACHE_HOME", root}}); };
+    write_file(root + "/warmpipe/other", "");
+    EXPECT_EQ(clear().exit_status, 0);
+    EXPECT_EQ(names_in(root + "/warmpipe").size(), 1u);
+    put("warmpipe/app", cache, cache_file());
+    std::filesystem::remove(root + "/warmpipe/other");
+    EXPECT_EQ(clear().exit_status, 0);
+    EXPECT_FALSE(std::filesystem::exists(root + "/warmpipe"));
+}
+
+TEST_F(Clear, LeavesWhatIsInUseOrNotOurs)
+{
+    put("busy", cache, cache_file());
+    std::string lock = put("busy", name + ".lock", "");
+    put("mixed", cache, cache_file());
+    put("mixed", "notes.txt", "mine");
+    int fd = open(lock.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(flock(fd, LOCK_EX), 0);
+    ToolResult result = tool({"clear", "--yes", "--json"});
+    close(fd);
+    EXPECT_EQ(result.exit_status, 1);
+    json programs = json::parse(result.out)["programs"];
+    EXPECT_EQ(programs[0]["state"], "locked");
+    EXPECT_EQ(programs[1]["state"], "foreign_files");
+    EXPECT_TRUE(std::filesystem::exists(root + "/busy/" + cache));
+    EXPECT_EQ(names_in(root + "/mixed"), std::vector<std::string>{"notes.txt"});
+}
+
+TEST_F(Clear, RemovesADamagedFileAmongOurs)
+{
+    put("app", cache, cache_file());
+    put("app", "program.json", "");
+    EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 0);
+    EXPECT_EQ(names_in(root).size(), 0u);
+}
+
+TEST_F(Clear, TellsThatAProgramStillRecords)
+{
+    const std::string segment = put("app", "recipes/0123456789abcdef.wprecipes", "x");
+    put("app", "recipes/fedcba9876543210.wprecipes", "x");
+    int fd = open(segment.c_str(), O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(flock(fd, LOCK_EX), 0);
+    ToolResult result = tool({"clear", "--yes", "--json"});
+    close(fd);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_EQ(json::parse(result.out)["programs"][0]["state"], "locked");
+    EXPECT_EQ(names_in(root + "/app/recipes"),
+              std::vector<std::string>{"0123456789abcdef.wprecipes"});
+    EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 0);
+    EXPECT_EQ(names_in(root).size(), 0u);
+}
+
+TEST_F(Clear, TakesNoProjectOfOthersForOurs)
+{
+    put("project", "program.json", "{\"name\":\"my own thing\"}");
+    std::filesystem::create_directory(root + "/project/quarantine");
+    std::filesystem::create_directory(root + "/project/recipes");
+    EXPECT_EQ(tool({"list"}).exit_status, 2);
+    EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 2);
+    EXPECT_EQ(names_in(root + "/project").size(), 3u);
+    put("app", cache, cache_file());
+    EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 0);
+    EXPECT_EQ(names_in(root + "/project").size(), 3u);
+}
+
+// As root's is for a user, and each on a file system that is read-only.
+TEST_F(Clear, TellsOfAFolderThatItCannotWrite)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become another user";
+    }
+    put("roots", cache, cache_file());
+    run_shell("chmod -R a+rX " + folder.path);
+    const ToolResult result =
+        run_tool_as_another(folder.path + "/warmpipe", {"clear", "--yes", "--json", "--dir", root});
+    EXPECT_EQ(result.exit_status, 1) << result.err;
+    EXPECT_EQ(json::parse(result.out)["programs"][0]["state"], "unreadable") << result.out;
+}
+
+TEST_F(Clear, AsksOnATerminal)
+{
+    put("app", cache, cache_file());
+    const std::string command = " | script -qec '$tool clear --dir " + root + "' /dev/null";
+    run_shell("echo n" + command);
+    EXPECT_EQ(names_in(root).size(), 1u);
+    ToolResult result = run_shell("echo y" + command);
+    EXPECT_EQ(names_in(root).size(), 0u) << result.out;
+}
+
+} // namespace
