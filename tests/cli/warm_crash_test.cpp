@@ -42,25 +42,6 @@ TEST_F(Warm, ACrashIsSaidToBePassedOverAndHowItIsTriedAgain)
     EXPECT_EQ(warm({"--force"}).exit_status, 0);
 }
 
-// Two processes of the program were killed while they compiled ahead.
-TEST_F(Warm, DoctorNamesAProgramOfWhichNothingIsCompiledAheadAnyMore)
-{
-    run_client();
-    const std::string identity = names_in(root + "/program", ".wpcache").at(0).substr(0, 32);
-    const std::string told = "'program': processes died of what was compiled ahead";
-    const auto doctor = [&] { return run_tool({"doctor"}, environment()).out; };
-    EXPECT_FALSE(contains(doctor(), told));
-    const std::string list = root + "/program/recipes/" + identity + ".crashed";
-    write_file(list, std::string("wpcrsh\n\1\2\0\0\0\0\0\0\0", 16));
-    chmod(list.c_str(), 0600);
-    const std::string died = doctor();
-    EXPECT_TRUE(contains(died, told)) << died;
-    EXPECT_TRUE(contains(died, "(prewarm_died)")) << died;
-    EXPECT_TRUE(contains(died, "'warmpipe warm --app program'")) << died;
-    caches({"--app", "program"});
-    EXPECT_FALSE(contains(doctor(), told));
-}
-
 // As by the kernel, where the container has no more memory: whoever compiles then is not to blame.
 TEST_F(Warm, AKillFromOutsideCostsNoRecipe)
 {

@@ -101,6 +101,14 @@ class HostileRecipesTest : public RecipesTest {
             {Layer::any, true, status});
     }
 
+    bool doctor_says(const std::string &text)
+    {
+        const std::string told =
+            execute({WARMPIPE_TOOL, "doctor"}, {Layer::any, true, 0, true}).output;
+        EXPECT_NE(told.find("\ncache "), std::string::npos) << told;
+        return told.find(text) != std::string::npos;
+    }
+
     json warm(int status)
     {
         const Outcome outcome = execute({WARMPIPE_TOOL, "warm", "--json", "--jobs", "1"},
@@ -139,9 +147,12 @@ TEST_F(HostileRecipesTest, TwoStartsAreLostAtMostAndNoneAfterWarm)
         const Outcome outcome = start(dies ? -SIGABRT : 0, dies ? "prewarmed " : "prewarm_died");
         lost += dies;
         remove_caches();
+        EXPECT_EQ(doctor_says("'program': processes died of what was compiled ahead"), lost == 2);
     }
+    EXPECT_TRUE(doctor_says("'warmpipe warm --app program'"));
     const json cache = warm(1);
     EXPECT_EQ(cache["crashed"], HOSTILE) << cache;
+    EXPECT_FALSE(doctor_says("prewarm_died"));
     EXPECT_EQ(cache["compiled"], 2) << cache;
     remove_caches();
     EXPECT_EQ(start(0, "prewarmed 2 of 2").stats_of()["pipelines"]["prewarmed"], 2)
