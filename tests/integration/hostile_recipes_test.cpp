@@ -101,12 +101,25 @@ class HostileRecipesTest : public RecipesTest {
             {Layer::any, true, status});
     }
 
-    bool doctor_says(const std::string &text)
+    // How often, on a machine with two such devices.
+    int doctor_says(const std::string &text)
     {
+        const std::filesystem::path manifest = environment["VK_DRIVER_FILES"];
+        const std::filesystem::path second = folder() / "second";
+        if (!std::filesystem::exists(second)) {
+            std::filesystem::create_directory_symlink(manifest.parent_path(), second);
+        }
+        environment["VK_DRIVER_FILES"] =
+            manifest.string() + ":" + (second / manifest.filename()).string();
         const std::string told =
             execute({WARMPIPE_TOOL, "doctor"}, {Layer::any, true, 0, true}).output;
-        EXPECT_NE(told.find("\ncache "), std::string::npos) << told;
-        return told.find(text) != std::string::npos;
+        environment["VK_DRIVER_FILES"] = manifest;
+        EXPECT_NE(told.find("\ndevice                ok       1: "), std::string::npos) << told;
+        int count = 0;
+        for (size_t at = told.find(text); at != std::string::npos; at = told.find(text, at + 1)) {
+            count++;
+        }
+        return count;
     }
 
     json warm(int status)
@@ -147,12 +160,13 @@ TEST_F(HostileRecipesTest, TwoStartsAreLostAtMostAndNoneAfterWarm)
         const Outcome outcome = start(dies ? -SIGABRT : 0, dies ? "prewarmed " : "prewarm_died");
         lost += dies;
         remove_caches();
-        EXPECT_EQ(doctor_says("'program': processes died of what was compiled ahead"), lost == 2);
+        EXPECT_EQ(doctor_says("'program': processes died of what was compiled ahead"),
+                  lost == 2 ? 1 : 0);
     }
-    EXPECT_TRUE(doctor_says("'warmpipe warm --app program'"));
+    EXPECT_EQ(doctor_says("'warmpipe warm --app program'"), 1);
     const json cache = warm(1);
     EXPECT_EQ(cache["crashed"], HOSTILE) << cache;
-    EXPECT_FALSE(doctor_says("prewarm_died"));
+    EXPECT_EQ(doctor_says("prewarm_died"), 0);
     EXPECT_EQ(cache["compiled"], 2) << cache;
     remove_caches();
     EXPECT_EQ(start(0, "prewarmed 2 of 2").stats_of()["pipelines"]["prewarmed"], 2)

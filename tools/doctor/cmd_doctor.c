@@ -45,9 +45,22 @@ static void doctor_list_devices(void *answer, const void *task)
     }
 }
 
-static void doctor_tell_device(struct doctor *doctor, uint32_t index,
-                               const struct driver_identity *identity)
+/* Of several GPUs of one kind: they share what is on disk. */
+static bool doctor_is_first_of_kind(const struct device_list *list, uint32_t index)
 {
+    const struct digest kind = identity_digest(&list->identities[index]);
+    for (uint32_t i = 0; i < index; i++) {
+        if (digest_equal(identity_digest(&list->identities[i]), kind)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void doctor_tell_device(struct doctor *doctor, const struct device_list *list,
+                               uint32_t index)
+{
+    const struct driver_identity *identity = &list->identities[index];
     char driver[VULKAN_DRIVER_SIZE];
     struct policy policy;
     vulkan_driver_words(identity, driver);
@@ -63,8 +76,10 @@ static void doctor_tell_device(struct doctor *doctor, uint32_t index,
     if (doctor_check_driver(doctor, index, !policy.single_cache) && allowed) {
         doctor_check_layer_starts(doctor, index);
     }
-    doctor_check_driver_cache(doctor, identity);
-    doctor_check_deaths(doctor, identity);
+    if (doctor_is_first_of_kind(list, index)) {
+        doctor_check_driver_cache(doctor, identity);
+        doctor_check_deaths(doctor, identity);
+    }
 }
 
 /* Drivers leave out a GPU whose file this user may not open, as in a container whose user is not
@@ -97,7 +112,7 @@ static void doctor_check_devices(struct doctor *doctor)
     }
     doctor_check_render_nodes(doctor);
     for (uint32_t i = 0; i < list.count; i++) {
-        doctor_tell_device(doctor, i, &list.identities[i]);
+        doctor_tell_device(doctor, &list, i);
     }
     if (list.count == 0) {
         doctor_tell(doctor, VERDICT_PROBLEM, "device",
