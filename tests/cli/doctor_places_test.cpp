@@ -22,6 +22,39 @@ TEST_F(Doctor, ADriversCacheThatRunKeepsElsewhereIsNoProblem)
            "note: the driver's own cache in /dev/shm is lost with this container");
 }
 
+// As with a storage driver that copies (vfs), whose volumes are of the disk that the root is of;
+// and the root of a system's container stays.
+TEST_F(Doctor, AVolumeOfTheSameDiskIsNotLostWithItsContainer)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can mount";
+    }
+    if (run_program({"/usr/bin/unshare", "-m", "true"}).exit_status != 0) {
+        GTEST_SKIP() << "no namespaces here";
+    }
+    run_in_child([&] {
+        ASSERT_EQ(unshare(CLONE_NEWNS), 0);
+        ASSERT_EQ(mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+        char home[] = "/var/tmp/warmpipe-XXXXXX"; // of the root's disk, mostly
+        const std::string disk = mkdtemp(home);
+        const std::string cache = disk + "/cache";
+        std::filesystem::create_directories(disk + "/volume");
+        std::filesystem::create_directories(cache);
+        const auto is_lost = [&](const std::string &container) {
+            return contains(run_tool({"doctor"}, environment({{"container", container},
+                                                              {"WARMPIPE_DIR", cache}}))
+                                .out,
+                            cache + " is lost with this container");
+        };
+        EXPECT_FALSE(is_lost("lxc"));
+        EXPECT_FALSE(is_lost("systemd-nspawn"));
+        EXPECT_EQ(mount((disk + "/volume").c_str(), cache.c_str(), nullptr, MS_BIND, nullptr), 0);
+        EXPECT_FALSE(is_lost("podman"));
+        umount(cache.c_str());
+        std::filesystem::remove_all(disk);
+    });
+}
+
 // An engine makes a volume for each container where the image asks for one and `run` names none.
 TEST_F(Doctor, AVolumeWithoutANameIsLostWithItsContainer)
 {

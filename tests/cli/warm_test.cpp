@@ -102,6 +102,28 @@ TEST_F(Warm, WhereThereIsACacheNothingIsDone)
     EXPECT_EQ(forced["hit"], PIPELINES);
 }
 
+// Of a process that was killed before a save.
+TEST_F(Warm, WhatAProgramCompiledAndNeverSavedIsCompiled)
+{
+    const std::string all = std::to_string(PIPELINES);
+    run_client({}, {"--compute", "6", "--graphics", "0"});
+    EXPECT_EQ(caches({}).at(0)["state"], "ready");
+    const ToolResult killed = run_program(
+        {"/bin/bash", "-c",
+         "\"$tool\" run --app program -- \"$client\" --compute 12 --graphics 4 --wait-ms 600000 &\n"
+         "until \"$tool\" list --json | grep -q '\"pipelines\":" +
+             all + "'; do sleep 0.02; done; kill -9 $!"},
+        environment({{"tool", WARMPIPE_TOOL},
+                     {"client", PIPELINES_CLIENT},
+                     {"WARMPIPE_FLUSH_IDLE_MS", "4294967295"}}));
+    EXPECT_EQ(killed.exit_status, 0) << killed.err;
+    const json cache = caches({}).at(0);
+    EXPECT_EQ(cache["hit"], 6) << cache;
+    EXPECT_EQ(cache["compiled"], PIPELINES - 6) << cache;
+    EXPECT_EQ(caches({}).at(0)["state"], "ready");
+    EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
+}
+
 // An init container with little memory must not keep the pod from starting: nothing could be saved.
 TEST_F(Warm, ACacheThatMemoryCannotHoldIsThere)
 {

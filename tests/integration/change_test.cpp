@@ -159,7 +159,9 @@ TEST_F(ChangeTest, ACacheAboveTheLimitIsNotRead)
     EXPECT_EQ(cache_files().size(), 1u);
     const Outcome outcome = run([&] {
         Program program;
-        program.create_compute(0, 9);
+        /* In one call: no look comes before the limit is passed. */
+        Batch batch(program, Kind::compute, {0, 1, 2, 3, 4, 5, 6, 7, 8});
+        EXPECT_EQ(batch.create(), VK_SUCCESS);
         for (int i = 0; i < 10000 && test_icd_calls("vkGetPipelineCacheData") == 0; ++i) {
             usleep(1000);
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
@@ -159,9 +160,13 @@ static void storage_tell_space(struct doctor *doctor, const char *path)
                 size);
 }
 
+/* Of an image: the root file system of a system's container (LXC, systemd-nspawn) stays. */
 static bool storage_is_container(void)
 {
     const char *said = getenv("container"); /* systemd's "Container Interface" */
+    if (said && (strncmp(said, "lxc", strlen("lxc")) == 0 || strcmp(said, "systemd-nspawn") == 0)) {
+        return false;
+    }
     return (said && *said) || access("/.dockerenv", F_OK) == 0 ||
            access("/run/.containerenv", F_OK) == 0 || getenv("KUBERNETES_SERVICE_HOST");
 }
@@ -203,19 +208,26 @@ static bool storage_is_on_nameless(const char *path)
     return nameless;
 }
 
-/* A volume is another device than the container's root file system, which is its writable layer. A
- * tmpfs is always lost. */
+/* Whether nothing is mounted between "/" and the path. A volume may be of the device that the root
+ * file system is of, too; kernels before 5.8 do not tell them apart. */
+static bool storage_is_on_root(const char *path)
+{
+    struct statx at;
+    struct statx root;
+    const unsigned mask = STATX_BASIC_STATS | STATX_MNT_ID;
+    return statx(AT_FDCWD, path, 0, mask, &at) == 0 && statx(AT_FDCWD, "/", 0, mask, &root) == 0 &&
+           at.stx_mnt_id == root.stx_mnt_id && at.stx_dev_major == root.stx_dev_major &&
+           at.stx_dev_minor == root.stx_dev_minor;
+}
+
+/* The container's root file system is its writable layer. A tmpfs is always lost. */
 bool doctor_dies_with_container(const char *path)
 {
     struct statfs file_system;
-    struct stat status;
-    struct stat root;
     AUTO_FREE char *folder = storage_is_container() ? doctor_nearest_folder(path) : NULL;
     AUTO_FREE char *nearest = folder ? realpath(folder, NULL) : NULL;
     return nearest && ((statfs(nearest, &file_system) == 0 && file_system.f_type == TMPFS_MAGIC) ||
-                       (stat(nearest, &status) == 0 && stat("/", &root) == 0 &&
-                        status.st_dev == root.st_dev) ||
-                       storage_is_on_nameless(nearest));
+                       storage_is_on_root(nearest) || storage_is_on_nameless(nearest));
 }
 
 /* Whether nothing is compiled ahead in a program on this driver any more. Writes nothing. */

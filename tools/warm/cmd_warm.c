@@ -106,14 +106,11 @@ static enum status warm_try_cache(const struct warm_target *target)
     return reason;
 }
 
-/* Whether nothing is to be done: there is a cache with all that is known to be compiled, or one for
- * which memory lacks, so that nothing could be saved. */
-static bool warm_is_ready(const struct warm_target *target)
+/* Whether there is a cache which what is compiled all at once has come to the end of. */
+static bool warm_is_finished(const struct warm_target *target, enum status reason)
 {
-    const enum status reason = warm_try_cache(target);
-    return reason == STATUS_out_of_memory ||
-           (reason == STATUS_ok && !warm_unfinished_is(target) &&
-            !recipe_crashes_are_many_of(target->root, target->app, target->digest));
+    return reason == STATUS_ok && !warm_unfinished_is(target) &&
+           !recipe_crashes_are_many_of(target->root, target->app, target->digest);
 }
 
 /* Where there is something to do, does it. */
@@ -124,7 +121,11 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
         report->state = WARM_STATE_DENIED;
         return;
     }
-    if (!options_value(warming->arguments, "force") && warm_is_ready(target)) {
+    const enum status reason =
+        options_value(warming->arguments, "force") ? STATUS_no_file : warm_try_cache(target);
+    const bool finished = warm_is_finished(target, reason);
+    if (reason == STATUS_out_of_memory || /* nothing could be saved */
+        (finished && !warm_recipes_have_unsaved(target->recipes, target))) {
         report->state = WARM_STATE_READY;
         return;
     }
@@ -134,6 +135,9 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
     warm_watch_run(target, warming->shared, &warming->probe);
     report->time_ns = clock_now_ns() - begin;
     warm_report_take(report, target, warming->shared);
+    if (finished && report->state == WARM_STATE_WARMED && report->counts.of[REPLAY_COMPILED] == 0) {
+        report->state = WARM_STATE_READY; /* who has saved has not said so yet */
+    }
     if (!target->offer_only && warming->shared->end == WARM_END_DONE &&
         report->state != WARM_STATE_NOT_SAVED) {
         warm_unfinished_end(target, made);
@@ -396,7 +400,7 @@ const struct verb verb_warm = {
     .description =
         "Replays the recipes of all programs, or of one, for each device that has no\n"
         "cache yet, or an unfinished one: after a driver update, on another GPU, in a\n"
-        "new container. PATH: a program's folder, or, with --app, recipes from\n"
+        "new container, after a kill. PATH: a program's folder, or, with --app, recipes from\n"
         "elsewhere: a file, or a folder of them; their SPIR-V is validated.\n"
         "What crashes or hangs the driver is skipped from then on, by programs too.\n"
         "Where a device lacks something, it says how many of the program's pipelines it\n"

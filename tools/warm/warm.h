@@ -213,6 +213,11 @@ bool warm_recipes_open(const char *root, const char *app, char **paths,
 
 void warm_recipes_close(struct warm_recipes *recipes);
 
+/* Whether the program has compiled on the target's device what no save has taken up since (struct
+ * recipe_use): it was killed, say. */
+bool warm_recipes_have_unsaved(const struct warm_recipes *recipes,
+                               const struct warm_target *target);
+
 /* Borrows the recipes. For any number of threads at once. */
 struct replay_source warm_recipes_source(const struct warm_recipes *recipes);
 
@@ -337,7 +342,7 @@ void warm_cache_detach(struct warm_cache *cache);
 
 enum warm_state {
     WARM_STATE_WARMED,
-    WARM_STATE_READY,       /* there is a cache */
+    WARM_STATE_READY,       /* there is a cache that lacks nothing */
     WARM_STATE_DENIED,      /* the driver policy lets nothing be kept */
     WARM_STATE_TO_DO,       /* a dry run */
     WARM_STATE_NOTHING,     /* no recipe could be replayed */

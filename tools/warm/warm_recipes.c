@@ -240,6 +240,42 @@ static bool warm_recipes_find_record(void *user, bool is_code, struct digest con
     return true;
 }
 
+/* Whether a program of this environment has its caches named by the target's identity, and ran on
+ * that device. */
+static bool warm_recipes_are_of(const struct warm_recipes *recipes, struct digest environment,
+                                const struct warm_target *target)
+{
+    struct warm_environment found = {.digest = environment};
+    warm_recipes_decode(recipes, &found);
+    if (!found.decoded) {
+        return false;
+    }
+    const struct environment_device device = environment_device_of(found.decoded);
+    const bool are_of = warm_target_has(target, found.decoded) &&
+                        device.vendor_id == target->identity.vendor_id &&
+                        device.device_id == target->identity.device_id;
+    environment_free(found.decoded);
+    return are_of;
+}
+
+bool warm_recipes_have_unsaved(const struct warm_recipes *recipes, const struct warm_target *target)
+{
+    const struct recipe_use *uses;
+    const size_t count = recipes->files ? recipes_uses(recipes->files, &uses) : 0;
+    const struct recipe_use *judged = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!uses[i].unsaved || uses[i].saved ||
+            (judged && digest_equal(judged->environment, uses[i].environment))) {
+            continue;
+        }
+        judged = &uses[i];
+        if (warm_recipes_are_of(recipes, judged->environment, target)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct replay_source warm_recipes_source(const struct warm_recipes *recipes)
 {
     return (struct replay_source){warm_recipes_find_record, (void *)(uintptr_t)recipes};
