@@ -25,8 +25,8 @@ extern const struct command_family name_commands;     /* object names, debug cal
 #define COMMAND_FAMILY(commands) {commands, sizeof (commands) / sizeof (commands)[0]}
 /* clang-format on */
 
-/* The services of a device that has some: of every device that a command of scope COMMAND_WORK is
- * called for. */
+/* The services of a device. NULL where they could not be had: a layer above us may have got a
+ * command of scope COMMAND_WORK from the instance. */
 static inline struct device_services *services_of(VkDevice device)
 {
     return device_of(device)->services;

@@ -161,6 +161,9 @@ static VkResult create_object(VkDevice handle, const struct object_request *requ
                               uint64_t *ret_handle)
 {
     struct device_services *services = services_of(handle);
+    if (!services) {
+        return request->create(device_of(handle), request, ret_handle);
+    }
     const int cancel = own_thread_bar_cancel();
     if (request->kind->dedup) {
         stats_add(&services->stats, request->kind->requested, 1);
@@ -195,7 +198,7 @@ static VkResult create_object(VkDevice handle, const struct object_request *requ
 static bool object_needs_driver(struct device_services *services, VkObjectType type,
                                 uint64_t handle)
 {
-    return !services->dedup || handle == 0 ||
+    return !services || !services->dedup || handle == 0 ||
            objects_release(dedup_objects(services->dedup), type, handle);
 }
 

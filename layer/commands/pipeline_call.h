@@ -159,7 +159,7 @@ VkResult pipeline_create_deferred(struct device_services *services,
 /* A thread of the program's does its part of a deferred operation; what was begun with a cache that
  * is saved may be compiled into it now (VK_KHR_deferred_host_operations: the work is done by the
  * threads that join). */
-VkResult pipeline_join_deferred(struct device_services *services, VkDeferredOperationKHR deferred);
+VkResult pipeline_join_deferred(const struct device *device, VkDeferredOperationKHR deferred);
 
 /* What the program sees of a pipeline that no driver was asked for: valid, with the time it took;
  * every stage not valid ("must set or clear VALID for every element"). */

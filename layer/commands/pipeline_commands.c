@@ -46,7 +46,7 @@ static bool trace_has_times(const struct pipeline_call *call,
 }
 
 /* An element's share of the time, without a unit: 0 where the driver was not asked for it, but for
- * others. */
+ * others. (By way of int64_t, which converts without a branch.) */
 static double trace_weigh(const struct pipeline_element *elements, uint32_t i,
                           const struct pipeline_driver_call *driver, bool timed)
 {
@@ -56,7 +56,7 @@ static double trace_weigh(const struct pipeline_element *elements, uint32_t i,
     if (!pipeline_needs_driver(&elements[i])) {
         return 0;
     }
-    return timed ? (double)elements[i].duration_ns + 1 : 1;
+    return timed ? (double)(int64_t)elements[i].duration_ns + 1 : 1;
 }
 
 /* Puts a span for each pipeline into the trace. elements NULL: the call went down as it came. The
@@ -78,7 +78,8 @@ static __attribute__((cold)) void trace_call(struct trace *trace, const struct p
         passed += trace_weigh(elements, i, driver, timed);
         const uint64_t until_ns =
             i + 1 < call->count
-                ? driver_ns + (uint64_t)((double)(end_ns - driver_ns) * (passed / whole))
+                ? driver_ns +
+                      (uint64_t)(int64_t)((double)(int64_t)(end_ns - driver_ns) * (passed / whole))
                 : end_ns;
         trace_put(trace, &(struct trace_event){
                              .kind = TRACE_PIPELINE,
@@ -159,6 +160,9 @@ static uint64_t create_end(const struct pipeline_driver_call *driver, uint64_t *
 static VkResult create_pipelines(VkDevice handle, const struct pipeline_call *call)
 {
     struct device_services *services = services_of(handle);
+    if (!services) {
+        return call->kind->create(device_of(handle), call);
+    }
     struct pipeline_element inline_elements[INLINE_ELEMENTS];
     _Alignas(8) char inline_copy[INLINE_COPY_BYTES];
     struct pipeline_element *elements = inline_elements;
@@ -242,57 +246,73 @@ PIPELINE_KIND(ray_tracing_khr, "raytracing", CreateRayTracingPipelinesKHR,
 static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
 join_deferred_operation(VkDevice device, VkDeferredOperationKHR deferred)
 {
-    return pipeline_join_deferred(services_of(device), deferred);
+    const int cancel = own_thread_bar_cancel();
+    const VkResult result = pipeline_join_deferred(device_of(device), deferred);
+    own_thread_let_cancel(cancel);
+    return result;
 }
 
 static VKAPI_ATTR void VKAPI_CALL destroy_pipeline(VkDevice handle, VkPipeline pipeline,
                                                    const VkAllocationCallbacks *allocator)
 {
     const struct device *device = device_of(handle);
-    struct dedup *dedup = device->services->dedup;
-    if (!dedup || pipeline == VK_NULL_HANDLE ||
-        objects_release(dedup_objects(dedup), VK_OBJECT_TYPE_PIPELINE, HANDLE_VALUE(pipeline))) {
+    const struct device_services *services = device->services;
+    if (!services || !services->dedup || pipeline == VK_NULL_HANDLE ||
+        objects_release(dedup_objects(services->dedup), VK_OBJECT_TYPE_PIPELINE,
+                        HANDLE_VALUE(pipeline))) {
         device->table.DestroyPipeline(handle, pipeline, allocator);
     }
 }
 
 static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
-create_pipeline_cache(VkDevice device, const VkPipelineCacheCreateInfo *create_info,
+create_pipeline_cache(VkDevice handle, const VkPipelineCacheCreateInfo *create_info,
                       const VkAllocationCallbacks *allocator, VkPipelineCache *ret_cache)
 {
+    const struct device *device = device_of(handle);
     const int cancel = own_thread_bar_cancel();
     const VkResult result =
-        app_caches_create(services_of(device)->app_caches, create_info, allocator, ret_cache);
+        device->services
+            ? app_caches_create(device->services->app_caches, create_info, allocator, ret_cache)
+            : device->table.CreatePipelineCache(handle, create_info, allocator, ret_cache);
     own_thread_let_cancel(cancel);
     return result;
 }
 
 static __attribute__((cold)) VKAPI_ATTR void VKAPI_CALL destroy_pipeline_cache(
-    VkDevice device, VkPipelineCache cache, const VkAllocationCallbacks *allocator)
+    VkDevice handle, VkPipelineCache cache, const VkAllocationCallbacks *allocator)
 {
+    const struct device *device = device_of(handle);
     const int cancel = own_thread_bar_cancel();
-    if (cache != VK_NULL_HANDLE) {
-        app_caches_destroy(services_of(device)->app_caches, cache, allocator);
+    if (!device->services) {
+        device->table.DestroyPipelineCache(handle, cache, allocator);
+    } else if (cache != VK_NULL_HANDLE) {
+        app_caches_destroy(device->services->app_caches, cache, allocator);
     }
     own_thread_let_cancel(cancel);
 }
 
 static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
-get_pipeline_cache_data(VkDevice device, VkPipelineCache cache, size_t *size, void *data)
+get_pipeline_cache_data(VkDevice handle, VkPipelineCache cache, size_t *size, void *data)
 {
+    const struct device *device = device_of(handle);
     const int cancel = own_thread_bar_cancel();
-    const VkResult result = app_caches_get_data(services_of(device)->app_caches, cache, size, data);
+    const VkResult result =
+        device->services ? app_caches_get_data(device->services->app_caches, cache, size, data)
+                         : device->table.GetPipelineCacheData(handle, cache, size, data);
     own_thread_let_cancel(cancel);
     return result;
 }
 
 static __attribute__((cold)) VKAPI_ATTR VkResult VKAPI_CALL
-merge_pipeline_caches(VkDevice device, VkPipelineCache destination, uint32_t source_count,
+merge_pipeline_caches(VkDevice handle, VkPipelineCache destination, uint32_t source_count,
                       const VkPipelineCache *sources)
 {
+    const struct device *device = device_of(handle);
     const int cancel = own_thread_bar_cancel();
     const VkResult result =
-        app_caches_merge(services_of(device)->app_caches, destination, source_count, sources);
+        device->services
+            ? app_caches_merge(device->services->app_caches, destination, source_count, sources)
+            : device->table.MergePipelineCaches(handle, destination, source_count, sources);
     own_thread_let_cancel(cancel);
     return result;
 }

@@ -321,8 +321,12 @@ __attribute__((cold)) VkResult pipeline_create_deferred(struct device_services *
 {
     struct app_cache_choice choice = pipeline_choose_cache(services, call, named, elements);
     struct pipeline_call changed = *call;
-    VkResult result = pipeline_call_with(services, &choice, (struct pipeline_danger){0}, &changed,
-                                         ret_driver); /* it goes on after this call: not guarded */
+    /* What is compiled in a join is guarded there. */
+    VkResult result = pipeline_call_with(services, &choice,
+                                         app_caches_choice_is_of_blob(&choice)
+                                             ? pipeline_danger_of(call, elements)
+                                             : (struct pipeline_danger){0},
+                                         &changed, ret_driver);
     ret_driver->pending = result == VK_OPERATION_DEFERRED_KHR;
     app_caches_chosen_deferred(&choice);
     if (ret_driver->pending && ret_driver->saved) {
@@ -341,26 +345,36 @@ __attribute__((cold)) VkResult pipeline_create_deferred(struct device_services *
     return result;
 }
 
-__attribute__((cold)) VkResult pipeline_join_deferred(struct device_services *services,
+static VkResult pipeline_join(const struct device *device, const struct pipeline_call *call)
+{
+    return device->table.DeferredOperationJoinKHR(device->handle, call->deferred);
+}
+
+/* Which operation a join is of is not known, nor whether it compiles: it counts as a creation of a
+ * pipeline that has no key. */
+__attribute__((cold)) VkResult pipeline_join_deferred(const struct device *device,
                                                       VkDeferredOperationKHR deferred)
 {
-    const struct device *device = services->device;
+    static const struct pipeline_kind kind = {.create = pipeline_join};
+    struct device_services *services = device->services;
+    struct pipeline_call call = {.kind = &kind, .deferred = deferred};
     if (!device->table.DeferredOperationJoinKHR) {
         return VK_ERROR_EXTENSION_NOT_PRESENT;
     }
-    if (!device_cache_has_deferred(services->device_cache)) {
-        return device->table.DeferredOperationJoinKHR(device->handle, deferred);
+    if (!services || !device_cache_has_deferred(services->device_cache)) {
+        return pipeline_join(device, &call);
     }
-    device_cache_creating(services->device_cache);
-    const uint64_t start_ns = clock_now_ns();
-    VkResult result = device->table.DeferredOperationJoinKHR(device->handle, deferred);
-    const uint64_t took_ns = clock_now_ns() - start_ns;
-    stats_add(&services->stats, STATS_pipelines_create_ns, took_ns);
+    const struct app_cache_choice choice = {.cache = VK_NULL_HANDLE};
+    struct pipeline_driver_call driver;
+    VkResult result = pipeline_call_with(
+        services, &choice, (struct pipeline_danger){CRASH_KEY_UNKNOWN, CRASH_INSIDE_OTHER}, &call,
+        &driver);
+    stats_add(&services->stats, STATS_pipelines_create_ns, driver.took_ns);
     device_cache_created(services->device_cache, &(struct device_cache_creation){
                                                      .saved = true,
                                                      .change = DEVICE_CACHE_UNKNOWN,
                                                      .compiled = 1,
-                                                     .took_ns = took_ns,
+                                                     .took_ns = driver.took_ns,
                                                  });
     device_cache_called(services->device_cache);
     return result;

@@ -36,9 +36,10 @@ void prewarm_estimate_add(struct prewarm_estimate *estimate, uint64_t bytes, uin
 bool prewarm_estimate_is_short(const struct prewarm_estimate *estimate, uint64_t bytes)
 {
     const uint64_t known = estimate->largest * CAUTION;
-    const double us = estimate->bytes > 0 ? (double)estimate->us / (double)estimate->bytes : 0;
+    const double us =
+        estimate->bytes > 0 ? (double)(int64_t)estimate->us / (double)(int64_t)estimate->bytes : 0;
     return bytes <= (known > UNKNOWN_BYTES ? known : UNKNOWN_BYTES) &&
-           us * (double)bytes * CAUTION < PREWARM_LONG_US;
+           us * (double)(int64_t)bytes * CAUTION < PREWARM_LONG_US;
 }
 
 struct prewarm_sum {

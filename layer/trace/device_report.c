@@ -221,7 +221,8 @@ static void device_report_summarize(struct device_report *report)
     }
     log_tell("%s: %" PRIu64 " %s in %.1f ms, %" PRIu64 " shared, %s; %s", report->app, requested,
              text_noun(requested, "pipeline", "pipelines"),
-             (double)stats_get(stats, STATS_pipelines_create_ns) / CLOCK_MS, shared, found, saved);
+             (double)(int64_t)stats_get(stats, STATS_pipelines_create_ns) / CLOCK_MS, shared, found,
+             saved);
 }
 
 bool device_report_has_end(const struct device_report *report)

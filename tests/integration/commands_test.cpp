@@ -4,8 +4,10 @@
 #include "harness.hpp"
 #include "paths.h"
 #include "program.hpp"
+#include "sandbox.hpp"
 
 #include <dlfcn.h>
+#include <linux/seccomp.h>
 #include <vulkan/vk_layer.h>
 
 namespace {
@@ -418,6 +420,56 @@ TEST_P(EachExtensions, CallsOfWhatTheInstanceGivesALayerAboveComeBack)
         }
         EXPECT_GT(given, 0u);
     });
+}
+
+// The second device finds a sandbox closed, and is passed through: its commands are not ours, but
+// those of the instance are.
+using CommandsTest = LayerTest;
+
+TEST_F(CommandsTest, CallsForADeviceThatIsPassedThroughComeBack)
+{
+    run(
+        [] {
+            Program program;
+            program.create_compute(0, 1);
+            close_sandbox({{}, SECCOMP_RET_KILL_PROCESS});
+            Program second;
+            const Ways ways = ways_of_the_layer(second.instance);
+            const auto command = [&](const char *name) {
+                EXPECT_NE(ways.instance(second.instance, name), ways.device(second.device, name))
+                    << name;
+                return ways.instance(second.instance, name);
+            };
+#define OF_INSTANCE(name) reinterpret_cast<PFN_##name>(command(#name))
+            VkPipelineLayoutCreateInfo layout_info = {
+                VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+            VkPipelineLayout layout = VK_NULL_HANDLE;
+            EXPECT_EQ(
+                OF_INSTANCE(vkCreatePipelineLayout)(second.device, &layout_info, nullptr, &layout),
+                VK_SUCCESS);
+            VkPipelineCacheCreateInfo cache_info = {VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+            VkPipelineCache caches[2] = {};
+            for (VkPipelineCache &cache : caches) {
+                EXPECT_EQ(
+                    OF_INSTANCE(vkCreatePipelineCache)(second.device, &cache_info, nullptr, &cache),
+                    VK_SUCCESS);
+            }
+            EXPECT_EQ(OF_INSTANCE(vkMergePipelineCaches)(second.device, caches[0], 1, &caches[1]),
+                      VK_SUCCESS);
+            size_t size = 0;
+            EXPECT_EQ(OF_INSTANCE(vkGetPipelineCacheData)(second.device, caches[0], &size, nullptr),
+                      VK_SUCCESS);
+            for (VkPipelineCache cache : caches) {
+                OF_INSTANCE(vkDestroyPipelineCache)(second.device, cache, nullptr);
+            }
+            OF_INSTANCE(vkDestroyPipelineLayout)(second.device, layout, nullptr);
+            OF_INSTANCE(vkDestroyPipeline)(second.device, VK_NULL_HANDLE, nullptr);
+            EXPECT_EQ(OF_INSTANCE(vkCreateComputePipelines)(second.device, VK_NULL_HANDLE, 0,
+                                                            nullptr, nullptr, nullptr),
+                      VK_SUCCESS);
+#undef OF_INSTANCE
+        },
+        {Layer::any});
 }
 
 // Messengers and report callbacks.

@@ -48,6 +48,31 @@ TEST_F(CrashGuardTest, ABlobThatKillsLateIsPutAwayAfterTwoDeaths)
     }
 }
 
+// Where a deferred operation compiles: in the thread that joins it. What that asks of the blob
+// nobody knows, so that it takes six deaths.
+TEST_F(CrashGuardTest, ABlobThatKillsInAJoinIsPutAwayAfterSixDeaths)
+{
+    const auto deferring = [] {
+        Program owner;
+        for (unsigned i = 0; i < pipelines; ++i) {
+            Deferred deferred(owner);
+            Batch batch(owner, Kind::ray_tracing_khr, {i});
+            EXPECT_EQ(batch.create(VK_NULL_HANDLE, nullptr, deferred.operation),
+                      VK_OPERATION_DEFERRED_KHR);
+            EXPECT_EQ(deferred.join(), VK_SUCCESS);
+        }
+    };
+    run(deferring);
+    damage_record(cache_file(), 3);
+    EXPECT_EQ(count_lost([&] {
+                  const Outcome outcome = run(deferring, {Layer::any, true, 0, true});
+                  EXPECT_TRUE(outcome.status == 0 || outcome.status == -SIGABRT) << outcome.errors;
+                  return outcome.status == 0;
+              }),
+              6u);
+    EXPECT_TRUE(is_put_away());
+}
+
 // What the program makes first is new, is saved, and only then the blob kills.
 TEST_F(CrashGuardTest, ABlobThatWasSavedAgainBeforeItKillsIsPutAwayAsWell)
 {

@@ -102,6 +102,25 @@ TEST_F(OddEndsTest, ACancelledThreadComesOutOfACommand)
     EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
 }
 
+// Beside a messenger, the thread that has compiled looks at the caches.
+TEST_F(OddEndsTest, ACancelledThreadComesOutOfAJoin)
+{
+    environment["WPTEST_ICD_COMPILE_US"] = "3000";
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    run([] {
+        alarm(60);
+        unsetenv("WPTEST_ICD_LOG");
+        Program program(with_messenger());
+        for (unsigned number = 0; number < 60; ++number) {
+            Deferred deferred(program);
+            Batch batch(program, Kind::ray_tracing_khr, {number});
+            EXPECT_EQ(batch.create(VK_NULL_HANDLE, nullptr, deferred.operation),
+                      VK_OPERATION_DEFERRED_KHR);
+            Cancelled{[&] { deferred.join(); }}.run();
+        }
+    });
+}
+
 // Whether a thread is in a handler shows only in the signals that it blocks. Many programs block
 // some from the beginning.
 TEST_F(OddEndsTest, ASignalThatIsBlockedAllAlongIsNoHandler)
