@@ -319,10 +319,11 @@ TEST_F(HttpRemote, WhatCannotBeWrittenIsTold)
     machine.run(2);
     const std::vector<std::string> before = machine.caches();
     const std::pair<const char *, const char *> cases[] = {
-        {"401 Unauthorized", "remote_forbidden"},    {"403 Forbidden", "remote_forbidden"},
-        {"405 Method Not Allowed", "remote_error"},  {"413 Payload Too Large", "remote_full"},
-        {"429 Too Many Requests", "remote_busy"},    {"500 Internal Server Error", "remote_error"},
-        {"507 Insufficient Storage", "remote_full"}, {"302 Found", "remote_bad_answer"},
+        {"401 Unauthorized", "remote_forbidden"},      {"403 Forbidden", "remote_forbidden"},
+        {"405 Method Not Allowed", "remote_error"},    {"409 Conflict", "remote_error"},
+        {"413 Payload Too Large", "remote_full"},      {"429 Too Many Requests", "remote_busy"},
+        {"500 Internal Server Error", "remote_error"}, {"501 Not Implemented", "remote_error"},
+        {"507 Insufficient Storage", "remote_full"},   {"302 Found", "remote_bad_answer"},
     };
     for (const auto &[status, reason] : cases) {
         const std::string text = status;
@@ -331,8 +332,12 @@ TEST_F(HttpRemote, WhatCannotBeWrittenIsTold)
         });
         const ToolResult result = push(server.url());
         EXPECT_EQ(result.exit_status, 1) << status;
-        EXPECT_TRUE(contains(result.err, std::string("(") + reason + ")")) << result.err;
+        const std::string told = std::string("(") + reason + "): HTTP " + text.substr(0, 3);
+        EXPECT_TRUE(contains(result.err, told)) << result.err;
         EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+        const ToolResult check = machine.tool(
+            {"remote", "check", "--remote", server.url(), "--secret-key", keys.secret});
+        EXPECT_TRUE(contains(check.out, told)) << check.out;
     }
     EXPECT_EQ(machine.caches(), before);
 }

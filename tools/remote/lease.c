@@ -97,6 +97,7 @@ static enum lease_state lease_take(struct remote *remote, const char *number, co
                 : reason == STATUS_remote_conflict ? LEASE_HELD
                                                    : LEASE_UNKNOWN;
     }
+    remote->engine->detail[0] = '\0'; /* nobody tells of it */
     return state;
 }
 
@@ -184,7 +185,6 @@ static void lease_queue(struct remote *remote, struct lease_queue *queue, const 
         if (state == LEASE_OURS || state == LEASE_UNKNOWN || clock_now_ns() >= until_ns ||
             engine_time_left(remote->engine, 1) == 0) {
             queue->is_ours = state == LEASE_OURS;
-            remote->engine->detail[0] = '\0';
             return;
         }
         const unsigned doubles = look < LEASE_PUSH_DOUBLES ? look : LEASE_PUSH_DOUBLES;

@@ -150,12 +150,11 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
 {
     /* A conflict has no details of its own: they would be an earlier answer's. */
     const char *detail = reason == STATUS_remote_conflict ? "" : remote->engine->detail;
-    if (reason == STATUS_remote_no_conditions && !detail[0]) {
-        detail = "give --single-writer if no other machine writes there";
-    }
+    const bool has_advice = reason == STATUS_remote_no_conditions && !remote->options.single_writer;
     if (reason != remote->already_told) {
-        output_message("%s/%s: %s (%s)%s%s", remote->name, path, status_text(reason),
-                       status_id(reason), detail[0] ? ": " : "", detail);
+        output_message("%s/%s: %s (%s)%s%s%s", remote->name, path, status_text(reason),
+                       status_id(reason), detail[0] ? ": " : "", detail,
+                       has_advice ? ": give --single-writer if no other machine writes there" : "");
     }
     remote->failed = true;
     switch (reason) {
@@ -379,9 +378,10 @@ enum status remote_try_conditions(struct remote *remote)
         }
         engine_value_free(&found);
     }
-    remote->engine->detail[0] = '\0';
     remote->conditions_known = reason == STATUS_remote_conflict;
-    return reason == STATUS_ok                ? STATUS_remote_no_conditions
-           : reason == STATUS_remote_conflict ? STATUS_ok
-                                              : reason;
+    if (reason != STATUS_ok && reason != STATUS_remote_conflict) {
+        return reason;
+    }
+    remote->engine->detail[0] = '\0'; /* of a reason that is another's now */
+    return remote->conditions_known ? STATUS_ok : STATUS_remote_no_conditions;
 }
