@@ -1,56 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP: what servers do that do not do what is asked for. Real ones where they do it on demand.
 #ifdef WARMPIPE_HAVE_CURL
-#include "fleet.h"
-#include "scripted_servers.h"
+#include "http_remote.h"
 
 namespace {
-
-class HttpRemote : public testing::Test {
-  protected:
-    Keys keys;
-    Machine machine;
-
-    ToolResult pull(const std::string &url, std::vector<std::string> more = {})
-    {
-        std::vector<std::string> words = {"pull",         "--json",  "--remote", url,
-                                          "--public-key", keys.open, "--dir",    machine.root,
-                                          "--app",        "demo"};
-        words.insert(words.end(), more.begin(), more.end());
-        return machine.tool(words);
-    }
-
-    ToolResult push_from(const Machine &from, const std::string &url,
-                         std::vector<std::string> more = {})
-    {
-        std::vector<std::string> words = {"push",         "--json",    "--remote", url,
-                                          "--secret-key", keys.secret, "--dir",    from.root};
-        words.insert(words.end(), more.begin(), more.end());
-        return from.tool(words);
-    }
-
-    ToolResult push(const std::string &url, std::vector<std::string> more = {})
-    {
-        return push_from(machine, url, std::move(more));
-    }
-
-    // One line that says why, and nothing taken.
-    void expect_refused(const std::string &url, const std::string &reason)
-    {
-        const ToolResult result = pull(url);
-        EXPECT_EQ(result.exit_status, 1) << reason;
-        EXPECT_TRUE(contains(result.err, "(" + reason + ")")) << result.err;
-        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
-        std::filesystem::create_directories(machine.root);
-        EXPECT_EQ(machine.caches(), std::vector<std::string>());
-    }
-
-    void expect_refused(ScriptedServer::Script script, const std::string &reason)
-    {
-        ScriptedServer server(std::move(script));
-        expect_refused(server.url(), reason);
-    }
-};
 
 // libcurl is loaded for a remote that needs it, and no other start pays for it.
 TEST_F(HttpRemote, WithoutItsLibraryItSaysSo)
@@ -70,72 +23,7 @@ TEST_F(HttpRemote, WithoutItsLibraryItSaysSo)
     EXPECT_EQ(run_tool({"--version"}, environment).exit_status, 0);
 }
 
-TEST_F(HttpRemote, AServerWithoutConditionsWantsASingleWriter)
-{
-    auto place = nginx_place();
-    if (!place) {
-        GTEST_SKIP() << "nginx is not installed";
-    }
-    machine.run(4);
-    ToolResult result = push(place->url);
-    EXPECT_EQ(result.exit_status, 1);
-    EXPECT_TRUE(contains(result.err, "(remote_no_conditions)")) << result.err;
-    EXPECT_FALSE(std::filesystem::exists(place->data + "/v1/head"));
-    result = machine.tool({"remote", "check", "--remote", place->url, "--secret-key", keys.secret});
-    EXPECT_EQ(result.exit_status, 1);
-    EXPECT_TRUE(contains(result.out, "--single-writer")) << result.out;
-
-    // `run` says so as well, and takes the word for it.
-    const std::vector<std::string> writer = {"--remote", place->url, "--secret-key", keys.secret};
-    EXPECT_TRUE(contains(machine.run(4, writer), "give --single-writer"));
-    Machine other;
-    std::vector<std::string> single = writer;
-    single.push_back("--single-writer");
-    EXPECT_FALSE(contains(other.run(2, single), "(remote_no_conditions)"));
-    EXPECT_TRUE(std::filesystem::exists(place->data + "/v1/head/demo"));
-    std::filesystem::remove_all(place->data + "/v1");
-
-    result = push(place->url, {"--single-writer"});
-    EXPECT_EQ(result.exit_status, 0) << result.err;
-    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pushed"});
-    machine.run(6);
-    EXPECT_EQ(rows_of(push(place->url, {"--single-writer"}).out), Rows{"demo blob pushed"});
-    std::filesystem::remove_all(machine.root);
-    EXPECT_EQ(rows_of(pull(place->url).out), Rows{"demo blob pulled"});
-    EXPECT_TRUE(contains(machine.run(6), " 6 hits, 0 misses"));
-
-    // It cannot list: programs are to be named.
-    result = machine.tool({"pull", "--remote", place->url, "--public-key", keys.open});
-    EXPECT_EQ(result.exit_status, 1);
-    EXPECT_TRUE(contains(result.err, "--app NAME")) << result.err;
-    result = machine.tool({"remote", "show", "--json", "--app", "demo", "--remote", place->url,
-                           "--public-key", keys.open});
-    EXPECT_EQ(json::parse(result.out)["heads"].size(), 1u) << result.err;
-    // Nor does what it has for other devices go: that is said.
-    result = machine.tool({"remote", "rm", "--app", "demo", "--remote", place->url});
-    EXPECT_TRUE(contains(result.err, "cannot list")) << result.err;
-}
-
 // A certificate of the test's own authority, for localhost.
-// Apache's entity tags are weak for a second after a write: nobody waits for that second.
-TEST_F(HttpRemote, AWeakTagWillDoWhereTheServerComparesIt)
-{
-    const std::unique_ptr<Place> apache = place_of("apache");
-    if (!apache) {
-        GTEST_SKIP() << "apache is not installed";
-    }
-    for (int pipelines : {2, 4, 6}) {
-        machine.run(pipelines);
-        const ToolResult result =
-            machine.tool({"push", "--json", "--app", "demo", "--remote", apache->url,
-                          "--secret-key", keys.secret, "--dir", machine.root});
-        EXPECT_EQ(result.exit_status, 0) << result.err;
-        // Reading the head, trying conditions, object, head, and looking again; each step that
-        // waits for a strong tag would be one more.
-        EXPECT_LE(json::parse(result.out)["requests"], pipelines == 2 ? 16 : 10) << result.out;
-    }
-}
-
 TEST_F(HttpRemote, CertificatesAreVerified)
 {
     if (!is_installed("/usr/bin/openssl")) {
@@ -310,35 +198,6 @@ TEST_F(HttpRemote, WhatBreaksOffIsNotTaken)
     EXPECT_EQ(result.exit_status, 0) << result.err;
     EXPECT_TRUE(contains(result.err, "(remote_timeout)")) << result.err;
     EXPECT_TRUE(contains(result.err, " 2 hits, 0 misses")) << result.err;
-    EXPECT_EQ(machine.caches(), before);
-}
-
-// A push is refused for one reason, and nothing local is lost.
-TEST_F(HttpRemote, WhatCannotBeWrittenIsTold)
-{
-    machine.run(2);
-    const std::vector<std::string> before = machine.caches();
-    const std::pair<const char *, const char *> cases[] = {
-        {"401 Unauthorized", "remote_forbidden"},      {"403 Forbidden", "remote_forbidden"},
-        {"405 Method Not Allowed", "remote_error"},    {"409 Conflict", "remote_error"},
-        {"413 Payload Too Large", "remote_full"},      {"429 Too Many Requests", "remote_busy"},
-        {"500 Internal Server Error", "remote_error"}, {"501 Not Implemented", "remote_error"},
-        {"507 Insufficient Storage", "remote_full"},   {"302 Found", "remote_bad_answer"},
-    };
-    for (const auto &[status, reason] : cases) {
-        const std::string text = status;
-        ScriptedServer server([text](const std::string &request) {
-            return http_answer(request.rfind("PUT", 0) == 0 ? text : "404 Not Found");
-        });
-        const ToolResult result = push(server.url());
-        EXPECT_EQ(result.exit_status, 1) << status;
-        const std::string told = std::string("(") + reason + "): HTTP " + text.substr(0, 3);
-        EXPECT_TRUE(contains(result.err, told)) << result.err;
-        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
-        const ToolResult check = machine.tool(
-            {"remote", "check", "--remote", server.url(), "--secret-key", keys.secret});
-        EXPECT_TRUE(contains(check.out, told)) << check.out;
-    }
     EXPECT_EQ(machine.caches(), before);
 }
 

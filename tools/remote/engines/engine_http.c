@@ -66,17 +66,27 @@ static enum status engine_http_get(struct engine *engine, const char *path, uint
     return http_fetch(engine, &request, ret_value);
 }
 
-/* WebDAV wants each folder made before what lies in it. */
+/* WebDAV wants each folder made before what lies in it: those below the URL's own. Where that is
+ * missing, too, up to the first whose parent is there, which is none but the host's own at last,
+ * and down again. */
 static void engine_http_make_parents(struct engine *engine, const char *path)
 {
-    char folder[ENGINE_PATH_SIZE];
-    for (const char *slash = path; (slash = strchr(slash, '/')); slash++) {
-        struct http_request request = {.method = "MKCOL", .limit = HTTP_PAGE_LIMIT};
+    const struct engine_http *http = (const struct engine_http *)engine;
+    char url[ENGINE_HTTP_URL_SIZE];
+    char folder[ENGINE_HTTP_URL_SIZE];
+    engine_http_url(engine, path, url);
+    const char *root = url + strlen(http->base) - strlen(http->path) + 1;
+    bool climbs = true;
+    for (const char *slash = strchr(url + strlen(http->base) + 1, '/'); slash;) {
+        struct http_request request = {.method = "MKCOL", .url = folder, .limit = HTTP_PAGE_LIMIT};
         struct http_answer answer;
-        snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path);
-        if (engine_http_send(engine, folder, &request, &answer) == STATUS_ok) {
-            engine_value_free(&answer.body);
+        snprintf(folder, sizeof folder, "%.*s/", (int)(slash - url), url);
+        if (http_send(engine, &request, &answer) != STATUS_ok) {
+            return;
         }
+        engine_value_free(&answer.body);
+        climbs = climbs && answer.status == 409;
+        slash = climbs ? memrchr(root, '/', (size_t)(slash - root)) : strchr(slash + 1, '/');
     }
 }
 
