@@ -26,6 +26,10 @@ TEST_F(FileRemote, AFolderIsWrittenAsInAnyUrl)
     EXPECT_FALSE(std::filesystem::exists(place->data + "/with%20space"));
     EXPECT_EQ(pull(second, {"--app", "demo"}).exit_status, 0);
     EXPECT_TRUE(contains(second.run(2), " 2 hits, 0 misses"));
+    place->url = "file://" + place->data + "/why%3F/x";
+    std::filesystem::create_directories(place->data + "/why?");
+    EXPECT_EQ(push(first).exit_status, 0);
+    EXPECT_TRUE(std::filesystem::exists(place->data + "/why?/x/v1"));
     place->url = "file://" + place->data + "/100%";
     EXPECT_TRUE(contains(pull(second).err, "(remote_bad_url)"));
 }

@@ -93,8 +93,8 @@ static bool remote_open_url(struct remote *remote, const char *text)
     }
     if (reason != STATUS_ok) {
         if (reason == STATUS_remote_bad_url) {
-            hint = "write file:///DIR (%20 for a space), https://HOST/PATH, s3://BUCKET or "
-                   "redis://HOST";
+            hint = "write file:///DIR (%20 for a space, %3F for a question mark), "
+                   "https://HOST/PATH, s3://BUCKET?region=NAME&endpoint=URL or redis://HOST";
         }
         /* A URL that does not parse may hold a password: it is not shown. */
         output_message("%s%s%s (%s)%s%s", remote->name, remote->name[0] ? ": " : "",

@@ -185,6 +185,17 @@ bool url_folder(const struct url *url, char *ret_folder)
     return listing_decode_url(ret_folder);
 }
 
+/* Of s3: alone; the others take no query. */
+static bool url_takes_query(enum url_scheme scheme, const char *query)
+{
+    bool known = scheme == URL_S3;
+    for (const char *next = query; known && next; next = strchr(next, '&')) {
+        next += *next == '&';
+        known = strncmp(next, "region=", 7) == 0 || strncmp(next, "endpoint=", 9) == 0;
+    }
+    return known;
+}
+
 enum status url_parse(const char *text, struct url *ret_url)
 {
     struct url url = {.scheme = URL_FILE};
@@ -205,13 +216,15 @@ enum status url_parse(const char *text, struct url *ret_url)
         return STATUS_remote_bad_url;
     }
     size_t path = strcspn(rest, "?");
-    const char *query = rest[path] ? rest + path + 1 : "";
+    const bool has_query = rest[path];
+    const char *query = rest + path + has_query;
     while (path > 0 && rest[path - 1] == '/') {
         path--;
     }
     const bool is_local = url.scheme == URL_FILE || url.scheme == URL_UNIX;
     if (!url_copy(url.path, sizeof url.path, rest, path) ||
         !url_copy(url.query, sizeof url.query, query, strlen(query)) ||
+        (has_query && !url_takes_query(url.scheme, query)) ||
         (is_local ? rest[0] != '/' || url.host[0] : !url.host[0])) {
         return STATUS_remote_bad_url;
     }

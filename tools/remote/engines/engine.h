@@ -31,7 +31,7 @@ struct url {
     char host[256];       /* S3: the bucket; "" for file: and unix: */
     char port[6];         /* "": the scheme's own */
     char path[URL_SIZE];  /* starts with a slash, ends with none; "" for the root */
-    char query[URL_SIZE]; /* without the question mark */
+    char query[URL_SIZE]; /* of s3: alone, without the question mark */
 };
 
 /* remote_bad_url, remote_url_password, or STATUS_ok. *ret_url is filled only then. Thread-safe. */
