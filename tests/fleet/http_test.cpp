@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP: what servers do that do not do what is asked for. Real ones where they do it on demand.
 #ifdef WARMPIPE_HAVE_CURL
+#include <csignal>
+
 #include "http_remote.h"
 
 namespace {
@@ -106,6 +108,62 @@ TEST_F(HttpRemote, StatusesAreTold)
         EXPECT_EQ(server.requests(), 2) << "a blob, and recipes";
     }
     EXPECT_EQ(result.exit_status, 0) << result.err;
+}
+
+// Who reads the document alone has the reason, as with what is wrong usage.
+TEST_F(HttpRemote, DocumentsSayWhatFailed)
+{
+    machine.run(2);
+    ScriptedServer server([](const std::string &) { return http_answer("403 Forbidden"); });
+    const std::string pid = machine.folder.path + "/pid";
+    const std::vector<std::vector<std::string>> commands = {
+        {"pull", "--dir", machine.root, "--app", "demo", "--insecure"},
+        {"pull", "--dir", machine.root, "--public-key", keys.open},
+        {"push", "--dir", machine.root, "--secret-key", keys.secret},
+        {"sync", "--dir", machine.root, "--public-key", keys.open},
+        {"remote", "ls"},
+        {"remote", "show"},
+        {"remote", "rm", "--app", "demo"},
+        {"remote", "gc"},
+    };
+    for (const std::vector<std::string> &command : commands) {
+        std::vector<std::string> words = {"/bin/sh", "-c", "echo $$ > \"$0\"; exec \"$@\"", pid,
+                                          WARMPIPE_TOOL};
+        words.insert(words.end(), command.begin(), command.end());
+        words.insert(words.end(), {"--json", "--remote", server.url()});
+        const int before = server.requests();
+        std::thread ends([&] {
+            while (command[0] == "sync" && server.requests() == before) {
+                usleep(1000);
+            }
+            if (command[0] == "sync") {
+                kill(std::stoi(read_file(pid)), SIGTERM);
+            }
+        });
+        const ToolResult result = run_program(words, machine.environment());
+        ends.join();
+        EXPECT_EQ(result.exit_status, 1) << command[0];
+        const json told = json::parse(result.out);
+        ASSERT_TRUE(told.contains("error")) << command[0] << result.out;
+        EXPECT_TRUE(contains(told["error"], "(remote_forbidden): HTTP 403")) << result.out;
+        EXPECT_EQ("warmpipe: " + std::string(told["error"]), lines_of(result.err).back());
+        for (const json &row : told.value("results", json::array())) {
+            EXPECT_EQ(row["result"], "failed");
+            EXPECT_EQ(row["reason"], "remote_forbidden");
+        }
+    }
+}
+
+TEST_F(HttpRemote, DocumentsOfWhatWentWellNameNoFailure)
+{
+    ScriptedServer server([](const std::string &) { return http_answer("404 Not Found"); });
+    const json told = json::parse(pull(server.url()).out);
+    EXPECT_FALSE(told.contains("error")) << told;
+    auto place = file_place();
+    machine.run(2);
+    const json pushed = json::parse(push(place->url).out);
+    EXPECT_FALSE(pushed.contains("error")) << pushed;
+    EXPECT_EQ(pushed["results"][0]["reason"], "ok");
 }
 
 // A page that says what failed may be as long as it likes, announced or not.

@@ -30,6 +30,7 @@ static const char *output_verb;
 static bool output_written;
 static char output_own_last[1024];
 static char *output_last = output_own_last;
+static char output_noted[sizeof output_own_last];
 
 void output_share_messages(void)
 {
@@ -72,8 +73,11 @@ static void output_flush(struct output *output)
 int output_end(struct output *output, int status)
 {
     if (output->json) {
-        if (status == EXIT_USAGE && output_last[0]) {
-            output_text(output, "error", output_last);
+        const char *error = status == EXIT_USAGE     ? output_last
+                            : status == EXIT_FINDING ? output_noted
+                                                     : "";
+        if (error[0]) {
+            output_text(output, "error", error);
         }
         json_put_close(&output->pending, '}');
         bytes_put_u8(&output->pending, '\n');
@@ -396,6 +400,11 @@ void output_message(const char *format, ...)
     fprintf(stderr, "warmpipe: %s%s%.*s\n", verb, gap, (int)line.size,
             line.data ? (const char *)line.data : "");
     snprintf(output_last, sizeof output_own_last, "%s%s%s", verb, gap, text ? text : format);
+}
+
+void output_note_error(void)
+{
+    memcpy(output_noted, output_last, sizeof output_noted);
 }
 
 void output_reason(enum status reason, const char *format, ...)

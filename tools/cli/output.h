@@ -60,9 +60,9 @@ struct output {
 
 void output_begin(struct output *output, bool json);
 
-/* Ends the document; a JSON document of EXIT_USAGE says in "error" what was the last message. Gives
- * `status`, or EXIT_USAGE after a message if standard output could not be written (a closed pipe
- * excepted) or memory was out. */
+/* Ends the document; a JSON document of EXIT_USAGE says in "error" what was the last message, and
+ * one of EXIT_FINDING what output_note_error has noted. Gives `status`, or EXIT_USAGE after a
+ * message if standard output could not be written (a closed pipe excepted) or memory was out. */
 int output_end(struct output *output, int status);
 
 void output_open(struct output *output, const char *key, enum output_shape shape);
@@ -107,6 +107,9 @@ void output_time(struct output *output, const char *key, uint64_t seconds_since_
 /* Where no result was written, a document on standard output that has the error alone:
  * {"error":"list: cannot open '/nowhere': No such file or directory"}. */
 void output_failure(void);
+
+/* The last message is a failure that the document of EXIT_FINDING has to name. */
+void output_note_error(void);
 
 /* To be called once, before a fork: "error" is then also what child processes say. */
 void output_share_messages(void);

@@ -42,7 +42,7 @@ struct pull {
     uint64_t compile_ms; /* of what was taken where there was nothing */
     size_t count;        /* parts that were pulled */
     size_t blocked;
-    bool failed; /* a part could not be pulled */
+    enum status failure; /* of a part that could not be pulled */
 };
 
 static bool pull_is_wanted(struct pull *blob, const struct head *head, const struct head_part *part)
@@ -196,7 +196,7 @@ static void pull_parts(struct pull *blob, struct head *head)
         const enum status reason = pull_part(blob, head, parts[i]);
         if (reason != STATUS_ok) {
             remote_complain(remote, blob->path, reason);
-            blob->failed = true;
+            blob->failure = reason;
         }
     }
     object_ahead_end(remote);
@@ -220,10 +220,10 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
     if (reason == STATUS_ok) {
         pull_parts(&blob, &head);
         const char *result = blob.count > 0                       ? "pulled"
-                             : blob.failed                        ? "failed"
                              : blob.blocked > 0 && !blob.has_file ? "blocked"
                                                                   : "unchanged";
-        session_tell(session, app, &head, identity_hex, result, blob.bytes);
+        session_tell(session, app, &head, identity_hex, blob.count > 0 ? STATUS_ok : blob.failure,
+                     result, blob.bytes);
         bytes_free(&blob.taken);
         bytes_free(&blob.bad);
         bytes_free(&blob.quarantined);
@@ -233,7 +233,7 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
     }
     if (reason != STATUS_no_file) {
         remote_complain(remote, blob.path, reason);
-        session_tell(session, app, NULL, identity_hex, "failed", 0);
+        session_tell(session, app, NULL, identity_hex, reason, NULL, 0);
     }
     return local_exists(session->root, app, identity_hex);
 }
@@ -257,7 +257,7 @@ static enum status pull_take_recipes(struct session *session, const char *app,
     if (merged.counts.refused > 0 || merged.counts.damaged > 0) {
         output_reason(merged.counts.damaged > 0 ? STATUS_bad_record : STATUS_refused_record,
                       "recipes of '%s'", app);
-        session->remote.failed = true;
+        remote_note_failure(&session->remote);
     }
     if (merged.size > 0) {
         reason = recipe_add(session->root, app, &merged);
@@ -313,10 +313,7 @@ bool pull_recipes(struct session *session, const char *app)
             warm_coverage_ask(session->coverage, session->root, app, &session->devices);
         }
     }
-    session_tell(session, app, has_head ? &head : NULL, "",
-                 reason != STATUS_ok ? "failed"
-                 : known             ? "unchanged"
-                                     : "pulled",
+    session_tell(session, app, has_head ? &head : NULL, "", reason, known ? "unchanged" : "pulled",
                  bytes);
     return reason == STATUS_ok;
 }

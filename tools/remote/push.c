@@ -116,10 +116,8 @@ static void push_tell(struct push *push, enum status reason)
     if (reason != STATUS_ok) {
         remote_complain(&push->session->remote, push->path, reason);
     }
-    session_tell(push->session, push->app, &push->head, push->identity_hex,
-                 reason != STATUS_ok ? "failed"
-                 : push->changed     ? "pushed"
-                                     : "unchanged",
+    session_tell(push->session, push->app, &push->head, push->identity_hex, reason,
+                 push->changed ? "pushed" : "unchanged",
                  push->changed ? push->object.part.bytes : 0);
 }
 
@@ -266,7 +264,7 @@ static void push_identity(struct session *session, const char *app, const char *
     }
     if (reason == STATUS_no_file && !push.bad_payload[0]) {
         if (waits) {
-            session_tell(session, app, NULL, identity_hex, "on trial", 0);
+            session_tell(session, app, NULL, identity_hex, STATUS_ok, "on trial", 0);
         }
         return;
     }
@@ -376,7 +374,9 @@ static void push_note(const struct inventory_item *item, void *user)
     }
     if (item->reason == STATUS_suspect || inventory_is_damage(item->reason)) {
         output_reason(item->reason, "'%s' of '%s' is not sent", item->digest, item->app);
-        remote->failed = remote->failed || inventory_is_damage(item->reason);
+        if (inventory_is_damage(item->reason)) {
+            remote_note_failure(remote);
+        }
         return;
     }
     local_identities_add(&list->identities, item->digest);

@@ -146,6 +146,12 @@ enum status remote_reach(struct remote *remote, uint64_t *ret_ns)
     return reason == STATUS_no_file ? STATUS_ok : reason;
 }
 
+void remote_note_failure(struct remote *remote)
+{
+    remote->failed = true;
+    output_note_error();
+}
+
 void remote_complain(struct remote *remote, const char *path, enum status reason)
 {
     /* A conflict has no details of its own: they would be an earlier answer's. */
@@ -156,7 +162,7 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
                        status_id(reason), detail[0] ? ": " : "", detail,
                        has_advice ? ": give --single-writer if no other machine writes there" : "");
     }
-    remote->failed = true;
+    remote_note_failure(remote);
     switch (reason) {
     case STATUS_remote_unreachable:
     case STATUS_remote_timeout:

@@ -63,6 +63,9 @@ enum status remote_reach(struct remote *remote, uint64_t *ret_ns);
 /* One line that names the path and why, unless it is already told, and notes the failure. */
 void remote_complain(struct remote *remote, const char *path, enum status reason);
 
+/* Notes the failure that the last message told of. */
+void remote_note_failure(struct remote *remote);
+
 /* One line, once, where nothing was found because nobody has ever pushed there: that is no failure,
  * but the URL may be wrong. */
 void remote_tell_unmade(struct remote *remote);

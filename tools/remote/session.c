@@ -111,7 +111,7 @@ bool session_apps_here(struct session *session, const char *const *names, int co
 }
 
 void session_tell(struct session *session, const char *app, const struct head *head,
-                  const char *identity_hex, const char *result, uint64_t bytes)
+                  const char *identity_hex, enum status reason, const char *result, uint64_t bytes)
 {
     struct output *output = session->output;
     if (!output) {
@@ -123,7 +123,10 @@ void session_tell(struct session *session, const char *app, const struct head *h
     output_text(output, "kind", identity_hex && identity_hex[0] ? "blob" : "recipes");
     output_text(output, "device", head ? head->identity.device_name : "");
     output_text(output, "identity", identity_hex ? identity_hex : "");
-    output_text(output, "result", result);
+    output_text(output, "result", reason == STATUS_ok ? result : "failed");
+    if (output->json) {
+        output_text(output, "reason", reason == STATUS_ok ? "ok" : status_id(reason));
+    }
     output_size(output, "size", bytes);
     output_number(output, "serial", head ? head->serial : 0);
     output_close(output);

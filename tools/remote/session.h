@@ -36,9 +36,10 @@ void session_close(struct session *session);
 bool session_apps_there(struct session *session, const char *const *names, int count);
 bool session_apps_here(struct session *session, const char *const *names, int count);
 
-/* A row of the table: what became of one head. `bytes`: of objects that were moved. */
+/* A row of the table: what became of one head. `result`: where the reason is ok, else "failed";
+ * `bytes`: of objects that were moved. */
 void session_tell(struct session *session, const char *app, const struct head *head,
-                  const char *identity_hex, const char *result, uint64_t bytes);
+                  const char *identity_hex, enum status reason, const char *result, uint64_t bytes);
 
 /* Fields after a table: what was moved. */
 void session_show_traffic(struct session *session, struct output *output);
