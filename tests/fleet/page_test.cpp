@@ -226,6 +226,46 @@ TEST_F(Page, ContinuousIntegration)
     EXPECT_TRUE(contains(job(script), " 4 hits, 0 misses"));
 }
 
+#ifdef WARMPIPE_HAVE_CURL
+// Debian's own server, as its package has set it up, in a network and folders of its own.
+constexpr const char *apache_script = R"script(
+set -e
+export TMPDIR=$OUT
+for name in /etc/apache2 /var/lib/apache2; do
+    copy=$(mktemp -d); cp -a "$name/." "$copy"; mount --bind "$copy" "$name"
+done
+for name in /srv /run /var/log/apache2; do mount -t tmpfs none "$name"; done
+mkdir /run/lock
+ip link set lo up; ip address add 10.0.0.5/32 dev lo
+/bin/bash -e -c "$SNIPPET"
+for host in a b; do
+    export HOME=$(mktemp -d)
+    warmpipe run --remote http://10.0.0.5/warmpipe/of/all --secret-key "$KEY" --app service -- ./service
+done
+ls /srv/warmpipe/of/all/v1
+cat /var/log/apache2/error.log >&2
+)script";
+
+TEST_F(Page, Apache)
+{
+    if (!is_installed("/usr/sbin/a2enmod") || !is_installed("/usr/sbin/ip")) {
+        GTEST_SKIP() << "apache2 or ip is not installed";
+    }
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can give a folder to another user";
+    }
+    environment["SNIPPET"] = snippet("## Where");
+    environment["KEY"] = keys.secret;
+    environment["SCRIPT"] = apache_script;
+    const ToolResult result =
+        shell("exec unshare -mn --pid --fork --kill-child --mount-proc /bin/bash -c \"$SCRIPT\"");
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_TRUE(contains(result.err, " 0 hits, 4 misses")) << result.err;
+    EXPECT_TRUE(contains(result.err, " 4 hits, 0 misses")) << result.err;
+    EXPECT_TRUE(contains(result.out, "head\n")) << result.out;
+}
+#endif
+
 #ifdef WARMPIPE_HAVE_HIREDIS
 // A network of its own has the address that the page has.
 TEST_F(Page, ALanWithRedis)
