@@ -56,6 +56,7 @@ TEST_F(FileRemote, AFreshMachineCanRefuseOldHeads)
     result = pull(third, {"--max-age", "1s", "--app", "demo"});
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.err, "(remote_rolled_back): made ")) << result.err;
+    EXPECT_FALSE(contains(result.err, "seen here")) << result.err;
     EXPECT_EQ(pull(third).exit_status, 0);
     for (const char *serial_text : {"", "-1", "1x", "99999999999999999999"}) {
         EXPECT_EQ(pull(third, {"--min-serial", serial_text}).exit_status, 2) << serial_text;
@@ -270,7 +271,8 @@ TEST_F(FileRemote, AnOldHeadIsNotTakenByWhoHasSeenANewer)
     write_file(head_file(), old);
     ToolResult result = pull(second);
     EXPECT_EQ(result.exit_status, 1);
-    EXPECT_TRUE(contains(result.err, "(remote_rolled_back)")) << result.err;
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): serial 1, and 2 was seen here"))
+        << result.err;
     // Nor does a push build on it.
     first.run(8);
     EXPECT_TRUE(contains(push(first).err, "(remote_rolled_back)"));

@@ -64,6 +64,21 @@ TEST_F(HttpRemote, CertificatesAreVerified)
     expect_refused(place_of("elsewhere")->url, "remote_tls");
 }
 
+// It has no certificate that could be wrong.
+TEST_F(HttpRemote, AServerOfPlainHttpIsToldApartFromACertificate)
+{
+    RawServer server(
+        [](const std::string &) { return http_answer("400 Bad Request") + "hang up"; });
+    const ToolResult result = pull("https://localhost:" + std::to_string(server.port()));
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "no secure connection with the remote (remote_tls): "))
+        << result.err;
+    EXPECT_TRUE(contains(result.err, "wrong version number") ||
+                contains(result.err, "unexpected TLS packet"))
+        << result.err;
+    EXPECT_FALSE(contains(result.err, "certificate")) << result.err;
+}
+
 TEST_F(HttpRemote, APasswordComesFromNetrc)
 {
     const std::string folder = keys.folder.path;

@@ -235,8 +235,11 @@ static enum status remote_check_age(const struct remote *remote, const char *pat
                            "made %" PRIu64 " s %s, at most %" PRIu64 " s are asked for", age,
                            is_ahead ? "ahead of the clock here" : "ago", remote->options.max_age_s);
     }
-    return head->serial < state_serial(&remote->state, path) ? STATUS_remote_rolled_back
-                                                             : STATUS_ok;
+    const uint64_t seen = state_serial(&remote->state, path);
+    return head->serial < seen ? engine_fail(remote->engine, STATUS_remote_rolled_back,
+                                             "serial %" PRIu64 ", and %" PRIu64 " was seen here",
+                                             head->serial, seen)
+                               : STATUS_ok;
 }
 
 static enum status remote_check_head(const struct remote *remote, const char *path,
