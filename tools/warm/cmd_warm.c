@@ -400,8 +400,8 @@ const struct verb verb_warm = {
     .description =
         "Replays the recipes of all programs, or of one, for each device that has no\n"
         "cache yet, or an unfinished one: after a driver update, on another GPU, in a\n"
-        "new container, after a kill. PATH: a program's folder, or, with --app, recipes from\n"
-        "elsewhere: a file, or a folder of them; their SPIR-V is validated.\n"
+        "new container, after a kill. PATH: a program's folder, or, with --app, recipes\n"
+        "from elsewhere: a file, or a folder of them; their SPIR-V is validated.\n"
         "What crashes or hangs the driver is skipped from then on, by programs too.\n"
         "Where a device lacks something, it says how many of the program's pipelines it\n"
         "covers, and by name (not in a dry run) what the others need. Nothing is compiled\n"
