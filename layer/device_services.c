@@ -361,9 +361,6 @@ bool device_services_finish(struct device_services *services)
     if (!services) {
         return true;
     }
-    if (services->device_cache) {
-        device_cache_expect_end(services->device_cache);
-    }
     bool prewarmed = prewarm_finish(services->prewarm);
     /* The caches before the recorder: what is saved is recorded as such. */
     bool saved = services_finish_caches(services);

@@ -95,9 +95,8 @@ static uint64_t cache_writer_save_due(struct cache_writer *writer, uint64_t now_
 {
     const bool may_look =
         cache_writer_worker_may_look(writer) && call_costs_allow(&writer->costs, SLOW_READ);
-    return writer->saves && !atomic_load(&writer->collection.finishing)
-               ? cache_schedule_due(&writer->schedule, now_ns, may_look, ret_step)
-               : CACHE_SCHEDULE_NEVER;
+    return writer->saves ? cache_schedule_due(&writer->schedule, now_ns, may_look, ret_step)
+                         : CACHE_SCHEDULE_NEVER;
 }
 
 uint64_t cache_writer_due(struct cache_writer *writer, uint64_t now_ns)

@@ -183,11 +183,6 @@ static void device_cache_tell_given_up(void *argument)
     }
 }
 
-void device_cache_expect_end(struct device_cache *device_cache)
-{
-    atomic_store(&device_cache->writer.collection.finishing, true);
-}
-
 bool device_cache_finish(struct device_cache *device_cache)
 {
     const bool removed = worker_remove(&device_cache->client);

@@ -160,10 +160,6 @@ void device_cache_set_listener(struct device_cache *device_cache,
 void device_cache_set_unusable(struct device_cache *device_cache, void (*tell)(void *user),
                                void *user);
 
-/* At the beginning of vkDestroyDevice: what is new is saved by device_cache_finish, once, and not
- * in the background any more. */
-void device_cache_expect_end(struct device_cache *device_cache);
-
 /* At vkDestroyDevice, before it goes down the chain: stops the background saves, saves what is new,
  * destroys the device cache and what was collected, writes the line of statistics. False: a thread
  * may still be using the device cache and what it was given (worker_remove says when): it must

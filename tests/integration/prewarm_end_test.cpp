@@ -135,41 +135,6 @@ TEST_F(ShortProgramTest, LeavesTheRestToTheNextStart)
     expect_nothing_begun();
 }
 
-// The end waits for a compile, and saves behind that: a save of the worker meanwhile would be the
-// first of two.
-TEST_F(PrewarmTest, NothingIsSavedWhileTheEndWaits)
-{
-    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
-    const Outcome outcome = run([] {
-        use_one_core();
-        static std::atomic<bool> begun{false};
-        static std::atomic<bool> destroying{false};
-        static unsigned before, behind;
-        static const std::string stat = "/proc/self/task/" + std::to_string(getpid()) + "/stat";
-        program_thread = std::this_thread::get_id();
-        test_icd_on_compile(
-            [](void *) {
-                if (!is_ahead() || destroying) {
-                    return;
-                }
-                begun = true;
-                wait_until(
-                    [] { return destroying && read_text(stat).find(") S ") != std::string::npos; });
-                before = test_icd_calls("vkGetPipelineCacheData");
-                usleep(300000); // in which a worker that does not know of the end saves
-                behind = test_icd_calls("vkGetPipelineCacheData");
-            },
-            nullptr);
-        auto *owner = new Program;
-        wait_until([] { return begun.load(); });
-        owner->create_compute(100, 101);
-        destroying = true;
-        delete owner;
-        EXPECT_EQ(behind, before);
-    });
-    EXPECT_EQ(prewarmed(outcome), 1);
-}
-
 // No recipe is taken for one that has crashed because the process came to its end.
 TEST_F(PrewarmTest, EndsWithTheProcess)
 {
