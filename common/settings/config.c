@@ -283,7 +283,7 @@ static bool settings_file_read_path(struct settings_file *file)
         size = file->text ? read(fd, file->text, (size_t)status.st_size) : -1;
     }
     io_close(fd);
-    file->size = (size_t)size;
+    file->size = size > 0 ? (size_t)size : 0;
     return size >= 0 || file->reason != STATUS_ok;
 }
 

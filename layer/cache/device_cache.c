@@ -243,13 +243,17 @@ void device_cache_created(struct device_cache *device_cache,
     device_cache_register_gate_again(device_cache);
 }
 
-void device_cache_defer(struct device_cache *device_cache)
+void device_cache_defer(struct device_cache *device_cache, bool is_of_blob)
 {
+    if (is_of_blob) {
+        atomic_store(&device_cache->has_deferred_of_blob, true);
+    }
     atomic_store(&device_cache->has_deferred, true);
 }
 
-bool device_cache_has_deferred(const struct device_cache *device_cache)
+bool device_cache_has_deferred(const struct device_cache *device_cache, bool *ret_of_blob)
 {
+    *ret_of_blob = atomic_load(&device_cache->has_deferred_of_blob);
     return atomic_load(&device_cache->has_deferred);
 }
 

@@ -92,9 +92,10 @@ void device_cache_created(struct device_cache *device_cache,
                           const struct device_cache_creation *creation);
 
 /* A deferred operation will compile into what is saved, whenever a thread of the program's joins
- * it; it is not known which one a join is of. _has_deferred: whether that has ever been so. */
-void device_cache_defer(struct device_cache *device_cache);
-bool device_cache_has_deferred(const struct device_cache *device_cache);
+ * it; it is not known which one a join is of. is_of_blob: its cache may hold what was loaded.
+ * _has_deferred: whether that, and *ret_of_blob, has ever been so. */
+void device_cache_defer(struct device_cache *device_cache, bool is_of_blob);
+bool device_cache_has_deferred(const struct device_cache *device_cache, bool *ret_of_blob);
 
 /* A call of the program's for pipelines is about to return to it, whatever came of it; no lock is
  * held. Has statistics written once the program is quiet, unless a save writes them. Where our

@@ -98,6 +98,7 @@ struct device_cache {
     bool worker_is_named;        /* in the trace */
     atomic_bool is_behind_exits; /* the gate's handler is registered behind the driver's own */
     atomic_bool has_deferred;
+    atomic_bool has_deferred_of_blob;
 };
 
 /* Of a struct that is all zero. Both are borrowed. */

@@ -46,7 +46,7 @@ static bool trace_has_times(const struct pipeline_call *call,
 }
 
 /* An element's share of the time, without a unit: 0 where the driver was not asked for it, but for
- * others. (By way of int64_t, which converts without a branch.) */
+ * others. (Half of the time fits int64_t, which converts without a branch.) */
 static double trace_weigh(const struct pipeline_element *elements, uint32_t i,
                           const struct pipeline_driver_call *driver, bool timed)
 {
@@ -56,7 +56,7 @@ static double trace_weigh(const struct pipeline_element *elements, uint32_t i,
     if (!pipeline_needs_driver(&elements[i])) {
         return 0;
     }
-    return timed ? (double)(int64_t)elements[i].duration_ns + 1 : 1;
+    return timed ? (double)(int64_t)(elements[i].duration_ns / 2) + 1 : 1;
 }
 
 /* Puts a span for each pipeline into the trace. elements NULL: the call went down as it came. The

@@ -319,18 +319,21 @@ __attribute__((cold)) VkResult pipeline_create_deferred(struct device_services *
                                                         const struct pipeline_element *elements,
                                                         struct pipeline_driver_call *ret_driver)
 {
-    struct app_cache_choice choice = pipeline_choose_cache(services, call, named, elements);
+    /* The operation uses the cache until it ends, whatever is called meanwhile. */
+    struct app_cache_choice choice =
+        device_cache_caches(services->device_cache)->serialize
+            ? (struct app_cache_choice){.cache = call->cache, .named = named}
+            : pipeline_choose_cache(services, call, named, elements);
     struct pipeline_call changed = *call;
-    /* What is compiled in a join is guarded there. */
+    const bool is_of_blob = app_caches_choice_is_of_blob(&choice);
     VkResult result = pipeline_call_with(services, &choice,
-                                         app_caches_choice_is_of_blob(&choice)
-                                             ? pipeline_danger_of(call, elements)
-                                             : (struct pipeline_danger){0},
+                                         is_of_blob ? pipeline_danger_of(call, elements)
+                                                    : (struct pipeline_danger){0},
                                          &changed, ret_driver);
     ret_driver->pending = result == VK_OPERATION_DEFERRED_KHR;
     app_caches_chosen_deferred(&choice);
     if (ret_driver->pending && ret_driver->saved) {
-        device_cache_defer(services->device_cache);
+        device_cache_defer(services->device_cache, is_of_blob);
     }
     device_cache_created(services->device_cache, &(struct device_cache_creation){
                                                      .saved = ret_driver->saved,
@@ -361,14 +364,17 @@ __attribute__((cold)) VkResult pipeline_join_deferred(const struct device *devic
     if (!device->table.DeferredOperationJoinKHR) {
         return VK_ERROR_EXTENSION_NOT_PRESENT;
     }
-    if (!services || !device_cache_has_deferred(services->device_cache)) {
+    bool is_of_blob;
+    if (!services || !device_cache_has_deferred(services->device_cache, &is_of_blob)) {
         return pipeline_join(device, &call);
     }
     const struct app_cache_choice choice = {.cache = VK_NULL_HANDLE};
     struct pipeline_driver_call driver;
-    VkResult result = pipeline_call_with(
-        services, &choice, (struct pipeline_danger){CRASH_KEY_UNKNOWN, CRASH_INSIDE_OTHER}, &call,
-        &driver);
+    VkResult result =
+        pipeline_call_with(services, &choice,
+                           (struct pipeline_danger){
+                               CRASH_KEY_UNKNOWN, is_of_blob ? CRASH_INSIDE_OTHER : CRASH_OUTSIDE},
+                           &call, &driver);
     stats_add(&services->stats, STATS_pipelines_create_ns, driver.took_ns);
     device_cache_created(services->device_cache, &(struct device_cache_creation){
                                                      .saved = true,

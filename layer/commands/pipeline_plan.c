@@ -3,7 +3,6 @@
  * created. */
 #include "common/base/clock.h"
 #include "common/settings/config.h"
-#include "layer/cache/device_cache.h"
 #include "layer/commands/pipeline_call.h"
 #include "layer/dedup/dedup.h"
 #include "layer/recipes/recipe_draft.h"
@@ -127,9 +126,7 @@ static void plan_release_form(struct pipeline_element *element)
 bool pipeline_encode(const struct device_services *services, const struct pipeline_call *call,
                      struct pipeline_element *elements)
 {
-    /* A deferred operation uses the cache until it ends, whatever is called meanwhile. */
-    bool cacheable =
-        call->deferred == VK_NULL_HANDLE || !device_cache_caches(services->device_cache)->serialize;
+    bool cacheable = true;
     uint32_t encoded = 0;
     for (; cacheable && encoded < call->count; encoded++) {
         struct pipeline_element *element = &elements[encoded];

@@ -121,6 +121,7 @@ TEST_F(Warm, WhatAProgramCompiledAndNeverSavedIsCompiled)
     EXPECT_EQ(cache["hit"], 6) << cache;
     EXPECT_EQ(cache["compiled"], PIPELINES - 6) << cache;
     EXPECT_EQ(caches({}).at(0)["state"], "ready");
+    EXPECT_EQ(caches({"--dry-run"}).at(0)["state"], "ready");
     EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
 }
 

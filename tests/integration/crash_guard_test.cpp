@@ -73,6 +73,26 @@ TEST_F(CrashGuardTest, ABlobThatKillsInAJoinIsPutAwayAfterSixDeaths)
     EXPECT_TRUE(is_put_away());
 }
 
+// A cache of the program's, which has had nothing of the blob.
+TEST_F(CrashGuardTest, AJoinOfWhatHasNothingOfTheBlobSaysNothingOfIt)
+{
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
+    make_good_blob();
+    run(
+        [] {
+            Program owner;
+            owner.create(Kind::compute, 0);
+            Deferred deferred(owner);
+            Batch batch(owner, Kind::ray_tracing_khr, {100});
+            EXPECT_EQ(batch.create(owner.create_cache(), nullptr, deferred.operation),
+                      VK_OPERATION_DEFERRED_KHR);
+            test_icd_on_compile([](void *) { raise(SIGKILL); }, nullptr);
+            deferred.join();
+        },
+        {Layer::any, true, -SIGKILL});
+    EXPECT_EQ(state_of_a_start(), "loaded");
+}
+
 // What the program makes first is new, is saved, and only then the blob kills.
 TEST_F(CrashGuardTest, ABlobThatWasSavedAgainBeforeItKillsIsPutAwayAsWell)
 {

@@ -126,14 +126,18 @@ TEST_F(PolicyTableTest, SerializedDriversSeeOneUserAtATime)
     }
 }
 
-void create_during_a_deferred_operation()
+void create_during_a_deferred_operation(bool names_cache)
 {
     Program program;
+    VkPipelineCache cache = names_cache ? program.create_cache() : VK_NULL_HANDLE;
     Deferred deferred(program);
     Batch batch(program, Kind::ray_tracing_khr, {1});
-    EXPECT_EQ(batch.create(VK_NULL_HANDLE, nullptr, deferred.operation), VK_OPERATION_DEFERRED_KHR);
+    EXPECT_EQ(batch.create(cache, nullptr, deferred.operation), VK_OPERATION_DEFERRED_KHR);
     program.create_compute(0, 1);
     EXPECT_EQ(deferred.join(), VK_SUCCESS);
+    if (names_cache) {
+        program.destroy_cache(cache);
+    }
 }
 
 // It uses its cache until it has ended, and no lock of ours can be held for as long.
@@ -141,16 +145,23 @@ TEST_F(PolicyTableTest, ADeferredOperationOfASerializedDriverIsNotGivenOurCache)
 {
     environment["WPTEST_ICD_SERIALIZE"] = "1";
     pretend_nvidia(430, 0, 0);
-    const Outcome outcome = run(create_during_a_deferred_operation);
-    EXPECT_EQ(outcome.stats_of()["pipelines"]["passed"], 1);
-    EXPECT_EQ(outcome.stats_of()["pipelines"]["injected"], 1);
+    environment["WARMPIPE_APP_CACHE"] = "harvest";
+    for (const bool names_cache : {false, true}) {
+        const Outcome outcome = run([=] { create_during_a_deferred_operation(names_cache); });
+        EXPECT_EQ(outcome.stats_of()["pipelines"]["passed"], 1);
+        EXPECT_EQ(outcome.stats_of()["pipelines"]["injected"], 1);
+    }
+    environment.erase("WPTEST_ICD_SERIALIZE");
+    EXPECT_EQ(run([] { Program().create(Kind::ray_tracing_khr, 1); }).hits(), 1u)
+        << "what is compiled into the program's cache is saved";
 }
 
 // The same without the rule: shows that the driver would notice.
 TEST_F(PolicyTableTest, OthersSeeSeveral)
 {
     environment["WPTEST_ICD_SERIALIZE"] = "1";
-    const Outcome outcome = run(create_during_a_deferred_operation, {Layer::works, false, 0});
+    const Outcome outcome =
+        run([] { create_during_a_deferred_operation(false); }, {Layer::works, false, 0});
     const auto violations = outcome.violations();
     EXPECT_GE(violations.size(), 1u);
     EXPECT_EQ(violations, std::vector<std::string>(violations.size(), "external_cache_concurrent"));

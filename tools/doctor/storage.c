@@ -208,16 +208,32 @@ static bool storage_is_on_nameless(const char *path)
     return nameless;
 }
 
+/* The number of the mount that the path lies on; -1: unknown. */
+static int storage_mount_of(const char *path)
+{
+    AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+    AUTO_FREE char *name = output_format("/proc/self/fdinfo/%d", fd);
+    FILE *file = name ? fopen(name, "re") : NULL;
+    AUTO_FREE char *line = NULL;
+    size_t capacity = 0;
+    int mount = -1;
+    while (file && getline(&line, &capacity, file) >= 0) {
+        sscanf(line, "mnt_id: %d", &mount);
+    }
+    if (file) {
+        fclose(file);
+    }
+    return mount;
+}
+
 /* Whether nothing is mounted between "/" and the path. A volume may be of the device that the root
- * file system is of, too; kernels before 5.8 do not tell them apart. */
+ * file system is of, too. */
 static bool storage_is_on_root(const char *path)
 {
-    struct statx at;
-    struct statx root;
-    const unsigned mask = STATX_BASIC_STATS | STATX_MNT_ID;
-    return statx(AT_FDCWD, path, 0, mask, &at) == 0 && statx(AT_FDCWD, "/", 0, mask, &root) == 0 &&
-           at.stx_mnt_id == root.stx_mnt_id && at.stx_dev_major == root.stx_dev_major &&
-           at.stx_dev_minor == root.stx_dev_minor;
+    struct stat status;
+    struct stat root;
+    return stat(path, &status) == 0 && stat("/", &root) == 0 && status.st_dev == root.st_dev &&
+           storage_mount_of(path) == storage_mount_of("/");
 }
 
 /* The container's root file system is its writable layer. A tmpfs is always lost. */

@@ -249,7 +249,7 @@ static void variables_check_settings_file(struct doctor *doctor)
         doctor_tell(
             doctor, VERDICT_PROBLEM, "variable",
             file.reason == STATUS_too_large
-                ? "keep the lines that it needs: 1 MiB is read"
+                ? "keep the lines that it needs: a file of at most 1 MiB is read"
                 : "chown it to the user who runs the programs, and chmod go-w, or remove it",
             "'%s' is not read: %s (%s)", file.path, status_text(file.reason),
             status_id(file.reason));

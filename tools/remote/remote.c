@@ -161,8 +161,9 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
         output_message("%s/%s: %s (%s)%s%s%s", remote->name, path, status_text(reason),
                        status_id(reason), detail[0] ? ": " : "", detail,
                        has_advice ? ": give --single-writer if no other machine writes there" : "");
+        output_note_error();
     }
-    remote_note_failure(remote);
+    remote->failed = true;
     switch (reason) {
     case STATUS_remote_unreachable:
     case STATUS_remote_timeout:
@@ -350,10 +351,12 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
     const enum status reason =
         remote_get_head(remote, head->program, head->identity_hex, &now, &value);
     engine_value_free(&value); /* one that --replace would overwrite comes with no_file */
+    if (reason == STATUS_no_file || reason == STATUS_remote_rolled_back) {
+        remote->engine->detail[0] = '\0'; /* of a reason that is another's now */
+        return STATUS_remote_conflict;
+    }
     if (reason != STATUS_ok) {
-        return reason == STATUS_no_file || reason == STATUS_remote_rolled_back
-                   ? STATUS_remote_conflict
-                   : reason;
+        return reason;
     }
     if (head_find_payload(&now, payload) || head_blocks(&now, payload)) {
         return STATUS_ok;

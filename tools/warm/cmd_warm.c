@@ -123,9 +123,10 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
     }
     const enum status reason =
         options_value(warming->arguments, "force") ? STATUS_no_file : warm_try_cache(target);
-    const bool finished = warm_is_finished(target, reason);
+    size_t unsaved_count;
+    AUTO_FREE struct recipe_use *unsaved = warm_recipes_unsaved(target, &unsaved_count);
     if (reason == STATUS_out_of_memory || /* nothing could be saved */
-        (finished && !warm_recipes_have_unsaved(target->recipes, target))) {
+        (warm_is_finished(target, reason) && unsaved_count == 0)) {
         report->state = WARM_STATE_READY;
         return;
     }
@@ -135,8 +136,8 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
     warm_watch_run(target, warming->shared, &warming->probe);
     report->time_ns = clock_now_ns() - begin;
     warm_report_take(report, target, warming->shared);
-    if (finished && report->state == WARM_STATE_WARMED && report->counts.of[REPLAY_COMPILED] == 0) {
-        report->state = WARM_STATE_READY; /* who has saved has not said so yet */
+    if (report->state == WARM_STATE_WARMED) {
+        warm_recipes_note_saved(target, warming->shared, unsaved, unsaved_count);
     }
     if (!target->offer_only && warming->shared->end == WARM_END_DONE &&
         report->state != WARM_STATE_NOT_SAVED) {

@@ -213,10 +213,14 @@ bool warm_recipes_open(const char *root, const char *app, char **paths,
 
 void warm_recipes_close(struct warm_recipes *recipes);
 
-/* Whether the program has compiled on the target's device what no save has taken up since (struct
- * recipe_use): it was killed, say. */
-bool warm_recipes_have_unsaved(const struct warm_recipes *recipes,
-                               const struct warm_target *target);
+/* What the program has compiled on the target's device and no save has taken up since (struct
+ * recipe_use): it was killed, say. Without what has crashed the driver. To be freed; NULL: out of
+ * memory, and the count is 0. */
+struct recipe_use *warm_recipes_unsaved(const struct warm_target *target, size_t *ret_count);
+
+/* Records of these that what a run has replayed is saved now. */
+void warm_recipes_note_saved(const struct warm_target *target, const struct warm_shared *shared,
+                             const struct recipe_use *unsaved, size_t count);
 
 /* Borrows the recipes. For any number of threads at once. */
 struct replay_source warm_recipes_source(const struct warm_recipes *recipes);

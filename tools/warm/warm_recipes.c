@@ -258,22 +258,72 @@ static bool warm_recipes_are_of(const struct warm_recipes *recipes, struct diges
     return are_of;
 }
 
-bool warm_recipes_have_unsaved(const struct warm_recipes *recipes, const struct warm_target *target)
+struct recipe_use *warm_recipes_unsaved(const struct warm_target *target, size_t *ret_count)
 {
-    const struct recipe_use *uses;
+    const struct warm_recipes *recipes = target->recipes;
+    const struct recipe_use *uses = NULL;
     const size_t count = recipes->files ? recipes_uses(recipes->files, &uses) : 0;
-    const struct recipe_use *judged = NULL;
-    for (size_t i = 0; i < count; i++) {
+    struct recipe_use *unsaved = calloc(count + 1, sizeof *unsaved);
+    struct recipe_crashes *crashes = NULL;
+    struct digest judged = {0};
+    bool are_of = false;
+    *ret_count = 0;
+    recipe_crashes_open(target->root, target->app, target->digest, 0, &crashes);
+    for (size_t i = 0; unsaved && i < count; i++) {
         if (!uses[i].unsaved || uses[i].saved ||
-            (judged && digest_equal(judged->environment, uses[i].environment))) {
+            (crashes && recipe_crashes_have(crashes, uses[i].pipeline))) {
             continue;
         }
-        judged = &uses[i];
-        if (warm_recipes_are_of(recipes, judged->environment, target)) {
-            return true;
+        if (!digest_equal(judged, uses[i].environment)) {
+            judged = uses[i].environment;
+            are_of = warm_recipes_are_of(recipes, judged, target);
+        }
+        if (are_of) {
+            unsaved[(*ret_count)++] = uses[i];
         }
     }
-    return false;
+    recipe_crashes_close(crashes);
+    return unsaved;
+}
+
+/* By pipeline, in whichever environment. */
+static void warm_recipes_find_done(const struct warm_target *target,
+                                   const struct warm_shared *shared, struct digest_set *done)
+{
+    for (size_t i = 0; i < target->recipes->item_count; i++) {
+        const uint8_t outcome = atomic_load(&shared->items[i].outcome);
+        if (outcome == REPLAY_COMPILED || outcome == REPLAY_HIT) {
+            digest_set_add(done, target->recipes->items[i].pipeline.low);
+        }
+    }
+}
+
+void warm_recipes_note_saved(const struct warm_target *target, const struct warm_shared *shared,
+                             const struct recipe_use *unsaved, size_t count)
+{
+    struct digest_set done = {0};
+    AUTO(bytes_free) struct bytes batch = {0};
+    warm_recipes_find_done(target, shared, &done);
+    for (size_t i = 0; i < count; i++) {
+        if (digest_set_has(&done, unsaved[i].pipeline.low)) {
+            recipe_put_use(&batch, &(struct recipe_use){
+                                       .pipeline = unsaved[i].pipeline,
+                                       .environment = unsaved[i].environment,
+                                       .last_day = unsaved[i].last_day,
+                                       .saved = true,
+                                   });
+        }
+    }
+    digest_set_release(&done);
+    struct recipe_writer *writer =
+        batch.size > 0 && !batch.failed
+            ? recipe_writer_new(target->root, target->app, UINT64_MAX, RECIPE_SEGMENT_OPEN)
+            : NULL;
+    if (writer) {
+        recipe_writer_append(writer,
+                             &batch); /* else the next `warm` finds all of it in the cache */
+    }
+    recipe_writer_close(writer, true);
 }
 
 struct replay_source warm_recipes_source(const struct warm_recipes *recipes)

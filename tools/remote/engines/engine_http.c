@@ -85,7 +85,7 @@ static void engine_http_make_parents(struct engine *engine, const char *path)
             return;
         }
         engine_value_free(&answer.body);
-        climbs = climbs && answer.status == 409;
+        climbs = climbs && (answer.status == 409 || answer.status == 404);
         slash = climbs ? memrchr(root, '/', (size_t)(slash - root)) : strchr(slash + 1, '/');
     }
 }
