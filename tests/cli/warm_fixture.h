@@ -52,6 +52,21 @@ class Warm : public ::testing::Test {
         return lines.empty() ? json() : json::parse(lines.back());
     }
 
+    // The same with all pipelines, killed when they are recorded and before a save.
+    void run_client_until_killed()
+    {
+        const ToolResult killed =
+            run_program({"/bin/bash", "-c",
+                         "\"$tool\" run --app program -- \"$client\" --compute 12 --graphics 4 "
+                         "--wait-ms 600000 &\n"
+                         "until \"$tool\" list --json | grep -q '\"pipelines\":" +
+                             std::to_string(PIPELINES) + "'; do sleep 0.02; done; kill -9 $!"},
+                        environment({{"tool", WARMPIPE_TOOL},
+                                     {"client", PIPELINES_CLIENT},
+                                     {"WARMPIPE_FLUSH_IDLE_MS", "4294967295"}}));
+        EXPECT_EQ(killed.exit_status, 0) << killed.err;
+    }
+
     void record()
     {
         EXPECT_EQ(run_client({{"WPTEST_ICD_DRIVER_VERSION", "1"}})["cache"]["state"], "cold");
