@@ -13,7 +13,7 @@ DATA = {
     ("docs/ARCHITECTURE.md", "layer →"): "a drawing",
     ("docs/BENCHMARKS.md", "tests/bench/run ["): "a synopsis",
     ("docs/BENCHMARKS.md", "VK_LAYER_PATH=FOLDER"): "needs the layer of another project",
-    ("docs/FLEET.md", "a2enmod"): "changes the machine: tests/fleet/page_test.cpp runs it in namespaces",
+    ("docs/FLEET.md", "mkdir -p /srv"): "changes the machine: tests/fleet/page_test.cpp runs it",
     ("docs/FLEET.md", "v1/obj"): "names of files",
     ("docs/FLEET.md", "- run:"): "GitHub's: tests/fleet/page_test.cpp runs its jobs",
     ("docs/FLEET.md", "tests:\n"): "GitLab's: likewise",
