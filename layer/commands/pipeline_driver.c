@@ -358,7 +358,8 @@ static VkResult pipeline_join(const struct device *device, const struct pipeline
 __attribute__((cold)) VkResult pipeline_join_deferred(const struct device *device,
                                                       VkDeferredOperationKHR deferred)
 {
-    static const struct pipeline_kind kind = {.create = pipeline_join};
+    /* Not static: that would be bound at each start. */
+    const struct pipeline_kind kind = {.create = pipeline_join};
     struct device_services *services = device->services;
     struct pipeline_call call = {.kind = &kind, .deferred = deferred};
     if (!device->table.DeferredOperationJoinKHR) {
