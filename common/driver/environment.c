@@ -144,6 +144,12 @@ struct environment_device environment_device_of(const struct environment *enviro
     return environment->device;
 }
 
+bool environment_is_of_device(const struct environment *environment, uint32_t vendor_id,
+                              uint32_t device_id)
+{
+    return environment->device.vendor_id == vendor_id && environment->device.device_id == device_id;
+}
+
 bool environment_has_extension(const struct environment *environment, const char *name)
 {
     for (uint32_t i = 0; i < environment->extension_count; i++) {

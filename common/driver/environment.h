@@ -56,6 +56,10 @@ void environment_free(struct environment *environment);
 /* The strings live as long as the environment and are never NULL. */
 struct environment_device environment_device_of(const struct environment *environment);
 
+/* Whether the device is this one, by the vendor's id and its own. */
+bool environment_is_of_device(const struct environment *environment, uint32_t vendor_id,
+                              uint32_t device_id);
+
 /* Whether `enabled` has at least the Vulkan version of `needed`, and everything that it has
  * enabled. Devices and programs are not compared. A feature that two structs can enable (its own,
  * and VkPhysicalDeviceVulkan12Features, for example) must be enabled in the same struct. */

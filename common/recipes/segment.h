@@ -135,6 +135,12 @@ struct recipe_use {
     bool saved;                /* that cache, or a later one that held it, was saved */
 };
 
+/* Whether no save has taken it up: the program was killed, say. */
+static inline bool recipe_use_is_unsaved(const struct recipe_use *use)
+{
+    return use->unsaved && !use->saved;
+}
+
 /* A list of uses. Zero-initialize; free with recipe_uses_free. Belongs to one thread at a time. */
 struct recipe_uses {
     struct recipe_use *uses;

@@ -122,9 +122,8 @@ static struct environment *prewarm_environment(const struct prewarm_judge *judge
 static bool prewarm_environment_is_ours(const struct prewarm_judge *judge,
                                         const struct environment *needed)
 {
-    struct environment_device ours = environment_device_of(judge->enabled);
-    struct environment_device theirs = environment_device_of(needed);
-    return ours.vendor_id == theirs.vendor_id && ours.device_id == theirs.device_id;
+    const struct environment_device ours = environment_device_of(judge->enabled);
+    return environment_is_of_device(needed, ours.vendor_id, ours.device_id);
 }
 
 static bool prewarm_environment_is_included(const struct prewarm_judge *judge, struct digest digest)
@@ -232,7 +231,7 @@ void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashe
             continue;
         }
         prewarm_list_sample(&list, recipes, use);
-        const bool is_lacking = all || (use->unsaved && !use->saved);
+        const bool is_lacking = all || recipe_use_is_unsaved(use);
         if (is_lacking && (use->compile_us > 0 || !own_only) &&
             !digest_set_has(&longs, use->pipeline.low) &&
             !recipe_crashes_have(crashes, use->pipeline)) {

@@ -99,7 +99,7 @@ static bool recorder_read_uses(struct recorder *recorder)
         if (!digest_equal(uses[i].environment, recorder->environment_digest)) {
             continue;
         }
-        if (uses[i].unsaved && !uses[i].saved) {
+        if (recipe_use_is_unsaved(&uses[i])) {
             has_unsaved = true;
             digest_set_add(&recorder->never_saved, uses[i].pipeline.low);
         }

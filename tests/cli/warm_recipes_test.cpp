@@ -53,6 +53,17 @@ TEST_F(Warm, RecipesFromElsewhere)
     EXPECT_EQ(warm({"--app", "guest", folder.path + "/nowhere"}).exit_status, 2);
 }
 
+// What a program there has never saved says nothing of the cache here.
+TEST_F(Warm, RecipesOfAKilledProgramFromElsewhere)
+{
+    run_client({}, {"--compute", "6", "--graphics", "0"});
+    run_client_until_killed();
+    const std::string recipes = root + "/program/recipes";
+    EXPECT_EQ(caches({"--app", "guest", recipes}).at(0)["compiled"], PIPELINES);
+    EXPECT_EQ(names_in(root + "/guest/recipes", ".wprecipes").size(), 0u) << "without the forms";
+    EXPECT_EQ(caches({"--app", "guest", recipes}).at(0)["state"], "ready");
+}
+
 TEST_F(Warm, AProgramsFolderWhereverItIs)
 {
     record();

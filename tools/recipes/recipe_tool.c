@@ -233,11 +233,8 @@ static bool recipe_tool_environment_is_of(const struct recipes *recipes, struct 
         recipes_find(recipes, RECIPE_ENVIRONMENT, digest, &data, &size)
             ? environment_decode(data, size)
             : NULL;
-    bool is_it = false;
-    if (environment) {
-        const struct environment_device device = environment_device_of(environment);
-        is_it = device.vendor_id == identity->vendor_id && device.device_id == identity->device_id;
-    }
+    const bool is_it = environment && environment_is_of_device(environment, identity->vendor_id,
+                                                               identity->device_id);
     environment_free(environment);
     return is_it;
 }

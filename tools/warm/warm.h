@@ -194,7 +194,7 @@ struct warm_item {
 
 struct warm_recipes {
     struct recipes *files;             /* all as one; NULL: there are none */
-    struct spirv_validator *validator; /* NULL: code is trusted */
+    struct spirv_validator *validator; /* NULL: they are the program's own, and trusted */
     struct environment *
         *environments;       /* each once; those that differ in the device alone are one */
     struct digest *meanings; /* of each environment: environment_meaning */
@@ -214,8 +214,9 @@ bool warm_recipes_open(const char *root, const char *app, char **paths,
 void warm_recipes_close(struct warm_recipes *recipes);
 
 /* What the program has compiled on the target's device and no save has taken up since (struct
- * recipe_use): it was killed, say. Without what has crashed the driver. To be freed; NULL: out of
- * memory, and the count is 0. */
+ * recipe_use): it was killed, say. Without what has crashed the driver. Of recipes from
+ * elsewhere nothing: they do not tell what is in the caches here. To be freed; NULL: out of memory,
+ * and the count is 0. */
 struct recipe_use *warm_recipes_unsaved(const struct warm_target *target, size_t *ret_count);
 
 /* Records of these that what a run has replayed is saved now. */

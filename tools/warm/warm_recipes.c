@@ -250,10 +250,9 @@ static bool warm_recipes_are_of(const struct warm_recipes *recipes, struct diges
     if (!found.decoded) {
         return false;
     }
-    const struct environment_device device = environment_device_of(found.decoded);
     const bool are_of = warm_target_has(target, found.decoded) &&
-                        device.vendor_id == target->identity.vendor_id &&
-                        device.device_id == target->identity.device_id;
+                        environment_is_of_device(found.decoded, target->identity.vendor_id,
+                                                 target->identity.device_id);
     environment_free(found.decoded);
     return are_of;
 }
@@ -262,7 +261,8 @@ struct recipe_use *warm_recipes_unsaved(const struct warm_target *target, size_t
 {
     const struct warm_recipes *recipes = target->recipes;
     const struct recipe_use *uses = NULL;
-    const size_t count = recipes->files ? recipes_uses(recipes->files, &uses) : 0;
+    const bool is_own = recipes->files && !recipes->validator;
+    const size_t count = is_own ? recipes_uses(recipes->files, &uses) : 0;
     struct recipe_use *unsaved = calloc(count + 1, sizeof *unsaved);
     struct recipe_crashes *crashes = NULL;
     struct digest judged = {0};
@@ -270,7 +270,7 @@ struct recipe_use *warm_recipes_unsaved(const struct warm_target *target, size_t
     *ret_count = 0;
     recipe_crashes_open(target->root, target->app, target->digest, 0, &crashes);
     for (size_t i = 0; unsaved && i < count; i++) {
-        if (!uses[i].unsaved || uses[i].saved ||
+        if (!recipe_use_is_unsaved(&uses[i]) ||
             (crashes && recipe_crashes_have(crashes, uses[i].pipeline))) {
             continue;
         }
