@@ -68,7 +68,7 @@ TEST_F(Doctor, AVolumeWithoutANameIsLostWithItsContainer)
     if (run_program({"/usr/bin/unshare", "-m", "true"}).exit_status != 0) {
         GTEST_SKIP() << "no namespaces here";
     }
-    const std::string disk = folder.path + "/disk", cache = folder.path + "/root";
+    const std::string disk = folder.path + "/disk", cache = folder.path + "/the root";
     std::filesystem::create_directories(disk);
     std::filesystem::create_directories(cache);
     std::filesystem::create_directory_symlink(cache, folder.path + "/link");

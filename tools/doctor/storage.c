@@ -171,41 +171,14 @@ static bool storage_is_container(void)
            access("/run/.containerenv", F_OK) == 0 || getenv("KUBERNETES_SERVICE_HOST");
 }
 
-/* Whether a volume of an engine has no name (`VOLUME`, and no -v): a number is its name instead. No
- * other container gets it. */
-static bool storage_is_nameless(const char *volume)
+/* Whether a line of mountinfo tells of a volume of an engine that has no name (`VOLUME`, and no
+ * -v): a number is its name instead. No other container gets it. */
+static bool storage_is_nameless(const char *line)
 {
     const size_t digits = 64;
-    const char *name = strstr(volume, "/volumes/");
+    const char *name = strstr(line, "/volumes/");
     return name && names_is_hex(name + strlen("/volumes/"), digits) &&
-           strcmp(name + strlen("/volumes/") + digits, "/_data") == 0;
-}
-
-/* The same of what is mounted where the path lies, which is absolute and without links. */
-static bool storage_is_on_nameless(const char *path)
-{
-    FILE *mounts = fopen("/proc/self/mountinfo", "re");
-    AUTO_FREE char *line = NULL;
-    size_t capacity = 0;
-    size_t longest = 0;
-    bool nameless = false;
-    while (mounts && getline(&line, &capacity, mounts) >= 0) {
-        char volume[PATH_MAX];
-        char point[PATH_MAX];
-        if (sscanf(line, "%*s %*s %*s %4095s %4095s", volume, point) != 2) {
-            continue;
-        }
-        const size_t size = strcmp(point, "/") == 0 ? 0 : strlen(point);
-        if (size >= longest && strncmp(path, point, size) == 0 &&
-            (path[size] == '/' || path[size] == '\0')) {
-            longest = size;
-            nameless = storage_is_nameless(volume);
-        }
-    }
-    if (mounts) {
-        fclose(mounts);
-    }
-    return nameless;
+           strncmp(name + strlen("/volumes/") + digits, "/_data ", strlen("/_data ")) == 0;
 }
 
 /* The number of the mount that the path lies on; -1: unknown. */
@@ -224,6 +197,25 @@ static int storage_mount_of(const char *path)
         fclose(file);
     }
     return mount;
+}
+
+/* Whether the path lies on such a volume. */
+static bool storage_is_on_nameless(const char *path)
+{
+    const int mount = storage_mount_of(path);
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    AUTO_FREE char *line = NULL;
+    size_t capacity = 0;
+    bool nameless = false;
+    while (mounts && getline(&line, &capacity, mounts) >= 0) {
+        int number = -1;
+        nameless |=
+            sscanf(line, "%d", &number) == 1 && number == mount && storage_is_nameless(line);
+    }
+    if (mounts) {
+        fclose(mounts);
+    }
+    return nameless;
 }
 
 /* Whether nothing is mounted between "/" and the path. A volume may be of the device that the root
