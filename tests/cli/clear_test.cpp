@@ -8,7 +8,19 @@ namespace {
 
 using json = nlohmann::json;
 
-class Clear : public RootTest {};
+class Clear : public RootTest {
+  protected:
+    // The programs that clear tells of while another process holds the lock of this file.
+    json clear_while_locked(const std::string &file)
+    {
+        const int fd = open(file.c_str(), O_RDWR | O_CLOEXEC);
+        EXPECT_EQ(flock(fd, LOCK_EX), 0);
+        const ToolResult result = tool({"clear", "--yes", "--json"});
+        close(fd);
+        EXPECT_EQ(result.exit_status, 1);
+        return json::parse(result.out)["programs"];
+    }
+};
 
 TEST_F(Clear, RemovesAllThatIsOurs)
 {
@@ -59,12 +71,7 @@ TEST_F(Clear, LeavesWhatIsInUseOrNotOurs)
     std::string lock = put("busy", name + ".lock", "");
     put("mixed", cache, cache_file());
     put("mixed", "notes.txt", "mine");
-    int fd = open(lock.c_str(), O_RDWR | O_CLOEXEC);
-    ASSERT_EQ(flock(fd, LOCK_EX), 0);
-    ToolResult result = tool({"clear", "--yes", "--json"});
-    close(fd);
-    EXPECT_EQ(result.exit_status, 1);
-    json programs = json::parse(result.out)["programs"];
+    const json programs = clear_while_locked(lock);
     EXPECT_EQ(programs[0]["state"], "locked");
     EXPECT_EQ(programs[1]["state"], "foreign_files");
     EXPECT_TRUE(std::filesystem::exists(root + "/busy/" + cache));
@@ -83,12 +90,8 @@ TEST_F(Clear, TellsThatAProgramStillRecords)
 {
     const std::string segment = put("app", "recipes/0123456789abcdef.wprecipes", "x");
     put("app", "recipes/fedcba9876543210.wprecipes", "x");
-    int fd = open(segment.c_str(), O_RDWR | O_CLOEXEC);
-    ASSERT_EQ(flock(fd, LOCK_EX), 0);
-    ToolResult result = tool({"clear", "--yes", "--json"});
-    close(fd);
-    EXPECT_EQ(result.exit_status, 1);
-    EXPECT_EQ(json::parse(result.out)["programs"][0]["state"], "locked");
+    const json programs = clear_while_locked(segment);
+    EXPECT_EQ(programs[0]["state"], "locked");
     EXPECT_EQ(names_in(root + "/app/recipes"),
               std::vector<std::string>{"0123456789abcdef.wprecipes"});
     EXPECT_EQ(tool({"clear", "--yes"}).exit_status, 0);

@@ -4,6 +4,7 @@
 #define WARMPIPE_TESTS_INTEGRATION_CRASH_GUARD_HPP
 
 #include <chrono>
+#include <functional>
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -100,6 +101,14 @@ class CrashGuardTest : public LayerTest {
     std::string state_of_a_start()
     {
         return run(program).stats_of()["cache"]["state"];
+    }
+
+    // Whether the program comes to its end; else the blob has killed it.
+    bool lives(const std::function<void()> &start)
+    {
+        const Outcome outcome = run(start, {Layer::any, true, 0, true});
+        EXPECT_TRUE(outcome.status == 0 || outcome.status == -SIGABRT) << outcome.errors;
+        return outcome.status == 0;
     }
 
     bool is_put_away() const

@@ -35,14 +35,7 @@ TEST_F(CrashGuardTest, ABlobThatKillsLateIsPutAwayAfterTwoDeaths)
     for (unsigned record = 0; record < pipelines; record += 5) {
         put_back(file, good);
         damage_record(cache_file(), record);
-        EXPECT_EQ(count_lost([&] {
-                      const Outcome outcome = run(program, {Layer::any, true, 0, true});
-                      EXPECT_TRUE(outcome.status == 0 || outcome.status == -SIGABRT)
-                          << outcome.errors;
-                      return outcome.status == 0;
-                  }),
-                  2u)
-            << "record " << record;
+        EXPECT_EQ(count_lost([&] { return lives(program); }), 2u) << "record " << record;
         EXPECT_TRUE(is_put_away()) << "record " << record;
         EXPECT_EQ(run(program).hits(), pipelines) << "warm again";
     }
@@ -64,12 +57,7 @@ TEST_F(CrashGuardTest, ABlobThatKillsInAJoinIsPutAwayAfterSixDeaths)
     };
     run(deferring);
     damage_record(cache_file(), 3);
-    EXPECT_EQ(count_lost([&] {
-                  const Outcome outcome = run(deferring, {Layer::any, true, 0, true});
-                  EXPECT_TRUE(outcome.status == 0 || outcome.status == -SIGABRT) << outcome.errors;
-                  return outcome.status == 0;
-              }),
-              6u);
+    EXPECT_EQ(count_lost([&] { return lives(deferring); }), 6u);
     EXPECT_TRUE(is_put_away());
 }
 
@@ -103,16 +91,13 @@ TEST_F(CrashGuardTest, ABlobThatWasSavedAgainBeforeItKillsIsPutAwayAsWell)
     unsigned number = 1000;
     EXPECT_LE(count_lost([&] {
                   ++number;
-                  const Outcome outcome = run(
-                      [&] {
-                          Program owner;
-                          owner.create(Kind::compute, number);
-                          for (unsigned i = 0; i < pipelines; ++i) {
-                              owner.create(Kind::compute, i);
-                          }
-                      },
-                      {Layer::any, true, 0, true});
-                  return outcome.status == 0;
+                  return lives([&] {
+                      Program owner;
+                      owner.create(Kind::compute, number);
+                      for (unsigned i = 0; i < pipelines; ++i) {
+                          owner.create(Kind::compute, i);
+                      }
+                  });
               }),
               2u);
 }
@@ -123,14 +108,11 @@ TEST_F(CrashGuardTest, ASecondDeviceDoesNotLoadWhatTheFirstHasSkipped)
     make_good_blob();
     damage_record(cache_file(), 5);
     EXPECT_EQ(count_lost([&] {
-                  const Outcome outcome = run(
-                      [] {
-                          Program first;
-                          first.create(Kind::compute, 100);
-                          program();
-                      },
-                      {Layer::any, true, 0, true});
-                  return outcome.status == 0;
+                  return lives([] {
+                      Program first;
+                      first.create(Kind::compute, 100);
+                      program();
+                  });
               }),
               2u);
     EXPECT_TRUE(is_put_away());
@@ -147,20 +129,17 @@ TEST_F(CrashGuardTest, ABlobThatAnotherDeviceHasSavedAgainBeforeItKillsIsPutAway
     unsigned number = 1000;
     EXPECT_EQ(count_lost([&] {
                   ++number;
-                  const Outcome outcome = run(
-                      [&] {
-                          Program first, second;
-                          first.create(Kind::compute, 0);
-                          second.create(Kind::compute, 0);
-                          const std::vector<uint8_t> before = read_bytes(file);
-                          first.create(Kind::compute, number);
-                          wait_while([&] {
-                              return read_bytes(file) == before && !has_part(file.parent_path());
-                          });
-                          second.create_compute(1, pipelines);
-                      },
-                      {Layer::any, true, 0, true});
-                  return outcome.status == 0;
+                  return lives([&] {
+                      Program first, second;
+                      first.create(Kind::compute, 0);
+                      second.create(Kind::compute, 0);
+                      const std::vector<uint8_t> before = read_bytes(file);
+                      first.create(Kind::compute, number);
+                      wait_while([&] {
+                          return read_bytes(file) == before && !has_part(file.parent_path());
+                      });
+                      second.create_compute(1, pipelines);
+                  });
               }),
               2u);
     EXPECT_TRUE(is_put_away());
