@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a store remembers between its calls, and what its two files share: store.c opens, loads and
- * lets go of what is held, store_commit.c saves. No other file includes this one. */
+/* What a store remembers between its calls, and what its three files share: store.c opens, loads
+ * and lets go of what is held, store_begin.c begins a save, store_commit.c writes. No other file
+ * includes this one. */
 #ifndef WARMPIPE_BLOBS_STORE_STATE_H
 #define WARMPIPE_BLOBS_STORE_STATE_H
 
@@ -55,6 +56,12 @@ enum status store_read_blob(const struct store *store, struct marker_folder *fol
                             int directory_fd, const char *name, struct loading_markers *markers,
                             struct found_blob *ret_found);
 struct store_blob store_blob_of(const struct found_blob *found);
+
+/* STATUS_ok, or why this store saves nothing. */
+enum status store_may_save(const struct store *store);
+
+/* Whether a file that could not be read may be readable at another time. */
+bool store_may_read_later(enum status reason);
 
 /* Frees the blobs of store_begin. */
 void store_free_foreign(struct store *store);
