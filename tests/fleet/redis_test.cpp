@@ -143,7 +143,8 @@ TEST_F(RedisRemote, DatabasesAndSocketsAreOnesOwn)
     std::filesystem::remove_all(machine.root);
     EXPECT_EQ(rows_of(pull(place->url).out), Rows()) << "another database";
     EXPECT_EQ(rows_of(pull(place->url + "/3").out), Rows{"demo blob pulled"});
-    const std::string socket = "unix:" + place->folder.path + "/socket";
+    std::filesystem::create_directory_symlink(place->folder.path, machine.root + "/a link");
+    const std::string socket = "unix:" + machine.root + "/a%20link/socket";
     ToolResult result = push(socket);
     EXPECT_EQ(rows_of(result.out), Rows{"demo blob pushed"}) << result.err;
     place->server->stop();

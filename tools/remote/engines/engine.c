@@ -179,10 +179,10 @@ static enum status url_parse_authority(const char *text, size_t size, struct url
     return fits ? STATUS_ok : STATUS_remote_bad_url;
 }
 
-bool url_folder(const struct url *url, char *ret_folder)
+bool url_local_path(const struct url *url, char *ret_path)
 {
-    memcpy(ret_folder, url->path, URL_SIZE);
-    return listing_decode_url(ret_folder);
+    memcpy(ret_path, url->path, URL_SIZE);
+    return listing_decode_url(ret_path);
 }
 
 /* Of s3: alone; the others take no query. */
@@ -228,8 +228,8 @@ enum status url_parse(const char *text, struct url *ret_url)
         (is_local ? rest[0] != '/' || url.host[0] : !url.host[0])) {
         return STATUS_remote_bad_url;
     }
-    char folder[URL_SIZE];
-    if (url.scheme == URL_FILE && !url_folder(&url, folder)) {
+    char local[URL_SIZE];
+    if (is_local && !url_local_path(&url, local)) {
         return STATUS_remote_bad_url;
     }
     *ret_url = url;

@@ -37,9 +37,9 @@ struct url {
 /* remote_bad_url, remote_url_password, or STATUS_ok. *ret_url is filled only then. Thread-safe. */
 enum status url_parse(const char *text, struct url *ret_url);
 
-/* The folder that a file: URL means, %20 being a space; `ret_folder` holds URL_SIZE bytes. False: a
- * percent sign is none of an escape, which url_parse refuses. */
-bool url_folder(const struct url *url, char *ret_folder);
+/* The path that a file: or unix: URL means, %20 being a space; `ret_path` holds URL_SIZE bytes.
+ * False: a percent sign is none of an escape, which url_parse refuses. */
+bool url_local_path(const struct url *url, char *ret_path);
 
 /* The value of `name` in the query, as it stands. False: it is not there, or longer than
  * `capacity` - 1 characters. */

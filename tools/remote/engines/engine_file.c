@@ -341,6 +341,6 @@ struct engine *engine_file_open(const struct url *url)
         return NULL;
     }
     file->engine.operations = &operations;
-    url_folder(url, file->root);
+    url_local_path(url, file->root);
     return &file->engine;
 }

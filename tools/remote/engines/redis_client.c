@@ -290,8 +290,10 @@ enum status redis_connect(struct engine *engine)
     if (client->url.scheme == URL_UNIX) {
         const unsigned left = engine_time_left(engine, REDIS_WAIT_MS);
         const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
+        char path[URL_SIZE];
+        url_local_path(&client->url, path);
         errno = 0;
-        client->context = redisConnectUnixWithTimeout(client->url.path, wait);
+        client->context = redisConnectUnixWithTimeout(path, wait);
     } else {
         const enum status opened =
             redis_open(engine, client->host, client->port, REDIS_WAIT_MS, &client->context);
