@@ -145,11 +145,13 @@ TEST_F(PolicyTableTest, ADeferredOperationOfASerializedDriverIsNotGivenOurCache)
 {
     environment["WPTEST_ICD_SERIALIZE"] = "1";
     pretend_nvidia(430, 0, 0);
-    environment["WARMPIPE_APP_CACHE"] = "harvest";
-    for (const bool names_cache : {false, true}) {
-        const Outcome outcome = run([=] { create_during_a_deferred_operation(names_cache); });
-        EXPECT_EQ(outcome.stats_of()["pipelines"]["passed"], 1);
-        EXPECT_EQ(outcome.stats_of()["pipelines"]["injected"], 1);
+    for (const char *mode : {"harvest", "serve"}) {
+        environment["WARMPIPE_APP_CACHE"] = mode;
+        for (const bool names_cache : {false, true}) {
+            const Outcome outcome = run([=] { create_during_a_deferred_operation(names_cache); });
+            EXPECT_EQ(outcome.stats_of()["pipelines"]["passed"], 1) << mode << names_cache;
+            EXPECT_EQ(outcome.stats_of()["pipelines"]["injected"], 1) << mode << names_cache;
+        }
     }
     environment.erase("WPTEST_ICD_SERIALIZE");
     EXPECT_EQ(run([] { Program().create(Kind::ray_tracing_khr, 1); }).hits(), 1u)
