@@ -6,8 +6,8 @@
  * are for lines that people and scripts read, on standard error or at the end of a file. The
  * program under the layer must not notice them: neither SIGPIPE nor SIGXFSZ reaches it, no
  * descriptor stays open (a program that closes every descriptor it does not know would otherwise
- * get the next line into a file of its own), and they never wait for a pipe that has no reader.
- * Thread-safe. */
+ * get the next line into a file of its own), and they never wait for a pipe that has no reader, nor
+ * longer than a quarter of a second for one that is full. Thread-safe. */
 #ifndef WARMPIPE_BASE_IO_H
 #define WARMPIPE_BASE_IO_H
 
@@ -66,7 +66,8 @@ static inline void io_auto_free(void *pointer)
 /* Writes everything. False: see errno; a part may be written. */
 bool io_write(int fd, const void *data, size_t size, off_t offset);
 
-/* One write(2). 0, or an errno value: EIO if only a part was written. */
+/* One write(2). 0, or an errno value: EIO if only a part was written, EAGAIN if there was no room
+ * for a quarter of a second; once there was none, the next lines do not wait. */
 int io_write_line(int fd, const void *data, size_t size);
 
 /* Appends to the file at `path` with one write(2) of O_APPEND, so that lines of several processes

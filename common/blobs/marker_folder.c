@@ -37,7 +37,9 @@ struct marker_record marker_record_of(uint64_t id, uint64_t generation, uint64_t
         .loaded_at = (uint64_t)time(NULL),
         .process = (uint32_t)getpid(),
     };
-    snprintf(record.program, sizeof record.program, "%s", program_invocation_short_name);
+    const char *slash = strrchr(program_invocation_name, '/');
+    snprintf(record.program, sizeof record.program, "%s",
+             slash ? slash + 1 : program_invocation_name);
     return record;
 }
 

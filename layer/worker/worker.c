@@ -73,6 +73,8 @@ static void *worker_run(void *argument)
         if (client->in_memory) {
             client->in_memory(client);
             if (client->due(client, now_ns) > now_ns) {
+                /* Without the lock for once: a clock may be past what comes next at each look. */
+                worker_wait_until(&worker.changed, now_ns);
                 continue;
             }
         }

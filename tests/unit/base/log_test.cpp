@@ -293,6 +293,30 @@ TEST(Log, AClosedPipeDoesNotKillTheProgram)
     });
 }
 
+// Whoever reads it may have stopped, or be gone while others hold its end.
+TEST(Log, AFullPipeIsNotWaitedForWithoutEnd)
+{
+    const ChildResult result = run_in_child([] {
+        int ends[2];
+        ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
+        dup2(ends[1], STDERR_FILENO);
+        const std::vector<char> page(4096, 'x');
+        while (write(STDERR_FILENO, page.data(), page.size()) > 0) {
+        }
+        ASSERT_EQ(fcntl(STDERR_FILENO, F_SETFL, 0), 0);
+        alarm(60); // else it would wait for ever
+        log_error("nobody reads this");
+        log_error("nor this");
+        std::vector<char> rest(1 << 20);
+        EXPECT_GT(read(ends[0], rest.data(), rest.size()), 4096);
+        log_error("read");
+        const ssize_t size = read(ends[0], rest.data(), rest.size());
+        EXPECT_EQ(std::string(rest.data(), size > 0 ? static_cast<size_t>(size) : 0),
+                  "warmpipe: error: read\n");
+    });
+    EXPECT_EQ(result.status, 0);
+}
+
 // Standard error, and a log file, at the limit of RLIMIT_FSIZE: SIGXFSZ would end the program.
 TEST(Log, AFileSizeLimitDoesNotKillTheProgram)
 {
