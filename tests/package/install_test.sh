@@ -66,6 +66,16 @@ mkdir "$work/empty"
 "$cmake" --build "$build" --target uninstall >/dev/null
 [ -d "$work/empty" ] && [ -z "$(ls -A "$work/empty")" ] || { echo "not as it was: empty" >&2; exit 1; }
 
+# Made for a package (DESTDIR), it is taken back from there, and what is installed at the same place stays.
+mkdir "$work/stage"
+"$cmake" --install "$build" --prefix "$work/live" >/dev/null
+DESTDIR=$work/stage "$cmake" --install "$build" --prefix "$work/live" >/dev/null
+"$cmake" --build "$build" --target uninstall >/dev/null
+left=$(cd "$work/stage" && find . -mindepth 1 | sort | tr '\n' ' ')
+[ -z "$left" ] || { echo "left behind below DESTDIR: $left" >&2; exit 1; }
+[ -x "$work/live/bin/warmpipe" ] || { echo "uninstall of what DESTDIR got took the installation away" >&2; exit 1; }
+rm -r "$work/live"
+
 # The way of the README for one user: into an empty home, for every program, and back to nothing.
 tool=$build/tools/warmpipe
 as_user() { env -u XDG_DATA_HOME HOME="$work/user" "$@"; }
