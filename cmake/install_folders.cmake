@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# Adds the empty folders below the prefix to the file FOLDERS, for uninstall.cmake. Without the lists in the build
-# folder nothing could be removed again, so nothing is installed where they cannot be written.
+# For uninstall.cmake: adds the empty folders below the prefix to the file FOLDERS, and notes DESTDIR beside it. Without
+# the lists in the build folder nothing could be removed again, so nothing is installed where they cannot be written.
 get_filename_component(folders_build "${FOLDERS}" DIRECTORY)
-foreach(path IN ITEMS "${folders_build}" "${FOLDERS}" "${folders_build}/install_manifest.txt")
+foreach(path IN ITEMS "${folders_build}" "${FOLDERS}" "${folders_build}/install_manifest.txt"
+    "${folders_build}/install_destdir.txt")
   execute_process(COMMAND test -e "${path}" -a ! -w "${path}" RESULT_VARIABLE lacks_right)
   if(lacks_right EQUAL 0)
     message(FATAL_ERROR "${path} belongs to another user: install as that user, or chown -R the build folder")
   endif()
 endforeach()
+file(WRITE "${folders_build}/install_destdir.txt" "$ENV{DESTDIR}")
 set(folders_prefix "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
 if(IS_DIRECTORY "${folders_prefix}")
   execute_process(COMMAND find "${folders_prefix}" -type d -empty OUTPUT_VARIABLE folders_empty ERROR_QUIET)

@@ -69,7 +69,7 @@ mkdir "$work/empty"
 # Made for a package (DESTDIR), it is taken back from there, and what is installed at the same place stays.
 mkdir "$work/stage"
 "$cmake" --install "$build" --prefix "$work/live" >/dev/null
-DESTDIR=$work/stage "$cmake" --install "$build" --prefix "$work/live" >/dev/null
+DESTDIR=$work/stage/ "$cmake" --install "$build" --prefix "$work/live" >/dev/null
 "$cmake" --build "$build" --target uninstall >/dev/null
 left=$(cd "$work/stage" && find . -mindepth 1 | sort | tr '\n' ' ')
 [ -z "$left" ] || { echo "left behind below DESTDIR: $left" >&2; exit 1; }
