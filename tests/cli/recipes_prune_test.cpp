@@ -28,6 +28,22 @@ TEST_F(RecipeFiles, PruneByAgeAndSize)
     EXPECT_FALSE(has(b));
 }
 
+TEST_F(RecipeFiles, ADryRunOfPruneRemovesNothing)
+{
+    write(a, "app", 100);
+    const std::string recipes = root + "/app/recipes/";
+    close(creat((recipes + "0000000000000001.wprecipes").c_str(), 0600)); // its process has died
+    const std::string temporary = recipes + "0000000000000002.wprecipes.0123456789abcdef.tmp";
+    close(creat(temporary.c_str(), 0600));
+    const timespec old[2] = {{1, 0}, {1, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, temporary.c_str(), old, 0), 0);
+    const std::vector<std::string> before = names_in(recipes);
+    report({"prune", "--dry-run"});
+    EXPECT_EQ(names_in(recipes), before);
+    report({"prune"});
+    EXPECT_NE(names_in(recipes), before);
+}
+
 TEST_F(RecipeFiles, PruneTakesTimesAndSizesAsTheyAreWritten)
 {
     for (const char *words :
