@@ -23,9 +23,9 @@
 /* One step in a program's process takes few descriptors (twice as many: one for each that stays),
  * not too much memory and little time, for the process may end. Pruning reads all in any case. A
  * dry run, in the tool, may take more. */
-static const struct recipe_sources_limits step_limits = {32, (uint64_t)32 << 20};
-static const struct recipe_sources_limits prune_limits = {32, UINT64_MAX};
-static const struct recipe_sources_limits dry_run_limits = {512, UINT64_MAX};
+static const struct recipe_sources_limits step_limits = {32, (uint64_t)32 << 20, false};
+static const struct recipe_sources_limits prune_limits = {32, UINT64_MAX, false};
+static const struct recipe_sources_limits dry_run_limits = {512, UINT64_MAX, true};
 
 static int compact_compare_sources(const void *left, const void *right)
 {
@@ -74,7 +74,7 @@ static bool compact_is_ours(int folder_fd, const char *name)
 }
 
 /* Locks a segment of a dead process, shared. -1: it stays, as another user's does. *ret_gone: it
- * was empty and is removed. */
+ * was empty, and is removed unless limits say otherwise. */
 static int compact_hold_source(const struct recipe_sources *sources, int folder_fd,
                                const struct recipe_sources_limits *limits,
                                const struct recipe_source *source, bool *ret_gone)
@@ -92,8 +92,10 @@ static int compact_hold_source(const struct recipe_sources *sources, int folder_
         return fd;
     }
     if (is_own && status.st_size == 0) {
-        unlinkat(folder_fd, source->name, 0);
         *ret_gone = true;
+        if (!limits->keeps_empty) {
+            unlinkat(folder_fd, source->name, 0);
+        }
     }
     close(fd);
     return -1;
@@ -303,8 +305,8 @@ static enum status compact_folder(const char *root, const char *app,
     }
     status = file_lock(folder_fd, RECIPE_LOCK_NAME, limits ? LOCK_WAIT_MS : 0, &lock_fd);
     if (status == STATUS_ok) {
-        recipe_folder_sweep(folder_fd);
         if (!dry_run) {
+            recipe_folder_sweep(folder_fd);
             status = compact_steps(folder_fd, limits ? &prune_limits : &step_limits, &compaction);
         }
         if (status == STATUS_ok && limits) {

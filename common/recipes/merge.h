@@ -139,6 +139,7 @@ void recipe_graph_undo(struct recipe_graph *graph, size_t kept);
 struct recipe_sources_limits {
     size_t segments; /* each takes a descriptor; as many of those that stay take one too */
     uint64_t bytes;
+    bool keeps_empty; /* nothing is removed */
 };
 
 struct recipe_source {
@@ -161,9 +162,9 @@ struct recipe_sources {
 };
 
 /* Opens all segments that can be read, and locks those of dead processes, so that nobody resumes
- * them. Removes empty ones, whose process died before it wrote. folder_fd stays open until
- * recipe_sources_close. STATUS_ok, out_of_memory, io_error. Freed with recipe_sources_close in any
- * case. Belongs to one thread. */
+ * them. Unless limits say otherwise, removes empty ones, whose process died before it wrote.
+ * folder_fd stays open until recipe_sources_close. STATUS_ok, out_of_memory, io_error. Freed with
+ * recipe_sources_close in any case. Belongs to one thread. */
 enum status recipe_sources_open(int folder_fd, const struct recipe_sources_limits *limits,
                                 struct recipe_sources *ret_sources);
 

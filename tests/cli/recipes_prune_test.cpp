@@ -37,6 +37,7 @@ TEST_F(RecipeFiles, ADryRunOfPruneRemovesNothing)
     close(creat(temporary.c_str(), 0600));
     const timespec old[2] = {{1, 0}, {1, 0}};
     ASSERT_EQ(utimensat(AT_FDCWD, temporary.c_str(), old, 0), 0);
+    close(creat((recipes + "lock").c_str(), 0600));
     const std::vector<std::string> before = names_in(recipes);
     report({"prune", "--dry-run"});
     EXPECT_EQ(names_in(recipes), before);

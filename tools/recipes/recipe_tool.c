@@ -135,7 +135,7 @@ static enum status recipe_tool_lock(int folder_fd, int *ret_lock_fd)
 enum status recipe_tool_open_all(const char *root, const char *app, int *ret_folder_fd,
                                  struct recipe_sources *ret_sources)
 {
-    const struct recipe_sources_limits all = {MAX_HELD, UINT64_MAX};
+    const struct recipe_sources_limits all = {MAX_HELD, UINT64_MAX, true};
     int lock_fd = -1;
     *ret_folder_fd = -1;
     *ret_sources = (struct recipe_sources){.lock_fd = -1};

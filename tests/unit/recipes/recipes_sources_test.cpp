@@ -36,7 +36,7 @@ class RecipeSources : public RecipesTest {
     // Opens all segments for a merge, does something to them, and merges.
     recipe_merge_counts merge(size_t most_held, const std::function<void()> &meanwhile)
     {
-        const recipe_sources_limits hold = {most_held, UINT64_MAX};
+        const recipe_sources_limits hold = {most_held, UINT64_MAX, false};
         recipe_merge_limits limits = {};
         limits.max_size = UINT64_MAX;
         recipe_sources sources = {};
