@@ -235,6 +235,16 @@ TEST_F(RedisRemote, AClusterIsFollowed)
                                        " cluster countkeysinslot $(redis-cli -p " + other +
                                        " cluster keyslot '{warmpipe}')");
     EXPECT_GE(std::stoi("0" + there.out), 1) << "what is new lies on the other: " << there.err;
+    // Each of the two lists a part of the keys: an object whose head lies on the other is no garbage.
+    const std::vector<std::string> where = {"--remote", cluster.nodes[0]->url, "--public-key",
+                                            keys.open};
+    for (const char *verb : {"ls", "gc"}) {
+        std::vector<std::string> words = {"remote", verb};
+        words.insert(words.end(), where.begin(), where.end());
+        const ToolResult half = late.tool(words);
+        EXPECT_EQ(half.exit_status, 1) << verb << ": " << half.out;
+        EXPECT_TRUE(contains(half.err, "(remote_busy)")) << verb << ": " << half.err;
+    }
 }
 
 TEST_F(RedisRemote, APasswordGoesToNoOtherHost)
