@@ -235,7 +235,8 @@ TEST_F(RedisRemote, AClusterIsFollowed)
                                        " cluster countkeysinslot $(redis-cli -p " + other +
                                        " cluster keyslot '{warmpipe}')");
     EXPECT_GE(std::stoi("0" + there.out), 1) << "what is new lies on the other: " << there.err;
-    // Each of the two lists a part of the keys: an object whose head lies on the other is no garbage.
+    // Each of the two lists a part of the keys: an object whose head lies on the other is no
+    // garbage.
     const std::vector<std::string> where = {"--remote", cluster.nodes[0]->url, "--public-key",
                                             keys.open};
     for (const char *verb : {"ls", "gc"}) {

@@ -123,6 +123,16 @@ static bool redis_visit_step(const redisReply *reply, engine_visit *visit, void 
     return true;
 }
 
+/* While a slot moves, each of two nodes has a part of the keys: what lists one is no listing. */
+static enum status engine_redis_stayed(struct engine *engine, unsigned moves)
+{
+    const enum status found = engine_redis_find_node(engine);
+    return found == STATUS_ok && redis_moves(engine) != moves
+               ? engine_fail(engine, STATUS_remote_busy,
+                             "the cluster moves the keys to another node")
+               : found;
+}
+
 static enum status engine_redis_list(struct engine *engine, const char *prefix, engine_visit *visit,
                                      void *user)
 {
@@ -136,6 +146,7 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
     if (found != STATUS_ok) {
         return found;
     }
+    const unsigned moves = redis_moves(engine);
     for (unsigned step = 1; more; step++) {
         AUTO(redis_free_reply) redisReply *reply = NULL;
         const enum status reason = redis_send(engine, ENGINE_REDIS_LISTING_LIMIT, &reply,
@@ -154,7 +165,7 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
             memcpy(known, cursor, sizeof known);
         }
     }
-    return STATUS_ok;
+    return engine_redis_stayed(engine, moves);
 }
 
 static enum status engine_redis_remove(struct engine *engine, const char *path)

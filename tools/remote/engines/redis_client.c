@@ -44,6 +44,7 @@ struct redis_client {
     void *(*create_array)(const redisReadTask *task, redis_count count); /* hiredis's own */
     char host[256]; /* the node that is asked; at first the URL's */
     int port;
+    unsigned moves; /* how often a node has named another */
 };
 
 struct redis_command {
@@ -368,6 +369,11 @@ static enum status redis_follow(struct engine *engine, const struct redis_move *
     return STATUS_ok;
 }
 
+unsigned redis_moves(const struct engine *engine)
+{
+    return ((const struct redis_client *)engine)->moves;
+}
+
 /* Sends a command to the node that an ASK has named, this once. */
 static enum status redis_ask_other(struct engine *engine, const struct redis_move *move,
                                    const struct redis_command *command, uint64_t limit,
@@ -412,6 +418,7 @@ enum status redis_send(struct engine *engine, uint64_t limit, redisReply **ret_r
             break;
         }
         redis_free_reply(ret_reply);
+        redis_client_of(engine)->moves++;
         if (moves == REDIS_MOVES) {
             return engine_fail(engine, STATUS_remote_bad_answer, "moved again and again");
         }

@@ -45,6 +45,9 @@ static inline void redis_free_reply(redisReply **reply)
 enum status redis_send(struct engine *engine, uint64_t limit, redisReply **ret_reply,
                        const char *format, ...);
 
+/* How often a node of a cluster has named another so far. */
+unsigned redis_moves(const struct engine *engine);
+
 /* Who waits looks at the time as often, milliseconds: a signal may have cut it. */
 #define REDIS_LOOK_MS 1000
 
