@@ -177,6 +177,22 @@ TEST_F(FileRemote, ReplaceOverwritesWhatNoTrustedKeyHasSigned)
     EXPECT_EQ(head_json()["serial"], serial + 1);
 }
 
+// Or the storage was lost, and a machine that has seen nothing pushes first.
+TEST_F(FileRemote, AHeadThatWasRemovedIsFollowedByANewerOne)
+{
+    share();
+    first.run(6);
+    ASSERT_EQ(push(first).exit_status, 0);
+    EXPECT_EQ(pull(second).exit_status, 0);
+    ASSERT_EQ(first.tool({"remote", "rm", "--remote", place->url, "--app", "demo"}).exit_status, 0);
+    Machine third;
+    third.run(8);
+    ASSERT_EQ(push(third).exit_status, 0);
+    const ToolResult result = pull(second);
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"});
+}
+
 // An older head that is signed may hold what the newer one of elsewhere does not.
 TEST_F(FileRemote, AHeadThatIsTooOldIsNotReplaced)
 {
