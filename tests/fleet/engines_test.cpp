@@ -70,11 +70,12 @@ TEST_P(EveryEngine, WhatOneMachineCompiledStartsAnotherWarm)
     EXPECT_EQ(rows_of(push(second).out), Rows{"demo blob unchanged"});
 
     // What has grown replaces what it was made of.
+    const json before = remote(second, {"show", "--app", "demo"})["heads"][0]["serial"];
     const std::string err = second.run(6);
     EXPECT_TRUE(contains(err, " 4 hits, 2 misses")) << err;
     EXPECT_EQ(rows_of(push(second).out), Rows{"demo blob pushed"});
     const json shown = remote(second, {"show", "--app", "demo"})["heads"][0];
-    EXPECT_EQ(shown["serial"], 2);
+    EXPECT_EQ(shown["serial"], before.get<uint64_t>() + 1);
     EXPECT_EQ(shown["objects"].size(), 1u);
     EXPECT_EQ(rows_of(pull(first).out), Rows{"demo blob pulled"});
 }

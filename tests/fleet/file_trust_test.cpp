@@ -40,18 +40,21 @@ TEST_F(FileRemote, AFreshMachineCanRefuseOldHeads)
 {
     share();
     const std::string old_head = read_file(head_file());
+    const uint64_t old_serial = head_json()["serial"];
     share(6);
-    const uint64_t serial = head_json()["serial"];
-    ASSERT_EQ(serial, 2u);
-    ToolResult result = pull(second, {"--min-serial", "2", "--max-age", "1h"});
+    ASSERT_EQ(head_json()["serial"], old_serial + 1);
+    const std::string serial = std::to_string(old_serial + 1);
+    ToolResult result = pull(second, {"--min-serial", serial, "--max-age", "1h"});
     EXPECT_EQ(result.exit_status, 0) << result.err;
     EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"});
 
     write_file(head_file(), old_head); // signed, and once true
     Machine third;
-    result = pull(third, {"--min-serial", "2", "--app", "demo"});
+    result = pull(third, {"--min-serial", serial, "--app", "demo"});
     EXPECT_EQ(result.exit_status, 1);
-    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): serial 1, at least 2")) << result.err;
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): serial " + std::to_string(old_serial) +
+                                         ", at least " + serial))
+        << result.err;
     sleep(2);
     result = pull(third, {"--max-age", "1s", "--app", "demo"});
     EXPECT_EQ(result.exit_status, 1);
@@ -280,14 +283,16 @@ TEST_F(FileRemote, AnOldHeadIsNotTakenByWhoHasSeenANewer)
 {
     share(4);
     const std::string old = read_file(head_file());
+    const uint64_t serial = head_json()["serial"];
     first.run(6);
     EXPECT_EQ(push(first).exit_status, 0);
-    EXPECT_EQ(head_json()["serial"], 2);
+    EXPECT_EQ(head_json()["serial"], serial + 1);
     EXPECT_EQ(pull(second).exit_status, 0);
     write_file(head_file(), old);
     ToolResult result = pull(second);
     EXPECT_EQ(result.exit_status, 1);
-    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): serial 1, and 2 was seen here"))
+    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): serial " + std::to_string(serial) +
+                                         ", and " + std::to_string(serial + 1) + " was seen here"))
         << result.err;
     // Nor does a push build on it.
     first.run(8);

@@ -295,6 +295,14 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
     return STATUS_ok;
 }
 
+/* Since the epoch: more than any number of pushes. */
+static uint64_t remote_now_ms(void)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec < 0 ? 0 : (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 enum status remote_put_head(struct remote *remote, struct head *head,
                             const struct engine_value *old)
 {
@@ -310,10 +318,10 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     const uint64_t seen = state_serial(&remote->state, path);
     const bool exists = old->data || old->version[0];
     const uint64_t now = (uint64_t)time(NULL);
-    const bool is_replaced = exists && head->serial == 0;
+    const bool is_first = head->serial == 0;
     head->serial = (head->serial > seen ? head->serial : seen) + 1;
-    if (is_replaced && head->serial < now) {
-        head->serial = now; /* others may have seen more of the head that is lost */
+    if (is_first && head->serial < remote_now_ms()) {
+        head->serial = remote_now_ms(); /* others have seen more of one that was removed or lost */
     }
     head->made = now;
     remote_comment(path, head->serial, comment);

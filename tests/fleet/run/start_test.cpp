@@ -157,7 +157,7 @@ TEST_F(RunRemote, AHeadThatIsTooOldIsNotTaken)
 {
     first.run(4, writer());
     std::vector<std::string> options = reader();
-    options.insert(options.end(), {"--min-serial", "2"});
+    options.insert(options.end(), {"--min-serial", "9000000000000000"});
     const std::string err = second.run(4, options);
     EXPECT_TRUE(contains(err, "(remote_rolled_back)")) << err;
     EXPECT_TRUE(contains(err, " 0 hits, 4 misses")) << err;
