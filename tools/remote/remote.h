@@ -77,9 +77,10 @@ void remote_tell_unmade(struct remote *remote);
 enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
                             struct head *ret_head, struct engine_value *ret_value);
 
-/* Counts the serial up, signs, and replaces `old` (empty: there is none yet). With `replace` the
- * serial of a new head is the time, which is higher than what was counted. remote_conflict: another
- * was first. remote_no_conditions: the server would not have told. */
+/* Counts the serial up, signs, and replaces `old` (empty: there is none yet). The
+ * serial of the first head of a place, and of one that replaces what cannot be verified, is the
+ * time in milliseconds, which is higher than what was counted. remote_conflict: another was first.
+ * remote_no_conditions: the server would not have told. */
 enum status remote_put_head(struct remote *remote, struct head *head,
                             const struct engine_value *old);
 
