@@ -323,6 +323,17 @@ TEST_F(FileRemote, DamagedObjectsAreNotTaken)
     expect_refused("remote_object_missing");
 }
 
+// By an operator, or a disk that was put back: who still has the cache sends it again.
+TEST_F(FileRemote, AnObjectThatIsGoneIsSentAgain)
+{
+    share();
+    std::filesystem::remove(files("obj").at(0));
+    expect_refused("remote_object_missing");
+    EXPECT_EQ(rows_of(push(first).out), Rows{"demo blob pushed"});
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+    EXPECT_EQ(rows_of(push(first).out), Rows{"demo blob unchanged"});
+}
+
 // A head that minisign signs with the right key: of this serial, and made then.
 class SignedHead : public FileRemote {
   protected:

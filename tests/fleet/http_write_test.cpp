@@ -116,7 +116,7 @@ TEST_F(HttpRemote, WhatCannotBeWrittenIsTold)
     const std::pair<const char *, const char *> cases[] = {
         {"401 Unauthorized", "remote_forbidden"},      {"403 Forbidden", "remote_forbidden"},
         {"405 Method Not Allowed", "remote_error"},    {"409 Conflict", "remote_error"},
-        {"413 Payload Too Large", "remote_full"},      {"429 Too Many Requests", "remote_busy"},
+        {"413 Payload Too Large", "remote_error"},     {"429 Too Many Requests", "remote_busy"},
         {"500 Internal Server Error", "remote_error"}, {"501 Not Implemented", "remote_error"},
         {"507 Insufficient Storage", "remote_full"},   {"302 Found", "remote_bad_answer"},
     };

@@ -88,6 +88,57 @@ TEST_F(S3Remote, AListingWithoutAnEndIsNone)
     EXPECT_EQ(round.requests(), 2);
 }
 
+std::string s3_error(const std::string &status, const std::string &code,
+                     const std::string &headers = "")
+{
+    return http_answer(status,
+                       "<?xml version=\"1.0\"?><Error><Code>" + code +
+                           "</Code><Message>in many words</Message></Error>",
+                       headers);
+}
+
+// A status alone does not tell what to mend.
+TEST_F(S3Remote, WhatTheServerNamesIsTold)
+{
+    const std::string region = "x-amz-bucket-region: eu-west-1\r\n";
+    const std::pair<std::string, std::string> cases[] = {
+        {s3_error("403 Forbidden", "RequestTimeTooSkewed"),
+         "(remote_forbidden): HTTP 403 RequestTimeTooSkewed\n"},
+        {s3_error("400 Bad Request", "AuthorizationHeaderMalformed", region),
+         "(remote_error): HTTP 400 AuthorizationHeaderMalformed, region eu-west-1\n"},
+        {s3_error("301 Moved Permanently", "PermanentRedirect", region),
+         "(remote_bad_answer): HTTP 301 PermanentRedirect, region eu-west-1\n"},
+        {s3_error("404 Not Found", "NoSuchBucket"),
+         "(remote_error): there is no such bucket (HTTP 404)\n"},
+    };
+    for (const auto &[answer, told] : cases) {
+        const std::string text = answer;
+        ScriptedServer failing([text](const std::string &) { return text; });
+        const ToolResult result = first.tool({"pull", "--app", "demo", "--remote",
+                                              "s3://bucket?region=x&endpoint=" + failing.url(),
+                                              "--public-key", keys.open, "--dir", first.root});
+        EXPECT_EQ(result.exit_status, 1);
+        EXPECT_TRUE(contains(result.err, told)) << result.err;
+        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+    }
+}
+
+// It sends no Retry-After.
+TEST_F(S3Remote, ABusyServerIsAskedAgain)
+{
+    unsigned left = 2;
+    ScriptedServer busy([this, &left](const std::string &request) {
+        const bool fails = left > 0 && left--;
+        return fails ? s3_error(left ? "503 Slow Down" : "500 Internal Server Error", "SlowDown")
+                     : bucket.answer(request);
+    });
+    url = "s3://bucket?region=eu-north-1&endpoint=" + busy.url();
+    first.run(4);
+    const ToolResult result = push(first);
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pushed"}) << result.err;
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+}
+
 TEST_F(S3Remote, SessionTokensAreSignedToo)
 {
     const std::string token = "token+/=of a session";

@@ -162,16 +162,33 @@ static enum status push_pack(struct push *push, const struct head_part *base)
     return reason;
 }
 
+/* Whether the head lists what is here, and the object is still there: else it loses the part. */
+static bool push_is_there(struct push *push)
+{
+    struct head *head = &push->head;
+    const struct head_part *part = head_find_payload(head, push->local.payload);
+    if (!part) {
+        return false;
+    }
+    if (part->frame || !object_is_gone(&push->session->remote, part)) {
+        return true;
+    }
+    head->part_count--;
+    memmove(&head->parts[part - head->parts], part + 1,
+            (size_t)(&head->parts[head->part_count] - part) * sizeof *part);
+    return false;
+}
+
 /* Whether our part is to be added to the head, in which there is room for it then. Else *ret_reason
  * says why not; ok: it is there. */
 static bool push_make_room(struct push *push, enum status *ret_reason)
 {
     struct head *head = &push->head;
-    const struct head before = *head;
     *ret_reason = STATUS_ok;
-    if (push->local.size == 0 || head_find_payload(head, push->local.payload)) {
+    if (push->local.size == 0 || push_is_there(push)) {
         return false;
     }
+    const struct head before = *head;
     if (head_blocks(head, push->local.payload)) {
         *ret_reason = STATUS_remote_blocked;
         return false;

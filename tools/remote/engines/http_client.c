@@ -21,6 +21,7 @@
 
 #define HTTP_REDIRECTS 5L
 #define HTTP_TRIES     3
+#define HTTP_RETRY_MS  500 /* and then twice as long */
 /* CURLMOPT_QUICK_EXIT, of libcurl 8.20. */
 #define HTTP_MULTI_QUICK_EXIT 21
 /* A signal that cuts the time is seen within. */
@@ -255,6 +256,19 @@ static CURLcode http_perform(struct http_engine *http)
     return code;
 }
 
+/* What a body of S3 says of a failure: its code, and the region that the bucket lies in. */
+static void http_read_error(struct http_engine *http, const struct bytes *body,
+                            struct http_answer *answer)
+{
+    struct listing page = listing_over(body->data, body->size);
+    const char *region = http_header(http, "x-amz-bucket-region");
+    char code[64];
+    if (listing_element(&page, "Code", code, sizeof code)) {
+        snprintf(answer->error, sizeof answer->error, " %s%s%.32s", code,
+                 *region ? ", region " : "", region);
+    }
+}
+
 static enum status http_send_once(struct engine *engine, const struct http_request *request,
                                   struct http_answer *ret_answer, curl_off_t *ret_retry_after)
 {
@@ -306,9 +320,23 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
         engine->traffic.received += ret_answer->body.size;
         engine->traffic.sent += request->body_size;
     } else {
+        http_read_error(http, &transfer.body, ret_answer);
         bytes_free(&transfer.body);
     }
     return STATUS_ok;
+}
+
+/* How long to wait before the next try, milliseconds; 0: there is none. S3 wants to be asked again
+ * also where it does not say so; who starts a program does not wait for that. */
+static curl_off_t http_retry_ms(const struct engine *engine, const struct http_request *request,
+                                long status, curl_off_t seconds, int tries)
+{
+    const bool is_busy = status == 429 || status == 503;
+    const bool is_s3 = request->signing && engine->silent_ms == 0;
+    if (tries < HTTP_TRIES && is_busy && seconds > 0) {
+        return seconds * 1000;
+    }
+    return tries < HTTP_TRIES && is_s3 && (is_busy || status == 500) ? HTTP_RETRY_MS * tries : 0;
 }
 
 /* False: there is less time than that, of which a signal may have cut some meanwhile. */
@@ -328,15 +356,13 @@ static bool http_pause(struct engine *engine, unsigned ms)
 enum status http_send(struct engine *engine, const struct http_request *request,
                       struct http_answer *ret_answer)
 {
-    for (int try = 1;; try++) {
+    for (int tries = 1;; tries++) {
         curl_off_t seconds = 0;
         const enum status reason = http_send_once(engine, request, ret_answer, &seconds);
-        const bool is_busy = ret_answer->status == 429 || ret_answer->status == 503;
-        if (reason != STATUS_ok || !is_busy || seconds <= 0 || try == HTTP_TRIES ||
-            seconds * 1000 > (curl_off_t)engine_time_left(engine, HTTP_WAIT_MS)) {
-            return reason;
-        }
-        if (!http_pause(engine, (unsigned)seconds * 1000)) {
+        const curl_off_t ms = http_retry_ms(engine, request, ret_answer->status, seconds, tries);
+        if (reason != STATUS_ok || ms == 0 ||
+            ms > (curl_off_t)engine_time_left(engine, HTTP_WAIT_MS) ||
+            !http_pause(engine, (unsigned)ms)) {
             return reason;
         }
     }
@@ -348,6 +374,9 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer)
     switch (answer->status) {
     case 404:
     case 410:
+        if (strstr(answer->error, "NoSuchBucket")) {
+            return engine_fail(engine, reason, "there is no such bucket (HTTP 404)");
+        }
         return STATUS_no_file;
     case 401:
     case 403:
@@ -357,6 +386,7 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer)
         reason = STATUS_remote_conflict;
         break;
     case 413:
+        return engine_fail(engine, reason, "HTTP 413: larger than the server accepts");
     case 507:
         reason = STATUS_remote_full;
         break;
@@ -368,7 +398,7 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer)
         reason = answer->status >= 300 && answer->status < 400 ? STATUS_remote_bad_answer : reason;
         break;
     }
-    return engine_fail(engine, reason, "HTTP %ld", answer->status);
+    return engine_fail(engine, reason, "HTTP %ld%s", answer->status, answer->error);
 }
 
 enum status http_fetch(struct engine *engine, const struct http_request *request,

@@ -71,6 +71,7 @@ struct http_answer {
     long status;
     struct engine_value body; /* of 2xx alone; its version is the entity tag */
     bool is_html;
+    char error[128]; /* what S3 names beside a status: " AccessDenied"; "": nothing */
 };
 
 /* A zeroed engine of `size` bytes, which begins with struct http_engine. NULL: out of memory. */
@@ -80,16 +81,17 @@ void *http_engine_new(const struct engine_operations *operations, size_t size);
 struct engine *http_engine_another(const struct engine *engine);
 void http_engine_close(struct engine *engine);
 
-/* Sends it and waits; tries again if the server asks for that within seconds. Without a password a
- * user name means one from ~/.netrc, or the file that NETRC names. The reason tells whether there
- * was an answer at all: its status is the caller's to judge. The body is freed with
- * engine_value_free. */
+/* Sends it and waits; tries again if the server asks for that within seconds, or is S3 and busy.
+ * Without a password a user name means one from ~/.netrc, or the file that NETRC names. The reason
+ * tells whether there was an answer at all: its status is the caller's to judge. The body is freed
+ * with engine_value_free. */
 enum status http_send(struct engine *engine, const struct http_request *request,
                       struct http_answer *ret_answer);
 
 /* What a status means that is no success: 404 no_file, 401 and 403 remote_forbidden, 412
- * remote_conflict, 413 and 507 remote_full, 429 and 503 remote_busy, a redirection
- * remote_bad_answer, else remote_error. Notes the status in the engine's detail. */
+ * remote_conflict, 507 remote_full, 429 and 503 remote_busy, a redirection
+ * remote_bad_answer, else remote_error, as a 404 of a bucket that is not there. Notes the status in
+ * the engine's detail. */
 enum status http_judge(struct engine *engine, const struct http_answer *answer);
 
 /* GET, or HEAD with a limit of 0: the body of a 200, to be freed with engine_value_free; a page of
