@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tool as the parent of a program: its end, its signals, its streams.
 #include <csignal>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "run_remote.h"
 
@@ -24,6 +27,32 @@ TEST_F(RunRemote, TheProgramsEndIsItsOwn)
                          "--secret-key", keys.secret, "no-such-program"})
                   .exit_status,
               127);
+}
+
+// As without the tool, the shell of the terminal goes on then.
+TEST_F(RunRemote, AProgramThatStopsItselfStopsTheTool)
+{
+    int terminal;
+    const pid_t tool = forkpty(&terminal, nullptr, nullptr, nullptr);
+    ASSERT_GE(tool, 0);
+    if (tool == 0) {
+        for (const auto &[name, value] : first.environment()) {
+            setenv(name.c_str(), value.c_str(), 1);
+        }
+        execl(WARMPIPE_TOOL, "warmpipe", "run", "--dir", first.root.c_str(), "--app", "demo",
+              "--remote", place->url.c_str(), "--public-key", keys.open.c_str(), "--", "/bin/sh",
+              "-c", "(sleep 20; kill -CONT $$) & kill -STOP $$; exit 7", nullptr);
+        _exit(127);
+    }
+    int status;
+    ASSERT_EQ(waitpid(tool, &status, WUNTRACED), tool);
+    EXPECT_TRUE(WIFSTOPPED(status)) << status;
+    kill(-tool, SIGCONT);
+    if (WIFSTOPPED(status)) {
+        EXPECT_EQ(waitpid(tool, &status, 0), tool);
+    }
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+    close(terminal);
 }
 
 // Whoever ignores SIGCHLD has its children ignore it: the tool waits for the program all the same,

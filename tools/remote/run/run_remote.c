@@ -79,6 +79,37 @@ static void run_stops(sigset_t *ret_signals)
     }
 }
 
+/* A terminal continues this process and the program together, but one of them first. */
+#define RUN_CONTINUE_MS 50
+
+static bool run_is_in_foreground(void)
+{
+    bool is_it = false;
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        is_it |= tcgetpgrp(fd) == getpgrp();
+    }
+    return is_it;
+}
+
+static bool run_has_stopped(pid_t child, int options)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)child, &info, WSTOPPED | WNOHANG | options) == 0 &&
+           info.si_pid == child;
+}
+
+/* A program that stops itself stops this process, too: as without it, the shell of the terminal
+ * goes on. */
+static void run_stop_with(pid_t child)
+{
+    if (run_is_in_foreground() && run_has_stopped(child, WNOWAIT)) {
+        clock_pause(RUN_CONTINUE_MS * CLOCK_MS);
+        if (run_has_stopped(child, 0)) {
+            raise(SIGSTOP);
+        }
+    }
+}
+
 /* Waits for the end of the child, and hands on what others send; what a terminal sends it gets by
  * itself. As the first process of a container it reaps the orphans. *ret_stopped_ns: when somebody
  * wanted its end at last; 0: nobody. */
@@ -94,6 +125,7 @@ static int run_wait(pid_t child, const sigset_t *signals, uint64_t *ret_stopped_
         if (found == child || (found < 0 && errno != EINTR)) {
             return found == child ? ended : status;
         }
+        run_stop_with(child);
         const int signal = sigwaitinfo(signals, &info);
         if (run_is_stop(signal)) {
             *ret_stopped_ns = clock_now_ns();
