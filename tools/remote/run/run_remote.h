@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `warmpipe run` with a remote: beside the program a process of its own pulls what it asks for, and
  * when it has ended, this one pushes. Nothing that a remote does keeps the program from starting.
- * From bottom to top: puller_work.c; puller.c; run_remote.c. */
+ * From bottom to top: death.c, puller_work.c; puller.c; run_remote.c. */
 #ifndef WARMPIPE_TOOLS_REMOTE_RUN_RUN_REMOTE_H
 #define WARMPIPE_TOOLS_REMOTE_RUN_RUN_REMOTE_H
 
@@ -43,6 +43,18 @@ static inline bool run_session_open(const struct run_remote *run, struct session
  * has killed it, pushes, and gives the leases back. Gives its exit status; where a signal has
  * killed it, does not return but dies of the same. Called with one thread. */
 int run_remote_program(struct run_remote *run, char **command, int (*execute)(char **command));
+
+/* A program that has died in its driver with a cache from the remote. A container that is thrown
+ * away has no second start in which the layer would put the cache away (blobs/marker.h), so whoever
+ * has started the program does it at the first death.
+ *
+ * Looks for processes that began to use a cache of the program after `since` (seconds since the
+ * epoch) and died in a call that used it, or in the merge of a part. A cache, or a part, that is as
+ * it was pulled, or pushed, is put in quarantine, is not pulled again by this machine, and is named
+ * by the next push as blocked; one line says so. `crashed`: nobody has ended the program, so of
+ * what is on trial (blobs/trial.h) any call will do; else it is one for a pipeline that recipes
+ * know the cache to hold. Asks the remote nothing. */
+void death_judge(struct session *session, const char *app, uint64_t since, bool crashed);
 
 /* The process beside a program that pulls. It knows no device: each of the program's processes asks
  * for the blob of its own (common/blobs/asked.h) and waits for the answer if it has none. A name
