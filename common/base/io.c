@@ -31,8 +31,10 @@ void io_set_own_thread(void)
     io_lowest = LOWEST_OWN_FD;
 }
 
-/* To a number from `lowest` on, where RLIMIT_NOFILE allows it, else above the standard streams. */
-static int io_lift(int fd, int lowest)
+/* To a number from `lowest` on, where RLIMIT_NOFILE allows it, else above the standard streams. The
+ * program may put a file of its own in the place meanwhile (dup2), which nobody must write to, or
+ * change the mode of: it is known by its flags. */
+static __attribute__((noinline)) int io_lift(int fd, int flags, int lowest)
 {
     if (fd < 0 || fd >= lowest) {
         return fd;
@@ -44,18 +46,25 @@ static int io_lift(int fd, int lowest)
     if (above < 0) {
         above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     }
+    if (above >= 0 &&
+        ((fcntl(above, F_GETFL) ^ flags) & (O_ACCMODE | O_APPEND | O_NONBLOCK)) != 0) {
+        errno = EINTR;
+        fd = above;
+        above = -1;
+    }
     close(fd);
     return above;
 }
 
 int io_open(int directory_fd, const char *name, int flags)
 {
-    return io_lift(openat(directory_fd, name, flags | O_CLOEXEC, 0600), io_lowest);
+    flags |= O_CLOEXEC | O_NONBLOCK; /* what a program opens seldom has the latter */
+    return io_lift(openat(directory_fd, name, flags, 0600), flags, io_lowest);
 }
 
 int io_open_kept(int directory_fd, const char *name, int flags)
 {
-    return io_lift(io_open(directory_fd, name, flags), LOWEST_OWN_FD);
+    return io_lift(io_open(directory_fd, name, flags), flags | O_NONBLOCK, LOWEST_OWN_FD);
 }
 
 /* What a user namespace shows in place of each owner that it has no number for (the default of

@@ -26,7 +26,8 @@ struct stat;
  * that has closed them: what it prints would stand in the file. A thread of ours gets a high
  * number, where the limit of descriptors allows it: a program that closes every descriptor it does
  * not know, while a file is being written, gives the low numbers to files of its own, which would
- * be written and closed next. -1: see errno. */
+ * be written and closed next. O_NONBLOCK comes along. -1: see errno; EINTR: the program has put
+ * another file in its place. */
 int io_open(int directory_fd, const char *name, int flags);
 
 /* The same with a high number on each thread, for what stays open while the program goes on. */

@@ -72,12 +72,7 @@ void identity_files_want(const struct identity_files *files, int directory_fd)
 {
     char name[IDENTITY_NAME_SIZE];
     identity_files_format_name(files, WANTED_SUFFIX, name);
-    const int fd = io_open(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL);
-    if (fd >= 0) {
-        close(fd);
-    } else {
-        utimensat(directory_fd, name, NULL, AT_SYMLINK_NOFOLLOW);
-    }
+    file_touch(directory_fd, name);
 }
 
 enum status blob_read_header(int directory_fd, const char *name,

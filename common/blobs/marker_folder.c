@@ -37,9 +37,7 @@ struct marker_record marker_record_of(uint64_t id, uint64_t generation, uint64_t
         .loaded_at = (uint64_t)time(NULL),
         .process = (uint32_t)getpid(),
     };
-    const char *slash = strrchr(program_invocation_name, '/');
-    snprintf(record.program, sizeof record.program, "%s",
-             slash ? slash + 1 : program_invocation_name);
+    snprintf(record.program, sizeof record.program, "%s", program_invocation_short_name);
     return record;
 }
 
@@ -330,16 +328,6 @@ void marker_folder_make_failure(const struct marker_folder *folder,
     renameat(folder->fd, from, folder->fd, to);
 }
 
-static void marker_folder_note_killed(const struct marker_folder *folder)
-{
-    const int fd =
-        io_open(folder->fd, KILLED_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0) {
-        futimens(fd, NULL);
-        close(fd);
-    }
-}
-
 bool marker_folder_killed_lately(const struct marker_folder *folder)
 {
     struct stat status;
@@ -354,7 +342,7 @@ void marker_folder_note_without(const struct marker_folder *folder, uint64_t gen
     marker_failure_name(generation, name);
     marker_folder_write(folder->fd, name, offsetof(struct crash_page, without), &without,
                         sizeof without);
-    marker_folder_note_killed(folder);
+    file_touch(folder->fd, KILLED_NAME);
 }
 
 void marker_forget(const struct marker_folder *folder, uint64_t generation)

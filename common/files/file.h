@@ -86,6 +86,9 @@ enum file_replacing {
 enum status file_replace_as(int directory_fd, const char *name, const struct iovec *parts,
                             int count, enum file_replacing how);
 
+/* Makes an empty file, or gives what is there the time of now. */
+void file_touch(int directory_fd, const char *name);
+
 /* Gives a file of at most `limit` bytes a second name, which is free: a hard link, or a copy where
  * none can be made (FAT has none, and Linux gives nobody links to files that are not his). */
 enum status file_link(int directory_fd, const char *name, const char *as, uint64_t limit);

@@ -192,6 +192,15 @@ static enum status lock_until(int fd, uint64_t deadline)
     return reason;
 }
 
+void file_touch(int directory_fd, const char *name)
+{
+    const int fd = io_open(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL);
+    if (fd < 0) {
+        utimensat(directory_fd, name, NULL, AT_SYMLINK_NOFOLLOW);
+    }
+    io_close(fd);
+}
+
 static uint64_t lock_deadline(unsigned wait_ms)
 {
     return clock_now_ns() + patience_limit((uint64_t)wait_ms * CLOCK_MS);

@@ -66,17 +66,16 @@ static void *worker_run(void *argument)
         uint64_t due = 0;
         struct worker_client *client = worker_next_client(&due);
         const uint64_t now_ns = clock_now_ns();
-        if (!client || due > now_ns) {
+        bool waits = !client || due > now_ns;
+        if (!waits && client->in_memory) {
+            client->in_memory(client);
+            waits = client->due(client, now_ns) > now_ns;
+            due = now_ns; /* gives up the lock for once: a clock may be past what comes next each
+                             time */
+        }
+        if (waits) {
             worker_wait_until(&worker.changed, due);
             continue;
-        }
-        if (client->in_memory) {
-            client->in_memory(client);
-            if (client->due(client, now_ns) > now_ns) {
-                /* Without the lock for once: a clock may be past what comes next at each look. */
-                worker_wait_until(&worker.changed, now_ns);
-                continue;
-            }
         }
         if (sandbox_is_closed()) {
             worker_wait_until(&worker.changed, worker_look_in_memory());

@@ -105,9 +105,14 @@ int openat(int directory_fd, const char *path, int flags, ...)
     if (!faults.mounts.empty() && std::strcmp(path, "/proc/self/mountinfo") == 0) {
         path = faults.mounts.c_str();
     }
-    return fails("openat") ? -1
-                           : static_cast<int>(syscall(SYS_openat, directory_fd, path,
-                                                      flags | O_LARGEFILE, mode));
+    const int fd =
+        fails("openat")
+            ? -1
+            : static_cast<int>(syscall(SYS_openat, directory_fd, path, flags | O_LARGEFILE, mode));
+    if (faults.after_open) {
+        std::exchange(faults.after_open, nullptr)(fd);
+    }
+    return fd;
 }
 
 int fstatfs(int fd, struct statfs *system)

@@ -30,8 +30,9 @@ struct Faults {
     size_t most = SIZE_MAX;            // bytes that one read or write does
     std::function<void()> before_lock; // runs once, when next an exclusive lock is asked for
     std::function<void()> before_shared_lock;
-    std::function<void()> before_open; // runs once, when next a file is opened
-    std::function<void()> after_mkdir; // runs once, when next a folder was made
+    std::function<void()> before_open;      // runs once, when next a file is opened
+    std::function<void(int fd)> after_open; // runs once, when next one was
+    std::function<void()> after_mkdir;      // runs once, when next a folder was made
     std::vector<std::string>
         done; // what reached the disk, while it is armed: of fsync and renameat
 };

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "faults.h"
 #include "scratch.h"
 
 extern "C" {
@@ -96,6 +98,36 @@ TEST(Io, OpensHighNumbersWhereItMay)
     EXPECT_EQ(io_open_kept(AT_FDCWD, "/dev/null", O_RDONLY), free_number);
     close(free_number);
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+// A daemon's dup2, while what was opened has not yet got its high number: the program's own file
+// would be written, or lose its mode (/dev/null did).
+TEST(Io, WhatTheProgramPutsInThePlaceIsNotTaken)
+{
+    Scratch scratch;
+    const std::string theirs = scratch.path("theirs");
+    const int file = open(theirs.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+    int place = -1;
+    int found = 0;
+    int error = 0;
+    std::thread([&] {
+        io_set_own_thread();
+        faults.after_open = [&](int fd) {
+            place = fd;
+            dup2(file, fd);
+        };
+        found = io_open(AT_FDCWD, scratch.path("ours").c_str(), O_RDWR | O_CREAT | O_EXCL);
+        error = errno;
+    }).join();
+    EXPECT_EQ(found, -1);
+    EXPECT_EQ(error, EINTR);
+    struct stat status = {};
+    struct stat expected = {};
+    EXPECT_EQ(fstat(place, &status), 0) << "it is the program's, and stays open";
+    EXPECT_EQ(fstat(file, &expected), 0);
+    EXPECT_EQ(status.st_ino, expected.st_ino);
+    close(place);
+    close(file);
 }
 
 TEST(Io, TellsWhatFails)
