@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 
 #include "common/base/text.h"
 
-/* How long a line waits at most for a full pipe. */
+/* How long a line waits at most for a full pipe, which may never be read again. */
 #define ROOM_MS 250
 
 /* A program gets the lowest free numbers. Up to 64 descriptors the kernel needs no larger table
@@ -170,21 +169,11 @@ static int io_write_held(int fd, const void *data, size_t size, off_t *ret_part)
     return error;
 }
 
-/* Whether the descriptor has room. A pipe that is full may never be read again: after the first
- * wait nobody waits for it. */
-static bool io_has_room(int fd)
-{
-    static atomic_bool is_stuck;
-    struct pollfd writable = {.fd = fd, .events = POLLOUT};
-    const bool has_room = poll(&writable, 1, atomic_load(&is_stuck) ? 0 : ROOM_MS) > 0;
-    atomic_store(&is_stuck, !has_room);
-    return has_room;
-}
-
 int io_write_line(int fd, const void *data, size_t size)
 {
     off_t part;
-    return io_has_room(fd) ? io_write_held(fd, data, size, &part) : EAGAIN;
+    struct pollfd writable = {.fd = fd, .events = POLLOUT};
+    return poll(&writable, 1, ROOM_MS) > 0 ? io_write_held(fd, data, size, &part) : EAGAIN;
 }
 
 /* Takes back the part of a line for which the disk, or the limit of RLIMIT_FSIZE, had room: the

@@ -68,7 +68,7 @@ static inline void io_auto_free(void *pointer)
 bool io_write(int fd, const void *data, size_t size, off_t offset);
 
 /* One write(2). 0, or an errno value: EIO if only a part was written, EAGAIN if there was no room
- * for a quarter of a second; once there was none, the next lines do not wait. */
+ * for a quarter of a second. */
 int io_write_line(int fd, const void *data, size_t size);
 
 /* Appends to the file at `path` with one write(2) of O_APPEND, so that lines of several processes
