@@ -40,7 +40,7 @@ static __attribute__((noinline)) int io_lift(int fd, int flags, int lowest)
     }
     int above = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
     if (above < 0 && fd > STDERR_FILENO) {
-        return fd;
+        return errno == EBADF ? -1 : fd;
     }
     if (above < 0) {
         above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -57,7 +57,7 @@ static __attribute__((noinline)) int io_lift(int fd, int flags, int lowest)
 
 int io_open(int directory_fd, const char *name, int flags)
 {
-    flags |= O_CLOEXEC | O_NONBLOCK; /* what a program opens seldom has the latter */
+    flags |= O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* what a program opens seldom has the last */
     return io_lift(openat(directory_fd, name, flags, 0600), flags, io_lowest);
 }
 
@@ -214,11 +214,9 @@ int io_append(const char *path, const void *data, size_t size)
     /* Opened anew, a file would have another offset: the program, which need not append, would
      * overwrite what stands behind its own. */
     const bool is_file = own >= 0 && fstat(own, &status) == 0 && S_ISREG(status.st_mode);
-    /* O_NONBLOCK: a FIFO without a reader fails instead of blocking the program. */
     const int fd = is_file ? own
                            : io_open(AT_FDCWD, path,
-                                     O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK |
-                                         (own >= 0 ? 0 : O_NOFOLLOW));
+                                     O_WRONLY | O_APPEND | O_CREAT | (own >= 0 ? 0 : O_NOFOLLOW));
     if (fd < 0) {
         return errno;
     }

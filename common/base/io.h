@@ -22,12 +22,13 @@ struct stat;
 /* Instead of an offset: the current file position, which is advanced. */
 #define IO_HERE (~(off_t)0)
 
-/* As openat, with the mode 0600 and O_CLOEXEC, but never one of the standard streams of a program
+/* As openat, with the mode 0600, O_CLOEXEC, O_NOCTTY and O_NONBLOCK (a FIFO is not waited for; for
+ * writing, one without a reader is ENXIO), but never one of the standard streams of a program
  * that has closed them: what it prints would stand in the file. A thread of ours gets a high
  * number, where the limit of descriptors allows it: a program that closes every descriptor it does
  * not know, while a file is being written, gives the low numbers to files of its own, which would
- * be written and closed next. O_NONBLOCK comes along. -1: see errno; EINTR: the program has put
- * another file in its place. */
+ * be written and closed next. -1: see errno; EBADF, EINTR: the program has closed it meanwhile, or
+ * put another file in its place. */
 int io_open(int directory_fd, const char *name, int flags);
 
 /* The same with a high number on each thread, for what stays open while the program goes on. */

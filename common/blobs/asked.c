@@ -55,8 +55,7 @@ bool asked_begin(int folder_fd, const char identity[DIGEST_HEX_SIZE],
     char name[NAMES_SIZE];
     struct stat status;
     asked_name(identity, token, name);
-    const int fd =
-        io_open(folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const int fd = io_open(folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW);
     const bool is_file = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     io_close(fd);
     return is_file;

@@ -170,7 +170,7 @@ static __attribute__((cold)) int crash_open_elsewhere(uint64_t number, int flags
 {
     char path[ELSEWHERE_SIZE];
     crash_name_elsewhere(number, path);
-    return io_open(AT_FDCWD, path, flags | O_NOFOLLOW | O_NONBLOCK);
+    return io_open(AT_FDCWD, path, flags | O_NOFOLLOW);
 }
 
 __attribute__((cold)) void crash_page_remove_elsewhere(uint64_t number)

@@ -394,9 +394,7 @@ void unfinished_set(int folder_fd, const char identity[DIGEST_HEX_SIZE], bool is
     static const char note[] = "unfinished\n";
     char name[NAMES_SIZE];
     unfinished_name(identity, name);
-    const int fd =
-        io_open(folder_fd, name,
-                O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | (is_unfinished ? O_CREAT : 0));
+    const int fd = io_open(folder_fd, name, O_WRONLY | O_NOFOLLOW | (is_unfinished ? O_CREAT : 0));
     if (fd >= 0) {
         const ssize_t done =
             is_unfinished ? pwrite(fd, note, sizeof note - 1, 0) : ftruncate(fd, 0);

@@ -120,7 +120,7 @@ static bool marker_folder_read_record(int fd, struct marker_record *ret_record)
 static bool marker_folder_write(int folder_fd, const char *name, off_t offset, const void *data,
                                 size_t size)
 {
-    const int fd = io_open(folder_fd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const int fd = io_open(folder_fd, name, O_WRONLY | O_NOFOLLOW);
     const bool is_written = fd >= 0 && file_size_allowed((uint64_t)offset + size) &&
                             pwrite(fd, data, size, offset) == (ssize_t)size;
     io_close(fd);
@@ -259,7 +259,7 @@ bool marker_folder_read(const struct marker_folder *folder, const char *name,
         marker_folder_read_elsewhere(folder->fd, name, id, false, ret_record)) {
         return true;
     }
-    int fd = io_open(folder->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    int fd = io_open(folder->fd, name, O_RDONLY | O_NOFOLLOW);
     if (fd < 0) {
         return false;
     }

@@ -15,9 +15,6 @@
 #include "common/base/io.h"
 #include "common/base/machine.h"
 
-/* O_NONBLOCK: opening a fifo must not wait for its other end. */
-#define SAFE_FLAGS (O_NONBLOCK | O_NOCTTY)
-
 /* From so many bytes on the pages of what is read are asked for at once. */
 #define POPULATE_BYTES ((size_t)128 << 10)
 
@@ -33,7 +30,7 @@ static int file_open_retrying(int directory_fd, const char *name, int flags)
 {
     int fd;
     do {
-        fd = io_open(directory_fd, name, flags | SAFE_FLAGS);
+        fd = io_open(directory_fd, name, flags);
     } while (fd < 0 && errno == EINTR);
     return fd;
 }

@@ -176,7 +176,7 @@ bool file_may_be_owned_elsewhere(const char *name, int fd)
 
 int file_open_abandoned(int directory_fd, const char *name)
 {
-    int fd = io_open(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    int fd = io_open(directory_fd, name, O_RDONLY | O_NOFOLLOW);
     if (fd < 0) {
         return -1;
     }

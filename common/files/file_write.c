@@ -208,7 +208,7 @@ static uint64_t lock_deadline(unsigned wait_ms)
 
 static int file_open_lock(int directory_fd, const char *name)
 {
-    const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    const int flags = O_RDWR | O_NOFOLLOW;
     int fd = io_open(directory_fd, name, flags);
     if (fd >= 0 || errno != ENOENT) {
         return fd;

@@ -139,7 +139,7 @@ static bool writer_read_entries(const uint8_t *data, size_t size, struct bytes *
 /* False: another process owns the segment, or it cannot be resumed. */
 static bool writer_try_resume(struct recipe_writer *writer, int folder_fd, const char *name)
 {
-    const int fd = io_open(folder_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const int fd = io_open(folder_fd, name, O_RDWR | O_NOFOLLOW);
     uint64_t size;
     uint8_t *data = NULL;
     struct bytes entries = {0};

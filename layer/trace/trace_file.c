@@ -224,8 +224,7 @@ static enum status trace_file_append_locked(int fd, struct bytes *events)
 
 enum status trace_file_append(const char *path, struct bytes *events)
 {
-    /* O_NONBLOCK: opening a FIFO does not wait, and it is then found to be no regular file. */
-    int fd = io_open(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+    int fd = io_open(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW);
     if (fd < 0) {
         return status_from_errno(errno);
     }

@@ -84,7 +84,7 @@ bool sandbox_note_open(void)
     int fd = atomic_load(&sandbox.fd);
     const bool is_first = fd < 0;
     if (is_first || !sandbox_count_filters(fd, &now)) {
-        fd = io_open_kept(AT_FDCWD, "/proc/self/status", O_RDONLY | O_NOCTTY);
+        fd = io_open_kept(AT_FDCWD, "/proc/self/status", O_RDONLY);
         if (fd >= 0 && !sandbox_count_filters(fd, &now)) {
             close(fd);
             fd = -1;

@@ -130,6 +130,21 @@ TEST(Io, WhatTheProgramPutsInThePlaceIsNotTaken)
     close(file);
 }
 
+TEST(Io, WhatTheProgramClosesMeanwhileIsNotTaken)
+{
+    Scratch scratch;
+    int found = 0;
+    int error = 0;
+    std::thread([&] {
+        io_set_own_thread();
+        faults.after_open = [&](int fd) { close(fd); };
+        found = io_open(AT_FDCWD, scratch.path("ours").c_str(), O_RDWR | O_CREAT | O_EXCL);
+        error = errno;
+    }).join();
+    EXPECT_EQ(found, -1) << "the number is nobody's, or already another file's";
+    EXPECT_EQ(error, EBADF);
+}
+
 TEST(Io, TellsWhatFails)
 {
     char text[1];
