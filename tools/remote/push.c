@@ -162,21 +162,29 @@ static enum status push_pack(struct push *push, const struct head_part *base)
     return reason;
 }
 
-/* Whether the head lists what is here, and the object is still there: else it loses the part. */
-static bool push_is_there(struct push *push)
+/* What the head lists of what is here, but the server has lost, is to be sent again. */
+static void push_drop_lost(struct push *push)
 {
     struct head *head = &push->head;
     const struct head_part *part = head_find_payload(head, push->local.payload);
-    if (!part) {
-        return false;
+    if (part && !part->frame && object_is_gone(&push->session->remote, part)) {
+        head_drop(head, (size_t)(part - head->parts));
     }
-    if (part->frame || !object_is_gone(&push->session->remote, part)) {
-        return true;
+}
+
+/* Of the parts that what is here holds, none is kept. */
+static void push_drop_held(struct push *push)
+{
+    struct head *head = &push->head;
+    for (size_t i = head->part_count; i-- > 0;) {
+        const struct head_part *part = &head->parts[i];
+        if (state_has(&push->taken, part->payload) && part->unpacked <= push->local.size) {
+            if (part->compile_ms > push->compile_ms) {
+                push->compile_ms = part->compile_ms;
+            }
+            head_drop(head, i);
+        }
     }
-    head->part_count--;
-    memmove(&head->parts[part - head->parts], part + 1,
-            (size_t)(&head->parts[head->part_count] - part) * sizeof *part);
-    return false;
 }
 
 /* Whether our part is to be added to the head, in which there is room for it then. Else *ret_reason
@@ -185,7 +193,11 @@ static bool push_make_room(struct push *push, enum status *ret_reason)
 {
     struct head *head = &push->head;
     *ret_reason = STATUS_ok;
-    if (push->local.size == 0 || push_is_there(push)) {
+    if (push->local.size == 0) {
+        return false;
+    }
+    push_drop_lost(push);
+    if (head_find_payload(head, push->local.payload)) {
         return false;
     }
     const struct head before = *head;
@@ -194,16 +206,7 @@ static bool push_make_room(struct push *push, enum status *ret_reason)
         return false;
     }
     if (!local_has_parts(push->session->root, push->app, push->identity_hex)) {
-        size_t kept = 0;
-        for (size_t i = 0; i < head->part_count; i++) {
-            if (!state_has(&push->taken, head->parts[i].payload) ||
-                head->parts[i].unpacked > push->local.size) {
-                head->parts[kept++] = head->parts[i];
-            } else if (head->parts[i].compile_ms > push->compile_ms) {
-                push->compile_ms = head->parts[i].compile_ms;
-            }
-        }
-        head->part_count = kept;
+        push_drop_held(push);
     }
     if (!head_has_room(head, push->local.size)) {
         *head = before; /* what ours holds stays where ours does not come */

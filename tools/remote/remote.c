@@ -317,13 +317,13 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     head_path(head->program, head->identity_hex, path);
     const uint64_t seen = state_serial(&remote->state, path);
     const bool exists = old->data || old->version[0];
-    const uint64_t now = (uint64_t)time(NULL);
+    const uint64_t now_ms = remote_now_ms();
     const bool is_first = head->serial == 0;
     head->serial = (head->serial > seen ? head->serial : seen) + 1;
-    if (is_first && head->serial < remote_now_ms()) {
-        head->serial = remote_now_ms(); /* others have seen more of one that was removed or lost */
+    if (is_first && head->serial < now_ms) {
+        head->serial = now_ms; /* others have seen more of one that was removed or lost */
     }
-    head->made = now;
+    head->made = now_ms / 1000;
     remote_comment(path, head->serial, comment);
     head_tidy(head);
     head_encode(head, &message);

@@ -77,9 +77,9 @@ void remote_tell_unmade(struct remote *remote);
 enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
                             struct head *ret_head, struct engine_value *ret_value);
 
-/* Counts the serial up, signs, and replaces `old` (empty: there is none yet). The
- * serial of the first head of a place, and of one that replaces what cannot be verified, is the
- * time in milliseconds, which is higher than what was counted. remote_conflict: another was first.
+/* Counts the serial up, signs, and replaces `old` (empty: there is none yet). The serial of the
+ * first head of a place, and of one that replaces what cannot be verified, is the time in
+ * milliseconds, which is higher than what was counted. remote_conflict: another was first.
  * remote_no_conditions: the server would not have told. */
 enum status remote_put_head(struct remote *remote, struct head *head,
                             const struct engine_value *old);
@@ -148,10 +148,9 @@ enum status object_get_base(struct remote *remote, const struct head *head,
  *     2 ours    it holds this process's number
  *     3 held    it holds another number
  *
- *     1 → 2     swapped in, and still there a moment later       lease_try, lease_wait_for_try
- *     2 → 1     after the push, or when the time is over         lease_give_back, lease_leave
- *     3 → 1     the holder gives it back, or its time is over    seen by lease_try,
- * lease_wait_for_try
+ *     1 → 2   swapped in, and still there a moment later      lease_try, lease_wait_for_try
+ *     2 → 1   after the push, or when the time is over        lease_give_back, lease_leave
+ *     3 → 1   the holder gives it back, or its time is over   what the first two see
  *
  * Belongs to the thread of its remote. */
 

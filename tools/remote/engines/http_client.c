@@ -264,8 +264,8 @@ static void http_read_error(struct http_engine *http, const struct bytes *body,
     const char *region = http_header(http, "x-amz-bucket-region");
     char code[64];
     if (listing_element(&page, "Code", code, sizeof code)) {
-        snprintf(answer->error, sizeof answer->error, " %s%s%.32s", code,
-                 *region ? ", region " : "", region);
+        snprintf(answer->error, sizeof answer->error, "%s%s%.32s", code, *region ? ", region " : "",
+                 region);
     }
 }
 
@@ -398,7 +398,8 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer)
         reason = answer->status >= 300 && answer->status < 400 ? STATUS_remote_bad_answer : reason;
         break;
     }
-    return engine_fail(engine, reason, "HTTP %ld%s", answer->status, answer->error);
+    return engine_fail(engine, reason, "HTTP %ld%s%s", answer->status, *answer->error ? " " : "",
+                       answer->error);
 }
 
 enum status http_fetch(struct engine *engine, const struct http_request *request,

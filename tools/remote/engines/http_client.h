@@ -71,7 +71,7 @@ struct http_answer {
     long status;
     struct engine_value body; /* of 2xx alone; its version is the entity tag */
     bool is_html;
-    char error[128]; /* what S3 names beside a status: " AccessDenied"; "": nothing */
+    char error[128]; /* what S3 names beside a status: "AccessDenied"; "": nothing */
 };
 
 /* A zeroed engine of `size` bytes, which begins with struct http_engine. NULL: out of memory. */

@@ -70,6 +70,13 @@ bool head_is_base(const struct head *head, const struct head_part *base)
     return is_one;
 }
 
+void head_drop(struct head *head, size_t index)
+{
+    struct head_part *part = &head->parts[index];
+    head->part_count--;
+    memmove(part, part + 1, (head->part_count - index) * sizeof *part);
+}
+
 void head_tidy(struct head *head)
 {
     uint8_t frames[HEAD_INLINE];
@@ -141,13 +148,11 @@ bool head_blocks(const struct head *head, const char *payload)
 
 void head_block(struct head *head, const char *payload)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < head->part_count; i++) {
-        if (strcmp(head->parts[i].payload, payload) != 0) {
-            head->parts[kept++] = head->parts[i];
+    for (size_t i = head->part_count; i-- > 0;) {
+        if (strcmp(head->parts[i].payload, payload) == 0) {
+            head_drop(head, i);
         }
     }
-    head->part_count = kept;
     if (head_blocks(head, payload)) {
         return;
     }

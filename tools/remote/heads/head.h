@@ -110,6 +110,9 @@ const uint8_t *head_frame(const struct head *head, const struct head_part *part)
 /* The base of a part; NULL: it has none. */
 const struct head_part *head_find_base(const struct head *head, const struct head_part *part);
 
+/* Drops the part of this index. */
+void head_drop(struct head *head, size_t index);
+
 /* Drops bases and frames that no part has any more: to be called before head_encode. */
 void head_tidy(struct head *head);
 
