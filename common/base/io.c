@@ -30,7 +30,7 @@ void io_set_own_thread(void)
     io_lowest = LOWEST_OWN_FD;
 }
 
-/* To a number from `lowest` on, where RLIMIT_NOFILE allows it, else above the standard streams. The
+/* To a number from `lowest` on, where RLIMIT_NOFILE allows it, and never a standard stream. The
  * program may put a file of its own in the place meanwhile (dup2), which nobody must write to, or
  * change the mode of: it is known by its flags. */
 static __attribute__((noinline)) int io_lift(int fd, int flags, int lowest)
@@ -41,9 +41,6 @@ static __attribute__((noinline)) int io_lift(int fd, int flags, int lowest)
     int above = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
     if (above < 0 && fd > STDERR_FILENO) {
         return errno == EBADF ? -1 : fd;
-    }
-    if (above < 0) {
-        above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     }
     if (above >= 0 &&
         ((fcntl(above, F_GETFL) ^ flags) & (O_ACCMODE | O_APPEND | O_NONBLOCK)) != 0) {
@@ -173,7 +170,10 @@ int io_write_line(int fd, const void *data, size_t size)
 {
     off_t part;
     struct pollfd writable = {.fd = fd, .events = POLLOUT};
-    return poll(&writable, 1, ROOM_MS) > 0 ? io_write_held(fd, data, size, &part) : EAGAIN;
+    const int ready = poll(&writable, 1, ROOM_MS);
+    /* Where a filter refuses to wait, it is written all the same. */
+    return ready > 0 || (ready < 0 && errno != EINTR) ? io_write_held(fd, data, size, &part)
+                                                      : EAGAIN;
 }
 
 /* Takes back the part of a line for which the disk, or the limit of RLIMIT_FSIZE, had room: the

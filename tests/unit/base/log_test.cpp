@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -9,9 +10,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 extern "C" {
 #include "common/base/log.h"
@@ -315,6 +320,31 @@ TEST(Log, AFullPipeIsNotWaitedForWithoutEnd)
                   "warmpipe: error: read\n");
     });
     EXPECT_EQ(result.status, 0);
+}
+
+// A filter of system calls that lets nobody wait for room.
+TEST(Log, IsWrittenWhereNothingMayBeWaitedFor)
+{
+    const ChildResult result = run_in_child([] {
+        std::vector<sock_filter> filter = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+        for (const unsigned call : {
+                 unsigned(SYS_ppoll),
+#ifdef SYS_poll
+                 unsigned(SYS_poll),
+#endif
+             }) {
+            filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+            filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+        }
+        filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+        const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
+        ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        ASSERT_EQ(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program), 0);
+        log_error("told");
+    });
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.lines(), Lines{"warmpipe: error: told"});
 }
 
 // Standard error, and a log file, at the limit of RLIMIT_FSIZE: SIGXFSZ would end the program.
