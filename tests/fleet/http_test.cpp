@@ -244,6 +244,31 @@ TEST_F(HttpRemote, PagesAndLiesAreNotTaken)
     expect_refused([](const std::string &) { return ""; }, "remote_unreachable");
 }
 
+// Proxies do, unasked: the tag is another one then.
+TEST_F(HttpRemote, WhatIsCompressedUnaskedIsUnpacked)
+{
+    auto place = file_place();
+    Machine writer;
+    writer.run(4);
+    ASSERT_EQ(push_from(writer, place->url).exit_status, 0);
+    std::string asked;
+    ScriptedServer server([&](const std::string &request) {
+        asked = request;
+        const std::string path = place->data + request.substr(4, request.find(" HTTP") - 4);
+        const std::string packed = place->data + "/packed";
+        if (!std::filesystem::exists(path)) {
+            return http_answer("404 Not Found");
+        }
+        EXPECT_EQ(std::system(("gzip -c '" + path + "' >'" + packed + "'").c_str()), 0);
+        return http_answer("200 OK", read_file(packed), "Content-Encoding: gzip\r\n");
+    });
+    const ToolResult result = pull(server.url());
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(machine.caches(), writer.caches());
+    const auto lock = server.between_requests();
+    EXPECT_TRUE(contains(asked, "Accept-Encoding: identity\r\n")) << asked;
+}
+
 // The head is there, and the transfer of what it names ends, or stops, halfway.
 TEST_F(HttpRemote, WhatBreaksOffIsNotTaken)
 {

@@ -137,5 +137,29 @@ TEST_F(HttpRemote, WhatCannotBeWrittenIsTold)
     EXPECT_EQ(machine.caches(), before);
 }
 
+// It takes the probe, or that and more, and has nothing when it is asked.
+TEST_F(HttpRemote, AServerThatKeepsNothingIsToldSo)
+{
+    machine.run(2);
+    for (const bool keeps_probe : {false, true}) {
+        bool is_first = true;
+        ScriptedServer server([&](const std::string &request) {
+            const bool is_probe = contains(request, " /v1/probe ");
+            if (request.rfind("PUT", 0) == 0) {
+                return http_answer(std::exchange(is_first, false) || !is_probe
+                                       ? "201 Created"
+                                       : "412 Precondition Failed");
+            }
+            return is_probe && keeps_probe ? http_answer("200 OK", "probe")
+                                           : http_answer("404 Not Found");
+        });
+        const ToolResult result = push(server.url());
+        EXPECT_EQ(result.exit_status, 1);
+        EXPECT_TRUE(contains(result.err, "(remote_bad_answer): what was written is not there"))
+            << result.err;
+        EXPECT_LT(server.requests(), 20);
+    }
+}
+
 } // namespace
 #endif

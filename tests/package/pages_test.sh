@@ -74,9 +74,13 @@ words=$(bash_offers warmpipe run --remote URL --dir folder -- bas)
 [[ " "${words//$'\n'/ }" " = *" bash "* ]] || expect "bash: a program behind options" bash "$words"
 words=$(bash_offers warmpipe run --remote https : //h : 80/x --dir = folder -q bas) # as bash takes them apart
 [[ " "${words//$'\n'/ }" " = *" bash "* ]] || expect "bash: a program behind a URL" bash "$words"
+what="check ls show rm gc keygen"
+expect "bash: what of a remote" "$what" "$(bash_offers warmpipe remote '')"
+expect "zsh: what of a remote" "$what" "$(sed -n "s/^ *'1:what:(\(.*\))'.*/\1/p" "$pages/completions/_warmpipe")"
 expect "bash: traces" "file folder" "$(bash_offers warmpipe report '')"
 if command -v fish >/dev/null; then
     expect "fish: programs" my-app "$(fish_offers 'warmpipe list --app ')"
+    expect "fish: what of a remote" "$what" "$(fish_offers 'warmpipe remote ')"
 fi
 
 if command -v man >/dev/null; then

@@ -168,9 +168,16 @@ def kind_of(option):
     return {"DIR": "directories", "FILE": "files", "NAME": "programs"}.get(option.argument, "")
 
 
+def operand_words(verb):
+    """Those of check|ls|…; none where it takes others."""
+    return verb.operands.split("|") if re.fullmatch(r"[a-z|]+", verb.operands) else []
+
+
 def operand_kind(verb):
     if verb.operands.startswith("[--] PROGRAM"):
         return "command"
+    if operand_words(verb):
+        return "words"
     return "files" if re.search(r"\b(FILE|PATH|TRACE)\b", verb.operands) else ""
 
 
@@ -189,7 +196,10 @@ def bash(verbs):
             if option.argument:
                 kind = kind_of(option) or "nothing"
                 arguments += f"        {verb.name}:--{option.name}) kind={kind} ;;\n"
-        if operand_kind(verb):
+        if operand_words(verb):
+            operands += (f"        {verb.name}) COMPREPLY=($(compgen -W "
+                         f"'{' '.join(operand_words(verb))}' -- \"$word\")) ;;\n")
+        elif operand_kind(verb):
             operands += f"        {verb.name}) kind={operand_kind(verb)} ;;\n"
     names = " ".join(verb.name for verb in verbs)
     return f"""# bash completion for warmpipe
@@ -263,6 +273,8 @@ def zsh(verbs):
         kind = operand_kind(verb)
         if kind == "command":
             specs += ["'(-)1:program:_command_names -e'", "'*::arguments:_normal'"]
+        elif kind == "words":
+            specs.append(f"'1:what:({' '.join(operand_words(verb))})'")
         elif kind:
             specs.append("'*:file:_files'")
         lines = " \\\n                ".join(specs)
@@ -314,6 +326,8 @@ def fish(verbs):
         kind = operand_kind(verb)
         if kind == "command":
             lines.append(f"{seen} -a '(__fish_complete_subcommand --fcs-skip=2)'")
+        elif kind == "words":
+            lines.append(f"{seen} -a '{' '.join(operand_words(verb))}'")
         elif kind:
             lines.append(f"{seen} -F")
     return "\n".join(lines) + "\n"

@@ -15,6 +15,9 @@
 #endif
 
 /* This value is overwritten to find out whether conditional writes work. */
+/* Looks for a head that was just written, until it counts as not kept. */
+#define REMOTE_LOOKS 3
+
 #define REMOTE_PROBE "v1/probe"
 
 /* Options. */
@@ -348,17 +351,32 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     return reason;
 }
 
+/* The server has said that it took what is not there. */
+static enum status remote_keeps_nothing(struct remote *remote)
+{
+    return engine_fail(remote->engine, STATUS_remote_bad_answer, "what was written is not there");
+}
+
 enum status remote_settle(struct remote *remote, const struct head *head, const char *payload)
 {
     struct head now;
-    struct engine_value value = {0};
+    enum status reason;
+    bool is_gone;
+    int looks = 0;
     if (remote->engine->settle_ms == 0 || remote->options.single_writer) {
         return STATUS_ok;
     }
-    clock_pause(remote->engine->settle_ms * CLOCK_MS);
-    const enum status reason =
-        remote_get_head(remote, head->program, head->identity_hex, &now, &value);
-    engine_value_free(&value); /* one that --replace would overwrite comes with no_file */
+    /* While another machine writes there, it may not be there for a moment. */
+    do {
+        AUTO(engine_value_free) struct engine_value value = {0};
+        clock_pause(remote->engine->settle_ms * CLOCK_MS);
+        reason = remote_get_head(remote, head->program, head->identity_hex, &now, &value);
+        /* One that --replace would overwrite comes with no_file. */
+        is_gone = reason == STATUS_no_file && value.size == 0;
+    } while (is_gone && ++looks < REMOTE_LOOKS);
+    if (is_gone) {
+        return remote_keeps_nothing(remote);
+    }
     if (reason == STATUS_no_file || reason == STATUS_remote_rolled_back) {
         remote->engine->detail[0] = '\0'; /* of a reason that is another's now */
         return STATUS_remote_conflict;
@@ -391,6 +409,9 @@ enum status remote_try_conditions(struct remote *remote)
     }
     if (reason == STATUS_remote_conflict) {
         reason = operations->get(remote->engine, REMOTE_PROBE, 4096, &found);
+        if (reason == STATUS_no_file) {
+            return remote_keeps_nothing(remote);
+        }
         if (reason == STATUS_ok && found.size > 0) {
             found.data[0] ^= 1;
             snprintf(found.version, sizeof found.version, "\"another\"");

@@ -86,7 +86,7 @@ enum status remote_put_head(struct remote *remote, struct head *head,
 
 /* After a swap of a head: whether it still names this payload, or blocks it. On a server that
  * checks and writes in two steps it waits, and reads the head again. remote_conflict: another
- * machine has overwritten it. */
+ * machine has overwritten it. remote_bad_answer: it is not there. */
 enum status remote_settle(struct remote *remote, const struct head *head, const char *payload);
 
 /* Writes a value that is there already, in a way that must fail. STATUS_ok: it did.

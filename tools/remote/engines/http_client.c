@@ -159,6 +159,8 @@ static void http_prepare(struct http_engine *http, const struct http_request *re
     curl.easy_setopt(handle, CURLOPT_URL, request->url);
     curl.easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request->method);
     curl.easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    /* What is compressed all the same, often under another entity tag, is unpacked. */
+    curl.easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, "identity");
     curl.easy_setopt(handle, CURLOPT_USERAGENT, "warmpipe/" WARMPIPE_VERSION);
     curl.easy_setopt(handle, CURLOPT_WRITEFUNCTION, http_take_body);
     curl.easy_setopt(handle, CURLOPT_WRITEDATA, transfer);
