@@ -82,6 +82,43 @@ TEST_F(Deployment, AnInitContainerAndASidecar)
     EXPECT_TRUE(contains(service(4), " 4 hits, 0 misses"));
 }
 
+// Redis that was restarted without its data, say.
+TEST_F(Deployment, ASidecarSendsAgainWhatTheRemoteHasLost)
+{
+    const std::string pid_file = volume.path + ".pid";
+    const std::string head = share.path + "/v1/head/service";
+    ToolResult sidecar;
+    EXPECT_TRUE(contains(service(4), " 0 hits, 4 misses"));
+    std::thread runs([&] {
+        std::vector<std::string> words = with_remote("sync", true);
+        words.insert(words.end(), {"--interval", "1s", "--json"});
+        sidecar = container(words, false, pid_file);
+    });
+    auto is_there = [&] {
+        std::error_code none;
+        for (const auto &entry : std::filesystem::directory_iterator(head, none)) {
+            if (entry.path().filename().string().find_first_not_of("0123456789abcdef") ==
+                std::string::npos) {
+                return true;
+            }
+        }
+        return false;
+    };
+    for (int rounds = 0; rounds < 2; rounds++) {
+        while (!is_there()) {
+            usleep(10000);
+        }
+        if (rounds == 0) {
+            std::filesystem::remove_all(head);
+        }
+    }
+    kill(std::stoi(read_file(pid_file)), SIGTERM);
+    runs.join();
+    EXPECT_EQ(sidecar.exit_status, 0) << sidecar.err;
+    EXPECT_EQ(json::parse(sidecar.out)["pushes"], 2) << sidecar.out;
+    std::filesystem::remove(pid_file);
+}
+
 // CI: jobs of pull requests read, the job after the merge writes; none keeps a folder.
 TEST_F(Deployment, JobsThatReadAndOneThatWrites)
 {

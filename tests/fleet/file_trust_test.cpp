@@ -110,6 +110,18 @@ TEST_F(FileRemote, TrustedKeysMayLieInAFolder)
     EXPECT_TRUE(contains(result.err, "(remote_no_key)")) << result.err;
     std::filesystem::create_directories(folder);
     std::filesystem::copy_file(keys.open, folder + "/ci.pub");
+    // Whoever may write there decides whom this machine trusts.
+    using std::filesystem::perms;
+    std::filesystem::permissions(folder + "/ci.pub", perms(0666));
+    result = second.tool(words);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "(file_mode)")) << result.err;
+    std::filesystem::permissions(folder + "/ci.pub", perms(0664));
+    std::filesystem::permissions(folder, perms(0777));
+    result = second.tool(words);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, "(directory_mode)")) << result.err;
+    std::filesystem::permissions(folder, perms(01777)); // as Kubernetes mounts a secret
     EXPECT_EQ(rows_of(second.tool(words).out), Rows{"demo blob pulled"});
 }
 
@@ -197,19 +209,28 @@ TEST_F(FileRemote, AHeadThatWasRemovedIsFollowedByANewerOne)
 }
 
 // An older head that is signed may hold what the newer one of elsewhere does not.
-TEST_F(FileRemote, AHeadThatIsTooOldIsNotReplaced)
+// A server whose last writes are lost, as in a failover of Redis.
+TEST_F(FileRemote, AHeadThatIsTooOldIsReplacedWhereThatIsAsked)
 {
     first.run(4);
     ASSERT_EQ(push(first).exit_status, 0);
     const std::string old = read_file(head_file());
     first.run(6);
     ASSERT_EQ(push(first).exit_status, 0);
+    const uint64_t newest = head_json()["serial"];
+    pull(second);
     write_file(head_file(), old);
     first.run(8);
-    const ToolResult result = push(first, {"--replace"});
+    ToolResult result = push(first);
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.err, "(remote_rolled_back)")) << result.err;
     EXPECT_EQ(read_file(head_file()), old);
+    result = push(first, {"--replace"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_TRUE(contains(result.err, ": is replaced")) << result.err;
+    EXPECT_GT(head_json()["serial"], newest);
+    result = pull(second);
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"}) << result.err;
 }
 
 TEST_F(FileRemote, SecretsAreGuarded)

@@ -44,10 +44,10 @@ TEST_F(HttpRemote, CertificatesAreVerified)
         "-extfile $name.ext -out $name.pem\n"
         "done");
     ASSERT_EQ(made.exit_status, 0) << made.err;
-    auto place_of = [&](const std::string &name) {
+    auto place_of = [&](const std::string &name, const std::string &more = "") {
         return apache_place("SSLEngine on\nSSLSessionCache none\nSSLCertificateFile " + folder +
                                 "/" + name + ".pem\nSSLCertificateKeyFile " + folder + "/" + name +
-                                ".key\n",
+                                ".key\n" + more,
                             "https", "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\n");
     };
     auto place = place_of("localhost");
@@ -62,6 +62,10 @@ TEST_F(HttpRemote, CertificatesAreVerified)
     EXPECT_EQ(rows_of(pull(place->url).out), Rows{"demo blob pulled"});
     std::filesystem::remove_all(machine.root);
     expect_refused(place_of("elsewhere")->url, "remote_tls");
+    // One that wants to see ours: there is none.
+    const std::string asks =
+        "SSLVerifyClient require\nSSLCACertificateFile " + folder + "/ca.pem\n";
+    expect_refused(place_of("localhost", asks)->url, "remote_tls");
 }
 
 // It has no certificate that could be wrong.
@@ -242,6 +246,56 @@ TEST_F(HttpRemote, PagesAndLiesAreNotTaken)
         "remote_bad_answer");
     expect_refused([](const std::string &) { return "what?\r\n\r\n"; }, "remote_bad_answer");
     expect_refused([](const std::string &) { return ""; }, "remote_unreachable");
+}
+
+// A proxy on the way may hold what never changes, and nothing else.
+TEST_F(HttpRemote, OnlyObjectsMayComeFromACache)
+{
+    auto place = file_place();
+    Machine writer;
+    writer.run(100); // more than a head has room for
+    ASSERT_EQ(push_from(writer, place->url).exit_status, 0);
+    unsigned objects = 0, others = 0;
+    ScriptedServer server([&](const std::string &request) {
+        const std::string path = request.substr(4, request.find(" HTTP") - 4);
+        const bool is_object = contains(path, "/v1/obj/");
+        EXPECT_EQ(contains(request, "Cache-Control: no-cache\r\n"), !is_object) << request;
+        (is_object ? objects : others)++;
+        return std::filesystem::exists(place->data + path)
+                   ? http_answer("200 OK", read_file(place->data + path))
+                   : http_answer("404 Not Found");
+    });
+    EXPECT_EQ(rows_of(pull(server.url()).out), Rows{"demo blob pulled"});
+    EXPECT_GT(objects, 0u);
+    EXPECT_GT(others, 0u);
+}
+
+// A proxy in front of the server takes a part of the path away, and the server does not know.
+TEST_F(HttpRemote, AListingMayNameThePathsOfTheServerBehind)
+{
+    auto place = file_place();
+    machine.run(2);
+    ASSERT_EQ(push_from(machine, place->url).exit_status, 0);
+    ScriptedServer server([&](const std::string &request) {
+        const size_t start = request.find(' ') + 1;
+        const std::string path = request.substr(start, request.find(" HTTP") - start);
+        const std::string below = path.substr(strlen("/cache"));
+        if (request.rfind("PROPFIND", 0) != 0) {
+            return std::filesystem::exists(place->data + below)
+                       ? http_answer("200 OK", read_file(place->data + below))
+                       : http_answer("404 Not Found");
+        }
+        std::string listing = "<D:multistatus><D:href>" + below + "</D:href>";
+        for (const auto &entry : std::filesystem::directory_iterator(place->data + below)) {
+            listing += "<D:href>" + below + entry.path().filename().string() +
+                       (entry.is_directory() ? "/" : "") + "</D:href>";
+        }
+        return http_answer("207 Multi-Status", listing + "</D:multistatus>");
+    });
+    const ToolResult result = machine.tool(
+        {"remote", "ls", "--json", "--remote", server.url() + "/cache", "--public-key", keys.open});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(json::parse(result.out)["heads"].size(), 1u) << result.out;
 }
 
 // Proxies do, unasked: the tag is another one then.

@@ -167,6 +167,17 @@ TEST_F(RedisRemote, AServerThatForgetsIsTold)
     EXPECT_TRUE(contains(result.out, "allkeys-lru")) << result.out;
 }
 
+TEST_F(RedisRemote, AServerThatDoesNotSayWhetherItForgetsIsNoProblem)
+{
+    auto place = redis_place({"--user", "default", "on", "nopass", "~*", "&*", "+@all", "-info"});
+    if (!place) {
+        GTEST_SKIP() << "redis-server is not installed";
+    }
+    const ToolResult result = check(place->url);
+    EXPECT_EQ(result.exit_status, 0) << result.out;
+    EXPECT_TRUE(contains(result.out, "may not be asked (INFO)")) << result.out;
+}
+
 TEST_F(RedisRemote, AServerThatIsFullSaysSo)
 {
     auto place = redis_place({"--maxmemory", "1", "--maxmemory-policy", "noeviction"});

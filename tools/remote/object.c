@@ -138,7 +138,7 @@ static void object_path(const struct head_part *part, char ret_path[ENGINE_PATH_
 {
     char name[HEAD_FILE_SIZE];
     head_file_name(part, name);
-    snprintf(ret_path, ENGINE_PATH_SIZE, HEAD_OBJECT_FOLDER "%s", name);
+    snprintf(ret_path, ENGINE_PATH_SIZE, OBJECT_FOLDER "%s", name);
 }
 
 /* Fetching side by side: threads with connections of their own are a few objects ahead of the

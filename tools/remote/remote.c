@@ -175,6 +175,7 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
     case STATUS_remote_busy:
     case STATUS_remote_error:
     case STATUS_remote_bad_answer:
+    case STATUS_remote_no_conditions:
         remote->gone = true; /* the next request would fail alike */
         remote->gone_because = reason;
         break;
@@ -277,13 +278,16 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
     head_path(program, identity_hex, path);
     enum status reason = remote->engine->operations->get(remote->engine, path, HEAD_LIMIT, &value);
     if (reason != STATUS_ok) {
+        const bool is_lost = reason == STATUS_no_file && state_serial(&remote->state, path) > 0;
+        remote->has_lost = remote->has_lost || is_lost;
         return reason;
     }
     reason = remote_check_head(remote, path, &value, ret_head);
-    /* Nobody who is trusted has made it, or it cannot be read. One that is too old may be newer
-     * elsewhere. */
+    /* Nobody who is trusted has made it, it cannot be read, or it is older than what the server had
+     * before: whoever swaps it knows that it is there. */
     if (remote->options.replace &&
-        (reason == STATUS_remote_untrusted_head || reason == STATUS_remote_bad_head)) {
+        (reason == STATUS_remote_untrusted_head || reason == STATUS_remote_bad_head ||
+         reason == STATUS_remote_rolled_back)) {
         output_reason(reason, "%s/%s: is replaced", remote->name, path);
         remote->engine->detail[0] = '\0';
         *ret_value = value;
@@ -296,6 +300,11 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
     state_see_serial(&remote->state, path, ret_head->serial);
     *ret_value = value;
     return STATUS_ok;
+}
+
+enum status remote_may_swap(struct remote *remote)
+{
+    return remote->options.single_writer ? STATUS_ok : remote_try_conditions(remote);
 }
 
 /* Since the epoch: more than any number of pushes. */
@@ -313,7 +322,7 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     char comment[HEAD_PATH_SIZE + 64];
     AUTO(bytes_free) struct bytes message = {0};
     AUTO(bytes_free) struct bytes text = {0};
-    enum status reason = remote->options.single_writer ? STATUS_ok : remote_try_conditions(remote);
+    enum status reason = remote_may_swap(remote);
     if (reason != STATUS_ok) {
         return reason;
     }

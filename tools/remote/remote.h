@@ -50,6 +50,7 @@ struct remote {
     enum status gone_because;
     enum status already_told; /* another process has said that it is gone because of this */
     bool is_unmade_told;      /* remote_tell_unmade has */
+    bool has_lost;            /* a head that was seen before is not there */
 };
 
 /* Reads the keys and opens the engine; the texts of the options are borrowed. False after a
@@ -76,6 +77,9 @@ void remote_tell_unmade(struct remote *remote);
  * engine's, remote_bad_head, remote_no_key, remote_untrusted_head, remote_rolled_back. */
 enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
                             struct head *ret_head, struct engine_value *ret_value);
+
+/* Whether heads may be replaced: with single_writer always, else as remote_try_conditions says. */
+enum status remote_may_swap(struct remote *remote);
 
 /* Counts the serial up, signs, and replaces `old` (empty: there is none yet). The serial of the
  * first head of a place, and of one that replaces what cannot be verified, is the time in

@@ -54,6 +54,9 @@ void url_show(const struct url *url, char *ret_text);
 #define ENGINE_VERSION_SIZE 128
 #define ENGINE_PATH_SIZE    512
 
+/* What lies below it never changes, wherever a copy is kept on the way; all else may. */
+#define OBJECT_FOLDER "v1/obj/"
+
 /* A value as it was read, with what names this version of it. */
 struct engine_value {
     uint8_t *data; /* malloc'ed */

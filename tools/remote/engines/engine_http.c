@@ -61,7 +61,10 @@ static enum status engine_http_get(struct engine *engine, const char *path, uint
 {
     char url[ENGINE_HTTP_URL_SIZE];
     const struct http_request request = {
-        .method = limit ? "GET" : "HEAD", .url = url, .limit = limit};
+        .method = limit ? "GET" : "HEAD",
+        .url = url,
+        .limit = limit,
+        .is_fixed = limit > 0 && strncmp(path, OBJECT_FOLDER, strlen(OBJECT_FOLDER)) == 0};
     engine_http_url(engine, path, url);
     return http_fetch(engine, &request, ret_value);
 }
@@ -208,6 +211,19 @@ static enum status engine_http_swap(struct engine *engine, const char *path,
     return reason;
 }
 
+/* What an href of a folder's listing names, from v1/ on; NULL: nothing of it. Where a proxy has
+ * taken something off the URL's path, the server names another one. */
+static const char *engine_http_listed(const struct engine_http *http, const char *folder,
+                                      const char *href)
+{
+    const char *path = listing_path_below(href, http->path);
+    if (!path) {
+        path = strstr(href, folder);
+        path = path && path > href && path[-1] == '/' ? path : NULL;
+    }
+    return path && strncmp(path, folder, strlen(folder)) == 0 ? path : NULL;
+}
+
 /* A folder and, to this depth, what lies in it. */
 static enum status engine_http_list_folder(struct engine *engine, const char *folder, int depth,
                                            engine_visit *visit, void *user)
@@ -237,10 +253,9 @@ static enum status engine_http_list_folder(struct engine *engine, const char *fo
     }
     struct listing listing = listing_over(answer.body.data, answer.body.size);
     while (reason == STATUS_ok && listing_element(&listing, "href", href, sizeof href)) {
-        const char *path = listing_decode_url(href) ? listing_path_below(href, http->path) : NULL;
+        const char *path = listing_decode_url(href) ? engine_http_listed(http, folder, href) : NULL;
         const size_t length = path ? strlen(path) : 0;
-        if (length <= strlen(folder) || length >= ENGINE_PATH_SIZE ||
-            strncmp(path, folder, strlen(folder)) != 0) {
+        if (length <= strlen(folder) || length >= ENGINE_PATH_SIZE) {
             continue; /* the folder itself, or nothing of ours */
         }
         if (path[length - 1] != '/') {

@@ -16,8 +16,9 @@
 #define HTTP_CONNECT_MS 10000
 #define HTTP_WAIT_MS    10000
 
-/* Seconds without a byte after which a transfer has ended. */
-#define HTTP_STALL_S 30L
+/* Seconds of fewer bytes a second, on average, after which a transfer has ended. */
+#define HTTP_STALL_S     30L
+#define HTTP_STALL_BYTES 1000L
 
 #define HTTP_REDIRECTS 5L
 #define HTTP_TRIES     3
@@ -104,6 +105,10 @@ static const char *http_header(const struct http_engine *http, const char *name)
 static enum status http_judge_code(struct http_engine *http, CURLcode code)
 {
     enum status reason = STATUS_remote_error;
+    /* TLS 1.3: a server that wants a certificate says so when the connection stands. */
+    if (strstr(http->error, " alert ")) {
+        code = CURLE_SSL_CONNECT_ERROR;
+    }
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -168,7 +173,7 @@ static void http_prepare(struct http_engine *http, const struct http_request *re
     curl.easy_setopt(handle, CURLOPT_HEADERDATA, engine);
     curl.easy_setopt(handle, CURLOPT_MAXFILESIZE_LARGE,
                      (curl_off_t)(request->limit ? request->limit : INT64_MAX));
-    curl.easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl.easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, HTTP_STALL_BYTES);
     curl.easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, HTTP_STALL_S);
     curl.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)engine_time_left(engine, HTTP_CONNECT_MS));
@@ -219,6 +224,10 @@ static struct curl_slist *http_headers(const struct http_request *request)
         lines[count] = type;
     }
     struct curl_slist *list = curl.slist_append(NULL, "Expect:");
+    if (!request->is_fixed) {
+        list = curl.slist_append(list,
+                                 "Cache-Control: no-cache"); /* proxies may change it: unsigned */
+    }
     for (size_t i = 0; lines[i]; i++) {
         list = curl.slist_append(list, lines[i]);
     }

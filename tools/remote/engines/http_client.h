@@ -33,6 +33,7 @@ struct http_request {
     const struct http_credentials *signing; /* NULL, or not is_signed: not signed */
     const char *type;                       /* of the body; NULL: bytes */
     bool is_direct;                         /* follow no redirection: it carries a secret */
+    bool is_fixed;                          /* it never changes: what a proxy holds will do */
 };
 
 #define HTTP_SIGNATURE_LINES 5

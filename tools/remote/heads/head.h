@@ -22,8 +22,6 @@
 #define OBJECT_NAME_SIZE 65
 #define HEAD_FILE_SIZE   (OBJECT_NAME_SIZE + 17)
 
-#define HEAD_OBJECT_FOLDER "v1/obj/"
-
 /* Bytes of one object at most, unpacked. */
 #define OBJECT_LIMIT ((uint64_t)1 << 30)
 
@@ -101,7 +99,7 @@ void head_encode(const struct head *head, struct bytes *text);
  * their limits. */
 enum status head_parse(const void *text, size_t size, struct head *ret_head);
 
-/* Where the object of a part lies, below HEAD_OBJECT_FOLDER. */
+/* Where the object of a part lies, below OBJECT_FOLDER. */
 void head_file_name(const struct head_part *part, char ret_name[HEAD_FILE_SIZE]);
 
 /* The frame of a part, part->bytes long, that stands in the head; NULL: it lies elsewhere. */

@@ -283,9 +283,12 @@ static enum status minisign_read_public(const char *path, struct minisign_public
 {
     uint8_t *data = NULL;
     size_t size = 0;
+    struct stat status;
     enum status reason = file_read_any(path, MINISIGN_FILE_LIMIT, &data, &size);
     if (reason == STATUS_ok) {
-        reason = minisign_parse_public(data, size, ret_key);
+        reason = stat(path, &status) == 0 && (status.st_mode & S_IWOTH) != 0
+                     ? STATUS_file_mode
+                     : minisign_parse_public(data, size, ret_key);
         free(data);
     }
     return reason;
@@ -333,7 +336,14 @@ static bool minisign_add_folder(struct minisign_keys *keys)
     AUTO_FREE char *base = options_base("XDG_CONFIG_HOME", ".config");
     AUTO_FREE char *folder = base ? output_format("%s/warmpipe/trusted", base) : NULL;
     DIR *listing = folder ? opendir(folder) : NULL;
-    bool added = true;
+    struct stat status;
+    /* A mounted secret of Kubernetes is open to all, with the sticky bit. */
+    bool added = !listing || fstat(dirfd(listing), &status) != 0 ||
+                 (status.st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH;
+    if (!added) {
+        output_message("'%s': others may put keys there (%s)", folder,
+                       status_id(STATUS_directory_mode));
+    }
     for (const char *name; added && (name = listing_next(listing));) {
         AUTO_FREE char *path = output_format("%s/%s", folder, name);
         added = path && (!text_ends_in(name, ".pub") || minisign_add_key(path, keys));

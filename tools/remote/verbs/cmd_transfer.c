@@ -224,6 +224,7 @@ static void sync_begin_round(struct sync *sync)
 {
     sync->session.remote.gone = false;
     sync->session.remote.failed = false;
+    sync->session.remote.has_lost = false;
 }
 
 /* What programs look for and nobody has, they compile now: others may wait for it. */
@@ -261,7 +262,8 @@ static void sync_pull(struct sync *sync)
     sync->pulls++;
 }
 
-/* A push that failed is tried again after the next change, or after the next pull. */
+/* A push that failed, or whose head the remote has lost since, is made again after the next pull.
+ */
 static void sync_push(struct sync *sync, uint64_t stamp)
 {
     sync_begin_round(sync);
@@ -301,7 +303,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
         if (now >= next_pull || sync_wanted(sync) != sync->wanted) {
             sync_pull(sync);
             next_pull = now + interval_ms * CLOCK_MS;
-            again = sync->unsent;
+            again = sync->unsent || sync->session.remote.has_lost;
         }
         const uint64_t stamp = sync_stamp(sync);
         if (can_push && stamp == before && (stamp != sync->pushed || again)) {

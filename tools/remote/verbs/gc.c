@@ -90,9 +90,9 @@ static bool gc_is_object(const char *name)
 
 static bool gc_visit_object(const char *path, void *user)
 {
-    const size_t folder = strlen(HEAD_OBJECT_FOLDER);
+    const size_t folder = strlen(OBJECT_FOLDER);
     const char *name = path + folder;
-    return strncmp(path, HEAD_OBJECT_FOLDER, folder) != 0 || !gc_is_object(name) ||
+    return strncmp(path, OBJECT_FOLDER, folder) != 0 || !gc_is_object(name) ||
            gc_add(user, name, 0);
 }
 
@@ -191,7 +191,7 @@ static void gc_write_notes(struct remote *remote, const struct gc_objects *notes
 static bool gc_remove(struct remote *remote, const char *name)
 {
     char path[ENGINE_PATH_SIZE];
-    snprintf(path, sizeof path, HEAD_OBJECT_FOLDER "%s", name);
+    snprintf(path, sizeof path, OBJECT_FOLDER "%s", name);
     const enum status reason = remote->engine->operations->remove(remote->engine, path);
     if (reason != STATUS_ok && reason != STATUS_no_file) {
         remote_complain(remote, path, reason);
@@ -241,10 +241,10 @@ int gc_collect(struct session *session, uint64_t grace_ms, bool dry_run, struct 
     struct remote *remote = &session->remote;
     struct gc gc = {0};
     int status = EXIT_FINDING;
-    const enum status reason = engine_list(remote->engine, HEAD_OBJECT_FOLDER, GC_OBJECTS_MAX,
-                                           gc_visit_object, &gc.objects);
+    const enum status reason =
+        engine_list(remote->engine, OBJECT_FOLDER, GC_OBJECTS_MAX, gc_visit_object, &gc.objects);
     if (reason != STATUS_ok) {
-        remote_complain(remote, HEAD_OBJECT_FOLDER, reason);
+        remote_complain(remote, OBJECT_FOLDER, reason);
     } else if (!gc.objects.failed && gc_read_heads(session, &gc.named) &&
                gc_read_notes(remote, &gc.notes)) {
         gc_sweep(remote, grace_ms / 1000, dry_run, &gc, output);
