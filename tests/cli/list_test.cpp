@@ -76,7 +76,12 @@ TEST_F(List, TellsWhatStateThingsAreIn)
     put("part", name + ".0123456789abcdef.part", cache_file());
     put("away", "quarantine/" + cache, "whatever");
     put("struck", cache, cache_file());
-    put("struck", name + ".loading/0123456789abcdef.strike", "");
+    const std::string failure = name + ".loading/0123456789abcdef.strike";
+    const std::string number(8, '\1');
+    put("struck", failure, std::string("wpmark\n\1") + number + std::string(60, '\0'));
+    // A page of a death in the compile of what the cache does not hold: no start goes without it.
+    put("spared", cache, cache_file());
+    put("spared", failure, std::string("wpmark\n\2") + number + std::string(2160, '\0'));
     put("nothing", "program.json", "{\"format\":1}\n");
     put("foreign", "notes.txt", "mine");
     put("open", cache, cache_file());
@@ -87,6 +92,7 @@ TEST_F(List, TellsWhatStateThingsAreIn)
                                                              {"part", "ok"},
                                                              {"away", "quarantined"},
                                                              {"struck", "suspect"},
+                                                             {"spared", "ok"},
                                                              {"nothing", "no_file"},
                                                              {"open", "directory_mode"}}));
     ToolResult result = tool({"list"});

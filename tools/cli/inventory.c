@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,9 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/base/io.h"
 #include "common/blobs/identity_files.h"
+#include "common/blobs/marker.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "common/recipes/recipes.h"
@@ -29,14 +30,19 @@ static int inventory_compare_last_use(const void *left, const void *right)
     return strcmp(a->identity, b->identity);
 }
 
-/* Whether a process died in the driver with the blob of this generation. */
+/* Whether a process died in the driver with the blob of this generation, of what that holds: a
+ * death in a compile of something else counts as none. */
 static bool inventory_has_strike(int folder_fd, const struct inventory_item *item,
                                  uint64_t generation)
 {
-    char path[DIGEST_HEX_SIZE + 64];
-    snprintf(path, sizeof path, "%s%s/%016" PRIx64 ".strike", item->digest, LOADING_SUFFIX,
-             generation);
-    return faccessat(folder_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    char name[DIGEST_HEX_SIZE + sizeof LOADING_SUFFIX];
+    struct marker_record strike = {.deaths = 0};
+    char failure[MARKER_FAILURE_NAME_SIZE];
+    snprintf(name, sizeof name, "%s%s", item->digest, LOADING_SUFFIX);
+    marker_failure_name(generation, failure);
+    AUTO_CLOSE const int fd = io_open(folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    const struct marker_folder folder = {.fd = fd};
+    return fd >= 0 && marker_folder_read(&folder, failure, &strike) && strike.deaths > 0;
 }
 
 /* Fills the item from the header of a file. */
