@@ -230,7 +230,7 @@ TEST_F(Ends, APullGoesOnBehindAProgramThatDidNotWait)
         return serve(request);
     });
     const ToolResult result =
-        run(server.url(), {"--remote-wait", "300ms"},
+        run(server.url(), {"--remote-wait", "1s"}, // a busy machine takes some of it to start
             PIPELINES_CLIENT " --graphics 0 --compute 2; touch '" + went_on +
                 "'; for i in $(seq 600); do ls " + second.root +
                 "/demo/*.part && exit 0; sleep 0.05; done 2>/dev/null; exit 1");

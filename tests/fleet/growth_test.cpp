@@ -176,6 +176,13 @@ TEST_F(Growth, DamagedBasesAreNotTaken)
         std::filesystem::remove(delta);
         expect("remote_object_missing");
     }
+
+    // Who has it sends it again, without the base that is gone.
+    std::filesystem::remove(base);
+    const json pushed = tool(first, {"push", "--secret-key", keys.secret, "--dir", first.root});
+    EXPECT_EQ(pushed["results"][0]["result"], "pushed");
+    pull(second);
+    EXPECT_EQ(read_file(cache(second)).substr(1000), read_file(cache(first)).substr(1000));
 }
 
 // What this machine has pushed goes out of the head with what holds it as well, or not at all: also

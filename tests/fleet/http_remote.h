@@ -34,21 +34,21 @@ class HttpRemote : public testing::Test {
         return push_from(machine, url, std::move(more));
     }
 
-    // One line that says why, and nothing taken.
-    void expect_refused(const std::string &url, const std::string &reason)
+    // A line that says why, of each head where it is of that alone, and nothing taken.
+    void expect_refused(const std::string &url, const std::string &reason, size_t lines = 1)
     {
         const ToolResult result = pull(url);
         EXPECT_EQ(result.exit_status, 1) << reason;
         EXPECT_TRUE(contains(result.err, "(" + reason + ")")) << result.err;
-        EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+        EXPECT_EQ(lines_of(result.err).size(), lines) << result.err;
         std::filesystem::create_directories(machine.root);
         EXPECT_EQ(machine.caches(), std::vector<std::string>());
     }
 
-    void expect_refused(ScriptedServer::Script script, const std::string &reason)
+    void expect_refused(ScriptedServer::Script script, const std::string &reason, size_t lines = 1)
     {
         ScriptedServer server(std::move(script));
-        expect_refused(server.url(), reason);
+        expect_refused(server.url(), reason, lines);
     }
 };
 

@@ -238,12 +238,12 @@ TEST_F(HttpRemote, PagesAndLiesAreNotTaken)
         [](const std::string &) {
             return "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nx";
         },
-        "remote_bad_answer");
+        "remote_bad_answer", 2);
     expect_refused(
         [](const std::string &) {
             return "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + std::string(100000, 'x');
         },
-        "remote_bad_answer");
+        "remote_bad_answer", 2);
     expect_refused([](const std::string &) { return "what?\r\n\r\n"; }, "remote_bad_answer");
     expect_refused([](const std::string &) { return ""; }, "remote_unreachable");
 }
@@ -253,7 +253,7 @@ TEST_F(HttpRemote, OnlyObjectsMayComeFromACache)
 {
     auto place = file_place();
     Machine writer;
-    writer.run(100); // more than a head has room for
+    writer.run(4);
     ASSERT_EQ(push_from(writer, place->url).exit_status, 0);
     unsigned objects = 0, others = 0;
     ScriptedServer server([&](const std::string &request) {
@@ -277,20 +277,7 @@ TEST_F(HttpRemote, AListingMayNameThePathsOfTheServerBehind)
     machine.run(2);
     ASSERT_EQ(push_from(machine, place->url).exit_status, 0);
     ScriptedServer server([&](const std::string &request) {
-        const size_t start = request.find(' ') + 1;
-        const std::string path = request.substr(start, request.find(" HTTP") - start);
-        const std::string below = path.substr(strlen("/cache"));
-        if (request.rfind("PROPFIND", 0) != 0) {
-            return std::filesystem::exists(place->data + below)
-                       ? http_answer("200 OK", read_file(place->data + below))
-                       : http_answer("404 Not Found");
-        }
-        std::string listing = "<D:multistatus><D:href>" + below + "</D:href>";
-        for (const auto &entry : std::filesystem::directory_iterator(place->data + below)) {
-            listing += "<D:href>" + below + entry.path().filename().string() +
-                       (entry.is_directory() ? "/" : "") + "</D:href>";
-        }
-        return http_answer("207 Multi-Status", listing + "</D:multistatus>");
+        return serve_folder(place->data, std::string(request).erase(request.find("/cache"), 6));
     });
     const ToolResult result = machine.tool(
         {"remote", "ls", "--json", "--remote", server.url() + "/cache", "--public-key", keys.open});
@@ -321,6 +308,34 @@ TEST_F(HttpRemote, WhatIsCompressedUnaskedIsUnpacked)
     EXPECT_EQ(machine.caches(), writer.caches());
     const auto lock = server.between_requests();
     EXPECT_TRUE(contains(asked, "Accept-Encoding: identity\r\n")) << asked;
+}
+
+// A push, whose own look at what it refers to is over, names an object while others are removed.
+TEST_F(HttpRemote, AHeadThatComesDuringACollectionCounts)
+{
+    auto place = file_place();
+    machine.run(4);
+    machine.tool({"run", "--dir", machine.root, "--app", "other", "--", PIPELINES_CLIENT,
+                  "--graphics", "0", "--compute", "6"});
+    ASSERT_EQ(push_from(machine, place->url).exit_status, 0);
+    const std::string heads = place->data + "/v1/head";
+    std::filesystem::rename(heads, place->data + "/kept");
+    std::filesystem::create_directory(heads);
+    unsigned removed = 0;
+    ScriptedServer server([&](const std::string &request) {
+        if (request.rfind("DELETE", 0) == 0 && removed++ == 0) {
+            std::filesystem::remove(heads);
+            std::filesystem::rename(place->data + "/kept", heads);
+            usleep(1100000); // what was read of heads is too old then
+        }
+        return serve_folder(place->data, request);
+    });
+    for (int runs = 0; runs < 2; runs++) {
+        const ToolResult result =
+            machine.tool({"remote", "gc", "--grace", "0s", "--remote", server.url()});
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+    }
+    EXPECT_EQ(removed, 1u);
 }
 
 // The head is there, and the transfer of what it names ends, or stops, halfway.

@@ -11,15 +11,13 @@ TEST_F(HttpRemote, AServerWithoutConditionsWantsASingleWriter)
     if (!place) {
         GTEST_SKIP() << "nginx is not installed";
     }
-    machine.run(100); // more than a head has room for
+    machine.run(4);
     ToolResult result = push(place->url, {"--recipes"});
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.err, "(remote_no_conditions)")) << result.err;
     EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
     EXPECT_FALSE(std::filesystem::exists(place->data + "/v1/head"));
     EXPECT_FALSE(std::filesystem::exists(place->data + "/v1/obj"));
-    std::filesystem::remove_all(machine.root);
-    machine.run(4);
     result = machine.tool({"remote", "check", "--remote", place->url, "--secret-key", keys.secret});
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_TRUE(contains(result.out, "--single-writer")) << result.out;
@@ -139,6 +137,48 @@ TEST_F(HttpRemote, WhatCannotBeWrittenIsTold)
         EXPECT_TRUE(contains(check.out, told)) << check.out;
     }
     EXPECT_EQ(machine.caches(), before);
+}
+
+// One program's cache is too large for the server, or is not for everybody to read there.
+TEST_F(HttpRemote, WhatIsRefusedOfOneProgramHoldsUpNoOther)
+{
+    auto place = apache_place("LimitRequestBody 100000\n");
+    if (!place) {
+        GTEST_SKIP() << "apache is not installed";
+    }
+    auto run = [&](const std::string &app, int pipelines) {
+        machine.tool({"run", "--dir", machine.root, "--app", app, "--", PIPELINES_CLIENT,
+                      "--graphics", "0", "--compute", std::to_string(pipelines)});
+    };
+    run("a", 10);
+    run("b", 3);
+    run("c", 2);
+    ToolResult result = push(place->url);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "HTTP 413")) << result.err;
+    EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+    EXPECT_EQ(rows_of(result.out), (Rows{"a blob failed", "b blob pushed", "c blob pushed"}));
+
+    // Of b the object, and its head as well.
+    std::string head, object;
+    for (const auto &entry : std::filesystem::directory_iterator(place->data + "/v1/head/b")) {
+        head = entry.path();
+    }
+    object = json::parse(read_file(head).substr(read_file(head).find('{')))["parts"][0]["object"];
+    std::filesystem::permissions(place->data + "/v1/obj/" + object, std::filesystem::perms(0));
+    auto pull_all = [&] {
+        std::filesystem::remove_all(machine.root);
+        return machine.tool({"pull", "--json", "--remote", place->url, "--public-key", keys.open,
+                             "--dir", machine.root});
+    };
+    result = pull_all();
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_forbidden)")) << result.err;
+    EXPECT_EQ(rows_of(result.out), (Rows{"b blob failed", "c blob pulled"})) << result.err;
+    write_file(head, std::string(70000, 'x'));
+    result = pull_all();
+    EXPECT_TRUE(contains(result.err, "larger than it may be")) << result.err;
+    EXPECT_EQ(rows_of(result.out), (Rows{"b blob failed", "c blob pulled"})) << result.err;
 }
 
 // It takes the probe, or that and more, and has nothing when it is asked.

@@ -158,4 +158,33 @@ inline std::string http_answer(const std::string &status, const std::string &bod
            "\r\nConnection: close\r\n" + headers + "\r\n" + body;
 }
 
+// GET, PUT, DELETE and PROPFIND of a folder.
+inline std::string serve_folder(const std::string &folder, const std::string &request)
+{
+    const size_t start = request.find(' ') + 1;
+    const std::string method = request.substr(0, start - 1);
+    const std::string path = request.substr(start, request.find(" HTTP") - start);
+    const std::string file = folder + path;
+    if (method == "PUT") {
+        write_file(file, request.substr(request.find("\r\n\r\n") + 4));
+        return http_answer("201 Created");
+    }
+    if (!std::filesystem::exists(file)) {
+        return http_answer("404 Not Found");
+    }
+    if (method == "DELETE") {
+        std::filesystem::remove(file);
+        return http_answer("204 No Content");
+    }
+    if (method != "PROPFIND") {
+        return http_answer("200 OK", read_file(file));
+    }
+    std::string listing = "<D:multistatus><D:href>" + path + "</D:href>";
+    for (const auto &entry : std::filesystem::directory_iterator(file)) {
+        listing += "<D:href>" + path + entry.path().filename().string() +
+                   (entry.is_directory() ? "/" : "") + "</D:href>";
+    }
+    return http_answer("207 Multi-Status", listing + "</D:multistatus>");
+}
+
 #endif

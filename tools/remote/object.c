@@ -159,6 +159,7 @@ struct fetch_item {
     enum status reason;
     struct engine_value value;
     char detail[sizeof(((struct engine *)NULL)->detail)];
+    bool is_of_value;
 };
 
 struct fetch_thread {
@@ -212,6 +213,7 @@ static void *fetch_run(void *user)
         item->reason = reason;
         item->value = value;
         memcpy(item->detail, self->engine->detail, sizeof item->detail);
+        item->is_of_value = self->engine->is_of_value;
         self->engine->detail[0] = '\0';
         item->state = FETCH_DONE;
         pthread_cond_broadcast(&fetch->changed);
@@ -294,6 +296,7 @@ static enum status fetch_get(struct remote *remote, const char *path, uint64_t l
             reason = item->reason;
             *ret_value = item->value;
             memcpy(engine->detail, item->detail, sizeof engine->detail);
+            engine->is_of_value = item->is_of_value;
             fetch->held--;
             fetch->stops |= reason != STATUS_ok && reason != STATUS_no_file;
             is_ours = fetch_may_be_the_connection(reason);
@@ -401,6 +404,9 @@ enum status object_get(struct remote *remote, const struct head *head, const str
     }
     object_path(part, path);
     const enum status reason = fetch_get(remote, path, part->bytes, &value);
+    if (reason == STATUS_remote_forbidden) {
+        remote->engine->is_of_value = true; /* its head could be read */
+    }
     progress_add("object");
     return reason == STATUS_ok ? object_unpack(value.data, value.size, part, prefix, ret_data)
                                : reason;

@@ -164,12 +164,16 @@ static enum status push_pack(struct push *push, const struct head_part *base)
     return reason;
 }
 
-/* What the head lists of what is here, but the server has lost, is to be sent again. */
+/* What the head lists of what is here, but the server has lost, is to be sent again: it, or the
+ * base without which nobody can unpack it. */
 static void push_drop_lost(struct push *push)
 {
     struct head *head = &push->head;
+    struct remote *remote = &push->session->remote;
     const struct head_part *part = head_find_payload(head, push->local.payload);
-    if (part && !part->frame && object_is_gone(&push->session->remote, part)) {
+    const struct head_part *base = part ? head_find_base(head, part) : NULL;
+    if (part && ((!part->frame && object_is_gone(remote, part)) ||
+                 (base && object_is_gone(remote, base)))) {
         head_drop(head, (size_t)(part - head->parts));
     }
 }

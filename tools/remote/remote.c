@@ -176,8 +176,10 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
     case STATUS_remote_error:
     case STATUS_remote_bad_answer:
     case STATUS_remote_no_conditions:
-        remote->gone = true; /* the next request would fail alike */
-        remote->gone_because = reason;
+        if (!detail[0] || !remote->engine->is_of_value) {
+            remote->gone = true; /* the next request would fail alike */
+            remote->gone_because = reason;
+        }
         break;
     default:
         break;

@@ -28,7 +28,15 @@ enum status engine_fail(struct engine *engine, enum status reason, const char *f
     va_start(arguments, format);
     vsnprintf(engine->detail, sizeof engine->detail, format, arguments);
     va_end(arguments);
+    engine->is_of_value = false;
     return reason;
+}
+
+enum status engine_too_large(struct engine *engine)
+{
+    engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be");
+    engine->is_of_value = true;
+    return STATUS_remote_bad_answer;
 }
 
 static void engine_look_for_stop(struct engine *engine)

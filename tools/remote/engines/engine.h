@@ -135,6 +135,7 @@ struct engine {
     uint64_t stop_ns;      /* when that is; 0: none is pending. Of the engine's own */
     bool is_unmade;        /* nothing was ever written there: the folder is not there yet */
     char detail[256];      /* of the last failure, for a message: "HTTP 503"; never a secret */
+    bool is_of_value;      /* with a detail: it is that value's alone; others may go well */
 };
 
 /* Open the engine of a URL; most reach out only with the first operation. NULL: out of memory.
@@ -147,6 +148,9 @@ struct engine *engine_redis_open(const struct url *url);
 /* Notes a failure's details and gives `reason`. */
 enum status engine_fail(struct engine *engine, enum status reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same of a value that is larger than its reader allows: remote_bad_answer, of it alone. */
+enum status engine_too_large(struct engine *engine);
 
 /* operations->list for callers that believe no server: a listing of more than `most` paths, of more
  * than ENGINE_LIST_BYTES, or one that takes longer than ENGINE_LIST_MS is none (remote_bad_answer,

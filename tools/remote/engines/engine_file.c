@@ -98,10 +98,12 @@ static enum status engine_file_get(struct engine *engine, const char *path, uint
     }
     const enum status reason = file_read_any(full, limit, &value.data, &value.size);
     if (reason == STATUS_too_large) {
-        return engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be");
+        return engine_too_large(engine);
     }
     if (reason == STATUS_unreadable) {
-        return engine_fail(engine, STATUS_remote_forbidden, "permission denied");
+        engine_fail(engine, STATUS_remote_forbidden, "permission denied");
+        engine->is_of_value = true;
+        return STATUS_remote_forbidden;
     }
     if (reason != STATUS_ok) {
         return reason == STATUS_no_file ? engine_file_miss(engine) : reason;

@@ -51,7 +51,7 @@ static enum status engine_redis_get(struct engine *engine, const char *path, uin
     } else if (reply->len == 0) {
         reason = STATUS_no_file;
     } else if ((uint64_t)reply->len > limit) {
-        reason = engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be");
+        reason = engine_too_large(engine);
     } else {
         struct engine_value value = {.data = malloc(reply->len), .size = reply->len};
         reason = value.data ? STATUS_ok : STATUS_out_of_memory;

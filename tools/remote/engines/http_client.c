@@ -309,8 +309,7 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
     }
     if (is_too_large || code != CURLE_OK) {
         bytes_free(&transfer.body);
-        return is_too_large ? engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be")
-                            : http_judge_code(http, code);
+        return is_too_large ? engine_too_large(engine) : http_judge_code(http, code);
     }
     if (success) {
         ret_answer->body.size = transfer.body.size;
@@ -397,7 +396,9 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer)
         reason = STATUS_remote_conflict;
         break;
     case 413:
-        return engine_fail(engine, reason, "HTTP 413: larger than the server accepts");
+        engine_fail(engine, reason, "HTTP 413: larger than the server accepts");
+        engine->is_of_value = true;
+        return reason;
     case 507:
         reason = STATUS_remote_full;
         break;

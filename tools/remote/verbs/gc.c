@@ -11,7 +11,8 @@
  *     3 → 1   a pusher has named it: it leaves the notes              gc_sweep
  *     4 → 1   a pusher that names a removed object writes it again    object_keep
  *
- * Objects are listed before heads are read, so that a head written meanwhile counts. */
+ * Objects are listed before heads are read, so that a head written meanwhile counts; and while
+ * objects are removed, heads are read again and again. */
 #include "tools/remote/session.h"
 
 #include <inttypes.h>
@@ -21,6 +22,7 @@
 #include <time.h>
 
 #include "common/base/bytes.h"
+#include "common/base/clock.h"
 #include "common/files/names.h"
 #include "tools/cli/verb.h"
 
@@ -31,6 +33,11 @@
 
 /* Objects that a remote may list. */
 #define GC_OBJECTS_MAX 1000000
+
+/* For so long what heads name is believed while objects are removed, or for some times of what it
+ * has taken to read them. */
+#define GC_FRESH_NS    CLOCK_S
+#define GC_FRESH_TIMES 4
 
 /* A file that was begun this long ago is nobody's, seconds. */
 #define GC_LEAST_S 3600
@@ -129,21 +136,6 @@ static enum status gc_read_head(struct remote *remote, const char *path, struct 
     return reason;
 }
 
-static bool gc_read_heads(struct session *session, struct gc_objects *named)
-{
-    AUTO(session_heads_free) struct session_heads heads = {0};
-    bool read = session_find_heads(session, NULL, 0, &heads) == STATUS_ok;
-    for (size_t i = 0; read && i < heads.count; i++) {
-        const enum status reason = gc_read_head(&session->remote, heads.paths[i], named);
-        if (reason != STATUS_ok) {
-            remote_complain(&session->remote, heads.paths[i], reason);
-            read = false;
-        }
-    }
-    gc_sort(named);
-    return read && !named->failed;
-}
-
 /* Lines of a time and a name; one that is not ends them. */
 static bool gc_read_notes(struct remote *remote, struct gc_objects *notes)
 {
@@ -201,20 +193,53 @@ static bool gc_remove(struct remote *remote, const char *name)
 }
 
 struct gc {
+    struct session *session;
     struct gc_objects objects; /* that lie there */
     struct gc_objects named;   /* by heads */
     struct gc_objects notes;   /* of earlier runs */
     struct gc_objects kept;    /* notes for the next */
+    uint64_t stale_ns;         /* when heads are to be read again */
 };
 
-static void gc_sweep(struct remote *remote, uint64_t grace, bool dry_run, struct gc *gc,
-                     struct output *output)
+static bool gc_read_heads(struct gc *gc)
 {
+    AUTO(session_heads_free) struct session_heads heads = {0};
+    const uint64_t start_ns = clock_now_ns();
+    bool read = session_find_heads(gc->session, NULL, 0, &heads) == STATUS_ok;
+    for (size_t i = 0; read && i < heads.count; i++) {
+        const enum status reason = gc_read_head(&gc->session->remote, heads.paths[i], &gc->named);
+        if (reason != STATUS_ok) {
+            remote_complain(&gc->session->remote, heads.paths[i], reason);
+            read = false;
+        }
+    }
+    gc_sort(&gc->named);
+    const uint64_t end_ns = clock_now_ns();
+    gc->stale_ns = end_ns + GC_FRESH_NS + GC_FRESH_TIMES * (end_ns - start_ns);
+    return read && !gc->named.failed;
+}
+
+/* Whether the object may be removed, as heads are now. False also where they cannot be read. */
+static bool gc_is_unused(struct gc *gc, const char *name)
+{
+    if (clock_now_ns() >= gc->stale_ns) {
+        gc->named.count = 0;
+        if (!gc_read_heads(gc)) {
+            gc->session->remote.gone = true;
+            return false;
+        }
+    }
+    return !gc_find(&gc->named, name);
+}
+
+static void gc_sweep(struct gc *gc, uint64_t grace, bool dry_run, struct output *output)
+{
+    struct remote *remote = &gc->session->remote;
     const uint64_t now = (uint64_t)time(NULL);
     uint64_t removed = 0;
     for (size_t i = 0; i < gc->objects.count && !remote->gone; i++) {
         const char *name = gc->objects.items[i].name;
-        if (gc_find(&gc->named, name)) {
+        if (!gc_is_unused(gc, name)) {
             continue;
         }
         const struct gc_object *note = gc_find(&gc->notes, name);
@@ -239,15 +264,14 @@ static void gc_sweep(struct remote *remote, uint64_t grace, bool dry_run, struct
 int gc_collect(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output)
 {
     struct remote *remote = &session->remote;
-    struct gc gc = {0};
+    struct gc gc = {.session = session};
     int status = EXIT_FINDING;
     const enum status reason =
         engine_list(remote->engine, OBJECT_FOLDER, GC_OBJECTS_MAX, gc_visit_object, &gc.objects);
     if (reason != STATUS_ok) {
         remote_complain(remote, OBJECT_FOLDER, reason);
-    } else if (!gc.objects.failed && gc_read_heads(session, &gc.named) &&
-               gc_read_notes(remote, &gc.notes)) {
-        gc_sweep(remote, grace_ms / 1000, dry_run, &gc, output);
+    } else if (!gc.objects.failed && gc_read_heads(&gc) && gc_read_notes(remote, &gc.notes)) {
+        gc_sweep(&gc, grace_ms / 1000, dry_run, output);
         status = EXIT_CLEAN;
     }
     free(gc.objects.items);
