@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run by cpack over the tree that is to be packed: manual pages and the changelog compressed, a
-# copyright file that refers to the licence instead of repeating it.
+# copyright file that refers to the licence instead of repeating it, zsh's completion where Debian's zsh looks.
 foreach(program dpkg-shlibdeps file) # without the first CPack makes a package that depends on nothing
   find_program(${program}_program ${program})
   if(NOT ${program}_program)
@@ -25,5 +25,10 @@ file(WRITE ${doc}/changelog "warmpipe (${CPACK_PACKAGE_VERSION}) unstable; urgen
 ")
 file(GLOB compressed ${usr}/share/man/man1/*.1 ${doc}/changelog)
 execute_process(COMMAND gzip -9nf ${compressed} COMMAND_ERROR_IS_FATAL ANY)
+file(MAKE_DIRECTORY ${usr}/share/zsh/vendor-completions)
+file(RENAME ${usr}/share/zsh/site-functions/_warmpipe ${usr}/share/zsh/vendor-completions/_warmpipe)
+file(REMOVE_RECURSE ${usr}/share/zsh/site-functions)
+file(CHMOD_RECURSE ${usr} DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+  WORLD_READ WORLD_EXECUTE) # whatever the umask
 file(GLOB installed ${doc}/*)
 file(CHMOD ${installed} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)

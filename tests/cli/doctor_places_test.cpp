@@ -22,6 +22,18 @@ TEST_F(Doctor, ADriversCacheThatRunKeepsElsewhereIsNoProblem)
            "note: the driver's own cache in /dev/shm is lost with this container");
 }
 
+// As before a volume is mounted.
+TEST_F(Doctor, ALinkThatLeadsNowhereIsAProblem)
+{
+    const std::string link = folder.path + "/link";
+    std::filesystem::create_symlink("not/mounted", link);
+    for (const std::string &root : {link, link + "/below/it"}) {
+        auto found = findings({{"WARMPIPE_DIR", root}}, 1);
+        expect(found, "directory",
+               "problem: " + root + " cannot be created: a link on the way leads nowhere");
+    }
+}
+
 // As with a storage driver that copies (vfs), whose volumes are of the disk that the root is of;
 // and the root of a system's container stays.
 TEST_F(Doctor, AVolumeOfTheSameDiskIsNotLostWithItsContainer)

@@ -209,6 +209,34 @@ TEST_F(FileRemote, AHeadThatWasRemovedIsFollowedByANewerOne)
 }
 
 // An older head that is signed may hold what the newer one of elsewhere does not.
+// A server that checks and writes in two steps tells both that theirs is the first head, and keeps
+// the one that was begun before. Neither is older than the other.
+TEST_F(FileRemote, HeadsThatBeginTogetherAreOfOneAge)
+{
+    first.run(4);
+    ASSERT_EQ(push(first).exit_status, 0);
+    const std::string begun_before = read_file(head_file());
+    const uint64_t serial = head_json()["serial"];
+    std::filesystem::remove(head_file());
+    second.run(6);
+    ASSERT_EQ(push(second).exit_status, 0);
+    ASSERT_GT(head_json()["serial"], serial);
+    write_file(head_file(), begun_before);
+    first.run(5);
+    ASSERT_EQ(push(first).exit_status, 0);
+    const ToolResult result = push(second);
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(head_json()["parts"].size(), 2u);
+    EXPECT_EQ(pull(first).exit_status, 0);
+
+    // Whatever follows is older.
+    const std::string old = read_file(head_file());
+    second.run(8);
+    ASSERT_EQ(push(second).exit_status, 0);
+    write_file(head_file(), old);
+    EXPECT_TRUE(contains(pull(second).err, "(remote_rolled_back)"));
+}
+
 // A server whose last writes are lost, as in a failover of Redis.
 TEST_F(FileRemote, AHeadThatIsTooOldIsReplacedWhereThatIsAsked)
 {
@@ -254,8 +282,9 @@ TEST_F(FileRemote, SecretsAreGuarded)
     EXPECT_FALSE(contains(result.err, "hunter2")) << result.err;
     for (const char *url :
          {"gopher://x/y", "/a/b", "file://host/x", "http://", "http://a b/", "http://h:port/",
-          "s3:///x", "file:///a?b=c/d", "file:///a?", "https://h/a?sig=abc", "redis://h/0?tls=1",
-          "unix:/a?b=c", "s3://b?regoin=eu", "s3://b?region=eu&", "s3://b?region"}) {
+          "s3:///x", "s3://b:9000/x", "s3://me@b", "file:///a?b=c/d", "file:///a?",
+          "https://h/a?sig=abc", "redis://h/0?tls=1", "unix:/a?b=c", "s3://b?regoin=eu",
+          "s3://b?region=eu&", "s3://b?region"}) {
         place->url = url;
         result = pull(second);
         EXPECT_EQ(result.exit_status, 2) << url;

@@ -310,6 +310,25 @@ TEST_F(HttpRemote, WhatIsCompressedUnaskedIsUnpacked)
     EXPECT_TRUE(contains(asked, "Accept-Encoding: identity\r\n")) << asked;
 }
 
+TEST_F(HttpRemote, APartOfAListingIsNone)
+{
+    auto place = file_place();
+    machine.run(2);
+    ASSERT_EQ(push_from(machine, place->url).exit_status, 0);
+    ScriptedServer server([&](const std::string &request) {
+        const std::string whole = serve_folder(place->data, request);
+        return request.rfind("PROPFIND", 0) == 0
+                   ? http_answer(
+                         "207 Multi-Status",
+                         whole.substr(whole.find("<D:"), whole.rfind("</D:") - whole.find("<D:")))
+                   : whole;
+    });
+    const ToolResult result = machine.tool({"remote", "gc", "--remote", server.url()});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(remote_bad_answer): a listing that is cut short"))
+        << result.err;
+}
+
 // A push, whose own look at what it refers to is over, names an object while others are removed.
 TEST_F(HttpRemote, AHeadThatComesDuringACollectionCounts)
 {

@@ -74,6 +74,22 @@ TEST_F(S3Remote, EachRequestIsSigned)
     EXPECT_EQ(refused(), 0);
 }
 
+// What counts as all objects, or all heads, decides what `gc` removes.
+TEST_F(S3Remote, APartOfAListingIsNone)
+{
+    for (const std::string listing :
+         {"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+          "<ListBucketResult><Contents><Key>v1/head/demo/recipes</Key></Contents>"}) {
+        ScriptedServer lister([&](const std::string &) { return http_answer("200 OK", listing); });
+        const ToolResult result = first.tool(
+            {"remote", "gc", "--remote", "s3://bucket?region=x&endpoint=" + lister.url()});
+        EXPECT_EQ(result.exit_status, 1);
+        EXPECT_TRUE(contains(result.err, "(remote_bad_answer): a listing that is cut short"))
+            << result.err;
+        EXPECT_EQ(lister.requests(), 1);
+    }
+}
+
 TEST_F(S3Remote, AListingWithoutAnEndIsNone)
 {
     ScriptedServer round([](const std::string &) {
@@ -159,6 +175,13 @@ TEST_F(S3Remote, CredentialsComeFromTheSharedFile)
 {
     first.more.erase("AWS_ACCESS_KEY_ID");
     first.more.erase("AWS_SECRET_ACCESS_KEY");
+    ScriptedServer denies(
+        [](const std::string &) { return s3_error("403 Forbidden", "AccessDenied"); });
+    const ToolResult denied = first.tool({"pull", "--app", "demo", "--remote",
+                                          "s3://bucket?region=x&endpoint=" + denies.url(),
+                                          "--public-key", keys.open, "--dir", first.root});
+    EXPECT_TRUE(contains(denied.err, "HTTP 403 AccessDenied, not signed: there are no credentials"))
+        << denied.err;
     std::filesystem::create_directories(first.folder.path + "/.aws");
     write_file(first.folder.path + "/.aws/credentials",
                "[other]\naws_access_key_id = X\naws_secret_access_key = Y\n\n[mine]\n"

@@ -17,6 +17,9 @@ field() { dpkg-deb --field "$package" "$1"; }
 symbols=$(compgen -G "${package%/*}/warmpipe-dbgsym_*deb") || { echo "no debug symbols beside it" >&2; exit 1; }
 [ "$(dpkg-deb --contents "$symbols" | grep -c '/usr/lib/debug/.build-id/.*[.]debug$')" -ge 2 ]
 
+dpkg-deb --contents "$package" | awk '/^d/ && $1 != "drwxr-xr-x" {print; closed = 1} END {exit closed}'
+dpkg-deb --contents "$package" | grep -q '/usr/share/zsh/vendor-completions/_warmpipe$'
+
 bare_root "$suite" "$root"
 in_root() { inside "$root" "$@"; }
 in_root apt-get update >/dev/null

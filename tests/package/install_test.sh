@@ -7,7 +7,9 @@ set -euo pipefail
 cmake=$1 build=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$cmake" --install "$build" --prefix "$work/first" >/dev/null
+(umask 077 && "$cmake" --install "$build" --prefix "$work/first" >/dev/null)
+closed=$(find "$work/first" -mindepth 1 -not -perm -444)
+[ -z "$closed" ] || { echo "others cannot read what a umask of 077 has installed: $closed" >&2; exit 1; }
 mv "$work/first" "$work/prefix" # nothing in it may name the place where it was made
 
 # in_chain NAME ENVIRONMENT...: a device that this program creates is counted by the layer.

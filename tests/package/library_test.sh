@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: library_test.sh LIBRARY
+# usage: library_test.sh LIBRARY SIZED
 # The layer enters every Vulkan process: it needs libc alone, also one that is older than what it was
 # built with, exports what the loader asks for, is never unloaded, and is small.
 set -euo pipefail
-library=$1
+library=$1 sized=$2
 failures=0
 
 expect() { # WHAT EXPECTED ACTUAL
@@ -46,6 +46,11 @@ size=$(stat -c %s "$stripped")
 # Ubuntu's compilers guard each stack by themselves, and mark each target of a jump: a fifteenth more code.
 limit=300000
 [[ $symbols != *__stack_chk_fail* ]] || limit=325000
-expect "at most $limit bytes when stripped, of $size" yes "$([ "$size" -le $limit ] && echo yes || echo no)"
+# Of other compilers, and with a distribution's own flags, it is what it is (-O3 and ThinLTO: up to a sixth more).
+if [ "$sized" = 1 ]; then
+    expect "at most $limit bytes when stripped, of $size" yes "$([ "$size" -le $limit ] && echo yes || echo no)"
+else
+    echo "$size bytes when stripped"
+fi
 
 [ "$failures" = 0 ]

@@ -108,16 +108,11 @@ systemd)
     says_nothing() { ! "$@" 2>&1 | tee /dev/stderr | grep -q .; }
     try systemd-analyze says_nothing env XDG_RUNTIME_DIR="$work/run" systemd-analyze --user verify --man=no "$units"/*
     WARMPIPE_DIR=$work/caches "$tool" warm >/dev/null 2>&1
-    # It begins where the tool would do something.
-    mapfile -t conditions < <(grep ^Condition "$units/warmpipe-warm.service")
-    for setting in 0 off 1 true yes on; do
-        begins=0 works=0
-        command -v systemd-analyze >/dev/null || break
-        WARMPIPE_READONLY=$setting systemd-analyze condition "${conditions[@]}" >"$work/log" 2>&1 || begins=$?
-        WARMPIPE_READONLY=$setting WARMPIPE_DIR=$work/caches "$tool" warm >"$work/log" 2>&1 || works=$?
-        [ $((begins != 0)) = $((works != 0)) ] ||
-            { echo "with WARMPIPE_READONLY=$setting the service begins: $begins, and ends: $works" >&2; exit 1; }
-    done
+    # What the tool says where nothing is to be written is no failure.
+    works=0
+    WARMPIPE_READONLY=Yes WARMPIPE_DIR=$work/caches "$tool" warm >"$work/log" 2>&1 || works=$?
+    grep -q "^SuccessExitStatus=.*\b$works\b" "$units/warmpipe-warm.service" ||
+        { echo "with WARMPIPE_READONLY=Yes the service ends: $works" >&2; exit 1; }
     ;;
 workflow)
     # Its commands are there, it runs in the images that the README names, and has several times as long as that says they take.

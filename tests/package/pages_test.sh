@@ -69,7 +69,14 @@ expect "bash: programs" my-app "$(bash_offers warmpipe list --app '')"
 cd "$work/place"
 touch file
 expect "bash: directories" folder "$(bash_offers warmpipe list --dir '')"
+expect "bash: directories behind =" folder "$(bash_offers warmpipe list --dir = f)"
+expect "bash: directories at =" folder "$(bash_offers warmpipe list --dir =)"
 expect "bash: files" "file folder" "$(bash_offers warmpipe inspect '')"
+expect "bash: what is merged" "file folder" "$(bash_offers warmpipe merge '')"
+touch -- --file
+expect "bash: a program's own options" --file "$(bash_offers warmpipe run ls --f)"
+expect "bash: a program's own options behind --" --file "$(bash_offers warmpipe run -- ls --f)"
+rm -- --file
 words=$(bash_offers warmpipe run --remote URL --dir folder -- bas)
 [[ " "${words//$'\n'/ }" " = *" bash "* ]] || expect "bash: a program behind options" bash "$words"
 words=$(bash_offers warmpipe run --remote https : //h : 80/x --dir = folder -q bas) # as bash takes them apart

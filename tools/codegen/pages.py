@@ -178,7 +178,7 @@ def operand_kind(verb):
         return "command"
     if operand_words(verb):
         return "words"
-    return "files" if re.search(r"\b(FILE|PATH|TRACE)\b", verb.operands) else ""
+    return "files" if re.search(r"\b(FILE|PATH|TRACE|IN)\b", verb.operands) else ""
 
 
 PROGRAMS = "warmpipe list --json 2>/dev/null | grep -o '\"name\":\"[^\"]*' | cut -d'\"' -f4 | sort -u"
@@ -202,6 +202,7 @@ def bash(verbs):
         elif operand_kind(verb):
             operands += f"        {verb.name}) kind={operand_kind(verb)} ;;\n"
     names = " ".join(verb.name for verb in verbs)
+    starts = " | ".join(verb.name for verb in verbs if operand_kind(verb) == "command")
     return f"""# bash completion for warmpipe
 _warmpipe() {{
     local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} verb=${{COMP_WORDS[1]}}
@@ -210,6 +211,31 @@ _warmpipe() {{
     if [ "$COMP_CWORD" -eq 1 ]; then
         COMPREPLY=($(compgen -W '{names} --help --version' -- "$word"))
         return
+    fi
+    case $verb in
+        {starts}) # a program, from the first word on that is no option
+            for ((i = 2; i < COMP_CWORD; i++)); do
+                case ${{COMP_WORDS[i]}} in
+                    {takes}) i=$((i + 1)) ;;&
+                    --) i=$((i + 1)) && break ;;
+                    -*) [ "${{COMP_WORDS[i]}}" != = ] || i=$((i + 1)) ;;
+                    : | =) i=$((i + 1)) ;; # bash takes values apart there
+                    *) break ;;
+                esac
+            done
+            if [ "$i" -lt "$COMP_CWORD" ] && declare -F _command_offset >/dev/null; then
+                _command_offset "$i"
+                return
+            elif [ "$i" -lt "$COMP_CWORD" ]; then
+                COMPREPLY=($(compgen -f -- "$word"))
+                return
+            fi
+            ;;
+    esac
+    if [ "$word" = = ]; then
+        word=''
+    elif [ "$before" = = ]; then
+        before=${{COMP_WORDS[COMP_CWORD-2]}}
     fi
     case $verb in
 {cases}    esac
@@ -225,23 +251,7 @@ _warmpipe() {{
         directories) COMPREPLY=($(compgen -d -- "$word")) ;;
         files) COMPREPLY=($(compgen -f -- "$word")) ;;
         programs) COMPREPLY=($(compgen -W "$({PROGRAMS})" -- "$word")) ;;
-        command)
-            for ((i = 2; i < COMP_CWORD; i++)); do
-                case ${{COMP_WORDS[i]}} in
-                    {takes}) i=$((i + 1)) ;;&
-                    -*) [ "${{COMP_WORDS[i]}}" != = ] || i=$((i + 1)) ;;
-                    : | =) i=$((i + 1)) ;; # bash takes values apart there
-                    *) break ;;
-                esac
-            done
-            if [ "$i" -lt "$COMP_CWORD" ] && declare -F _command_offset >/dev/null; then
-                _command_offset "$i"
-            elif [ "$i" -lt "$COMP_CWORD" ]; then
-                COMPREPLY=($(compgen -f -- "$word"))
-            else
-                COMPREPLY=($(compgen -c -- "$word"))
-            fi
-            ;;
+        command) COMPREPLY=($(compgen -c -- "$word")) ;;
     esac
 }}
 complete -o filenames -F _warmpipe warmpipe
@@ -267,7 +277,7 @@ def zsh(verbs):
         for option in verb.options:
             argument = f":{option.argument}:{actions[kind_of(option)]}" if option.argument else ""
             meaning = f"[{zsh_text(option.meaning)}]{argument}"
-            specs.append(quoted(f"--{option.name}{meaning}"))
+            specs.append(quoted(f"--{option.name}{'=' if option.argument else ''}{meaning}"))
             if option.letter:
                 specs.append(quoted(f"-{option.letter}{meaning}"))
         kind = operand_kind(verb)

@@ -271,6 +271,17 @@ void doctor_check_deaths(struct doctor *doctor, const struct driver_identity *id
     inventory_apps_free(&apps);
 }
 
+/* Whether the folder below `nearest` on the way to `root` is a link that leads nowhere. */
+static bool storage_is_dangling(const char *root, const char *nearest)
+{
+    struct stat status;
+    const size_t length = strlen(nearest);
+    const size_t next = length + (nearest[length - 1] != '/');
+    AUTO_FREE char *name =
+        strlen(root) > next ? strndup(root, next + strcspn(root + next, "/")) : NULL;
+    return name && lstat(name, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
 void doctor_check_storage(struct doctor *doctor)
 {
     const char *root = doctor->config->root;
@@ -289,6 +300,10 @@ void doctor_check_storage(struct doctor *doctor)
         doctor_tell(doctor, VERDICT_PROBLEM, "directory", "remove the file, or set WARMPIPE_DIR",
                     "%s cannot be %s: %s is not a directory", root, exists ? "used" : "created",
                     path);
+    } else if (!exists && storage_is_dangling(root, path)) {
+        doctor_tell(doctor, VERDICT_PROBLEM, "directory",
+                    "mount or make what it leads to, remove the link, or set WARMPIPE_DIR",
+                    "%s cannot be created: a link on the way leads nowhere", root);
     } else if (exists && access(path, F_OK) != 0) { /* a parent keeps this user out */
         doctor_tell(doctor, VERDICT_PROBLEM, "directory", STORAGE_ELSEWHERE_HINT,
                     "%s cannot be used: %s", root, strerror(errno));

@@ -295,13 +295,14 @@ static void push_identity(struct session *session, const char *app, const char *
         return;
     }
     state_taken(state, push.path, &push.taken);
+    if (push.local.size > 0) {
+        /* Before the swap: who is killed behind it would not know that part for its own. */
+        state_add(&push.taken, push.local.payload);
+        state_set_taken(state, push.path, &push.taken);
+    }
     push.compile_ms = push_estimate_ms(session->root, app);
     if (reason == STATUS_ok || reason == STATUS_no_file) {
         reason = push_head(&push, push_try_blob);
-    }
-    if (reason == STATUS_ok && push.local.size > 0) {
-        state_add(&push.taken, push.local.payload);
-        state_set_taken(state, push.path, &push.taken);
     }
     push_tell(&push, reason);
     bytes_free(&push.taken);

@@ -15,6 +15,12 @@
 #endif
 
 /* This value is overwritten to find out whether conditional writes work. */
+/* The first head of a place has the time as its serial: the milliseconds, times this. */
+#define REMOTE_FIRST_STEP UINT64_C(1000)
+
+/* Machines that begin a place together are no further apart. */
+#define REMOTE_BEGINNING_MS UINT64_C(60000)
+
 /* Looks for a head that was just written, until it counts as not kept. */
 #define REMOTE_LOOKS 3
 
@@ -224,6 +230,15 @@ static enum status remote_verify(const struct remote *remote, const struct engin
     return remote->keys.count ? STATUS_remote_untrusted_head : STATUS_remote_no_key;
 }
 
+/* Whether what was seen is a first head, and this one of a place that was begun at about the same
+ * time. Two machines may both be told that theirs is the first (engine_http.c): then neither head
+ * is older than the other. */
+static bool remote_is_of_same_beginning(uint64_t serial, uint64_t seen)
+{
+    return seen % REMOTE_FIRST_STEP == 0 &&
+           seen - serial <= REMOTE_BEGINNING_MS * REMOTE_FIRST_STEP;
+}
+
 /* A head that was replaced may be put back by whoever can write there: it is signed, so only its
  * serial and age give it away. */
 static enum status remote_check_age(const struct remote *remote, const char *path,
@@ -243,10 +258,11 @@ static enum status remote_check_age(const struct remote *remote, const char *pat
                            is_ahead ? "ahead of the clock here" : "ago", remote->options.max_age_s);
     }
     const uint64_t seen = state_serial(&remote->state, path);
-    return head->serial < seen ? engine_fail(remote->engine, STATUS_remote_rolled_back,
-                                             "serial %" PRIu64 ", and %" PRIu64 " was seen here",
-                                             head->serial, seen)
-                               : STATUS_ok;
+    if (head->serial < seen && !remote_is_of_same_beginning(head->serial, seen)) {
+        return engine_fail(remote->engine, STATUS_remote_rolled_back,
+                           "serial %" PRIu64 ", and %" PRIu64 " was seen here", head->serial, seen);
+    }
+    return STATUS_ok;
 }
 
 static enum status remote_check_head(const struct remote *remote, const char *path,
@@ -334,8 +350,9 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     const uint64_t now_ms = remote_now_ms();
     const bool is_first = head->serial == 0;
     head->serial = (head->serial > seen ? head->serial : seen) + 1;
-    if (is_first && head->serial < now_ms) {
-        head->serial = now_ms; /* others have seen more of one that was removed or lost */
+    if (is_first && head->serial < now_ms * REMOTE_FIRST_STEP) {
+        /* Others have seen more of one that was removed or lost. */
+        head->serial = now_ms * REMOTE_FIRST_STEP;
     }
     head->made = now_ms / 1000;
     remote_comment(path, head->serial, comment);

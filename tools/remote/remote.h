@@ -82,8 +82,8 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
 enum status remote_may_swap(struct remote *remote);
 
 /* Counts the serial up, signs, and replaces `old` (empty: there is none yet). The serial of the
- * first head of a place, and of one that replaces what cannot be verified, is the time in
- * milliseconds, which is higher than what was counted. remote_conflict: another was first.
+ * first head of a place, and of one that replaces what cannot be verified, is the time, which is
+ * higher than what was counted (decision 0343). remote_conflict: another was first.
  * remote_no_conditions: the server would not have told. */
 enum status remote_put_head(struct remote *remote, struct head *head,
                             const struct engine_value *old);

@@ -233,7 +233,8 @@ enum status url_parse(const char *text, struct url *ret_url)
     if (!url_copy(url.path, sizeof url.path, rest, path) ||
         !url_copy(url.query, sizeof url.query, query, strlen(query)) ||
         (has_query && !url_takes_query(url.scheme, query)) ||
-        (is_local ? rest[0] != '/' || url.host[0] : !url.host[0])) {
+        (is_local ? rest[0] != '/' || url.host[0] : !url.host[0]) ||
+        (url.scheme == URL_S3 && (url.user[0] || url.port[0]))) {
         return STATUS_remote_bad_url;
     }
     char local[URL_SIZE];
@@ -353,6 +354,17 @@ bool listing_element(struct listing *listing, const char *name, char *ret_text, 
         }
     }
     return false;
+}
+
+bool listing_is_whole(const void *text, size_t size, const char *root)
+{
+    struct listing listing = listing_over(text, size);
+    const char *tag = "";
+    size_t length = 0;
+    bool closes = false;
+    while (listing_tag(&listing, &tag, &length, &closes)) {
+    }
+    return closes && listing_is(tag, length, root);
 }
 
 bool listing_decode_url(char *text)

@@ -195,6 +195,9 @@ struct listing listing_over(const void *text, size_t size);
  * skipped. False: there is no more. */
 bool listing_element(struct listing *listing, const char *name, char *ret_text, size_t capacity);
 
+/* Whether the last tag closes the element of this local name. */
+bool listing_is_whole(const void *text, size_t size, const char *root);
+
 /* Resolves %41 in place. False: it is malformed, or hides a zero. */
 bool listing_decode_url(char *text);
 

@@ -250,19 +250,23 @@ static bool engine_file_visit(struct engine *engine, const char *folder, int dep
         return true;
     }
     bool more = true;
-    for (const char *name; more && (name = listing_next(listing));) {
+    for (const char *name; errno = 0, more && (name = listing_next(listing));) {
         char path[ENGINE_PATH_SIZE];
         struct stat status;
         const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-        if (name[0] == '.' || length >= (int)sizeof path || text_ends_in(name, TEMPORARY_SUFFIX) ||
-            fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (name[0] == '.' || length >= (int)sizeof path || text_ends_in(name, TEMPORARY_SUFFIX)) {
             continue;
         }
-        if (S_ISREG(status.st_mode)) {
+        if (fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            *reason = errno == ENOENT ? *reason : engine_file_fail(engine, errno);
+        } else if (S_ISREG(status.st_mode)) {
             more = visit(path, user);
         } else if (S_ISDIR(status.st_mode) && depth > 0) {
             more = engine_file_visit(engine, path, depth - 1, visit, user, reason);
         }
+    }
+    if (errno != 0) {
+        *reason = engine_file_fail(engine, errno); /* a part of it would count as all */
     }
     listing_close(listing);
     return more;

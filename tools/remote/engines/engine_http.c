@@ -251,6 +251,9 @@ static enum status engine_http_list_folder(struct engine *engine, const char *fo
         return reason == STATUS_remote_error || answer.status < 300 ? STATUS_remote_unsupported
                                                                     : reason;
     }
+    if (!listing_is_whole(answer.body.data, answer.body.size, "multistatus")) {
+        reason = engine_fail(engine, STATUS_remote_bad_answer, "a listing that is cut short");
+    }
     struct listing listing = listing_over(answer.body.data, answer.body.size);
     while (reason == STATUS_ok && listing_element(&listing, "href", href, sizeof href)) {
         const char *path = listing_decode_url(href) ? engine_http_listed(http, folder, href) : NULL;

@@ -4,6 +4,7 @@
  * writes (If-Match, If-None-Match). */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tools/cli/verb.h"
 #include "tools/remote/engines/http_client.h"
@@ -145,11 +146,18 @@ static enum status s3_list_page(struct engine *engine, const char *query, engine
         }
     }
     struct listing tokens = listing_over(answer.body.data, answer.body.size);
+    struct listing words = tokens;
+    char is_cut[8];
     if (!more || !listing_element(&tokens, "NextContinuationToken", ret_next, capacity)) {
         ret_next[0] = '\0';
     }
+    const bool is_whole =
+        listing_is_whole(answer.body.data, answer.body.size, "ListBucketResult") &&
+        (!more || ret_next[0] || !listing_element(&words, "IsTruncated", is_cut, sizeof is_cut) ||
+         strcasecmp(is_cut, "true") != 0);
     engine_value_free(&answer.body);
-    return STATUS_ok;
+    return is_whole ? STATUS_ok
+                    : engine_fail(engine, STATUS_remote_bad_answer, "a listing that is cut short");
 }
 
 /* The names of a signed query are sorted: continuation-token, list-type, prefix. */

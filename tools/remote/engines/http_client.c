@@ -268,15 +268,18 @@ static CURLcode http_perform(struct http_engine *http)
 }
 
 /* What a body of S3 says of a failure: its code, and the region that the bucket lies in. */
-static void http_read_error(struct http_engine *http, const struct bytes *body,
-                            struct http_answer *answer)
+static void http_read_error(struct http_engine *http, const struct http_request *request,
+                            const struct bytes *body, struct http_answer *answer)
 {
     struct listing page = listing_over(body->data, body->size);
     const char *region = http_header(http, "x-amz-bucket-region");
     char code[64];
     if (listing_element(&page, "Code", code, sizeof code)) {
-        snprintf(answer->error, sizeof answer->error, "%s%s%.32s", code, *region ? ", region " : "",
-                 region);
+        snprintf(answer->error, sizeof answer->error, "%s%s%.32s%s", code,
+                 *region ? ", region " : "", region,
+                 answer->status == 403 && request->signing && !request->signing->is_signed
+                     ? ", not signed: there are no credentials"
+                     : "");
     }
 }
 
@@ -330,7 +333,7 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
         engine->traffic.received += ret_answer->body.size;
         engine->traffic.sent += request->body_size;
     } else {
-        http_read_error(http, &transfer.body, ret_answer);
+        http_read_error(http, request, &transfer.body, ret_answer);
         bytes_free(&transfer.body);
     }
     return STATUS_ok;
