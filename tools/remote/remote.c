@@ -15,7 +15,8 @@
 #endif
 
 /* This value is overwritten to find out whether conditional writes work. */
-/* The first head of a place has the time as its serial: the milliseconds, times this. */
+/* The first head of a place has the time as its serial: the milliseconds, times this. No other head
+ * has a multiple of it. */
 #define REMOTE_FIRST_STEP UINT64_C(1000)
 
 /* Machines that begin a place together are no further apart. */
@@ -350,6 +351,7 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     const uint64_t now_ms = remote_now_ms();
     const bool is_first = head->serial == 0;
     head->serial = (head->serial > seen ? head->serial : seen) + 1;
+    head->serial += head->serial % REMOTE_FIRST_STEP == 0; /* that is a first head's */
     if (is_first && head->serial < now_ms * REMOTE_FIRST_STEP) {
         /* Others have seen more of one that was removed or lost. */
         head->serial = now_ms * REMOTE_FIRST_STEP;
