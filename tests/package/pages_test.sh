@@ -87,6 +87,8 @@ expect "zsh: what of a remote" "$what" "$(sed -n "s/^ *'1:what:(\(.*\))'.*/\1/p"
 expect "bash: traces" "file folder" "$(bash_offers warmpipe report '')"
 if command -v fish >/dev/null; then
     expect "fish: programs" my-app "$(fish_offers 'warmpipe list --app ')"
+    expect "fish: a program's own options" "$(fish -c "complete -C 'ls --al'" | cut -f 1)" \
+        "$(fish -c "source '$pages/completions/warmpipe.fish'; complete -C 'warmpipe run --app x -- ls --al'" | cut -f 1)"
     expect "fish: what of a remote" "$what" "$(fish_offers 'warmpipe remote ')"
 fi
 

@@ -288,7 +288,12 @@ def zsh(verbs):
         elif kind:
             specs.append("'*:file:_files'")
         lines = " \\\n                ".join(specs)
-        cases += f"        {verb.name})\n            _arguments -S \\\n                {lines}\n            ;;\n"
+        first = ""
+        if kind == "command":  # _arguments takes a program behind options, but none behind a first --
+            first = ("            if [[ $words[2] = -- ]] && (( CURRENT > 2 )); then\n"
+                     "                words[2]=()\n                (( CURRENT-- ))\n            fi\n")
+        cases += (f"        {verb.name})\n{first}            _arguments -S \\\n"
+                  f"                {lines}\n            ;;\n")
     return f"""#compdef warmpipe
 # zsh completion for warmpipe
 
@@ -335,7 +340,9 @@ def fish(verbs):
             lines.append(f"{seen} -l {option.name}{letter}{argument} -d {quoted(option.meaning)}")
         kind = operand_kind(verb)
         if kind == "command":
-            lines.append(f"{seen} -a '(__fish_complete_subcommand --fcs-skip=2)'")
+            takes = " ".join(f"--{option.name}" for option in verb.options if option.argument)
+            # '=' ends the function's own options; those behind it take an argument.
+            lines.append(f"{seen} -a '(__fish_complete_subcommand --fcs-skip=2 = {takes})'")
         elif kind == "words":
             lines.append(f"{seen} -a '{' '.join(operand_words(verb))}'")
         elif kind:
