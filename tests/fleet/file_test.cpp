@@ -45,6 +45,12 @@ TEST_F(FileRemote, APushOfNothingSaysSo)
     EXPECT_EQ(push(first, {"--app", "demo"}).err, "");
     EXPECT_EQ(push(first, {"--app", "demo"}).err, "")
         << "what is there already is told by the table";
+
+    // A job whose program has saved nothing has no folder.
+    std::filesystem::remove_all(first.root);
+    const ToolResult without = push(first);
+    EXPECT_EQ(without.exit_status, 0);
+    EXPECT_EQ(without.err, "warmpipe: push: nothing to do: no cache in '" + first.root + "'\n");
 }
 
 // A name that holds the digest of a path is another name where the path is another one.

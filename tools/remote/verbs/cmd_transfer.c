@@ -104,7 +104,7 @@ static int push_main(const struct arguments *arguments)
         output_message("give --secret-key FILE ('warmpipe remote keygen' makes one)");
         return EXIT_USAGE;
     }
-    if (!session_open(&options, inventory_root(options_value(arguments, "dir")), &session)) {
+    if (!session_open(&options, inventory_new_root(options_value(arguments, "dir")), &session)) {
         return EXIT_USAGE;
     }
     if (!session_apps_here(&session, arguments->repeated, arguments->repeated_count)) {
