@@ -32,15 +32,21 @@ void io_set_own_thread(void)
 
 /* To a number from `lowest` on, where RLIMIT_NOFILE allows it, and never a standard stream. The
  * program may put a file of its own in the place meanwhile (dup2), which nobody must write to, or
- * change the mode of: it is known by its flags. */
-static __attribute__((noinline)) int io_lift(int fd, int flags, int lowest)
+ * change the mode of: it is known by its flags. Cold: small rather than fast. */
+static __attribute__((cold)) int io_lift(int fd, int flags, int lowest)
 {
     if (fd < 0 || fd >= lowest) {
         return fd;
     }
     int above = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+    if (above < 0 && errno == EBADF) {
+        return -1;
+    }
     if (above < 0 && fd > STDERR_FILENO) {
-        return errno == EBADF ? -1 : fd;
+        return fd;
+    }
+    if (above < 0) {
+        above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     }
     if (above >= 0 &&
         ((fcntl(above, F_GETFL) ^ flags) & (O_ACCMODE | O_APPEND | O_NONBLOCK)) != 0) {

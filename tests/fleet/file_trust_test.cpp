@@ -122,6 +122,11 @@ TEST_F(FileRemote, TrustedKeysMayLieInAFolder)
     EXPECT_EQ(result.exit_status, 2);
     EXPECT_TRUE(contains(result.err, "(directory_mode)")) << result.err;
     std::filesystem::permissions(folder, perms(01777)); // as Kubernetes mounts a secret
+    if (geteuid() == 0) {
+        ASSERT_EQ(chown((folder + "/ci.pub").c_str(), 65533, 65533), 0); // whoever could add it
+        EXPECT_TRUE(contains(second.tool(words).err, "(remote_no_key)"));
+        ASSERT_EQ(chown((folder + "/ci.pub").c_str(), 0, 0), 0);
+    }
     EXPECT_EQ(rows_of(second.tool(words).out), Rows{"demo blob pulled"});
 }
 
@@ -208,7 +213,27 @@ TEST_F(FileRemote, AHeadThatWasRemovedIsFollowedByANewerOne)
     EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"});
 }
 
-// An older head that is signed may hold what the newer one of elsewhere does not.
+// By a pusher that is about to name it again: it looks for it before the collection removes it.
+TEST_F(FileRemote, WhatWasWrittenSinceItWasNotedIsNotCollected)
+{
+    share(4);
+    const auto collect = [&] {
+        const ToolResult result =
+            first.tool({"remote", "gc", "--json", "--grace", "0s", "--remote", place->url});
+        return json::parse(result.out);
+    };
+    const std::string object = files("obj").at(0);
+    std::filesystem::remove(head_file());
+    EXPECT_EQ(collect()["unused"], 1);
+    write_file(place->data + "/v1/gc",
+               "1000000000 " + std::filesystem::path(object).filename().string() + "\n");
+    EXPECT_EQ(collect()["removed"], 0);
+    EXPECT_TRUE(std::filesystem::exists(object));
+    const timespec times[2] = {{900000000, 0}, {900000000, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, object.c_str(), times, 0), 0);
+    EXPECT_EQ(collect()["removed"], 1);
+}
+
 // A server that checks and writes in two steps tells both that theirs is the first head, and keeps
 // the one that was begun before. Neither is older than the other.
 TEST_F(FileRemote, HeadsThatBeginTogetherAreOfOneAge)

@@ -276,13 +276,30 @@ TEST_F(HttpRemote, AListingMayNameThePathsOfTheServerBehind)
     auto place = file_place();
     machine.run(2);
     ASSERT_EQ(push_from(machine, place->url).exit_status, 0);
+    std::string outside;
     ScriptedServer server([&](const std::string &request) {
-        return serve_folder(place->data, std::string(request).erase(request.find("/cache"), 6));
+        if (!contains(request, " /cache/v1/")) {
+            outside += request;
+            return http_answer("404 Not Found");
+        }
+        // Or adds one; and a name that would lead elsewhere.
+        std::string whole =
+            serve_folder(place->data, std::string(request).erase(request.find("/cache"), 6));
+        for (size_t at = 0; (at = whole.find("<D:href>", at)) != std::string::npos; at += 8) {
+            whole.insert(at + 8, "/cache/inner");
+        }
+        whole = whole.substr(whole.find("\r\n\r\n") + 4);
+        return request.rfind("PROPFIND", 0) == 0
+                   ? http_answer("207 Multi-Status",
+                                 whole.insert(whole.rfind("</D:"),
+                                              "<D:href>/cache/v1/head/../../../admin/</D:href>"))
+                   : http_answer("200 OK", whole);
     });
     const ToolResult result = machine.tool(
         {"remote", "ls", "--json", "--remote", server.url() + "/cache", "--public-key", keys.open});
     EXPECT_EQ(result.exit_status, 0) << result.err;
     EXPECT_EQ(json::parse(result.out)["heads"].size(), 1u) << result.out;
+    EXPECT_EQ(outside, "");
 }
 
 // Proxies do, unasked: the tag is another one then.
@@ -306,8 +323,19 @@ TEST_F(HttpRemote, WhatIsCompressedUnaskedIsUnpacked)
     const ToolResult result = pull(server.url());
     EXPECT_EQ(result.exit_status, 0) << result.err;
     EXPECT_EQ(machine.caches(), writer.caches());
-    const auto lock = server.between_requests();
-    EXPECT_TRUE(contains(asked, "Accept-Encoding: identity\r\n")) << asked;
+    {
+        const auto lock = server.between_requests();
+        EXPECT_TRUE(contains(asked, "Accept-Encoding: identity\r\n")) << asked;
+    }
+
+    // A name that is none is not heeded.
+    std::filesystem::remove_all(machine.root);
+    ScriptedServer chunked([&](const std::string &request) {
+        const std::string whole = serve_folder(place->data, request);
+        return std::string(whole).insert(whole.find("\r\n") + 2,
+                                         "Content-Encoding: aws-chunked\r\n");
+    });
+    EXPECT_EQ(rows_of(pull(chunked.url()).out), Rows{"demo blob pulled"});
 }
 
 TEST_F(HttpRemote, APartOfAListingIsNone)

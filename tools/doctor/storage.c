@@ -276,7 +276,7 @@ static bool storage_is_dangling(const char *root, const char *nearest)
 {
     struct stat status;
     const size_t length = strlen(nearest);
-    const size_t next = length + (nearest[length - 1] != '/');
+    const size_t next = length + strspn(root + length, "/");
     AUTO_FREE char *name =
         strlen(root) > next ? strndup(root, next + strcspn(root + next, "/")) : NULL;
     return name && lstat(name, &status) == 0 && S_ISLNK(status.st_mode);

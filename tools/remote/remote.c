@@ -14,7 +14,6 @@
 #include "tools/remote/engines/curl_library.h"
 #endif
 
-/* This value is overwritten to find out whether conditional writes work. */
 /* The first head of a place has the time as its serial: the milliseconds, times this. No other head
  * has a multiple of it. */
 #define REMOTE_FIRST_STEP UINT64_C(1000)
@@ -25,6 +24,7 @@
 /* Looks for a head that was just written, until it counts as not kept. */
 #define REMOTE_LOOKS 3
 
+/* This value is overwritten to find out whether conditional writes work. */
 #define REMOTE_PROBE "v1/probe"
 
 /* Options. */
@@ -297,8 +297,9 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
     head_path(program, identity_hex, path);
     enum status reason = remote->engine->operations->get(remote->engine, path, HEAD_LIMIT, &value);
     if (reason != STATUS_ok) {
-        const bool is_lost = reason == STATUS_no_file && state_serial(&remote->state, path) > 0;
-        remote->has_lost = remote->has_lost || is_lost;
+        if (reason == STATUS_no_file && state_serial(&remote->state, path) > 0) {
+            remote->lost += digest_of(path, strlen(path)).low;
+        }
         return reason;
     }
     reason = remote_check_head(remote, path, &value, ret_head);
@@ -405,7 +406,9 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
         is_gone = reason == STATUS_no_file && value.size == 0;
     } while (is_gone && ++looks < REMOTE_LOOKS);
     if (is_gone) {
-        return remote_keeps_nothing(remote);
+        remote_keeps_nothing(remote);
+        remote->engine->is_of_value = true; /* `remote rm` may have removed it */
+        return STATUS_remote_bad_answer;
     }
     if (reason == STATUS_no_file || reason == STATUS_remote_rolled_back) {
         remote->engine->detail[0] = '\0'; /* of a reason that is another's now */

@@ -50,7 +50,7 @@ struct remote {
     enum status gone_because;
     enum status already_told; /* another process has said that it is gone because of this */
     bool is_unmade_told;      /* remote_tell_unmade has */
-    bool has_lost;            /* a head that was seen before is not there */
+    uint64_t lost;            /* of heads that were seen before and are not there: a sum */
 };
 
 /* Reads the keys and opens the engine; the texts of the options are borrowed. False after a
@@ -72,9 +72,10 @@ void remote_note_failure(struct remote *remote);
 void remote_tell_unmade(struct remote *remote);
 
 /* Reads a head and checks signature, trusted comment, program, identity, serial and age. no_file:
- * there is none, or, with `replace`, none that is trusted. *ret_value is what a swap replaces, to
- * be freed; empty where there is nothing. Other reasons, all of which leave it untouched: the
- * engine's, remote_bad_head, remote_no_key, remote_untrusted_head, remote_rolled_back. */
+ * there is none, or, with `replace`, none that is trusted and as new as what was seen. *ret_value
+ * is what a swap replaces, to be freed; empty where there is nothing. Other reasons, all of which
+ * leave it untouched: the engine's, remote_bad_head, remote_no_key, remote_untrusted_head,
+ * remote_rolled_back. */
 enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
                             struct head *ret_head, struct engine_value *ret_value);
 
@@ -82,7 +83,7 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
 enum status remote_may_swap(struct remote *remote);
 
 /* Counts the serial up, signs, and replaces `old` (empty: there is none yet). The serial of the
- * first head of a place, and of one that replaces what cannot be verified, is the time, which is
+ * first head of a place, and of one that replaces what is not trusted, is the time, which is
  * higher than what was counted (decision 0343). remote_conflict: another was first.
  * remote_no_conditions: the server would not have told. */
 enum status remote_put_head(struct remote *remote, struct head *head,

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "faults.h"
 #include "scratch.h"
 
@@ -98,6 +99,23 @@ TEST(Io, OpensHighNumbersWhereItMay)
     EXPECT_EQ(io_open_kept(AT_FDCWD, "/dev/null", O_RDONLY), free_number);
     close(free_number);
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+// A program that has closed a standard stream, where no number is high enough.
+TEST(Io, IsNeverAStandardStream)
+{
+    const ChildResult result = run_in_child([] {
+        const rlimit few = {30, 30};
+        ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+        close(STDIN_FILENO);
+        std::thread([] {
+            io_set_own_thread();
+            const int fd = io_open(AT_FDCWD, "/dev/null", O_RDONLY);
+            EXPECT_GT(fd, STDERR_FILENO);
+            EXPECT_EQ(fcntl(STDIN_FILENO, F_GETFD), -1) << "closed again";
+        }).join();
+    });
+    EXPECT_EQ(result.status, 0) << result.standard_error;
 }
 
 // A daemon's dup2, while what was opened has not yet got its high number: the program's own file

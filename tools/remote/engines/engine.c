@@ -10,6 +10,11 @@
 #include "common/base/clock.h"
 #include "common/base/text.h"
 
+bool engine_is_fixed(const char *path)
+{
+    return strncmp(path, OBJECT_FOLDER, strlen(OBJECT_FOLDER)) == 0;
+}
+
 uint64_t engine_age(time_t now, time_t written)
 {
     const uint64_t from = (uint64_t)(now < written ? now : written);
@@ -362,9 +367,13 @@ bool listing_is_whole(const void *text, size_t size, const char *root)
     const char *tag = "";
     size_t length = 0;
     bool closes = false;
+    bool is_root = false;
     while (listing_tag(&listing, &tag, &length, &closes)) {
+        const bool is_comment = length > 0 && (*tag == '!' || *tag == '?');
+        const bool is_empty = listing.next[-2] == '/'; /* <root/> */
+        is_root = is_comment ? is_root : (closes || is_empty) && listing_is(tag, length, root);
     }
-    return closes && listing_is(tag, length, root);
+    return is_root;
 }
 
 bool listing_decode_url(char *text)

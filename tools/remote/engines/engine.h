@@ -56,13 +56,15 @@ void url_show(const struct url *url, char *ret_text);
 
 /* What lies below it never changes, wherever a copy is kept on the way; all else may. */
 #define OBJECT_FOLDER "v1/obj/"
+bool engine_is_fixed(const char *path);
 
 /* A value as it was read, with what names this version of it. */
 struct engine_value {
     uint8_t *data; /* malloc'ed */
     size_t size;
     char version[ENGINE_VERSION_SIZE]; /* HTTP: the entity tag; other engines compare the data */
-    uint64_t age_s;                    /* since it was written, by the server's clock; 0: unknown */
+    uint64_t age_s;                    /* since it was written, by the server's clock; or 0 */
+    bool has_age;                      /* it is known */
 };
 
 /* Frees the memory and zeroes the struct. */

@@ -91,9 +91,15 @@ static enum status engine_file_get(struct engine *engine, const char *path, uint
     engine_file_path(engine, path, full);
     engine->traffic.requests++;
     engine->traffic.answers++;
+    struct stat status;
     if (limit == 0) {
-        const enum status found =
-            access(full, R_OK) == 0 ? STATUS_ok : engine_file_fail(engine, errno);
+        const enum status found = access(full, R_OK) == 0 && stat(full, &status) == 0
+                                      ? STATUS_ok
+                                      : engine_file_fail(engine, errno);
+        if (found == STATUS_ok) {
+            *ret_value = (struct engine_value){
+                .age_s = engine_age(time(NULL), status.st_mtim.tv_sec), .has_age = true};
+        }
         return found == STATUS_no_file ? engine_file_miss(engine) : found;
     }
     const enum status reason = file_read_any(full, limit, &value.data, &value.size);
@@ -108,10 +114,10 @@ static enum status engine_file_get(struct engine *engine, const char *path, uint
     if (reason != STATUS_ok) {
         return reason == STATUS_no_file ? engine_file_miss(engine) : reason;
     }
-    struct stat status;
     const time_t now = time(NULL);
     if (stat(full, &status) == 0) {
         value.age_s = engine_age(now, status.st_mtim.tv_sec);
+        value.has_age = true;
     }
     engine->traffic.received += value.size;
     *ret_value = value;

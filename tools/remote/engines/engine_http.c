@@ -20,6 +20,9 @@
 #define ENGINE_HTTP_SETTLE_LEAST_MS 50
 #define ENGINE_HTTP_SETTLE_MOST_MS  2000
 
+/* What paths of ours are made of. */
+#define ENGINE_HTTP_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+
 /* Bytes of a folder's listing at most. */
 #define ENGINE_HTTP_LISTING_LIMIT ((uint64_t)64 << 20)
 
@@ -60,11 +63,10 @@ static enum status engine_http_get(struct engine *engine, const char *path, uint
                                    struct engine_value *ret_value)
 {
     char url[ENGINE_HTTP_URL_SIZE];
-    const struct http_request request = {
-        .method = limit ? "GET" : "HEAD",
-        .url = url,
-        .limit = limit,
-        .is_fixed = limit > 0 && strncmp(path, OBJECT_FOLDER, strlen(OBJECT_FOLDER)) == 0};
+    const struct http_request request = {.method = limit ? "GET" : "HEAD",
+                                         .url = url,
+                                         .limit = limit,
+                                         .is_fixed = engine_is_fixed(path)};
     engine_http_url(engine, path, url);
     return http_fetch(engine, &request, ret_value);
 }
@@ -216,12 +218,17 @@ static enum status engine_http_swap(struct engine *engine, const char *path,
 static const char *engine_http_listed(const struct engine_http *http, const char *folder,
                                       const char *href)
 {
+    const size_t length = strlen(folder);
     const char *path = listing_path_below(href, http->path);
-    if (!path) {
+    if (!path || strncmp(path, folder, length) != 0) {
         path = strstr(href, folder);
         path = path && path > href && path[-1] == '/' ? path : NULL;
     }
-    return path && strncmp(path, folder, strlen(folder)) == 0 ? path : NULL;
+    /* One name of ours, or a folder's: nothing that would lead elsewhere. */
+    const size_t name = path ? strspn(path + length, ENGINE_HTTP_NAME) : 0;
+    const bool is_one = path && path[length] != '.' &&
+                        (path[length + name] == '\0' || strcmp(path + length + name, "/") == 0);
+    return is_one ? path : NULL;
 }
 
 /* A folder and, to this depth, what lies in it. */
@@ -257,9 +264,12 @@ static enum status engine_http_list_folder(struct engine *engine, const char *fo
     struct listing listing = listing_over(answer.body.data, answer.body.size);
     while (reason == STATUS_ok && listing_element(&listing, "href", href, sizeof href)) {
         const char *path = listing_decode_url(href) ? engine_http_listed(http, folder, href) : NULL;
-        const size_t length = path ? strlen(path) : 0;
+        if (!path) {
+            continue; /* nothing of ours */
+        }
+        const size_t length = strlen(path);
         if (length <= strlen(folder) || length >= ENGINE_PATH_SIZE) {
-            continue; /* the folder itself, or nothing of ours */
+            continue; /* the folder itself */
         }
         if (path[length - 1] != '/') {
             if (!visit(path, user)) {

@@ -38,6 +38,7 @@ static enum status s3_address(struct engine *engine, const char *path, char url[
     }
     request->url = url;
     request->signing = &s3->credentials;
+    request->is_fixed = engine_is_fixed(path);
     return http_credentials_find(&s3->credentials, engine);
 }
 

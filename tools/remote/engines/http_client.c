@@ -164,15 +164,19 @@ static void http_prepare(struct http_engine *http, const struct http_request *re
     curl.easy_setopt(handle, CURLOPT_URL, request->url);
     curl.easy_setopt(handle, CURLOPT_CUSTOMREQUEST, request->method);
     curl.easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    /* What is compressed all the same, often under another entity tag, is unpacked. */
-    curl.easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, "identity");
+    /* What is compressed all the same, often under another entity tag, is unpacked; it may be
+     * larger than what is in it. */
+    if (!http->is_raw) {
+        curl.easy_setopt(handle, CURLOPT_ACCEPT_ENCODING, "identity");
+    }
     curl.easy_setopt(handle, CURLOPT_USERAGENT, "warmpipe/" WARMPIPE_VERSION);
     curl.easy_setopt(handle, CURLOPT_WRITEFUNCTION, http_take_body);
     curl.easy_setopt(handle, CURLOPT_WRITEDATA, transfer);
     curl.easy_setopt(handle, CURLOPT_HEADERFUNCTION, http_count_answer);
     curl.easy_setopt(handle, CURLOPT_HEADERDATA, engine);
     curl.easy_setopt(handle, CURLOPT_MAXFILESIZE_LARGE,
-                     (curl_off_t)(request->limit ? request->limit : INT64_MAX));
+                     request->limit ? (curl_off_t)(request->limit + request->limit / 8 + 4096)
+                                    : (curl_off_t)INT64_MAX);
     curl.easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, HTTP_STALL_BYTES);
     curl.easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, HTTP_STALL_S);
     curl.easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
@@ -224,7 +228,8 @@ static struct curl_slist *http_headers(const struct http_request *request)
         lines[count] = type;
     }
     struct curl_slist *list = curl.slist_append(NULL, "Expect:");
-    if (!request->is_fixed) {
+    const bool gets = strcmp(request->method, "GET") == 0;
+    if ((gets && !request->is_fixed) || strcmp(request->method, "HEAD") == 0) {
         list = curl.slist_append(list,
                                  "Cache-Control: no-cache"); /* proxies may change it: unsigned */
     }
@@ -299,6 +304,11 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
     engine->traffic.requests++;
     const CURLcode code = http_perform(http);
     curl.slist_free_all(headers);
+    if (code == CURLE_BAD_CONTENT_ENCODING && !http->is_raw) {
+        http->is_raw = true; /* a name that the value was stored under, such as aws-chunked */
+        bytes_free(&transfer.body);
+        return http_send_once(engine, request, ret_answer, ret_retry_after);
+    }
     curl.easy_getinfo(http->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
     curl.easy_getinfo(http->handle, CURLINFO_RETRY_AFTER, ret_retry_after);
     curl.easy_getinfo(http->handle, CURLINFO_CONTENT_TYPE, &type);
@@ -329,6 +339,7 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
         const time_t written = curl.getdate(http_header(http, "last-modified"), NULL);
         if (written >= 0 && now >= 0) {
             ret_answer->body.age_s = engine_age(now, written);
+            ret_answer->body.has_age = true;
         }
         engine->traffic.received += ret_answer->body.size;
         engine->traffic.sent += request->body_size;

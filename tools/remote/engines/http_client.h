@@ -63,6 +63,7 @@ struct http_engine {
     void *handle;    /* libcurl's */
     void *multi;     /* for one transfer at a time, with the connections */
     char error[256]; /* what it says of the last failure */
+    bool is_raw;     /* a Content-Encoding was none: they are not heeded any more */
 };
 
 /* Bytes of an answer whose body does not matter. */
@@ -72,7 +73,7 @@ struct http_answer {
     long status;
     struct engine_value body; /* of 2xx alone; its version is the entity tag */
     bool is_html;
-    char error[128]; /* what S3 names beside a status: "AccessDenied"; "": nothing */
+    char error[160]; /* what S3 names beside a status: "AccessDenied"; "": nothing */
 };
 
 /* A zeroed engine of `size` bytes, which begins with struct http_engine. NULL: out of memory. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/text.h"
 #include "common/files/file.h"
@@ -346,7 +347,11 @@ static bool minisign_add_folder(struct minisign_keys *keys)
     }
     for (const char *name; added && (name = listing_next(listing));) {
         AUTO_FREE char *path = output_format("%s/%s", folder, name);
-        added = path && (!text_ends_in(name, ".pub") || minisign_add_key(path, keys));
+        struct stat key;
+        /* With the sticky bit anybody can add a file, of his own. */
+        const bool is_foreign = (status.st_mode & S_IWOTH) != 0 && path && stat(path, &key) == 0 &&
+                                key.st_uid != status.st_uid && key.st_uid != geteuid();
+        added = path && (!text_ends_in(name, ".pub") || is_foreign || minisign_add_key(path, keys));
     }
     listing_close(listing);
     return added;

@@ -40,7 +40,7 @@ static const struct option_spec pull_options[] = {
 static const struct option_spec push_options[] = {
     COMMON_OPTIONS,
     WRITER_OPTIONS,
-    {"replace", 0, NULL, "overwrite heads that no trusted key has signed"},
+    {"replace", 0, NULL, "overwrite heads that are not trusted, or too old"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -146,7 +146,7 @@ const struct verb verb_push = {
     .description =
         "Sends the caches that the remote lacks and names them in heads signed with the\n"
         "secret key. Several machines may push at once: none loses another's work. A head\n"
-        "that no trusted key has signed is left alone, unless --replace is given. Caches\n"
+        "that is not trusted, or too old, is left alone, unless --replace is given. Caches\n"
         "in quarantine are named there as blocked. A server that ignores conditional\n"
         "writes needs --single-writer. What was pulled is not sent on before a program\n"
         "has used it (result 'on trial').\n\n"
@@ -176,6 +176,7 @@ struct sync {
     bool failed;     /* in the latest round of either */
     bool unsent;     /* the latest push failed */
     uint64_t pushed; /* the stamp of the folder that was pushed last */
+    uint64_t lost;   /* remote.lost of the latest pull */
     uint64_t wanted; /* the stamp of what programs looked for, at the latest pull */
 };
 
@@ -224,7 +225,7 @@ static void sync_begin_round(struct sync *sync)
 {
     sync->session.remote.gone = false;
     sync->session.remote.failed = false;
-    sync->session.remote.has_lost = false;
+    sync->session.remote.lost = 0;
 }
 
 /* What programs look for and nobody has, they compile now: others may wait for it. */
@@ -303,7 +304,10 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
         if (now >= next_pull || sync_wanted(sync) != sync->wanted) {
             sync_pull(sync);
             next_pull = now + interval_ms * CLOCK_MS;
-            again = sync->unsent || sync->session.remote.has_lost;
+            /* Not each time: this machine may have nothing to send for a head that is gone. */
+            const uint64_t lost = sync->session.remote.lost;
+            again = sync->unsent || (lost != 0 && lost != sync->lost);
+            sync->lost = lost;
         }
         const uint64_t stamp = sync_stamp(sync);
         if (can_push && stamp == before && (stamp != sync->pushed || again)) {

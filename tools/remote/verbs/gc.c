@@ -11,8 +11,9 @@
  *     3 → 1   a pusher has named it: it leaves the notes              gc_sweep
  *     4 → 1   a pusher that names a removed object writes it again    object_keep
  *
- * Objects are listed before heads are read, so that a head written meanwhile counts; and while
- * objects are removed, heads are read again and again. */
+ * Objects are listed before heads are read, so that a head written meanwhile counts. While objects
+ * are removed, heads are read again, and each object's age is asked for, as far as the server tells
+ * it: a pusher writes what it is about to name. */
 #include "tools/remote/session.h"
 
 #include <inttypes.h>
@@ -37,7 +38,7 @@
 /* For so long what heads name is believed while objects are removed, or for some times of what it
  * has taken to read them. */
 #define GC_FRESH_NS    CLOCK_S
-#define GC_FRESH_TIMES 4
+#define GC_FRESH_TIMES 1
 
 /* A file that was begun this long ago is nobody's, seconds. */
 #define GC_LEAST_S 3600
@@ -180,10 +181,16 @@ static void gc_write_notes(struct remote *remote, const struct gc_objects *notes
     }
 }
 
-static bool gc_remove(struct remote *remote, const char *name)
+/* False also for what was written again since it was noted, by who is about to name it. */
+static bool gc_remove(struct remote *remote, const char *name, uint64_t noted_s)
 {
+    AUTO(engine_value_free) struct engine_value value = {0};
     char path[ENGINE_PATH_SIZE];
     snprintf(path, sizeof path, OBJECT_FOLDER "%s", name);
+    if (remote->engine->operations->get(remote->engine, path, 0, &value) == STATUS_ok &&
+        value.has_age && value.age_s < noted_s) {
+        return false;
+    }
     const enum status reason = remote->engine->operations->remove(remote->engine, path);
     if (reason != STATUS_ok && reason != STATUS_no_file) {
         remote_complain(remote, path, reason);
@@ -244,13 +251,13 @@ static void gc_sweep(struct gc *gc, uint64_t grace, bool dry_run, struct output 
         }
         const struct gc_object *note = gc_find(&gc->notes, name);
         const bool is_due = note && note->since <= now && now - note->since >= grace;
-        if (is_due && (dry_run || gc_remove(remote, name))) {
+        if (is_due && (dry_run || gc_remove(remote, name, now - note->since))) {
             removed++;
         } else {
             gc_add(&gc->kept, name, note && note->since <= now ? note->since : now);
         }
     }
-    if (!dry_run && !gc->kept.failed && gc->kept.count + gc->notes.count > 0) {
+    if (!dry_run && !remote->gone && !gc->kept.failed && gc->kept.count + gc->notes.count > 0) {
         gc_write_notes(remote, &gc->kept);
     }
     if (!dry_run && remote->engine->operations->sweep) {
