@@ -146,7 +146,7 @@ const struct verb verb_push = {
     .description =
         "Sends the caches that the remote lacks and names them in heads signed with the\n"
         "secret key. Several machines may push at once: none loses another's work. A head\n"
-        "that is not trusted, or too old, is left alone, unless --replace is given. Caches\n"
+        "that is not trusted, or too old, is left alone unless --replace is given. Caches\n"
         "in quarantine are named there as blocked. A server that ignores conditional\n"
         "writes needs --single-writer. What was pulled is not sent on before a program\n"
         "has used it (result 'on trial').\n\n"
