@@ -229,9 +229,7 @@ TEST_F(FileRemote, WhatWasWrittenSinceItWasNotedIsNotCollected)
                "1000000000 " + std::filesystem::path(object).filename().string() + "\n");
     EXPECT_EQ(collect()["removed"], 0);
     EXPECT_TRUE(std::filesystem::exists(object));
-    const timespec times[2] = {{900000000, 0}, {900000000, 0}};
-    ASSERT_EQ(utimensat(AT_FDCWD, object.c_str(), times, 0), 0);
-    EXPECT_EQ(collect()["removed"], 1);
+    EXPECT_EQ(collect()["removed"], 1) << "it is noted anew, and nobody has named it";
 }
 
 // A server that checks and writes in two steps tells both that theirs is the first head, and keeps

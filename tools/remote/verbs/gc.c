@@ -11,9 +11,8 @@
  *     3 → 1   a pusher has named it: it leaves the notes              gc_sweep
  *     4 → 1   a pusher that names a removed object writes it again    object_keep
  *
- * Objects are listed before heads are read, so that a head written meanwhile counts. While objects
- * are removed, heads are read again, and each object's age is asked for, as far as the server tells
- * it: a pusher writes what it is about to name. */
+ * Objects are listed before heads are read, so that a head written meanwhile counts. What comes
+ * later, while others are removed, is seen by gc_is_unused_still. */
 #include "tools/remote/session.h"
 
 #include <inttypes.h>
@@ -35,10 +34,8 @@
 /* Objects that a remote may list. */
 #define GC_OBJECTS_MAX 1000000
 
-/* For so long what heads name is believed while objects are removed, or for some times of what it
- * has taken to read them. */
-#define GC_FRESH_NS    CLOCK_S
-#define GC_FRESH_TIMES 1
+/* For so long what heads name is believed while objects are removed. */
+#define GC_FRESH_NS CLOCK_S
 
 /* A file that was begun this long ago is nobody's, seconds. */
 #define GC_LEAST_S 3600
@@ -181,16 +178,8 @@ static void gc_write_notes(struct remote *remote, const struct gc_objects *notes
     }
 }
 
-/* False also for what was written again since it was noted, by who is about to name it. */
-static bool gc_remove(struct remote *remote, const char *name, uint64_t noted_s)
+static bool gc_remove(struct remote *remote, const char *path)
 {
-    AUTO(engine_value_free) struct engine_value value = {0};
-    char path[ENGINE_PATH_SIZE];
-    snprintf(path, sizeof path, OBJECT_FOLDER "%s", name);
-    if (remote->engine->operations->get(remote->engine, path, 0, &value) == STATUS_ok &&
-        value.has_age && value.age_s < noted_s) {
-        return false;
-    }
     const enum status reason = remote->engine->operations->remove(remote->engine, path);
     if (reason != STATUS_ok && reason != STATUS_no_file) {
         remote_complain(remote, path, reason);
@@ -211,7 +200,6 @@ struct gc {
 static bool gc_read_heads(struct gc *gc)
 {
     AUTO(session_heads_free) struct session_heads heads = {0};
-    const uint64_t start_ns = clock_now_ns();
     bool read = session_find_heads(gc->session, NULL, 0, &heads) == STATUS_ok;
     for (size_t i = 0; read && i < heads.count; i++) {
         const enum status reason = gc_read_head(&gc->session->remote, heads.paths[i], &gc->named);
@@ -221,18 +209,25 @@ static bool gc_read_heads(struct gc *gc)
         }
     }
     gc_sort(&gc->named);
-    const uint64_t end_ns = clock_now_ns();
-    gc->stale_ns = end_ns + GC_FRESH_NS + GC_FRESH_TIMES * (end_ns - start_ns);
+    gc->stale_ns = clock_now_ns() + GC_FRESH_NS;
     return read && !gc->named.failed;
 }
 
-/* Whether the object may be removed, as heads are now. False also where they cannot be read. */
-static bool gc_is_unused(struct gc *gc, const char *name)
+/* Whether nobody names an object that was noted so long ago, nor is about to: a pusher writes what
+ * it will name. Where the server does not tell when that was, heads are read again. False also
+ * where they cannot be read. */
+static bool gc_is_unused_still(struct gc *gc, const char *name, const char *path, uint64_t noted_s)
 {
+    struct remote *remote = &gc->session->remote;
+    AUTO(engine_value_free) struct engine_value value = {0};
+    if (remote->engine->operations->get(remote->engine, path, 0, &value) == STATUS_ok &&
+        value.has_age) {
+        return value.age_s >= noted_s;
+    }
     if (clock_now_ns() >= gc->stale_ns) {
         gc->named.count = 0;
         if (!gc_read_heads(gc)) {
-            gc->session->remote.gone = true;
+            remote->gone = true;
             return false;
         }
     }
@@ -246,15 +241,18 @@ static void gc_sweep(struct gc *gc, uint64_t grace, bool dry_run, struct output 
     uint64_t removed = 0;
     for (size_t i = 0; i < gc->objects.count && !remote->gone; i++) {
         const char *name = gc->objects.items[i].name;
-        if (!gc_is_unused(gc, name)) {
+        if (gc_find(&gc->named, name)) {
             continue;
         }
+        char path[ENGINE_PATH_SIZE];
+        snprintf(path, sizeof path, OBJECT_FOLDER "%s", name);
         const struct gc_object *note = gc_find(&gc->notes, name);
         const bool is_due = note && note->since <= now && now - note->since >= grace;
-        if (is_due && (dry_run || gc_remove(remote, name, now - note->since))) {
+        if (is_due && (dry_run || (gc_is_unused_still(gc, name, path, now - note->since) &&
+                                   gc_remove(remote, path)))) {
             removed++;
         } else {
-            gc_add(&gc->kept, name, note && note->since <= now ? note->since : now);
+            gc_add(&gc->kept, name, note && note->since <= now && !is_due ? note->since : now);
         }
     }
     if (!dry_run && !remote->gone && !gc->kept.failed && gc->kept.count + gc->notes.count > 0) {
