@@ -266,6 +266,7 @@ TEST_F(HttpRemote, OnlyObjectsMayComeFromACache)
                    : http_answer("404 Not Found");
     });
     EXPECT_EQ(rows_of(pull(server.url()).out), Rows{"demo blob pulled"});
+    const auto lock = server.between_requests();
     EXPECT_GT(objects, 0u);
     EXPECT_GT(others, 0u);
 }
@@ -299,6 +300,7 @@ TEST_F(HttpRemote, AListingMayNameThePathsOfTheServerBehind)
         {"remote", "ls", "--json", "--remote", server.url() + "/cache", "--public-key", keys.open});
     EXPECT_EQ(result.exit_status, 0) << result.err;
     EXPECT_EQ(json::parse(result.out)["heads"].size(), 1u) << result.out;
+    const auto lock = server.between_requests();
     EXPECT_EQ(outside, "");
 }
 
@@ -382,6 +384,7 @@ TEST_F(HttpRemote, AHeadThatComesDuringACollectionCounts)
             machine.tool({"remote", "gc", "--grace", "0s", "--remote", server.url()});
         EXPECT_EQ(result.exit_status, 0) << result.err;
     }
+    const auto lock = server.between_requests();
     EXPECT_EQ(removed, 1u);
 }
 
