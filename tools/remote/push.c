@@ -71,9 +71,12 @@ static enum status push_add_part(struct push *push, const struct head_part *base
                   object->frame.data, &push->is_inline)) {
         return STATUS_remote_head_full;
     }
+    if (push->is_inline) {
+        return STATUS_ok;
+    }
     struct remote *remote = &push->session->remote;
-    const enum status reason = push->is_inline ? STATUS_ok : remote_may_swap(remote);
-    return push->is_inline || reason != STATUS_ok ? reason : object_put(remote, object);
+    const enum status reason = remote_may_swap(remote);
+    return reason == STATUS_ok ? object_put(remote, object) : reason;
 }
 
 static enum status push_swap(struct push *push, const struct engine_value *old)

@@ -406,9 +406,8 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
         is_gone = reason == STATUS_no_file && value.size == 0;
     } while (is_gone && ++looks < REMOTE_LOOKS);
     if (is_gone) {
-        remote_keeps_nothing(remote);
-        remote->engine->is_of_value = true; /* `remote rm` may have removed it */
-        return STATUS_remote_bad_answer;
+        /* Or `remote rm` has removed it. */
+        return engine_of_value(remote->engine, remote_keeps_nothing(remote));
     }
     if (reason == STATUS_no_file || reason == STATUS_remote_rolled_back) {
         remote->engine->detail[0] = '\0'; /* of a reason that is another's now */

@@ -37,11 +37,16 @@ enum status engine_fail(struct engine *engine, enum status reason, const char *f
     return reason;
 }
 
+enum status engine_of_value(struct engine *engine, enum status reason)
+{
+    engine->is_of_value = true;
+    return reason;
+}
+
 enum status engine_too_large(struct engine *engine)
 {
-    engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be");
-    engine->is_of_value = true;
-    return STATUS_remote_bad_answer;
+    return engine_of_value(engine,
+                           engine_fail(engine, STATUS_remote_bad_answer, "larger than it may be"));
 }
 
 static void engine_look_for_stop(struct engine *engine)

@@ -151,7 +151,10 @@ struct engine *engine_redis_open(const struct url *url);
 enum status engine_fail(struct engine *engine, enum status reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same of a value that is larger than its reader allows: remote_bad_answer, of it alone. */
+/* Says of the failure just noted that it is that value's alone, and gives `reason`. */
+enum status engine_of_value(struct engine *engine, enum status reason);
+
+/* Notes of a value that it is larger than its reader allows: remote_bad_answer, of it alone. */
 enum status engine_too_large(struct engine *engine);
 
 /* operations->list for callers that believe no server: a listing of more than `most` paths, of more

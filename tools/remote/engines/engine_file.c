@@ -107,9 +107,8 @@ static enum status engine_file_get(struct engine *engine, const char *path, uint
         return engine_too_large(engine);
     }
     if (reason == STATUS_unreadable) {
-        engine_fail(engine, STATUS_remote_forbidden, "permission denied");
-        engine->is_of_value = true;
-        return STATUS_remote_forbidden;
+        return engine_of_value(engine,
+                               engine_fail(engine, STATUS_remote_forbidden, "permission denied"));
     }
     if (reason != STATUS_ok) {
         return reason == STATUS_no_file ? engine_file_miss(engine) : reason;

@@ -230,8 +230,8 @@ static struct curl_slist *http_headers(const struct http_request *request)
     struct curl_slist *list = curl.slist_append(NULL, "Expect:");
     const bool gets = strcmp(request->method, "GET") == 0;
     if ((gets && !request->is_fixed) || strcmp(request->method, "HEAD") == 0) {
-        list = curl.slist_append(list,
-                                 "Cache-Control: no-cache"); /* proxies may change it: unsigned */
+        /* Not signed, for proxies may change it. */
+        list = curl.slist_append(list, "Cache-Control: no-cache");
     }
     for (size_t i = 0; lines[i]; i++) {
         list = curl.slist_append(list, lines[i]);
@@ -410,9 +410,8 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer)
         reason = STATUS_remote_conflict;
         break;
     case 413:
-        engine_fail(engine, reason, "HTTP 413: larger than the server accepts");
-        engine->is_of_value = true;
-        return reason;
+        return engine_of_value(
+            engine, engine_fail(engine, reason, "HTTP 413: larger than the server accepts"));
     case 507:
         reason = STATUS_remote_full;
         break;

@@ -331,27 +331,39 @@ static bool minisign_add_key(const char *path, struct minisign_keys *keys)
     return minisign_check_key(path, reason);
 }
 
+/* Whether all may add files to a folder. With the sticky bit they can replace none of another's: a
+ * mounted secret of Kubernetes is such a one. */
+static bool minisign_is_open(const struct stat *folder)
+{
+    return (folder->st_mode & S_IWOTH) != 0;
+}
+
+/* Whether a key of a folder counts: in an open one only where it is of the folder's owner or ours.
+ */
+static bool minisign_is_believed(const struct stat *folder, const char *path)
+{
+    struct stat key;
+    return !minisign_is_open(folder) ||
+           (stat(path, &key) == 0 && (key.st_uid == folder->st_uid || key.st_uid == geteuid()));
+}
+
 /* All of $XDG_CONFIG_HOME/warmpipe/trusted/: its files that end in .pub. */
 static bool minisign_add_folder(struct minisign_keys *keys)
 {
     AUTO_FREE char *base = options_base("XDG_CONFIG_HOME", ".config");
     AUTO_FREE char *folder = base ? output_format("%s/warmpipe/trusted", base) : NULL;
     DIR *listing = folder ? opendir(folder) : NULL;
-    struct stat status;
-    /* A mounted secret of Kubernetes is open to all, with the sticky bit. */
-    bool added = !listing || fstat(dirfd(listing), &status) != 0 ||
-                 (status.st_mode & (S_IWOTH | S_ISVTX)) != S_IWOTH;
+    struct stat status = {0};
+    bool added = !listing || (fstat(dirfd(listing), &status) == 0 &&
+                              (!minisign_is_open(&status) || (status.st_mode & S_ISVTX) != 0));
     if (!added) {
         output_message("'%s': others may put keys there (%s)", folder,
                        status_id(STATUS_directory_mode));
     }
     for (const char *name; added && (name = listing_next(listing));) {
         AUTO_FREE char *path = output_format("%s/%s", folder, name);
-        struct stat key;
-        /* With the sticky bit anybody can add a file, of his own. */
-        const bool is_foreign = (status.st_mode & S_IWOTH) != 0 && path && stat(path, &key) == 0 &&
-                                key.st_uid != status.st_uid && key.st_uid != geteuid();
-        added = path && (!text_ends_in(name, ".pub") || is_foreign || minisign_add_key(path, keys));
+        added = path && (!text_ends_in(name, ".pub") || !minisign_is_believed(&status, path) ||
+                         minisign_add_key(path, keys));
     }
     listing_close(listing);
     return added;
