@@ -1,48 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which programs keep their own pipeline caches, and which only read them back: what is learnt of
 // that, and what becomes of their caches.
-#include "own_caches.hpp"
+#include "kept_caches.hpp"
 #include "test_icd.h"
 
 #include <csignal>
 #include <unistd.h>
 
 namespace {
-
-class KeptCachesTest : public OwnCachesTest {
-  protected:
-    json learnt() const
-    {
-        return json::parse(read_text(program_file()), nullptr, false);
-    }
-
-    std::filesystem::path program_file() const
-    {
-        return cache_root() / "test" / "program.json";
-    }
-
-    void forget(const char *name)
-    {
-        std::filesystem::remove(file(name));
-    }
-
-    // A program that keeps one cache: loads what it has, creates, saves.
-    std::function<void()> keeper(unsigned first, unsigned end, const ProgramOptions &options = {})
-    {
-        return [=] {
-            Program program(options);
-            VkPipelineCache cache = program.create_cache(read_bytes(file("own")));
-            program.create_compute(first, end, cache);
-            write_bytes(file("own"), program.cache_data(cache));
-            program.destroy_cache(cache);
-        };
-    }
-
-    static unsigned served(const Outcome &outcome)
-    {
-        return outcome.stats_of()["app_caches"]["served"];
-    }
-};
 
 // Dawn, libplacebo, mpv: {caches, pipelines in each}; all of them read back, none ever loaded.
 struct Reader {
@@ -154,119 +119,6 @@ TEST_F(KeptCachesTest, OneBesideAMessengerIsPassedOnWhereNothingIsKept)
         environment.erase(name);
     }
     EXPECT_EQ(served(run(keeper(0, 10, with_messenger()))), 0u);
-}
-
-// zink: each of its caches is its own to guard, and none of our threads may read it. It is killed.
-TEST_F(KeptCachesTest, WhatIsInGuardedCachesOfAProgramThatIsKilledIsSavedInItsFirstRun)
-{
-    for (int start = 0; start < 2; ++start) {
-        const Outcome outcome = run(
-            [&] {
-                auto *program = new Program;
-                const VkPipelineCache cache =
-                    program->create_cache({}, VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT);
-                program->create_compute(0, 10, cache);
-                EXPECT_FALSE(program->cache_data(cache).empty());
-                for (int i = 0; i < 10000 && cache_files().empty(); ++i) {
-                    usleep(1000);
-                }
-                EXPECT_EQ(cache_files().size(), 1u);
-                die();
-            },
-            {Layer::any, true, -SIGKILL});
-        EXPECT_EQ(outcome.hits(), start == 0 ? 0u : 10u);
-        EXPECT_EQ(outcome.violations(), std::vector<std::string>());
-    }
-}
-
-// The use that the flag is made for: a cache for each thread, all merged into one in the end.
-TEST_F(KeptCachesTest, WhatIsMergedFromGuardedCachesIsSavedInTheFirstRunAsIsWhatTheTargetHas)
-{
-    for (int start = 0; start < 2; ++start) {
-        const Outcome outcome = run([&] {
-            Program program;
-            const VkPipelineCache all = program.create_cache();
-            program.create_compute(0, 10, all);
-            const VkPipelineCache thread =
-                program.create_cache({}, VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT);
-            program.create_compute(10, 20, thread);
-            EXPECT_EQ(vkMergePipelineCaches(program.device, all, 1, &thread), VK_SUCCESS);
-            program.destroy_cache(thread);
-            program.create_compute(20, 30, all);
-            program.destroy_cache(all);
-        });
-        EXPECT_EQ(outcome.hits(), start == 0 ? 0u : 30u);
-        EXPECT_EQ(outcome.violations(), std::vector<std::string>());
-    }
-}
-
-// What it compiles into the target afterwards, and is killed.
-TEST_F(KeptCachesTest, WhatComesIntoACacheBehindAMergeOfAGuardedOneIsSavedInTheFirstRun)
-{
-    for (int start = 0; start < 2; ++start) {
-        const Outcome outcome = run(
-            [&] {
-                auto *program = new Program;
-                const VkPipelineCache all = program->create_cache();
-                const VkPipelineCache thread =
-                    program->create_cache({}, VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT);
-                program->create_compute(0, 10, thread);
-                EXPECT_EQ(vkMergePipelineCaches(program->device, all, 1, &thread), VK_SUCCESS);
-                program->destroy_cache(thread);
-                program->create_compute(10, 20, all);
-                const auto is_saved = [&] {
-                    std::error_code gone;
-                    const auto files = cache_files();
-                    return files.size() == 1 &&
-                           std::filesystem::file_size(files[0], gone) >= 960 + 56 + 20 * 64;
-                };
-                for (int i = 0; i < 60000 && !is_saved(); ++i) {
-                    usleep(1000);
-                }
-                EXPECT_TRUE(is_saved());
-                die();
-            },
-            {Layer::any, true, -SIGKILL});
-        EXPECT_EQ(outcome.hits(), start == 0 ? 0u : 20u);
-        EXPECT_EQ(outcome.violations(), std::vector<std::string>());
-    }
-}
-
-// One that is made with data is the program's affair, and holds no more than it made: a copy of the
-// whole device cache for each merge would take time that grows with what is merged.
-TEST_F(KeptCachesTest, GuardedCachesBesideAKeptOneArePassedOn)
-{
-    constexpr VkPipelineCacheCreateFlags guarded =
-        VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT;
-    for (const VkPipelineCacheCreateFlags flags : {VkPipelineCacheCreateFlags{0}, guarded}) {
-        environment.erase("WARMPIPE_ENABLE");
-        environment["WARMPIPE_APP"] = flags ? "guards_all" : "guards_some";
-        std::filesystem::remove(file("own"));
-        const auto program = [&] {
-            Program owner;
-            const VkPipelineCache all = owner.create_cache(read_bytes(file("own")), flags);
-            owner.create_compute(30, 40);
-            for (unsigned i = 0; i < 3; ++i) {
-                const VkPipelineCache thread = owner.create_cache({}, guarded);
-                owner.create_compute(10 * i, 10 * i + 10, thread);
-                EXPECT_EQ(vkMergePipelineCaches(owner.device, all, 1, &thread), VK_SUCCESS);
-                owner.destroy_cache(thread);
-            }
-            write_bytes(file("own"), owner.cache_data(all));
-            owner.destroy_cache(all);
-        };
-        // The program was there before us, and kept a cache.
-        for (int start = 0; start < 2; ++start) {
-            const Outcome outcome =
-                run(program, {start == 0 ? Layer::absent : Layer::any, true, 0});
-            EXPECT_EQ(holds(read_bytes(file("own")), 0, 40), 30u);
-            EXPECT_EQ(outcome.violations(), std::vector<std::string>());
-            if (start == 1) {
-                EXPECT_EQ(served(outcome), 0u) << flags;
-            }
-            environment["WARMPIPE_ENABLE"] = "1";
-        }
-    }
 }
 
 TEST_F(KeptCachesTest, OneThatHasLostItsFileIsGivenItBack)
