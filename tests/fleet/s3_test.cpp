@@ -46,6 +46,27 @@ class S3Remote : public testing::Test {
     }
 };
 
+// Seen by a proxy, which lets nothing through.
+TEST_F(S3Remote, TheHostIsThatOfTheBucketsRegion)
+{
+    const std::map<std::string, std::string> hosts = {
+        {"s3://bucket?region=eu-north-1", "bucket.s3.eu-north-1.amazonaws.com:443"},
+        {"s3://bucket?region=cn-north-1", "bucket.s3.cn-north-1.amazonaws.com.cn:443"},
+        {"s3://a.bucket?region=eu-north-1", "s3.eu-north-1.amazonaws.com:443"},
+    };
+    for (const auto &[remote, host] : hosts) {
+        std::string asked;
+        ScriptedServer proxy([&](const std::string &request) {
+            asked = request.substr(0, request.find('\r'));
+            return http_answer("403 Forbidden", "");
+        });
+        first.more["https_proxy"] = proxy.url();
+        EXPECT_EQ(first.tool({"remote", "check", "--remote", remote}).exit_status, 1);
+        const auto lock = proxy.between_requests();
+        EXPECT_EQ(asked, "CONNECT " + host + " HTTP/1.1");
+    }
+}
+
 TEST_F(S3Remote, EachRequestIsSigned)
 {
     first.run(4);

@@ -217,8 +217,12 @@ static void s3_set_base(struct engine_s3 *s3, const struct url *url)
         endpoint[strlen(endpoint) - (endpoint[strlen(endpoint) - 1] == '/')] = '\0';
         snprintf(s3->base, sizeof s3->base, "%s%s/%s", strstr(endpoint, "://") ? "" : "https://",
                  endpoint, url->host);
+    } else if (strchr(url->host, '.')) { /* AWS's certificates are for names without dots */
+        snprintf(s3->base, sizeof s3->base, "https://s3.%s.%s/%s", region, http_aws_domain(region),
+                 url->host);
     } else {
-        snprintf(s3->base, sizeof s3->base, "https://%s.s3.%s.amazonaws.com", url->host, region);
+        snprintf(s3->base, sizeof s3->base, "https://%s.s3.%s.%s", url->host, region,
+                 http_aws_domain(region));
     }
     if (url->path[0]) {
         snprintf(s3->prefix, sizeof s3->prefix, "%.*s/", URL_SIZE - 2, url->path + 1);

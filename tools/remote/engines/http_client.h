@@ -104,6 +104,9 @@ enum status http_fetch(struct engine *engine, const struct http_request *request
 /* DELETE of the request's URL; every status but 2xx is judged. */
 enum status http_remove(struct engine *engine, struct http_request *request);
 
+/* The domain of AWS's services in a region: those of China have another. */
+const char *http_aws_domain(const char *region);
+
 /* Finds credentials, or renews those that end soon, as AWS's tools do (http_credentials.c): from
  * the environment, by a web identity, from the shared file, from the endpoint of a container; none
  * is fine, too. Else why they cannot be had. */

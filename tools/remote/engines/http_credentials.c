@@ -276,7 +276,8 @@ static enum status credentials_ask_role(struct http_credentials *credentials, st
     if (endpoint) {
         credentials_copy(url, sizeof url, endpoint);
     } else {
-        snprintf(url, sizeof url, "https://sts.%s.amazonaws.com/", credentials->region);
+        snprintf(url, sizeof url, "https://sts.%s.%s/", credentials->region,
+                 http_aws_domain(credentials->region));
     }
     const int size = snprintf(body, sizeof body,
                               "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=%s"
@@ -313,6 +314,11 @@ static enum status credentials_find(struct http_credentials *credentials, struct
     }
     credentials->is_signed = false;
     return STATUS_ok;
+}
+
+const char *http_aws_domain(const char *region)
+{
+    return strncmp(region, "cn-", 3) == 0 ? "amazonaws.com.cn" : "amazonaws.com";
 }
 
 enum status http_credentials_find(struct http_credentials *credentials, struct engine *engine)
