@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies at a remote, and what is taken from it: on a folder, where a test can damage all of it.
+// What lies at a remote, and what is taken from it: on a folder.
 #include "file_remote.h"
 
 namespace {

@@ -2,6 +2,8 @@
 // S3: against s3rver of npm, which checks neither signatures nor conditions, and against a scripted
 // one that computes each signature anew (AWS Signature Version 4) and honours conditions.
 #ifdef WARMPIPE_HAVE_CURL
+#include <map>
+
 #include "fleet.h"
 #include "s3_bucket.h"
 #include "scripted_servers.h"

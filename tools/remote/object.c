@@ -405,7 +405,7 @@ enum status object_get(struct remote *remote, const struct head *head, const str
     object_path(part, path);
     const enum status reason = fetch_get(remote, path, part->bytes, &value);
     if (reason == STATUS_remote_forbidden) {
-        remote->engine->is_of_value = true; /* its head could be read */
+        engine_of_value(remote->engine, reason); /* its head could be read */
     }
     progress_add("object");
     return reason == STATUS_ok ? object_unpack(value.data, value.size, part, prefix, ret_data)

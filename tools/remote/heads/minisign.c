@@ -338,8 +338,7 @@ static bool minisign_is_open(const struct stat *folder)
     return (folder->st_mode & S_IWOTH) != 0;
 }
 
-/* Whether a key of a folder counts: in an open one only where it is of the folder's owner or ours.
- */
+/* Whether a key of a folder counts: in an open one it has to be its owner's or ours. */
 static bool minisign_is_believed(const struct stat *folder, const char *path)
 {
     struct stat key;
