@@ -154,7 +154,7 @@ static __attribute__((cold)) bool map_grow(struct handle_map *map, struct handle
     return true;
 }
 
-bool handle_map_put(struct handle_map *map, uint64_t key, void *value)
+__attribute__((cold)) bool handle_map_put(struct handle_map *map, uint64_t key, void *value)
 {
     if (key == 0) {
         return false;
@@ -172,7 +172,7 @@ bool handle_map_put(struct handle_map *map, uint64_t key, void *value)
 }
 
 /* Moves up what follows the hole and may be nearer to its home there (linear probing). */
-static void map_close_hole(struct handle_map_table *table, size_t hole)
+static __attribute__((cold)) void map_close_hole(struct handle_map_table *table, size_t hole)
 {
     for (size_t i = hole + 1; map_key_at(table, i) != 0; i++) {
         size_t from_home = (i - map_home_of(table, map_key_at(table, i))) & table->mask;

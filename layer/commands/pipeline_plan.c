@@ -90,8 +90,9 @@ static void plan_note_form(struct pipeline_element *element, const struct canoni
     }
 }
 
-static void plan_draft(struct device_services *services, struct pipeline_element *element,
-                       const struct canonical *form)
+static __attribute__((cold)) void plan_draft(struct device_services *services,
+                                             struct pipeline_element *element,
+                                             const struct canonical *form)
 {
     if (services->recorder && element->encoded && pipeline_needs_driver(element)) {
         element->draft =
@@ -208,8 +209,9 @@ static uint32_t plan_compile_us(const struct pipeline_element *element,
 }
 
 /* Records what was created. */
-static void plan_record(struct device_services *services, struct pipeline_element *element,
-                        bool created, const struct pipeline_driver_call *driver)
+static __attribute__((cold)) void plan_record(struct device_services *services,
+                                              struct pipeline_element *element, bool created,
+                                              const struct pipeline_driver_call *driver)
 {
     if (created && element->draft) {
         recorder_submit(services->recorder, element->draft, plan_compile_us(element, driver),

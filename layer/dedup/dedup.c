@@ -105,7 +105,8 @@ static void dedup_note_module(struct modules *modules, uint64_t handle)
 }
 
 /* The form is where the next ones are written: it is copied, and found again by its size. */
-static void dedup_note_inline_module(void *user, const struct canonical_inline_module *brought)
+static __attribute__((cold)) void
+dedup_note_inline_module(void *user, const struct canonical_inline_module *brought)
 {
     struct modules *modules = &((struct workspace *)user)->modules;
     struct dedup_module *module = dedup_new_module(modules);

@@ -103,7 +103,7 @@ bool shard_add_key(struct object_shard *shard, struct object *object)
     return true;
 }
 
-void shard_remove_key(struct object_shard *shard, const struct object *object)
+__attribute__((cold)) void shard_remove_key(struct object_shard *shard, const struct object *object)
 {
     if (!shard->slots) {
         return;

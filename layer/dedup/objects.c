@@ -272,9 +272,10 @@ void objects_abandon(struct objects *objects, struct object *claim)
     objects_drop_claim(objects, claim);
 }
 
-static void objects_adopt_parts(struct objects *objects, VkObjectType type,
-                                const struct iovec *parts, unsigned part_count, uint64_t handle,
-                                const struct canonical_object *facts)
+static __attribute__((cold)) void objects_adopt_parts(struct objects *objects, VkObjectType type,
+                                                      const struct iovec *parts,
+                                                      unsigned part_count, uint64_t handle,
+                                                      const struct canonical_object *facts)
 {
     struct object *object = object_new(type, parts, part_count, objects_new_serial(objects),
                                        facts ? OBJECT_UNSHARED : OBJECT_UNKNOWN, facts);
@@ -303,8 +304,8 @@ void objects_adopt_module(struct objects *objects, uint64_t handle,
     objects_adopt_parts(objects, VK_OBJECT_TYPE_SHADER_MODULE, parts, 2, handle, facts);
 }
 
-bool objects_borrow_module(struct objects *objects, uint64_t handle,
-                           struct objects_module *ret_module)
+__attribute__((cold)) bool objects_borrow_module(struct objects *objects, uint64_t handle,
+                                                 struct objects_module *ret_module)
 {
     struct object *object;
     struct object_shard *shard =
