@@ -114,6 +114,14 @@ struct canonical_inline_module {
     size_t code_size;
 };
 
+/* The bit of a stage that does, in 16 bits: stages are counted as in the create-info, and the last
+ * bit is of all further ones. The form does not tell; but there are drivers that know such code as
+ * another pipeline than a module of it (Mesa 26.1). */
+static inline unsigned canonical_inline_bit(size_t stage)
+{
+    return 1u << (stage < 15 ? stage : 15);
+}
+
 /* What the encoder asks of its surroundings. */
 struct canonical_context {
     /* False: not known; the create-info that names it is CANONICAL_UNKNOWN. Called for live handles

@@ -332,6 +332,13 @@ size_t recipes_uses(const struct recipes *recipes, const struct recipe_use **ret
     return own->uses.count;
 }
 
+unsigned recipes_inline_stages(const struct recipes *recipes, struct digest environment,
+                               struct digest pipeline)
+{
+    const struct recipe_use *use = recipe_uses_find(&recipes->uses, environment, pipeline);
+    return use ? use->inline_stages : 0;
+}
+
 void recipes_detach(struct recipes *recipes)
 {
     const struct recipe_use *uses;

@@ -104,6 +104,10 @@ bool recipes_find(const struct recipes *recipes, enum recipe_kind kind, struct d
 /* All uses, folded (recipe_uses_fold), sorted by environment. Borrowed. */
 size_t recipes_uses(const struct recipes *recipes, const struct recipe_use **ret_uses);
 
+/* The inline_stages of one of them, 0 where there is none. recipes_uses must have been called. */
+unsigned recipes_inline_stages(const struct recipes *recipes, struct digest environment,
+                               struct digest pipeline);
+
 /* Bytes of all segments. */
 uint64_t recipes_size(const struct recipes *recipes);
 

@@ -129,7 +129,8 @@ struct recipe_use {
     struct digest pipeline; /* content digest; its form is a RECIPE_FORM; first, for digest_order */
     struct digest environment; /* of the device that it was created on */
     uint32_t last_day;         /* of its last use: days since 1970-01-01 UTC */
-    uint32_t days;             /* on how many days it was used */
+    uint16_t days;             /* on how many days it was used */
+    uint16_t inline_stages;    /* canonical_inline_bit of each stage that brought its code along */
     uint32_t compile_us;       /* how long the driver compiled it, microseconds; 0: unknown */
     bool unsaved;              /* it was compiled into a cache that was to be saved */
     bool saved;                /* that cache, or a later one that held it, was saved */
@@ -159,6 +160,10 @@ bool recipe_uses_add_record(struct recipe_uses *uses, const void *data, size_t s
 /* Sorts by environment and pipeline, and adds up the uses that have both in common: the sum of the
  * days (a last day in common counts once), the last day, and the longest compile time. */
 void recipe_uses_fold(struct recipe_uses *uses);
+
+/* The use of a folded list, or NULL. */
+const struct recipe_use *recipe_uses_find(const struct recipe_uses *uses, struct digest environment,
+                                          struct digest pipeline);
 
 /* Appends the uses of a folded list as records, one for each environment. */
 void recipe_uses_put(struct bytes *out, const struct recipe_uses *uses);

@@ -7,6 +7,9 @@
 
 #define DIGEST_SIZE 16
 
+/* A use's days, with the stages that brought their code along above them. */
+#define USE_DAYS_BITS 16
+
 /* A use's last field: the compile time, with two flags in the highest bits. */
 #define USE_UNSAVED  (UINT32_C(1) << 30)
 #define USE_SAVED    (UINT32_C(1) << 31)
@@ -37,7 +40,9 @@ bool recipe_uses_add_record(struct recipe_uses *uses, const void *data, size_t s
         struct recipe_use use = {.environment = environment};
         use.pipeline = digest_get(&reader);
         use.last_day = bytes_get_u32(&reader);
-        use.days = bytes_get_u32(&reader);
+        const uint32_t days = bytes_get_u32(&reader);
+        use.days = (uint16_t)days;
+        use.inline_stages = (uint16_t)(days >> USE_DAYS_BITS);
         const uint32_t time = bytes_get_u32(&reader);
         use.compile_us = time & USE_MAX_TIME;
         use.unsaved = time & USE_UNSAVED;
@@ -51,8 +56,10 @@ bool recipe_uses_add_record(struct recipe_uses *uses, const void *data, size_t s
     return true;
 }
 
-static int uses_compare_keys(const struct recipe_use *a, const struct recipe_use *b)
+static int uses_compare_keys(const void *left, const void *right)
 {
+    const struct recipe_use *a = left;
+    const struct recipe_use *b = right;
     const int order = digest_compare(a->environment, b->environment);
     return order ? order : digest_compare(a->pipeline, b->pipeline);
 }
@@ -70,11 +77,14 @@ static int uses_compare(const void *left, const void *right)
 static void uses_merge(struct recipe_use *use, const struct recipe_use *later)
 {
     const bool same_day = use->days > 0 && later->last_day == use->last_day;
-    const uint32_t more = later->days - (later->days > 0 && same_day);
+    const int more = later->days - (later->days > 0 && same_day);
     if (__builtin_add_overflow(use->days, more, &use->days)) {
-        use->days = UINT32_MAX;
+        use->days = UINT16_MAX;
     }
-    use->last_day = later->days > 0 ? later->last_day : use->last_day;
+    if (later->days > 0) {
+        use->inline_stages = later->inline_stages | (same_day ? use->inline_stages : 0);
+        use->last_day = later->last_day;
+    }
     use->unsaved |= later->unsaved;
     use->saved |= later->saved;
     use->compile_us = later->compile_us > use->compile_us ? later->compile_us : use->compile_us;
@@ -109,6 +119,14 @@ void recipe_uses_fold(struct recipe_uses *uses)
     uses->count = last + 1;
 }
 
+const struct recipe_use *recipe_uses_find(const struct recipe_uses *uses, struct digest environment,
+                                          struct digest pipeline)
+{
+    const struct recipe_use key = {.pipeline = pipeline, .environment = environment};
+    return uses->count > 0 ? bsearch(&key, uses->uses, uses->count, sizeof key, uses_compare_keys)
+                           : NULL;
+}
+
 /* How many uses from `from` on go into one record: those of one environment. */
 static size_t uses_for_record(const struct recipe_uses *uses, size_t from)
 {
@@ -132,7 +150,7 @@ void recipe_uses_put(struct bytes *out, const struct recipe_uses *uses)
             const struct recipe_use *use = &uses->uses[i];
             digest_put(&data, use->pipeline);
             bytes_put_u32(&data, use->last_day);
-            bytes_put_u32(&data, use->days);
+            bytes_put_u32(&data, use->days | (uint32_t)use->inline_stages << USE_DAYS_BITS);
             bytes_put_u32(&data, (use->compile_us < USE_MAX_TIME ? use->compile_us : USE_MAX_TIME) |
                                      (use->unsaved ? USE_UNSAVED : 0) |
                                      (use->saved ? USE_SAVED : 0));

@@ -29,7 +29,7 @@ struct replay {
     bool is_full;                /* an object was not made, since too many live */
     enum replay_outcome failure; /* why the current form cannot be decoded */
     const char *lack;            /* why the last object was UNSUPPORTED; NULL: no such command */
-    struct digest module;        /* the shader module that was requested last */
+    struct digest environment;   /* that the pipeline was made in */
 };
 
 static bool replay_has_succeeded(enum replay_outcome outcome)
@@ -37,22 +37,42 @@ static bool replay_has_succeeded(enum replay_outcome outcome)
     return outcome == REPLAY_COMPILED || outcome == REPLAY_HIT;
 }
 
-/* What the stages need and the device lacks, or NULL. A stage without a module names its code by an
- * identifier, which means something only to a driver that already has the code
- * (VK_EXT_shader_module_identifier). */
-static const char *replay_lacked_by_stages(const struct replay *replay,
-                                           const struct pipeline_parts *pipeline)
+/* Puts the module into a stage, or its code, as the last struct of its chain. */
+static void replay_fill_stage(VkPipelineShaderStageCreateInfo *stage,
+                              const struct replay_object *object, bool brings_code)
 {
-    const VkPipelineShaderStageCreateInfo *stages = pipeline->stages;
-    const struct replay_object *module = replay_objects_find(&replay->objects, replay->module);
+    stage->module = VK_NULL_HANDLE;
+    if (!brings_code) {
+        stage->module = object->handle.shader_module;
+        return;
+    }
+    const void **end = &stage->pNext;
+    while (*end) {
+        end = (const void **)&((VkBaseOutStructure *)(uintptr_t)*end)->pNext;
+    }
+    *end = &object->module;
+}
+
+/* The decoder gave the stages objects in place of modules. What they need and the device lacks, or
+ * NULL. A stage without a module names its code by an identifier, which means something only to a
+ * driver that already has the code (VK_EXT_shader_module_identifier). */
+static const char *replay_fill_stages(const struct replay *replay,
+                                      const struct pipeline_parts *pipeline, unsigned inline_stages)
+{
     const char *lack = NULL;
     for (uint32_t i = 0; i < pipeline->stage_count && !lack; i++) {
-        bool own = stages[i].stage == VK_SHADER_STAGE_COMPUTE_BIT && module;
-        lack = stages[i].module == VK_NULL_HANDLE
-                   ? "the code of a shader module identifier"
-                   : replay_limits_exceeded_by_stage(&replay->limits, &stages[i],
-                                                     own ? module->code : NULL,
-                                                     own ? module->code_size : 0);
+        VkPipelineShaderStageCreateInfo *stage =
+            (VkPipelineShaderStageCreateInfo *)(uintptr_t)&pipeline->stages[i];
+        const union replay_handle given = {.shader_module = stage->module};
+        const struct replay_object *object = (const struct replay_object *)(uintptr_t)given.value;
+        if (!object) {
+            return "the code of a shader module identifier";
+        }
+        const bool sized = stage->stage == VK_SHADER_STAGE_COMPUTE_BIT;
+        lack = replay_limits_exceeded_by_stage(&replay->limits, stage,
+                                               sized ? object->module.pCode : NULL,
+                                               sized ? object->module.codeSize : 0);
+        replay_fill_stage(stage, object, inline_stages & canonical_inline_bit(i));
     }
     return lack;
 }
@@ -106,8 +126,9 @@ static bool replay_is_object_allowed(struct replay *replay, const VkBaseInStruct
     return true;
 }
 
-static enum replay_outcome replay_create_from(struct replay *replay, VkBaseInStructure *info,
-                                              bool as_library, union replay_handle *ret_handle)
+static enum replay_outcome replay_create_from(struct replay *replay, struct digest content,
+                                              VkBaseInStructure *info, bool as_library,
+                                              union replay_handle *ret_handle)
 {
     replay->lack = NULL;
     if (canonical_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
@@ -119,7 +140,9 @@ static enum replay_outcome replay_create_from(struct replay *replay, VkBaseInStr
     if (as_library && !pipeline.is_library) {
         return REPLAY_INVALID;
     }
-    replay->lack = replay_lacked_by_stages(replay, &pipeline);
+    replay->lack = replay_fill_stages(
+        replay, &pipeline,
+        replay->source.inline_stages(replay->source.user, replay->environment, content));
     if (replay->lack) {
         return REPLAY_UNSUPPORTED;
     }
@@ -136,10 +159,9 @@ static void replay_store_outcome(struct replay *replay, struct replay_object *ob
     object->lack = replay->lack;
     object->handle = handle;
     if (object->state == REPLAY_MADE && object->type == VK_OBJECT_TYPE_SHADER_MODULE) {
-        const VkShaderModuleCreateInfo *module = (const VkShaderModuleCreateInfo *)info;
-        object->code = module->pCode;
-        object->code_size = module->codeSize;
-        replay->objects.code_size += module->codeSize;
+        object->module = *(const VkShaderModuleCreateInfo *)info;
+        object->module.pNext = NULL;
+        replay->objects.code_size += object->module.codeSize;
     }
     if (object->state == REPLAY_MADE && object->type == VK_OBJECT_TYPE_SAMPLER) {
         replay->objects.samplers++;
@@ -161,7 +183,7 @@ static enum replay_outcome replay_make_object(struct replay *replay, VkObjectTyp
     VkBaseInStructure *info = replay_decode_form(replay, content, &outcome);
     if (info) {
         outcome = canonical_type_of(info->sType) == type
-                      ? replay_create_from(replay, info, true, &handle)
+                      ? replay_create_from(replay, content, info, true, &handle)
                       : REPLAY_INVALID;
     }
     replay_store_outcome(replay, object, outcome, handle, info);
@@ -189,10 +211,8 @@ static bool replay_find_handle(void *user, VkObjectType type, struct digest cont
         replay->failure = outcome;
         return false;
     }
-    if (type == VK_OBJECT_TYPE_SHADER_MODULE) {
-        replay->module = content;
-    }
-    *ret_handle = replay_objects_find(&replay->objects, content)->handle.value;
+    object = replay_objects_find(&replay->objects, content);
+    *ret_handle = type == VK_OBJECT_TYPE_SHADER_MODULE ? (uintptr_t)object : object->handle.value;
     return true;
 }
 
@@ -210,7 +230,7 @@ static enum replay_outcome replay_form(struct replay *replay, struct digest pipe
         return REPLAY_INVALID;
     }
     const bool is_library = pipeline_parts_of(info).is_library;
-    outcome = replay_create_from(replay, info, false, &handle);
+    outcome = replay_create_from(replay, pipeline, info, false, &handle);
     free(info);
     struct replay_object *object =
         is_library ? replay_objects_insert(&replay->objects, VK_OBJECT_TYPE_PIPELINE, pipeline)
@@ -229,8 +249,10 @@ static void replay_clear(struct replay *replay)
     replay->is_full = false;
 }
 
-enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipeline)
+enum replay_outcome replay_pipeline(struct replay *replay, struct digest environment,
+                                    struct digest pipeline)
 {
+    replay->environment = environment;
     if (replay->objects.set.count > MAX_OBJECTS || replay->objects.code_size > MAX_CODE_SIZE) {
         replay_clear(replay);
     }

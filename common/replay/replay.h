@@ -50,6 +50,9 @@ struct replay_commands {
 struct replay_source {
     bool (*find)(void *user, bool is_code, struct digest content, const void **ret_data,
                  size_t *ret_size);
+    /* The stages of a pipeline that brought their code along in this environment
+     * (canonical_inline_bit). A check does not ask. */
+    unsigned (*inline_stages)(void *user, struct digest environment, struct digest pipeline);
     void *user;
 };
 
@@ -80,9 +83,11 @@ struct replay *replay_new(VkDevice device, const struct replay_commands *command
                           VkPipelineCache cache, const struct replay_source *source,
                           const struct replay_limits *limits, bool feedback);
 
-/* Creates the pipeline with this content digest and the objects that it refers to (kept for the
- * next pipelines), and destroys it unless it is a library for others. Calls Vulkan. */
-enum replay_outcome replay_pipeline(struct replay *replay, struct digest pipeline);
+/* Creates the pipeline with this content digest as it was made in the environment, whose features
+ * the device has, and the objects that it refers to (kept for the next pipelines), and destroys it
+ * unless it is a library for others. Calls Vulkan. */
+enum replay_outcome replay_pipeline(struct replay *replay, struct digest environment,
+                                    struct digest pipeline);
 
 /* What the device lacks for the last pipeline if that was REPLAY_UNSUPPORTED: a limit, as Vulkan
  * calls it, or words. Static storage. */

@@ -36,8 +36,7 @@ struct replay_object {
     enum replay_outcome outcome;
     const char *lack; /* if UNSUPPORTED: replay_lack */
     union replay_handle handle;
-    const void *code; /* of a shader module; borrowed */
-    size_t code_size;
+    VkShaderModuleCreateInfo module; /* of a shader module; its code is borrowed */
 };
 
 /* Zero-initialize it, and do not move it. */

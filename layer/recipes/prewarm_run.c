@@ -214,6 +214,11 @@ static bool prewarm_find(void *user, bool is_code, struct digest content, const 
     return recipes_find(user, is_code ? RECIPE_CODE : RECIPE_FORM, content, ret_data, ret_size);
 }
 
+static unsigned prewarm_inline_stages(void *user, struct digest environment, struct digest pipeline)
+{
+    return recipes_inline_stages(user, environment, pipeline);
+}
+
 unsigned prewarm_count_threads(void)
 {
     unsigned half = machine_cores("") / 2;
@@ -245,7 +250,7 @@ static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
         .create_ray_tracing_pipelines_nv = table->CreateRayTracingPipelinesNV,
         .destroy_pipeline = table->DestroyPipeline,
     };
-    const struct replay_source source = {prewarm_find, prewarm->recipes};
+    const struct replay_source source = {prewarm_find, prewarm_inline_stages, prewarm->recipes};
     return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &prewarm->limits,
                       prewarm->setup.feedback);
 }
@@ -286,7 +291,7 @@ static void prewarm_compile_one(struct prewarm_runner *runner, struct replay *re
     }
     prewarm_watch_begin(&prewarm->watch, runner->number, use);
     const uint64_t start_ns = clock_now_ns();
-    const enum replay_outcome outcome = replay_pipeline(replay, use->pipeline);
+    const enum replay_outcome outcome = replay_pipeline(replay, use->environment, use->pipeline);
     const uint64_t end_ns = clock_now_ns();
     prewarm_leave_driver(prewarm);
     const uint32_t us = prewarm_watch_end(&prewarm->watch, runner->number);

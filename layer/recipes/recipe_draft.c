@@ -42,20 +42,37 @@ static bool recipe_draft_take_module(struct objects *objects, const struct dedup
     return true;
 }
 
-struct recipe_draft *recipe_draft_new(struct dedup *dedup, const struct canonical *form)
+/* Each stage of a complete form has a module, in their order. */
+static uint16_t recipe_draft_inline_stages(const struct dedup_module *modules, size_t count)
+{
+    unsigned inline_stages = 0;
+    for (size_t i = 0; i < count; i++) {
+        inline_stages |= modules[i].handle == 0 ? canonical_inline_bit(i) : 0;
+    }
+    return (uint16_t)inline_stages;
+}
+
+struct recipe_draft *recipe_draft_new(struct dedup *dedup, const struct canonical *form,
+                                      bool is_recorded)
 {
     size_t count = 0;
     const struct dedup_module *modules = dedup_modules(form, &count);
     if (!modules && count > 0) {
         return NULL;
     }
-    struct recipe_draft *draft = malloc(sizeof *draft + count * sizeof draft->modules[0] +
-                                        recipe_draft_forms_size(modules, count) + form->size);
+    const size_t size = is_recorded ? 0
+                                    : count * sizeof(struct objects_module) +
+                                          recipe_draft_forms_size(modules, count) + form->size;
+    struct recipe_draft *draft = calloc(1, sizeof *draft + size);
     if (!draft) {
         return NULL;
     }
-    uint8_t *next = (uint8_t *)&draft->modules[count];
     draft->pipeline = form->digest;
+    draft->inline_stages = recipe_draft_inline_stages(modules, count);
+    if (is_recorded) {
+        return draft;
+    }
+    uint8_t *next = (uint8_t *)&draft->modules[count];
     draft->form = recipe_draft_keep(&next, form->key.data, form->size);
     draft->form_size = form->size;
     draft->module_count = count;
@@ -65,15 +82,6 @@ struct recipe_draft *recipe_draft_new(struct dedup *dedup, const struct canonica
             free(draft);
             return NULL;
         }
-    }
-    return draft;
-}
-
-struct recipe_draft *recipe_draft_of_use(struct digest pipeline)
-{
-    struct recipe_draft *draft = calloc(1, sizeof *draft);
-    if (draft) {
-        draft->pipeline = pipeline;
     }
     return draft;
 }

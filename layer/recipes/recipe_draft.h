@@ -14,18 +14,17 @@
  * pipeline. */
 struct recipe_draft {
     struct digest pipeline;
-    const void *form; /* NULL: recorded already, only its use is new */
+    uint16_t inline_stages; /* canonical_inline_bit of those that bring their code along */
+    const void *form;       /* NULL: recorded already, only its use is new; there are no modules */
     size_t form_size;
     size_t module_count;
     struct objects_module modules[];
 };
 
-/* Of a form that dedup_encode has just given. NULL: a module's code is not kept, or memory is
- * out. */
-struct recipe_draft *recipe_draft_new(struct dedup *dedup, const struct canonical *form);
-
-/* Of a pipeline whose form is recorded. */
-struct recipe_draft *recipe_draft_of_use(struct digest pipeline);
+/* Of a form that dedup_encode has just given; is_recorded: it is recorded already. NULL: a module's
+ * code is not kept, or memory is out. */
+struct recipe_draft *recipe_draft_new(struct dedup *dedup, const struct canonical *form,
+                                      bool is_recorded);
 
 /* NULL is a no-op. */
 void recipe_draft_free(struct recipe_draft *draft);

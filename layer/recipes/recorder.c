@@ -219,9 +219,8 @@ struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *ded
     }
     const bool is_on_disk = recorder_is_on_disk(recorder, RECIPE_FORM, form->digest);
     *ret_stored = is_saved && is_on_disk;
-    return is_on_disk || recorder_queue_has(&recorder->queue, RECIPE_FORM, form->digest)
-               ? recipe_draft_of_use(form->digest)
-               : recipe_draft_new(dedup, form);
+    return recipe_draft_new(
+        dedup, form, is_on_disk || recorder_queue_has(&recorder->queue, RECIPE_FORM, form->digest));
 }
 
 /* The form whose references are being walked; under the lock, as all below. */
@@ -279,8 +278,8 @@ static void recorder_put_unsaved(struct recorder *recorder, struct digest pipeli
     atomic_store(&recorder->unsaved_size, recorder->unsaved.size);
 }
 
-static void recorder_put_use(struct recorder *recorder, struct digest pipeline, uint32_t compile_us,
-                             bool to_be_saved)
+static void recorder_put_use(struct recorder *recorder, const struct recipe_draft *draft,
+                             uint32_t compile_us, bool to_be_saved)
 {
     const bool unsaved = to_be_saved && compile_us > 0;
     struct digest environment = recorder->environment_digest;
@@ -291,15 +290,16 @@ static void recorder_put_use(struct recorder *recorder, struct digest pipeline, 
     }
     recorder->has_environment = true;
     recorder_queue_put_use(&recorder->queue, &(struct recipe_use){
-                                                 .pipeline = pipeline,
+                                                 .pipeline = draft->pipeline,
                                                  .environment = environment,
                                                  .last_day = recorder->day,
                                                  .days = 1,
+                                                 .inline_stages = draft->inline_stages,
                                                  .compile_us = compile_us,
                                                  .unsaved = unsaved,
                                              });
     if (unsaved) {
-        recorder_put_unsaved(recorder, pipeline);
+        recorder_put_unsaved(recorder, draft->pipeline);
     }
 }
 
@@ -317,7 +317,7 @@ static bool recorder_put_draft(struct recorder *recorder, const struct recipe_dr
             return false;
         }
     }
-    recorder_put_use(recorder, draft->pipeline, compile_us, to_be_saved);
+    recorder_put_use(recorder, draft, compile_us, to_be_saved);
     return true;
 }
 

@@ -36,7 +36,10 @@ class Seed:
         self.leave_out("--cache", self.own)
         self.plain = self.rows(self.run(WARMPIPE_DISABLE="1"))
         expect(len(self.plain) >= 10, f"too little is left: {self.plain}")
+        size = os.path.getsize(self.own)
         self.perfect = self.run("--cache", self.own, WARMPIPE_DISABLE="1")
+        # With Mesa 26.1, what is linked of libraries that come from a cache becomes other code, once.
+        self.grows = os.path.getsize(self.own) > size
         self.misses = sum(row[-1] == "miss" for row in self.rows(self.perfect).values())
 
     def start(self, *arguments, **variables):
@@ -108,10 +111,10 @@ class Seed:
         self.expect_same("cold", run, self.plain, may_gain=True)
         self.expect_recorded(run, trace)
         if self.place.device.keeps:
-            for _ in range(2):
+            for start in range(2):
                 run = self.run()
                 self.expect_same("warm", run, self.rows(self.perfect))
-                self.expect_warm("warm", run)
+                self.expect_warm("warm", run, may_write=self.grows and start == 0)
 
     def check_recipes(self):
         self.place.remove_caches()
@@ -127,9 +130,10 @@ class Seed:
             written.append(run.last()["cache"]["saved_bytes"])
 
     def check_statistics(self):
-        """What was compiled is the same, too."""
-        plain = self.rows(self.run("--statistics", WARMPIPE_DISABLE="1"))
+        """What was compiled is the same, too, as with a cache of the program's own."""
+        own = self.place.path("statistics.bin")
         for start in ("cold", "warm"):
+            plain = self.rows(self.run("--statistics", "--cache", own, WARMPIPE_DISABLE="1"))
             run = self.run("--statistics", WARMPIPE_APP="statistics")
             self.expect_same(f"statistics, {start}", run, plain, may_gain=True)
 

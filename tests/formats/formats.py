@@ -227,7 +227,8 @@ def read_uses(data):
     environment, entries = cursor.digest(), []
     while cursor.at < len(data) or not entries:
         pipeline, last_day, days, bits = cursor.digest(), cursor.u32(), cursor.u32(), cursor.u32()
-        entries.append({"pipeline": pipeline, "last_day": last_day, "days": days,
+        entries.append({"pipeline": pipeline, "last_day": last_day, "days": days & 0xffff,
+                        "inline_stages": days >> 16,
                         "compile_us": bits & (1 << 30) - 1, "awaits_save": bits >> 30 & 1,
                         "saved": bits >> 31})
     return {"environment": environment, "entries": entries}

@@ -35,8 +35,8 @@ def record(kind, data, instead=None):
 
 def uses(environment, entries):
     data = digest(environment)
-    for pipeline, last_day, days, compile_us in entries:
-        data += digest(pipeline) + struct.pack("<3I", last_day, days, compile_us)
+    for pipeline, last_day, days, inline_stages, compile_us in entries:
+        data += digest(pipeline) + struct.pack("<IHHI", last_day, days, inline_stages, compile_us)
     return data
 
 
@@ -73,7 +73,7 @@ def main():
         (CODE, code),
         (FORM, form),
         (ENVIRONMENT, environment),
-        (USES, uses(environment, [(form, 20000, 3, 1500)])),
+        (USES, uses(environment, [(form, 20000, 3, 5, 1500)])),
     ]
     write("recipes/0123456789abcdef.wprecipes", segment(records, True))
     write("recipes/fedcba9876543210.wprecipes", segment(records, False))

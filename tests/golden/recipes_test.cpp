@@ -37,7 +37,7 @@ digest digest_of(const std::string &text)
 
 recipe_use sample_use()
 {
-    return {digest_of(form), digest_of(environment), 20000, 3, 1500, false, false};
+    return {digest_of(form), digest_of(environment), 20000, 3, 5, 1500, false, false};
 }
 
 std::string segment(bool sealed)
@@ -90,6 +90,7 @@ void expect_content(const std::string &name)
     EXPECT_TRUE(digest_equal(uses->environment, expected.environment));
     EXPECT_EQ(uses->last_day, expected.last_day);
     EXPECT_EQ(uses->days, expected.days);
+    EXPECT_EQ(uses->inline_stages, expected.inline_stages);
     EXPECT_EQ(uses->compile_us, expected.compile_us);
     EXPECT_EQ(recipes_damage(recipes).records, 0u);
     recipes_close(recipes);

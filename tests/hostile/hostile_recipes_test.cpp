@@ -34,6 +34,7 @@ std::string recipes_of(unsigned first, unsigned end, bool sealed)
                           digest_of("environment " + std::to_string(number % 2)),
                           20000,
                           3,
+                          0,
                           1500,
                           false,
                           false};

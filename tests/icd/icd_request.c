@@ -34,7 +34,7 @@ static uint64_t stage_code(const struct icd_device *device,
     const VkShaderModuleCreateInfo *code =
         icd_chain_find(stage->pNext, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
     if (code != NULL) {
-        return icd_hash_code(code);
+        return icd_hash_code(code) ^ device->settings->inline_apart;
     }
     const VkPipelineShaderStageModuleIdentifierCreateInfoEXT *identifier = icd_chain_find(
         stage->pNext, VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_MODULE_IDENTIFIER_CREATE_INFO_EXT);

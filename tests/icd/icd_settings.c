@@ -149,6 +149,7 @@ void icd_settings_read(struct icd_settings *settings)
     settings->record_bytes = (uint32_t)read_number("WPTEST_ICD_RECORD_BYTES", 64);
     settings->no_feedback = read_flag("WPTEST_ICD_NO_FEEDBACK");
     settings->old_feedback = read_flag("WPTEST_ICD_OLD_FEEDBACK");
+    settings->inline_apart = read_flag("WPTEST_ICD_INLINE_APART");
     settings->feedback = (enum icd_feedback)read_word("WPTEST_ICD_FEEDBACK", feedbacks, 3);
     const char *wander = getenv("WPTEST_ICD_WANDER");
     settings->wander = wander && strcmp(wander, "process") == 0

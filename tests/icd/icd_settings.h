@@ -51,6 +51,7 @@ struct icd_settings {
     uint32_t record_bytes;
     bool no_feedback;
     bool old_feedback;
+    bool inline_apart;
     enum icd_feedback feedback;
     uint64_t key;
     uint32_t wander;

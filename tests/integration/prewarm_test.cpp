@@ -80,6 +80,43 @@ TEST_F(PrewarmTest, RecipesThatMayOnlyBeReadAreCompiledAheadAndNothingIsWritten)
     }
 }
 
+// Drivers may key code in a stage otherwise than a module of it.
+TEST_F(PrewarmTest, CodeThatCameInAStageIsGivenInIt)
+{
+    ProgramOptions options;
+    options.device_extensions = {VK_KHR_PIPELINE_LIBRARY_EXTENSION_NAME,
+                                 VK_EXT_GRAPHICS_PIPELINE_LIBRARY_EXTENSION_NAME};
+    environment["WPTEST_ICD_INLINE_APART"] = "1";
+    environment["WARMPIPE_APP"] = "inline";
+    const auto create = [](Program &program) {
+        for (uint32_t i = 0; i < 3; i++) {
+            const std::vector<uint32_t> code = shader_code(Kind::compute, i);
+            VkShaderModuleCreateInfo module = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+            module.codeSize = code.size() * sizeof code[0];
+            module.pCode = code.data();
+            Batch batch(program, Kind::compute, {i});
+            if (i != 1) {
+                batch.stage(0).module = VK_NULL_HANDLE;
+                batch.stage(0).pNext = &module;
+            }
+            EXPECT_EQ(batch.create(), VK_SUCCESS);
+        }
+    };
+    run([&] {
+        Program program(options);
+        create(program);
+    });
+    environment["WPTEST_ICD_DRIVER_VERSION"] = "4713";
+    const std::string log = folder() / "log";
+    environment["WARMPIPE_LOG"] = "info:" + log;
+    const Outcome outcome = run([&] {
+        Program program(options);
+        wait_until([&] { return read_text(log).find("prewarmed 3 of 3") != std::string::npos; });
+        create(program);
+    });
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_hits"], 3);
+}
+
 TEST_F(PrewarmTest, WhatWasCompiledIsSavedThoughTheProgramAsksForNothing)
 {
     const Outcome outcome = run([] {

@@ -35,6 +35,7 @@ class FakeDriver {
     bool hit = false;
     int with_feedback = 0;
     std::vector<VkPipeline> libraries; // of the last graphics pipeline
+    std::vector<std::string> stages;   // of all pipelines: "module", or sTypes and size of the code
     VkPipelineCache cache = VK_NULL_HANDLE;
     size_t most_alive = 0;
 
@@ -125,9 +126,24 @@ class FakeDriver {
         }
     }
 
+    static void look_at(const VkPipelineShaderStageCreateInfo &stage)
+    {
+        expect_alive(stage.module);
+        std::string found = stage.module ? "module" : "";
+        for (auto *s = static_cast<const VkBaseInStructure *>(stage.pNext); s; s = s->pNext) {
+            found += ' ' + std::to_string(s->sType);
+            if (s->sType == VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO) {
+                auto *code = reinterpret_cast<const VkShaderModuleCreateInfo *>(s);
+                found += ':' + std::to_string(code->codeSize);
+                EXPECT_EQ(code->pCode[0], 0x07230203u);
+            }
+        }
+        get().stages.push_back(found);
+    }
+
     static void look_at(const VkComputePipelineCreateInfo *info)
     {
-        expect_alive(info->stage.module);
+        look_at(info->stage);
         expect_alive(info->layout);
     }
 
@@ -136,7 +152,7 @@ class FakeDriver {
         expect_alive(info->layout);
         expect_alive(info->renderPass);
         for (uint32_t i = 0; i < info->stageCount; i++) {
-            expect_alive(info->pStages[i].module);
+            look_at(info->pStages[i]);
         }
         get().libraries.clear();
         for (auto *s = static_cast<const VkBaseInStructure *>(info->pNext); s; s = s->pNext) {

@@ -23,6 +23,7 @@ class RecipeBook {
 
     std::map<Key, std::string> forms;
     std::map<Key, std::string> codes;
+    std::map<std::pair<Key, Key>, unsigned> inline_stages; // by environment and pipeline
     Handles handles;
 
     ~RecipeBook()
@@ -55,11 +56,18 @@ class RecipeBook {
 
     replay_source source()
     {
-        return {find, this};
+        return {find, find_inline_stages, this};
     }
 
   private:
     canonical form_ = {};
+
+    static unsigned find_inline_stages(void *user, digest environment, digest pipeline)
+    {
+        auto &all = static_cast<RecipeBook *>(user)->inline_stages;
+        auto found = all.find({key(environment), key(pipeline)});
+        return found == all.end() ? 0 : found->second;
+    }
 
     static bool find(void *user, bool is_code, digest content, const void **data, size_t *size)
     {

@@ -71,10 +71,16 @@ class Batch {
     }
 
     Batch &use(const std::string &pipeline, const std::string &environment, uint32_t last_day,
-               uint32_t days = 1, uint32_t compile_us = 0)
+               uint16_t days = 1, uint32_t compile_us = 0, uint16_t inline_stages = 0)
     {
-        const recipe_use use = {
-            digest_of(pipeline), digest_of(environment), last_day, days, compile_us, false, false};
+        const recipe_use use = {digest_of(pipeline),
+                                digest_of(environment),
+                                last_day,
+                                days,
+                                inline_stages,
+                                compile_us,
+                                false,
+                                false};
         recipe_put_use(&bytes, &use);
         return *this;
     }

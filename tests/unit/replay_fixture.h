@@ -56,14 +56,14 @@ class Replay : public ::testing::Test {
         return replay_lack(replay_);
     }
 
-    replay_outcome play(digest pipeline)
+    replay_outcome play(digest pipeline, digest environment = {})
     {
         if (!replay_) {
             replay_source source = book.source();
             replay_ = replay_new(FakeDriver::device(), &commands, (VkPipelineCache)77, &source,
                                  &limits, feedback);
         }
-        return replay_pipeline(replay_, pipeline);
+        return replay_pipeline(replay_, environment, pipeline);
     }
 
     template <typename Handle> Handle module(const uint32_t *code, size_t size)

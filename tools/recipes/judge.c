@@ -237,7 +237,7 @@ bool recipe_judge_accepts_pipeline(void *user, const struct recipe_graph *graph,
                                    struct digest pipeline)
 {
     struct recipe_judge *judge = user;
-    const struct replay_source source = {judge_find_record, judge};
+    const struct replay_source source = {.find = judge_find_record, .user = judge};
     judge->graph = graph;
     if (!judge->check) {
         judge->check = replay_check_new(&source);

@@ -188,8 +188,9 @@ _Noreturn void warm_replay_run(const struct warm_target *target, struct warm_sha
 /* One pipeline in one environment. */
 struct warm_item {
     struct digest pipeline;
-    uint32_t compile_us;  /* 0: unknown */
-    uint32_t environment; /* index */
+    struct digest made_in; /* the environment that its use names */
+    uint32_t compile_us;   /* 0: unknown */
+    uint32_t environment;  /* index */
 };
 
 struct warm_recipes {

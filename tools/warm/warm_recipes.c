@@ -167,6 +167,7 @@ static bool warm_recipes_take_all(struct warm_recipes *recipes)
         }
         recipes->items[recipes->item_count++] = (struct warm_item){
             .pipeline = uses[i].pipeline,
+            .made_in = uses[i].environment,
             .compile_us = uses[i].compile_us,
             .environment = (uint32_t)found->index,
         };
@@ -326,7 +327,15 @@ void warm_recipes_note_saved(const struct warm_target *target, const struct warm
     recipe_writer_close(writer, true);
 }
 
+static unsigned warm_recipes_inline_stages(void *user, struct digest environment,
+                                           struct digest pipeline)
+{
+    const struct warm_recipes *recipes = user;
+    return recipes_inline_stages(recipes->files, environment, pipeline);
+}
+
 struct replay_source warm_recipes_source(const struct warm_recipes *recipes)
 {
-    return (struct replay_source){warm_recipes_find_record, (void *)(uintptr_t)recipes};
+    return (struct replay_source){warm_recipes_find_record, warm_recipes_inline_stages,
+                                  (void *)(uintptr_t)recipes};
 }

@@ -101,8 +101,8 @@ static void replay_item(struct replay_pool *pool, struct replay *replay, unsigne
     if (alone) {
         pthread_mutex_lock(alone);
     }
-    const struct warm_recipes *recipes = pool->process->target->recipes;
-    const enum replay_outcome outcome = replay_pipeline(replay, recipes->items[item].pipeline);
+    const struct warm_item *recipe = &pool->process->target->recipes->items[item];
+    const enum replay_outcome outcome = replay_pipeline(replay, recipe->made_in, recipe->pipeline);
     if (alone) {
         pthread_mutex_unlock(alone);
     }

@@ -121,7 +121,7 @@ int main(int argc, char **argv)
         }
         // Used on many days, and of no known time, as an import leaves it.
         const recipe_use use = {
-            put_pipeline(records, pipeline), records.environment, 20000, 1000, 0, false, false};
+            put_pipeline(records, pipeline), records.environment, 20000, 1000, 0, 0, false, false};
         char hex[DIGEST_HEX_SIZE];
         recipe_put_use(&records.bytes, &use);
         digest_format(use.pipeline, hex);

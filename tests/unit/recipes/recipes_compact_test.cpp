@@ -161,7 +161,7 @@ TEST_F(RecipeCompact, WhatIsForeignIsNotMeasured)
     recipe_uses uses = {};
     Batch batch;
     put_objects(batch, a);
-    recipe_use use = {digest_of(a.form), digest_of(sample_environment), 20000, 3, 1, true, true};
+    recipe_use use = {digest_of(a.form), digest_of(sample_environment), 20000, 3, 0, 1, true, true};
     recipe_put_use(&batch.bytes, &use);
     struct bytes file = {};
     recipe_put_header(&file);

@@ -145,6 +145,28 @@ TEST_P(Recipe, AnswersOnlyForTheKindThatItIs)
     EXPECT_EQ(find(recipes, RECIPE_FORM, code_a), std::nullopt);
 }
 
+// The last day's word counts, and of two of one day both.
+TEST_P(Recipe, HowStagesHadTheirCodeIsAsOnTheLastDay)
+{
+    Batch batch;
+    write(batch.use("p", "e", 20001, 1, 0, 4).use("q", "e", 20001, 1, 0, 0x8001));
+    Batch later;
+    write(later.use("p", "e", 20003, 1, 0, 1).use("p", "e", 20003, 0, 9).use("q", "other", 20003));
+    Batch same;
+    write(same.use("p", "e", 20003, 1, 0, 2));
+    Recipes recipes = open();
+    const recipe_use *uses;
+    ASSERT_EQ(recipes_uses(recipes.get(), &uses), 3u);
+    const auto stages = [&](const std::string &pipeline, const std::string &made_in) {
+        return recipes_inline_stages(recipes.get(), digest_of(made_in), digest_of(pipeline));
+    };
+    EXPECT_EQ(stages("p", "e"), 3u);
+    EXPECT_EQ(stages("q", "e"), 0x8001u);
+    EXPECT_EQ(stages("q", "other"), 0u);
+    EXPECT_EQ(stages("p", "other"), 0u);
+    EXPECT_EQ(find_use(recipes.get(), digest_of("p"), digest_of("e"))->days, 2u);
+}
+
 TEST_P(Recipe, UsesOfAllSegmentsAddUp)
 {
     for (uint32_t day : {20003, 20001, 20003}) {
@@ -164,8 +186,8 @@ TEST_P(Recipe, UsesOfAllSegmentsAddUp)
 TEST_P(Recipe, DaysDoNotOverflow)
 {
     Batch batch;
-    write(batch.use("p", "e", 1, UINT32_MAX).use("p", "e", 2, UINT32_MAX));
-    EXPECT_EQ(find_use(open().get(), digest_of("p"), digest_of("e"))->days, UINT32_MAX);
+    write(batch.use("p", "e", 1, UINT16_MAX).use("p", "e", 2, UINT16_MAX));
+    EXPECT_EQ(find_use(open().get(), digest_of("p"), digest_of("e"))->days, UINT16_MAX);
 }
 
 TEST_P(Recipe, OneBatchKeepsItsUsesInOneRecordForEachEnvironment)

@@ -76,7 +76,7 @@ TEST_F(ReplayRefusal, WithoutMemoryNothingIsMade)
                 const replay_source source = book.source();
                 replay_ = replay_new(FakeDriver::device(), &commands, (VkPipelineCache)77, &source,
                                      &limits, feedback);
-                outcome = replay_ ? replay_pipeline(replay_, pipeline) : REPLAY_NO_MEMORY;
+                outcome = replay_ ? replay_pipeline(replay_, {}, pipeline) : REPLAY_NO_MEMORY;
                 has_failed = starve.has_failed();
             }
             EXPECT_TRUE(outcome == REPLAY_COMPILED || outcome == REPLAY_HIT ||

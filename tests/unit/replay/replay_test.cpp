@@ -28,6 +28,52 @@ TEST_F(Replay, MakesAllThatAPipelineRefersToOnce)
     EXPECT_EQ(driver.destroyed, order);
 }
 
+// Each stage as its program made it, libraries too; behind what its chain has already.
+TEST_F(Replay, GivesCodeInTheStageThatBroughtIt)
+{
+    const digest environment = {3, 4};
+    const auto set = [&](const digest &pipeline, unsigned stages) {
+        book.inline_stages[{RecipeBook::key(environment), RecipeBook::key(pipeline)}] = stages;
+    };
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {};
+    size.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
+    size.requiredSubgroupSize = 32;
+    VkComputePipelineCreateInfo info = compute_info(layout());
+    info.stage.pNext = &size;
+    const digest sized = book.write(&info);
+    GraphicsInfo graphics;
+    const digest first = book.write(&graphics_info(graphics));
+    graphics.info.flags = VK_PIPELINE_CREATE_LIBRARY_BIT_KHR;
+    VkGraphicsPipelineLibraryCreateInfoEXT part = {};
+    part.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT;
+    part.pNext = const_cast<void *>(graphics.info.pNext);
+    part.flags = VK_GRAPHICS_PIPELINE_LIBRARY_VERTEX_INPUT_INTERFACE_BIT_EXT |
+                 VK_GRAPHICS_PIPELINE_LIBRARY_PRE_RASTERIZATION_SHADERS_BIT_EXT |
+                 VK_GRAPHICS_PIPELINE_LIBRARY_FRAGMENT_SHADER_BIT_EXT |
+                 VK_GRAPHICS_PIPELINE_LIBRARY_FRAGMENT_OUTPUT_INTERFACE_BIT_EXT;
+    graphics.info.pNext = &part;
+    const digest library = book.write(&graphics.info);
+    const digest whole = linked({(VkPipeline)book.handles.handle_of(library)});
+    set(sized, 1);
+    set(first, 2);
+    set(library, 3);
+
+    EXPECT_EQ(play(sized), REPLAY_COMPILED);
+    EXPECT_EQ(play(sized, environment), REPLAY_COMPILED);
+    EXPECT_EQ(play(first, environment), REPLAY_COMPILED);
+    EXPECT_EQ(play(whole, environment), REPLAY_COMPILED);
+    const std::string code = " 16:" + std::to_string(sizeof other_code);
+    const std::string subgroups = " " + std::to_string(size.sType);
+    const std::vector<std::string> expected = {"module" + subgroups,
+                                               subgroups +
+                                                   " 16:" + std::to_string(sizeof compute_code),
+                                               "module",
+                                               code,
+                                               code,
+                                               code};
+    EXPECT_EQ(driver.stages, expected);
+}
+
 TEST_F(Replay, TellsAHit)
 {
     driver.hit = true;
