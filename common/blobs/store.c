@@ -129,6 +129,11 @@ const char *store_path(const struct store *store)
     return store->files.path;
 }
 
+bool store_has_others(const struct store *store)
+{
+    return store->has_others;
+}
+
 bool store_has_part(const struct store *store)
 {
     return store->has_part;
@@ -337,6 +342,8 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
         identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header) ==
             STATUS_ok &&
         !store_can_hold(header.blob_size);
+    store->has_others =
+        reason == STATUS_ok && !store->loaded_part[0] && store_find_part(store, directory_fd, part);
     close(directory_fd);
     if (reason == STATUS_ok) {
         store->known = found.generation;

@@ -180,6 +180,7 @@ enum status store_begin(struct store *store, struct store_foreign *ret_foreign)
     reason = store_collect_file(store, &folder, &generation);
     if (reason == STATUS_ok) {
         store_collect_parts(store, &folder, generation);
+        store->has_others = false;
     }
     marker_folder_close(&folder);
     if (reason != STATUS_ok) {

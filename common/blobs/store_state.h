@@ -24,6 +24,7 @@ struct store {
     bool loaded;       /* our data began with that of a file */
     bool lacks_memory; /* for what was to be loaded: each start would save a part beside it */
     char loaded_part[PART_NAME_SIZE]; /* that was loaded in place of a file; "": none was */
+    bool has_others;                  /* parts lay beside the file that was loaded */
     bool has_part;
     uint64_t part;       /* generation of that */
     uint64_t trying;     /* generation on trial that our data contains; 0: none */

@@ -24,6 +24,7 @@ struct cache_look {
     bool has_taken;      /* that, too */
     bool is_partial;     /* what is collected may hold more */
     bool has_read;       /* not only the size */
+    bool unites;         /* what is known is a change, too: the save takes up what lies beside it */
     enum slow_call kind; /* what the driver is asked for */
     struct own_wait_timer timer;
     struct cache_schedule_mark mark;
@@ -64,13 +65,13 @@ static void cache_writer_take(struct cache_writer *writer, uint8_t *data, size_t
     const bool is_known = size == known_size && digest_equal(digest, writer->seen);
     writer->seen = digest;
     writer->seen_size = size;
-    if (is_known) {
+    if (is_known && !look->unites) {
         large_free(data);
         return;
     }
-    if (look->is_here || difference > known_size / WANDERING_PART) {
+    if (look->is_here || look->unites || difference > known_size / WANDERING_PART) {
         cache_writer_set_snapshot(writer, data, size);
-        writer->fresh.is_late = difference <= known_size / WANDERING_PART;
+        writer->fresh.is_late = !look->unites && difference <= known_size / WANDERING_PART;
     } else {
         writer->fresh.data = data;
         writer->fresh.size = size;
@@ -128,7 +129,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         if (cache_writer_is_decided(writer, size, look, &reason)) {
             return reason;
         }
-        if (size == writer->seen_size && !has_missed) {
+        if (size == writer->seen_size && !has_missed && !look->unites) {
             return STATUS_ok;
         }
         if (!driver_cache_may_copy(size)) {
@@ -194,7 +195,11 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
                                      enum cache_look_by by)
 {
     const uint64_t start_ns = clock_now_ns();
-    struct cache_look look = {.at_end = by != LOOK_BY_WORKER, .in_driver = by != LOOK_AT_END};
+    struct cache_look look = {
+        .at_end = by != LOOK_BY_WORKER,
+        .in_driver = by != LOOK_AT_END,
+        .unites = by != LOOK_AT_EXIT && store_has_others(writer->store),
+    };
     struct cache_collection *collection = &writer->collection;
     const bool is_used = atomic_load(&collection->is_used);
     atomic_store(&collection->has_hidden, is_used); /* until it is read */

@@ -201,6 +201,12 @@ TEST_F(Doctor, DamageInTheCachesIsAProblem)
     }
     write_file(file, whole);
     expect(findings({}, healthy), "cache", "ok: 1 usable");
+    std::string part = file;
+    part.replace(part.rfind(".wpcache"), std::string::npos, ".0123456789abcdef.part");
+    write_file(part, whole);
+    chmod(part.c_str(), 0600);
+    expect(findings({}, healthy), "cache",
+           "note: 'app': 1 save lies beside the cache, not loaded; 'warmpipe warm --app app'");
 }
 
 // A phone's terminal: what is found begins at the left.

@@ -34,6 +34,36 @@ TEST_F(Warm, TheProgramFindsAllOfIt)
     EXPECT_EQ(program["pipelines"]["driver_misses"], 0);
 }
 
+// Of processes that ended at once, each after its last compile.
+TEST_F(Warm, TakesUpTheSavesThatLieBesideTheCache)
+{
+    record();
+    caches({});
+    const std::filesystem::path program = root + "/program";
+    const auto cache_of = [](const std::filesystem::path &of) {
+        for (const auto &entry : std::filesystem::directory_iterator(of)) {
+            if (entry.path().extension() == ".wpcache") {
+                return entry.path();
+            }
+        }
+        return std::filesystem::path();
+    };
+    const std::vector<std::string> others = {"--compute", "5", "--graphics", "0", "--seed", "9"};
+    const std::string elsewhere = folder.path + "/elsewhere";
+    run_client({{"WARMPIPE_DIR", elsewhere}}, others);
+    std::filesystem::path part = program / cache_of(elsewhere + "/program").filename();
+    part.replace_extension(".0123456789abcdef.part");
+    std::filesystem::copy(cache_of(elsewhere + "/program"), part);
+
+    const json cache = caches({}).at(0);
+    EXPECT_EQ(cache["state"], "warmed");
+    EXPECT_EQ(cache["compiled"], 0);
+    EXPECT_FALSE(std::filesystem::exists(part));
+    EXPECT_EQ(run_client({}, others)["pipelines"]["driver_hits"], 5);
+    EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
+    EXPECT_EQ(caches({}).at(0)["state"], "ready");
+}
+
 // A driver reads the settings of a program but once: an only program's it has from the beginning.
 TEST_F(Warm, TheDriverIsLoadedByOneProcessForAnOnlyProgram)
 {

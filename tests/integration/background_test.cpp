@@ -4,6 +4,7 @@
 #include <atomic>
 #include <csignal>
 #include <fcntl.h>
+#include <fstream>
 #include <functional>
 #include <linux/seccomp.h>
 #include <sys/file.h>
@@ -175,36 +176,86 @@ TEST_F(BackgroundTest, AFilledCacheLeavesTheHotOneWhole)
     EXPECT_EQ(hits(0, 7), 7u);
 }
 
-TEST_F(BackgroundTest, TheEndOfOneProcessIsNotWrittenOverTheSaveOfAnother)
-{
-    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
-    run([&] {
-        const std::filesystem::path ready = folder() / "ready";
-        const pid_t other = fork_in_quiet();
-        if (other == 0) {
-            wait_until([&] { return std::filesystem::exists(ready); });
-            {
-                Program owner;
-                owner.create_compute(10, 15);
+// Of two processes: the file holds pipelines 10 to 14, the part those from 0 to 4.
+class PartsTest : public BackgroundTest {
+  protected:
+    void leave_a_part()
+    {
+        std::filesystem::remove(log_path());
+        environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+        run([&] {
+            const std::filesystem::path ready = folder() / "ready";
+            std::filesystem::remove(ready);
+            const pid_t other = fork_in_quiet();
+            if (other == 0) {
+                wait_until([&] { return std::filesystem::exists(ready); });
+                {
+                    Program owner;
+                    owner.create_compute(10, 15);
+                }
+                std::exit(HasFailure());
             }
-            std::exit(HasFailure());
-        }
-        leak_from_here_on();
-        auto *owner = new Program;
-        create_at_once(*owner, 0, 5);
-        wait_for_log("took a snapshot");
-        write_bytes(ready, {1});
-        int status = 0;
-        EXPECT_EQ(waitpid(other, &status, 0), other);
-        EXPECT_EQ(status, 0);
-    });
-    EXPECT_EQ(count_files(".part"), 1u);
+            leak_from_here_on();
+            auto *owner = new Program;
+            create_at_once(*owner, 0, 5);
+            wait_for_log("took a snapshot");
+            write_bytes(ready, {1});
+            int status = 0;
+            EXPECT_EQ(waitpid(other, &status, 0), other);
+            EXPECT_EQ(status, 0);
+        });
+        ASSERT_EQ(count_files(".part"), 1u);
+    }
+};
+
+TEST_F(PartsTest, TheEndOfOneProcessIsNotWrittenOverTheSaveOfAnother)
+{
+    leave_a_part();
     // The next save takes the part up.
     EXPECT_EQ(hits(20, 21), 0u);
     EXPECT_EQ(count_files(".part"), 0u);
     EXPECT_EQ(hits(0, 5), 5u);
     EXPECT_EQ(hits(10, 15), 5u);
     EXPECT_EQ(hits(20, 21), 1u);
+}
+
+// The worker, where the program lives on, or the end of the device.
+TEST_F(PartsTest, AStartThatCompilesNothingTakesAPartUp)
+{
+    for (const bool lives : {true, false}) {
+        leave_a_part();
+        environment["WARMPIPE_FLUSH_IDLE_MS"] = lives ? "50" : "60000";
+        run(
+            [&] {
+                Program owner;
+                create_at_once(owner, 10, 15);
+                if (lives) {
+                    wait_until([&] { return count_files(".part") == 0; });
+                    wait_for_flush();
+                    die();
+                }
+            },
+            {Layer::works, true, lives ? -SIGKILL : 0});
+        EXPECT_EQ(count_files(".part"), 0u);
+        EXPECT_EQ(hits(0, 5), 5u);
+        remove_caches();
+    }
+}
+
+// Nobody could merge: the file is as it was.
+TEST_F(PartsTest, AnEndThatCompiledNothingWritesNothingForAPart)
+{
+    leave_a_part();
+    environment["WARMPIPE_POLICY"] = folder() / "policy";
+    std::ofstream(folder() / "policy") << "[test]\nsnapshot-at-exit = yes\n";
+    const std::vector<uint8_t> before = read_bytes(cache_file());
+    run([&] {
+        leak_from_here_on();
+        auto *owner = new Program;
+        create_at_once(*owner, 10, 15);
+    });
+    EXPECT_EQ(count_files(".part"), 1u);
+    EXPECT_EQ(read_bytes(cache_file()), before);
 }
 
 TEST_F(BackgroundTest, EightProcessesAtOnceLeaveTheUnionHoweverTheyEnd)

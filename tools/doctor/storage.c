@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/text.h"
+#include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "common/recipes/recipes.h"
@@ -41,9 +42,12 @@ struct contents {
     uint64_t quarantined;
 };
 
-/* The inventory checks the header only; if that is whole, this checks every byte. */
-static enum status storage_check_file(const char *root, const struct inventory_item *item)
+/* The inventory checks the header only; if that is whole, this checks every byte. *ret_parts: the
+ * saves that lie beside the file. */
+static enum status storage_check_file(const char *root, const struct inventory_item *item,
+                                      struct parts *ret_parts)
 {
+    ret_parts->count = 0;
     AUTO_CLOSE int folder_fd = -1;
     char name[sizeof item->digest + sizeof CACHE_SUFFIX];
     struct cache_file file;
@@ -51,8 +55,19 @@ static enum status storage_check_file(const char *root, const struct inventory_i
         file_open_directory(root, item->app, false, &folder_fd) != STATUS_ok) {
         return item->reason;
     }
+    parts_list(folder_fd, item->digest, false, ret_parts);
     snprintf(name, sizeof name, "%s%s", item->digest, CACHE_SUFFIX);
     return cache_file_check(folder_fd, name, &file);
+}
+
+/* Of processes that ended at the same time, at once after their last compile. */
+static void storage_tell_parts(struct doctor *doctor, const char *app, size_t count)
+{
+    AUTO_FREE char *advice = output_format(
+        "'warmpipe warm --app %s' takes them up, and so does a start that goes on for a second",
+        app);
+    doctor_tell(doctor, VERDICT_NOTE, "cache", advice, "'%s': %zu %s the cache, not loaded", app,
+                count, text_noun(count, "save lies beside", "saves lie beside"));
 }
 
 static void storage_tell_untrusted(struct doctor *doctor, const char *root, const char *app,
@@ -84,7 +99,8 @@ static void storage_check_recipes(struct doctor *doctor, const char *root, const
 static void storage_add_item(const struct inventory_item *item, void *user)
 {
     struct contents *contents = user;
-    const enum status reason = storage_check_file(contents->root, item);
+    struct parts parts;
+    const enum status reason = storage_check_file(contents->root, item, &parts);
     contents->bytes += item->bytes;
     contents->caches += reason == STATUS_ok;
     contents->quarantined += reason == STATUS_quarantined;
@@ -104,6 +120,8 @@ static void storage_add_item(const struct inventory_item *item, void *user)
         doctor_tell(contents->doctor, VERDICT_PROBLEM, "cache",
                     "the layer replaces it at its next save; 'warmpipe clear' removes it now",
                     "'%s': %s (%s)", item->app, status_text(reason), status_id(reason));
+    } else if (reason == STATUS_ok && parts.count > 0) {
+        storage_tell_parts(contents->doctor, item->app, parts.count);
     }
 }
 

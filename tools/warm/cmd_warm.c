@@ -93,8 +93,8 @@ static bool warm_parse(const struct arguments *arguments, struct warming *warmin
     return true;
 }
 
-/* What the layer would say of the cache. */
-static enum status warm_try_cache(const struct warm_target *target)
+/* What the layer would say of the cache. *ret_has_others: saves lie beside it. */
+static enum status warm_try_cache(const struct warm_target *target, bool *ret_has_others)
 {
     struct store_blob blob;
     struct store *store = warm_target_store(target, true);
@@ -102,6 +102,7 @@ static enum status warm_try_cache(const struct warm_target *target)
     if (reason == STATUS_ok) {
         store_blob_free(&blob);
     }
+    *ret_has_others = store && store_has_others(store);
     store_close(store);
     return reason;
 }
@@ -121,12 +122,14 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
         report->state = WARM_STATE_DENIED;
         return;
     }
-    const enum status reason =
-        options_value(warming->arguments, "force") ? STATUS_no_file : warm_try_cache(target);
+    bool has_others = false;
+    const enum status reason = options_value(warming->arguments, "force")
+                                   ? STATUS_no_file
+                                   : warm_try_cache(target, &has_others);
     size_t unsaved_count;
     AUTO_FREE struct recipe_use *unsaved = warm_recipes_unsaved(target, &unsaved_count);
     if (reason == STATUS_out_of_memory || /* nothing could be saved */
-        (warm_is_finished(target, reason) && unsaved_count == 0)) {
+        (warm_is_finished(target, reason) && unsaved_count == 0 && !has_others)) {
         report->state = WARM_STATE_READY;
         return;
     }

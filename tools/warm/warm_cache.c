@@ -174,7 +174,7 @@ enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size)
         reason = STATUS_driver_refused;
     } else if (size <= WARM_CACHE_HEADER) {
         reason = STATUS_ineffective;
-    } else if (!digest_equal(digest, cache->saved)) {
+    } else if (!digest_equal(digest, cache->saved) || store_has_others(cache->store)) {
         reason = warm_cache_commit(cache, data, size);
     }
     if (cache->alone) {

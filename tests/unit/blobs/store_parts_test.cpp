@@ -308,6 +308,34 @@ TEST_F(StoreParts, AreBoundedInNumber)
     EXPECT_EQ(words_of(load()), expected);
 }
 
+// Together they would take more than one cache may.
+TEST_F(StoreParts, AreBoundedInSize)
+{
+    ASSERT_EQ(Store(root()).commit("x"), STATUS_ok);
+    store_options options = {};
+    const std::string words(100, 'w');
+    options.max_blob = 3 * make_blob(words).size();
+    for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(Store(root(), options).commit_unmerged(words), STATUS_ok);
+    }
+    EXPECT_EQ(Store(root(), options).commit_unmerged(words), STATUS_too_many_parts);
+    EXPECT_EQ(parts().size(), 3u);
+}
+
+TEST_F(StoreParts, AreKnownToWhoLoadsTheFile)
+{
+    ASSERT_EQ(Store(root()).commit("x"), STATUS_ok);
+    Store before(root());
+    ASSERT_EQ(before.load(), "x");
+    EXPECT_FALSE(store_has_others(before.get()));
+    leave_part("one");
+    Store store(root());
+    ASSERT_EQ(store.load(), "x");
+    EXPECT_TRUE(store_has_others(store.get()));
+    EXPECT_EQ(store.commit(""), STATUS_ok);
+    EXPECT_FALSE(store_has_others(store.get()));
+}
+
 TEST_F(StoreParts, GoWithAFileThatHasOutgrownItsLimit)
 {
     ASSERT_EQ(Store(root()).commit("x"), STATUS_ok);
