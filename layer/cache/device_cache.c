@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
@@ -11,11 +12,16 @@
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/worker.h"
 
+/* RenderDoc below us shows a driver whose UUID is this and the time of the start, and whose cache
+ * is empty. */
+#define CAPTURE_UUID "rdoc"
+
 /* The policy as this device, these settings and this process narrow it. */
 static void device_cache_narrow_policy(struct device_cache *device_cache)
 {
     struct policy *policy = &device_cache->policy;
-    policy_of_settings(device_cache->setup.config, &device_cache->identity, policy);
+    const struct driver_identity *identity = &device_cache->identity;
+    policy_of_settings(device_cache->setup.config, identity, policy);
     if (!policy->inject || !policy->persist) {
         device_report_state(&device_cache->report,
                             policy->inject ? CACHE_STATE_DENIED : CACHE_STATE_OFF, STATUS_policy);
@@ -24,11 +30,14 @@ static void device_cache_narrow_policy(struct device_cache *device_cache)
         policy->inject = policy->persist = policy->serve = false;
         device_report_state(&device_cache->report, CACHE_STATE_OFF, STATUS_device_group);
     }
+    if (memcmp(identity->pipeline_cache_uuid, CAPTURE_UUID, strlen(CAPTURE_UUID)) == 0) {
+        policy->persist = false;
+        device_report_state(&device_cache->report, CACHE_STATE_DENIED, STATUS_capture_tool);
+    }
     if (!device_cache->setup.config->root) {
         policy->persist = false;
         device_report_state(&device_cache->report, CACHE_STATE_OFF, STATUS_no_directory);
     }
-    const struct driver_identity *identity = &device_cache->identity;
     char version[VULKAN_VERSION_SIZE];
     vulkan_driver_version(identity, version);
     log_info("device %u, %s, driver %s %s: policy rule %s: persist=%d inject=%d serve=%d "

@@ -196,7 +196,7 @@ __attribute__((cold)) void handle_map_rename(struct handle_map *map, uint64_t ke
     map_write_end(map);
 }
 
-void *handle_map_remove(struct handle_map *map, uint64_t key)
+__attribute__((cold)) void *handle_map_remove(struct handle_map *map, uint64_t key)
 {
     void *value = NULL;
     map_write_begin(map);

@@ -190,7 +190,7 @@ __attribute__((cold)) void shards_release(struct object_shard *shards)
     }
 }
 
-struct object *object_new(VkObjectType type, const struct iovec *parts, unsigned part_count,
+__attribute__((cold)) struct object *object_new(VkObjectType type, const struct iovec *parts, unsigned part_count,
                           uint64_t serial, enum object_state state,
                           const struct canonical_object *facts)
 {

@@ -63,12 +63,14 @@ struct recipe_draft *recipe_draft_new(struct dedup *dedup, const struct canonica
     const size_t size = is_recorded ? 0
                                     : count * sizeof(struct objects_module) +
                                           recipe_draft_forms_size(modules, count) + form->size;
-    struct recipe_draft *draft = calloc(1, sizeof *draft + size);
+    struct recipe_draft *draft = malloc(sizeof *draft + size);
     if (!draft) {
         return NULL;
     }
-    draft->pipeline = form->digest;
-    draft->inline_stages = recipe_draft_inline_stages(modules, count);
+    *draft = (struct recipe_draft){
+        .pipeline = form->digest,
+        .inline_stages = recipe_draft_inline_stages(modules, count),
+    };
     if (is_recorded) {
         return draft;
     }

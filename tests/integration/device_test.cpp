@@ -95,6 +95,17 @@ TEST_F(DeviceTest, GroupsAreLeftAlone)
     EXPECT_TRUE(cache_files().empty());
 }
 
+// Below us it shows a driver that is another one in each start: "rdoc" and the time.
+TEST_F(DeviceTest, WhatRenderDocShowsIsNotKept)
+{
+    environment["WPTEST_ICD_UUID"] = "72646f63323631313239313035343137";
+    const Outcome outcome = run([] { Program().create_compute(0, 3); });
+    EXPECT_EQ(outcome.stats_of()["cache"]["state"], "denied");
+    EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "capture_tool");
+    EXPECT_GT(outcome.calls("vkCreatePipelineCache"), 0u);
+    EXPECT_FALSE(std::filesystem::exists(cache_root()));
+}
+
 TEST_F(DeviceTest, GroupsOfOneAreDevices)
 {
     environment["WPTEST_ICD_GROUP"] = "1";
