@@ -33,6 +33,7 @@ REVIEWED = {
     "VkExternalFormatQNX": "of another system",
     "VkPipelineShaderStageNodeCreateInfoAMDX": "execution graphs are not intercepted",
     "VkPipelineOfflineCreateInfo": "Vulkan SC",
+    "VkPipelineCreateFlagBits2 bit 28": "displacement micromaps, a beta extension",
     "VkPipelineCreateFlagBits2 bit 39": "instrumented shaders",
     "VkApplicationParametersEXT": "Vulkan SC",
     "VkDeviceObjectReservationCreateInfo": "Vulkan SC",
