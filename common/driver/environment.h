@@ -65,6 +65,10 @@ bool environment_is_of_device(const struct environment *environment, uint32_t ve
  * and VkPhysicalDeviceVulkan12Features, for example) must be enabled in the same struct. */
 bool environment_includes(const struct environment *enabled, const struct environment *needed);
 
+/* Whether a stage may bring its code along instead of a module: the feature of graphics pipeline
+ * libraries or maintenance5 is enabled (VUID-VkPipelineShaderStageCreateInfo-stage-06845). */
+bool environment_allows_inline_code(const struct environment *environment);
+
 bool environment_has_extension(const struct environment *environment, const char *name);
 
 /* The commands for queries; all but the first two may be NULL below Vulkan 1.1. */

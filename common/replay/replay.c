@@ -140,9 +140,11 @@ static enum replay_outcome replay_create_from(struct replay *replay, struct dige
     if (as_library && !pipeline.is_library) {
         return REPLAY_INVALID;
     }
+    const struct replay_source *source = &replay->source;
     replay->lack = replay_fill_stages(
         replay, &pipeline,
-        replay->source.inline_stages(replay->source.user, replay->environment, content));
+        source->inline_stages ? source->inline_stages(source->user, replay->environment, content)
+                              : 0);
     if (replay->lack) {
         return REPLAY_UNSUPPORTED;
     }

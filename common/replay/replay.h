@@ -51,7 +51,8 @@ struct replay_source {
     bool (*find)(void *user, bool is_code, struct digest content, const void **ret_data,
                  size_t *ret_size);
     /* The stages of a pipeline that brought their code along in this environment
-     * (canonical_inline_bit). A check does not ask. */
+     * (canonical_inline_bit). NULL: none may, since the device does not allow it. A check does not
+     * ask. */
     unsigned (*inline_stages)(void *user, struct digest environment, struct digest pipeline);
     void *user;
 };

@@ -245,6 +245,7 @@ void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashe
     if (judge.any_device && list.count > MAX_OTHERS) {
         list.count = MAX_OTHERS;
     }
+    list.allows_inline_code = judge.enabled && environment_allows_inline_code(judge.enabled);
     environment_free(judge.enabled);
     *ret_list = list;
 }

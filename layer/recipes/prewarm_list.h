@@ -48,6 +48,7 @@ struct prewarm_list {
     unsigned samples;
     struct prewarm_estimate estimate; /* by the recorded times */
     unsigned visits;                  /* of forms, to learn how much code they have */
+    bool allows_inline_code;          /* the device does: environment_allows_inline_code */
 };
 
 /* The recipes made on the same device that need no more than is enabled in `environment`

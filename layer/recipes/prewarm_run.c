@@ -250,7 +250,9 @@ static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
         .create_ray_tracing_pipelines_nv = table->CreateRayTracingPipelinesNV,
         .destroy_pipeline = table->DestroyPipeline,
     };
-    const struct replay_source source = {prewarm_find, prewarm_inline_stages, prewarm->recipes};
+    const struct replay_source source = {
+        prewarm_find, prewarm->list.allows_inline_code ? prewarm_inline_stages : NULL,
+        prewarm->recipes};
     return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &prewarm->limits,
                       prewarm->setup.feedback);
 }

@@ -224,8 +224,9 @@ struct recipe_use *warm_recipes_unsaved(const struct warm_target *target, size_t
 void warm_recipes_note_saved(const struct warm_target *target, const struct warm_shared *shared,
                              const struct recipe_use *unsaved, size_t count);
 
-/* Borrows the recipes. For any number of threads at once. */
-struct replay_source warm_recipes_source(const struct warm_recipes *recipes);
+/* For a device with the environment of this index. Borrows the recipes. For any number of threads
+ * at once. */
+struct replay_source warm_recipes_source(const struct warm_recipes *recipes, size_t environment);
 
 /* The process that watches: it starts the one that replays, and starts it again without the recipe
  * that crashed or hung the driver. It never loads Vulkan.

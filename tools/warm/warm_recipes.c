@@ -334,8 +334,10 @@ static unsigned warm_recipes_inline_stages(void *user, struct digest environment
     return recipes_inline_stages(recipes->files, environment, pipeline);
 }
 
-struct replay_source warm_recipes_source(const struct warm_recipes *recipes)
+struct replay_source warm_recipes_source(const struct warm_recipes *recipes, size_t environment)
 {
-    return (struct replay_source){warm_recipes_find_record, warm_recipes_inline_stages,
+    const bool allows_inline = environment_allows_inline_code(recipes->environments[environment]);
+    return (struct replay_source){warm_recipes_find_record,
+                                  allows_inline ? warm_recipes_inline_stages : NULL,
                                   (void *)(uintptr_t)recipes};
 }

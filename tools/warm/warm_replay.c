@@ -134,7 +134,9 @@ static void *replay_worker_main(void *user)
     const struct replay_worker *worker = user;
     struct replay_pool *pool = worker->pool;
     const struct warm_replay *process = pool->process;
-    const struct replay_source source = warm_recipes_source(process->target->recipes);
+    const struct warm_recipes *recipes = process->target->recipes;
+    const struct replay_source source =
+        warm_recipes_source(recipes, recipes->items[pool->items[0]].environment);
     const struct replay_limits limits = replay_limits_share(&pool->vulkan->limits, pool->jobs);
     struct replay *replay =
         replay_new(pool->vulkan->device, &pool->vulkan->commands, process->cache.handle, &source,

@@ -182,6 +182,31 @@ TEST(EnvironmentDecode, GivesTheDeviceBack)
     EXPECT_FALSE(environment_has_extension(e.get(), "VK_KHR_swap"));
 }
 
+// By each of three features; the extension alone enables nothing.
+TEST(EnvironmentDecode, TellsWhetherStagesMayBringTheirCode)
+{
+    Program none;
+    none.extensions.push_back("VK_EXT_graphics_pipeline_library");
+    EXPECT_FALSE(environment_allows_inline_code(decoded(none).get()));
+    struct {
+        uint32_t stype;
+        const void *next;
+        VkBool32 values[21];
+    } features = {55, nullptr, {}};
+    Program program;
+    program.next = &features;
+    const std::pair<uint32_t, size_t> allowing[] = {{55, 15}, {1000320000, 0}, {1000470000, 0}};
+    for (const auto &[stype, index] : allowing) {
+        features = {stype, nullptr, {}};
+        EXPECT_FALSE(environment_allows_inline_code(decoded(program).get())) << stype;
+        features.values[index] = VK_TRUE;
+        EXPECT_TRUE(environment_allows_inline_code(decoded(program).get())) << stype;
+    }
+    features = {55, nullptr, {}};
+    features.values[16] = VK_TRUE; // maintenance6
+    EXPECT_FALSE(environment_allows_inline_code(decoded(program).get()));
+}
+
 TEST(EnvironmentDecode, RefusesEveryCutAndEveryAddition)
 {
     Bytes whole = Program().encode();

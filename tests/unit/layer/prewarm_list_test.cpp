@@ -60,7 +60,7 @@ class PrewarmList : public testing::Test {
 
     recipe_use uses_[4];
     prewarm_item items_[4];
-    prewarm_list list_ = {items_, 0, 0, 0, {}, 0};
+    prewarm_list list_ = {items_, 0, 0, 0, {}, 0, false};
 };
 
 TEST_F(PrewarmList, IsTakenInItsOrderAndOnce)
