@@ -160,12 +160,15 @@ static void replay_store_outcome(struct replay *replay, struct replay_object *ob
     object->outcome = outcome;
     object->lack = replay->lack;
     object->handle = handle;
-    if (object->state == REPLAY_MADE && object->type == VK_OBJECT_TYPE_SHADER_MODULE) {
+    if (!info || object->state != REPLAY_MADE) {
+        return;
+    }
+    if (object->type == VK_OBJECT_TYPE_SHADER_MODULE) {
         object->module = *(const VkShaderModuleCreateInfo *)info;
         object->module.pNext = NULL;
         replay->objects.code_size += object->module.codeSize;
     }
-    if (object->state == REPLAY_MADE && object->type == VK_OBJECT_TYPE_SAMPLER) {
+    if (object->type == VK_OBJECT_TYPE_SAMPLER) {
         replay->objects.samplers++;
         replay->objects.border_color_samplers +=
             sampler_has_border_color((const VkSamplerCreateInfo *)info);
