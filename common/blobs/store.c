@@ -283,15 +283,15 @@ static enum status store_load_file(struct store *store, int directory_fd, const 
     return reason;
 }
 
-/* The largest part. Of what is on trial there may be several, and only one that is alone is tried.
- * False: there is none. */
-static bool store_find_part(const struct store *store, int directory_fd,
-                            char ret_name[PART_NAME_SIZE])
+/* The largest part, and its bytes of data. Of what is on trial there may be several, and only one
+ * that is alone is tried. 0: there is none. */
+static uint64_t store_find_part(const struct store *store, int directory_fd,
+                                char ret_name[PART_NAME_SIZE])
 {
     struct parts parts;
     uint64_t largest = 0;
     if (!parts_list(directory_fd, store->files.identity_hex, false, &parts)) {
-        return false;
+        return 0;
     }
     for (size_t i = 0; i < parts.count; i++) {
         struct envelope header;
@@ -303,7 +303,7 @@ static bool store_find_part(const struct store *store, int directory_fd,
             memcpy(ret_name, parts.names[i], PART_NAME_SIZE);
         }
     }
-    return largest > 0;
+    return largest;
 }
 
 /* Whether there are memory, and addresses, for a file of so many bytes. */
@@ -342,8 +342,10 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
         identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header) ==
             STATUS_ok &&
         !store_can_hold(header.blob_size);
-    store->has_others =
-        reason == STATUS_ok && !store->loaded_part[0] && store_find_part(store, directory_fd, part);
+    const uint64_t beside = reason == STATUS_ok && !store->loaded_part[0]
+                                ? store_find_part(store, directory_fd, part)
+                                : 0;
+    store->has_others = beside > 0 && beside <= store->files.max_blob - found.envelope.blob_size;
     close(directory_fd);
     if (reason == STATUS_ok) {
         store->known = found.generation;

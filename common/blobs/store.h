@@ -64,9 +64,8 @@ void store_close(struct store *store);
  * good: it neither loads nor merges nor overwrites it, and its saves become parts. */
 enum status store_load(struct store *store, struct store_blob *ret_blob);
 
-/* Whether parts lay beside the file when it was loaded, and no store_begin has looked at them
- * since.
- */
+/* Whether parts lay beside the file when it was loaded that may go into one file with it, and no
+ * store_begin has looked at them since. */
 bool store_has_others(const struct store *store);
 
 /* Reads the file once more, for a comparison. There is no marker, so the driver must not get it.
@@ -148,8 +147,8 @@ void store_abort(struct store *store);
 /* Saves without a merge and without waiting, for moments when Vulkan may no longer be called or the
  * lock is held by others. Replaces the file if the lock is free and the file still has the known
  * generation (or cannot be used), else writes a part beside it that the next commit merges. A store
- * has one part; each such save replaces it. too_many_parts: there are PARTS_MAX, or all of them, of
- * the size of this one, would take more than one blob may; nothing is written. */
+ * has one part; each such save replaces it. too_many_parts: there are PARTS_MAX, or two, and all of
+ * them, of the size of this one, would take more than one blob may; nothing is written. */
 enum status store_commit_unmerged(struct store *store, const void *data, size_t size);
 
 /* Whether this store's last save is in a part and not in the file. */

@@ -192,7 +192,8 @@ static enum status store_write_part(struct store *store, int directory_fd, const
 {
     struct parts parts;
     if (!store->has_part && parts_list(directory_fd, store->files.identity_hex, false, &parts) &&
-        (parts.count >= PARTS_MAX || (parts.count + 1) * size > store->files.max_blob)) {
+        (parts.count >= PARTS_MAX ||
+         (parts.count > 1 && size > store->files.max_blob / (parts.count + 1)))) {
         return STATUS_too_many_parts;
     }
     const uint64_t generation = unique_draw();

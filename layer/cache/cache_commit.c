@@ -23,7 +23,7 @@ void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_
 {
     large_free(writer->snapshot);
     writer->snapshot = data;
-    writer->fresh.is_late = false;
+    writer->fresh.is_late = writer->fresh.unites = false;
     atomic_store(&writer->schedule.pending_size, size);
     atomic_store(&writer->schedule.pending, size > 0);
 }
@@ -79,13 +79,14 @@ static size_t cache_writer_weight(const uint8_t *data, size_t size)
     return weight;
 }
 
-static bool cache_writer_fits_merged(const struct cache_writer *writer)
+/* Bytes that the snapshot and what other processes saved have together. */
+static size_t cache_writer_whole_size(const struct cache_writer *writer)
 {
     size_t size = atomic_load(&writer->schedule.pending_size);
     for (size_t i = 0; i < writer->commit.foreign.count; i++) {
         size += writer->commit.foreign.blobs[i].size;
     }
-    return driver_cache_may_copy(size);
+    return size;
 }
 
 /* Merges with what other processes saved, under the store's lock file. Where the driver must not
@@ -107,7 +108,8 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
                    : !call_costs_allow_at_end(costs, SLOW_MERGE, compiled_ns))) {
         return COMMIT_PART_INSTEAD;
     }
-    if (!cache_writer_fits_merged(writer)) {
+    const size_t size = cache_writer_whole_size(writer);
+    if (!driver_cache_may_copy(size) || (writer->fresh.unites && size > writer->max_blob)) {
         writer->commit.reason = STATUS_out_of_memory;
         return COMMIT_NOTHING;
     }
@@ -179,12 +181,20 @@ static void cache_writer_make_room(void *user)
 static bool cache_writer_choose(struct cache_writer *writer, enum cache_commit_by by)
 {
     const enum status begun = writer->commit.reason;
+    const bool unites = writer->fresh.unites;
+    enum cache_commit_way way = COMMIT_PART;
+    bool goes_on = writer->snapshot && (begun == STATUS_locked || begun == STATUS_suspect);
     if (begun == STATUS_ok) {
-        writer->commit.way = writer->snapshot ? cache_writer_choose_way(writer, by) : COMMIT_WHOLE;
-        return true;
+        way = writer->snapshot ? cache_writer_choose_way(writer, by) : COMMIT_WHOLE;
+        goes_on = true;
     }
-    writer->commit.way = COMMIT_PART;
-    return writer->snapshot && (begun == STATUS_locked || begun == STATUS_suspect);
+    if (unites && (way != COMMIT_WHOLE || writer->fresh.unites)) { /* nothing was merged into it */
+        way = COMMIT_SAME;
+        writer->commit.reason = STATUS_ok;
+        goes_on = true;
+    }
+    writer->commit.way = way;
+    return goes_on;
 }
 
 /* What was begun has taken the lock file, and others wait for that. */
@@ -372,6 +382,9 @@ enum status cache_writer_commit_last(struct cache_writer *writer)
     size_t saved = 0;
     const uint64_t start_ns = clock_now_ns();
     if (timed_lock(&writer->lock, WAIT_FOREVER)) {
+        if (writer->fresh.unites) {
+            cache_writer_set_snapshot(writer, NULL, 0);
+        }
         reason = writer->snapshot ? cache_writer_commit_unmerged(writer) : STATUS_ok;
         if (reason == STATUS_disk_full) {
             cache_writer_make_room(writer);

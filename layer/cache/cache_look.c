@@ -24,7 +24,7 @@ struct cache_look {
     bool has_taken;      /* that, too */
     bool is_partial;     /* what is collected may hold more */
     bool has_read;       /* not only the size */
-    bool unites;         /* what is known is a change, too: the save takes up what lies beside it */
+    bool unites;         /* what is known is taken, too (cache_writer_may_unite) */
     enum slow_call kind; /* what the driver is asked for */
     struct own_wait_timer timer;
     struct cache_schedule_mark mark;
@@ -69,9 +69,10 @@ static void cache_writer_take(struct cache_writer *writer, uint8_t *data, size_t
         large_free(data);
         return;
     }
-    if (look->is_here || look->unites || difference > known_size / WANDERING_PART) {
+    if (look->is_here || is_known || difference > known_size / WANDERING_PART) {
         cache_writer_set_snapshot(writer, data, size);
-        writer->fresh.is_late = !look->unites && difference <= known_size / WANDERING_PART;
+        writer->fresh.is_late = !is_known && difference <= known_size / WANDERING_PART;
+        writer->fresh.unites = is_known;
     } else {
         writer->fresh.data = data;
         writer->fresh.size = size;
@@ -191,6 +192,13 @@ static uint64_t cache_writer_unseen_ns(const struct cache_writer *writer)
     return atomic_load(&writer->schedule.busy_ns) - atomic_load(&writer->schedule.looked_busy_ns);
 }
 
+/* Whether a look may take what the file holds, so that its save takes up what lies beside that.
+ * What waits to be saved does so anyway. Under the lock. */
+static bool cache_writer_may_unite(struct cache_writer *writer)
+{
+    return store_has_others(writer->store) && !writer->snapshot;
+}
+
 enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCache device_cache,
                                      enum cache_look_by by)
 {
@@ -198,7 +206,6 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     struct cache_look look = {
         .at_end = by != LOOK_BY_WORKER,
         .in_driver = by != LOOK_AT_END,
-        .unites = by != LOOK_AT_EXIT && store_has_others(writer->store),
     };
     struct cache_collection *collection = &writer->collection;
     const bool is_used = atomic_load(&collection->is_used);
@@ -225,6 +232,7 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     }
     size_t pending = 0;
     pthread_mutex_lock(&writer->lock);
+    look.unites = by != LOOK_AT_EXIT && cache_writer_may_unite(writer);
     const enum status reason =
         cache_writer_snapshot(writer, device_cache, collected, &look, &pending);
     if (!cache_look_has_failed(reason) && !look.is_partial) {

@@ -63,9 +63,6 @@ void cache_writer_set_loaded(struct cache_writer *writer, const struct store_blo
     writer->seen_size = blob->size;
     pthread_mutex_unlock(&writer->lock);
     cache_schedule_set_loaded(&writer->schedule, blob->size);
-    if (store_has_others(writer->store)) {
-        cache_schedule_note(&writer->schedule, DEVICE_CACHE_UNKNOWN, 0, 0);
-    }
 }
 
 /* All that was read is in the file, or was there before. What is in a part is not loaded until

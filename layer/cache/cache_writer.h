@@ -252,6 +252,8 @@ struct cache_writer {
         bool has_missed; /* the driver says that it has compiled, since all was last judged */
         bool has_hinted; /* so it has, or may have */
         bool is_late; /* they are the snapshot already, and to be held against it before a save */
+        bool unites;  /* the snapshot is what the file holds: it is merged with what lies beside
+                       * that, or not saved */
         enum status reason; /* of reading the file */
         struct store_blob file;
     } fresh;

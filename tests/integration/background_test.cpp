@@ -206,6 +206,20 @@ class PartsTest : public BackgroundTest {
         });
         ASSERT_EQ(count_files(".part"), 1u);
     }
+
+    // A start that asks for what the file holds.
+    Outcome hits_of_the_file(bool by_return)
+    {
+        return run([&] {
+            auto *owner = new Program;
+            create_at_once(*owner, 10, 15);
+            if (by_return) {
+                leak_from_here_on();
+            } else {
+                delete owner;
+            }
+        });
+    }
 };
 
 TEST_F(PartsTest, TheEndOfOneProcessIsNotWrittenOverTheSaveOfAnother)
@@ -242,20 +256,80 @@ TEST_F(PartsTest, AStartThatCompilesNothingTakesAPartUp)
     }
 }
 
-// Nobody could merge: the file is as it was.
-TEST_F(PartsTest, AnEndThatCompiledNothingWritesNothingForAPart)
+// The worker has nothing else to do: nothing is recorded, compiled ahead, or told.
+TEST_F(PartsTest, IsTakenUpThoughNothingElseIsToBeDone)
 {
     leave_a_part();
-    environment["WARMPIPE_POLICY"] = folder() / "policy";
-    std::ofstream(folder() / "policy") << "[test]\nsnapshot-at-exit = yes\n";
-    const std::vector<uint8_t> before = read_bytes(cache_file());
-    run([&] {
-        leak_from_here_on();
-        auto *owner = new Program;
-        create_at_once(*owner, 10, 15);
-    });
-    EXPECT_EQ(count_files(".part"), 1u);
-    EXPECT_EQ(read_bytes(cache_file()), before);
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "50";
+    environment["WARMPIPE_PREWARM"] = "off";
+    hits(10, 15);
+    ASSERT_EQ(count_files(".part"), 0u);
+    remove_caches();
+    leave_a_part();
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "50";
+    run(
+        [&] {
+            unsetenv("WARMPIPE_STATS");
+            auto *owner = new Program;
+            create_at_once(*owner, 10, 15);
+            wait_until([&] { return count_files(".part") == 0; }); // by the layer
+            die();
+        },
+        {Layer::any, true, -SIGKILL});
+    EXPECT_EQ(hits(0, 5), 5u);
+}
+
+// Where a part cannot be merged, whatever the reason, the file is left as it is, no part is added,
+// none is lost, and nothing is told.
+TEST_F(PartsTest, WhatCannotBeMergedChangesNothing)
+{
+    struct Case {
+        const char *name;
+        std::map<std::string, std::string> environment;
+    };
+    const std::string policy = folder() / "policy";
+    std::ofstream(policy) << "[test]\nsnapshot-at-exit = yes\n";
+    const std::string single = folder() / "single";
+    std::ofstream(single) << "[test]\nsingle-cache = yes\n";
+    const std::string small = folder() / "small";
+    std::ofstream(small) << "[test]\nmax-blob = 600\n";
+    const Case cases[] = {
+        {"the end of a process", {{"WARMPIPE_POLICY", policy}}},
+        {"one cache object", {{"WARMPIPE_POLICY", single}}},
+        {"the driver refuses", {{"WPTEST_ICD_FAIL", "vkMergePipelineCaches:*=-2"}}},
+        {"both are too large", {{"WARMPIPE_POLICY", small}}},
+        {"the lock is held", {}},
+    };
+    for (const Case &one : cases) {
+        SCOPED_TRACE(one.name);
+        leave_a_part();
+        const auto before_environment = environment;
+        environment.insert(one.environment.begin(), one.environment.end());
+        const std::filesystem::path file = cache_file();
+        const std::vector<uint8_t> before = read_bytes(file);
+        int lock = -1;
+        if (one.environment.empty()) {
+            std::filesystem::path path = file;
+            lock = open(path.replace_extension(".lock").c_str(), O_RDWR | O_CLOEXEC);
+            ASSERT_EQ(flock(lock, LOCK_EX), 0);
+        }
+        for (const bool by_return : {true, false}) {
+            if (&one == cases && !by_return) {
+                continue; // the end of the device may
+            }
+            const Outcome outcome = hits_of_the_file(by_return);
+            EXPECT_EQ(outcome.hits(), 5u);
+            EXPECT_EQ(outcome.errors.find("warn"), std::string::npos) << outcome.errors;
+            EXPECT_EQ(count_files(".part"), 1u);
+            EXPECT_EQ(read_bytes(file), before);
+        }
+        close(lock);
+        environment = before_environment;
+        hits_of_the_file(false);
+        EXPECT_EQ(count_files(".part"), 0u);
+        EXPECT_EQ(hits(0, 5), 5u);
+        remove_caches();
+    }
 }
 
 TEST_F(BackgroundTest, EightProcessesAtOnceLeaveTheUnionHoweverTheyEnd)

@@ -102,7 +102,7 @@ static enum status warm_try_cache(const struct warm_target *target, bool *ret_ha
     if (reason == STATUS_ok) {
         store_blob_free(&blob);
     }
-    *ret_has_others = store && store_has_others(store);
+    *ret_has_others = store && store_has_others(store) && !target->policy.single_cache;
     store_close(store);
     return reason;
 }

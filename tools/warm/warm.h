@@ -189,6 +189,7 @@ _Noreturn void warm_replay_run(const struct warm_target *target, struct warm_sha
 struct warm_item {
     struct digest pipeline;
     struct digest made_in; /* the environment that its use names */
+    bool brings_code;      /* some of its stages did, in that environment */
     uint32_t compile_us;   /* 0: unknown */
     uint32_t environment;  /* index */
 };
@@ -321,6 +322,7 @@ PFN_vkVoidFunction warm_vulkan_command(const struct warm_vulkan *vulkan, const c
 struct warm_cache {
     struct store *store;    /* borrowed */
     bool may_merge;         /* the driver may be given a second cache object */
+    uint64_t max_blob;      /* bytes */
     pthread_mutex_t *alone; /* held by each user of the cache; NULL: any number at once */
     /* Zero at first. */
     const struct warm_vulkan *vulkan;

@@ -168,6 +168,7 @@ static bool warm_recipes_take_all(struct warm_recipes *recipes)
         recipes->items[recipes->item_count++] = (struct warm_item){
             .pipeline = uses[i].pipeline,
             .made_in = uses[i].environment,
+            .brings_code = uses[i].inline_stages != 0,
             .compile_us = uses[i].compile_us,
             .environment = (uint32_t)found->index,
         };
@@ -181,6 +182,16 @@ static int warm_compare_items(const void *left, const void *right)
     const struct warm_item *b = right;
     const int order = (a->environment > b->environment) - (a->environment < b->environment);
     return order ? order : digest_compare(a->pipeline, b->pipeline);
+}
+
+/* Of one that was made both ways, with its code in the stages first: modules are what recipes of
+ * before say of all. */
+static int warm_compare_ways(const void *left, const void *right)
+{
+    const struct warm_item *a = left;
+    const struct warm_item *b = right;
+    const int order = warm_compare_items(a, b);
+    return order ? order : b->brings_code - a->brings_code;
 }
 
 /* The slowest first: the workers then end together. */
@@ -205,7 +216,7 @@ bool warm_recipes_open(const char *root, const char *app, char **paths,
     }
     /* Environments that are one here may have the same pipeline. */
     const size_t size = sizeof *recipes.items;
-    array_sort(recipes.items, recipes.item_count, size, warm_compare_items);
+    array_sort(recipes.items, recipes.item_count, size, warm_compare_ways);
     recipes.item_count = array_unique(recipes.items, recipes.item_count, size, warm_compare_items);
     array_sort(recipes.items, recipes.item_count, size, warm_compare_cost);
     *ret_recipes = recipes;

@@ -369,6 +369,7 @@ static void replay_open_cache(struct warm_replay *process)
     process->cache = (struct warm_cache){
         .store = warm_target_store(target, target->offer_only),
         .may_merge = !target->policy.single_cache,
+        .max_blob = target->max_blob,
         .alone = target->policy.serialize ? &process->alone : NULL,
     };
     if (!process->cache.store) {

@@ -320,6 +320,13 @@ TEST_F(StoreParts, AreBoundedInSize)
     }
     EXPECT_EQ(Store(root(), options).commit_unmerged(words), STATUS_too_many_parts);
     EXPECT_EQ(parts().size(), 3u);
+    options.max_blob = make_blob(words).size();
+    for (const std::string &part : parts()) {
+        std::filesystem::remove(folder() + "/" + part);
+    }
+    for (const enum status expected : {STATUS_ok, STATUS_ok, STATUS_too_many_parts}) {
+        EXPECT_EQ(Store(root(), options).commit_unmerged(words), expected) << "two there may be";
+    }
 }
 
 TEST_F(StoreParts, AreKnownToWhoLoadsTheFile)
@@ -329,6 +336,11 @@ TEST_F(StoreParts, AreKnownToWhoLoadsTheFile)
     ASSERT_EQ(before.load(), "x");
     EXPECT_FALSE(store_has_others(before.get()));
     leave_part("one");
+    store_options options = {};
+    options.max_blob = make_blob("one x").size();
+    Store full(root(), options);
+    ASSERT_EQ(full.load(), "x");
+    EXPECT_FALSE(store_has_others(full.get())) << "they do not fit into one";
     Store store(root());
     ASSERT_EQ(store.load(), "x");
     EXPECT_TRUE(store_has_others(store.get()));
