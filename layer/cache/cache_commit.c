@@ -240,10 +240,12 @@ static void cache_writer_load_again(void *user)
 
 static void cache_writer_judge_by_file(struct cache_writer *writer)
 {
-    if (writer->fresh.reason == STATUS_ok && cache_writer_is_in_file(writer)) {
+    const bool is_in_file = writer->fresh.reason == STATUS_ok && cache_writer_is_in_file(writer);
+    if (is_in_file && !writer->fresh.may_unite) {
         large_free(writer->fresh.data);
     } else {
         cache_writer_set_snapshot(writer, writer->fresh.data, writer->fresh.size);
+        writer->fresh.unites = is_in_file;
     }
     writer->fresh.data = NULL;
 }

@@ -24,7 +24,6 @@ struct cache_look {
     bool has_taken;      /* that, too */
     bool is_partial;     /* what is collected may hold more */
     bool has_read;       /* not only the size */
-    bool unites;         /* what is known is taken, too (cache_writer_may_unite) */
     enum slow_call kind; /* what the driver is asked for */
     struct own_wait_timer timer;
     struct cache_schedule_mark mark;
@@ -65,14 +64,13 @@ static void cache_writer_take(struct cache_writer *writer, uint8_t *data, size_t
     const bool is_known = size == known_size && digest_equal(digest, writer->seen);
     writer->seen = digest;
     writer->seen_size = size;
-    if (is_known && !look->unites) {
+    if (is_known && !writer->fresh.may_unite) {
         large_free(data);
         return;
     }
-    if (look->is_here || is_known || difference > known_size / WANDERING_PART) {
+    if (look->is_here || difference > known_size / WANDERING_PART) {
         cache_writer_set_snapshot(writer, data, size);
-        writer->fresh.is_late = !is_known && difference <= known_size / WANDERING_PART;
-        writer->fresh.unites = is_known;
+        writer->fresh.is_late = difference <= known_size / WANDERING_PART;
     } else {
         writer->fresh.data = data;
         writer->fresh.size = size;
@@ -80,6 +78,7 @@ static void cache_writer_take(struct cache_writer *writer, uint8_t *data, size_t
             return;
         }
     }
+    writer->fresh.unites |= is_known;
     if (!look->is_partial) {
         writer->fresh.has_missed = writer->fresh.has_hinted = false;
     }
@@ -130,7 +129,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         if (cache_writer_is_decided(writer, size, look, &reason)) {
             return reason;
         }
-        if (size == writer->seen_size && !has_missed && !look->unites) {
+        if (size == writer->seen_size && !has_missed && !writer->fresh.may_unite) {
             return STATUS_ok;
         }
         if (!driver_cache_may_copy(size)) {
@@ -232,7 +231,7 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     }
     size_t pending = 0;
     pthread_mutex_lock(&writer->lock);
-    look.unites = by != LOOK_AT_EXIT && cache_writer_may_unite(writer);
+    writer->fresh.may_unite = by != LOOK_AT_EXIT && cache_writer_may_unite(writer);
     const enum status reason =
         cache_writer_snapshot(writer, device_cache, collected, &look, &pending);
     if (!cache_look_has_failed(reason) && !look.is_partial) {
