@@ -279,7 +279,8 @@ struct canonical_object dedup_facts(const struct canonical *form)
     };
 }
 
-struct digest dedup_name(const struct dedup *dedup, const struct canonical *form)
+__attribute__((cold)) struct digest dedup_name(const struct dedup *dedup,
+                                               const struct canonical *form)
 {
     const struct live_key *key = dedup->context.live_key;
     return key ? live_name(key, form->key.data, form->key.size, form->code, form->code_size)
