@@ -171,7 +171,8 @@ static void state_compute_fragment(const VkGraphicsPipelineCreateInfo *info, VkF
 }
 
 /* What depends on a state of a linked library is unclear. */
-static __attribute__((cold)) void state_doubt_fragment(VkFlags subsets, struct graphics_state *state)
+static __attribute__((cold)) void state_doubt_fragment(VkFlags subsets,
+                                                       struct graphics_state *state)
 {
     bool fragment = subsets & SUBSET_FRAGMENT;
     bool output = subsets & SUBSET_OUTPUT;
@@ -308,8 +309,9 @@ static enum liveness live_blend_attachments(const struct live_context *context)
     return advanced ? STATE_LIVE : STATE_DEAD;
 }
 
-static __attribute__((cold)) enum liveness live_depth_clamp_range(const struct depth_clamp_control *control,
-                                            const struct graphics_state *state)
+static __attribute__((cold)) enum liveness
+live_depth_clamp_range(const struct depth_clamp_control *control,
+                       const struct graphics_state *state)
 {
     return control->mode == DEPTH_CLAMP_MODE_USER_DEFINED_RANGE
                ? live_unless_dynamic(state, DYNAMIC_DEPTH_CLAMP_RANGE)
@@ -349,8 +351,8 @@ static enum liveness live_immutable_samplers(const VkDescriptorSetLayoutBinding 
     }
 }
 
-static __attribute__((cold)) enum liveness live_template(const VkDescriptorUpdateTemplateCreateInfo *info,
-                                   VkDescriptorUpdateTemplateType type)
+static __attribute__((cold)) enum liveness
+live_template(const VkDescriptorUpdateTemplateCreateInfo *info, VkDescriptorUpdateTemplateType type)
 {
     switch (info->templateType) {
     case VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_DESCRIPTOR_SET:

@@ -159,7 +159,8 @@ const VkShaderModuleCreateInfo *rules_inline_module(const VkPipelineShaderStageC
 READ_SUBPASSES(VkRenderPassCreateInfo, VkSubpassDescription, rules_read_subpasses)
 READ_SUBPASSES(VkRenderPassCreateInfo2, VkSubpassDescription2, rules_read_subpasses_2)
 
-__attribute__((cold)) void canonical_render_pass_use(const void *create_info, struct render_pass_use *ret_use)
+__attribute__((cold)) void canonical_render_pass_use(const void *create_info,
+                                                     struct render_pass_use *ret_use)
 {
     VkStructureType type = ((const VkBaseInStructure *)create_info)->sType;
     *ret_use = (struct render_pass_use){0};

@@ -190,9 +190,10 @@ __attribute__((cold)) void shards_release(struct object_shard *shards)
     }
 }
 
-__attribute__((cold)) struct object *object_new(VkObjectType type, const struct iovec *parts, unsigned part_count,
-                          uint64_t serial, enum object_state state,
-                          const struct canonical_object *facts)
+__attribute__((cold)) struct object *object_new(VkObjectType type, const struct iovec *parts,
+                                                unsigned part_count, uint64_t serial,
+                                                enum object_state state,
+                                                const struct canonical_object *facts)
 {
     size_t size = 0;
     for (unsigned i = 0; i < part_count; i++) {

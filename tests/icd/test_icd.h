@@ -27,8 +27,7 @@
  *     WPTEST_ICD_COMPILE_US=0      busy time of each pipeline that no cache holds
  *     WPTEST_ICD_RECORD_BYTES=64   size of one pipeline in cache data
  *     WPTEST_ICD_NO_FEEDBACK=1     creation feedback is left as it came
- *     WPTEST_ICD_INLINE_APART=1    code in a stage makes another pipeline than a module of it, as with
- *                                  Mesa 26.1
+ *     WPTEST_ICD_INLINE_APART=1    code in a stage is another pipeline than a module (Mesa 26.1)
  *     WPTEST_ICD_OLD_FEEDBACK=1    feedback of every stage is written, as by drivers of before
  *                                  mid-2022, whatever the count says: another one is a violation
  *     WPTEST_ICD_FEEDBACK          hit, miss: what feedback says, whatever is true (Turnip; all of
