@@ -140,9 +140,7 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
         cache_load_reject(load, STATUS_driver_refused);
     } else {
         device_report_loaded(load->writer->report, blob.size, store_path(store));
-        cache_writer_set_loaded(load->writer, &blob);
-        if (store_has_others(store)) { /* for a look */
-            cache_schedule_note(&load->writer->schedule, DEVICE_CACHE_UNKNOWN, 0, 0);
+        if (cache_writer_set_loaded(load->writer, &blob)) {
             worker_wake_now(load->client);
         }
         atomic_store(&load->has_record, store_has_record(store));

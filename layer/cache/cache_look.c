@@ -275,6 +275,7 @@ void cache_writer_look_at_device(struct cache_writer *writer, VkPipelineCache de
         .mark = *mark,
     };
     size_t pending = 0;
+    writer->fresh.may_unite = false;
     cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
 }
 
@@ -284,6 +285,7 @@ void cache_writer_take_read(struct cache_writer *writer, uint8_t *data, size_t s
     const struct cache_look look = {.is_here = true, .is_partial = true};
     const struct own_wait_timer timer = own_wait_timer_start();
     cache_schedule_begin_look(&writer->schedule, &mark, &timer);
+    writer->fresh.may_unite = false;
     writer->fresh.has_missed |= mark.missed != writer->seen_missed;
     writer->fresh.has_hinted |= cache_schedule_is_hinted(&writer->schedule);
     writer->is_outgrown = false;

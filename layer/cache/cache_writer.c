@@ -56,13 +56,18 @@ enum status cache_writer_load(struct cache_writer *writer, struct store_blob *re
     return reason;
 }
 
-void cache_writer_set_loaded(struct cache_writer *writer, const struct store_blob *blob)
+bool cache_writer_set_loaded(struct cache_writer *writer, const struct store_blob *blob)
 {
     pthread_mutex_lock(&writer->lock);
+    const bool has_others = store_has_others(writer->store);
     writer->seen = blob->digest;
     writer->seen_size = blob->size;
     pthread_mutex_unlock(&writer->lock);
     cache_schedule_set_loaded(&writer->schedule, blob->size);
+    if (has_others) { /* for a look */
+        cache_schedule_note(&writer->schedule, DEVICE_CACHE_UNKNOWN, 0, 0);
+    }
+    return has_others;
 }
 
 /* All that was read is in the file, or was there before. What is in a part is not loaded until

@@ -284,8 +284,9 @@ void cache_writer_release(struct cache_writer *writer);
 /* store_load, while no step is under way; `locked`: one was for 2 s. */
 enum status cache_writer_load(struct cache_writer *writer, struct store_blob *ret_blob);
 
-/* What was loaded from disk: data that equals it needs no save, unless parts lie beside it. */
-void cache_writer_set_loaded(struct cache_writer *writer, const struct store_blob *blob);
+/* What was loaded from disk: data that equals it needs no save. True: unless for what lies beside
+ * it; the worker is to be woken. */
+bool cache_writer_set_loaded(struct cache_writer *writer, const struct store_blob *blob);
 
 /* What became of what was loaded, for its marker: store_survived, store_return. False: a step was
  * under way for all of wait_ns; try again later. */

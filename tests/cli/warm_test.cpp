@@ -62,6 +62,16 @@ TEST_F(Warm, TakesUpTheSavesThatLieBesideTheCache)
     EXPECT_EQ(run_client({}, others)["pipelines"]["driver_hits"], 5);
     EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
     EXPECT_EQ(caches({}).at(0)["state"], "ready");
+
+    // One that is damaged behind its header goes.
+    std::string damaged = read_file(cache_of(program).string());
+    damaged.back() ^= 1;
+    write_file(part.string(), damaged);
+    std::filesystem::permissions(part, std::filesystem::perms(0600));
+    EXPECT_EQ(caches({}).at(0)["compiled"], 0);
+    EXPECT_FALSE(std::filesystem::exists(part));
+    EXPECT_EQ(caches({}).at(0)["state"], "ready");
+    EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
 }
 
 // A driver reads the settings of a program but once: an only program's it has from the beginning.

@@ -122,26 +122,28 @@ static void *warm_cache_merge(const struct warm_cache *cache, const struct store
     return merged;
 }
 
-/* What the file holds already is merged with what lies beside it, or left as it is: each step may
- * fail, and costs nothing then. Whatever fails, the cache is as good as it was. */
-static enum status warm_cache_unite(const struct warm_cache *cache, const void *data, size_t size)
+/* What the file holds already is merged with what lies beside it. Whatever fails, the cache is as
+ * good as it was. Where none of that can be used, it is removed. */
+static void warm_cache_unite(const struct warm_cache *cache, const void *data, size_t size)
 {
     struct store_foreign foreign;
     size_t merged_size = 0;
     AUTO_FREE void *merged = NULL;
     if (store_begin(cache->store, &foreign) != STATUS_ok) {
-        return STATUS_ok;
+        return;
     }
-    if (foreign.count > 0) {
-        store_merging(cache->store);
-        merged = warm_cache_merge(cache, &foreign, data, size, &merged_size);
-        store_merged(cache->store);
+    if (foreign.count == 0) {
+        store_commit(cache->store, data, size);
+        return;
     }
-    if (!merged || merged_size > cache->max_blob) {
+    store_merging(cache->store);
+    merged = warm_cache_merge(cache, &foreign, data, size, &merged_size);
+    store_merged(cache->store);
+    if (merged && merged_size <= cache->max_blob) {
+        store_commit(cache->store, merged, merged_size);
+    } else {
         store_abort(cache->store);
-        return STATUS_ok;
     }
-    return store_commit(cache->store, merged, merged_size);
 }
 
 static enum status warm_cache_commit(const struct warm_cache *cache, const void *data, size_t size)
@@ -199,7 +201,7 @@ enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size)
     } else if (!digest_equal(digest, cache->saved)) {
         reason = warm_cache_commit(cache, data, size);
     } else if (cache->may_merge && store_has_others(cache->store)) {
-        reason = warm_cache_unite(cache, data, size);
+        warm_cache_unite(cache, data, size);
     }
     if (cache->alone) {
         pthread_mutex_unlock(cache->alone);
