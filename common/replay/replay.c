@@ -46,11 +46,16 @@ static void replay_fill_stage(VkPipelineShaderStageCreateInfo *stage,
         stage->module = object->handle.shader_module;
         return;
     }
-    const void **end = &stage->pNext;
-    while (*end) {
-        end = (const void **)&((VkBaseOutStructure *)(uintptr_t)*end)->pNext;
+    VkBaseOutStructure *module = (VkBaseOutStructure *)(uintptr_t)&object->module;
+    VkBaseOutStructure *last = (VkBaseOutStructure *)(uintptr_t)stage->pNext;
+    if (!last) {
+        stage->pNext = module;
+        return;
     }
-    *end = &object->module;
+    while (last->pNext) {
+        last = last->pNext;
+    }
+    last->pNext = module;
 }
 
 /* The decoder gave the stages objects in place of modules. What they need and the device lacks, or
