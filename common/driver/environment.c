@@ -150,24 +150,6 @@ bool environment_is_of_device(const struct environment *environment, uint32_t ve
     return environment->device.vendor_id == vendor_id && environment->device.device_id == device_id;
 }
 
-/* Older headers lack the later ones. */
-static const struct environment_features inline_code_features[] = {
-    {55, 1u << 15},    /* VkPhysicalDeviceVulkan14Features::maintenance5 */
-    {1000320000, 1u},  /* VkPhysicalDeviceGraphicsPipelineLibraryFeaturesEXT */
-    {1000470000, 1u}}; /* VkPhysicalDeviceMaintenance5Features */
-
-bool environment_allows_inline_code(const struct environment *environment)
-{
-    bool allows = false;
-    for (uint32_t i = 0; i < environment->struct_count; i++) {
-        for (size_t j = 0; j < sizeof inline_code_features / sizeof inline_code_features[0]; j++) {
-            allows |= environment->structs[i].stype == inline_code_features[j].stype &&
-                      (environment->structs[i].bits & inline_code_features[j].bits) != 0;
-        }
-    }
-    return allows;
-}
-
 bool environment_has_extension(const struct environment *environment, const char *name)
 {
     for (uint32_t i = 0; i < environment->extension_count; i++) {
@@ -200,6 +182,23 @@ static bool includes_features(const struct environment_features *enabled,
 {
     return enabled->stype == needed->stype && (needed->bits & ~enabled->bits) == 0 &&
            (needed->bits == 0) == (enabled->bits == 0);
+}
+
+/* Older headers lack the later ones. */
+static const struct environment_features inline_code_features[] = {
+    {55, 1u << 15},    /* VkPhysicalDeviceVulkan14Features::maintenance5 */
+    {1000320000, 1u},  /* VkPhysicalDeviceGraphicsPipelineLibraryFeaturesEXT */
+    {1000470000, 1u}}; /* VkPhysicalDeviceMaintenance5Features */
+
+bool environment_allows_inline_code(const struct environment *environment)
+{
+    bool allows = false;
+    for (uint32_t i = 0; i < environment->struct_count; i++) {
+        for (size_t j = 0; j < sizeof inline_code_features / sizeof inline_code_features[0]; j++) {
+            allows |= includes_features(&environment->structs[i], &inline_code_features[j]);
+        }
+    }
+    return allows;
 }
 
 static bool includes_structs(const struct environment *enabled, const struct environment *needed)

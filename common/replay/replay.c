@@ -41,9 +41,8 @@ static bool replay_has_succeeded(enum replay_outcome outcome)
 static void replay_fill_stage(VkPipelineShaderStageCreateInfo *stage,
                               const struct replay_object *object, bool brings_code)
 {
-    stage->module = VK_NULL_HANDLE;
+    stage->module = brings_code ? VK_NULL_HANDLE : object->handle.shader_module;
     if (!brings_code) {
-        stage->module = object->handle.shader_module;
         return;
     }
     VkBaseOutStructure *module = (VkBaseOutStructure *)(uintptr_t)&object->module;

@@ -182,19 +182,18 @@ static bool cache_writer_choose(struct cache_writer *writer, enum cache_commit_b
 {
     const enum status begun = writer->commit.reason;
     const bool unites = writer->fresh.unites;
-    enum cache_commit_way way = COMMIT_PART;
-    bool goes_on = writer->snapshot && (begun == STATUS_locked || begun == STATUS_suspect);
+    enum cache_commit_way *way = &writer->commit.way;
+    *way = COMMIT_PART;
     if (begun == STATUS_ok) {
-        way = writer->snapshot ? cache_writer_choose_way(writer, by) : COMMIT_WHOLE;
-        goes_on = true;
+        *way = writer->snapshot ? cache_writer_choose_way(writer, by) : COMMIT_WHOLE;
     }
-    if (unites && (way != COMMIT_WHOLE || writer->fresh.unites)) { /* nothing was merged into it */
-        way = COMMIT_SAME;
+    if (unites && (*way != COMMIT_WHOLE || writer->fresh.unites)) { /* nothing was merged into it */
+        *way = COMMIT_SAME;
         writer->commit.reason = STATUS_ok;
-        goes_on = true;
+        return true;
     }
-    writer->commit.way = way;
-    return goes_on;
+    return begun == STATUS_ok ||
+           (writer->snapshot && (begun == STATUS_locked || begun == STATUS_suspect));
 }
 
 /* What was begun has taken the lock file, and others wait for that. */

@@ -24,6 +24,7 @@ struct cache_look {
     bool has_taken;      /* that, too */
     bool is_partial;     /* what is collected may hold more */
     bool has_read;       /* not only the size */
+    bool may_unite;      /* what the file holds may become the snapshot as well */
     enum slow_call kind; /* what the driver is asked for */
     struct own_wait_timer timer;
     struct cache_schedule_mark mark;
@@ -64,10 +65,11 @@ static void cache_writer_take(struct cache_writer *writer, uint8_t *data, size_t
     const bool is_known = size == known_size && digest_equal(digest, writer->seen);
     writer->seen = digest;
     writer->seen_size = size;
-    if (is_known && !writer->fresh.may_unite) {
+    if (is_known && !look->may_unite) {
         large_free(data);
         return;
     }
+    writer->fresh.may_unite = look->may_unite;
     if (look->is_here || difference > known_size / WANDERING_PART) {
         cache_writer_set_snapshot(writer, data, size);
         writer->fresh.is_late = difference <= known_size / WANDERING_PART;
@@ -129,7 +131,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         if (cache_writer_is_decided(writer, size, look, &reason)) {
             return reason;
         }
-        if (size == writer->seen_size && !has_missed && !writer->fresh.may_unite) {
+        if (size == writer->seen_size && !has_missed && !look->may_unite) {
             return STATUS_ok;
         }
         if (!driver_cache_may_copy(size)) {
@@ -191,21 +193,11 @@ static uint64_t cache_writer_unseen_ns(const struct cache_writer *writer)
     return atomic_load(&writer->schedule.busy_ns) - atomic_load(&writer->schedule.looked_busy_ns);
 }
 
-/* Whether a look may take what the file holds, so that its save takes up what lies beside that.
- * What waits to be saved does so anyway. Under the lock. */
-static bool cache_writer_may_unite(struct cache_writer *writer)
-{
-    return store_has_others(writer->store) && !writer->snapshot;
-}
-
 enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCache device_cache,
                                      enum cache_look_by by)
 {
     const uint64_t start_ns = clock_now_ns();
-    struct cache_look look = {
-        .at_end = by != LOOK_BY_WORKER,
-        .in_driver = by != LOOK_AT_END,
-    };
+    struct cache_look look = {.at_end = by != LOOK_BY_WORKER, .in_driver = by != LOOK_AT_END};
     struct cache_collection *collection = &writer->collection;
     const bool is_used = atomic_load(&collection->is_used);
     atomic_store(&collection->has_hidden, is_used); /* until it is read */
@@ -231,7 +223,8 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     }
     size_t pending = 0;
     pthread_mutex_lock(&writer->lock);
-    writer->fresh.may_unite = by != LOOK_AT_EXIT && cache_writer_may_unite(writer);
+    /* For its save to take up what lies beside the file; what waits to be saved does so anyway. */
+    look.may_unite = by != LOOK_AT_EXIT && store_has_others(writer->store) && !writer->snapshot;
     const enum status reason =
         cache_writer_snapshot(writer, device_cache, collected, &look, &pending);
     if (!cache_look_has_failed(reason) && !look.is_partial) {
@@ -275,7 +268,6 @@ void cache_writer_look_at_device(struct cache_writer *writer, VkPipelineCache de
         .mark = *mark,
     };
     size_t pending = 0;
-    writer->fresh.may_unite = false;
     cache_writer_snapshot(writer, device_cache, VK_NULL_HANDLE, &look, &pending);
 }
 
@@ -285,7 +277,6 @@ void cache_writer_take_read(struct cache_writer *writer, uint8_t *data, size_t s
     const struct cache_look look = {.is_here = true, .is_partial = true};
     const struct own_wait_timer timer = own_wait_timer_start();
     cache_schedule_begin_look(&writer->schedule, &mark, &timer);
-    writer->fresh.may_unite = false;
     writer->fresh.has_missed |= mark.missed != writer->seen_missed;
     writer->fresh.has_hinted |= cache_schedule_is_hinted(&writer->schedule);
     writer->is_outgrown = false;

@@ -252,7 +252,7 @@ struct cache_writer {
         bool has_missed; /* the driver says that it has compiled, since all was last judged */
         bool has_hinted; /* so it has, or may have */
         bool is_late;   /* they are the snapshot already, and to be held against it before a save */
-        bool may_unite; /* what the file holds may become the snapshot as well, ... */
+        bool may_unite; /* of that look: what the file holds may become the snapshot as well, ... */
         bool unites;    /* ... and is it: it is merged with what lies beside the file, or not
                          * saved */
         enum status reason; /* of reading the file */

@@ -90,9 +90,8 @@ static void plan_note_form(struct pipeline_element *element, const struct canoni
     }
 }
 
-static __attribute__((cold)) void plan_draft(struct device_services *services,
-                                             struct pipeline_element *element,
-                                             const struct canonical *form)
+static void plan_draft(struct device_services *services, struct pipeline_element *element,
+                       const struct canonical *form)
 {
     if (services->recorder && element->encoded && pipeline_needs_driver(element)) {
         element->draft =
@@ -209,9 +208,8 @@ static uint32_t plan_compile_us(const struct pipeline_element *element,
 }
 
 /* Records what was created. */
-static __attribute__((cold)) void plan_record(struct device_services *services,
-                                              struct pipeline_element *element, bool created,
-                                              const struct pipeline_driver_call *driver)
+static void plan_record(struct device_services *services, struct pipeline_element *element,
+                        bool created, const struct pipeline_driver_call *driver)
 {
     if (created && element->draft) {
         recorder_submit(services->recorder, element->draft, plan_compile_us(element, driver),

@@ -81,7 +81,7 @@ static void dedup_keep_resolved(struct resolved *resolved, VkObjectType type, ui
 }
 
 /* Room for one more; NULL: out of memory. */
-static __attribute__((cold)) struct dedup_module *dedup_new_module(struct modules *modules)
+static struct dedup_module *dedup_new_module(struct modules *modules)
 {
     if (modules->count == modules->capacity) {
         size_t capacity = modules->capacity ? modules->capacity * 2 : 8;

@@ -137,10 +137,10 @@ objects_wait_for_claim(struct objects *objects, struct object_shard *shard, stru
 }
 
 /* Under the key shard's lock: a claim of the key, found by others from now on. */
-static struct object *objects_new_claim(struct objects *objects, struct object_shard *shard,
-                                        const struct object_key *key, uint64_t hash,
-                                        const struct canonical_object *facts,
-                                        const struct objects_flight *flight)
+static __attribute__((cold)) struct object *
+objects_new_claim(struct objects *objects, struct object_shard *shard, const struct object_key *key,
+                  uint64_t hash, const struct canonical_object *facts,
+                  const struct objects_flight *flight)
 {
     struct object *claim = object_new(key->type, key->parts, key->part_count,
                                       objects_new_serial(objects), OBJECT_CLAIMED, facts);
@@ -252,8 +252,9 @@ static void objects_share_claim(struct objects *objects, struct object *claim, b
     }
 }
 
-void objects_publish(struct objects *objects, struct object *claim, uint64_t handle,
-                     struct digest name, bool in_device_cache)
+__attribute__((cold)) void objects_publish(struct objects *objects, struct object *claim,
+                                           uint64_t handle, struct digest name,
+                                           bool in_device_cache)
 {
     if (claim->awaited) {
         objects_note_duration(objects, claim);

@@ -187,11 +187,8 @@ _Noreturn void warm_replay_run(const struct warm_target *target, struct warm_sha
 
 /* One pipeline in one environment. */
 struct warm_item {
-    struct digest pipeline;
-    struct digest made_in; /* the environment that its use names */
-    bool brings_code;      /* some of its stages did, in that environment */
-    uint32_t compile_us;   /* 0: unknown */
-    uint32_t environment;  /* index */
+    const struct recipe_use *use; /* borrowed from the files */
+    uint32_t environment;         /* index: that which the use names, or one of the same meaning */
 };
 
 struct warm_recipes {

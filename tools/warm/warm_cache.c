@@ -122,53 +122,28 @@ static void *warm_cache_merge(const struct warm_cache *cache, const struct store
     return merged;
 }
 
-/* What the file holds already is merged with what lies beside it. Whatever fails, the cache is as
- * good as it was. Where none of that can be used, it is removed. */
-static void warm_cache_unite(const struct warm_cache *cache, const void *data, size_t size)
-{
-    struct store_foreign foreign;
-    size_t merged_size = 0;
-    AUTO_FREE void *merged = NULL;
-    if (store_begin(cache->store, &foreign) != STATUS_ok) {
-        return;
-    }
-    if (foreign.count == 0) {
-        store_commit(cache->store, data, size);
-        return;
-    }
-    store_merging(cache->store);
-    merged = warm_cache_merge(cache, &foreign, data, size, &merged_size);
-    store_merged(cache->store);
-    if (merged && merged_size <= cache->max_blob) {
-        store_commit(cache->store, merged, merged_size);
-    } else {
-        store_abort(cache->store);
-    }
-}
-
-static enum status warm_cache_commit(const struct warm_cache *cache, const void *data, size_t size)
+/* only_unites: the file holds the data already, and they are saved with what lies beside it or not
+ * at all; where none of that can be used, it goes. */
+static enum status warm_cache_commit(const struct warm_cache *cache, const void *data, size_t size,
+                                     bool only_unites)
 {
     struct store_foreign foreign;
     if (store_begin(cache->store, &foreign) != STATUS_ok) {
-        return store_commit_unmerged(cache->store, data, size);
+        return only_unites ? STATUS_ok : store_commit_unmerged(cache->store, data, size);
     }
     if (foreign.count == 0) {
         return store_commit(cache->store, data, size);
     }
     size_t merged_size = 0;
     store_merging(cache->store);
-    void *merged =
+    AUTO_FREE void *merged =
         cache->may_merge ? warm_cache_merge(cache, &foreign, data, size, &merged_size) : NULL;
     store_merged(cache->store);
-    enum status reason;
-    if (merged) {
-        reason = store_commit(cache->store, merged, merged_size);
-    } else {
-        store_abort(cache->store);
-        reason = store_commit_unmerged(cache->store, data, size);
+    if (merged && !(only_unites && merged_size > cache->max_blob)) {
+        return store_commit(cache->store, merged, merged_size);
     }
-    free(merged);
-    return reason;
+    store_abort(cache->store);
+    return only_unites ? STATUS_ok : store_commit_unmerged(cache->store, data, size);
 }
 
 bool warm_cache_is_empty(struct warm_cache *cache)
@@ -199,9 +174,9 @@ enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size)
     } else if (size <= WARM_CACHE_HEADER) {
         reason = STATUS_ineffective;
     } else if (!digest_equal(digest, cache->saved)) {
-        reason = warm_cache_commit(cache, data, size);
+        reason = warm_cache_commit(cache, data, size, false);
     } else if (cache->may_merge && store_has_others(cache->store)) {
-        warm_cache_unite(cache, data, size);
+        warm_cache_commit(cache, data, size, true); /* the cache is as good as it was if it fails */
     }
     if (cache->alone) {
         pthread_mutex_unlock(cache->alone);

@@ -166,10 +166,7 @@ static bool warm_recipes_take_all(struct warm_recipes *recipes)
             continue;
         }
         recipes->items[recipes->item_count++] = (struct warm_item){
-            .pipeline = uses[i].pipeline,
-            .made_in = uses[i].environment,
-            .brings_code = uses[i].inline_stages != 0,
-            .compile_us = uses[i].compile_us,
+            .use = &uses[i],
             .environment = (uint32_t)found->index,
         };
     }
@@ -181,7 +178,7 @@ static int warm_compare_items(const void *left, const void *right)
     const struct warm_item *a = left;
     const struct warm_item *b = right;
     const int order = (a->environment > b->environment) - (a->environment < b->environment);
-    return order ? order : digest_compare(a->pipeline, b->pipeline);
+    return order ? order : digest_compare(a->use->pipeline, b->use->pipeline);
 }
 
 /* Of one that was made both ways, with its code in the stages first: modules are what recipes of
@@ -191,7 +188,7 @@ static int warm_compare_ways(const void *left, const void *right)
     const struct warm_item *a = left;
     const struct warm_item *b = right;
     const int order = warm_compare_items(a, b);
-    return order ? order : b->brings_code - a->brings_code;
+    return order ? order : (b->use->inline_stages != 0) - (a->use->inline_stages != 0);
 }
 
 /* The slowest first: the workers then end together. */
@@ -200,8 +197,9 @@ static int warm_compare_cost(const void *left, const void *right)
     const struct warm_item *a = left;
     const struct warm_item *b = right;
     const bool of_one = a->environment == b->environment;
-    const int order =
-        of_one ? (b->compile_us > a->compile_us) - (b->compile_us < a->compile_us) : 0;
+    const int order = of_one ? (b->use->compile_us > a->use->compile_us) -
+                                   (b->use->compile_us < a->use->compile_us)
+                             : 0;
     return order ? order : warm_compare_items(a, b);
 }
 
@@ -305,7 +303,7 @@ static void warm_recipes_find_done(const struct warm_target *target,
     for (size_t i = 0; i < target->recipes->item_count; i++) {
         const uint8_t outcome = atomic_load(&shared->items[i].outcome);
         if (outcome == REPLAY_COMPILED || outcome == REPLAY_HIT) {
-            digest_set_add(done, target->recipes->items[i].pipeline.low);
+            digest_set_add(done, target->recipes->items[i].use->pipeline.low);
         }
     }
 }

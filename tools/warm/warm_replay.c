@@ -101,8 +101,8 @@ static void replay_item(struct replay_pool *pool, struct replay *replay, unsigne
     if (alone) {
         pthread_mutex_lock(alone);
     }
-    const struct warm_item *recipe = &pool->process->target->recipes->items[item];
-    const enum replay_outcome outcome = replay_pipeline(replay, recipe->made_in, recipe->pipeline);
+    const struct recipe_use *use = pool->process->target->recipes->items[item].use;
+    const enum replay_outcome outcome = replay_pipeline(replay, use->environment, use->pipeline);
     if (alone) {
         pthread_mutex_unlock(alone);
     }
@@ -355,7 +355,7 @@ static void replay_skip_crashed(struct warm_replay *process)
     }
     process->has_crashed = recipe_crashes_are_many(crashes);
     for (size_t i = 0; i < target->recipes->item_count; i++) {
-        if (recipe_crashes_have(crashes, target->recipes->items[i].pipeline)) {
+        if (recipe_crashes_have(crashes, target->recipes->items[i].use->pipeline)) {
             process->has_crashed = true;
             atomic_store(&process->shared->items[i].outcome, WARM_CRASHED);
         }

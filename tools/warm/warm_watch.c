@@ -338,7 +338,7 @@ static void watch_block(struct watch *watch, size_t item)
 {
     const struct warm_target *target = &watch->target;
     const enum status reason = recipe_crashes_change(target->root, target->app, target->digest,
-                                                     &target->recipes->items[item].pipeline);
+                                                     &target->recipes->items[item].use->pipeline);
     atomic_store(&watch->shared->items[item].outcome, WARM_CRASHED);
     if (reason != STATUS_ok) {
         output_reason(reason, "'%s': what crashed the driver cannot be noted", target->app);
