@@ -7,6 +7,7 @@
 #include <csignal>
 #include <dlfcn.h>
 #include <fstream>
+#include <malloc.h>
 #include <unistd.h>
 
 #ifndef WARMPIPE_SANITIZED // sanitizers have an allocator of their own

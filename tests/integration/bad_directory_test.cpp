@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders that cannot be used, or not be trusted: nothing is read or written there, one line says
-// why, and the program goes on.
+// why (another one where recipes were to be written first), and the program goes on.
 #include "harness.hpp"
 #include "program.hpp"
 
@@ -26,14 +26,24 @@ class BadDirectoryTest : public LayerTest {
         return cache_root() / "test";
     }
 
+    // The line about what is not saved.
+    static std::string only_line(const Outcome &outcome)
+    {
+        std::vector<std::string> lines = outcome.log();
+        if (lines.size() == 2 && lines[0].find("not recorded (") != std::string::npos) {
+            lines.erase(lines.begin());
+        }
+        EXPECT_EQ(lines.size(), 1u) << outcome.errors;
+        return lines.empty() ? "" : lines[0];
+    }
+
     void expect_unused(const std::string &reason)
     {
         for (int start = 0; start < 2; ++start) {
             const Outcome outcome = run(program);
             EXPECT_EQ(outcome.hits(), 0u);
             EXPECT_EQ(outcome.pipelines().size(), 4u);
-            ASSERT_EQ(outcome.log().size(), 1u) << outcome.errors;
-            EXPECT_NE(outcome.log()[0].find("(" + reason + ")"), std::string::npos)
+            EXPECT_NE(only_line(outcome).find("(" + reason + ")"), std::string::npos)
                 << outcome.errors;
             EXPECT_EQ(outcome.stats_of()["cache"]["reason"], reason);
             EXPECT_EQ(outcome.stats_of()["cache"]["saved_bytes"], 0);
@@ -69,7 +79,7 @@ TEST_F(BadDirectoryTest, FolderIsALink)
     fs::create_directory(folder() / "elsewhere");
     fs::create_directory_symlink(folder() / "elsewhere", app());
     const Outcome outcome = run(program);
-    EXPECT_EQ(outcome.log().size(), 1u) << outcome.errors;
+    EXPECT_NE(only_line(outcome), "");
     EXPECT_NE(outcome.stats_of()["cache"]["reason"], "");
     EXPECT_TRUE(fs::is_empty(folder() / "elsewhere"));
 }
@@ -138,7 +148,7 @@ TEST_F(BadDirectoryTest, MayNotBeWritten)
     }
     ASSERT_EQ(chmod(cache_root().c_str(), 0555), 0);
     const Outcome outcome = run(program);
-    EXPECT_EQ(outcome.log().size(), 1u) << outcome.errors;
+    EXPECT_NE(only_line(outcome), "");
     EXPECT_NE(outcome.stats_of()["cache"]["reason"], "");
     ASSERT_EQ(chmod(cache_root().c_str(), 0755), 0);
     run(program);

@@ -24,7 +24,7 @@ namespace {
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-constexpr uint64_t key = 0x1111111111111111;
+constexpr uint64_t counted_key = 0x1111111111111111;
 
 struct Steps {
     unsigned count = 0;
@@ -88,17 +88,18 @@ TEST(CrashSteps, ACallTakesNoSystemCallAndNothingAtomicToChange)
         struct bytes record = {};
         crash_keys known = {}; // of a death that is not disproved yet
         known.count = 1;
-        known.keys[0] = key + 1;
+        known.keys[0] = counted_key + 1;
         auto *guard = new crash_guard();
         const bool is_open = crash_guard_open(guard, fd, number, &record, &known);
         crash_page_remove_elsewhere(number); // its memory stays
         if (!is_open || ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
             _exit(is_open ? 1 : 2);
         }
-        const crash_call first = crash_guard_raise(guard, key, CRASH_INSIDE); // takes the slot
+        const crash_call first =
+            crash_guard_raise(guard, counted_key, CRASH_INSIDE); // takes the slot
         crash_guard_lower(guard, &first);
         __asm__ volatile("ud2");
-        const crash_call call = crash_guard_raise(guard, key, CRASH_INSIDE);
+        const crash_call call = crash_guard_raise(guard, counted_key, CRASH_INSIDE);
         crash_guard_lower(guard, &call);
         __asm__ volatile("ud2");
         _exit(0);
