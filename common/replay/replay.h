@@ -143,9 +143,11 @@ struct replay_limits {
     uint32_t max_border_color_samplers; /* those with a custom border color */
 };
 
-/* Queries a device; get_properties2 may be NULL below Vulkan 1.1. Calls Vulkan. */
+/* Queries a device; api_version is the instance's. Below Vulkan 1.1 get_properties2 may be NULL,
+ * and what came with that version is not asked for
+ * (VUID-VkPhysicalDeviceProperties2-pNext-pNext). Calls Vulkan. */
 void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
-                         PFN_vkGetPhysicalDeviceProperties2 get_properties2,
+                         PFN_vkGetPhysicalDeviceProperties2 get_properties2, uint32_t api_version,
                          VkPhysicalDevice device, struct replay_limits *ret_limits);
 
 /* The limits of one of `replays` that share a device, less what may live at once: of that all of

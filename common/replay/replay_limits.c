@@ -7,7 +7,7 @@
 #define SHARE_OF_LIMIT 4
 
 void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
-                         PFN_vkGetPhysicalDeviceProperties2 get_properties2,
+                         PFN_vkGetPhysicalDeviceProperties2 get_properties2, uint32_t api_version,
                          VkPhysicalDevice device, struct replay_limits *ret_limits)
 {
     VkPhysicalDeviceSubgroupSizeControlProperties control = {
@@ -27,7 +27,7 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
     };
     VkPhysicalDeviceProperties2 properties = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
-        .pNext = &subgroup,
+        .pNext = api_version < VK_API_VERSION_1_1 ? (void *)&buffer : (void *)&subgroup,
     };
     if (get_properties2) {
         get_properties2(device, &properties);

@@ -184,8 +184,8 @@ static bool prewarm_begin(struct prewarm *prewarm)
         return true;
     }
     replay_limits_query(setup->identity_commands->get_properties,
-                        setup->identity_commands->get_properties2, setup->physical_device,
-                        &prewarm->limits);
+                        setup->identity_commands->get_properties2, setup->api_version,
+                        setup->physical_device, &prewarm->limits);
     return prewarm_start_thread(prewarm, prewarm_main, prewarm);
 }
 

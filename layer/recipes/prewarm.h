@@ -34,6 +34,7 @@ struct prewarm_setup {
     VkDevice device;
     VkPhysicalDevice physical_device;
     const struct identity_commands *identity_commands;
+    uint32_t api_version; /* the instance's */
     const device_table *table;
     const struct config *config;
     const char *app; /* the program's folder */

@@ -92,6 +92,17 @@ TEST_F(ValidationTest, CompiledAheadFromRecipes)
     EXPECT_GE(execute(after_prewarm(command)).stats_of()["pipelines"]["prewarmed"], 1);
 }
 
+// Of a program of Vulkan 1.0 with VK_KHR_get_physical_device_properties2 as well.
+TEST_F(ValidationTest, CompiledAheadForAnOldProgram)
+{
+    const std::vector<std::string> command = {PIPELINES_CLIENT, "--api", "1.0"};
+    execute(command);
+    const Outcome outcome = execute(after_prewarm(command));
+    EXPECT_GE(outcome.stats_of()["pipelines"]["prewarmed"], 1);
+    const std::string said = outcome.output + outcome.errors;
+    EXPECT_EQ(said.find("Validation"), std::string::npos) << said;
+}
+
 // Its instances have what a program's of that version can have.
 TEST_F(ValidationTest, ReplayedByWarm)
 {

@@ -213,7 +213,7 @@ enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t 
     warm_vulkan_load_commands(vulkan);
     replay_limits_query(VULKAN_GET(&vulkan->loader, vkGetPhysicalDeviceProperties),
                         VULKAN_GET_2(vulkan, &told, vkGetPhysicalDeviceProperties2),
-                        vulkan->physical, &vulkan->limits);
+                        told.api_version, vulkan->physical, &vulkan->limits);
     vulkan->feedback =
         told.api_version >= VK_API_VERSION_1_3 ||
         environment_has_extension(environment, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);

@@ -98,7 +98,7 @@ TEST(ReplayLimits, AreAskedOfEitherVersion)
     replay_limits limits = {};
     replay_limits_query(
         [](VkPhysicalDevice, VkPhysicalDeviceProperties *properties) { fill(properties); }, nullptr,
-        VK_NULL_HANDLE, &limits);
+        VK_API_VERSION_1_0, VK_NULL_HANDLE, &limits);
     EXPECT_EQ(limits.max_push_constants_size, 128u);
     EXPECT_EQ(limits.max_samplers, 4000u);
     EXPECT_EQ(limits.subgroup_size, 0u) << "not known";
@@ -114,8 +114,29 @@ TEST(ReplayLimits, AreAskedOfEitherVersion)
                 }
             }
         },
-        VK_NULL_HANDLE, &limits);
+        VK_API_VERSION_1_1, VK_NULL_HANDLE, &limits);
     EXPECT_EQ(limits.max_samplers, 100u) << "what set layouts embed lives as long";
+}
+
+// By the extension of a program of 1.0.
+TEST(ReplayLimits, AskForNothingOfALaterVersion)
+{
+    static bool asks_for_subgroups = false;
+    for (const uint32_t version : {VK_API_VERSION_1_0, VK_API_VERSION_1_1}) {
+        replay_limits limits = {};
+        asks_for_subgroups = false;
+        replay_limits_query(
+            nullptr,
+            [](VkPhysicalDevice, VkPhysicalDeviceProperties2 *properties) {
+                auto *s = static_cast<VkBaseOutStructure *>(properties->pNext);
+                for (; s; s = s->pNext) {
+                    asks_for_subgroups |=
+                        s->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+                }
+            },
+            version, VK_NULL_HANDLE, &limits);
+        EXPECT_EQ(asks_for_subgroups, version == VK_API_VERSION_1_1);
+    }
 }
 
 } // namespace
