@@ -136,10 +136,12 @@ enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
 
 /* Replaces the file by this data, as a whole or not at all, and removes the merged parts. Whatever
  * the result, the lock is released. The data must start
- * with this driver's cache header (bad_blob_header). too_large: nothing is written; a file that
- * this store had loaded has outgrown its limit and is removed together with the merged parts, so
- * that the next start keeps only what it uses. */
+ * with this driver's cache header (bad_blob_header). too_large: nothing is written. */
 enum status store_commit(struct store *store, const void *data, size_t size);
+
+/* Ends a commit of what has outgrown its limit: a file that this store had loaded is removed
+ * together with the parts, so that the next start keeps only what it uses. */
+void store_begin_anew(struct store *store);
 
 /* Ends a commit without writing. Without store_begin a no-op. */
 void store_abort(struct store *store);

@@ -45,14 +45,6 @@ static void store_remove_taken(struct store *store)
     store->has_part = false;
 }
 
-static void store_restart_from_empty(struct store *store)
-{
-    unlinkat(store->directory_fd, store->files.file_name, 0);
-    store_remove_taken(store);
-    store->known = 0;
-    store->loaded = false;
-}
-
 /* What was loaded is about to be in the file of this generation as well, or is; 0: in none. */
 static void store_note_generation(const struct store *store, bool is_saved, uint64_t generation)
 {
@@ -169,11 +161,20 @@ enum status store_commit(struct store *store, const void *data, size_t size)
             store->merged = merged ? store->known : 0;
             store->known = merged ? 0 : store->known;
         }
-    } else if (reason == STATUS_too_large && store->loaded) {
-        store_restart_from_empty(store);
     }
     store_end_commit(store, true);
     return reason;
+}
+
+void store_begin_anew(struct store *store)
+{
+    if (store_is_ours(store) && store->loaded) {
+        unlinkat(store->directory_fd, store->files.file_name, 0);
+        store_remove_taken(store);
+        store->known = 0;
+        store->loaded = false;
+    }
+    store_abort(store);
 }
 
 /* Commit without a merge. */

@@ -149,7 +149,12 @@ static void cache_writer_write_commit(void *user)
     enum status *reason = &writer->commit.reason;
     switch (writer->commit.way) {
     case COMMIT_WHOLE:
-        *reason = store_commit(writer->store, writer->snapshot, size);
+        if (!writer->snapshot && writer->is_outgrown_by_old) {
+            store_begin_anew(writer->store);
+            *reason = STATUS_too_large;
+        } else {
+            *reason = store_commit(writer->store, writer->snapshot, size);
+        }
         break;
     case COMMIT_SAME:
         store_abort(writer->store);
@@ -176,8 +181,7 @@ static void cache_writer_make_room(void *user)
 }
 
 /* How a commit goes on that was begun. Without a snapshot the caches have outgrown the limit: the
- * store drops the file, so that the next start begins with nothing but what it uses. False: not at
- * all. */
+ * file is removed or stays. False: not at all. */
 static bool cache_writer_choose(struct cache_writer *writer, enum cache_commit_by by)
 {
     const enum status begun = writer->commit.reason;

@@ -310,6 +310,16 @@ TEST_F(Warm, WhatAnotherProcessSavedMeanwhileStays)
     EXPECT_EQ(run_client()["pipelines"]["driver_hits"], PIPELINES);
 }
 
+// Of the program's own start; `warm` compiles more than it can save.
+TEST_F(Warm, ACacheAboveTheLimitStays)
+{
+    record();
+    run_client({{"WARMPIPE_PREWARM", "off"}}, {"--compute", "5", "--graphics", "0"});
+    const json cache = caches({"--force"}, {{"WARMPIPE_MAX_SIZE", "700"}}, 1).at(0);
+    EXPECT_EQ(cache["state"], "not_saved") << cache;
+    EXPECT_GT(run_client({{"WARMPIPE_PREWARM", "off"}})["pipelines"]["driver_hits"], 0);
+}
+
 TEST_F(Warm, TheLayerIsNotInTheToolItself)
 {
     record();

@@ -171,7 +171,25 @@ TEST_F(ChangeTest, ACacheAboveTheLimitIsNotRead)
         EXPECT_EQ(event["query"], true);
     }
     EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "too_large");
-    EXPECT_TRUE(cache_files().empty()) << "the next start begins with what it uses";
+    EXPECT_EQ(cache_files().size(), 1u);
+}
+
+// A start that needs more than the limit finds each time what the first one had kept; where what
+// fills the file is no longer asked for, the next start begins with what it uses.
+TEST_F(ChangeTest, ACacheAboveTheLimitIsBegunAnewWhereThatHelps)
+{
+    environment["WARMPIPE_MAX_SIZE"] = "5K";
+    environment["WPTEST_ICD_RECORD_BYTES"] = "1000";
+    run([] { Program().create_compute(0, 3); });
+    for (int start = 0; start < 3; ++start) {
+        const Outcome outcome = run([] { Program().create_compute(0, 9); });
+        EXPECT_GE(outcome.hits(), 3u) << start;
+        EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "too_large");
+    }
+    EXPECT_EQ(run([] { Program().create_compute(10, 13); }).hits(), 0u);
+    EXPECT_TRUE(cache_files().empty());
+    run([] { Program().create_compute(10, 13); });
+    EXPECT_EQ(run([] { Program().create_compute(10, 13); }).hits(), 3u);
 }
 
 // The program compiles without a pause, and ends without a word.

@@ -274,7 +274,7 @@ TEST_F(StoreTest, LeavesTheFileWhereABlobThatBeganEmptyIsTooLarge)
 }
 
 // Else what is no longer used would fill the file for good, and nothing new be kept.
-TEST_F(StoreTest, RestartsFromEmptyWhenTheFileHasOutgrownItsLimit)
+TEST_F(StoreTest, BeginsAnewWhereTheFileHasOutgrownItsLimit)
 {
     save("old");
     store_options options = {};
@@ -283,6 +283,10 @@ TEST_F(StoreTest, RestartsFromEmptyWhenTheFileHasOutgrownItsLimit)
         Store store(root(), options);
         ASSERT_EQ(store.load(), "old");
         EXPECT_EQ(store.commit(std::string(100, 'x')), STATUS_too_large);
+        EXPECT_EQ(load(), "old") << "that is the caller's to say";
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+        store_begin_anew(store.get());
     }
     EXPECT_EQ(load(), "<no_file>");
     Store store(root(), options);
