@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/base/text.h"
 #include "common/files/file.h"
 #include "tools/cli/output.h"
@@ -224,10 +227,34 @@ static bool bypass_adopts(void)
     return adopts || getpid() == 1;
 }
 
+/* Whether the first process has to do with the ends of children. One that has a single thread and
+ * leaves SIGCHLD as it is has not, as a rule (`sleep` in a container that is only entered): each
+ * orphan would stay there as a zombie. */
+static bool bypass_is_reaped(void)
+{
+    FILE *status = bypass_open(1, "status");
+    AUTO_FREE char *line = NULL;
+    size_t capacity = 0;
+    bool has_one_thread = false;
+    uint64_t minded = 0; /* signals: bit 0 is number 1 */
+    while (status && getline(&line, &capacity, status) > 0) {
+        has_one_thread |= strcmp(line, "Threads:\t1\n") == 0;
+        if (strncmp(line, "SigBlk:", 7) == 0 || strncmp(line, "SigIgn:", 7) == 0 ||
+            strncmp(line, "SigCgt:", 7) == 0) {
+            minded |= strtoull(line + 7, NULL, 16);
+        }
+    }
+    if (status) {
+        fclose(status);
+    }
+    return !has_one_thread || (minded >> (SIGCHLD - 1) & 1);
+}
+
 void bypass_watch(void)
 {
     const pid_t process = getpid();
-    const int fd = bypass_adopts() ? -1 : (int)syscall(SYS_pidfd_open, process, 0);
+    const int fd =
+        bypass_adopts() || !bypass_is_reaped() ? -1 : (int)syscall(SYS_pidfd_open, process, 0);
     if (fd < 0) {
         return;
     }

@@ -30,7 +30,8 @@ bool variable_set_if_unset(const char *name, const char *value, bool verbose);
  * bypass_watch starts a process that looks at this one (or the program that it becomes) a few times
  * during the first minute, and prints one line on standard error if two looks, at least a second
  * apart, agree. The watcher ends with that process, and is not its child: where orphans become its
- * children, as those of the first process of a container do, nobody looks. Errors are ignored. */
+ * children, as those of the first process of a container do, or where that process reaps nobody,
+ * nobody looks. Errors are ignored. */
 void bypass_watch(void);
 
 /* What a process has loaded. */
